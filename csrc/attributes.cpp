@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attributes.hpp"
+
+#include "arguments.hpp"
+
+namespace sycl_dnn {
+
+using dt = memory::data_type;
+using dnnl::quantization_mode;
+
+// oneDNN's own scratchpads tie a primitive to one execution at a time, so primitives always take
+// theirs from outside: from the caller, or from the pool.
+PrimitiveAttr::PrimitiveAttr() { handle.set_scratchpad_mode(dnnl::scratchpad_mode::user); }
+
+PrimitiveAttr::PrimitiveAttr(const PrimitiveAttr &other)
+    : calls(copy_of(other.calls)),
+      scales(other.scales),
+      zero_points(other.zero_points),
+      reductions(other.reductions),
+      drop(other.drop ? new dropout(*other.drop) : nullptr),
+      rounds_stochastically(other.rounds_stochastically),
+      library_scratchpad(other.library_scratchpad) {
+    dnnl_primitive_attr_t copy;
+    dnnl::error::wrap_c_api(dnnl_primitive_attr_clone(&copy, other.handle.get()),
+                            "could not clone primitive attributes");
+    handle.reset(copy);
+}
+
+py::object replay(py::object target, const py::iterable &calls) {
+    for (const auto &call : calls) {
+        const auto pair = py::reinterpret_borrow<py::tuple>(call);
+        target.attr(pair[0])(*py::reinterpret_borrow<py::tuple>(pair[1]));
+    }
+    return target;
+}
+
+std::string describe(const char *name, const call_list &calls) {
+    std::string text = std::string(name) + "(";
+    bool first = true;
+    for (const auto &call : calls) {
+        const auto pair = py::reinterpret_borrow<py::tuple>(call);
+        text += (first ? "" : ", ") + std::string(py::str(pair[0])) + std::string(py::str(pair[1]));
+        first = false;
+    }
+    return text + ")";
+}
+
+namespace {
+
+void set_scratchpad_mode(PrimitiveAttr &a, dnnl::scratchpad_mode mode) {
+    a.library_scratchpad = mode == dnnl::scratchpad_mode::library;
+}
+void set_fpmath_mode(PrimitiveAttr &a, dnnl::fpmath_mode mode, bool apply_to_int) {
+    a.handle.set_fpmath_mode(mode, apply_to_int);
+}
+void set_accumulation_mode(PrimitiveAttr &a, dnnl::accumulation_mode mode) {
+    a.handle.set_accumulation_mode(mode);
+}
+void set_deterministic(PrimitiveAttr &a, bool value) { a.handle.set_deterministic(value); }
+
+void set_rounding_mode(PrimitiveAttr &a, argument arg, dnnl::rounding_mode mode) {
+    a.handle.set_rounding_mode(arg.id, mode);
+    a.rounds_stochastically |= mode == dnnl::rounding_mode::stochastic;
+}
+void set_dropout(PrimitiveAttr &a, const std::optional<desc> &mask_desc, dt seed_dt,
+                 bool use_offset, bool use_host_scalars) {
+    const desc mask = mask_desc.value_or(desc());
+    a.handle.set_dropout(mask, seed_dt, use_offset, use_host_scalars);
+    a.drop.reset(new dropout{mask, seed_dt, use_offset, use_host_scalars});
+}
+
+void set_scales_mask(PrimitiveAttr &a, argument arg, int mask) {
+    a.handle.set_scales_mask(arg.id, mask);
+    a.scales[arg.id] = {mask, {}, dt::f32, false, false};
+}
+void set_scales(PrimitiveAttr &a, argument arg, int mask, const dims &groups, dt type,
+                bool is_on_host, quantization_mode qmode) {
+    a.handle.set_scales(arg.id, mask, groups, type, is_on_host, qmode);
+    const bool dynamic =
+        qmode == quantization_mode::dynamic_mx || qmode == quantization_mode::dynamic_fp;
+    a.scales[arg.id] = {mask, groups, type, is_on_host, dynamic};
+}
+void set_host_scale(PrimitiveAttr &a, argument arg, dt type) {
+    a.handle.set_host_scale(arg.id, type);
+    a.scales[arg.id] = {0, {}, type, true, false};
+}
+void set_zero_points_mask(PrimitiveAttr &a, argument arg, int mask) {
+    a.handle.set_zero_points_mask(arg.id, mask);
+    a.zero_points[arg.id] = {mask, {}, dt::s32, false, false};
+}
+void set_zero_points(PrimitiveAttr &a, argument arg, int mask, const dims &groups, dt type,
+                     bool is_on_host) {
+    a.handle.set_zero_points(arg.id, mask, groups, type, is_on_host);
+    a.zero_points[arg.id] = {mask, groups, type, is_on_host, false};
+}
+void set_host_zero_point(PrimitiveAttr &a, argument arg, dt type) {
+    a.handle.set_host_zero_point(arg.id, type);
+    a.zero_points[arg.id] = {0, {}, type, true, false};
+}
+void set_precomputed_reductions(PrimitiveAttr &a, argument arg, int mask, const dims &groups,
+                                dt type) {
+    a.handle.set_precomputed_reductions(arg.id, mask, groups, type);
+    a.reductions[arg.id] = {mask, groups, type, false, false};
+}
+
+void set_post_ops(PrimitiveAttr &a, const PostOps &ops) { a.handle.set_post_ops(ops.handle); }
+void set_rnn_data_qparams(PrimitiveAttr &a, float scale, float shift) {
+    a.handle.set_rnn_data_qparams(scale, shift);
+}
+void set_rnn_weights_qparams(PrimitiveAttr &a, int mask, const std::vector<float> &scales) {
+    a.handle.set_rnn_weights_qparams(mask, scales);
+}
+void set_rnn_weights_projection_qparams(PrimitiveAttr &a, int mask,
+                                        const std::vector<float> &scales) {
+    a.handle.set_rnn_weights_projection_qparams(mask, scales);
+}
+
+using attr_class = py::class_<PrimitiveAttr, std::shared_ptr<PrimitiveAttr>>;
+
+void bind_modes(attr_class &c) {
+    def_recorded(c, "set_scratchpad_mode", &set_scratchpad_mode, py::arg("mode"),
+                 "user: execute takes a scratchpad argument, from a pool if there is none. "
+                 "library: always from the pool.");
+    def_recorded(
+        c, "set_fpmath_mode", &set_fpmath_mode, py::arg("mode"), py::arg("apply_to_int") = false,
+        "Allow f32 inputs to be computed in a smaller type; apply_to_int also decompresses "
+        "integer weights.");
+    def_recorded(c, "set_accumulation_mode", &set_accumulation_mode, py::arg("mode"));
+    def_recorded(c, "set_deterministic", &set_deterministic, py::arg("value"),
+                 "Same bits from every run on the same machine.");
+    def_recorded(c, "set_rounding_mode", &set_rounding_mode, py::arg("arg"), py::arg("mode"),
+                 "Rounding of an output; stochastic needs attr_rounding_seed at execution.");
+    def_recorded(c, "set_dropout", &set_dropout, py::arg("mask_desc") = py::none(),
+                 py::arg_v("seed_dt", dt::s32, "data_type.s32"), py::arg("use_offset") = false,
+                 py::arg("use_host_scalars") = false,
+                 "Zero results at random before the post-ops; arguments attr_dropout_*.");
+}
+
+void bind_quantization(attr_class &c) {
+    const auto f32 = [] { return py::arg_v("data_type", dt::f32, "data_type.f32"); };
+    const auto s32 = [] { return py::arg_v("data_type", dt::s32, "data_type.s32"); };
+    def_recorded(c, "set_scales_mask", &set_scales_mask, py::arg("arg"), py::arg("mask"),
+                 "f32 scales of an argument, one per index of the dimensions in ``mask``.");
+    def_recorded(
+        c, "set_scales", &set_scales, py::arg("arg"), py::arg("mask"), py::arg("groups") = dims{},
+        f32(), py::arg("is_on_host") = false,
+        py::arg_v("qmode", quantization_mode::static_sazp, "quantization_mode.static_sazp"),
+        "Scales with groups in the last two dimensions and other data types.");
+    def_recorded(c, "set_host_scale", &set_host_scale, py::arg("arg"), f32());
+    def_recorded(c, "set_zero_points_mask", &set_zero_points_mask, py::arg("arg"), py::arg("mask"));
+    def_recorded(c, "set_zero_points", &set_zero_points, py::arg("arg"), py::arg("mask"),
+                 py::arg("groups") = dims{}, s32(), py::arg("is_on_host") = false);
+    def_recorded(c, "set_host_zero_point", &set_host_zero_point, py::arg("arg"), s32());
+    def_recorded(c, "set_precomputed_reductions", &set_precomputed_reductions, py::arg("arg"),
+                 py::arg("mask"), py::arg("groups") = dims{}, s32());
+    def_recorded(c, "set_rnn_data_qparams", &set_rnn_data_qparams, py::arg("scale"),
+                 py::arg("shift"));
+    def_recorded(c, "set_rnn_weights_qparams", &set_rnn_weights_qparams, py::arg("mask"),
+                 py::arg("scales"));
+    def_recorded(c, "set_rnn_weights_projection_qparams", &set_rnn_weights_projection_qparams,
+                 py::arg("mask"), py::arg("scales"));
+}
+
+// set_post_ops records a copy: oneDNN copies too, and later changes must not show.
+void bind_post_ops_setter(attr_class &c) {
+    c.def(
+        "set_post_ops",
+        [](PrimitiveAttr &self, const PostOps &ops) {
+            set_post_ops(self, ops);
+            const py::object copy = py::cast(PostOps{ops.handle, copy_of(ops.calls)});
+            self.calls.append(py::make_tuple("set_post_ops", py::make_tuple(copy)));
+        },
+        py::arg("post_ops"), "Operations on the result; a copy is taken.");
+}
+
+void bind_getters(attr_class &c) {
+    c.def_property_readonly("scratchpad_mode",
+                            [](const PrimitiveAttr &a) {
+                                return a.library_scratchpad ? dnnl::scratchpad_mode::library
+                                                            : dnnl::scratchpad_mode::user;
+                            })
+        .def_property_readonly(
+            "fpmath_mode",
+            [](const PrimitiveAttr &a) {
+                dnnl::fpmath_mode mode;
+                bool apply_to_int;
+                a.handle.get_fpmath_mode(mode, apply_to_int);
+                return std::make_pair(mode, apply_to_int);
+            },
+            "(mode, apply_to_int)")
+        .def_property_readonly(
+            "accumulation_mode",
+            [](const PrimitiveAttr &a) { return a.handle.get_accumulation_mode(); })
+        .def_property_readonly("deterministic",
+                               [](const PrimitiveAttr &a) { return a.handle.get_deterministic(); })
+        .def(
+            "get_rounding_mode",
+            [](PrimitiveAttr &a, argument arg) { return a.handle.get_rounding_mode(arg.id); },
+            py::arg("arg"))
+        .def(
+            "get",
+            [](const PrimitiveAttr &a, const std::string &setter) {
+                py::list found;
+                for (const auto &call : a.calls) {
+                    const auto pair = py::reinterpret_borrow<py::tuple>(call);
+                    if (py::str(pair[0]).equal(py::str(setter))) found.append(pair[1]);
+                }
+                return found;
+            },
+            py::arg("setter"), "The argument tuples of all calls of ``setter``, in order.");
+}
+
+}  // namespace
+
+void bind_attributes(py::module_ &m) {
+    attr_class c(m, "PrimitiveAttr", "Settings of a primitive; all default at first.");
+    c.def(py::init<>());
+    c.def(
+        "copy", [](const PrimitiveAttr &a) { return std::make_shared<PrimitiveAttr>(a); },
+        "An independent copy.");
+    bind_modes(c);
+    bind_quantization(c);
+    bind_post_ops_setter(c);
+    bind_getters(c);
+    def_from_calls<PrimitiveAttr>(c, "PrimitiveAttr");
+    m.def("_replayed",
+          [](const py::object &type, const py::iterable &calls) { return replay(type(), calls); });
+}
+
+}  // namespace sycl_dnn

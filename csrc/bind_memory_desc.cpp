@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python class MemoryDesc: dnnl::memory::desc itself, with checks where oneDNN has none.
+#include <cstring>
+
+#include "enums.hpp"
+#include "memory_desc.hpp"
+
+namespace sycl_dnn {
+
+using dt = memory::data_type;
+
+// oneDNN accepts any bytes as a descriptor, so ours carry a mark, the version and a checksum.
+static constexpr char blob_mark[] = "sycl_dnn.md1";
+
+static uint64_t checksum(const uint8_t *data, size_t size) {
+    uint64_t hash = 1469598103934665603ull;  // FNV-1a
+    for (size_t i = 0; i < size; ++i) hash = (hash ^ data[i]) * 1099511628211ull;
+    return hash;
+}
+
+static std::string blob_header(const std::vector<uint8_t> &payload) {
+    const auto *v = dnnl::version();
+    return std::string(blob_mark) + ":" + std::to_string(v->major) + "." +
+           std::to_string(v->minor) + "." + std::to_string(v->patch) + ":" +
+           std::to_string(payload.size()) + ":" +
+           std::to_string(checksum(payload.data(), payload.size())) + "\n";
+}
+
+static py::bytes to_blob(desc d) {
+    const std::vector<uint8_t> payload = d.get_blob();
+    std::string text = blob_header(payload);
+    text.append(payload.begin(), payload.end());
+    return py::bytes(text);
+}
+
+static desc from_blob(const py::bytes &bytes) {
+    const std::string text = bytes;
+    const size_t end = text.find('\n');
+    if (end == std::string::npos || text.compare(0, sizeof(blob_mark) - 1, blob_mark) != 0)
+        throw invalid_arguments("MemoryDesc.from_blob: blob must come from MemoryDesc.blob");
+    const std::vector<uint8_t> payload(text.begin() + end + 1, text.end());
+    if (blob_header(payload) != text.substr(0, end + 1))
+        throw invalid_arguments(
+            "MemoryDesc.from_blob: blob is damaged or was written by another oneDNN version: " +
+            text.substr(0, end));
+    return desc(payload);
+}
+
+static size_t hash_of(const desc &d) {
+    std::string key =
+        std::to_string(static_cast<int>(d.get_format_kind())) + name_of(d.get_data_type());
+    const dims shape = d.get_dims(), strides = d.get_strides();
+    for (size_t i = 0; i < shape.size(); ++i) {
+        key += "," + std::to_string(shape[i]);
+        // Equality ignores the stride of a dimension of size 1.
+        if (i < strides.size() && shape[i] != 1) key += ":" + std::to_string(strides[i]);
+    }
+    for (auto block : d.get_inner_blks()) key += ";" + std::to_string(block);
+    return std::hash<std::string>()(key);
+}
+
+static void require(bool ok, const std::string &message) {
+    if (!ok) throw invalid_arguments("MemoryDesc: " + message);
+}
+
+static void check_shape(const dims &shape, dt type) {
+    require(shape.size() <= DNNL_MAX_NDIMS,
+            "dims must have at most 12 entries, got " + std::to_string(shape.size()));
+    for (auto d : shape)
+        require(d >= 0 || d == DNNL_RUNTIME_DIM_VAL,
+                "dims must not be negative, got " + std::to_string(d));
+    require(type != dt::undef, "data_type must not be undef");
+}
+
+static desc with_tag(const dims &shape, dt type, const format_tag &tag) {
+    check_shape(shape, type);
+    return desc(shape, type, tag.value);
+}
+
+static desc with_strides(const dims &shape, dt type, const dims &strides) {
+    check_shape(shape, type);
+    require(strides.size() == shape.size(), "strides must have one entry per dimension (" +
+                                                std::to_string(shape.size()) + "), got " +
+                                                std::to_string(strides.size()));
+    for (auto s : strides)
+        require(s >= 0 || s == DNNL_RUNTIME_DIM_VAL,
+                "strides must not be negative (copy the array first), got " + std::to_string(s));
+    return desc(shape, type, strides);
+}
+
+static desc row_major(const dims &shape, dt type) {
+    check_shape(shape, type);
+    return desc(shape, type, dims{});
+}
+
+static void bind_factories(py::class_<desc> &c) {
+    c.def(py::init<>(), "The zero descriptor: an absent tensor.")
+        .def(py::init(&row_major), py::arg("dims"), py::arg("data_type"),
+             "Row-major layout of shape ``dims``.")
+        .def(py::init(&with_tag), py::arg("dims"), py::arg("data_type"), py::arg("format_tag"),
+             "Layout by tag: a member of ``format_tag`` or its name; ``any`` lets oneDNN choose.")
+        .def(py::init(&with_strides), py::arg("dims"), py::arg("data_type"), py::kw_only(),
+             py::arg("strides"), "Plain layout by strides, in elements; 0 broadcasts.")
+        .def_static(
+            "csr",
+            [](const dims &d, dt t, int64_t nnz, dt index, dt pointer) {
+                return desc::csr(d, t, nnz, index, pointer);
+            },
+            py::arg("dims"), py::arg("data_type"), py::arg("nnz"), py::arg("index_dt"),
+            py::arg("pointer_dt"), "Compressed sparse rows: values, indices, pointers.")
+        .def_static(
+            "coo",
+            [](const dims &d, dt t, int64_t nnz, dt index) { return desc::coo(d, t, nnz, index); },
+            py::arg("dims"), py::arg("data_type"), py::arg("nnz"), py::arg("index_dt"),
+            "Coordinates: values, then one index array per dimension.")
+        .def_static(
+            "packed", [](const dims &d, dt t, int64_t nnz) { return desc::packed(d, t, nnz); },
+            py::arg("dims"), py::arg("data_type"), py::arg("nnz"),
+            "Sparse weights in the library's own packing; only as a primitive's input.")
+        .def_static("host_scalar", &desc::host_scalar, py::arg("data_type"),
+                    "A scalar that lives on the host and is given by value.")
+        .def_static("from_blob", &from_blob, py::arg("blob"),
+                    "The descriptor that ``blob`` came from; refuses damaged or foreign bytes.");
+}
+
+static void bind_transforms(py::class_<desc> &c) {
+    c.def(
+         "submemory_desc",
+         [](const desc &d, const dims &shape, const dims &offsets) {
+             return d.submemory_desc(shape, offsets);
+         },
+         py::arg("dims"), py::arg("offsets"),
+         "A view of shape ``dims`` that starts at ``offsets``.")
+        .def(
+            "reshape", [](const desc &d, const dims &shape) { return d.reshape(shape); },
+            py::arg("dims"), "The same elements under another shape; merges only dense dimensions.")
+        .def(
+            "permute_axes",
+            [](const desc &d, const std::vector<int> &permutation) {
+                return d.permute_axes(permutation);
+            },
+            py::arg("permutation"),
+            "New dims[permutation[d]] = dims[d]: the inverse of ``numpy.transpose``.");
+}
+
+static void bind_queries(py::class_<desc> &c) {
+    c.def_property_readonly("ndims", &desc::get_ndims)
+        .def_property_readonly(
+            "dims", [](const desc &d) { return py::tuple(py::cast(d.get_dims())); },
+            "Logical shape; RUNTIME_DIM_VAL where it is given at execution.")
+        .def_property_readonly(
+            "padded_dims", [](const desc &d) { return py::tuple(py::cast(d.get_padded_dims())); })
+        .def_property_readonly(
+            "padded_offsets",
+            [](const desc &d) { return py::tuple(py::cast(d.get_padded_offsets())); })
+        .def_property_readonly(
+            "strides", [](const desc &d) { return py::tuple(py::cast(d.get_strides())); },
+            "Elements between neighbours (between outer blocks if blocked).")
+        .def_property_readonly("submemory_offset", &desc::get_submemory_offset, "In elements.")
+        .def_property_readonly("inner_nblks", &desc::get_inner_nblks)
+        .def_property_readonly(
+            "inner_blks", [](const desc &d) { return py::tuple(py::cast(d.get_inner_blks())); })
+        .def_property_readonly(
+            "inner_idxs", [](const desc &d) { return py::tuple(py::cast(d.get_inner_idxs())); })
+        .def_property_readonly("data_type", [](const desc &d) { return d.get_data_type(); })
+        .def("get_data_type", &desc::get_data_type, py::arg("index") = 0,
+             "Data type of buffer ``index`` (sparse descriptors have several).")
+        .def_property_readonly("format_kind", &desc::get_format_kind)
+        .def_property_readonly("sparse_encoding", &desc::get_sparse_encoding)
+        .def_property_readonly("nnz", &desc::get_nnz)
+        .def_property_readonly("num_handles", &desc::get_num_handles)
+        .def_property_readonly(
+            "size", [](const desc &d) { return d.get_size(); }, "Bytes, padding included.")
+        .def("get_size", &desc::get_size, py::arg("index") = 0, "Bytes of buffer ``index``.")
+        .def_property_readonly("extent", &extent,
+                               "Bytes that a buffer must have: first to last element of a view.")
+        .def_property_readonly("is_plain", &is_plain, "Whether an array can have this layout.")
+        .def_property_readonly("is_zero", &desc::is_zero)
+        .def_property_readonly("blob", &to_blob,
+                               "Bytes for MemoryDesc.from_blob in the same oneDNN version.");
+}
+
+void bind_memory_desc(py::module_ &m) {
+    py::class_<desc> c(m, "MemoryDesc",
+                       "Shape, data type and layout of a tensor (dnnl::memory::desc), immutable.");
+    bind_factories(c);
+    bind_transforms(c);
+    bind_queries(c);
+    c.def("__eq__",
+          [](const desc &a, const py::object &b) -> py::object {
+              if (!py::isinstance<desc>(b))
+                  return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+              return py::bool_(a == b.cast<const desc &>());
+          })
+        .def("__hash__", &hash_of)
+        .def("__bool__",
+             [](const desc &d) {
+                 return !d.is_zero() || d.get_format_kind() == memory::format_kind::host_scalar;
+             })
+        .def("__str__", &describe)
+        .def("__repr__", [](const desc &d) { return "MemoryDesc(" + describe(d) + ")"; })
+        .def(py::pickle(&to_blob, &from_blob));
+    m.attr("RUNTIME_DIM_VAL") = DNNL_RUNTIME_DIM_VAL;
+    m.attr("RUNTIME_SIZE_VAL") = py::int_(DNNL_RUNTIME_SIZE_VAL);
+    m.attr("RUNTIME_F32_VAL") = py::float_(DNNL_RUNTIME_F32_VAL);
+    m.attr("RUNTIME_S32_VAL") = py::int_(DNNL_RUNTIME_S32_VAL);
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine.hpp"
+
+#include <list>
+#include <mutex>
+#include <oneapi/dnnl/dnnl_sycl.hpp>
+#include <sycl/sycl.hpp>
+
+#include "dpctl_api.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+struct known_engine {
+    sycl::device device;
+    sycl::context context;
+    dnnl::engine handle;
+};
+
+// Never destroyed: work that is still queued at exit refers to the handles.
+dnnl::engine engine_of(const sycl::queue &queue) {
+    static auto *guard = new std::mutex;
+    static auto *engines = new std::list<known_engine>;
+    const sycl::device device = queue.get_device();
+    const sycl::context context = queue.get_context();
+    std::lock_guard<std::mutex> lock(*guard);
+    for (const known_engine &known : *engines)
+        if (known.device == device && known.context == context) return known.handle;
+    engines->push_back({device, context, dnnl::sycl_interop::make_engine(device, context)});
+    return engines->back().handle;
+}
+
+Engine make_engine(const py::object &target) {
+    py::object queue = target;
+    if (!is_queue(target)) queue = py::module_::import("dpctl").attr("SyclQueue")(target);
+    const sycl::queue &native = queue_of(queue);
+    dnnl::engine handle;
+    {
+        py::gil_scoped_release nogil;
+        handle = engine_of(native);
+    }
+    return {handle, queue};
+}
+
+}  // namespace
+
+std::string describe(const Engine &engine) {
+    return std::string(engine.is_cpu() ? "cpu" : "gpu") + " engine on " +
+           std::string(py::str(engine.queue.attr("sycl_device").attr("name")));
+}
+
+void bind_engine(py::module_ &m) {
+    py::class_<Engine>(m, "Engine",
+                       "A device and its context, where oneDNN creates and runs primitives.")
+        .def(py::init(&make_engine), py::arg("queue"),
+             "From a dpctl.SyclQueue, a dpctl.SyclDevice or a filter string such as 'gpu'.")
+        .def_property_readonly("kind", [](const Engine &e) { return e.handle.get_kind(); })
+        .def_property_readonly(
+            "sycl_queue", [](const Engine &e) { return e.queue; },
+            "The queue that allocations are bound to.")
+        .def_property_readonly("sycl_device",
+                               [](const Engine &e) { return e.queue.attr("sycl_device"); })
+        .def_property_readonly("sycl_context",
+                               [](const Engine &e) { return e.queue.attr("sycl_context"); })
+        .def("__eq__",
+             [](const Engine &a, const py::object &b) -> py::object {
+                 if (!py::isinstance<Engine>(b))
+                     return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+                 return py::bool_(a.handle.get() == b.cast<const Engine &>().handle.get());
+             })
+        .def("__hash__", [](const Engine &e) { return std::hash<void *>()(e.handle.get()); })
+        .def("__repr__", [](const Engine &e) { return "<" + describe(e) + ">"; });
+}
+
+}  // namespace sycl_dnn

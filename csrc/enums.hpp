@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "bind.hpp"
+
+namespace sycl_dnn {
+
+// A format tag as Python gives it: a member of onednn.format_tag, or its name. The enum has some
+// 1,600 members, so Python builds it only on first use and C++ takes names as well.
+struct format_tag {
+    dnnl::memory::format_tag value;
+};
+
+std::optional<int> format_tag_of(const std::string &name);
+std::string enum_name(const py::object &member);
+template <class E>
+std::string enum_name(E value) {
+    return enum_name(py::cast(value));
+}
+
+}  // namespace sycl_dnn
+
+namespace pybind11::detail {
+
+template <>
+struct type_caster<sycl_dnn::format_tag> {
+    PYBIND11_TYPE_CASTER(sycl_dnn::format_tag, const_name("sycl_dnn.onednn.format_tag | str"));
+    bool load(handle source, bool) {
+        int number = 0;
+        if (PyUnicode_Check(source.ptr())) {
+            auto found = sycl_dnn::format_tag_of(source.cast<std::string>());
+            if (!found)
+                throw sycl_dnn::invalid_arguments("format_tag: no tag has the name '" +
+                                                  source.cast<std::string>() + "'");
+            number = *found;
+        } else if (PyLong_Check(source.ptr()) && !PyLong_CheckExact(source.ptr())) {
+            number = source.cast<int>();
+        } else {
+            return false;
+        }
+        value.value = static_cast<dnnl::memory::format_tag>(number);
+        return true;
+    }
+    static handle cast(const sycl_dnn::format_tag &tag, return_value_policy, handle) {
+        return PyLong_FromLong(static_cast<long>(tag.value));
+    }
+};
+
+}  // namespace pybind11::detail

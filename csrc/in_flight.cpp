@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "in_flight.hpp"
+
+#include <chrono>
+#include <list>
+#include <thread>
+
+namespace sycl_dnn {
+
+// Measured optimum on 2 cores; see benchmarks/README.md.
+static constexpr size_t most_on_cpu = 8;
+static constexpr auto polling_time = std::chrono::microseconds(50);
+
+static bool is_complete(const sycl::event &event) {
+    return event.get_info<sycl::info::event::command_execution_status>() ==
+           sycl::info::event_command_status::complete;
+}
+
+namespace {
+struct registry {
+    std::mutex guard;
+    std::list<std::shared_ptr<InFlight>> all;
+};
+// Never destroyed: entries may outlive the interpreter's own clean-up.
+registry &known() {
+    static auto *instance = new registry;
+    return *instance;
+}
+}  // namespace
+
+std::shared_ptr<InFlight> InFlight::of(const sycl::queue &queue) {
+    std::lock_guard<std::mutex> lock(known().guard);
+    auto &all = known().all;
+    for (const auto &candidate : all)
+        if (candidate->queue == queue) return candidate;
+    all.remove_if([](const auto &other) { return other.use_count() == 1 && other->size() == 0; });
+    all.push_back(std::make_shared<InFlight>(queue));
+    return all.back();
+}
+
+InFlight::InFlight(const sycl::queue &q) : queue(q), bounded(q.get_device().is_cpu()) {}
+
+size_t InFlight::size() {
+    std::lock_guard<std::mutex> lock(guard);
+    return entries.size();
+}
+
+void InFlight::release(std::vector<entry> &finished) {
+    for (entry &e : finished)
+        for (PyObject *owner : e.owners) Py_DECREF(owner);
+}
+
+void InFlight::take_finished(std::vector<entry> &finished) {
+    std::lock_guard<std::mutex> lock(guard);
+    while (!entries.empty() && is_complete(entries.front().event)) {
+        finished.push_back(std::move(entries.front()));
+        entries.pop_front();
+    }
+}
+
+void InFlight::prune() {
+    std::vector<entry> finished;
+    take_finished(finished);
+    release(finished);
+}
+
+static void wait_polling(const std::vector<sycl::event> &events) {
+    const auto deadline = std::chrono::steady_clock::now() + polling_time;
+    for (sycl::event event : events) {
+        while (!is_complete(event)) {
+            if (std::chrono::steady_clock::now() > deadline) {
+                event.wait();
+                break;
+            }
+            std::this_thread::yield();
+        }
+    }
+}
+
+void InFlight::drain() {
+    std::vector<sycl::event> events;
+    {
+        std::lock_guard<std::mutex> lock(guard);
+        for (const entry &e : entries) events.push_back(e.event);
+    }
+    py::gil_scoped_release nogil;
+    wait_polling(events);
+}
+
+void InFlight::add(const sycl::event &event, std::vector<PyObject *> &&owners) {
+    size_t pending;
+    {
+        std::lock_guard<std::mutex> lock(guard);
+        entries.push_back({event, std::move(owners)});
+        pending = entries.size();
+    }
+    if (bounded && pending < most_on_cpu) return;
+    if (bounded) drain();
+    prune();
+}
+
+void InFlight::wait() {
+    {
+        py::gil_scoped_release nogil;
+        sycl::queue(queue).wait();
+    }
+    prune();
+}
+
+void InFlight::finish_all() {
+    std::list<std::shared_ptr<InFlight>> all;
+    {
+        std::lock_guard<std::mutex> lock(known().guard);
+        all = known().all;
+    }
+    for (const auto &one : all) {
+        one->drain();
+        one->prune();
+    }
+}
+
+}  // namespace sycl_dnn

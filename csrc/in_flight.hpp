@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <sycl/sycl.hpp>
+#include <vector>
+
+#include "bind.hpp"
+
+namespace sycl_dnn {
+
+// What the unfinished executions of one queue use. An entry keeps its Python objects (memories,
+// primitive) until its event completes; nothing is submitted to the device for that.
+//
+// On the CPU device the number of unfinished executions is bounded as well: a chain of dependent
+// host tasks grows quadratic from some hundreds on, and waiting for 8 at a time is also the
+// fastest mode, because the waiting thread polls instead of being woken across CPUs.
+class InFlight {
+  public:
+    // The one of this queue; every stream on it shares it.
+    static std::shared_ptr<InFlight> of(const sycl::queue &queue);
+    // Waits for everything on every queue and lets go of it.
+    static void finish_all();
+
+    explicit InFlight(const sycl::queue &queue);
+
+    // Takes charge of the references in `owners`. Call with the GIL; may wait without it.
+    void add(const sycl::event &event, std::vector<PyObject *> &&owners);
+    // Lets go of what finished executions used. Call with the GIL.
+    void prune();
+    // Waits for the whole queue, without the GIL, then prunes.
+    void wait();
+    size_t size();
+
+    const sycl::queue queue;
+
+  private:
+    struct entry {
+        sycl::event event;
+        std::vector<PyObject *> owners;
+    };
+    static void release(std::vector<entry> &entries);
+    void take_finished(std::vector<entry> &finished);
+    void drain();
+
+    const bool bounded;
+    std::mutex guard;
+    std::deque<entry> entries;
+};
+
+}  // namespace sycl_dnn

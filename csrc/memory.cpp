@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory.hpp"
+
+#include <oneapi/dnnl/dnnl_sycl.hpp>
+#include <sycl/sycl.hpp>
+
+#include "dpctl_api.hpp"
+#include "errors.hpp"
+#include "in_flight.hpp"
+
+namespace sycl_dnn {
+
+// A dpctl.memory object and the byte at which the tensor starts in it.
+using span = std::pair<py::object, size_t>;
+
+static void check_context(const Engine &engine, const sycl::queue &queue) {
+    if (queue.get_context() == queue_of(engine.queue).get_context()) return;
+    const auto placement =
+        py::module_::import("dpnp").attr("exceptions").attr("ExecutionPlacementError");
+    raise(placement("Memory: array must be allocated in the context of the engine (" +
+                    describe(engine) + "), it belongs to a queue on " +
+                    queue.get_device().get_info<sycl::info::device::name>()));
+}
+
+static void check_span(const Engine &engine, const usm_buffer &buffer, size_t offset,
+                       size_t needed) {
+    check_context(engine, *buffer.queue);
+    if (offset + needed <= buffer.nbytes) return;
+    throw invalid_arguments("Memory: array must hold " + std::to_string(needed) +
+                            " bytes behind its offset, got " +
+                            std::to_string(buffer.nbytes - std::min(offset, buffer.nbytes)));
+}
+
+static size_t needed_bytes(const desc &d, int index) {
+    return index == 0 && d.get_format_kind() != memory::format_kind::sparse ? extent(d)
+                                                                            : d.get_size(index);
+}
+
+static void check_desc(const desc &d) {
+    if (d.get_format_kind() == memory::format_kind::any || has_runtime_dims(d))
+        throw invalid_arguments(
+            "Memory: desc must say the layout and all dimensions (take it from a primitive "
+            "descriptor), got " +
+            describe(d));
+    if (d.is_zero()) throw invalid_arguments("Memory: desc must not be the zero descriptor");
+}
+
+static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> &spans,
+                   const py::object &owner, bool writable) {
+    check_desc(d);
+    if (static_cast<int>(spans.size()) != d.get_num_handles())
+        throw invalid_arguments("Memory: this desc needs " + std::to_string(d.get_num_handles()) +
+                                " buffers, got " + std::to_string(spans.size()));
+    std::vector<void *> handles;
+    for (size_t i = 0; i < spans.size(); ++i) {
+        const usm_buffer buffer = buffer_of(spans[i].first);
+        check_span(engine, buffer, spans[i].second, needed_bytes(d, static_cast<int>(i)));
+        handles.push_back(buffer.pointer + spans[i].second);
+    }
+    auto handle = dnnl::sycl_interop::make_memory(d, engine.handle,
+                                                  dnnl::sycl_interop::memory_kind::usm, handles);
+    return {handle, d, engine.handle.get(), owner, writable, handles.at(0)};
+}
+
+// `bytes` is the value in the desc's data type, as the Python side converted it.
+static Memory host_scalar(const desc &d, const py::bytes &bytes) {
+    const std::string value = bytes;
+    if (d.get_format_kind() != memory::format_kind::host_scalar || value.size() != d.get_size())
+        throw invalid_arguments("Memory.host_scalar: desc must be a host scalar of " +
+                                std::to_string(value.size()) + " bytes, got " + describe(d));
+    dnnl_memory_t handle;
+    check(dnnl_memory_create_host_scalar(&handle, d.get(), const_cast<char *>(value.data())),
+          "could not create a host scalar");
+    return {dnnl::memory(handle), d, nullptr, bytes, false, nullptr};
+}
+
+void bind_memory(py::module_ &m) {
+    py::class_<Memory>(m, "Memory", "A tensor in USM: descriptor, engine and buffers. Immutable.")
+        .def(py::init(&wrap), py::arg("desc"), py::arg("engine"), py::arg("buffers"),
+             py::arg("owner"), py::arg("writable"))
+        .def(py::init(&host_scalar), py::arg("desc"), py::arg("value"))
+        .def_property_readonly("desc", [](const Memory &self) { return self.layout; })
+        .def_property_readonly(
+            "owner", [](const Memory &self) { return self.owner; },
+            "What holds the data: the array given, or dpctl.memory objects.")
+        .def_readonly("writable", &Memory::writable)
+        .def_property_readonly(
+            "pointer", [](const Memory &self) { return (size_t)self.first; },
+            "USM address of the first buffer; 0 for a host scalar.");
+}
+
+}  // namespace sycl_dnn

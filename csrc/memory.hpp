@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine.hpp"
+#include "memory_desc.hpp"
+
+namespace sycl_dnn {
+
+// oneDNN's memory object and what it stands on. Immutable: an execution in flight would see a
+// changed handle.
+struct Memory {
+    dnnl::memory handle;
+    desc layout;
+    dnnl_engine_t engine;  // null for a host scalar
+    py::object owner;      // the array or the dpctl.memory objects, kept alive
+    bool writable;
+    void *first;  // address of the first buffer, to find arguments that share it
+};
+
+}  // namespace sycl_dnn

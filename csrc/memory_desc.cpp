@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts about memory descriptors that oneDNN does not answer itself.
+#include "memory_desc.hpp"
+
+#include <oneapi/dnnl/dnnl_debug.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace sycl_dnn {
+
+using kind = memory::format_kind;
+
+const char *name_of(memory::data_type type) { return dnnl_dt2str(memory::convert_to_c(type)); }
+
+int bits_of(memory::data_type type) {
+    using t = memory::data_type;
+    if (type == t::s4 || type == t::u4 || type == t::f4_e2m1 || type == t::f4_e3m0) return 4;
+    return static_cast<int>(dnnl_data_type_size(memory::convert_to_c(type))) * 8;
+}
+
+bool has_runtime_dims(const desc &d) {
+    const dims shape = d.get_dims();
+    return std::count(shape.begin(), shape.end(), DNNL_RUNTIME_DIM_VAL) > 0;
+}
+
+int64_t element_count(const desc &d) {
+    if (has_runtime_dims(d)) return -1;
+    const dims shape = d.get_dims();
+    return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+bool is_plain(const desc &d) {
+    return d.get_format_kind() == kind::blocked && d.get_inner_nblks() == 0 &&
+           d.get_dims() == d.get_padded_dims();
+}
+
+size_t extent(const desc &d) {
+    if (!is_plain(d) || has_runtime_dims(d)) return d.get_size();
+    if (element_count(d) == 0) return 0;
+    const dims shape = d.get_dims(), strides = d.get_strides();
+    int64_t last = d.get_submemory_offset();
+    for (size_t i = 0; i < shape.size(); ++i) last += (shape[i] - 1) * strides[i];
+    return static_cast<size_t>((last + 1) * bits_of(d.get_data_type()) + 7) / 8;
+}
+
+static std::string join(const dims &values) {
+    std::string text = "(";
+    for (size_t i = 0; i < values.size(); ++i) {
+        if (i) text += ", ";
+        text += values[i] == DNNL_RUNTIME_DIM_VAL ? "?" : std::to_string(values[i]);
+    }
+    return text + (values.size() == 1 ? ",)" : ")");
+}
+
+// The order of the dimensions from the outermost to the innermost, by stride.
+static std::vector<int> nesting(const dims &outer, const dims &strides) {
+    std::vector<int> order(outer.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+        return strides[a] != strides[b] ? strides[a] > strides[b] : outer[a] > outer[b];
+    });
+    return order;
+}
+
+// The tag of a dense blocked layout in oneDNN's letters, "" if the strides leave gaps.
+static std::string dense_tag(const desc &d) {
+    dims outer = d.get_padded_dims();
+    const dims blocks = d.get_inner_blks(), index = d.get_inner_idxs(), strides = d.get_strides();
+    int64_t expected = 1;
+    for (size_t i = 0; i < blocks.size(); ++i) {
+        outer[index[i]] /= blocks[i];
+        expected *= blocks[i];
+    }
+    const std::vector<int> order = nesting(outer, strides);
+    for (auto i = order.rbegin(); i != order.rend(); ++i) {
+        if (outer[*i] != 1 && strides[*i] != expected) return "";
+        expected *= outer[*i];
+    }
+    std::string tag;
+    for (int i : order)
+        tag += static_cast<char>((std::count(index.begin(), index.end(), i) ? 'A' : 'a') + i);
+    for (size_t i = 0; i < blocks.size(); ++i)
+        tag += std::to_string(blocks[i]) + static_cast<char>('a' + index[i]);
+    return tag;
+}
+
+static std::string blocked_layout(const desc &d) {
+    if (has_runtime_dims(d)) return "strides=" + join(d.get_strides());
+    std::string text = element_count(d) ? dense_tag(d) : "empty";
+    if (text.empty()) text = "strides=" + join(d.get_strides());
+    if (d.get_submemory_offset()) text += " offset=" + std::to_string(d.get_submemory_offset());
+    return text;
+}
+
+static std::string layout(const desc &d) {
+    switch (d.get_format_kind()) {
+        case kind::any:
+            return "any";
+        case kind::blocked:
+            return blocked_layout(d);
+        case kind::host_scalar:
+            return "host_scalar";
+        case kind::sparse:
+            return std::string(dnnl_sparse_encoding2str(
+                       static_cast<dnnl_sparse_encoding_t>(d.get_sparse_encoding()))) +
+                   " nnz=" + std::to_string(d.get_nnz());
+        default:
+            return "opaque " + std::to_string(d.get_size()) + " bytes";
+    }
+}
+
+std::string describe(const desc &d) {
+    if (d.get_format_kind() == kind::host_scalar)
+        return std::string(name_of(d.get_data_type())) + " host_scalar";
+    if (d.is_zero()) return "absent";
+    return std::string(name_of(d.get_data_type())) + " " + join(d.get_dims()) + " " + layout(d);
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bind.hpp"
+
+namespace sycl_dnn {
+
+// "f32 (8, 3, 227, 227) acdb": data type, logical shape and layout for messages.
+std::string describe(const desc &d);
+// Bytes from the first element to behind the last one. Unlike desc::get_size, a strided view
+// does not count the part of its last row that lies outside of the view.
+size_t extent(const desc &d);
+// Blocked without inner blocks and without padding: something that an array can describe.
+bool is_plain(const desc &d);
+// Number of logical elements; -1 with runtime dimensions.
+int64_t element_count(const desc &d);
+bool has_runtime_dims(const desc &d);
+int bits_of(memory::data_type type);
+const char *name_of(memory::data_type type);
+
+}  // namespace sycl_dnn

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Table of contents of the extension module sycl_dnn._core.
+#include "bind.hpp"
+#include "dpctl_api.hpp"
+
+PYBIND11_MODULE(_core, m) {
+    using namespace sycl_dnn;
+    m.doc() =
+        "oneDNN over SYCL: engines, memory, attributes, primitives. Public face: sycl_dnn.onednn.";
+    import_dpctl();
+    bind_errors(m);
+    bind_enums(m);
+    bind_arguments(m);
+    bind_engine(m);
+    bind_stream(m);
+    bind_memory_desc(m);
+    bind_memory(m);
+    bind_post_ops(m);
+    bind_attributes(m);
+    bind_primitive_desc(m);
+    bind_primitive(m);
+    bind_primitives(m);
+    bind_rnn_primitives(m);
+    bind_settings(m);
+}

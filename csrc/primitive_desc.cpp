@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "primitive_desc.hpp"
+
+#include <oneapi/dnnl/dnnl_debug.h>
+
+#include "arguments.hpp"
+#include "enums.hpp"
+#include "errors.hpp"
+
+namespace sycl_dnn {
+
+using pd_class = py::class_<PrimitiveDesc, std::shared_ptr<PrimitiveDesc>>;
+using base = dnnl::primitive_desc_base;
+
+desc PrimitiveDesc::argument_desc(int id) const {
+    return handle.query_md(dnnl::query::exec_arg_md, id);
+}
+
+static bool next_impl(PrimitiveDesc &pd) {
+    const dnnl_status_t status = dnnl_primitive_desc_next_impl(pd.handle.get());
+    if (status == dnnl_last_impl_reached) return false;
+    check(status, "could not advance the primitive descriptor to its next implementation");
+    return true;
+}
+
+// Some queries make sense for one kind only; others return 0 or an empty list, as in oneDNN.
+static void bind_queries(pd_class &c) {
+    const auto property = [&c](const char *name, auto getter) {
+        c.def_property_readonly(
+            name, [getter](const PrimitiveDesc &pd) { return (pd.handle.*getter)(); });
+    };
+    property("impl_info_str", &base::impl_info_str);
+    property("impl_info", &base::impl_info_str);
+    property("kind", &base::get_kind);
+    property("prop_kind", &base::get_prop_kind);
+    property("algorithm", &base::get_algorithm);
+    property("epsilon", &base::get_epsilon);
+    property("alpha", &base::get_alpha);
+    property("beta", &base::get_beta);
+    property("axis", &base::get_axis);
+    property("local_size", &base::get_local_size);
+    property("k", &base::get_k);
+    property("p", &base::get_p);
+    property("cell_kind", &base::get_cell_kind);
+    property("direction", &base::get_direction);
+    property("activation_kind", &base::get_activation_kind);
+    property("group_size", &base::get_group_size);
+    const auto tuple_property = [&c](const char *name, auto getter) {
+        c.def_property_readonly(name, [getter](const PrimitiveDesc &pd) {
+            return py::tuple(py::cast((pd.handle.*getter)()));
+        });
+    };
+    tuple_property("strides", &base::get_strides);
+    tuple_property("dilations", &base::get_dilations);
+    tuple_property("padding_l", &base::get_padding_l);
+    tuple_property("padding_r", &base::get_padding_r);
+    tuple_property("kernel", &base::get_kernel);
+    tuple_property("factors", &base::get_factors);
+}
+
+template <class T>
+static T query(const PrimitiveDesc &pd, dnnl_query_t what) {
+    T value{};
+    check(dnnl_primitive_desc_query(pd.handle.get(), what, 0, &value),
+          "the primitive descriptor does not know this");
+    return value;
+}
+
+static void bind_numbers(pd_class &c) {
+    c.def_property_readonly(
+         "flags",
+         [](const PrimitiveDesc &pd) { return pd.handle.get_flags<dnnl::normalization_flags>(); })
+        .def_property_readonly(
+            "num_of_inputs",
+            [](const PrimitiveDesc &pd) { return query<int>(pd, dnnl_query_num_of_inputs_s32); })
+        .def_property_readonly(
+            "num_of_outputs",
+            [](const PrimitiveDesc &pd) { return query<int>(pd, dnnl_query_num_of_outputs_s32); })
+        .def_property_readonly(
+            "time_estimate",
+            [](const PrimitiveDesc &pd) { return query<double>(pd, dnnl_query_time_estimate_f64); },
+            "The library's own guess, without unit.")
+        .def_property_readonly(
+            "memory_consumption",
+            [](const PrimitiveDesc &pd) {
+                return query<dnnl_dim_t>(pd, dnnl_query_memory_consumption_s64);
+            },
+            "Bytes that executions need beside the arguments.")
+        .def_property_readonly(
+            "cache_blob_id",
+            [](const PrimitiveDesc &pd) {
+                const auto id = pd.handle.get_cache_blob_id();
+                return py::bytes(reinterpret_cast<const char *>(id.data()), id.size());
+            },
+            "Empty on SYCL, where oneDNN keeps no cache blobs.")
+        .def(
+            "query_s64",
+            [](const PrimitiveDesc &pd, dnnl::query q) { return pd.handle.query_s64(q); },
+            py::arg("what"));
+}
+
+// <argument>_desc for every execution argument, which covers all accessors of dnnl.hpp.
+static void bind_argument_descs(pd_class &c, const py::dict &arguments) {
+    c.def(
+        "desc_of", [](const PrimitiveDesc &pd, argument arg) { return pd.argument_desc(arg.id); },
+        py::arg("argument"), "Layout of an execution argument; zero descriptor if unused.");
+    c.def(
+        "query_md",
+        [](const PrimitiveDesc &pd, dnnl::query what, int index) {
+            return pd.handle.query_md(what, index);
+        },
+        py::arg("what"), py::arg("index") = 0);
+    for (const auto &item : arguments) {
+        const std::string name = py::str(item.first);
+        if (name == "from" || name == "to" || name.rfind("attr_", 0) == 0) continue;
+        const int id = item.second.cast<int>();
+        c.def_property_readonly((name + "_desc").c_str(),
+                                [id](const PrimitiveDesc &pd) { return pd.argument_desc(id); });
+    }
+}
+
+static std::string describe(const PrimitiveDesc &pd) {
+    std::string text = std::string("<") + pd.name + " " + pd.handle.impl_info_str();
+    for (const auto &item : pd.parameters) {
+        if (item.second.is_none() || py::isinstance<PrimitiveDesc>(item.second)) continue;
+        text += " " + std::string(py::str(item.first)) + "=" + std::string(py::str(item.second));
+    }
+    return text + ">";
+}
+
+void bind_primitive_desc(py::module_ &m) {
+    pd_class c(m, "PrimitiveDesc",
+               "An operation with its parameters, layouts and implementation; from one of the "
+               "functions such as convolution_forward.");
+    bind_queries(c);
+    bind_numbers(c);
+    bind_argument_descs(c, m.attr("ARGUMENTS"));
+    c.def_property_readonly(
+         "name", [](const PrimitiveDesc &pd) { return pd.name; },
+         "Name of oneDNN's C++ class: 'convolution_forward'.")
+        .def_property_readonly("engine", [](const PrimitiveDesc &pd) { return pd.engine; })
+        .def_property_readonly(
+            "dst_engine", [](const PrimitiveDesc &pd) { return pd.dst_engine; },
+            "Differs from ``engine`` only for a reorder between engines.")
+        .def_property_readonly(
+            "primitive_attr",
+            [](const PrimitiveDesc &pd) { return std::make_shared<PrimitiveAttr>(*pd.attr); },
+            "A copy of the attributes.")
+        .def_property_readonly(
+            "parameters", [](const PrimitiveDesc &pd) { return pd.parameters.attr("copy")(); },
+            "The keyword arguments that it was made with.")
+        .def("next_impl", &next_impl,
+             "Go on to the next implementation, usually a slower one; False if there is none.")
+        .def("__repr__", [](const PrimitiveDesc &pd) { return describe(pd); });
+}
+
+}  // namespace sycl_dnn

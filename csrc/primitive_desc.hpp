@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "attributes.hpp"
+#include "engine.hpp"
+
+namespace sycl_dnn {
+
+// A primitive descriptor of any kind, with what it was made from.
+struct PrimitiveDesc {
+    dnnl::primitive_desc_base handle;
+    const char *name;       // the row: "convolution_forward"
+    const char *signature;  // its execution arguments: "src weights bias -> dst"
+    Engine engine;
+    Engine dst_engine;  // another one only for reorders between engines
+    std::shared_ptr<const PrimitiveAttr> attr;
+    py::dict parameters;  // keyword arguments of the row
+
+    // The layout of an execution argument; the zero descriptor if the primitive does not use it.
+    desc argument_desc(int id) const;
+    memory::dim query_dim(dnnl::query what) const;
+};
+
+}  // namespace sycl_dnn

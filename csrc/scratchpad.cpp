@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scratchpad.hpp"
+
+#include <new>
+
+namespace sycl_dnn {
+
+// Above this a pool prefers waiting on the device to growing.
+static constexpr size_t comfortable = size_t{256} << 20;
+static constexpr size_t granule = size_t{64} << 10;
+
+namespace {
+struct registry {
+    std::mutex guard;
+    std::list<ScratchpadPool> pools;
+};
+// Never destroyed: the SYCL runtime may be gone by then; the process gives the memory back.
+registry &known() {
+    static auto *instance = new registry;
+    return *instance;
+}
+}  // namespace
+
+static bool is_idle(const ScratchpadPool::buffer &b) {
+    return !b.leased && b.last_use.get_info<sycl::info::event::command_execution_status>() ==
+                            sycl::info::event_command_status::complete;
+}
+
+ScratchpadPool::ScratchpadPool(const sycl::queue &queue)
+    : device(queue.get_device()), context(queue.get_context()) {}
+
+ScratchpadPool &ScratchpadPool::of(const sycl::queue &queue) {
+    const sycl::device device = queue.get_device();
+    const sycl::context context = queue.get_context();
+    std::lock_guard<std::mutex> lock(known().guard);
+    for (auto &pool : known().pools)
+        if (pool.device == device && pool.context == context) return pool;
+    return known().pools.emplace_back(queue);
+}
+
+size_t ScratchpadPool::held() const {
+    size_t sum = 0;
+    for (const buffer &b : buffers) sum += b.nbytes;
+    return sum;
+}
+
+ScratchpadPool::buffer *ScratchpadPool::smallest_idle(size_t nbytes) {
+    buffer *best = nullptr;
+    for (buffer &b : buffers)
+        if (b.nbytes >= nbytes && (!best || b.nbytes < best->nbytes) && is_idle(b)) best = &b;
+    return best;
+}
+
+ScratchpadPool::buffer *ScratchpadPool::smallest_busy(size_t nbytes) {
+    buffer *best = nullptr;
+    for (buffer &b : buffers)
+        if (b.nbytes >= nbytes && !b.leased && (!best || b.nbytes < best->nbytes)) best = &b;
+    return best;
+}
+
+void ScratchpadPool::free_idle() {
+    for (auto b = buffers.begin(); b != buffers.end();) {
+        if (!is_idle(*b)) {
+            ++b;
+            continue;
+        }
+        sycl::free(b->pointer, context);
+        b = buffers.erase(b);
+    }
+}
+
+ScratchpadPool::buffer &ScratchpadPool::allocate(size_t nbytes) {
+    const size_t rounded = (nbytes + granule - 1) / granule * granule;
+    void *pointer = sycl::malloc_device(rounded, device, context);
+    if (!pointer) {
+        free_idle();
+        pointer = sycl::malloc_device(rounded, device, context);
+    }
+    if (!pointer) throw std::bad_alloc();
+    return buffers.emplace_back(buffer{pointer, rounded, sycl::event(), true});
+}
+
+ScratchpadPool::buffer &ScratchpadPool::lease(size_t nbytes, std::vector<sycl::event> &depends) {
+    std::lock_guard<std::mutex> lock(guard);
+    buffer *found = smallest_idle(nbytes);
+    if (!found && held() + nbytes > comfortable) {
+        found = smallest_busy(nbytes);
+        if (found)
+            depends.push_back(found->last_use);
+        else
+            free_idle();
+    }
+    if (!found) return allocate(nbytes);
+    found->leased = true;
+    return *found;
+}
+
+void ScratchpadPool::give_back(buffer &used, const sycl::event &last_use) {
+    std::lock_guard<std::mutex> lock(guard);
+    used.last_use = last_use;
+    used.leased = false;
+}
+
+void ScratchpadPool::give_back(buffer &unused) {
+    std::lock_guard<std::mutex> lock(guard);
+    unused.leased = false;
+}
+
+ScratchpadPool::statistics ScratchpadPool::total() {
+    std::lock_guard<std::mutex> lock(known().guard);
+    statistics sum{0, 0, 0};
+    for (auto &pool : known().pools) {
+        std::lock_guard<std::mutex> inner(pool.guard);
+        sum.buffers += pool.buffers.size();
+        sum.nbytes += pool.held();
+        for (const buffer &b : pool.buffers) sum.busy += !is_idle(b);
+    }
+    return sum;
+}
+
+void ScratchpadPool::clear_all() {
+    std::lock_guard<std::mutex> lock(known().guard);
+    for (auto &pool : known().pools) {
+        std::lock_guard<std::mutex> inner(pool.guard);
+        pool.free_idle();
+    }
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <list>
+#include <mutex>
+#include <sycl/sycl.hpp>
+#include <vector>
+
+namespace sycl_dnn {
+
+// Device memory that primitives use while they run. A buffer knows the event of its last use and
+// is given out again when that is complete; when the pool is full, the next use waits on the
+// device for the last one instead.
+class ScratchpadPool {
+  public:
+    struct buffer {
+        void *pointer;
+        size_t nbytes;
+        sycl::event last_use;
+        bool leased;
+    };
+    struct statistics {
+        size_t buffers, nbytes, busy;
+    };
+
+    // The pool of this queue's device and context.
+    static ScratchpadPool &of(const sycl::queue &queue);
+    static statistics total();
+    // Frees all buffers that nothing uses any more.
+    static void clear_all();
+
+    explicit ScratchpadPool(const sycl::queue &queue);
+
+    // Never less than `nbytes`; may append to `depends` what must finish first.
+    buffer &lease(size_t nbytes, std::vector<sycl::event> &depends);
+    void give_back(buffer &used, const sycl::event &last_use);
+    void give_back(buffer &unused);
+
+  private:
+    buffer *smallest_idle(size_t nbytes);
+    buffer *smallest_busy(size_t nbytes);
+    buffer &allocate(size_t nbytes);
+    void free_idle();
+    size_t held() const;
+
+    sycl::device device;
+    sycl::context context;
+    std::mutex guard;
+    std::list<buffer> buffers;
+};
+
+}  // namespace sycl_dnn

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "primitive_desc.hpp"
+
+namespace sycl_dnn {
+
+struct Memory;
+
+// One execution argument of a primitive and what a memory must be to serve as it. oneDNN itself
+// compares none of this: it counts the arguments and trusts the rest.
+struct Slot {
+    enum class rule {
+        same_desc,  // the memory's descriptor equals `layout`
+        same_rank,  // `layout` has runtime dimensions: only the known ones count
+        values,     // a dense list of `count` numbers (-1: any) of type `type`
+    };
+    int id;
+    py::object name;
+    rule check;
+    desc layout;
+    memory::data_type type;
+    int64_t count;
+    bool on_host;
+    bool output;
+    bool required;
+    dnnl_engine_t engine;
+};
+
+// All arguments that executions of this descriptor take, inputs before outputs.
+std::vector<Slot> slots_of(const PrimitiveDesc &pd);
+
+// Throws invalid_arguments, naming primitive, argument, rule and value.
+void check_fit(const char *primitive, const Slot &slot, const Memory &given);
+
+}  // namespace sycl_dnn

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream.hpp"
+
+#include <oneapi/dnnl/dnnl_sycl.hpp>
+#include <sycl/sycl.hpp>
+
+#include "dpctl_api.hpp"
+#include "in_flight.hpp"
+#include "scratchpad.hpp"
+
+namespace sycl_dnn {
+
+// oneDNN compares only the device kind and takes a queue of another context silently.
+static void check_queue(const Engine &engine, const sycl::queue &queue) {
+    const sycl::queue &own = queue_of(engine.queue);
+    if (queue.get_device() == own.get_device() && queue.get_context() == own.get_context()) return;
+    throw invalid_arguments("Stream: queue must be on the engine's device and context (" +
+                            describe(engine) + "), got a queue on " +
+                            queue.get_device().get_info<sycl::info::device::name>());
+}
+
+static Stream make_stream(const Engine &engine, const py::object &queue, bool ordered) {
+    const py::object chosen = queue.is_none() ? engine.queue : queue;
+    sycl::queue &native = queue_of(chosen);
+    check_queue(engine, native);
+    return {dnnl::sycl_interop::make_stream(engine.handle, native),
+            engine,
+            chosen,
+            InFlight::of(native),
+            &ScratchpadPool::of(native),
+            ordered};
+}
+
+static py::dict scratchpad_info() {
+    const auto total = ScratchpadPool::total();
+    py::dict info;
+    info["buffers"] = total.buffers;
+    info["nbytes"] = total.nbytes;
+    info["busy"] = total.busy;
+    return info;
+}
+
+void bind_stream(py::module_ &m) {
+    py::class_<Stream>(m, "Stream", "A queue on which primitives of one engine are executed.")
+        .def(py::init(&make_stream), py::arg("engine"), py::arg("queue") = py::none(),
+             py::kw_only(), py::arg("ordered") = false,
+             "``queue`` defaults to the engine's. ``ordered=True`` puts executions into one "
+             "sequence with dpnp's own work on the queue.")
+        .def_property_readonly("engine", [](const Stream &s) { return s.engine; })
+        .def_property_readonly("sycl_queue", [](const Stream &s) { return s.queue; })
+        .def_readonly("ordered", &Stream::ordered)
+        .def_property_readonly(
+            "pending", [](const Stream &s) { return s.flight->size(); },
+            "Executions whose memories are still held.")
+        .def(
+            "wait", [](const Stream &s) { s.flight->wait(); },
+            "Wait until everything on the queue is done; other threads run meanwhile.");
+    m.def("scratchpad_info", &scratchpad_info,
+          "Number, bytes and busy ones of the scratchpad buffers that the process holds.");
+    m.def("clear_scratchpads", &ScratchpadPool::clear_all,
+          "Free the scratchpad buffers that nothing uses.");
+    py::module_::import("atexit").attr("register")(py::cpp_function(&InFlight::finish_all));
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exceptions of the package: oneDNN's status codes as Python classes, with the reasons."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+__all__ = ["DnnlError", "InvalidArguments", "NoDeviceError", "OutOfMemory", "Unimplemented"]
+
+
+class DnnlError(Exception):
+    """oneDNN refused or failed; ``status`` is the member of ``onednn.status``."""
+
+    status_name = "runtime_error"
+
+    @property
+    def status(self) -> Any:
+        """The status code as oneDNN names it."""
+        from sycl_dnn import _core
+
+        return _core.status[self.status_name]
+
+
+class InvalidArguments(DnnlError, ValueError):
+    """An argument breaks a rule; the message names argument, rule and value."""
+
+    status_name = "invalid_arguments"
+
+
+class OutOfMemory(DnnlError, MemoryError):
+    """An allocation failed; everything made before stays usable."""
+
+    status_name = "out_of_memory"
+
+
+class Unimplemented(DnnlError, NotImplementedError):
+    """No implementation of the primitive takes these descriptors on this device.
+
+    ``reasons`` holds one line per implementation that oneDNN considered and why it declined.
+    They come from oneDNN's dispatch log, which only a new process can switch on: the first look
+    at ``reasons`` or at the text of the error repeats the creation in a helper process (some
+    0.2 s). An error that nobody looks at costs nothing.
+    """
+
+    status_name = "unimplemented"
+    recipe: Any = None
+
+    @cached_property
+    def reasons(self) -> tuple[str, ...]:
+        """One line for each implementation that was considered: ``name: why it declined``."""
+        if self.recipe is None:
+            return ()
+        from sycl_dnn.onednn import _reasons
+
+        return _reasons.find(self.recipe)
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if not self.reasons:
+            return text
+        return text + "\noneDNN considered:\n" + "\n".join(f"  {line}" for line in self.reasons)
+
+
+class NoDeviceError(RuntimeError):
+    """No SYCL device that oneDNN can use; the message says what was looked at and what to do."""
+
+
+_CLASSES = {cls.status_name: cls for cls in (InvalidArguments, OutOfMemory, Unimplemented)}
+
+
+def from_status(status: Any, message: str) -> DnnlError:
+    """Return the error for a status code of oneDNN."""
+    error = _CLASSES.get(status.name, DnnlError)(message)
+    error.status_name = status.name
+    return error
+
+
+def creation_error(status: Any, name: str, parameters: dict, engine: Any, attr: Any) -> DnnlError:
+    """Return the error for a refused primitive descriptor.
+
+    Parameters
+    ----------
+    status : member of ``onednn.status``
+    name : the primitive, such as ``"convolution_forward"``
+    parameters : its keyword arguments
+    engine, attr : where and with which attributes
+    """
+    from sycl_dnn.onednn import _diagnosis, _reasons
+
+    problem = None
+    if status.name == "invalid_arguments":
+        problem = _diagnosis.find(name, parameters)
+    summary = _diagnosis.summary(name, parameters, engine, attr)
+    error = from_status(status, f"{name}: {problem or status.name}\n{summary}")
+    if isinstance(error, Unimplemented):
+        error.recipe = _reasons.Recipe(name, parameters, attr, engine)
+    return error
