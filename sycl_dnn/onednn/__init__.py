@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""oneDNN's own objects under oneDNN's own names.
+
+Every ``struct X : public primitive`` of ``dnnl.hpp`` is a function ``X(engine, *, ...)`` that
+returns a ``PrimitiveDesc``; ``Primitive(pd).execute(stream, args)`` runs it. Parameters have the
+names of the C++ constructors without ``_desc``; execution arguments those of DNNL_ARG_* in lower
+case. Getters of C++ are properties. Source: oneDNN's developer guide, which reads across.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn._core import *  # noqa: F403
+from sycl_dnn._core import (
+    ARGUMENTS,
+    ROWS,
+    RUNTIME_DIM_VAL,
+    RUNTIME_F32_VAL,
+    RUNTIME_S32_VAL,
+    RUNTIME_SIZE_VAL,
+    Engine,
+    MemoryDesc,
+    PostOps,
+    Primitive,
+    PrimitiveAttr,
+    PrimitiveDesc,
+    Stream,
+)
+from sycl_dnn.onednn._memory import Memory, desc_of_array
+
+#: The execution arguments: ``arg.src`` is DNNL_ARG_SRC.
+arg = enum.IntEnum("arg", ARGUMENTS, module=__name__)
+
+#: The names of all primitives, as dnnl.hpp calls them.
+PRIMITIVES: tuple[str, ...] = tuple(ROWS)
+
+__all__ = [
+    "ARGUMENTS",
+    "PRIMITIVES",
+    "RUNTIME_DIM_VAL",
+    "RUNTIME_F32_VAL",
+    "RUNTIME_S32_VAL",
+    "RUNTIME_SIZE_VAL",
+    "Engine",
+    "Memory",
+    "MemoryDesc",
+    "PostOps",
+    "Primitive",
+    "PrimitiveAttr",
+    "PrimitiveDesc",
+    "Stream",
+    "arg",
+    "desc_of_array",
+    "format_tag",
+    *(n for n in dir(_core) if n[0].islower()),
+]
+
+
+def __getattr__(name: str) -> Any:
+    # 1,674 members take 10 ms to build, so only who uses the enum pays; names work as well.
+    if name == "format_tag":
+        tags = enum.IntEnum("format_tag", _core.format_tags(), module=__name__)
+        globals()[name] = tags
+        return tags
+    raise AttributeError(f"module 'sycl_dnn.onednn' has no attribute {name!r}")

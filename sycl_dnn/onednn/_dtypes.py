@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""oneDNN's data types and the dtypes of the arrays that carry them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn import _core
+from sycl_dnn.errors import InvalidArguments
+
+_T = _core.data_type
+
+#: What an array has for each data type. Types below the line have no dtype of their own in dpnp:
+#: their bits ride in unsigned integers; 4-bit types lie two in a byte, low half first.
+ARRAY_DTYPES = {
+    _T.f64: np.dtype("f8"),
+    _T.f32: np.dtype("f4"),
+    _T.f16: np.dtype("f2"),
+    _T.s64: np.dtype("i8"),
+    _T.s32: np.dtype("i4"),
+    _T.s8: np.dtype("i1"),
+    _T.u8: np.dtype("u1"),
+    # ---
+    _T.bf16: np.dtype("u2"),
+    _T.f8_e5m2: np.dtype("u1"),
+    _T.f8_e4m3: np.dtype("u1"),
+    _T.e8m0: np.dtype("u1"),
+    _T.s4: np.dtype("u1"),
+    _T.u4: np.dtype("u1"),
+    _T.f4_e2m1: np.dtype("u1"),
+    _T.f4_e3m0: np.dtype("u1"),
+}
+_OWN = (_T.f64, _T.f32, _T.f16, _T.s64, _T.s32, _T.s8, _T.u8)
+_DATA_TYPES = {ARRAY_DTYPES[t]: t for t in _OWN}
+_FOUR_BIT = (_T.s4, _T.u4, _T.f4_e2m1, _T.f4_e3m0)
+
+
+def array_dtype(data_type: Any) -> np.dtype:
+    """Return the dtype of arrays that hold ``data_type``."""
+    return ARRAY_DTYPES[data_type]
+
+
+def data_type_of(dtype: Any) -> Any:
+    """Return the data type that a dtype stands for by itself."""
+    found = _DATA_TYPES.get(np.dtype(dtype))
+    if found is None:
+        known = ", ".join(map(str, _DATA_TYPES))
+        raise InvalidArguments(f"array must have a dtype that oneDNN knows ({known}), got {dtype}")
+    return found
+
+
+def to_bf16_bits(values: Any) -> np.ndarray:
+    """Return float32 values as the uint16 bits of bfloat16, rounded to nearest even."""
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    rounded = ((bits >> 16) & 1) + np.uint32(0x7FFF) + bits
+    # Rounding could carry a NaN's bits into an infinity.
+    quiet = (bits >> 16) | np.uint32(0x40)
+    return np.where(np.isnan(bits.view(np.float32)), quiet, rounded >> 16).astype(np.uint16)
+
+
+def scalar_bytes(value: Any, data_type: Any) -> bytes:
+    """Return a number in the bytes of ``data_type``, for a host scalar."""
+    if data_type in _DATA_TYPES.values():
+        return np.asarray(value).astype(ARRAY_DTYPES[data_type]).tobytes()
+    if data_type is _T.bf16:
+        return to_bf16_bits(np.asarray(value, dtype=np.float32)).tobytes()
+    raise InvalidArguments(f"Memory: a host scalar must not have data type {data_type.name}")
+
+
+def _flat_length(desc: _core.MemoryDesc, index: int) -> int:
+    return desc.get_size(index) // ARRAY_DTYPES[desc.get_data_type(index)].itemsize
+
+
+def array_over(memory: Any, index: int) -> Any:
+    """Return a dpnp array over one buffer of a memory, without a copy."""
+    import dpnp
+    from dpnp.tensor import usm_ndarray
+
+    desc = memory.desc
+    owner = memory.owner[index]
+    data = getattr(owner, "get_array", lambda: owner)()
+    buffer = getattr(data, "usm_data", data)
+    dtype = ARRAY_DTYPES[desc.get_data_type(index)]
+    start = getattr(data, "_pointer", buffer._pointer) - buffer._pointer
+    offset = start // dtype.itemsize
+    if desc.num_handles > 1 or desc.data_type in _FOUR_BIT:
+        shape, strides = (_flat_length(desc, index),), (1,)
+    elif desc.is_plain:
+        shape, strides = desc.dims, desc.strides
+        offset += desc.submemory_offset
+    else:
+        raise InvalidArguments(f"to_array: the layout must be plain, got {desc}; reorder it first")
+    array = usm_ndarray(shape, dtype=dtype, buffer=buffer, strides=strides, offset=offset)
+    return dpnp.ndarray._create_from_usm_ndarray(array)
