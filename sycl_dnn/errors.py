@@ -10,9 +10,16 @@ __all__ = ["DnnlError", "InvalidArguments", "NoDeviceError", "OutOfMemory", "Uni
 
 
 class DnnlError(Exception):
-    """oneDNN refused or failed; ``status`` is the member of ``onednn.status``."""
+    """oneDNN refused or failed; ``status`` is the member of ``onednn.status``.
+
+    Where a primitive descriptor was refused, ``reasons`` says why. It comes from oneDNN's own log,
+    which only a new process can switch on: the first look at ``reasons`` or at the text of the
+    error repeats the creation in a helper process (some 0.3 s). An error that nobody looks at
+    costs nothing, so probing in a loop stays cheap.
+    """
 
     status_name = "runtime_error"
+    recipe: Any = None
 
     @property
     def status(self) -> Any:
@@ -21,34 +28,9 @@ class DnnlError(Exception):
 
         return _core.status[self.status_name]
 
-
-class InvalidArguments(DnnlError, ValueError):
-    """An argument breaks a rule; the message names argument, rule and value."""
-
-    status_name = "invalid_arguments"
-
-
-class OutOfMemory(DnnlError, MemoryError):
-    """An allocation failed; everything made before stays usable."""
-
-    status_name = "out_of_memory"
-
-
-class Unimplemented(DnnlError, NotImplementedError):
-    """No implementation of the primitive takes these descriptors on this device.
-
-    ``reasons`` holds one line per implementation that oneDNN considered and why it declined.
-    They come from oneDNN's dispatch log, which only a new process can switch on: the first look
-    at ``reasons`` or at the text of the error repeats the creation in a helper process (some
-    0.2 s). An error that nobody looks at costs nothing.
-    """
-
-    status_name = "unimplemented"
-    recipe: Any = None
-
     @cached_property
     def reasons(self) -> tuple[str, ...]:
-        """One line for each implementation that was considered: ``name: why it declined``."""
+        """``implementation: why it declined``, or the rule of oneDNN's that was broken."""
         if self.recipe is None:
             return ()
         from sycl_dnn.onednn import _reasons
@@ -59,7 +41,25 @@ class Unimplemented(DnnlError, NotImplementedError):
         text = super().__str__()
         if not self.reasons:
             return text
-        return text + "\noneDNN considered:\n" + "\n".join(f"  {line}" for line in self.reasons)
+        return text + "\noneDNN's reasons:\n" + "\n".join(f"  {line}" for line in self.reasons)
+
+
+class InvalidArguments(DnnlError, ValueError):
+    """An argument breaks a rule; the message names argument, rule and value."""
+
+    status_name = "invalid_arguments"
+
+
+class Unimplemented(DnnlError, NotImplementedError):
+    """No implementation of the primitive takes these descriptors on this device."""
+
+    status_name = "unimplemented"
+
+
+class OutOfMemory(DnnlError, MemoryError):
+    """An allocation failed; everything made before stays usable."""
+
+    status_name = "out_of_memory"
 
 
 class NoDeviceError(RuntimeError):
@@ -88,11 +88,9 @@ def creation_error(status: Any, name: str, parameters: dict, engine: Any, attr: 
     """
     from sycl_dnn.onednn import _diagnosis, _reasons
 
-    problem = None
-    if status.name == "invalid_arguments":
-        problem = _diagnosis.find(name, parameters)
+    problem = _diagnosis.find(name, parameters) if status.name == "invalid_arguments" else None
     summary = _diagnosis.summary(name, parameters, engine, attr)
     error = from_status(status, f"{name}: {problem or status.name}\n{summary}")
-    if isinstance(error, Unimplemented):
+    if problem is None:
         error.recipe = _reasons.Recipe(name, parameters, attr, engine)
     return error

@@ -98,16 +98,22 @@ double wake_us(int count) {
 
 using Operations = std::map<std::string, Tiny>;
 
+const Step &find(const Operations &operations, const std::string &name) {
+    const auto found = operations.find(name);
+    if (found == operations.end()) throw std::invalid_argument("unknown operation " + name);
+    return found->second.step;
+}
+
 Commands make_commands(Session &session, const Operations &operations) {
     Commands commands;
     commands["chain"] = [&](Words &words) {
-        const Step &step = operations.at(words.word("op")).step;
+        const Step &step = find(operations, words.word("op"));
         const int count = words.number("count");
         const Policy policy = words.policy(session.default_policy());
         return json("us", chain_us(session, step, count, policy)) + ", " + json(policy);
     };
     commands["each"] = [&](Words &words) {
-        const Step &step = operations.at(words.word("op")).step;
+        const Step &step = find(operations, words.word("op"));
         const int count = words.number("count");
         const Policy policy{1, words.real_or("poll_us", 0)};
         return json("us", each_us(step, count, policy.poll_us)) + ", " + json(policy);

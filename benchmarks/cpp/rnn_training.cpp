@@ -36,11 +36,10 @@ struct Weights {
     memory layer, iter, bias;
 };
 
-// What one side keeps from its forward to its backward pass.
+// What one side keeps from its forward to its backward pass; the right one has no dst_iter.
 struct Side {
-    memory src, src_iter, src_iter_c;  // the states are empty on the left side,
-    memory dst, dst_iter, dst_iter_c;  // these two on the right one
-    memory diff_src, diff_dst, workspace;
+    memory src, src_iter, src_iter_c, dst, dst_iter, dst_iter_c, workspace;
+    memory diff_src, diff_src_iter, diff_src_iter_c, diff_dst, diff_dst_iter, diff_dst_iter_c;
     lstm_forward::primitive_desc forward;
     lstm_backward::primitive_desc backward;
 };
@@ -77,35 +76,38 @@ class Lstm {
         user_diff_ = {zeros(session_, user_.layer.get_desc()),
                       zeros(session_, user_.iter.get_desc()),
                       zeros(session_, user_.bias.get_desc())};
-        fill_side(left_, left_shape, left_offset);
-        fill_side(right_, right_shape, right_offset);
+        fill_side("left", left_, left_shape, left_offset);
+        fill_side("right", right_, right_shape, right_offset);
     }
-    void fill_side(Side &side, const dims &shape, const dims &offset) const {
-        side.src = view(src_, shape, offset);
+    void fill_side(const std::string &name, Side &side, const dims &shape, const dims &offset) {
+        // oneDNN 3.13 takes the rows of src_layer for dense and ignores the offset when it forms
+        // diff_weights_layer: give it a dense copy. Forward gains more than the copy costs.
+        side.src = net_.as(name + " src reorder", view(src_, shape, offset), tnc(shape));
         side.diff_src = view(diff_src_, shape, offset);
         side.diff_dst = view(diff_dst_, shape, offset);
         side.dst = make(tnc(shape));
     }
 
-    lstm_forward::primitive_desc describe(const Side &side, const memory::desc &src_iter,
-                                          const memory::desc &src_iter_c,
-                                          const memory::desc &dst_iter) const {
-        return {session_.engine,    prop_kind::forward_training,
-                left2right,         side.src.get_desc(),
-                src_iter,           src_iter_c,
-                any(weights_shape), any(weights_shape),
-                any(bias_shape),    side.dst.get_desc(),
-                dst_iter,           dst_iter,
+    static memory::desc desc_of(const memory &mem) { return mem ? mem.get_desc() : memory::desc(); }
+    lstm_forward::primitive_desc describe(const Side &side, const memory::desc &dst_iter) const {
+        const auto wei = any(weights_shape);
+        return {session_.engine,        prop_kind::forward_training, left2right, desc_of(side.src),
+                desc_of(side.src_iter), desc_of(side.src_iter_c),    wei,        wei,
+                any(bias_shape),        desc_of(side.dst),           dst_iter,   dst_iter,
                 Net::attributes()};
     }
     void describe_forward() {
-        left_.forward = describe(left_, {}, {}, any(left_state));
+        // Without src_iter, oneDNN 3.13 forms diff_weights_iter from the states after each step
+        // instead of before it: start from zeros that are there.
+        const memory::desc start(left_state, type::f32, tag::ldnc);
+        left_.src_iter = zeros(session_, start);
+        left_.src_iter_c = zeros(session_, start);
+        left_.forward = describe(left_, any(left_state));
         left_.dst_iter = make(left_.forward.dst_iter_desc());
         left_.dst_iter_c = make(left_.forward.dst_iter_c_desc());
         right_.src_iter = view(left_.dst_iter, right_state, state_offset);
         right_.src_iter_c = view(left_.dst_iter_c, right_state, state_offset);
-        right_.forward =
-            describe(right_, right_.src_iter.get_desc(), right_.src_iter_c.get_desc(), {});
+        right_.forward = describe(right_, {});
         left_.workspace = make(left_.forward.workspace_desc());
         right_.workspace = make(right_.forward.workspace_desc());
     }
@@ -116,71 +118,79 @@ class Lstm {
                 net_.as(pass + " weights_iter reorder", from.iter, pd.weights_iter_desc()),
                 net_.as(pass + " bias reorder", from.bias, pd.bias_desc())};
     }
-    static Arguments common(const Side &side, const Weights &weights) {
+    static void add_present(Arguments &arguments, const Arguments &optional) {
+        for (const auto &[id, mem] : optional)
+            if (mem) arguments[id] = mem;
+    }
+    static Arguments inputs(const Side &side, const Weights &weights) {
         Arguments arguments{
             {DNNL_ARG_SRC_LAYER, side.src},        {DNNL_ARG_WEIGHTS_LAYER, weights.layer},
             {DNNL_ARG_WEIGHTS_ITER, weights.iter}, {DNNL_ARG_BIAS, weights.bias},
             {DNNL_ARG_DST_LAYER, side.dst},        {DNNL_ARG_WORKSPACE, side.workspace}};
-        const std::pair<int, const memory &> states[] = {{DNNL_ARG_SRC_ITER, side.src_iter},
-                                                         {DNNL_ARG_SRC_ITER_C, side.src_iter_c},
-                                                         {DNNL_ARG_DST_ITER, side.dst_iter},
-                                                         {DNNL_ARG_DST_ITER_C, side.dst_iter_c}};
-        for (const auto &[id, state] : states)
-            if (state) arguments[id] = state;
+        add_present(arguments, {{DNNL_ARG_SRC_ITER, side.src_iter},
+                                {DNNL_ARG_SRC_ITER_C, side.src_iter_c},
+                                {DNNL_ARG_DST_ITER, side.dst_iter},
+                                {DNNL_ARG_DST_ITER_C, side.dst_iter_c}});
         return arguments;
     }
     void forward() {
         const Weights packed = pack("forward", user_, left_.forward);
-        net_.add("left forward", left_.forward, common(left_, packed));
+        net_.add("left forward", left_.forward, inputs(left_, packed));
         net_.add("right forward", right_.forward,
-                 common(right_, pack("right forward", packed, right_.forward)));
+                 inputs(right_, pack("right forward", packed, right_.forward)));
     }
 
-    lstm_backward::primitive_desc describe_back(const Side &side, const memory::desc &src_iter,
+    lstm_backward::primitive_desc describe_back(const Side &side,
                                                 const memory::desc &dst_iter) const {
         const auto wei = any(weights_shape), bias = any(bias_shape);
-        const auto src = side.src.get_desc(), dst = side.dst.get_desc();
-        const auto diff_src = side.diff_src.get_desc(), diff_dst = side.diff_dst.get_desc();
+        const auto src = desc_of(side.src), dst = desc_of(side.dst);
+        const auto src_iter = desc_of(side.src_iter), src_iter_c = desc_of(side.src_iter_c);
         return {session_.engine,
                 prop_kind::backward,
                 left2right,
                 src,
                 src_iter,
-                src_iter,
+                src_iter_c,
                 wei,
                 wei,
                 bias,
                 dst,
                 dst_iter,
                 dst_iter,
-                diff_src,
+                desc_of(side.diff_src),
                 src_iter,
-                src_iter,
+                src_iter_c,
                 wei,
                 wei,
                 bias,
-                diff_dst,
+                desc_of(side.diff_dst),
                 dst_iter,
                 dst_iter,
                 side.forward,
                 Net::attributes()};
     }
     void describe_backward() {
-        left_.backward = describe_back(left_, {}, any(left_state));
-        left_diff_iter_ = zeros(session_, left_.backward.diff_dst_iter_desc());
-        left_diff_iter_c_ = zeros(session_, left_.backward.diff_dst_iter_c_desc());
-        right_diff_iter_ = view(left_diff_iter_, right_state, state_offset);
-        right_diff_iter_c_ = view(left_diff_iter_c_, right_state, state_offset);
-        right_.backward = describe_back(right_, right_diff_iter_.get_desc(), {});
+        left_.backward = describe_back(left_, any(left_state));
+        left_.diff_src_iter = make(left_.backward.diff_src_iter_desc());
+        left_.diff_src_iter_c = make(left_.backward.diff_src_iter_c_desc());
+        left_.diff_dst_iter = zeros(session_, left_.backward.diff_dst_iter_desc());
+        left_.diff_dst_iter_c = zeros(session_, left_.backward.diff_dst_iter_c_desc());
+        right_.diff_src_iter = view(left_.diff_dst_iter, right_state, state_offset);
+        right_.diff_src_iter_c = view(left_.diff_dst_iter_c, right_state, state_offset);
+        right_.backward = describe_back(right_, {});
     }
 
-    Arguments gradients(const Side &side, const Weights &weights, const Weights &diff) const {
-        Arguments arguments = common(side, weights);
-        arguments[DNNL_ARG_DIFF_SRC_LAYER] = side.diff_src;
-        arguments[DNNL_ARG_DIFF_DST_LAYER] = side.diff_dst;
-        arguments[DNNL_ARG_DIFF_WEIGHTS_LAYER] = diff.layer;
-        arguments[DNNL_ARG_DIFF_WEIGHTS_ITER] = diff.iter;
-        arguments[DNNL_ARG_DIFF_BIAS] = diff.bias;
+    static Arguments gradients(const Side &side, const Weights &weights, const Weights &diff) {
+        Arguments arguments = inputs(side, weights);
+        add_present(arguments, {{DNNL_ARG_DIFF_SRC_LAYER, side.diff_src},
+                                {DNNL_ARG_DIFF_SRC_ITER, side.diff_src_iter},
+                                {DNNL_ARG_DIFF_SRC_ITER_C, side.diff_src_iter_c},
+                                {DNNL_ARG_DIFF_DST_LAYER, side.diff_dst},
+                                {DNNL_ARG_DIFF_DST_ITER, side.diff_dst_iter},
+                                {DNNL_ARG_DIFF_DST_ITER_C, side.diff_dst_iter_c},
+                                {DNNL_ARG_DIFF_WEIGHTS_LAYER, diff.layer},
+                                {DNNL_ARG_DIFF_WEIGHTS_ITER, diff.iter},
+                                {DNNL_ARG_DIFF_BIAS, diff.bias}});
         return arguments;
     }
     void backward() {
@@ -192,14 +202,8 @@ class Lstm {
         net_.zero("zero diff_weights_layer", diff.layer);
         net_.zero("zero diff_weights_iter", diff.iter);
         net_.zero("zero diff_bias", diff.bias);
-        Arguments right = gradients(right_, packed, diff);
-        right[DNNL_ARG_DIFF_SRC_ITER] = right_diff_iter_;
-        right[DNNL_ARG_DIFF_SRC_ITER_C] = right_diff_iter_c_;
-        net_.add("right backward", right_.backward, right);
-        Arguments left = gradients(left_, packed, diff);
-        left[DNNL_ARG_DIFF_DST_ITER] = left_diff_iter_;
-        left[DNNL_ARG_DIFF_DST_ITER_C] = left_diff_iter_c_;
-        net_.add("left backward", left_.backward, left);
+        net_.add("right backward", right_.backward, gradients(right_, packed, diff));
+        net_.add("left backward", left_.backward, gradients(left_, packed, diff));
         net_.copy_back("diff_weights_layer reorder", diff.layer, user_diff_.layer);
         net_.copy_back("diff_weights_iter reorder", diff.iter, user_diff_.iter);
         net_.copy_back("diff_bias reorder", diff.bias, user_diff_.bias);
@@ -210,7 +214,6 @@ class Lstm {
     memory src_, diff_src_, diff_dst_;
     Weights user_, user_diff_;
     Side left_, right_;
-    memory left_diff_iter_, left_diff_iter_c_, right_diff_iter_, right_diff_iter_c_;
 };
 
 }  // namespace

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ask oneDNN why it refused a primitive descriptor.
+
+oneDNN tells its reasons only in its verbose log, which is switched on by the environment when the
+library is first used and goes to the process's standard output. So the creation is repeated in a
+short-lived process of its own, only when somebody looks at the reasons.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+_MODES = {"ONEDNN_VERBOSE": "dispatch,check", "ONEDNN_VERBOSE_TIMESTAMP": "0"}
+_HELPER = "from sycl_dnn.onednn import _reasons; _reasons.main()"
+
+
+class Recipe:
+    """What a primitive descriptor is made from, in a form that another process can repeat.
+
+    Parameters
+    ----------
+    name : the primitive, such as ``"convolution_forward"``
+    parameters : its keyword arguments
+    attr : PrimitiveAttr
+    engine : Engine
+    """
+
+    def __init__(self, name: str, parameters: dict, attr: Any, engine: Any) -> None:
+        self.name = name
+        self.attr = attr
+        self.device = engine.sycl_device.filter_string
+        self.parameters = {key: _portable(value) for key, value in parameters.items()}
+
+    def create(self) -> Any:
+        """Make the descriptor again, in the process that calls."""
+        from sycl_dnn import _core
+
+        engine = _core.Engine(self.device)
+        parameters = {key: _restored(value) for key, value in self.parameters.items()}
+        return getattr(_core, self.name)(engine, **parameters, attr=self.attr)
+
+
+class _Device(str):
+    """Stands for an Engine; the text is the device's filter string."""
+
+
+def _portable(value: Any) -> Any:
+    from sycl_dnn import _core
+
+    if isinstance(value, _core.PrimitiveDesc):
+        return Recipe(value.name, value.parameters, value.primitive_attr, value.engine)
+    if isinstance(value, _core.Engine):
+        return _Device(value.sycl_device.filter_string)
+    return value
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, Recipe):
+        return value.create()
+    if isinstance(value, _Device):
+        from sycl_dnn import _core
+
+        return _core.Engine(str(value))
+    return value
+
+
+def _log_kind(name: str) -> str:
+    """Return the name that oneDNN's log gives to the primitive's kind."""
+    kind = name.removesuffix("_data").removesuffix("_weights")
+    kind = kind.removesuffix("_forward").removesuffix("_backward")
+    cells = ("vanilla_rnn", "lstm", "gru", "lbr_gru", "augru", "lbr_augru")
+    return "rnn" if kind in cells else kind
+
+
+def _parse(line: str, kind: str) -> str | None:
+    """Return ``implementation: reason`` or ``reason`` from a line of the log about ``kind``."""
+    fields = line.split(",")
+    if len(fields) < 7 or fields[0] != "onednn_verbose" or fields[4] != kind:
+        return None
+    if fields[3] == "create:check":
+        return ",".join(fields[5:-1])
+    return f"{fields[7]}: {fields[-2]}" if fields[3] == "create:dispatch" else None
+
+
+def find(recipe: Recipe) -> tuple[str, ...]:
+    """Return oneDNN's reasons, one line per implementation considered, in its order."""
+    package_parent = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(p for p in (package_parent, os.environ.get("PYTHONPATH")) if p)
+    helper = subprocess.run(
+        [sys.executable, "-c", _HELPER],
+        input=pickle.dumps(recipe),
+        capture_output=True,
+        env={**os.environ, **_MODES, "PYTHONPATH": path},
+        timeout=120,
+    )
+    if helper.returncode != 0:
+        last = helper.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        return (f"(unknown: the helper process failed: {' '.join(last)})",)
+    kind = _log_kind(recipe.name)
+    lines = (_parse(line, kind) for line in helper.stdout.decode(errors="replace").splitlines())
+    return tuple(dict.fromkeys(line for line in lines if line))
+
+
+def main() -> None:
+    """Repeat the creation whose recipe comes on standard input; the log goes to standard output.
+
+    Only this module writes that input: it is pickled, and must never come from elsewhere.
+    """
+    from sycl_dnn.errors import DnnlError
+
+    try:
+        pickle.load(sys.stdin.buffer).create()
+    except DnnlError:
+        pass
