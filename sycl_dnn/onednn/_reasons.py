@@ -80,11 +80,13 @@ def _log_kind(name: str) -> str:
 def _parse(line: str, kind: str) -> str | None:
     """Return ``implementation: reason`` or ``reason`` from a line of the log about ``kind``."""
     fields = line.split(",")
-    if len(fields) < 7 or fields[0] != "onednn_verbose" or fields[4] != kind:
+    if len(fields) < 7 or fields[0] != "onednn_verbose":
         return None
     if fields[3] == "create:check":
         return ",".join(fields[5:-1])
-    return f"{fields[7]}: {fields[-2]}" if fields[3] == "create:dispatch" else None
+    if fields[3] == "create:dispatch" and fields[6] == kind:
+        return f"{fields[7]}: {fields[-2]}"
+    return None
 
 
 def find(recipe: Recipe) -> tuple[str, ...]:
