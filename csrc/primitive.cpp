@@ -7,6 +7,7 @@
 
 #include "arguments.hpp"
 #include "dpctl_api.hpp"
+#include "empty.hpp"
 #include "errors.hpp"
 #include "in_flight.hpp"
 #include "memory.hpp"
@@ -22,8 +23,9 @@ struct Primitive {
     dnnl::primitive handle;
     std::shared_ptr<PrimitiveDesc> pd;
     std::vector<Slot> slots;
-    size_t scratchpad_bytes;
+    desc scratchpad;
     bool may_run_in_place;
+    std::optional<EmptyProduct> empty;
 };
 
 // What one execution passes to oneDNN and keeps alive.
@@ -49,16 +51,40 @@ bool runs_in_place(dnnl::primitive::kind k) {
     return std::find(std::begin(kinds), std::end(kinds), k) != std::end(kinds);
 }
 
+// With an empty input these leave outputs unwritten that are not empty. (Gradients of RNN weights
+// are added to, so there it is right.)
+void refuse_unwritten(const PrimitiveDesc &pd, const std::vector<Slot> &slots) {
+    const std::string_view name = pd.name;
+    const bool forward_rnn =
+        pd.handle.get_kind() == dnnl::primitive::kind::rnn && name.find("_forward") != name.npos;
+    if (name != "prelu_backward" && name != "batch_normalization_forward" && !forward_rnn) return;
+    const auto is_empty = [](const Slot &slot) {
+        return slot.check == Slot::rule::same_desc && element_count(slot.layout) == 0;
+    };
+    const bool nothing_to_read = std::any_of(slots.begin(), slots.end(), [&](const Slot &slot) {
+        return !slot.output && is_empty(slot);
+    });
+    for (const Slot &slot : slots)
+        if (nothing_to_read && slot.output && slot.required && !is_empty(slot) &&
+            slot.id != DNNL_ARG_WORKSPACE)
+            throw unimplemented(std::string(name) + ": oneDNN leaves " +
+                                std::string(py::str(slot.name)) +
+                                " unwritten when an input is empty");
+}
+
 Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd) {
+    // The slots are taken now: a later next_impl() changes the descriptor, not this primitive.
     std::vector<Slot> slots = slots_of(*pd);
-    const size_t scratchpad = pd->handle.scratchpad_desc().get_size();
+    refuse_unwritten(*pd, slots);
+    const bool in_place = runs_in_place(pd->handle.get_kind());
+    if (auto empty = empty_product(*pd))
+        return {empty->handle, pd, std::move(slots), empty->scratchpad, in_place, empty};
     dnnl::primitive handle;
     {
         py::gil_scoped_release nogil;
         handle = dnnl::primitive(pd->handle.get());
     }
-    // Later next_impl() calls change the caller's descriptor, not this primitive's.
-    return {handle, pd, std::move(slots), scratchpad, runs_in_place(pd->handle.get_kind())};
+    return {handle, pd, std::move(slots), pd->handle.scratchpad_desc(), in_place, std::nullopt};
 }
 
 std::string signature(const Primitive &p) {
@@ -102,7 +128,8 @@ const Memory &memory_of(const Primitive &p, const Slot &slot, PyObject *value) {
 void bind_argument(const Primitive &p, const Slot &slot, PyObject *value, call &c) {
     const Memory &given = memory_of(p, slot, value);
     check_fit(p.pd->name, slot, given);
-    c.args.push_back({slot.id, given.handle.get()});
+    const bool replaced = p.empty && belongs_to_factor(slot.id);
+    if (slot.passed && !replaced) c.args.push_back({slot.id, given.handle.get()});
     c.owners.push_back(value);
     c.bound.emplace_back(&slot, &given);
     c.has_scratchpad |= slot.id == DNNL_ARG_SCRATCHPAD;
@@ -135,6 +162,36 @@ void check_sharing(const Primitive &p, const call &c) {
     }
 }
 
+const desc *layout_of(const call &c, int id) {
+    for (const auto &[slot, given] : c.bound)
+        if (slot->id == id) return &given->layout;
+    return nullptr;
+}
+
+void check_runtime_matmul(const Primitive &p, const dims &src, const dims &weights,
+                          const dims &dst) {
+    const size_t n = dst.size();
+    const auto fit = [](int64_t a, int64_t b) { return a == b || a == 1; };
+    bool ok =
+        src[n - 1] == weights[n - 2] && src[n - 2] == dst[n - 2] && weights[n - 1] == dst[n - 1];
+    for (size_t i = 0; i + 2 < n; ++i) ok = ok && fit(src[i], dst[i]) && fit(weights[i], dst[i]);
+    if (!ok) refuse(p, "the shapes of src, weights and dst must fit together");
+    if (src[n - 1] == 0)
+        throw unimplemented("matmul: K must not be 0 where it is a runtime dimension");
+}
+
+// With runtime dimensions oneDNN takes the shapes of the memories as they come.
+void check_runtime_shapes(const Primitive &p, const call &c) {
+    const auto is_open = [](const Slot &slot) { return slot.check == Slot::rule::same_rank; };
+    if (std::none_of(p.slots.begin(), p.slots.end(), is_open)) return;
+    const desc *src = layout_of(c, DNNL_ARG_SRC), *dst = layout_of(c, DNNL_ARG_DST);
+    if (!src || !dst) return;
+    if (const desc *weights = layout_of(c, DNNL_ARG_WEIGHTS))
+        check_runtime_matmul(p, src->get_dims(), weights->get_dims(), dst->get_dims());
+    else if (src->get_dims() != dst->get_dims())
+        refuse(p, "src and dst must have the same shape");
+}
+
 call collect(const Primitive &p, const py::dict &args) {
     call c;
     c.args.reserve(p.slots.size() + 1);
@@ -152,6 +209,11 @@ call collect(const Primitive &p, const py::dict &args) {
     }
     if (unseen) refuse_extra(p, args.ptr());
     check_sharing(p, c);
+    check_runtime_shapes(p, c);
+    if (p.empty) {
+        c.args.push_back({DNNL_ARG_SRC, p.empty->src.get()});
+        c.args.push_back({DNNL_ARG_WEIGHTS, p.empty->weights.get()});
+    }
     return c;
 }
 
@@ -160,11 +222,11 @@ class scratchpad_lease {
   public:
     scratchpad_lease(const Primitive &p, const Stream &stream, call &c,
                      std::vector<sycl::event> &depends) {
-        if (!p.scratchpad_bytes || c.has_scratchpad) return;
+        const size_t nbytes = p.scratchpad.get_size();
+        if (!nbytes || c.has_scratchpad) return;
         pool = stream.scratchpads;
-        lent = &pool->lease(p.scratchpad_bytes, depends);
-        const desc layout = p.pd->handle.scratchpad_desc();
-        handle = dnnl::memory(layout, stream.engine.handle, lent->pointer);
+        lent = &pool->lease(nbytes, depends);
+        handle = dnnl::memory(p.scratchpad, stream.engine.handle, lent->pointer);
         c.args.push_back({DNNL_ARG_SCRATCHPAD, handle.get()});
     }
     ~scratchpad_lease() {
@@ -204,7 +266,7 @@ sycl::event submit_or_raise(const Primitive &p, const Stream &stream, call &c,
         raise_status(e.status, name + ": " + e.message);
     } catch (const std::bad_alloc &) {
         raise_status(dnnl_out_of_memory, name + ": no memory for a scratchpad of " +
-                                             std::to_string(p.scratchpad_bytes) + " bytes");
+                                             std::to_string(p.scratchpad.get_size()) + " bytes");
     } catch (const sycl::exception &e) {
         raise_status(dnnl_runtime_error, name + ": " + e.what());
     }

@@ -12,7 +12,25 @@ namespace sycl_dnn {
 using pd_class = py::class_<PrimitiveDesc, std::shared_ptr<PrimitiveDesc>>;
 using base = dnnl::primitive_desc_base;
 
+// Asked about an operand that a post-op does not have, oneDNN reads another member of its union.
+static bool post_op_has(const dnnl::post_ops &ops, int id) {
+    using kind = dnnl::primitive::kind;
+    const int index = id / DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE - 1;
+    if (index >= ops.len()) return false;
+    const kind k = ops.kind(index);
+    const int operand = id % DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE;
+    if (operand == DNNL_ARG_WEIGHTS) return k == kind::prelu;
+    if (k != kind::binary || (operand != DNNL_ARG_SRC_1 && operand != DNNL_ARG_SRC_2)) return false;
+    dnnl::algorithm algorithm;
+    desc src1;
+    ops.get_params_binary(index, algorithm, src1);
+    return operand == DNNL_ARG_SRC_1 || algorithm == dnnl::algorithm::binary_select;
+}
+
 desc PrimitiveDesc::argument_desc(int id) const {
+    if (id < 0) return desc();
+    if (id >= DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE && !post_op_has(attr->handle.get_post_ops(), id))
+        return desc();
     return handle.query_md(dnnl::query::exec_arg_md, id);
 }
 

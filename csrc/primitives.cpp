@@ -81,6 +81,13 @@ static void bind_elementwise(py::module_ &m) {
                                                       "src -> dst");
 }
 
+// oneDNN takes any size and then divides by it.
+static void check_local_size(const char *name, dim size) {
+    if (size < 1)
+        throw invalid_arguments(std::string(name) + ": local_size must be at least 1, got " +
+                                std::to_string(size));
+}
+
 static void bind_normalizations(py::module_ &m) {
     row<batch_normalization_forward, prop_kind, desc, desc, float, flags>(
         m, "batch_normalization_forward", "prop_kind src dst epsilon flags",
@@ -108,9 +115,15 @@ static void bind_normalizations(py::module_ &m) {
         "prop_kind diff_src diff_dst src stat diff_scale_shift_data_type scale_shift_data_type "
         "epsilon flags hint_fwd_pd",
         "src diff_dst mean variance scale -> diff_src diff_scale diff_shift");
-    row<lrn_forward, prop_kind, algorithm, desc, desc, dim, float, float, float>(
+    def_row<prop_kind, algorithm, desc, desc, dim, float, float, float>(
         m, "lrn_forward", "prop_kind algorithm src dst local_size alpha beta k",
-        "src -> dst workspace");
+        "src -> dst workspace",
+        [](const engine &e, const primitive_attr &attr, prop_kind prop, algorithm a,
+           const desc &src, const desc &dst, dim size, float alpha, float beta,
+           float k) -> primitive_desc_base {
+            check_local_size("lrn_forward", size);
+            return lrn_forward::primitive_desc(e, prop, a, src, dst, size, alpha, beta, k, attr);
+        });
     row<lrn_backward, algorithm, desc, desc, desc, dim, float, float, float, hint<lrn_forward>>(
         m, "lrn_backward", "algorithm diff_src diff_dst src local_size alpha beta k hint_fwd_pd",
         "src diff_dst workspace -> diff_src");
@@ -163,14 +176,23 @@ static void check_axis(int axis, const std::vector<desc> &srcs) {
                                 "), got " + std::to_string(axis));
 }
 
+// One empty source makes oneDNN leave the whole result unwritten, so empty ones are left out.
+static std::vector<desc> without_empty(const std::vector<desc> &srcs) {
+    std::vector<desc> kept;
+    for (const desc &src : srcs)
+        if (element_count(src)) kept.push_back(src);
+    return kept.empty() ? srcs : kept;
+}
+
 static void bind_many_to_one(py::module_ &m) {
     def_row<opt, int, std::vector<desc>>(
         m, "concat", "dst concat_dimension srcs", "multiple_src -> dst",
         [](const engine &e, const primitive_attr &attr, const desc &dst, int axis,
            const std::vector<desc> &srcs) -> primitive_desc_base {
             check_axis(axis, srcs);
-            if (dst.is_zero()) return concat::primitive_desc(e, axis, srcs, attr);
-            return concat::primitive_desc(e, dst, axis, srcs, attr);
+            const auto kept = without_empty(srcs);
+            if (dst.is_zero()) return concat::primitive_desc(e, axis, kept, attr);
+            return concat::primitive_desc(e, dst, axis, kept, attr);
         });
     def_row<opt, std::vector<float>, std::vector<desc>>(
         m, "sum", "dst scales srcs", "multiple_src -> dst",

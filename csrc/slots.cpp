@@ -84,19 +84,31 @@ static bool uses(const PrimitiveDesc &pd, const std::string &name, int id, bool 
     return !pd.argument_desc(id).is_zero();
 }
 
+// Sources of concat and sum. Empty ones are checked like the others but not passed on, and do not
+// count in oneDNN's numbering, as they were left out of the descriptor.
+static void add_sources(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
+    const auto srcs = pd.parameters["srcs"].cast<std::vector<desc>>();
+    const bool all_empty = std::all_of(srcs.begin(), srcs.end(),
+                                       [](const desc &src) { return element_count(src) == 0; });
+    int id = DNNL_ARG_MULTIPLE_SRC;
+    for (size_t i = 0; i < srcs.size(); ++i) {
+        const bool left_out = !all_empty && element_count(srcs[i]) == 0;
+        Slot slot = exact(pd, "multiple_src_" + std::to_string(i), left_out ? id : id++, false);
+        if (left_out) slot.layout = srcs[i];
+        slot.passed = !left_out;
+        slots.push_back(slot);
+    }
+}
+
 static void add_tensors(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     bool output = false;
     for (const std::string &name : words(pd.signature)) {
-        if (name == "->") {
+        if (name == "->")
             output = true;
-        } else if (name == "multiple_src") {
-            const size_t n = py::len(pd.parameters["srcs"]);
-            for (size_t i = 0; i < n; ++i)
-                slots.push_back(exact(pd, "multiple_src_" + std::to_string(i),
-                                      DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), false));
-        } else if (const int id = argument_id(name); uses(pd, name, id, output)) {
+        else if (name == "multiple_src")
+            add_sources(pd, slots);
+        else if (const int id = argument_id(name); uses(pd, name, id, output))
             slots.push_back(exact(pd, name, id, output));
-        }
     }
 }
 

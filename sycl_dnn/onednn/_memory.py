@@ -87,7 +87,7 @@ def _check_layout(desc: _core.MemoryDesc, u: Any) -> None:
 
 def _is_writable(u: Any) -> bool:
     repeats = any(s == 0 and n > 1 for s, n in zip(u.strides, u.shape, strict=True))
-    return bool(u.flags.writable) and not repeats
+    return bool(u.flags.writable) and (u.size == 0 or not repeats)
 
 
 def _span(desc: _core.MemoryDesc, index: int, array: Any) -> tuple[Any, int, bool]:
