@@ -30,13 +30,14 @@ static Slot exact(const PrimitiveDesc &pd, const std::string &name, int id, bool
             false,
             output,
             true,
-            (is_reorder_dst ? pd.dst_engine : pd.engine).handle.get()};
+            (is_reorder_dst ? pd.dst_engine : pd.engine).handle.get(),
+            id};
 }
 
 static Slot values(const PrimitiveDesc &pd, const std::string &name, int id, bool output,
                    memory::data_type type, int64_t count, bool on_host) {
     return {id,     interned(name), Slot::rule::values,    desc(), type, count, on_host,
-            output, true,           pd.engine.handle.get()};
+            output, true,           pd.engine.handle.get(), id};
 }
 
 static bool is_normalization(kind k) {
@@ -90,12 +91,13 @@ static void add_sources(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     const auto srcs = pd.parameters["srcs"].cast<std::vector<desc>>();
     const bool all_empty = std::all_of(srcs.begin(), srcs.end(),
                                        [](const desc &src) { return element_count(src) == 0; });
-    int id = DNNL_ARG_MULTIPLE_SRC;
+    int next = DNNL_ARG_MULTIPLE_SRC;
     for (size_t i = 0; i < srcs.size(); ++i) {
         const bool left_out = !all_empty && element_count(srcs[i]) == 0;
-        Slot slot = exact(pd, "multiple_src_" + std::to_string(i), left_out ? id : id++, false);
+        Slot slot = exact(pd, "multiple_src_" + std::to_string(i), left_out ? -1 : next++, false);
         if (left_out) slot.layout = srcs[i];
-        slot.passed = !left_out;
+        slot.passed_as = slot.id;
+        slot.id = DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i);
         slots.push_back(slot);
     }
 }

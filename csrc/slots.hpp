@@ -27,7 +27,7 @@ struct Slot {
     bool output;
     bool required;
     dnnl_engine_t engine;
-    bool passed = true;  // false: checked, but oneDNN must not see it
+    int passed_as;  // oneDNN's number for it; -1: checked, but oneDNN must not see it
 };
 
 // All arguments that executions of this descriptor take, inputs before outputs.
