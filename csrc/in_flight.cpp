@@ -9,6 +9,8 @@ namespace sycl_dnn {
 
 // Measured optimum on 2 cores; see benchmarks/README.md.
 static constexpr size_t most_on_cpu = 8;
+// SYCL keeps some 400 bytes for every event of a queue until somebody waits for the whole queue.
+static constexpr size_t drains_per_queue_wait = 64;
 static constexpr auto polling_time = std::chrono::microseconds(50);
 
 static bool is_complete(const sycl::event &event) {
@@ -67,13 +69,9 @@ void InFlight::prune() {
 static void wait_polling(const std::vector<sycl::event> &events) {
     const auto deadline = std::chrono::steady_clock::now() + polling_time;
     for (sycl::event event : events) {
-        while (!is_complete(event)) {
-            if (std::chrono::steady_clock::now() > deadline) {
-                event.wait();
-                break;
-            }
+        while (!is_complete(event) && std::chrono::steady_clock::now() < deadline)
             std::this_thread::yield();
-        }
+        event.wait();  // also when complete: it drops what the event holds of those before it
     }
 }
 
@@ -85,6 +83,7 @@ void InFlight::drain() {
     }
     py::gil_scoped_release nogil;
     wait_polling(events);
+    if (++drains % drains_per_queue_wait == 0) sycl::queue(queue).wait();
 }
 
 void InFlight::add(const sycl::event &event, std::vector<PyObject *> &&owners) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -46,6 +47,7 @@ class InFlight {
     void drain();
 
     const bool bounded;
+    std::atomic<size_t> drains{0};
     std::mutex guard;
     std::deque<entry> entries;
 };

@@ -89,6 +89,9 @@ struct arg<hint<Forward>> {
 
 using attr_ptr = std::shared_ptr<PrimitiveAttr>;
 
+// Tells sycl_dnn/onednn/_faults.py of a new descriptor, if its row is known for wrong results.
+void warn_of_faults(const char *name, const py::object &pd);
+
 inline std::vector<std::string> words(const char *text) {
     std::istringstream stream(text);
     std::vector<std::string> found;
@@ -119,8 +122,10 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
         raise_creation_error(e, name, parameters, py::cast(engine),
                              py::cast(std::const_pointer_cast<PrimitiveAttr>(fixed)));
     }
-    return py::cast(std::make_shared<PrimitiveDesc>(
+    const py::object pd = py::cast(std::make_shared<PrimitiveDesc>(
         PrimitiveDesc{made, name, signature, engine, dst_engine, fixed, parameters}));
+    warn_of_faults(name, pd);
+    return pd;
 }
 
 // What Python gave for the arguments of a row, one reference each.

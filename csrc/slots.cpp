@@ -36,7 +36,7 @@ static Slot exact(const PrimitiveDesc &pd, const std::string &name, int id, bool
 
 static Slot values(const PrimitiveDesc &pd, const std::string &name, int id, bool output,
                    memory::data_type type, int64_t count, bool on_host) {
-    return {id,     interned(name), Slot::rule::values,    desc(), type, count, on_host,
+    return {id,     interned(name), Slot::rule::values,     desc(), type, count, on_host,
             output, true,           pd.engine.handle.get(), id};
 }
 

@@ -23,6 +23,7 @@ from sycl_dnn.errors import (  # noqa: E402
     DnnlError,
     InvalidArguments,
     NoDeviceError,
+    OneDnnFaultWarning,
     OutOfMemory,
     Unimplemented,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "DnnlError",
     "InvalidArguments",
     "NoDeviceError",
+    "OneDnnFaultWarning",
     "OutOfMemory",
     "Unimplemented",
     "__version__",

@@ -29,6 +29,11 @@ def _installed_folder() -> Path | None:
     return None
 
 
+def _what_to_install(folder: Path) -> str:
+    is_checkout = (folder / "pyproject.toml").exists()
+    return f"-e {folder}" if is_checkout else "--force-reinstall sycl_dnn"
+
+
 def package_path(path: Iterable[str]) -> list[str]:
     """Return the folders in which the package's modules are to be looked for."""
     own = [Path(p) for p in path]
@@ -38,7 +43,7 @@ def package_path(path: Iterable[str]) -> list[str]:
     if installed is None:
         raise ImportError(
             f"sycl_dnn: its extension module is not in {own[0]} and the package is not installed; "
-            "type: pip install -e ."
+            f"type: pip install {_what_to_install(own[0].parent)}"
         )
     # An editable install has only the extension there; the Python files stay in the checkout.
     complete = (installed / "__init__.py").exists()

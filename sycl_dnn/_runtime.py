@@ -10,28 +10,41 @@ from __future__ import annotations
 import ctypes
 import importlib.metadata
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
-_VENDORS = Path("/etc/OpenCL/vendors")
 _DRIVER = "libintelocl.so"
 #: The wheel's libOpenCL and CPU driver need these and have no run path to find them.
 _PRELOADED = ("libintlc.so.5", "libimf.so", "libirng.so", "libsvml.so")
+#: Libraries that SYCL maps into the process when it lists devices, and not before.
+_LISTING = ("libur_adapter_", "libOpenCL.so")
 
 #: What ``prepare`` did, one sentence each, for ``python -m sycl_dnn``.
 fixes: list[str] = []
+#: What ``prepare`` could not do, one sentence each.
+problems: list[str] = []
+#: Whether devices were listed in this process before ``prepare``, so that it came too late.
+listed_before = False
+_prepared = False
+
+
+def _distribution_files(distribution: str, names: Iterable[str]) -> dict[str, Path]:
+    try:
+        found = importlib.metadata.distribution(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    wanted = set(names)
+    # RECORD is read as text: importlib's own ``files`` makes objects of all its lines (16 ms).
+    lines = (found.read_text("RECORD") or "").splitlines()
+    recorded = (line.split(",", 1)[0] for line in lines)
+    paths = {p.rpartition("/")[2]: p for p in recorded if p.rpartition("/")[2] in wanted}
+    located = {name: Path(str(found.locate_file(p))).resolve() for name, p in paths.items()}
+    return {name: path for name, path in located.items() if path.exists()}
 
 
 def distribution_file(distribution: str, name: str) -> Path | None:
     """Return where an installed distribution has the file called ``name``; None without it."""
-    try:
-        files = importlib.metadata.files(distribution) or ()
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    for file in files:
-        if file.name == name:
-            path = Path(str(file.locate())).resolve()
-            return path if path.exists() else None
-    return None
+    return _distribution_files(distribution, [name]).get(name)
 
 
 def driver_in_wheel() -> Path | None:
@@ -39,11 +52,28 @@ def driver_in_wheel() -> Path | None:
     return distribution_file("intel-opencl-rt", _DRIVER)
 
 
+def icd_entries() -> list[str]:
+    """Return the OpenCL drivers that are registered, in OCL_ICD_FILENAMES or with the system."""
+    entries = os.environ.get("OCL_ICD_FILENAMES", "").split(os.pathsep)
+    vendors = Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")
+    for icd in sorted(vendors.glob("*.icd")):
+        try:
+            entries += icd.read_text(errors="replace").splitlines()[:1]
+        except OSError:
+            continue
+    return [entry.strip() for entry in entries if entry.strip()]
+
+
+def _exists(library: str) -> bool:
+    if "/" in library:
+        return Path(library).exists()
+    folders = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    return any(Path(folder, library).exists() for folder in folders if folder)
+
+
 def driver_registered() -> bool:
-    """Whether OCL_ICD_FILENAMES or the system already names a CPU driver."""
-    if _DRIVER in os.environ.get("OCL_ICD_FILENAMES", ""):
-        return True
-    return any(_DRIVER in icd.read_text(errors="replace") for icd in _VENDORS.glob("*.icd"))
+    """Whether OCL_ICD_FILENAMES or the system already names a CPU driver that exists."""
+    return any(_DRIVER in entry and _exists(entry) for entry in icd_entries())
 
 
 def _register_driver() -> None:
@@ -56,21 +86,36 @@ def _register_driver() -> None:
 
 
 def _preload() -> None:
+    files = _distribution_files("intel-cmplr-lib-rt", _PRELOADED)
     loaded = []
-    for name in _PRELOADED:
-        path = distribution_file("intel-cmplr-lib-rt", name)
-        if path is not None:
-            ctypes.CDLL(str(path))
+    for name in (n for n in _PRELOADED if n in files):
+        try:
+            ctypes.CDLL(str(files[name]))
             loaded.append(name)
+        except OSError as error:
+            problems.append(f"could not preload {name} for the CPU driver: {error}")
     if loaded:
         fixes.append(f"preloaded {', '.join(loaded)} for the CPU driver")
 
 
+def _devices_listed() -> bool:
+    try:
+        maps = Path("/proc/self/maps").read_text(errors="replace")
+    except OSError:
+        return False
+    return any(name in maps for name in _LISTING)
+
+
 def prepare() -> None:
     """Register the CPU driver and preload its libraries. Lists no device; safe to repeat."""
-    if fixes:
+    global listed_before, _prepared
+    if _prepared:
         return
-    # dpnp sets the same at its import; oneDNN's CPU primitives run in this pool.
-    os.environ.setdefault("SYCL_QUEUE_THREAD_POOL_SIZE", "6")
+    _prepared = True
+    listed_before = _devices_listed()
+    if "SYCL_QUEUE_THREAD_POOL_SIZE" not in os.environ:
+        # dpnp sets the same at its import; oneDNN's CPU primitives run in this pool.
+        os.environ["SYCL_QUEUE_THREAD_POOL_SIZE"] = "6"
+        fixes.append("set SYCL_QUEUE_THREAD_POOL_SIZE=6, as dpnp does")
     _register_driver()
     _preload()

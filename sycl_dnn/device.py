@@ -7,18 +7,20 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import dpctl
-from dpctl._sycl_queue_manager import get_device_cached_queue
 
 from sycl_dnn import _runtime
 from sycl_dnn.errors import NoDeviceError
 
-__all__ = ["default_queue", "usable_devices"]
+__all__ = ["default_queue", "explain_absence", "usable_devices"]
 
+_SELECTOR = "ONEAPI_DEVICE_SELECTOR"
+_DRIVERS = "OCL_ICD_FILENAMES"
 _LIST = (
-    "import sycl_dnn, dpctl, json; "
-    "print(json.dumps([d.filter_string for d in dpctl.get_devices()]))"
+    "import json, sycl_dnn.device as d; "
+    "print(json.dumps([x.filter_string for k in ('gpu', 'cpu') for x in d.usable_devices(k)]))"
 )
 
 
@@ -37,6 +39,11 @@ def default_queue() -> dpctl.SyclQueue:
     It is the queue that dpnp itself uses for arrays on that device. ``ONEAPI_DEVICE_SELECTOR``
     restricts the choice as everywhere in SYCL.
 
+    Returns
+    -------
+    dpctl.SyclQueue
+        The same queue at each call; out of order, as dpnp's queues are.
+
     Raises
     ------
     NoDeviceError
@@ -45,14 +52,21 @@ def default_queue() -> dpctl.SyclQueue:
     for kind in ("gpu", "cpu"):
         devices = usable_devices(kind)
         if devices:
-            return get_device_cached_queue(devices[0])
+            return dpctl.get_device_cached_queue(devices[0])
     raise NoDeviceError(explain_absence())
 
 
-def _devices_of_new_process() -> list[str]:
-    """Return the filter strings that a fresh process with this environment lists."""
-    helper = subprocess.run([sys.executable, "-c", _LIST], capture_output=True, timeout=60)
-    return json.loads(helper.stdout) if helper.returncode == 0 else []
+def _devices_of_new_process(without: str = "") -> list[str]:
+    """Return the usable devices of a fresh process, whose environment lacks one variable."""
+    environment = {name: value for name, value in os.environ.items() if name != without}
+    paths = (str(Path(__file__).resolve().parents[1]), environment.get("PYTHONPATH"))
+    environment["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
+    command = [sys.executable, "-c", _LIST]
+    try:
+        helper = subprocess.run(command, capture_output=True, timeout=60, env=environment)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return json.loads(helper.stdout.splitlines()[-1]) if helper.returncode == 0 else []
 
 
 def explain_absence() -> str:
@@ -60,19 +74,25 @@ def explain_absence() -> str:
     listed = [f"{d.filter_string} ({d.name})" for d in dpctl.get_devices()]
     text = ["no SYCL device that oneDNN can use (an Intel GPU or the CPU)"]
     text.append(f"dpctl lists: {', '.join(listed) or 'nothing'}")
-    names = ("ONEAPI_DEVICE_SELECTOR", "OCL_ICD_FILENAMES")
-    text += [f"{name}={os.environ[name]}" for name in names if name in os.environ]
-    return "\n  ".join([*text, _next_step()])
+    text += [f"{name}={os.environ[name]}" for name in (_SELECTOR, _DRIVERS) if name in os.environ]
+    why, command = next_step()
+    return "\n  ".join([*text, *([why] if why else []), *([f"type: {command}"] if command else [])])
 
 
-def _next_step() -> str:
-    if _devices_of_new_process():
+def next_step() -> tuple[str, str]:
+    """Return why this process sees no usable device, and the next command to type."""
+    if _runtime.listed_before and _devices_of_new_process():
         return (
-            "a new process does see a device: in this one, devices were listed before sycl_dnn "
-            "was imported, and drivers are looked for only then. Import sycl_dnn first."
-        )
-    if "ONEAPI_DEVICE_SELECTOR" in os.environ:
-        return "ONEAPI_DEVICE_SELECTOR may exclude the device; type: unset ONEAPI_DEVICE_SELECTOR"
-    if _runtime.driver_in_wheel() is None:
-        return "the CPU driver is not installed; type: pip install intel-opencl-rt"
-    return "type: python -m sycl_dnn"
+            "devices were listed in this process before sycl_dnn was imported, and drivers are "
+            "looked for only then; import sycl_dnn first"
+        ), ""
+    if _SELECTOR in os.environ:
+        hidden = ", ".join(_devices_of_new_process(without=_SELECTOR))
+        if hidden:
+            return f"{_SELECTOR} leaves out {hidden}", f"unset {_SELECTOR}"
+    driver = _runtime.driver_in_wheel()
+    if driver is None:
+        return "the CPU driver is not installed", "pip install intel-opencl-rt"
+    if not _runtime.driver_registered():
+        return f"{_DRIVERS} was changed since sycl_dnn put {driver} there", ""
+    return "", "python -m sycl_dnn"

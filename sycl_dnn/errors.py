@@ -6,7 +6,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-__all__ = ["DnnlError", "InvalidArguments", "NoDeviceError", "OutOfMemory", "Unimplemented"]
+__all__ = [
+    "DnnlError",
+    "InvalidArguments",
+    "NoDeviceError",
+    "OneDnnFaultWarning",
+    "OutOfMemory",
+    "Unimplemented",
+]
 
 
 class DnnlError(Exception):
@@ -60,6 +67,10 @@ class OutOfMemory(DnnlError, MemoryError):
     """An allocation failed; everything made before stays usable."""
 
     status_name = "out_of_memory"
+
+
+class OneDnnFaultWarning(UserWarning):
+    """The installed oneDNN is known to compute this wrongly; the message says how to avoid it."""
 
 
 class NoDeviceError(RuntimeError):

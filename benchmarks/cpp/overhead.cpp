@@ -2,9 +2,8 @@
 // Time per execute of a tiny primitive, the same loop as in benchmarks/overhead.py.
 //     overhead cpu|gpu [in_order]
 //     chain OP COUNT [DRAIN [POLL_US]]    each call behind the one before, one wait at the end
-//     each OP COUNT [POLL_US]             a wait after every call; POLL_US 0 (default) blocks at
-//     once wake COUNT                          us for two threads to wake each other once, without
-//     SYCL
+//     each OP COUNT [POLL_US]             a wait after every call; POLL_US 0, the default, blocks
+//     wake COUNT                          us for two threads to wake each other once, no SYCL
 // OP is relu (1x16x8x8, nchw) or matmul (16x16 times 16x16, row-major), both f32; the reply is
 // {"us": time per call, "drain": ..., "poll_us": ...}.
 // Test values (floor.hpp), as (seed, scale): first input (1, 1), second input (2, 1).

@@ -29,6 +29,7 @@ from sycl_dnn._core import (
     PrimitiveDesc,
     Stream,
 )
+from sycl_dnn.onednn import _faults  # noqa: F401  (watches new descriptors)
 from sycl_dnn.onednn._memory import Memory, desc_of_array
 
 #: The execution arguments: ``arg.src`` is DNNL_ARG_SRC.

@@ -34,12 +34,15 @@ ARRAY_DTYPES = {
 }
 _OWN = (_T.f64, _T.f32, _T.f16, _T.s64, _T.s32, _T.s8, _T.u8)
 _DATA_TYPES = {ARRAY_DTYPES[t]: t for t in _OWN}
-_FOUR_BIT = (_T.s4, _T.u4, _T.f4_e2m1, _T.f4_e3m0)
+FOUR_BIT = (_T.s4, _T.u4, _T.f4_e2m1, _T.f4_e3m0)
 
 
 def array_dtype(data_type: Any) -> np.dtype:
     """Return the dtype of arrays that hold ``data_type``."""
-    return ARRAY_DTYPES[data_type]
+    found = ARRAY_DTYPES.get(data_type)
+    if found is None:
+        raise InvalidArguments(f"data_type must be one that arrays can hold, got {data_type!r}")
+    return found
 
 
 def data_type_of(dtype: Any) -> Any:
@@ -60,13 +63,26 @@ def to_bf16_bits(values: Any) -> np.ndarray:
     return np.where(np.isnan(bits.view(np.float32)), quiet, rounded >> 16).astype(np.uint16)
 
 
+def _as_integer(number: np.ndarray, data_type: Any) -> np.ndarray:
+    limits = np.iinfo(ARRAY_DTYPES[data_type])
+    if not (limits.min <= number <= limits.max) or number != np.trunc(number):
+        rule = f"be an integer in [{limits.min}, {limits.max}]"
+        raise InvalidArguments(f"Memory: a host scalar of {data_type.name} must {rule}, got {number}")
+    return number.astype(limits.dtype)
+
+
 def scalar_bytes(value: Any, data_type: Any) -> bytes:
     """Return a number in the bytes of ``data_type``, for a host scalar."""
-    if data_type in _DATA_TYPES.values():
-        return np.asarray(value).astype(ARRAY_DTYPES[data_type]).tobytes()
+    number = np.asarray(value)
+    if number.ndim or number.dtype.kind not in "biuf":
+        raise TypeError(f"Memory: a host scalar must be a number, got {value!r}")
     if data_type is _T.bf16:
-        return to_bf16_bits(np.asarray(value, dtype=np.float32)).tobytes()
-    raise InvalidArguments(f"Memory: a host scalar must not have data type {data_type.name}")
+        return to_bf16_bits(number).tobytes()
+    if data_type not in _OWN:
+        raise InvalidArguments(f"Memory: a host scalar must not have data type {data_type.name}")
+    if ARRAY_DTYPES[data_type].kind in "iu":
+        return _as_integer(number, data_type).tobytes()
+    return number.astype(ARRAY_DTYPES[data_type]).tobytes()
 
 
 def _flat_length(desc: _core.MemoryDesc, index: int) -> int:
@@ -79,13 +95,15 @@ def array_over(memory: Any, index: int) -> Any:
     from dpnp.tensor import usm_ndarray
 
     desc = memory.desc
+    if desc.format_kind is _core.format_kind.host_scalar:
+        raise InvalidArguments(f"to_array: memory must not be a host scalar, got {desc}")
     owner = memory.owner[index]
     data = getattr(owner, "get_array", lambda: owner)()
     buffer = getattr(data, "usm_data", data)
     dtype = ARRAY_DTYPES[desc.get_data_type(index)]
     start = getattr(data, "_pointer", buffer._pointer) - buffer._pointer
     offset = start // dtype.itemsize
-    if desc.num_handles > 1 or desc.data_type in _FOUR_BIT:
+    if desc.num_handles > 1 or desc.data_type in FOUR_BIT:
         shape, strides = (_flat_length(desc, index),), (1,)
     elif desc.is_plain:
         shape, strides = desc.dims, desc.strides
@@ -93,4 +111,6 @@ def array_over(memory: Any, index: int) -> Any:
     else:
         raise InvalidArguments(f"to_array: the layout must be plain, got {desc}; reorder it first")
     array = usm_ndarray(shape, dtype=dtype, buffer=buffer, strides=strides, offset=offset)
+    if not memory.writable:
+        array.flags["W"] = False
     return dpnp.ndarray._create_from_usm_ndarray(array)

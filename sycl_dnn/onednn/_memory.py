@@ -18,6 +18,8 @@ _ALLOCATORS = {
     "shared": dpctl.memory.MemoryUSMShared,
     "host": dpctl.memory.MemoryUSMHost,
 }
+#: Descriptors that no memory can have.
+_VAGUE = (_core.format_kind.any, _core.format_kind.undef)
 
 
 def as_usm_ndarray(array: Any) -> Any | None:
@@ -48,13 +50,19 @@ def desc_of_array(array: Any, data_type: Any = None) -> _core.MemoryDesc:
     Raises
     ------
     InvalidArguments
-        The dtype does not fit ``data_type``, has no oneDNN type, or a stride is negative.
+        The dtype does not fit ``data_type``, has no oneDNN type, or a stride is negative; a 4-bit
+        ``data_type``.
     """
     u = as_usm_ndarray(array)
     if u is None:
         raise TypeError(f"array must be a dpnp.ndarray or usm_ndarray, got {type(array).__name__}")
     if data_type is None:
         data_type = _dtypes.data_type_of(u.dtype)
+    if data_type in _dtypes.FOUR_BIT:
+        raise InvalidArguments(
+            f"desc_of_array: {data_type.name} values lie two in a byte, so the shape of the array "
+            "is not that of the tensor; make a MemoryDesc"
+        )
     _check_dtype("desc_of_array", u, data_type)
     if u.ndim == 0:
         return _core.MemoryDesc((1,), data_type)
@@ -64,24 +72,39 @@ def desc_of_array(array: Any, data_type: Any = None) -> _core.MemoryDesc:
 def _same_layout(desc: _core.MemoryDesc, u: Any) -> bool:
     """Whether every element of an array of the desc's shape is where the desc says."""
     dims, strides = desc.dims, desc.strides
-    return desc.is_plain and all(
-        n == 1 or a == b for n, a, b in zip(dims, strides, u.strides, strict=True)
+    return (
+        desc.is_plain
+        and not desc.submemory_offset
+        and all(n == 1 or a == b for n, a, b in zip(dims, strides, u.strides, strict=True))
     )
 
 
-def _check_layout(desc: _core.MemoryDesc, u: Any) -> None:
-    if desc.num_handles > 1:
-        return
-    if u.shape == desc.dims and 0 not in u.shape:
-        if not _same_layout(desc, u) and u.ndim > 1:
+def _bytes_needed(desc: _core.MemoryDesc, index: int) -> int:
+    """Return the bytes from the start of buffer ``index`` to the last element."""
+    size = desc.get_size(index)
+    if size == _core.RUNTIME_SIZE_VAL:
+        raise InvalidArguments(f"Memory: desc must say all dimensions and strides, got {desc}")
+    return size if desc.num_handles > 1 else desc.extent
+
+
+def _check_layout(desc: _core.MemoryDesc, index: int, u: Any) -> None:
+    if u.shape == desc.dims and desc.num_handles == 1:
+        if u.size == 0 or _same_layout(desc, u):
+            return
+        if u.ndim > 1 or not u.flags.c_contiguous:
             raise InvalidArguments(
                 f"Memory: array must be laid out as desc says ({desc}), got strides {u.strides}; "
                 "pass a flat array to hold another layout"
             )
-    elif not (u.flags.c_contiguous or u.size == 0):
+    if not (u.flags.c_contiguous or u.size == 0):
         raise InvalidArguments(
             f"Memory: array must have the shape of desc {desc.dims} or be contiguous, got shape "
             f"{u.shape} with strides {u.strides}"
+        )
+    # What lies behind a view belongs to somebody else.
+    if u.nbytes < _bytes_needed(desc, index):
+        raise InvalidArguments(
+            f"Memory: array must hold {_bytes_needed(desc, index)} bytes, got {u.nbytes}"
         )
 
 
@@ -101,11 +124,12 @@ def _span(desc: _core.MemoryDesc, index: int, array: Any) -> tuple[Any, int, boo
             f"{type(array).__name__}"
         )
     _check_dtype("Memory", u, desc.get_data_type(index))
-    _check_layout(desc, u)
+    _check_layout(desc, index, u)
     return u.usm_data, u._pointer - u.usm_data._pointer, _is_writable(u)
 
 
-def _allocate(nbytes: int, engine: _core.Engine, usm_type: str) -> Any:
+def _allocate(desc: _core.MemoryDesc, index: int, engine: _core.Engine, usm_type: str) -> Any:
+    nbytes = max(_bytes_needed(desc, index), desc.get_size(index))
     if usm_type not in _ALLOCATORS:
         raise InvalidArguments(
             f"Memory: usm_type must be one of {', '.join(_ALLOCATORS)}, got {usm_type!r}"
@@ -144,6 +168,8 @@ class Memory(_core.Memory):
     Source: oneDNN ``dnnl::memory`` and its SYCL interoperability, memory kind USM.
     """
 
+    __slots__ = ()
+
     def __init__(
         self,
         desc: _core.MemoryDesc,
@@ -152,14 +178,20 @@ class Memory(_core.Memory):
         *,
         usm_type: str = "device",
     ) -> None:
-        if desc.format_kind is _core.format_kind.host_scalar:
+        if not isinstance(desc, _core.MemoryDesc):
+            raise TypeError(f"Memory: desc must be a MemoryDesc, got {type(desc).__name__}")
+        kind = desc.format_kind
+        if kind is _core.format_kind.host_scalar:
             super().__init__(desc, _dtypes.scalar_bytes(engine, desc.data_type))
             return
         if not isinstance(engine, _core.Engine):
             raise TypeError(f"Memory: engine must be an Engine, got {type(engine).__name__}")
+        if kind in _VAGUE:
+            raise InvalidArguments(
+                f"Memory: desc must say the layout (take it from a primitive descriptor), got {desc}"
+            )
         if array is None:
-            sizes = [desc.get_size(i) for i in range(desc.num_handles)]
-            array = [_allocate(n, engine, usm_type) for n in sizes]
+            array = [_allocate(desc, i, engine, usm_type) for i in range(desc.num_handles)]
         arrays = array if isinstance(array, (list, tuple)) else [array]
         spans = [_span(desc, i, a) for i, a in enumerate(arrays)]
         buffers = [(buffer, offset) for buffer, offset, _ in spans]
@@ -179,7 +211,7 @@ class Memory(_core.Memory):
         Raises
         ------
         InvalidArguments
-            The layout is blocked or opaque; reorder into a plain one first.
+            The layout is blocked or opaque (reorder into a plain one first), or a host scalar.
         """
         return _dtypes.array_over(self, index)
 

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training steps of three networks: Python against the C++ twins, and against PyTorch's CPU.
+
+The networks are those of examples/cnn_training_f32.py, cnn_training_bf16.py and
+rnn_training_f32.py. Blocks of steps alternate between the two sides; results must be equal
+before anything is timed. PyTorch is compared where it is installed and the device is the CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import dpctl
+import harness
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+
+import alexnet_head  # noqa: E402
+import gnmt_lstm  # noqa: E402
+
+#: Largest relative difference of checksums from the twin's, and from torch's in f32 and bf16.
+EQUAL = 1e-6
+CLOSE = {"f32": 1e-3, "bf16": 3e-2}
+#: What Python may cost: its time over the C++ time.
+MOST_OVER_TWIN = 1.03
+
+CHANNELS, LENGTHS = 1024, {"n_long": 11, "short": 8}
+
+
+def head_arrays() -> dict[str, np.ndarray]:
+    """Test values of cpp/cnn_training.cpp."""
+    shapes = (alexnet_head.SRC, alexnet_head.WEIGHTS, alexnet_head.BIAS, alexnet_head.POOL)
+    scales = (1, 1 / 16, 1 / 16, 1)
+    return arrays(("src", "weights", "bias", "diff_dst"), shapes, scales)
+
+
+def lstm_arrays() -> dict[str, np.ndarray]:
+    """Test values of cpp/rnn_training.cpp."""
+    words, weights = (35, 17, CHANNELS), (1, 1, CHANNELS, 4, CHANNELS)
+    names = ("src", "weights_layer", "weights_iter", "bias", "diff_dst")
+    shapes = (words, weights, weights, (1, 1, 4, CHANNELS), words)
+    return arrays(names, shapes, (1, 1 / 32, 1 / 32, 1 / 32, 1))
+
+
+def arrays(names: tuple, shapes: tuple, scales: tuple) -> dict[str, np.ndarray]:
+    """Make test values of each shape and scale, with seeds 1, 2, ..."""
+    rows = enumerate(zip(names, shapes, scales, strict=True), 1)
+    return {name: harness.values(shape, seed, scale) for seed, (name, shape, scale) in rows}
+
+
+def torch_head(data_type: str) -> Any:
+    """Make the head of AlexNet in PyTorch."""
+    import torch_nets
+
+    return torch_nets.AlexNetHead(data_type, **torch_nets.tensors(head_arrays()))
+
+
+def torch_lstm() -> Any:
+    """Make the LSTM in PyTorch."""
+    import torch_nets
+
+    return torch_nets.GnmtLstm(**torch_nets.tensors(lstm_arrays()), **LENGTHS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Net:
+    """A network: how to make it on each side, and how much faster than torch it must be."""
+
+    twin: tuple[str, ...]
+    build: Callable[[dpctl.SyclQueue], Any]
+    torch: Callable[[], Any]
+    data_type: str
+    least_over_torch: float
+
+
+def head(data_type: str, least: float) -> Net:
+    """Describe the head of AlexNet in one data type."""
+
+    def build(queue: dpctl.SyclQueue) -> Any:
+        return alexnet_head.AlexNetHead(queue, **head_arrays(), data_type=data_type)
+
+    twin = ("cnn_training", data_type)
+    return Net(twin, build, lambda: torch_head(data_type), data_type, least)
+
+
+def build_lstm(queue: dpctl.SyclQueue) -> Any:
+    """Make the LSTM."""
+    return gnmt_lstm.GnmtLstm(queue, **lstm_arrays(), **LENGTHS)
+
+
+NETS = {
+    "cnn_training_f32": head("f32", 6.0),
+    "cnn_training_bf16": head("bf16", 8.0),
+    "rnn_training_f32": Net(("rnn_training", "f32"), build_lstm, torch_lstm, "f32", 1.3),
+}
+
+
+def runner(network: Any) -> harness.Runner:
+    """Return a function that makes a number of steps and gives the time of each, in ms."""
+
+    def run(count: int) -> list[float]:
+        times = []
+        for _ in range(count):
+            start = time.perf_counter()
+            network.step()
+            times.append(1e3 * (time.perf_counter() - start))
+        return times
+
+    return run
+
+
+def checksums(network: Any) -> dict[str, list[float]]:
+    """Make one step and return `harness.checksum` of each output."""
+    network.step()
+    outputs: Mapping[str, Any] = network.outputs
+    return {
+        name: harness.checksum(a.asnumpy() if hasattr(a, "asnumpy") else a)
+        for name, a in outputs.items()
+    }
+
+
+def against_twin(net: Net, network: Any, options: argparse.Namespace) -> dict:
+    """Compare results and times with the C++ program's."""
+    words = [*net.twin[1:], *(["in_order"] if options.in_order else [])]
+    with harness.Twin(net.twin[0], options.device, *words) as twin:
+        gap = harness.difference(checksums(network), twin.check())
+        sides = {"C++": twin.run, "Python": runner(network)}
+        times = harness.alternate(sides, options.blocks, options.steps)
+    return report("C++", times, gap, EQUAL, options)
+
+
+def against_torch(net: Net, network: Any, options: argparse.Namespace) -> dict:
+    """Compare results and times with PyTorch's."""
+    peer = net.torch()
+    gap = harness.difference(checksums(network), checksums(peer))
+    sides = {"Python": runner(network), "PyTorch": runner(peer)}
+    times = harness.alternate(sides, options.blocks, options.steps)
+    return report("Python", times, gap, CLOSE[net.data_type], options)
+
+
+def report(
+    base: str, times: Mapping[str, list[float]], gap: float, most: float, options: Any
+) -> dict:
+    """Print and return the summary of `harness.alternate`, with the difference of results."""
+    rows = harness.summary(times, base, options.steps)
+    equal = gap <= most or options.no_check
+    harness.print_table(f"{' against '.join(times)}, training step", rows, "ms")
+    print(f"  results differ by {gap:.1e} (at most {most:g}): {'ok' if equal else 'WRONG'}")
+    summaries = {name: dataclasses.asdict(row) for name, row in rows.items()}
+    return {"ms": summaries, "difference": gap, "equal": equal}
+
+
+def measure(name: str, queue: dpctl.SyclQueue, options: argparse.Namespace) -> dict:
+    """Make all comparisons of one network."""
+    print(f"\n{name}")
+    net = NETS[name]
+    network = net.build(queue)
+    result = {"twin": against_twin(net, network, options)}
+    ratio = result["twin"]["ms"]["Python"]["ratio"]
+    print(f"  Python / C++ = {ratio:.3f} (goal: at most {MOST_OVER_TWIN})")
+    if options.torch:
+        result["torch"] = against_torch(net, network, options)
+        ratio = result["torch"]["ms"]["PyTorch"]["ratio"]
+        print(f"  PyTorch / Python = {ratio:.2f} (goal: at least {net.least_over_torch})")
+    return result
+
+
+def parse() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("nets", nargs="*", metavar="NET", help=f"default: {' '.join(NETS)}")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
+    parser.add_argument("--steps", type=int, default=5, help="timed steps in a block (default: 5)")
+    parser.add_argument("--blocks", type=int, default=7, help="blocks of each side (default: 7)")
+    parser.add_argument("--in-order", action="store_true", help="use in-order queues")
+    parser.add_argument("--no-torch", dest="torch", action="store_false")
+    parser.add_argument("--no-check", action="store_true", help="for a simulated GPU")
+    parser.add_argument("--json", type=Path, help="write the results to this file as well")
+    options = parser.parse_args()
+    unknown = set(options.nets) - set(NETS)
+    if unknown:
+        parser.error(f"NET must be one of {', '.join(NETS)}, got {', '.join(sorted(unknown))}")
+    has_torch = importlib.util.find_spec("torch") is not None
+    options.torch = options.torch and has_torch and options.device == "cpu"
+    return options
+
+
+def main() -> None:
+    """Measure what the command line names; exit with 1 if results differ."""
+    options = parse()
+    print(harness.describe_machine())
+    properties = ["in_order"] if options.in_order else []
+    queue = dpctl.SyclQueue(options.device, property=properties)
+    results = {name: measure(name, queue, options) for name in options.nets or NETS}
+    if options.json:
+        machine = harness.describe_machine().splitlines()
+        options.json.write_text(json.dumps({"machine": machine, "nets": results}, indent=2) + "\n")
+    if not all(part["equal"] for result in results.values() for part in result.values()):
+        sys.exit("results differ; see above")
+
+
+if __name__ == "__main__":
+    main()

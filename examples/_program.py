@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the training programs share: options, device, timing, comparison."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import dpctl
+import numpy as np
+
+import sycl_dnn
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """Return the options that all training programs have."""
+    p = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    p.add_argument(
+        "--device", help="cpu, gpu or any SYCL filter string; default: a GPU if there is one"
+    )
+    p.add_argument("--steps", type=int, default=10, help="timed training steps (default: 10)")
+    p.add_argument(
+        "--no-check",
+        dest="check",
+        action="store_false",
+        help="do not compare with NumPy (a simulated GPU computes nothing)",
+    )
+    return p
+
+
+def open_queue(device: str | None) -> dpctl.SyclQueue:
+    """Return a queue of the device of ``--device``."""
+    if device is None:
+        return sycl_dnn.default_queue()
+    try:
+        return dpctl.SyclQueue(device)
+    except (dpctl.SyclQueueCreationError, ValueError) as error:
+        names = ", ".join(d.filter_string for d in dpctl.get_devices()) or "none"
+        sys.exit(f"--device must name a device, got {device!r}; there are: {names} ({error})")
+
+
+def train(network: Any, queue: dpctl.SyclQueue, steps: int) -> None:
+    """Run one step to warm up and ``steps`` timed ones; print implementations and times."""
+    print(f"device: {queue.sycl_device.name}")
+    for name, implementation in network.implementations:
+        print(f"  {name:34} {implementation}")
+    network.step()
+    times = []
+    for _ in range(steps):
+        start = time.perf_counter()
+        network.step()
+        times.append(1e3 * (time.perf_counter() - start))
+    if times:
+        print(
+            f"{statistics.median(times):.1f} ms per step, median of {steps}; {min(times):.1f} min"
+        )
+
+
+def compare(
+    outputs: Mapping[str, Any], expected: Mapping[str, np.ndarray], tolerance: float
+) -> None:
+    """Compare each output with NumPy's by relative error in the Euclidean norm; exit if too big."""
+    failed = False
+    for name, array in outputs.items():
+        difference = array.asnumpy().astype("f8") - expected[name]
+        error = np.linalg.norm(difference) / np.linalg.norm(expected[name])
+        good = error <= tolerance  # not so for a nan
+        failed |= not good
+        print(f"  {name:20} error {error:.1e} {'ok' if good else 'TOO BIG'}")
+    if failed:
+        sys.exit(f"results differ from NumPy's by more than {tolerance:g}")
+    print(f"results are NumPy's within {tolerance:g}")

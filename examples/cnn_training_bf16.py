@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Train the head of AlexNet in bfloat16: convolution, ReLU, LRN, max pooling, and back.
+
+The network of cnn_training_f32.py with tensors stored in bfloat16. The user's data stay float32:
+reorders convert on the way in and out. Counterpart of oneDNN's cnn_training_bf16.cpp.
+
+The check computes the whole step again in float64 NumPy, without rounding anything to bfloat16,
+and compares every element of the output and of both gradients. The gradient that goes in is 0
+where rounding decides which element of a pooling window is the largest.
+"""
+
+from __future__ import annotations
+
+import _program
+import cnn_training_f32
+
+# bfloat16 has 8 bits: a tensor is off by 2**-9 after each rounding.
+MARGIN = 2.0**-6
+TOLERANCE = 0.01
+
+
+def main() -> None:
+    """Train as the options say."""
+    parser = _program.parser(__doc__)
+    parser.add_argument(
+        "--bias-type",
+        choices=("f32", "bf16"),
+        default="f32",
+        help="what bias and diff_bias are stored in (default: f32)",
+    )
+    options = parser.parse_args()
+    types = {"data_type": "bf16", "bias_type": options.bias_type}
+    cnn_training_f32.run(options, MARGIN, TOLERANCE, **types)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Move tensors between devices with reorders: CPU to GPU, ReLU there, and back to the CPU.
+
+Shows a reorder between two engines and events that order work on two queues. With one device
+only, the second engine is another SYCL context of that device.
+"""
+
+from __future__ import annotations
+
+import dpctl
+import dpnp
+import numpy as np
+from _common import make_parser, open_queue
+
+import sycl_dnn
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.device import usable_devices
+
+
+def open_queues(device):
+    """Return the queues of the host side, the CPU if there is one, and of ``device``."""
+    there = open_queue(device)
+    if not there.sycl_device.is_cpu and usable_devices("cpu"):
+        return open_queue("cpu"), there
+    print("no second device: reordering between two contexts of this one")
+    return dpctl.SyclQueue(dpctl.SyclContext(there.sycl_device), there.sycl_device), there
+
+
+def make_relu(engine, desc):
+    """Return the primitive of ReLU in place."""
+    pd = dnnl.eltwise_forward(
+        engine,
+        prop_kind=dnnl.prop_kind.forward_inference,
+        algorithm=dnnl.algorithm.eltwise_relu,
+        src=desc,
+        dst=desc,
+    )
+    return dnnl.Primitive(pd)
+
+
+def copy(stream, src, dst, depends):
+    """Submit the reorder of ``src`` into ``dst``, which belongs to another engine."""
+    pd = dnnl.reorder(src.engine, src=src.desc, dst=dst.desc, dst_engine=dst.engine)
+    print(f"reorder {src.desc} on {src.engine} to {dst.desc} on {dst.engine}: {pd.impl_info}")
+    return dnnl.Primitive(pd).execute(stream, {"src": src, "dst": dst}, depends=depends)
+
+
+def main() -> None:
+    """Send a tensor to the other device and back; compare with NumPy."""
+    options = make_parser(__doc__.splitlines()[0]).parse_args()
+    here, there = open_queues(options.device)
+    engines = dnnl.Engine(here), dnnl.Engine(there)
+    stream = dnnl.Stream(engines[1], there)
+
+    values = np.random.default_rng(0).normal(size=(4, 16, 32, 32)).astype("f4")
+    src = dnnl.Memory.from_array(dpnp.asarray(values, sycl_queue=here), engines[0])
+    back = dnnl.Memory(src.desc, engines[0])
+    # The reorder changes the layout on the way: the other device gets channels-last.
+    desc = dnnl.MemoryDesc(values.shape, dnnl.data_type.f32, dnnl.format_tag.nhwc)
+    remote = dnnl.Memory(desc, engines[1])
+
+    here.wait()  # dpnp's copy, of which the other queue knows nothing
+    sent = copy(stream, src, remote, depends=[])
+    done = make_relu(engines[1], desc).execute(
+        stream, {"src": remote, "dst": remote}, depends=[sent]
+    )
+    copy(stream, remote, back, depends=[done]).wait()
+
+    if not options.no_check:
+        np.testing.assert_array_equal(back.to_array().asnumpy(), np.maximum(values, 0))
+    print("cross_device_reorder: done" if options.no_check else "cross_device_reorder: passed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Let oneDNN choose the layouts: convolution with ``any``, then ReLU and pooling that follow.
+
+Shows the layouts and implementations that a chain of primitives gets, and reorders only where the
+user's plain layout meets the chosen one.
+"""
+
+from __future__ import annotations
+
+import dpnp
+import numpy as np
+from _common import make_parser, open_queue
+
+from sycl_dnn import onednn as dnnl
+
+F32 = dnnl.data_type.f32
+INFERENCE = dnnl.prop_kind.forward_inference
+
+
+def any_layout(*dims):
+    """Describe a tensor whose layout the primitive chooses."""
+    return dnnl.MemoryDesc(dims, F32, dnnl.format_tag.any)
+
+
+def describe_chain(engine):
+    """Return the descriptors of convolution, ReLU and 2x2 average pooling on (8, 16, 32, 32)."""
+    convolution = dnnl.convolution_forward(
+        engine,
+        prop_kind=INFERENCE,
+        algorithm=dnnl.algorithm.convolution_direct,
+        src=any_layout(8, 16, 32, 32),
+        weights=any_layout(64, 16, 3, 3),
+        dst=any_layout(8, 64, 32, 32),
+        strides=(1, 1),
+        padding_l=(1, 1),
+        padding_r=(1, 1),
+    )
+    chosen = convolution.dst_desc
+    relu = dnnl.eltwise_forward(
+        engine,
+        prop_kind=INFERENCE,
+        algorithm=dnnl.algorithm.eltwise_relu,
+        src=chosen,
+        dst=chosen,
+    )
+    pooling = dnnl.pooling_forward(
+        engine,
+        prop_kind=INFERENCE,
+        algorithm=dnnl.algorithm.pooling_avg_include_padding,
+        src=chosen,
+        dst=any_layout(8, 64, 16, 16),
+        strides=(2, 2),
+        kernel=(2, 2),
+        padding_l=(0, 0),
+        padding_r=(0, 0),
+    )
+    return convolution, relu, pooling
+
+
+def reordered(stream, name, memory, desc):
+    """Return ``memory`` in the layout of ``desc``: itself if it has it, else a reordered copy."""
+    if memory.desc == desc:
+        print(f"{name:<8} {memory.desc}: no reorder")
+        return memory
+    print(f"{name:<8} {memory.desc} -> {desc}")
+    copy = dnnl.Memory(desc, stream.engine)
+    pd = dnnl.reorder(stream.engine, src=memory.desc, dst=desc)
+    dnnl.Primitive(pd).execute(stream, {"src": memory, "dst": copy})
+    return copy
+
+
+def run_chain(stream, src, weights, plain_dst):
+    """Submit the chain between the user's plain tensors; return the plain result."""
+    convolution, relu, pooling = describe_chain(stream.engine)
+    for pd in (convolution, relu, pooling):
+        print(f"{pd.name:<20} {pd.impl_info:<24} {pd.src_desc} -> {pd.dst_desc}")
+    between = dnnl.Memory(convolution.dst_desc, stream.engine)
+    pooled = dnnl.Memory(pooling.dst_desc, stream.engine)
+    arguments = {
+        "src": reordered(stream, "src", src, convolution.src_desc),
+        "weights": reordered(stream, "weights", weights, convolution.weights_desc),
+        "dst": between,
+    }
+    dnnl.Primitive(convolution).execute(stream, arguments)
+    dnnl.Primitive(relu).execute(stream, {"src": between, "dst": between})
+    dnnl.Primitive(pooling).execute(stream, {"src": between, "dst": pooled})
+    return reordered(stream, "dst", pooled, plain_dst)
+
+
+def expect(src, weights):
+    """Compute the chain in float64 with NumPy."""
+    padded = np.pad(src.astype("f8"), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+    activations = np.maximum(np.einsum("nchwij,ocij->nohw", windows, weights, optimize=True), 0)
+    return activations.reshape(8, 64, 16, 2, 16, 2).mean(axis=(3, 5))
+
+
+def main() -> None:
+    """Run the chain on row-major NCHW tensors and compare with NumPy."""
+    options = make_parser(__doc__.splitlines()[0]).parse_args()
+    queue = open_queue(options.device)
+    engine = dnnl.Engine(queue)
+    stream = dnnl.Stream(engine, queue, ordered=True)
+    random = np.random.default_rng(0)
+    src = random.normal(size=(8, 16, 32, 32)).astype("f4")
+    weights = random.normal(size=(64, 16, 3, 3)).astype("f4")
+
+    user = [
+        dnnl.Memory.from_array(dpnp.asarray(a, sycl_queue=queue), engine) for a in (src, weights)
+    ]
+    plain_dst = dnnl.MemoryDesc((8, 64, 16, 16), F32, dnnl.format_tag.nchw)
+    result = run_chain(stream, *user, plain_dst).to_array().asnumpy()
+    if not options.no_check:
+        np.testing.assert_allclose(result, expect(src, weights), rtol=1e-4, atol=1e-4)
+    done = "done" if options.no_check else "passed"
+    print(f"memory_format_propagation: {done}")
+
+
+if __name__ == "__main__":
+    main()

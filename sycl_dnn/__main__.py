@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m sycl_dnn``: versions, devices, what was fixed and what is missing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from sycl_dnn import report
+
+
+def _table(rows: Iterable[tuple[str, Any]]) -> list[str]:
+    rows = list(rows)
+    width = max((len(name) for name, _ in rows), default=0)
+    return [f"  {name:<{width}}  {'-' if value is None else value}" for name, value in rows]
+
+
+def _device_lines(device: dict[str, Any]) -> list[str]:
+    aspects = [name for name, present in device["aspects"].items() if present]
+    lacking = [name for name, present in device["aspects"].items() if not present]
+    has = ", ".join(aspects) + (f"; not {', '.join(lacking)}" if lacking else "")
+    engine = "yes" if device["engine"] else f"no: {device['refusal']}"
+    mark = "  <- default_queue()" if device["default"] else ""
+    rows = [
+        ("kind", f"{device['kind']}, through {device['backend']}"),
+        ("driver", f"{device['driver_version']} ({device['vendor']})"),
+        ("memory", f"{device['memory_bytes'] / 2**30:.1f} GiB"),
+        ("aspects", has),
+        ("oneDNN engine", engine),
+    ]
+    title = f"  {device['filter_string']}: {device['name']}{mark}"
+    return [title, *(f"  {line}" for line in _table(rows))]
+
+
+def _missing_lines(missing: dict[str, str]) -> list[str]:
+    lines = [f"  {missing['what']}"]
+    return [*lines, f"    type: {missing['next']}"] if missing["next"] else lines
+
+
+def format_report(data: dict[str, Any]) -> str:
+    """Return the data of ``report.collect()`` as text for people."""
+    devices = [line for device in data["devices"] for line in _device_lines(device)]
+    missing = [line for entry in data["missing"] for line in _missing_lines(entry)]
+    sections = {
+        "Versions": _table(data["versions"].items()),
+        "Location": [f"  {folder}" for folder in data["location"]],
+        "Devices": devices or ["  none"],
+        "CPU instruction set of oneDNN": [f"  {data['cpu_isa'] or '-'}"],
+        "Environment after import": _table(data["settings"].items()),
+        "Fixed at import": [f"  {line}" for line in data["fixes"]],
+        "Missing": missing,
+    }
+    parts = ["\n".join([title, *(lines or ["  nothing"])]) for title, lines in sections.items()]
+    return "\n\n".join(parts)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the report; return 0 with a device that oneDNN can use, 1 without."""
+    parser = argparse.ArgumentParser(prog="python -m sycl_dnn", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print the same as JSON")
+    options = parser.parse_args(arguments)
+    data = report.collect()
+    print(json.dumps(data, indent=2) if options.json else format_report(data))
+    return 0 if data["default"] is not None else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

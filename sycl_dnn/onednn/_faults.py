@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warn where oneDNN 3.13 is known to compute something wrong.
+
+Each fault was found against float64 references on the CPU; docs/onednn_in_python.md lists them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.errors import OneDnnFaultWarning
+
+_LEFT_TO_RIGHT = _core.rnn_direction.unidirectional_left2right
+_RMS = _core.normalization_flags.rms_norm
+_GLOBAL = _core.normalization_flags.use_global_stats
+
+
+def _is_dense(desc: Any) -> bool:
+    size = _core.MemoryDesc(desc.dims, desc.data_type).extent
+    return not desc.is_plain or (desc.extent == size and desc.submemory_offset == 0)
+
+
+def _no_initial_state(pd: Any) -> bool:
+    p = pd.parameters
+    return p["direction"] is _LEFT_TO_RIGHT and p["src_iter"] is None
+
+
+def _strided_source(pd: Any) -> bool:
+    return not _is_dense(pd.src_layer_desc)
+
+
+def _rms_without_stats(pd: Any) -> bool:
+    return bool(pd.flags & _RMS) and not pd.flags & _GLOBAL
+
+
+def _row_major_pointwise(pd: Any) -> bool:
+    weights = pd.weights_desc
+    spatial = weights.dims[2:]
+    ungrouped = weights.ndims == pd.src_desc.ndims
+    if not (ungrouped and set(spatial) == {1} and weights.is_plain):
+        return False
+    return weights.strides[0] > weights.strides[1] and "ncsp" in pd.impl_info
+
+
+def _odd_bf16_channels(pd: Any) -> bool:
+    src = pd.src_desc
+    is_bf16 = src.data_type is _core.data_type.bf16
+    return is_bf16 and src.dims[1] % 16 != 0 and "jit" in pd.impl_info
+
+
+_STATE = (
+    _no_initial_state,
+    "diff_weights_iter is wrong without src_iter: the first output stands in for the zero initial "
+    "state; give a src_iter (and src_iter_c) of zeros",
+)
+_SOURCE = (
+    _strided_source,
+    "diff_weights_layer is wrong when src_layer is a strided view; reorder it to a dense one",
+)
+_ATTENTION = (
+    lambda pd: True,
+    "the gradients are not those of the forward pass (diff_augru_attention is off even where the "
+    "attention is 0, the others where it is not)",
+)
+
+#: Row -> what makes it wrong and what to do about it.
+FAULTS: dict[str, tuple[tuple[Callable[[Any], bool], str], ...]] = {
+    "vanilla_rnn_backward": (_STATE, _SOURCE),
+    "lstm_backward": (_STATE, _SOURCE),
+    "augru_backward": (_ATTENTION,),
+    "lbr_augru_backward": (_ATTENTION,),
+    "layer_normalization_backward": (
+        (
+            _rms_without_stats,
+            "diff_src is wrong with rms_norm unless use_global_stats is set: a mean is subtracted "
+            "that the forward pass did not subtract",
+        ),
+    ),
+    "deconvolution_forward": (
+        (
+            _row_major_pointwise,
+            "a 1x1 kernel with row-major weights (O, I) is read as (I, O); ask for weights `any`",
+        ),
+    ),
+    "lrn_backward": (
+        (
+            _odd_bf16_channels,
+            "small bf16 gradients are wrong where diff_dst is 0 unless the number of channels is "
+            "a multiple of 16",
+        ),
+    ),
+}
+
+
+def check(pd: Any) -> None:
+    """Warn once per place in the program if ``pd`` meets a known fault on the CPU."""
+    if pd.engine.kind is not _core.engine_kind.cpu:
+        return
+    for meets, sentence in FAULTS[pd.name]:
+        if meets(pd):
+            text = f"{pd.name} ({pd.impl_info}): known fault of oneDNN: {sentence}"
+            warnings.warn(text, OneDnnFaultWarning, stacklevel=2)
+
+
+_core._watch(set(FAULTS), check)

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pending execution uses lives until it is done; threads, queues and exit are safe."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+
+from sycl_dnn import onednn as dnnl
+
+F32 = dnnl.data_type.f32
+FORWARD = dnnl.prop_kind.forward_inference
+
+
+def relu(engine, d):
+    algorithm = dnnl.algorithm.eltwise_relu
+    pd = dnnl.eltwise_forward(engine, prop_kind=FORWARD, algorithm=algorithm, src=d, dst=d)
+    return dnnl.Primitive(pd)
+
+
+def square(engine, n):
+    d = dnnl.MemoryDesc((n, n), F32)
+    return dnnl.Primitive(dnnl.matmul(engine, src=d, weights=d, dst=d))
+
+
+def resident_mb():
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * 4096 / 1e6
+
+
+def test_thousand_queued_calls_whose_arrays_were_deleted(queue, engine, stream):
+    matmul = square(engine, 64)
+    eye = dpnp.eye(64, dtype="f4", sycl_queue=queue)
+    queue.wait()
+    weights = dnnl.Memory.from_array(eye, engine)
+    event, results = (), []
+    for i in range(1000):
+        src = dpnp.full((64, 64), float(i), dtype="f4", sycl_queue=queue)
+        dst = dpnp.empty_like(src)
+        args = {"src": dnnl.Memory.from_array(src, engine), "weights": weights}
+        args["dst"] = dnnl.Memory.from_array(dst, engine)
+        queue.wait() if i == 0 else None
+        event = (matmul.execute(stream, args, event),)
+        if i % 100 == 0:
+            results.append((i, dst))
+        del src, dst, args
+    del weights, eye, matmul
+    gc.collect()
+    stream.wait()
+    for i, dst in results:
+        got = dst.asnumpy()
+        assert np.isfinite(got).all()
+        assert set(np.unique(got)) <= {float(i)} or i == 0
+
+
+def test_memories_are_let_go_after_completion(queue, engine, stream):
+    """20 times 40 MB, each dropped at once: they do not pile up."""
+    d = dnnl.MemoryDesc((10_000_000,), F32)
+    primitive = relu(engine, d)
+    dst = dnnl.Memory(d, engine)
+    before = None
+    for _ in range(20):
+        src = dpnp.ones((10_000_000,), dtype="f4", sycl_queue=queue)
+        queue.wait()
+        primitive.execute(stream, {"src": dnnl.Memory.from_array(src, engine), "dst": dst})
+        del src
+        stream.wait()
+        before = before or resident_mb()
+    assert stream.pending == 0
+    assert resident_mb() - before < 60
+
+
+MANY_CALLS = """
+import sycl_dnn
+from sycl_dnn import onednn as dnnl
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
+engine = dnnl.Engine("cpu")
+stream = dnnl.Stream(engine)
+d = dnnl.MemoryDesc((1, 16), dnnl.data_type.f32)
+relu = dnnl.Primitive(dnnl.eltwise_forward(engine, src=d, dst=d,
+    prop_kind=dnnl.prop_kind.forward_inference, algorithm=dnnl.algorithm.eltwise_relu))
+args = {"src": dnnl.Memory(d, engine), "dst": dnnl.Memory(d, engine)}
+def chain(calls):
+    event = ()
+    for _ in range(calls):
+        event = (relu.execute(stream, args, event),)
+        assert stream.pending < 9
+chain(5000)
+before = resident()
+chain(100_000)
+print(resident() - before)
+"""
+
+
+def test_work_in_flight_on_a_cpu_is_bounded_and_flat_in_memory():
+    """With one host-task thread; six of them (dpnp's setting) also fill the allocator's caches."""
+    environment = {**os.environ, "SYCL_QUEUE_THREAD_POOL_SIZE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", MANY_CALLS], capture_output=True, env=environment, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 5
+
+
+def test_eight_threads_share_one_primitive(queue, engine):
+    """A primitive that needs a scratchpad: each execution must have its own."""
+    window = {"strides": (1, 1), "padding_l": (1, 1), "padding_r": (1, 1)}
+    window["algorithm"] = dnnl.algorithm.convolution_direct
+    free = [dnnl.MemoryDesc(s, F32, "any") for s in ((2, 8, 8, 8), (16, 8, 3, 3), (2, 16, 8, 8))]
+    names = dict(zip(("src", "weights", "dst"), free, strict=True))
+    pd = dnnl.convolution_forward(engine, prop_kind=FORWARD, **names, **window)
+    primitive = dnnl.Primitive(pd)
+    failures = []
+
+    def work(number):
+        stream = dnnl.Stream(engine, queue)
+        args = {}
+        for name, slot in primitive.arguments.items():
+            if slot["required"]:
+                args[name] = dnnl.Memory(slot["desc"], engine)
+        plain = dnnl.MemoryDesc((2, 8, 8, 8), F32)
+        for _ in range(100):
+            event = upload(stream, plain, float(number), args["src"])
+            event = upload(stream, dnnl.MemoryDesc((16, 8, 3, 3), F32), 1.0, args["weights"], event)
+            primitive.execute(stream, args, [event]).wait()
+        got = read(stream, args["dst"])
+        if not (got[:, :, 1:-1, 1:-1] == number * 72.0).all():
+            failures.append(number)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert failures == []
+
+
+def upload(stream, plain, value, target, depends=None):
+    """Reorder a constant tensor into ``target``; return the event."""
+    engine = stream.engine
+    array = dpnp.asarray(np.full(plain.dims, value, "f4"), sycl_queue=stream.sycl_queue)
+    source = dnnl.Memory(plain, engine, array)
+    reorder = dnnl.Primitive(dnnl.reorder(engine, src=plain, dst=target.desc))
+    return reorder.execute(stream, {"src": source, "dst": target}, [depends] if depends else ())
+
+
+def read(stream, memory):
+    plain = dnnl.Memory(dnnl.MemoryDesc(memory.desc.dims, F32), stream.engine)
+    reorder = dnnl.Primitive(dnnl.reorder(stream.engine, src=memory.desc, dst=plain.desc))
+    reorder.execute(stream, {"src": memory, "dst": plain}).wait()
+    return plain.to_array().asnumpy()
+
+
+def test_two_queues_and_two_engines(queue):
+    contexts = [queue.sycl_context, dpctl.SyclContext([queue.sycl_device])]
+    for context in contexts:
+        first, second = (dpctl.SyclQueue(context, queue.sycl_device) for _ in range(2))
+        engine = dnnl.Engine(first)
+        assert dnnl.Engine(second) == engine
+        assert hash(dnnl.Engine(second)) == hash(engine)
+        matmul = square(engine, 32)
+        a = dpnp.full((32, 32), 2.0, dtype="f4", sycl_queue=first)
+        first.wait()
+        src = dnnl.Memory.from_array(a, engine)
+        middle, last = (dnnl.Memory(src.desc, engine) for _ in range(2))
+        event = matmul.execute(
+            dnnl.Stream(engine, first), {"src": src, "weights": src, "dst": middle}
+        )
+        args = {"src": middle, "weights": src, "dst": last}
+        matmul.execute(dnnl.Stream(engine, second), args, [event]).wait()
+        assert (last.to_array().asnumpy() == 2.0**3 * 32 * 32).all()
+    assert dnnl.Engine(dpctl.SyclQueue(contexts[1], queue.sycl_device)) != dnnl.Engine(queue)
+
+
+def test_other_threads_run_while_one_waits(engine, stream):
+    """The GIL is free during execution and wait."""
+    matmul = square(engine, 1024)
+    args = {n: dnnl.Memory(matmul.arguments[n]["desc"], engine) for n in ("src", "weights", "dst")}
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(None)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    for _ in range(5):
+        start = len(ticks)
+        matmul.execute(stream, args)
+        stream.wait()
+        assert len(ticks) > start
+    done.set()
+    thread.join()
+
+
+EXIT_WHILE_BUSY = """
+import sycl_dnn, sys
+from sycl_dnn import onednn as dnnl
+engine = dnnl.Engine(sycl_dnn.default_queue())
+stream = dnnl.Stream(engine, ordered={ordered})
+d = dnnl.MemoryDesc((512, 512), dnnl.data_type.f32)
+matmul = dnnl.Primitive(dnnl.matmul(engine, src=d, weights=d, dst=d))
+args = dict((n, dnnl.Memory(d, engine)) for n in ("src", "weights", "dst"))
+for _ in range(7):
+    matmul.execute(stream, args)
+{end}
+"""
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("end", ["", "sys.exit(0)", "del args, matmul, stream, engine"])
+def test_exit_while_busy(ordered, end):
+    program = EXIT_WHILE_BUSY.format(ordered=ordered, end=end)
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120)
+        assert done.returncode == 0, done.stderr.decode()
+        assert done.stderr == b""
+
+
+def test_streams_and_engines_made_ten_thousand_times(queue):
+    for _ in range(500):
+        dnnl.Stream(dnnl.Engine(queue), queue)
+    before = resident_mb()
+    for _ in range(10_000):
+        dnnl.Stream(dnnl.Engine(queue), queue)
+    assert resident_mb() - before < 5
+
+
+FOOTPRINT = """
+import dpctl, dpnp, os
+if {first}: import sycl_dnn
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
+import sycl_dnn._runtime
+queue = dpctl.SyclQueue("cpu")
+dpnp.ones(10, sycl_queue=queue)
+before = resident()
+import sycl_dnn
+from sycl_dnn import onednn as dnnl
+engine = dnnl.Engine(queue)
+print(resident() - before)
+"""
+
+
+def test_footprint_of_import_and_engine():
+    """At most 20 MB beside dpctl and dpnp, the queue and a first array."""
+    program = FOOTPRINT.format(first=False).replace("import sycl_dnn._runtime", REGISTER)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, timeout=120, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 20
+
+
+REGISTER = """
+import importlib.metadata as m
+driver = [f for f in m.files("intel-opencl-rt") if f.name == "libintelocl.so"][0]
+os.environ["OCL_ICD_FILENAMES"] = str(driver.locate())
+"""

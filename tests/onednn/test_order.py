@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dpnp -> oneDNN -> dpnp in one sequence without a wait, on both kinds of queue."""
+
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+from dpctl.utils import SequentialOrderManager
+
+from sycl_dnn import onednn as dnnl
+
+N = 192
+RUNS = 200
+
+
+class Chain:
+    """negate -> matmul -> negate -> relu -> double, half of it in dpnp, half in oneDNN."""
+
+    def __init__(self, queue, ordered):
+        self.queue = queue
+        engine = dnnl.Engine(queue)
+        self.stream = dnnl.Stream(engine, queue, ordered=ordered)
+        d = dnnl.MemoryDesc((N, N), dnnl.data_type.f32)
+        self.matmul = dnnl.Primitive(dnnl.matmul(engine, src=d, weights=d, dst=d))
+        self.relu = dnnl.Primitive(
+            dnnl.eltwise_forward(
+                engine, prop_kind=dnnl.prop_kind.forward_inference, src=d, dst=d,
+                algorithm=dnnl.algorithm.eltwise_relu,
+            )
+        )  # fmt: skip
+        self.draw()
+
+    def draw(self):
+        rng = np.random.default_rng(0)
+        a, b = (rng.standard_normal((N, N), dtype="f4") for _ in range(2))
+        scales = [np.float32(k) for k in range(-3, 4)]
+        self.inputs = [dpnp.asarray(a * k, sycl_queue=self.queue) for k in scales]
+        self.expected = [2 * np.maximum(-((a * k).astype("f8") @ b), 0) for k in scales]
+        self.weights = dpnp.asarray(b, sycl_queue=self.queue)
+        self.zero = dpnp.zeros((N, N), dtype="f4", sycl_queue=self.queue)
+        SequentialOrderManager[self.queue].wait()
+
+    def call(self, primitive, **arrays):
+        engine = self.stream.engine
+        args = {name: dnnl.Memory.from_array(a, engine) for name, a in arrays.items()}
+        primitive.execute(self.stream, args)
+
+    def run(self, index):
+        a = self.zero.copy()
+        for _ in range(4):
+            a = dpnp.negative(a)
+        a += self.inputs[index]
+        product, positive = dpnp.empty_like(a), dpnp.empty_like(a)
+        self.call(self.matmul, src=a, weights=self.weights, dst=product)
+        negated = dpnp.negative(product)
+        self.call(self.relu, src=negated, dst=positive)
+        result = positive.copy()
+        result += positive
+        for used in (a, product, negated, positive):
+            used[...] = self.zero  # must wait for everything that still reads it
+        return result
+
+    def wrong(self, runs=RUNS):
+        count = 0
+        for i in range(runs):
+            k = i % len(self.inputs)
+            got = self.run(k).asnumpy()
+            count += not np.allclose(got, self.expected[k], rtol=1e-3, atol=1e-2)
+        self.stream.wait()
+        SequentialOrderManager[self.queue].wait()
+        return count
+
+
+@pytest.fixture(params=["out_of_order", "in_order"])
+def any_queue(queue, request):
+    if request.param == "in_order":
+        return dpctl.SyclQueue(queue.sycl_context, queue.sycl_device, property="in_order")
+    return queue
+
+
+def test_ordered_stream_is_in_sequence_with_dpnp(any_queue):
+    assert Chain(any_queue, ordered=True).wrong() == 0
+
+
+def test_without_order_the_same_chain_goes_wrong(queue):
+    """The negative control: dependencies dropped on an out-of-order queue."""
+    assert Chain(queue, ordered=False).wrong() > 0
+
+
+def test_ordered_execution_is_known_to_dpnp(queue):
+    chain = Chain(queue, ordered=True)
+    manager = SequentialOrderManager[queue]
+    before = manager.num_submitted_events
+    a, b = dpnp.empty_like(chain.zero), dpnp.empty_like(chain.zero)
+    chain.call(chain.matmul, src=chain.zero, weights=chain.zero, dst=a)
+    chain.call(chain.matmul, src=a, weights=chain.zero, dst=b)
+    assert manager.num_submitted_events > before or manager.num_submitted_events == 0
+    manager.wait()
+
+
+def test_given_events_are_waited_for(queue):
+    """A chain by events alone, no order manager: each step doubles."""
+    engine = dnnl.Engine(queue)
+    stream = dnnl.Stream(engine, queue)
+    d = dnnl.MemoryDesc((64, 64), dnnl.data_type.f32)
+    add = dnnl.Primitive(
+        dnnl.binary(engine, algorithm=dnnl.algorithm.binary_add, src0=d, src1=d, dst=d)
+    )
+    ones = dpnp.ones((64, 64), dtype="f4", sycl_queue=queue)
+    queue.wait()
+    memories = [dnnl.Memory.from_array(ones, engine), *(dnnl.Memory(d, engine) for _ in range(20))]
+    event = ()
+    for before, after in zip(memories, memories[1:], strict=False):
+        args = {"src_0": before, "src_1": before, "dst": after}
+        event = (add.execute(stream, args, event),)
+    event[0].wait()
+    assert (memories[-1].to_array().asnumpy() == 2.0**20).all()

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The committed stub of the extension says what the extension has."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import sycl_dnn
+
+STUB = Path(sycl_dnn.__file__).parent / "_core.pyi"
+
+
+def generate(folder):
+    """Write a fresh stub into ``folder`` and return its text."""
+    command = [sys.executable, "-m", "pybind11_stubgen", "sycl_dnn._core", "-o", str(folder)]
+    command += ["--ignore-all-errors", "--enum-class-locations", ".*:sycl_dnn._core"]
+    subprocess.run(command, check=True, capture_output=True)
+    return (folder / "sycl_dnn" / "_core.pyi").read_text()
+
+
+def outline(source):
+    """Every public name: functions with their argument names, classes with their members."""
+    found = set()
+
+    def visit(node, prefix):
+        for child in node.body:
+            if isinstance(child, ast.ClassDef):
+                found.add(prefix + child.name)
+                visit(child, prefix + child.name + ".")
+            elif isinstance(child, ast.FunctionDef) and child.name != "__new__":
+                given = child.args
+                names = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+                found.add(f"{prefix}{child.name}({', '.join(names)})")
+            elif isinstance(child, ast.AnnAssign) and child.target.id != "__all__":
+                found.add(prefix + child.target.id)
+
+    visit(ast.parse(source), "")
+    return found
+
+
+def test_stub_is_in_step(tmp_path):
+    """Names are compared, not text: the generator's wording depends on the Python version."""
+    missing = outline(generate(tmp_path)) ^ outline(STUB.read_text())
+    assert not missing, "the stub is out of step; type: python tests/test_stubs.py"
+
+
+def test_package_is_typed():
+    assert (STUB.parent / "py.typed").exists()
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    STUB.write_text(generate(Path(tempfile.mkdtemp())))
