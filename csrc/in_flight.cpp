@@ -69,9 +69,13 @@ void InFlight::prune() {
 static void wait_polling(const std::vector<sycl::event> &events) {
     const auto deadline = std::chrono::steady_clock::now() + polling_time;
     for (sycl::event event : events) {
-        while (!is_complete(event) && std::chrono::steady_clock::now() < deadline)
+        while (!is_complete(event)) {
+            if (std::chrono::steady_clock::now() > deadline) {
+                event.wait();
+                break;
+            }
             std::this_thread::yield();
-        event.wait();  // also when complete: it drops what the event holds of those before it
+        }
     }
 }
 

@@ -25,6 +25,7 @@ struct Primitive {
     std::vector<Slot> slots;
     desc scratchpad;
     bool may_run_in_place;
+    bool has_runtime_dims;
     std::optional<EmptyProduct> empty;
 };
 
@@ -77,14 +78,18 @@ Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd) {
     std::vector<Slot> slots = slots_of(*pd);
     refuse_unwritten(*pd, slots);
     const bool in_place = runs_in_place(pd->handle.get_kind());
+    const bool open = std::any_of(slots.begin(), slots.end(), [](const Slot &slot) {
+        return slot.check == Slot::rule::same_rank;
+    });
     if (auto empty = empty_product(*pd))
-        return {empty->handle, pd, std::move(slots), empty->scratchpad, in_place, empty};
+        return {empty->handle, pd, std::move(slots), empty->scratchpad, in_place, open, empty};
     dnnl::primitive handle;
     {
         py::gil_scoped_release nogil;
         handle = dnnl::primitive(pd->handle.get());
     }
-    return {handle, pd, std::move(slots), pd->handle.scratchpad_desc(), in_place, std::nullopt};
+    return {handle,   pd,   std::move(slots), pd->handle.scratchpad_desc(),
+            in_place, open, std::nullopt};
 }
 
 std::string signature(const Primitive &p) {
@@ -182,8 +187,7 @@ void check_runtime_matmul(const Primitive &p, const dims &src, const dims &weigh
 
 // With runtime dimensions oneDNN takes the shapes of the memories as they come.
 void check_runtime_shapes(const Primitive &p, const call &c) {
-    const auto is_open = [](const Slot &slot) { return slot.check == Slot::rule::same_rank; };
-    if (std::none_of(p.slots.begin(), p.slots.end(), is_open)) return;
+    if (!p.has_runtime_dims) return;
     const desc *src = layout_of(c, DNNL_ARG_SRC), *dst = layout_of(c, DNNL_ARG_DST);
     if (!src || !dst) return;
     if (const desc *weights = layout_of(c, DNNL_ARG_WEIGHTS))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 import dpctl
 from dpctl._sycl_queue_manager import get_device_cached_queue
@@ -25,10 +26,15 @@ def make_parser(description: str) -> argparse.ArgumentParser:
 
 def open_queue(device: str | None) -> dpctl.SyclQueue:
     """Return the queue that dpnp uses on ``device`` and say on which device that is."""
-    if device is None:
-        queue = sycl_dnn.default_queue()
-    else:
-        queue = get_device_cached_queue(dpctl.SyclDevice(device))
-    sycl_device = queue.sycl_device
-    print(f"device: {sycl_device.filter_string}, {sycl_device.name.strip()}")
+    try:
+        queue = get_device_cached_queue(device) if device else sycl_dnn.default_queue()
+    except (dpctl.SyclQueueCreationError, dpctl.SyclDeviceCreationError, ValueError):
+        found = ", ".join(d.filter_string for d in dpctl.get_devices()) or "none"
+        sys.exit(f"--device must name a device, got {device!r}; there are: {found}")
+    print(f"device: {queue.sycl_device.filter_string}, {queue.sycl_device.name.strip()}")
     return queue
+
+
+def finish(options: argparse.Namespace, program: str) -> None:
+    """Print the last line of an example; it says ``passed`` only if values were checked."""
+    print(f"{program}: {'done, nothing checked' if options.no_check else 'passed'}")

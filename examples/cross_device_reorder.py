@@ -10,9 +10,8 @@ from __future__ import annotations
 import dpctl
 import dpnp
 import numpy as np
-from _common import make_parser, open_queue
+from _common import finish, make_parser, open_queue
 
-import sycl_dnn
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.device import usable_devices
 
@@ -68,7 +67,7 @@ def main() -> None:
 
     if not options.no_check:
         np.testing.assert_array_equal(back.to_array().asnumpy(), np.maximum(values, 0))
-    print("cross_device_reorder: done" if options.no_check else "cross_device_reorder: passed")
+    finish(options, "cross_device_reorder")
 
 
 if __name__ == "__main__":

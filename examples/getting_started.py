@@ -8,7 +8,7 @@ in which oneDNN's own ``getting_started.cpp`` makes them.
 from __future__ import annotations
 
 import numpy as np
-from _common import make_parser, open_queue
+from _common import finish, make_parser, open_queue
 
 from sycl_dnn import onednn as dnnl
 
@@ -49,7 +49,7 @@ def main() -> None:
     if not options.no_check:
         assert (values < 0).any(), "without negative values the check would prove nothing"
         np.testing.assert_array_equal(result, np.maximum(values, 0))
-    print("getting_started: done" if options.no_check else "getting_started: passed")
+    finish(options, "getting_started")
 
 
 if __name__ == "__main__":

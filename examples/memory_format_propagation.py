@@ -9,50 +9,43 @@ from __future__ import annotations
 
 import dpnp
 import numpy as np
-from _common import make_parser, open_queue
+from _common import finish, make_parser, open_queue
 
 from sycl_dnn import onednn as dnnl
 
-F32 = dnnl.data_type.f32
 INFERENCE = dnnl.prop_kind.forward_inference
 
 
-def any_layout(*dims):
-    """Describe a tensor whose layout the primitive chooses."""
-    return dnnl.MemoryDesc(dims, F32, dnnl.format_tag.any)
+def tensor(dims, tag="any"):
+    """Describe a tensor; with ``any`` the primitive chooses its layout."""
+    return dnnl.MemoryDesc(dims, dnnl.data_type.f32, tag)
 
 
 def describe_chain(engine):
     """Return the descriptors of convolution, ReLU and 2x2 average pooling on (8, 16, 32, 32)."""
+    same_size = {"strides": (1, 1), "padding_l": (1, 1), "padding_r": (1, 1)}
+    halves = {"strides": (2, 2), "kernel": (2, 2), "padding_l": (0, 0), "padding_r": (0, 0)}
     convolution = dnnl.convolution_forward(
         engine,
         prop_kind=INFERENCE,
         algorithm=dnnl.algorithm.convolution_direct,
-        src=any_layout(8, 16, 32, 32),
-        weights=any_layout(64, 16, 3, 3),
-        dst=any_layout(8, 64, 32, 32),
-        strides=(1, 1),
-        padding_l=(1, 1),
-        padding_r=(1, 1),
+        src=tensor((8, 16, 32, 32)),
+        weights=tensor((64, 16, 3, 3)),
+        dst=tensor((8, 64, 32, 32)),
+        **same_size,
     )
     chosen = convolution.dst_desc
+    relu_kind = dnnl.algorithm.eltwise_relu
     relu = dnnl.eltwise_forward(
-        engine,
-        prop_kind=INFERENCE,
-        algorithm=dnnl.algorithm.eltwise_relu,
-        src=chosen,
-        dst=chosen,
+        engine, prop_kind=INFERENCE, algorithm=relu_kind, src=chosen, dst=chosen
     )
     pooling = dnnl.pooling_forward(
         engine,
         prop_kind=INFERENCE,
         algorithm=dnnl.algorithm.pooling_avg_include_padding,
         src=chosen,
-        dst=any_layout(8, 64, 16, 16),
-        strides=(2, 2),
-        kernel=(2, 2),
-        padding_l=(0, 0),
-        padding_r=(0, 0),
+        dst=tensor((8, 64, 16, 16)),
+        **halves,
     )
     return convolution, relu, pooling
 
@@ -60,7 +53,7 @@ def describe_chain(engine):
 def reordered(stream, name, memory, desc):
     """Return ``memory`` in the layout of ``desc``: itself if it has it, else a reordered copy."""
     if memory.desc == desc:
-        print(f"{name:<8} {memory.desc}: no reorder")
+        print(f"{name:<8} {desc}: no reorder")
         return memory
     print(f"{name:<8} {memory.desc} -> {desc}")
     copy = dnnl.Memory(desc, stream.engine)
@@ -74,16 +67,17 @@ def run_chain(stream, src, weights, plain_dst):
     convolution, relu, pooling = describe_chain(stream.engine)
     for pd in (convolution, relu, pooling):
         print(f"{pd.name:<20} {pd.impl_info:<24} {pd.src_desc} -> {pd.dst_desc}")
+    src = reordered(stream, "src", src, convolution.src_desc)
+    weights = reordered(stream, "weights", weights, convolution.weights_desc)
     between = dnnl.Memory(convolution.dst_desc, stream.engine)
     pooled = dnnl.Memory(pooling.dst_desc, stream.engine)
-    arguments = {
-        "src": reordered(stream, "src", src, convolution.src_desc),
-        "weights": reordered(stream, "weights", weights, convolution.weights_desc),
-        "dst": between,
-    }
-    dnnl.Primitive(convolution).execute(stream, arguments)
-    dnnl.Primitive(relu).execute(stream, {"src": between, "dst": between})
-    dnnl.Primitive(pooling).execute(stream, {"src": between, "dst": pooled})
+    steps = [
+        (convolution, {"src": src, "weights": weights, "dst": between}),
+        (relu, {"src": between, "dst": between}),
+        (pooling, {"src": between, "dst": pooled}),
+    ]
+    for pd, arguments in steps:
+        dnnl.Primitive(pd).execute(stream, arguments)
     return reordered(stream, "dst", pooled, plain_dst)
 
 
@@ -100,20 +94,14 @@ def main() -> None:
     options = make_parser(__doc__.splitlines()[0]).parse_args()
     queue = open_queue(options.device)
     engine = dnnl.Engine(queue)
-    stream = dnnl.Stream(engine, queue, ordered=True)
     random = np.random.default_rng(0)
-    src = random.normal(size=(8, 16, 32, 32)).astype("f4")
-    weights = random.normal(size=(64, 16, 3, 3)).astype("f4")
-
-    user = [
-        dnnl.Memory.from_array(dpnp.asarray(a, sycl_queue=queue), engine) for a in (src, weights)
-    ]
-    plain_dst = dnnl.MemoryDesc((8, 64, 16, 16), F32, dnnl.format_tag.nchw)
-    result = run_chain(stream, *user, plain_dst).to_array().asnumpy()
+    values = [random.normal(size=s).astype("f4") for s in ((8, 16, 32, 32), (64, 16, 3, 3))]
+    plain = [dnnl.Memory.from_array(dpnp.asarray(v, sycl_queue=queue), engine) for v in values]
+    stream = dnnl.Stream(engine, queue, ordered=True)
+    result = run_chain(stream, *plain, plain_dst=tensor((8, 64, 16, 16), "nchw")).to_array()
     if not options.no_check:
-        np.testing.assert_allclose(result, expect(src, weights), rtol=1e-4, atol=1e-4)
-    done = "done" if options.no_check else "passed"
-    print(f"memory_format_propagation: {done}")
+        np.testing.assert_allclose(result.asnumpy(), expect(*values), rtol=1e-4, atol=1e-4)
+    finish(options, "memory_format_propagation")
 
 
 if __name__ == "__main__":

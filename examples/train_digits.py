@@ -14,7 +14,7 @@ from pathlib import Path
 
 import dpnp
 import numpy as np
-from _common import make_parser, open_queue
+from _common import finish, make_parser, open_queue
 from _digits_net import DigitsNet
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -167,7 +167,7 @@ def main() -> None:
     draw(options.output, losses, held_out, found)
     if not options.no_check and accuracy < GOAL:
         raise SystemExit(f"failed: the held-out accuracy must be at least {GOAL}")
-    print("train_digits: done" if options.no_check else "train_digits: passed")
+    finish(options, "train_digits")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dpctl.memory
 import dpnp
 import numpy as np
-from _common import make_parser, open_queue
+from _common import finish, make_parser, open_queue
 
 from sycl_dnn import onednn as dnnl
 
@@ -66,7 +66,7 @@ def main() -> None:
         expected = -(expected * np.log(expected)).sum(axis=1)
         np.testing.assert_allclose(entropy.asnumpy(), expected, rtol=1e-4)
         print(f"mean entropy {expected.mean():.4f}")
-    print("usm_interop: done" if options.no_check else "usm_interop: passed")
+    finish(options, "usm_interop")
 
 
 if __name__ == "__main__":

@@ -16,15 +16,11 @@ from pathlib import Path
 _DRIVER = "libintelocl.so"
 #: The wheel's libOpenCL and CPU driver need these and have no run path to find them.
 _PRELOADED = ("libintlc.so.5", "libimf.so", "libirng.so", "libsvml.so")
-#: Libraries that SYCL maps into the process when it lists devices, and not before.
-_LISTING = ("libur_adapter_", "libOpenCL.so")
 
 #: What ``prepare`` did, one sentence each, for ``python -m sycl_dnn``.
 fixes: list[str] = []
 #: What ``prepare`` could not do, one sentence each.
 problems: list[str] = []
-#: Whether devices were listed in this process before ``prepare``, so that it came too late.
-listed_before = False
 _prepared = False
 
 
@@ -98,21 +94,12 @@ def _preload() -> None:
         fixes.append(f"preloaded {', '.join(loaded)} for the CPU driver")
 
 
-def _devices_listed() -> bool:
-    try:
-        maps = Path("/proc/self/maps").read_text(errors="replace")
-    except OSError:
-        return False
-    return any(name in maps for name in _LISTING)
-
-
 def prepare() -> None:
     """Register the CPU driver and preload its libraries. Lists no device; safe to repeat."""
-    global listed_before, _prepared
+    global _prepared
     if _prepared:
         return
     _prepared = True
-    listed_before = _devices_listed()
     if "SYCL_QUEUE_THREAD_POOL_SIZE" not in os.environ:
         # dpnp sets the same at its import; oneDNN's CPU primitives run in this pool.
         os.environ["SYCL_QUEUE_THREAD_POOL_SIZE"] = "6"

@@ -81,18 +81,18 @@ def explain_absence() -> str:
 
 def next_step() -> tuple[str, str]:
     """Return why this process sees no usable device, and the next command to type."""
-    if _runtime.listed_before and _devices_of_new_process():
-        return (
-            "devices were listed in this process before sycl_dnn was imported, and drivers are "
-            "looked for only then; import sycl_dnn first"
-        ), ""
-    if _SELECTOR in os.environ:
-        hidden = ", ".join(_devices_of_new_process(without=_SELECTOR))
-        if hidden:
-            return f"{_SELECTOR} leaves out {hidden}", f"unset {_SELECTOR}"
     driver = _runtime.driver_in_wheel()
     if driver is None:
         return "the CPU driver is not installed", "pip install intel-opencl-rt"
     if not _runtime.driver_registered():
         return f"{_DRIVERS} was changed since sycl_dnn put {driver} there", ""
+    if _devices_of_new_process():
+        # Same environment, other result: the drivers were looked for before they were registered.
+        return (
+            "devices were listed in this process before sycl_dnn was imported, and drivers are "
+            "looked for only then; import sycl_dnn first"
+        ), ""
+    hidden = _devices_of_new_process(without=_SELECTOR) if _SELECTOR in os.environ else []
+    if hidden:
+        return f"{_SELECTOR} leaves out {', '.join(hidden)}", f"unset {_SELECTOR}"
     return "", "python -m sycl_dnn"

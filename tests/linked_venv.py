@@ -51,14 +51,15 @@ def copy_sources(folder):
 
 
 def install_extension(site):
-    """Install the extension and the record of the package, as pip does."""
-    (site / "sycl_dnn").mkdir(exist_ok=True)
-    suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
-    shutil.copy(_core.__file__, site / "sycl_dnn" / f"_core{suffix}")
+    """Install the extension and the record of the package, as pip does; return the former."""
+    extension = site / "sycl_dnn" / f"_core{importlib.machinery.EXTENSION_SUFFIXES[0]}"
+    extension.parent.mkdir(exist_ok=True)
+    shutil.copy(_core.__file__, extension)
     version = importlib.metadata.version("sycl_dnn")
     info = site / f"sycl_dnn-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(
         f"Metadata-Version: 2.1\nName: sycl_dnn\nVersion: {version}\n", encoding="utf-8"
     )
-    (info / "RECORD").write_text(f"sycl_dnn/_core{suffix},,\n", encoding="utf-8")
+    (info / "RECORD").write_text(f"sycl_dnn/{extension.name},,\n", encoding="utf-8")
+    return extension

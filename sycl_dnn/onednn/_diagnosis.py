@@ -83,8 +83,10 @@ def convolution_channels(name: str, p: dict) -> str | None:
         return f"{w} must have {src.ndims} dimensions, or one more with groups, got {wei.dims}"
     groups = wei.dims[0] if wei.ndims > src.ndims else 1
     oc, ic = wei.dims[wei.ndims - src.ndims :][:2]
+    if groups == 0 or src.dims[1] % groups:
+        return f"groups must divide {src.dims[1]} (channels of {s}), got {groups} ({w} {wei.dims})"
     if src.dims[1] != ic * groups:
-        rule = f"{src.dims[1] / groups:g} input channels ({src.dims[1]} of {s} / groups={groups})"
+        rule = f"{src.dims[1] // groups} input channels ({src.dims[1]} of {s} / groups={groups})"
         return f"{w} must have {rule}, got {wei.dims}"
     if dst.dims[1] != oc * groups:
         return f"{d} must have {oc * groups} channels ({w} is {wei.dims}), got {dst.dims}"
@@ -99,9 +101,7 @@ def _window(name: str, p: dict) -> Iterator[tuple[int, int, int, int, int, int]]
     kernel = p.get("kernel") or wei.dims[-(src.ndims - 2) :]
     dilation = p.get("dilates") or p.get("dilation") or [0] * len(kernel)
     padding = [a + b for a, b in zip(p["padding_l"], p["padding_r"], strict=True)]
-    yield from zip(
-        src.dims[2:], dst.dims[2:], kernel, dilation, padding, p["strides"], strict=True
-    )
+    yield from zip(src.dims[2:], dst.dims[2:], kernel, dilation, padding, p["strides"], strict=True)
 
 
 def window_sizes(name: str, p: dict) -> str | None:
@@ -155,8 +155,39 @@ def bias_needed(name: str, p: dict) -> str | None:
     return "bias must be given: RNN cells need one" if is_cell and p["bias"] is None else None
 
 
+def forward_kind(name: str, p: dict) -> str | None:
+    """Forward primitives know training and inference only."""
+    kinds = (_core.prop_kind.forward_training, _core.prop_kind.forward_inference)
+    if not name.endswith("_forward") or p["prop_kind"] in kinds:
+        return None
+    rule = "forward_training or forward_inference"
+    return f"prop_kind must be {rule}, got {p['prop_kind'].name}"
+
+
+def normalization_groups(name: str, p: dict) -> str | None:
+    """Group normalization splits the channels evenly."""
+    if not name.startswith("group_normalization"):
+        return None
+    key, data = _tensor(p, "src")
+    if p["groups"] > 0 and data.dims[1] % p["groups"] == 0:
+        return None
+    return f"groups must divide {data.dims[1]} (channels of {key}), got {p['groups']}"
+
+
+def list_lengths(name: str, p: dict) -> str | None:
+    """One scale per source, one factor per spatial dimension."""
+    if name == "sum" and len(p["scales"]) != len(p["srcs"]):
+        return f"scales must have one entry per source ({len(p['srcs'])}), got {len(p['scales'])}"
+    key, data = _tensor(p, "src")
+    if p.get("factors") and len(p["factors"]) != data.ndims - 2:
+        rule = f"one entry per spatial dimension of {key} ({data.ndims - 2})"
+        return f"factors must have {rule}, got {tuple(p['factors'])}"
+    return None
+
+
 RULES: tuple[Rule, ...] = (
     hint,
+    forward_kind,
     concrete_source,
     spatial_lengths,
     convolution_channels,
@@ -165,6 +196,8 @@ RULES: tuple[Rule, ...] = (
     axis_range,
     shuffle_groups,
     bias_needed,
+    normalization_groups,
+    list_lengths,
 )
 
 
@@ -191,6 +224,7 @@ def _text(value: Any) -> str:
 def summary(name: str, parameters: dict, engine: Any, attr: Any) -> str:
     """Return the descriptors, parameters, device and attributes, a line each."""
     given = {k: v for k, v in parameters.items() if v is not None}
-    lines = [f"  {k} = {v}" for k, v in _descs(given).items()]
+    lines = [f"{k} = {v}" for k, v in _descs(given).items()]
     rest = [f"{k}={_text(v)}" for k, v in given.items() if not isinstance(v, _core.MemoryDesc)]
-    return "\n".join([*lines, "  " + ", ".join(rest), f"  on {engine!r} with {attr!r}"])
+    lines += [", ".join(rest)] if rest else []
+    return "\n".join(f"  {line}" for line in [*lines, f"on {engine!r} with {attr!r}"])

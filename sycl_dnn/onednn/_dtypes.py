@@ -67,7 +67,9 @@ def _as_integer(number: np.ndarray, data_type: Any) -> np.ndarray:
     limits = np.iinfo(ARRAY_DTYPES[data_type])
     if not (limits.min <= number <= limits.max) or number != np.trunc(number):
         rule = f"be an integer in [{limits.min}, {limits.max}]"
-        raise InvalidArguments(f"Memory: a host scalar of {data_type.name} must {rule}, got {number}")
+        raise InvalidArguments(
+            f"Memory: a host scalar of {data_type.name} must {rule}, got {number}"
+        )
     return number.astype(limits.dtype)
 
 

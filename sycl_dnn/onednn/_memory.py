@@ -188,7 +188,7 @@ class Memory(_core.Memory):
             raise TypeError(f"Memory: engine must be an Engine, got {type(engine).__name__}")
         if kind in _VAGUE:
             raise InvalidArguments(
-                f"Memory: desc must say the layout (take it from a primitive descriptor), got {desc}"
+                f"Memory: desc must say the layout (as a primitive descriptor does), got {desc}"
             )
         if array is None:
             array = [_allocate(desc, i, engine, usm_type) for i in range(desc.num_handles)]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time per ``execute`` of a tiny primitive: Python over the same loop in C++.
+
+``chain``: 1,000 executions chained by events and one wait; the in-flight policy of both sides is
+the binding's (at most 8, polling 50 us, then blocking). ``each``: a wait after every execution.
+Blocks alternate between the two; the difference counts, since times drift with the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import dpnp
+import harness
+import numpy as np
+
+import sycl_dnn
+from sycl_dnn import onednn as dnnl
+
+#: What one call may cost more than in C++, in us.
+MOST_OVER_CPP = 2.0
+CALLS = 1000
+
+
+def tiny(operation: str, engine: Any) -> tuple[Any, dict]:
+    """Return a primitive and its arguments: relu of 1x16x8x8, or 16x16 times 16x16."""
+    if operation == "relu":
+        d = dnnl.MemoryDesc((1, 16, 8, 8), dnnl.data_type.f32)
+        names = ("src", "dst")
+        kind = dnnl.prop_kind.forward_inference
+        algorithm = dnnl.algorithm.eltwise_relu
+        pd = dnnl.eltwise_forward(engine, prop_kind=kind, algorithm=algorithm, src=d, dst=d)
+    else:
+        d = dnnl.MemoryDesc((16, 16), dnnl.data_type.f32)
+        names = ("src", "weights", "dst")
+        pd = dnnl.matmul(engine, src=d, weights=d, dst=d)
+    args = {}
+    for seed, name in enumerate(names, 1):
+        array = dpnp.asarray(harness.values(d.dims, seed), sycl_queue=engine.sycl_queue)
+        args[name] = dnnl.Memory(d, engine, array)
+    return dnnl.Primitive(pd), args
+
+
+def chain(execute: Callable, stream: Any, args: dict, count: int) -> None:
+    """Run ``count`` executions chained by events; wait once."""
+    depends: tuple = ()
+    for _ in range(count):
+        depends = (execute(stream, args, depends),)
+    depends[0].wait()
+
+
+def each(execute: Callable, stream: Any, args: dict, count: int) -> None:
+    """Run ``count`` executions and wait after each."""
+    for _ in range(count):
+        execute(stream, args).wait()
+
+
+def python_runner(loop: Callable, operation: str, engine: Any) -> harness.Runner:
+    """Return a runner that gives us per call of the Python loop."""
+    primitive, args = tiny(operation, engine)
+    stream = dnnl.Stream(engine)
+
+    def run(count: int) -> list[float]:
+        times = []
+        for _ in range(count):
+            start = time.perf_counter()
+            loop(primitive.execute, stream, args, CALLS)
+            times.append((time.perf_counter() - start) / CALLS * 1e6)
+        return times
+
+    return run
+
+
+def twin_runner(ask: Callable[[str, int], float], operation: str) -> harness.Runner:
+    """Return a runner that gives us per call of the C++ loop."""
+    return lambda count: [ask(operation, CALLS) for _ in range(count)]
+
+
+def measure(operation: str, mode: str, engine: Any, twin: Any, blocks: int) -> dict:
+    """Return medians of both and the median of the blocks' differences, in us per call."""
+    loop, ask = (chain, twin.chain) if mode == "chain" else (each, twin.each)
+    runners = {
+        "C++": twin_runner(ask, operation),
+        "Python": python_runner(loop, operation, engine),
+    }
+    times = harness.alternate(runners, blocks, 5)
+    harness.print_table(f"{operation}, {mode}", harness.summary(times, "C++", 5), "us per call")
+    per_block = {name: np.reshape(t, (blocks, 5)) for name, t in times.items()}
+    gaps = np.median(per_block["Python"], axis=1) - np.median(per_block["C++"], axis=1)
+    extra = float(np.median(gaps))
+    print(f"  Python takes {extra:+.2f} us more (goal: at most {MOST_OVER_CPP:g})")
+    medians = {name: statistics.median(t) for name, t in times.items()}
+    return {"operation": operation, "mode": mode, "extra_us": extra, **medians}
+
+
+def main() -> int:
+    """Measure both operations in both modes; exit status 1 if one misses the goal."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--blocks", type=int, default=21, help="alternating blocks of 5 x 1,000")
+    parser.add_argument("--json", help="also write the figures to this file")
+    options = parser.parse_args()
+    queue = sycl_dnn.default_queue()
+    engine = dnnl.Engine(queue)
+    print(harness.describe_machine())
+    rows = []
+    with harness.Twin("overhead", "gpu" if queue.sycl_device.is_gpu else "cpu") as twin:
+        for operation in ("relu", "matmul"):
+            for mode in ("chain", "each"):
+                rows.append(measure(operation, mode, engine, twin, options.blocks))
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(rows, file, indent=1)
+    return int(any(row["extra_us"] > MOST_OVER_CPP for row in rows))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing of dnnl.hpp is missing: primitives, enumerations, attributes, post-ops, queries."""
+
+import re
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from sycl_dnn import onednn as dnnl
+
+#: Python's name of an enum class where it is not the header's.
+OTHER_NAMES = {"engine::kind": "engine_kind", "primitive::kind": "primitive_kind"}
+#: enum classes of the header that serve other parts: graph, streams, experimental profiling.
+ELSEWHERE = {"flags", "profiling_data_kind"}
+ENUMS = (
+    "status", "engine::kind", "primitive::kind", "prop_kind", "algorithm", "normalization_flags",
+    "rnn_flags", "rnn_direction", "query", "data_type", "format_kind", "format_tag",
+    "sparse_encoding", "scratchpad_mode", "rounding_mode", "quantization_mode", "fpmath_mode",
+    "accumulation_mode", "cpu_isa", "cpu_isa_hints",
+)  # fmt: skip
+#: C++ methods of primitive_desc_base that are no property of the same name without `get_`.
+OTHER_GETTERS = {
+    "get_engine": "engine", "get_primitive_attr": "primitive_attr",
+    "get_cache_blob_id": "cache_blob_id", "query_md": "query_md", "query_s64": "query_s64",
+}  # fmt: skip
+
+
+def header_text(name):
+    found = [f.locate() for f in metadata.files("onednn-devel") if f.name == name]
+    text = max((Path(f).read_text() for f in found), key=len)
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.S)
+    return re.sub(r"^#if [^\n]*EXPERIMENTAL.*?^#endif", "", text, flags=re.S | re.M)
+
+
+@pytest.fixture(scope="module")
+def header():
+    return header_text("dnnl.hpp")
+
+
+@pytest.fixture(scope="module")
+def both_headers(header):
+    return header_text("dnnl_common.hpp") + header
+
+
+def body(text, opening):
+    """The text of the braces that follow ``opening``."""
+    start = text.index("{", re.search(opening, text, re.M).start())
+    depth = 0
+    for at in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[start:at]
+    raise AssertionError(opening)
+
+
+def test_every_primitive_of_the_header_has_a_row(header):
+    names = re.findall(r"^struct (\w+) : public primitive \{", header, re.M)
+    assert len(names) == 47
+    assert set(names) == set(dnnl.PRIMITIVES)
+    assert len(dnnl.PRIMITIVES) == 47
+    assert all(callable(getattr(dnnl, name)) for name in names)
+
+
+def test_every_enumeration_of_the_header_is_known(both_headers):
+    names = set(re.findall(r"^\s*enum class (\w+)", both_headers, re.M)) - ELSEWHERE
+    assert names == {name.split("::")[-1] for name in ENUMS}
+
+
+@pytest.mark.parametrize("name", ENUMS)
+def test_enum_has_every_member_of_the_header(name, both_headers):
+    *owner, short = name.split("::")
+    text = body(both_headers, rf"^struct {owner[0]} :") if owner else both_headers
+    found = re.findall(r"(?:^|,|\{)\s*(\w+)\s*(?==)", body(text, rf"enum class {short}\b"))
+    members = getattr(dnnl, OTHER_NAMES.get(name, name)).__members__
+    assert found
+    assert list(members) == found
+
+
+@pytest.mark.parametrize(
+    ("struct", "pattern", "python"),
+    [
+        ("primitive_attr", r"void (set_\w+)\(", "PrimitiveAttr"),
+        ("post_ops", r"void (append_\w+)\(", "PostOps"),
+    ],
+)
+def test_every_setter_has_its_counterpart(struct, pattern, python, header):
+    methods = set(re.findall(pattern, body(header, rf"^struct {struct} :")))
+    assert len(methods) >= 5
+    assert methods <= set(dir(getattr(dnnl, python)))
+
+
+def test_every_query_of_a_primitive_descriptor_is_a_property(header):
+    text = body(header, r"^struct primitive_desc_base :")
+    methods = set(re.findall(r"\b((?:get_|query_)\w+|\w+_desc|\w+_engine|impl_info_str)\(", text))
+    methods -= {m for m in methods if re.match(r"(dnnl|get_const|query_[vs]\w*$)", m)}
+    wanted = {OTHER_GETTERS.get(m, m.removeprefix("get_")) for m in methods}
+    wanted -= {"primitive_desc", "scratchpad_engine", "src_engine", "dst_engine"}
+    assert len(wanted) > 25
+    assert wanted <= set(dir(dnnl.PrimitiveDesc))
+
+
+def test_every_function_of_memory_descriptors_has_its_counterpart(header):
+    text = body(header, r"^\s*struct desc : public handle<dnnl_memory_desc_t>")
+    getters = set(re.findall(r"\bget_(\w+)\(", text)) | {"submemory_desc", "reshape", "is_zero"}
+    getters |= {"permute_axes", "csr", "coo", "packed", "host_scalar"}
+    assert len(getters) > 15
+    assert getters <= set(dir(dnnl.MemoryDesc)) | {"grouped"}
+
+
+def test_every_execution_argument_of_the_header_has_a_name():
+    types = header_text("dnnl_types.h")
+    defined = dict(re.findall(r"^#define DNNL_ARG_(\w+)\s+(\(?\w[^\n]*)", types, re.M))
+    families = {
+        "ATTR_SCALES", "ATTR_ZERO_POINTS", "ATTR_PRECOMPUTED_REDUCTIONS", "ATTR_POST_OP_DW",
+        "MULTIPLE_SRC", "MULTIPLE_DST", "ATTR_MULTIPLE_POST_OP_BASE", "UNDEF",
+        "ATTR_OUTPUT_SCALES", "HINT_MAX_GROUP_SIZE", "REDUCE",
+    }  # fmt: skip
+    missing = [n for n in defined if n not in families and n.lower() not in dnnl.ARGUMENTS]
+    assert {n for n in missing if not n.startswith("ATTR_MULTIPLE_POST_OP")} <= {
+        "SRC_3", "DIFF_SRC_3",
+    }  # fmt: skip
+    numbers = {n: int(v) for n, v in defined.items() if v.strip().isdigit()}
+    known = {n: v for n, v in numbers.items() if n.lower() in dnnl.ARGUMENTS}
+    assert len(known) > 20
+    assert all(dnnl.ARGUMENTS[n.lower()] == v == dnnl.argument_id(n.lower()) for n, v in known.items())
