@@ -37,10 +37,10 @@ def make_relu(engine, desc):
     return dnnl.Primitive(pd)
 
 
-def copy(stream, src, dst, depends):
-    """Submit the reorder of ``src`` into ``dst``, which belongs to another engine."""
-    pd = dnnl.reorder(src.engine, src=src.desc, dst=dst.desc, dst_engine=dst.engine)
-    print(f"reorder {src.desc} on {src.engine} to {dst.desc} on {dst.engine}: {pd.impl_info}")
+def copy(stream, src, dst, engines, depends=()):
+    """Submit the reorder of ``src`` into ``dst``; ``engines`` are theirs, in this order."""
+    pd = dnnl.reorder(engines[0], src=src.desc, dst=dst.desc, dst_engine=engines[1])
+    print(f"{pd.impl_info}: {src.desc} on {engines[0]} -> {dst.desc} on {engines[1]}")
     return dnnl.Primitive(pd).execute(stream, {"src": src, "dst": dst}, depends=depends)
 
 
@@ -48,22 +48,21 @@ def main() -> None:
     """Send a tensor to the other device and back; compare with NumPy."""
     options = make_parser(__doc__.splitlines()[0]).parse_args()
     here, there = open_queues(options.device)
-    engines = dnnl.Engine(here), dnnl.Engine(there)
-    stream = dnnl.Stream(engines[1], there)
+    near, far = dnnl.Engine(here), dnnl.Engine(there)
+    stream = dnnl.Stream(far, there)
 
     values = np.random.default_rng(0).normal(size=(4, 16, 32, 32)).astype("f4")
-    src = dnnl.Memory.from_array(dpnp.asarray(values, sycl_queue=here), engines[0])
-    back = dnnl.Memory(src.desc, engines[0])
+    src = dnnl.Memory.from_array(dpnp.asarray(values, sycl_queue=here), near)
+    back = dnnl.Memory(src.desc, near)
     # The reorder changes the layout on the way: the other device gets channels-last.
     desc = dnnl.MemoryDesc(values.shape, dnnl.data_type.f32, dnnl.format_tag.nhwc)
-    remote = dnnl.Memory(desc, engines[1])
+    remote = dnnl.Memory(desc, far)
 
     here.wait()  # dpnp's copy, of which the other queue knows nothing
-    sent = copy(stream, src, remote, depends=[])
-    done = make_relu(engines[1], desc).execute(
-        stream, {"src": remote, "dst": remote}, depends=[sent]
-    )
-    copy(stream, remote, back, depends=[done]).wait()
+    sent = copy(stream, src, remote, (near, far))
+    relu = make_relu(far, desc)
+    done = relu.execute(stream, {"src": remote, "dst": remote}, depends=[sent])
+    copy(stream, remote, back, (far, near), depends=[done]).wait()
 
     if not options.no_check:
         np.testing.assert_array_equal(back.to_array().asnumpy(), np.maximum(values, 0))

@@ -28,7 +28,7 @@ report_device() {
 import sycl_dnn
 
 device = sycl_dnn.default_queue().sycl_device
-print("device:", "GPU" if device.is_gpu else "CPU (no GPU seen)", device.name, device.driver_version)
+print("device:", "GPU" if device.is_gpu else "CPU (no GPU seen)", device.name.strip(), device.driver_version)
 EOF
 }
 

@@ -38,6 +38,9 @@ arg = enum.IntEnum("arg", ARGUMENTS, module=__name__)
 #: The names of all primitives, as dnnl.hpp calls them.
 PRIMITIVES: tuple[str, ...] = tuple(ROWS)
 
+#: All format tags, aliases included; built on first use (see ``__getattr__``).
+format_tag: type[enum.IntEnum]
+
 __all__ = [
     "ARGUMENTS",
     "PRIMITIVES",

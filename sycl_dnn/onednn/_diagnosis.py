@@ -35,7 +35,7 @@ def _tensor(p: dict, *names: str) -> Any:
 
 
 def hint(name: str, p: dict) -> str | None:
-    """A backward primitive wants the training descriptor of its own forward one."""
+    """Require the training descriptor of the backward primitive's own forward one."""
     if "hint_fwd_pd" not in p:
         return None
     given = p["hint_fwd_pd"]
@@ -48,7 +48,7 @@ def hint(name: str, p: dict) -> str | None:
 
 
 def concrete_source(name: str, p: dict) -> str | None:
-    """Some sources must not be ``any``."""
+    """Require a source that says its layout where ``any`` is not taken."""
     if not name.startswith(_CONCRETE_SOURCE):
         return None
     for key in ("src", "src0", "data"):
@@ -58,7 +58,7 @@ def concrete_source(name: str, p: dict) -> str | None:
 
 
 def spatial_lengths(name: str, p: dict) -> str | None:
-    """Strides, dilation and padding have one entry per spatial dimension."""
+    """Require one entry per spatial dimension in strides, dilation and padding."""
     key, data = _tensor(p, "src", "dst")
     if data is None or data.ndims < 3:
         return None
@@ -73,7 +73,7 @@ def spatial_lengths(name: str, p: dict) -> str | None:
 
 
 def convolution_channels(name: str, p: dict) -> str | None:
-    """Channels of weights, source and result fit together, groups included."""
+    """Require channels of weights, source and result that fit together, groups included."""
     if not name.startswith(("convolution", "deconvolution")):
         return None
     (s, src), (w, wei), (d, dst) = (_tensor(p, k) for k in ("src", "weights", "dst"))
@@ -105,7 +105,7 @@ def _window(name: str, p: dict) -> Iterator[tuple[int, int, int, int, int, int]]
 
 
 def window_sizes(name: str, p: dict) -> str | None:
-    """The result's size follows from the source's, the kernel, stride, dilation and padding."""
+    """Require the size that follows from source, kernel, stride, dilation and padding."""
     if not name.startswith(("convolution", "deconvolution", "pooling")):
         return None
     for axis, (i, o, k, dilation, padding, stride) in enumerate(_window(name, p)):
@@ -118,7 +118,7 @@ def window_sizes(name: str, p: dict) -> str | None:
 
 
 def matmul_shapes(name: str, p: dict) -> str | None:
-    """(..., M, K) times (..., K, N) gives (..., M, N)."""
+    """Require (..., M, K) times (..., K, N) to give (..., M, N)."""
     if name != "matmul":
         return None
     src, wei, dst = p["src"], p["weights"], p["dst"]
@@ -132,7 +132,7 @@ def matmul_shapes(name: str, p: dict) -> str | None:
 
 
 def axis_range(name: str, p: dict) -> str | None:
-    """An axis counts from 0; negative ones are not counted from the end."""
+    """Require an axis that counts from 0; negative ones are not counted from the end."""
     key, data = _tensor(p, "src", "dst")
     if "axis" not in p or data is None or 0 <= p["axis"] < data.ndims:
         return None
@@ -140,7 +140,7 @@ def axis_range(name: str, p: dict) -> str | None:
 
 
 def shuffle_groups(name: str, p: dict) -> str | None:
-    """The group size divides the axis."""
+    """Require a group size that divides the axis."""
     if not name.startswith("shuffle"):
         return None
     key, data = _tensor(p, "src")
@@ -150,7 +150,7 @@ def shuffle_groups(name: str, p: dict) -> str | None:
 
 
 def bias_needed(name: str, p: dict) -> str | None:
-    """The RNN cells have no variant without bias."""
+    """Require a bias: the RNN cells have no variant without."""
     is_cell = "weights_iter" in p
     return "bias must be given: RNN cells need one" if is_cell and p["bias"] is None else None
 

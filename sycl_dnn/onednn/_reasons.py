@@ -8,6 +8,7 @@ short-lived process of its own, only when somebody looks at the reasons.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import subprocess
@@ -116,7 +117,5 @@ def main() -> None:
     """
     from sycl_dnn.errors import DnnlError
 
-    try:
+    with contextlib.suppress(DnnlError):
         pickle.load(sys.stdin.buffer).create()
-    except DnnlError:
-        pass

@@ -77,7 +77,8 @@ def test_format_tags_have_aliases_and_all_layouts():
 
 def test_numbers_do_not_pass_for_enums(engine):
     d = dnnl.MemoryDesc((2, 3), dnnl.data_type.f32)
-    for kind, algorithm in ((64, dnnl.algorithm.eltwise_relu), (dnnl.prop_kind.forward_training, 32)):
+    training, relu = dnnl.prop_kind.forward_training, dnnl.algorithm.eltwise_relu
+    for kind, algorithm in ((64, relu), (training, 32)):
         with pytest.raises(TypeError):
             dnnl.eltwise_forward(engine, prop_kind=kind, algorithm=algorithm, src=d, dst=d)
     with pytest.raises(TypeError):

@@ -54,7 +54,9 @@ WRONG = {
         "dst must be f32 .* abcd, got f32 .* acdb",
     ),
     "other dtype": (
-        lambda args, e: args.update(src=dnnl.Memory(desc(2, 8, 4, 4, data_type=dnnl.data_type.s32), e)),
+        lambda args, e: args.update(
+            src=dnnl.Memory(desc(2, 8, 4, 4, data_type=dnnl.data_type.s32), e)
+        ),
         "src must be f32 .*, got s32",
     ),
     "host scalar": (

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation: its programs run, its links lead somewhere, it names all primitives."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sycl_dnn import DnnlError
+from sycl_dnn import onednn as dnnl
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Folders of the checkout that hold other people's files or products.
+FOREIGN = ("build", "dist", "logs", "out")
+FRAGMENT = "<!-- fragment -->"
+
+
+def is_ours(page):
+    parts = page.relative_to(ROOT).parts
+    return parts[0] not in FOREIGN and not any(part.startswith(".") for part in parts)
+
+
+PAGES = sorted(page for page in ROOT.rglob("*.md") if is_ours(page))
+PROGRAM_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def name_of(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+def programs():
+    """Every Python block that is not marked as a fragment, by page and line."""
+    for page in PROGRAM_PAGES:
+        text = page.read_text()
+        for block in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
+            before = text[: block.start()]
+            if not before.rstrip().endswith(FRAGMENT):
+                line = before.count("\n") + 1
+                yield pytest.param(block.group(1), id=f"{name_of(page)}:{line}")
+
+
+def without_code(text):
+    return re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.M | re.S)
+
+
+def anchors(page):
+    """The names that GitHub gives to the headings of a page."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    headings = re.findall(r"^#+ +(.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("program", list(programs()))
+def test_program_runs(program, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_to_files_and_headings(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, heading = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{target} leads to no file"
+        assert not heading or heading in anchors(file), f"{target} leads to no heading"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_folder_of_some_machine_is_named(page):
+    assert not re.findall(r"(?<![\w.$])/(?:home|root|work|Users)/\S*", page.read_text())
+
+
+def test_readme_names_every_primitive():
+    text = (ROOT / "README.md").read_text()
+    table = text[text.index("## What is supported") : text.index("## Errors say why")]
+    kinds = {re.sub(r"_(forward|backward).*", "", name) for name in dnnl.PRIMITIVES}
+    assert {kind for kind in kinds if f"`{kind}`" not in table} == set()
+
+
+def test_readme_has_the_commands_as_users_type_them():
+    text = (ROOT / "README.md").read_text()
+    venv = "python3 -m venv .venv && .venv/bin/pip install -e"
+    assert f'    {venv} ".[examples]" && .venv/bin/python examples/train_digits.py\n' in text
+    assert f'    {venv} ".[test]" && .venv/bin/pytest\n' in text
+
+
+F32, INFERENCE = dnnl.data_type.f32, dnnl.prop_kind.forward_inference
+
+
+def refused_convolution(engine):
+    """Weights for 16 input channels in each of two groups, where the source has 16 in all."""
+    shapes = {"src": (8, 16, 32, 32), "weights": (2, 32, 16, 3, 3), "dst": (8, 32, 32, 32)}
+    window = dict.fromkeys(("strides", "padding_l", "padding_r"), (1, 1))
+    descs = {name: dnnl.MemoryDesc(shape, F32) for name, shape in shapes.items()}
+    algorithm = dnnl.algorithm.convolution_direct
+    dnnl.convolution_forward(engine, prop_kind=INFERENCE, algorithm=algorithm, **descs, **window)
+
+
+def refused_data_type(engine):
+    """There is no f64 on a CPU."""
+    d, algorithm = dnnl.MemoryDesc((8, 16), dnnl.data_type.f64), dnnl.algorithm.eltwise_relu
+    dnnl.eltwise_forward(engine, prop_kind=INFERENCE, algorithm=algorithm, src=d, dst=d)
+
+
+def refused_memory(engine):
+    """Weights that are not those of the descriptor."""
+    shapes = {"src": (2, 3), "weights": (3, 5), "dst": (2, 5)}
+    descs = {name: dnnl.MemoryDesc(shape, F32) for name, shape in shapes.items()}
+    primitive = dnnl.Primitive(dnnl.matmul(engine, **descs))
+    descs["weights"] = dnnl.MemoryDesc((5, 3), F32)
+    args = {name: dnnl.Memory(desc, engine) for name, desc in descs.items()}
+    primitive.execute(dnnl.Stream(engine), args)
+
+
+@pytest.mark.parametrize("call", [refused_convolution, refused_data_type, refused_memory])
+def test_readme_shows_messages_as_they_are(call):
+    with pytest.raises(DnnlError) as refusal:
+        call(dnnl.Engine("cpu"))
+    # Device and implementations differ from machine to machine.
+    message = str(refusal.value).partition("\n  on <")[0]
+    assert f"sycl_dnn.errors.{refusal.typename}: {message}\n" in (ROOT / "README.md").read_text()
