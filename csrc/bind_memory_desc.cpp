@@ -72,9 +72,21 @@ static void check_shape(const dims &shape, dt type) {
     require(type != dt::undef, "data_type must not be undef");
 }
 
+// Two 4-bit elements share a byte, so that a step to a neighbour must not end in its middle.
+template <class... Layout>
+static desc make(const dims &shape, dt type, const Layout &...layout) {
+    try {
+        return desc(shape, type, layout...);
+    } catch (const dnnl::error &) {
+        require(bits_of(type) != 4, "strides must be 1 or even for 4-bit types, got dims " +
+                                        std::string(py::str(py::tuple(py::cast(shape)))));
+        throw;
+    }
+}
+
 static desc with_tag(const dims &shape, dt type, const format_tag &tag) {
     check_shape(shape, type);
-    return desc(shape, type, tag.value);
+    return make(shape, type, tag.value);
 }
 
 static desc with_strides(const dims &shape, dt type, const dims &strides) {
@@ -85,12 +97,12 @@ static desc with_strides(const dims &shape, dt type, const dims &strides) {
     for (auto s : strides)
         require(s >= 0 || s == DNNL_RUNTIME_DIM_VAL,
                 "strides must not be negative (copy the array first), got " + std::to_string(s));
-    return desc(shape, type, strides);
+    return make(shape, type, strides);
 }
 
 static desc row_major(const dims &shape, dt type) {
     check_shape(shape, type);
-    return desc(shape, type, dims{});
+    return make(shape, type, dims{});
 }
 
 static void bind_factories(py::class_<desc> &c) {

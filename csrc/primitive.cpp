@@ -46,9 +46,7 @@ bool runs_in_place(dnnl::primitive::kind k) {
                                      kind::batch_normalization,
                                      kind::layer_normalization,
                                      kind::group_normalization,
-                                     kind::prelu,
-                                     kind::reorder,
-                                     kind::concat};
+                                     kind::prelu};
     return std::find(std::begin(kinds), std::end(kinds), k) != std::end(kinds);
 }
 
@@ -151,16 +149,26 @@ void bind_argument(const Primitive &p, const Slot &slot, PyObject *value, call &
     refuse(p, "an argument is given twice under two names");
 }
 
-bool shares_start(const Memory &a, const Memory &b) {
-    return a.first && a.first == b.first && extent(a.layout) && extent(b.layout);
+// Whether two tensors without gaps have bytes in common. Views with gaps may interleave, which
+// only their owner can judge.
+bool overlap(const Memory &a, const Memory &b) {
+    const size_t na = extent(a.layout), nb = extent(b.layout);
+    const char *pa = static_cast<char *>(a.first), *pb = static_cast<char *>(b.first);
+    if (!pa || !pb || !na || !nb || pa + na <= pb || pb + nb <= pa) return false;
+    const auto is_dense = [](const Memory &m, size_t nbytes) {
+        return m.layout.get_submemory_offset() == 0 &&
+               static_cast<int64_t>(nbytes) * 8 <=
+                   element_count(m.layout) * bits_of(m.layout.get_data_type()) + 7;
+    };
+    return pa == pb || (is_dense(a, na) && is_dense(b, nb));
 }
 
 void check_sharing(const Primitive &p, const call &c) {
     for (const auto &[slot, output] : c.bound) {
         if (!slot->output) continue;
         for (const auto &[other, given] : c.bound) {
-            if (other == slot || !shares_start(*output, *given)) continue;
-            if (!other->output && p.may_run_in_place) continue;
+            if (other == slot || !overlap(*output, *given)) continue;
+            if (!other->output && p.may_run_in_place && output->first == given->first) continue;
             refuse(p, std::string(py::str(slot->name)) + " must not share its memory with " +
                           std::string(py::str(other->name)));
         }

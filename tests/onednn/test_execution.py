@@ -19,6 +19,7 @@ def desc(*dims, data_type=F32, tag=None):
 
 def filled(md, engine, value=7.0):
     array = dpnp.full(md.dims, value, dtype="f4", sycl_queue=engine.sycl_queue)
+    engine.sycl_queue.wait()
     return dnnl.Memory(md, engine, array)
 
 
@@ -131,6 +132,18 @@ def test_in_place_is_for_primitives_that_can(relu, engine, stream):
     a, b = filled(d, engine), filled(d, engine)
     with pytest.raises(InvalidArguments, match="dst must not share its memory with src"):
         matmul.execute(stream, {"src": a, "weights": b, "dst": a})
+    row = dpnp.zeros((5, 4), dtype="f4", sycl_queue=engine.sycl_queue)
+    upper, lower = (dnnl.Memory.from_array(view, engine) for view in (row[:4], row[1:]))
+    with pytest.raises(InvalidArguments, match="dst must not share its memory with weights"):
+        matmul.execute(stream, {"src": a, "weights": upper, "dst": lower})
+    small = desc(4, 4)
+    relu_small = dnnl.Primitive(
+        dnnl.eltwise_forward(
+            engine, prop_kind=TRAINING, algorithm=dnnl.algorithm.eltwise_relu, src=small, dst=small
+        )
+    )
+    with pytest.raises(InvalidArguments, match="dst must not share its memory with src"):
+        relu_small.execute(stream, {"src": upper, "dst": lower})
 
 
 def quantised_matmul(engine, **scales):
