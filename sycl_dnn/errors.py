@@ -99,7 +99,7 @@ def creation_error(status: Any, name: str, parameters: dict, engine: Any, attr: 
     """
     from sycl_dnn.onednn import _diagnosis, _reasons
 
-    problem = _diagnosis.find(name, parameters) if status.name == "invalid_arguments" else None
+    problem = _diagnosis.find(name, parameters)
     summary = _diagnosis.summary(name, parameters, engine, attr)
     error = from_status(status, f"{name}: {problem or status.name}\n{summary}")
     if problem is None:

@@ -149,6 +149,18 @@ def shuffle_groups(name: str, p: dict) -> str | None:
     return f"group_size must divide {data.dims[p['axis']]} (axis of {key}), got {p['group_size']}"
 
 
+def reduction_dims(name: str, p: dict) -> str | None:
+    """Require a result that has size 1 where something is reduced, and reduces something."""
+    if name != "reduction":
+        return None
+    src, dst = p["src"].dims, p["dst"].dims
+    if len(src) != len(dst) or any(d not in (1, s) for s, d in zip(src, dst, strict=True)):
+        return f"dst must have src's size or 1 in each dimension (src is {src}), got {dst}"
+    if src == dst:
+        return f"dst must have size 1 in at least one dimension where src has not, got {dst}"
+    return None
+
+
 def bias_needed(name: str, p: dict) -> str | None:
     """Require a bias: the RNN cells have no variant without."""
     is_cell = "weights_iter" in p
@@ -195,6 +207,7 @@ RULES: tuple[Rule, ...] = (
     matmul_shapes,
     axis_range,
     shuffle_groups,
+    reduction_dims,
     bias_needed,
     normalization_groups,
     list_lengths,
