@@ -18,7 +18,7 @@ PrimitiveAttr::PrimitiveAttr(const PrimitiveAttr &other)
       zero_points(other.zero_points),
       reductions(other.reductions),
       drop(other.drop ? new dropout(*other.drop) : nullptr),
-      rounds_stochastically(other.rounds_stochastically),
+      rounding(other.rounding),
       library_scratchpad(other.library_scratchpad) {
     dnnl_primitive_attr_t copy;
     dnnl::error::wrap_c_api(dnnl_primitive_attr_clone(&copy, other.handle.get()),
@@ -60,7 +60,7 @@ void set_deterministic(PrimitiveAttr &a, bool value) { a.handle.set_deterministi
 
 void set_rounding_mode(PrimitiveAttr &a, argument arg, dnnl::rounding_mode mode) {
     a.handle.set_rounding_mode(arg.id, mode);
-    a.rounds_stochastically |= mode == dnnl::rounding_mode::stochastic;
+    a.rounding[arg.id] = mode;
 }
 void set_dropout(PrimitiveAttr &a, const std::optional<desc> &mask_desc, dt seed_dt,
                  bool use_offset, bool use_host_scalars) {
@@ -167,7 +167,7 @@ void bind_post_ops_setter(attr_class &c) {
         "set_post_ops",
         [](PrimitiveAttr &self, const PostOps &ops) {
             set_post_ops(self, ops);
-            const py::object copy = py::cast(PostOps{ops.handle, copy_of(ops.calls)});
+            const py::object copy = py::cast(copy_of(ops));
             self.calls.append(py::make_tuple("set_post_ops", py::make_tuple(copy)));
         },
         py::arg("post_ops"), "Operations on the result; a copy is taken.");

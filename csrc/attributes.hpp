@@ -17,6 +17,7 @@ struct PostOps {
     dnnl::post_ops handle;
     call_list calls;
 };
+std::shared_ptr<PostOps> copy_of(const PostOps &ops);
 
 // Scales, zero points or precomputed sums of one argument; oneDNN has no getter for them.
 struct quantization {
@@ -38,7 +39,7 @@ struct PrimitiveAttr {
     call_list calls;
     std::map<int, quantization> scales, zero_points, reductions;
     std::unique_ptr<dropout> drop;
-    bool rounds_stochastically = false;
+    std::map<int, dnnl::rounding_mode> rounding;
     bool library_scratchpad = false;
 
     PrimitiveAttr();

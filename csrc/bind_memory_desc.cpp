@@ -69,6 +69,7 @@ static void check_shape(const dims &shape, dt type) {
     for (auto d : shape)
         require(d >= 0 || d == DNNL_RUNTIME_DIM_VAL,
                 "dims must not be negative, got " + std::to_string(d));
+    require(!shape.empty(), "dims must have at least one entry, got ()");
     require(type != dt::undef, "data_type must not be undef");
 }
 
@@ -86,6 +87,7 @@ static desc make(const dims &shape, dt type, const Layout &...layout) {
 
 static desc with_tag(const dims &shape, dt type, const format_tag &tag) {
     check_shape(shape, type);
+    require(tag.value != memory::format_tag::undef, "format_tag must not be undef");
     return make(shape, type, tag.value);
 }
 

@@ -35,7 +35,8 @@ struct type_caster<sycl_dnn::format_tag> {
                 throw sycl_dnn::invalid_arguments("format_tag: no tag has the name '" +
                                                   source.cast<std::string>() + "'");
             number = *found;
-        } else if (PyLong_Check(source.ptr()) && !PyLong_CheckExact(source.ptr())) {
+        } else if (PyLong_Check(source.ptr()) &&
+                   std::string(Py_TYPE(source.ptr())->tp_name) == "format_tag") {
             number = source.cast<int>();
         } else {
             return false;

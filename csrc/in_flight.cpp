@@ -97,7 +97,8 @@ void InFlight::add(const sycl::event &event, std::vector<PyObject *> &&owners) {
         entries.push_back({event, std::move(owners)});
         pending = entries.size();
     }
-    if (bounded && pending < most_on_cpu) return;
+    // Asking an event for its state is dear on a GPU, so that is done for 16 at a time.
+    if (bounded ? pending < most_on_cpu : pending % 16 != 0) return;
     if (bounded) drain();
     prune();
 }

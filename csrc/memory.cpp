@@ -45,6 +45,15 @@ static void check_desc(const desc &d) {
     if (d.is_zero()) throw invalid_arguments("Memory: desc must not be the zero descriptor");
 }
 
+// Elements that share an address would be written more than once.
+static bool repeats(const desc &d) {
+    if (d.get_format_kind() != memory::format_kind::blocked) return false;
+    const dims shape = d.get_dims(), strides = d.get_strides();
+    for (size_t i = 0; i < shape.size(); ++i)
+        if (shape[i] > 1 && strides[i] == 0) return true;
+    return false;
+}
+
 static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> &spans,
                    const py::object &owner, bool writable) {
     check_desc(d);
@@ -59,7 +68,7 @@ static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> 
     }
     auto handle = dnnl::sycl_interop::make_memory(d, engine.handle,
                                                   dnnl::sycl_interop::memory_kind::usm, handles);
-    return {handle, d, engine.handle.get(), owner, writable, handles.at(0)};
+    return {handle, d, engine.handle.get(), owner, writable && !repeats(d), handles.at(0)};
 }
 
 // `bytes` is the value in the desc's data type, as the Python side converted it.

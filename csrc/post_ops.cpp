@@ -14,6 +14,11 @@ static void append_eltwise(PostOps &p, algorithm alg, float alpha, float beta) {
 }
 static void append_binary(PostOps &p, algorithm alg, const desc &src1,
                           const std::optional<desc> &src2) {
+    const bool selects = alg == algorithm::binary_select;
+    if (selects != src2.has_value())
+        throw invalid_arguments(std::string("append_binary: src2_desc must ") +
+                                (selects ? "be given with binary_select"
+                                         : "be None with any algorithm but binary_select"));
     if (src2)
         p.handle.append_binary(alg, src1, *src2);
     else
@@ -32,15 +37,20 @@ static py::tuple params(const PostOps &p, int index) {
     return p.calls[index];
 }
 
-static std::shared_ptr<PostOps> copy(const PostOps &p) {
-    return std::make_shared<PostOps>(PostOps{p.handle, copy_of(p.calls)});
+// dnnl::post_ops copies share what they point to.
+std::shared_ptr<PostOps> copy_of(const PostOps &p) {
+    dnnl_post_ops_t handle;
+    dnnl::error::wrap_c_api(dnnl_post_ops_clone(&handle, p.handle.get()),
+                            "could not clone post-ops");
+    return std::make_shared<PostOps>(PostOps{dnnl::post_ops(handle), copy_of(p.calls)});
 }
 
 void bind_post_ops(py::module_ &m) {
     py::class_<PostOps, std::shared_ptr<PostOps>> c(
         m, "PostOps", "Operations on a primitive's result, applied in the order of appending.");
     c.def(py::init([] { return PostOps{dnnl::post_ops(), py::list()}; }))
-        .def("copy", &copy, "An independent copy.")
+        .def(
+            "copy", [](const PostOps &p) { return copy_of(p); }, "An independent copy.")
         .def("__len__", [](const PostOps &p) { return p.handle.len(); })
         .def(
             "kind", [](const PostOps &p, int i) { return params(p, i), p.handle.kind(i); },

@@ -106,7 +106,12 @@ static T query(const PrimitiveDesc &pd, dnnl_query_t what) {
 static void bind_numbers(pd_class &c) {
     c.def_property_readonly(
          "flags",
-         [](const PrimitiveDesc &pd) { return pd.handle.get_flags<dnnl::normalization_flags>(); })
+         [](const PrimitiveDesc &pd) -> py::object {
+             if (pd.handle.get_kind() == dnnl::primitive::kind::rnn)
+                 return py::cast(pd.handle.get_flags<dnnl::rnn_flags>());
+             return py::cast(pd.handle.get_flags<dnnl::normalization_flags>());
+         },
+         "normalization_flags, or rnn_flags of a cell.")
         .def_property_readonly(
             "num_of_inputs",
             [](const PrimitiveDesc &pd) { return query<int>(pd, dnnl_query_num_of_inputs_s32); })

@@ -147,6 +147,35 @@ py::dict to_dict(const std::vector<std::string> &names, const given_values<A...>
     return dict;
 }
 
+inline void check_length(const char *name, const std::string &argument, int ndims,
+                         const dims &given) {
+    if (ndims < 3 || given.size() <= static_cast<size_t>(ndims - 2)) return;
+    throw invalid_arguments(
+        std::string(name) + ": " + argument + " must have one entry per spatial dimension (" +
+        std::to_string(ndims - 2) + "), got " + std::string(py::str(py::tuple(py::cast(given)))));
+}
+inline void check_length(const char *name, const std::string &argument, int ndims,
+                         const std::optional<dims> &given) {
+    if (given) check_length(name, argument, ndims, *given);
+}
+template <class T>
+void check_length(const char *, const std::string &, int, const T &) {}
+
+inline int rank(const desc &d) { return d.get_ndims(); }
+template <class T>
+int rank(const T &) {
+    return 0;
+}
+
+// oneDNN refuses lists that are too short, but cuts longer ones off silently.
+template <class... A, size_t... I>
+void check_lengths(const char *name, const std::vector<std::string> &names,
+                   const given_values<A...> &given, std::index_sequence<I...>) {
+    int ndims = 0;
+    ((ndims = ndims ? ndims : rank(std::get<I>(given))), ...);
+    (check_length(name, names[I], ndims, std::get<I>(given)), ...);
+}
+
 template <class... A, class Create, size_t... I>
 void def_row_indexed(py::module_ &m, const char *name, const std::vector<std::string> &names,
                      const char *signature, Create create, std::index_sequence<I...> indices) {
@@ -155,6 +184,7 @@ void def_row_indexed(py::module_ &m, const char *name, const std::vector<std::st
         [=](const Engine &engine, const typename arg<A>::type &...a, const attr_ptr &attr,
             bool allow_empty) {
             const given_values<A...> given(a...);
+            check_lengths<A...>(name, names, given, indices);
             const auto make = [&](const dnnl::primitive_attr &native) {
                 return create_from<A...>(create, engine.handle, native, given, indices);
             };

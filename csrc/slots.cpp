@@ -157,7 +157,10 @@ static void add_random(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     const auto number = [&](const char *name, dt type, bool on_host) {
         slots.push_back(values(pd, name, argument_id(name), false, type, 1, on_host));
     };
-    if (pd.attr->rounds_stochastically) number("attr_rounding_seed", dt::s32, false);
+    const auto &rounding = pd.attr->rounding;
+    if (std::any_of(rounding.begin(), rounding.end(),
+                    [](const auto &one) { return one.second == dnnl::rounding_mode::stochastic; }))
+        number("attr_rounding_seed", dt::s32, false);
     if (!pd.attr->drop) return;
     const dropout &drop = *pd.attr->drop;
     number("attr_dropout_probability", dt::f32, drop.on_host);
@@ -170,15 +173,26 @@ static void add_random(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     slots.push_back(mask);
 }
 
+// oneDNN has no descriptor for them: f32, one per index of the dimensions in the mask.
+static Slot prelu_weights(const PrimitiveDesc &pd, const std::string &name, int index) {
+    quantization q{0, {}, memory::data_type::f32, false, false};
+    pd.attr->handle.get_post_ops().get_params_prelu(index, q.mask);
+    const int64_t count = value_count(pd.argument_desc(DNNL_ARG_DST), q);
+    return values(pd, name, argument_id(name), false, q.type, count, false);
+}
+
 static void add_post_ops(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     const auto add = [&](const std::string &name) {
         const int id = argument_id(name);
         if (!pd.argument_desc(id).is_zero()) slots.push_back(exact(pd, name, id, false));
     };
-    const int n = pd.attr->handle.get_post_ops().len();
-    for (int i = 0; i < n; ++i)
-        for (const char *operand : {"_src_1", "_src_2", "_weights"})
-            add("attr_post_op_" + std::to_string(i) + operand);
+    const dnnl::post_ops ops = pd.attr->handle.get_post_ops();
+    for (int i = 0; i < ops.len(); ++i) {
+        const std::string name = "attr_post_op_" + std::to_string(i);
+        add(name + "_src_1");
+        add(name + "_src_2");
+        if (ops.kind(i) == kind::prelu) slots.push_back(prelu_weights(pd, name + "_weights", i));
+    }
     add("attr_post_op_dw_weights");
     add("attr_post_op_dw_bias");
 }

@@ -102,6 +102,6 @@ def creation_error(status: Any, name: str, parameters: dict, engine: Any, attr: 
     problem = _diagnosis.find(name, parameters)
     summary = _diagnosis.summary(name, parameters, engine, attr)
     error = from_status(status, f"{name}: {problem or status.name}\n{summary}")
-    if problem is None:
+    if problem is None or isinstance(error, Unimplemented):
         error.recipe = _reasons.Recipe(name, parameters, attr, engine)
     return error

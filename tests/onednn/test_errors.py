@@ -437,3 +437,9 @@ def test_errors_pickle_with_their_reasons(engine):
     assert type(twin) is Unimplemented
     assert twin.reasons == refusal.value.reasons != ()
     assert str(twin) == str(refusal.value)
+
+
+def test_lists_longer_than_the_spatial_dimensions_are_refused(engine):
+    """oneDNN itself cuts them off silently."""
+    with pytest.raises(InvalidArguments, match=r"strides must have .*\(2\), got \(1, 1, 5\)"):
+        conv(engine, strides=(1, 1, 5))

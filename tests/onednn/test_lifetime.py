@@ -34,19 +34,19 @@ def resident_mb():
         return int(statm.read().split()[1]) * 4096 / 1e6
 
 
-def test_thousand_queued_calls_whose_arrays_were_deleted(queue, engine, stream):
+def test_thousand_queued_calls_whose_arrays_were_deleted(queue, engine):
+    stream = dnnl.Stream(engine, queue, ordered=True)
     matmul = square(engine, 64)
     eye = dpnp.eye(64, dtype="f4", sycl_queue=queue)
     queue.wait()
     weights = dnnl.Memory.from_array(eye, engine)
-    event, results = (), []
+    results = []
     for i in range(1000):
         src = dpnp.full((64, 64), float(i), dtype="f4", sycl_queue=queue)
         dst = dpnp.empty_like(src)
         args = {"src": dnnl.Memory.from_array(src, engine), "weights": weights}
         args["dst"] = dnnl.Memory.from_array(dst, engine)
-        queue.wait() if i == 0 else None
-        event = (matmul.execute(stream, args, event),)
+        matmul.execute(stream, args)
         if i % 100 == 0:
             results.append((i, dst))
         del src, dst, args
@@ -54,9 +54,7 @@ def test_thousand_queued_calls_whose_arrays_were_deleted(queue, engine, stream):
     gc.collect()
     stream.wait()
     for i, dst in results:
-        got = dst.asnumpy()
-        assert np.isfinite(got).all()
-        assert set(np.unique(got)) <= {float(i)} or i == 0
+        assert (dst.asnumpy() == i).all()
 
 
 def test_memories_are_let_go_after_completion(queue, engine, stream):
