@@ -24,8 +24,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 
-import alexnet_head  # noqa: E402
-import gnmt_lstm  # noqa: E402
+import _alexnet_head  # noqa: E402
+import _gnmt_lstm  # noqa: E402
 
 #: Largest relative difference of checksums from the twin's, and from torch's in f32 and bf16.
 EQUAL = 1e-6
@@ -38,7 +38,7 @@ CHANNELS, LENGTHS = 1024, {"n_long": 11, "short": 8}
 
 def head_arrays() -> dict[str, np.ndarray]:
     """Test values of cpp/cnn_training.cpp."""
-    shapes = (alexnet_head.SRC, alexnet_head.WEIGHTS, alexnet_head.BIAS, alexnet_head.POOL)
+    shapes = (_alexnet_head.SRC, _alexnet_head.WEIGHTS, _alexnet_head.BIAS, _alexnet_head.POOL)
     scales = (1, 1 / 16, 1 / 16, 1)
     return arrays(("src", "weights", "bias", "diff_dst"), shapes, scales)
 
@@ -86,7 +86,7 @@ def head(data_type: str, least: float) -> Net:
     """Describe the head of AlexNet in one data type."""
 
     def build(queue: dpctl.SyclQueue) -> Any:
-        return alexnet_head.AlexNetHead(queue, **head_arrays(), data_type=data_type)
+        return _alexnet_head.AlexNetHead(queue, **head_arrays(), data_type=data_type)
 
     twin = ("cnn_training", data_type)
     return Net(twin, build, lambda: torch_head(data_type), data_type, least)
@@ -94,7 +94,7 @@ def head(data_type: str, least: float) -> Net:
 
 def build_lstm(queue: dpctl.SyclQueue) -> Any:
     """Make the LSTM."""
-    return gnmt_lstm.GnmtLstm(queue, **lstm_arrays(), **LENGTHS)
+    return _gnmt_lstm.GnmtLstm(queue, **lstm_arrays(), **LENGTHS)
 
 
 NETS = {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The seed networks in PyTorch on the CPU: what `seed_nets.py` compares with.
 
-Imported only where torch is installed. Arrays and outputs as in ``examples/alexnet_head.py`` and
-``examples/gnmt_lstm.py``.
+Imported only where torch is installed. Arrays and outputs as in ``examples/_alexnet_head.py`` and
+``examples/_gnmt_lstm.py``.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def main() -> None:
     text = without_comments((header.parent / "dnnl_common.hpp").read_text() + header.read_text())
     rows = []
     for name, (cpp_type, python_type) in ENUMS.items():
-        values = "".join(f"\n    .value(\"{m}\", {cpp_type}::{m})" for m in members(text, cpp_type))
+        values = "".join(f'\n    .value("{m}", {cpp_type}::{m})' for m in members(text, cpp_type))
         rows.append(f'py::native_enum<{cpp_type}>(m, "{name}", "{python_type}"){values}\n')
     (output / "enums.inc").write_text("".join(r + "    .finalize();\n" for r in rows))
     tags = members(text, "dnnl::memory::format_tag")

@@ -68,7 +68,8 @@ static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> 
     }
     auto handle = dnnl::sycl_interop::make_memory(d, engine.handle,
                                                   dnnl::sycl_interop::memory_kind::usm, handles);
-    return {handle, d, engine.handle.get(), owner, writable && !repeats(d), handles.at(0)};
+    return {handle,       d, engine.handle.get(), py::cast(engine), owner, writable && !repeats(d),
+            handles.at(0)};
 }
 
 // `bytes` is the value in the desc's data type, as the Python side converted it.
@@ -80,7 +81,7 @@ static Memory host_scalar(const desc &d, const py::bytes &bytes) {
     dnnl_memory_t handle;
     check(dnnl_memory_create_host_scalar(&handle, d.get(), const_cast<char *>(value.data())),
           "could not create a host scalar");
-    return {dnnl::memory(handle), d, nullptr, bytes, false, nullptr};
+    return {dnnl::memory(handle), d, nullptr, py::none(), bytes, false, nullptr};
 }
 
 void bind_memory(py::module_ &m) {
@@ -88,6 +89,9 @@ void bind_memory(py::module_ &m) {
         .def(py::init(&wrap), py::arg("desc"), py::arg("engine"), py::arg("buffers"),
              py::arg("owner"), py::arg("writable"))
         .def(py::init(&host_scalar), py::arg("desc"), py::arg("value"))
+        .def_property_readonly(
+            "engine", [](const Memory &self) { return self.engine_object; },
+            "The engine; None for a host scalar.")
         .def_property_readonly("desc", [](const Memory &self) { return self.layout; })
         .def_property_readonly(
             "owner", [](const Memory &self) { return self.owner; },

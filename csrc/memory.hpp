@@ -11,8 +11,9 @@ namespace sycl_dnn {
 struct Memory {
     dnnl::memory handle;
     desc layout;
-    dnnl_engine_t engine;  // null for a host scalar
-    py::object owner;      // the array or the dpctl.memory objects, kept alive
+    dnnl_engine_t engine;      // null for a host scalar
+    py::object engine_object;  // the Engine, or None
+    py::object owner;          // the array or the dpctl.memory objects, kept alive
     bool writable;
     void *first;  // address of the first buffer, to find arguments that share it
 };

@@ -7,7 +7,6 @@ import argparse
 import sys
 
 import dpctl
-from dpctl._sycl_queue_manager import get_device_cached_queue
 
 import sycl_dnn
 
@@ -27,10 +26,9 @@ def make_parser(description: str) -> argparse.ArgumentParser:
 def open_queue(device: str | None) -> dpctl.SyclQueue:
     """Return the queue that dpnp uses on ``device`` and say on which device that is."""
     try:
-        queue = get_device_cached_queue(device) if device else sycl_dnn.default_queue()
-    except (dpctl.SyclQueueCreationError, dpctl.SyclDeviceCreationError, ValueError):
-        found = ", ".join(d.filter_string for d in dpctl.get_devices()) or "none"
-        sys.exit(f"--device must name a device, got {device!r}; there are: {found}")
+        queue = sycl_dnn.default_queue(device)
+    except sycl_dnn.NoDeviceError as error:
+        sys.exit(f"--device: {error}")
     print(f"device: {queue.sycl_device.filter_string}, {queue.sycl_device.name.strip()}")
     return queue
 

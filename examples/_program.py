@@ -12,42 +12,19 @@ from typing import Any
 
 import dpctl
 import numpy as np
-
-import sycl_dnn
+from _common import make_parser
 
 
 def parser(description: str) -> argparse.ArgumentParser:
     """Return the options that all training programs have."""
-    p = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    p.add_argument(
-        "--device", help="cpu, gpu or any SYCL filter string; default: a GPU if there is one"
-    )
+    p = make_parser(description)
+    p.formatter_class = argparse.RawDescriptionHelpFormatter
     p.add_argument("--steps", type=int, default=10, help="timed training steps (default: 10)")
-    p.add_argument(
-        "--no-check",
-        dest="check",
-        action="store_false",
-        help="do not compare with NumPy (a simulated GPU computes nothing)",
-    )
     return p
-
-
-def open_queue(device: str | None) -> dpctl.SyclQueue:
-    """Return a queue of the device of ``--device``."""
-    if device is None:
-        return sycl_dnn.default_queue()
-    try:
-        return dpctl.SyclQueue(device)
-    except (dpctl.SyclQueueCreationError, ValueError) as error:
-        names = ", ".join(d.filter_string for d in dpctl.get_devices()) or "none"
-        sys.exit(f"--device must name a device, got {device!r}; there are: {names} ({error})")
 
 
 def train(network: Any, queue: dpctl.SyclQueue, steps: int) -> None:
     """Run one step to warm up and ``steps`` timed ones; print implementations and times."""
-    print(f"device: {queue.sycl_device.name}")
     for name, implementation in network.implementations:
         print(f"  {name:34} {implementation}")
     network.step()

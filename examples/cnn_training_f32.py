@@ -11,9 +11,10 @@ pooling window is the largest.
 
 from __future__ import annotations
 
+import _alexnet_head
+import _common
 import _numpy_check
 import _program
-import alexnet_head
 import numpy as np
 
 #: How far apart the two largest values of a pooling window must be, for rounding not to turn
@@ -26,23 +27,23 @@ def inputs() -> dict[str, np.ndarray]:
     """Make random images, parameters, and gradient of the loss in the output."""
     draw = np.random.default_rng(0).standard_normal
     return {
-        "src": draw(alexnet_head.SRC, "f4"),
-        "weights": draw(alexnet_head.WEIGHTS, "f4") / np.float32(16),
-        "bias": draw(alexnet_head.BIAS, "f4"),
-        "diff_dst": draw(alexnet_head.POOL, "f4"),
+        "src": draw(_alexnet_head.SRC, "f4"),
+        "weights": draw(_alexnet_head.WEIGHTS, "f4") / np.float32(16),
+        "bias": draw(_alexnet_head.BIAS, "f4"),
+        "diff_dst": draw(_alexnet_head.POOL, "f4"),
     }
 
 
 def run(options: object, margin: float, tolerance: float, **types: str) -> None:
     """Train in the given types, then check unless ``--no-check``."""
+    queue = _common.open_queue(options.device)
     arrays = inputs()
-    if options.check:
+    if not options.no_check:
         expected = _numpy_check.alexnet_head(**arrays, margin=margin)
         arrays["diff_dst"] *= expected["clear"]
-    queue = _program.open_queue(options.device)
-    network = alexnet_head.AlexNetHead(queue, **arrays, **types)
+    network = _alexnet_head.AlexNetHead(queue, **arrays, **types)
     _program.train(network, queue, options.steps)
-    if options.check:
+    if not options.no_check:
         _program.compare(network.outputs, expected, tolerance)
 
 

@@ -11,9 +11,10 @@ every element of the outputs and of the gradients in words, weights and bias.
 
 from __future__ import annotations
 
+import _common
+import _gnmt_lstm
 import _numpy_check
 import _program
-import gnmt_lstm
 import numpy as np
 
 CHANNELS = 1024
@@ -41,10 +42,10 @@ def main() -> None:
     """Train as the options say, then check unless ``--no-check``."""
     options = _program.parser(__doc__).parse_args()
     arrays = inputs()
-    queue = _program.open_queue(options.device)
-    network = gnmt_lstm.GnmtLstm(queue, **arrays, n_long=N_LONG, short=SHORT)
+    queue = _common.open_queue(options.device)
+    network = _gnmt_lstm.GnmtLstm(queue, **arrays, n_long=N_LONG, short=SHORT)
     _program.train(network, queue, options.steps)
-    if options.check:
+    if not options.no_check:
         expected = _numpy_check.lstm(**arrays, n_long=N_LONG, short=SHORT)
         _program.compare(network.outputs, expected, TOLERANCE)
 

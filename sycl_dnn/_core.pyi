@@ -582,6 +582,11 @@ class Memory:
     def desc(self) -> MemoryDesc:
         ...
     @property
+    def engine(self) -> typing.Any:
+        """
+        The engine; None for a host scalar.
+        """
+    @property
     def owner(self) -> typing.Any:
         """
         What holds the data: the array given, or dpctl.memory objects.

@@ -33,27 +33,42 @@ def usable_devices(kind: str) -> list[dpctl.SyclDevice]:
     return sorted(found, key=lambda d: d.backend != dpctl.backend_type.level_zero)
 
 
-def default_queue() -> dpctl.SyclQueue:
+def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQueue:
     """Return the queue of the first GPU that oneDNN can use, else of the CPU.
 
     It is the queue that dpnp itself uses for arrays on that device. ``ONEAPI_DEVICE_SELECTOR``
     restricts the choice as everywhere in SYCL.
 
+    Parameters
+    ----------
+    device : str or dpctl.SyclDevice, optional
+        A filter string such as ``"cpu"`` or ``"level_zero:gpu:1"``: take this device instead.
+
     Returns
     -------
     dpctl.SyclQueue
-        The same queue at each call; out of order, as dpnp's queues are.
+        The same queue at each call for a device; out of order, as dpnp's queues are.
 
     Raises
     ------
     NoDeviceError
         There is no such device; the message says what was looked at and what to type next.
     """
+    if device is not None:
+        return _queue_on(device)
     for kind in ("gpu", "cpu"):
         devices = usable_devices(kind)
         if devices:
             return dpctl.get_device_cached_queue(devices[0])
     raise NoDeviceError(explain_absence())
+
+
+def _queue_on(device: str | dpctl.SyclDevice) -> dpctl.SyclQueue:
+    try:
+        return dpctl.get_device_cached_queue(device)
+    except (dpctl.SyclQueueCreationError, dpctl.SyclDeviceCreationError, ValueError) as error:
+        found = ", ".join(d.filter_string for d in dpctl.get_devices()) or "none"
+        raise NoDeviceError(f"device must be one of {found}, got {device!r}") from error
 
 
 def _devices_of_new_process(without: str = "") -> list[str]:
