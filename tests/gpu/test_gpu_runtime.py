@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices, memory, order and lifetime on a GPU, and together with the CPU."""
+
+import gc
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import dpctl
+import dpnp
+import pytest
+
+import sycl_dnn
+from sycl_dnn import InvalidArguments
+from sycl_dnn import onednn as dnnl
+
+F32 = dnnl.data_type.f32
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def square(engine, n=64):
+    d = dnnl.MemoryDesc((n, n), F32)
+    return dnnl.Primitive(dnnl.matmul(engine, src=d, weights=d, dst=d))
+
+
+def memories(primitive, engine):
+    slots = primitive.arguments
+    return {n: dnnl.Memory(s["desc"], engine) for n, s in slots.items() if s["required"]}
+
+
+def test_the_gpu_comes_first(gpu, stream):
+    assert sycl_dnn.default_queue().sycl_device.is_gpu
+    assert stream.engine.kind is dnnl.engine_kind.gpu
+    assert sycl_dnn.default_queue("cpu").sycl_device.is_cpu
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+def test_each_kind_of_usm(usm_type, gpu, stream):
+    array = dpnp.zeros((8, 8), dtype="f4", sycl_queue=gpu, usm_type=usm_type)
+    wrapped = dnnl.Memory.from_array(array, stream.engine)
+    assert wrapped.to_array().usm_type == usm_type
+    assert wrapped.pointer == array.get_array()._pointer
+    made = dnnl.Memory(wrapped.desc, stream.engine, usm_type=usm_type)
+    assert made.to_array().usm_type == usm_type
+    square(stream.engine, 8).execute(
+        stream, {"src": wrapped, "weights": wrapped, "dst": made}
+    ).wait()
+
+
+def test_reorder_between_devices(stream, cpu_stream):
+    d = dnnl.MemoryDesc((4, 8), F32)
+    on_cpu, on_gpu = (dnnl.Memory(d, s.engine) for s in (cpu_stream, stream))
+    there = dnnl.reorder(cpu_stream.engine, src=d, dst=d, dst_engine=stream.engine)
+    back = dnnl.reorder(stream.engine, src=d, dst=d, dst_engine=cpu_stream.engine)
+    event = dnnl.Primitive(there).execute(stream, {"src": on_cpu, "dst": on_gpu})
+    dnnl.Primitive(back).execute(stream, {"src": on_gpu, "dst": on_cpu}, [event]).wait()
+    with pytest.raises(InvalidArguments, match="src must be in memory of the primitive's engine"):
+        dnnl.Primitive(there).execute(stream, {"src": on_gpu, "dst": on_gpu})
+
+
+def test_events_cross_devices(stream, cpu_stream):
+    on_gpu, on_cpu = square(stream.engine), square(cpu_stream.engine)
+    first = on_gpu.execute(stream, memories(on_gpu, stream.engine))
+    second = on_cpu.execute(cpu_stream, memories(on_cpu, cpu_stream.engine), [first])
+    on_gpu.execute(stream, memories(on_gpu, stream.engine), [second]).wait()
+
+
+def test_memory_and_stream_of_the_other_device_are_refused(stream, cpu_stream, cpu):
+    primitive = square(stream.engine)
+    args = memories(primitive, stream.engine)
+    foreign = dnnl.Memory(args["src"].desc, cpu_stream.engine)
+    with pytest.raises(InvalidArguments, match="weights must be in memory of the primitive's"):
+        primitive.execute(stream, {**args, "weights": foreign})
+    with pytest.raises(InvalidArguments, match="stream must be on the primitive's engine"):
+        primitive.execute(cpu_stream, args)
+    with pytest.raises(InvalidArguments, match="queue must be on the engine's device"):
+        dnnl.Stream(stream.engine, cpu)
+    array = dpnp.zeros((64, 64), dtype="f4", sycl_queue=cpu)
+    with pytest.raises(dpnp.exceptions.ExecutionPlacementError):
+        dnnl.Memory.from_array(array, stream.engine)
+
+
+def test_queued_calls_whose_arrays_were_deleted(gpu):
+    stream = dnnl.Stream(dnnl.Engine(gpu), gpu, ordered=True)
+    primitive = square(stream.engine)
+    for i in range(200):
+        src = dpnp.full((64, 64), float(i), dtype="f4", sycl_queue=gpu)
+        args = {"src": dnnl.Memory.from_array(src, stream.engine)}
+        args["weights"] = args["src"]
+        args["dst"] = dnnl.Memory.from_array(dpnp.empty_like(src), stream.engine)
+        primitive.execute(stream, args)
+        del src, args
+    gc.collect()
+    stream.wait()
+    assert stream.pending == 0
+
+
+def test_threads_share_one_primitive(gpu):
+    engine = dnnl.Engine(gpu)
+    primitive = square(engine)
+    failures = []
+
+    def work():
+        stream = dnnl.Stream(engine, dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device))
+        try:
+            args = memories(primitive, engine)
+            for _ in range(20):
+                primitive.execute(stream, args)
+            stream.wait()
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert failures == []
+
+
+BUSY = """
+import sycl_dnn
+from sycl_dnn import onednn as dnnl
+engine = dnnl.Engine(sycl_dnn.default_queue())
+stream = dnnl.Stream(engine)
+d = dnnl.MemoryDesc((256, 256), dnnl.data_type.f32)
+matmul = dnnl.Primitive(dnnl.matmul(engine, src=d, weights=d, dst=d))
+args = dict((n, dnnl.Memory(d, engine)) for n in ("src", "weights", "dst"))
+for _ in range(50):
+    matmul.execute(stream, args)
+"""
+
+
+def python(*arguments):
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_exit_while_busy():
+    python("-c", BUSY)
+
+
+def test_report_names_the_gpu():
+    report = json.loads(python("-m", "sycl_dnn", "--json"))
+    assert "gpu" in json.dumps(report)
+
+
+PROGRAMS = {
+    "cnn_training_f32.py": ("--steps", 1),
+    "cnn_training_bf16.py": ("--steps", 1),
+    "rnn_training_f32.py": ("--steps", 1),
+    "train_digits.py": ("--steps", 3),
+    "getting_started.py": (),
+    "usm_interop.py": (),
+    "memory_format_propagation.py": (),
+    "cross_device_reorder.py": (),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_example_runs_through(program, tmp_path):
+    extra = ("--output", tmp_path / "figure.png") if program == "train_digits.py" else ()
+    text = python(EXAMPLES / program, "--no-check", *PROGRAMS[program], *extra)
+    assert "gpu" in text

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every primitive is made and submitted on the GPU, or refused with oneDNN's reasons."""
+
+import numpy as np
+import pytest
+from case_runner import describe, download, execute, run
+from cases import CASES
+
+from sycl_dnn import DnnlError, Unimplemented
+from sycl_dnn import onednn as dnnl
+
+#: Rows that oneDNN 3.13 has no GPU implementation for.
+REFUSED_ROWS = {
+    "group_normalization_backward", "augru_forward", "augru_backward", "lbr_augru_forward",
+    "lbr_augru_backward",
+}  # fmt: skip
+#: Further cases that it refuses: LSTM with peephole or projection, winograd.
+REFUSED_WORDS = ("peephole", "projection", "winograd")
+
+SOME = [case for cases in CASES.values() for case in cases[:6]]
+
+
+def is_refused(case):
+    words = f"{case.name} {' '.join(case.shapes)} {case.params}"
+    return case.row in REFUSED_ROWS or any(word in words for word in REFUSED_WORDS)
+
+
+@pytest.mark.parametrize("case", SOME, ids=lambda case: case.id)
+def test_case_is_submitted_or_refused_with_reasons(case, stream):
+    arrays = case.inputs()
+    if is_refused(case):
+        with pytest.raises(Unimplemented) as refusal:
+            run(case, stream, arrays)
+        assert refusal.value.reasons
+        return
+    outputs = run(case, stream, arrays)
+    assert {name: array.shape for name, array in outputs.items()} == {
+        name: tuple(case.shapes[name]) for name in case.output_names
+    }
+
+
+def test_every_row_is_tried():
+    assert {case.row for case in SOME} == set(dnnl.PRIMITIVES)
+
+
+def retyped(pd, data_type):
+    """The same parameters with every f32 descriptor in another data type."""
+    given = {}
+    for key, value in pd.parameters.items():
+        if isinstance(value, dnnl.MemoryDesc) and value.data_type is dnnl.data_type.f32:
+            free = value.format_kind is dnnl.format_kind.any
+            value = dnnl.MemoryDesc(value.dims, data_type, *(["any"] if free else []))
+        given[key] = value
+    return given
+
+
+HALF_ROWS = (
+    "convolution_forward", "matmul", "inner_product_forward", "eltwise_forward",
+    "softmax_forward", "pooling_forward", "layer_normalization_forward", "binary",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("data_type", ["f16", "bf16"])
+@pytest.mark.parametrize("row", HALF_ROWS)
+def test_half_types_are_submitted(row, data_type, stream):
+    case = CASES[row][0]
+    f32 = describe(case, stream.engine)
+    pd = getattr(dnnl, row)(stream.engine, **retyped(f32, dnnl.data_type[data_type]))
+    primitive = dnnl.Primitive(pd)
+    slots = primitive.arguments
+    args = {n: dnnl.Memory(s["desc"], stream.engine) for n, s in slots.items() if s["required"]}
+    primitive.execute(stream, args).wait()
+
+
+def window(engine, data_type, weights_type):
+    any_desc = [
+        dnnl.MemoryDesc(dims, dnnl.data_type[kind], "any")
+        for dims, kind in (
+            ((2, 16, 8, 8), data_type), ((16, 16, 3, 3), weights_type), ((2, 16, 8, 8), data_type)
+        )
+    ]  # fmt: skip
+    names = dict(zip(("src", "weights", "dst"), any_desc, strict=True))
+    return dnnl.convolution_forward(
+        engine, **names, prop_kind=dnnl.prop_kind.forward_inference,
+        algorithm=dnnl.algorithm.convolution_direct, strides=(1, 1), padding_l=(1, 1),
+        padding_r=(1, 1),
+    )  # fmt: skip
+
+
+def test_int8_convolution_is_submitted(stream):
+    primitive = dnnl.Primitive(window(stream.engine, "s8", "s8"))
+    slots = primitive.arguments
+    args = {n: dnnl.Memory(s["desc"], stream.engine) for n, s in slots.items() if s["required"]}
+    primitive.execute(stream, args).wait()
+
+
+def test_f64_is_refused_with_reasons(stream):
+    """Arc has no f64; Tiger Lake and DG1 have none either."""
+    d = dnnl.MemoryDesc((4, 4), dnnl.data_type.f64)
+    if stream.sycl_queue.sycl_device.has_aspect_fp64:
+        pd = dnnl.matmul(stream.engine, src=d, weights=d, dst=d)
+        assert pd.impl_info
+        return
+    with pytest.raises(Unimplemented) as refusal:
+        dnnl.matmul(stream.engine, src=d, weights=d, dst=d)
+    assert refusal.value.reasons
+
+
+def lstm(engine, cell_type):
+    bf16, f32 = dnnl.data_type.bf16, dnnl.data_type.f32
+    md = dnnl.MemoryDesc
+    state = md((1, 1, 2, 16), bf16)
+    return dnnl.lstm_forward(
+        engine, prop_kind=dnnl.prop_kind.forward_inference,
+        direction=dnnl.rnn_direction.unidirectional_left2right,
+        src_layer=md((3, 2, 16), bf16), src_iter=state,
+        src_iter_c=md((1, 1, 2, 16), dnnl.data_type[cell_type]),
+        weights_layer=md((1, 1, 16, 4, 16), bf16, "any"),
+        weights_iter=md((1, 1, 16, 4, 16), bf16, "any"), bias=md((1, 1, 4, 16), f32),
+        dst_layer=md((3, 2, 16), bf16), dst_iter=state,
+        dst_iter_c=md((1, 1, 2, 16), dnnl.data_type[cell_type]),
+    )  # fmt: skip
+
+
+def test_kernel_that_does_not_compile_is_an_error_and_no_crash(stream):
+    """oneDNN's kernel for a bf16 cell state is broken; an f32 one is fine."""
+    with pytest.raises(DnnlError):
+        dnnl.Primitive(lstm(stream.engine, "bf16"))
+    assert dnnl.Primitive(lstm(stream.engine, "f32")).name == "lstm_forward"
+
+
+def test_values_come_back_in_shape(stream):
+    case = CASES["eltwise_forward"][0]
+    done = execute(case, describe(case, stream.engine), stream, case.inputs())
+    assert isinstance(download(done["dst"], stream), np.ndarray)
