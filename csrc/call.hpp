@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "empty.hpp"
+#include "memory.hpp"
+#include "slots.hpp"
+
+namespace sycl_dnn {
+
+struct Primitive {
+    dnnl::primitive handle;
+    std::shared_ptr<PrimitiveDesc> pd;
+    std::vector<Slot> slots;
+    desc scratchpad;
+    bool may_run_in_place;
+    bool has_runtime_dims;
+    std::optional<EmptyProduct> empty;
+};
+
+// What one execution passes to oneDNN and keeps alive.
+struct call {
+    std::vector<dnnl_exec_arg_t> args;
+    std::vector<PyObject *> owners;
+    std::vector<std::pair<const Slot *, const Memory *>> bound;
+    bool has_scratchpad = false;
+};
+
+// "src, weights -> dst, scratchpad (optional)", for messages.
+std::string signature(const Primitive &p);
+// Checks the arguments of one execution by name; throws before anything is submitted.
+call collect(const Primitive &p, const py::dict &args);
+
+}  // namespace sycl_dnn
