@@ -14,7 +14,7 @@ struct Primitive {
     dnnl::primitive handle;
     std::shared_ptr<PrimitiveDesc> pd;
     std::vector<Slot> slots;
-    desc scratchpad;
+    size_t scratchpad_bytes;
     bool may_run_in_place;
     bool has_runtime_dims;
     std::optional<EmptyProduct> empty;

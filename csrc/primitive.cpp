@@ -59,13 +59,14 @@ Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd) {
         return slot.check == Slot::rule::same_rank;
     });
     if (auto empty = empty_product(*pd))
-        return {empty->handle, pd, std::move(slots), empty->scratchpad, in_place, open, empty};
+        return {empty->handle, pd,   std::move(slots), empty->scratchpad.get_size(), in_place,
+                open,          empty};
     dnnl::primitive handle;
     {
         py::gil_scoped_release nogil;
         handle = dnnl::primitive(pd->handle.get());
     }
-    return {handle,   pd,   std::move(slots), pd->handle.scratchpad_desc(),
+    return {handle,   pd,   std::move(slots), pd->handle.scratchpad_desc().get_size(),
             in_place, open, std::nullopt};
 }
 
@@ -74,12 +75,10 @@ class scratchpad_lease {
   public:
     scratchpad_lease(const Primitive &p, const Stream &stream, call &c,
                      std::vector<sycl::event> &depends) {
-        const size_t nbytes = p.scratchpad.get_size();
-        if (!nbytes || c.has_scratchpad) return;
+        if (!p.scratchpad_bytes || c.has_scratchpad) return;
         pool = stream.scratchpads;
-        lent = &pool->lease(nbytes, depends);
-        handle = dnnl::memory(p.scratchpad, stream.engine.handle, lent->pointer);
-        c.args.push_back({DNNL_ARG_SCRATCHPAD, handle.get()});
+        lent = &pool->lease(p.scratchpad_bytes, depends);
+        c.args.push_back({DNNL_ARG_SCRATCHPAD, lent->memory.get()});
     }
     ~scratchpad_lease() {
         if (lent) pool->give_back(*lent);
@@ -93,7 +92,6 @@ class scratchpad_lease {
   private:
     ScratchpadPool *pool = nullptr;
     ScratchpadPool::buffer *lent = nullptr;
-    dnnl::memory handle;
 };
 
 sycl::event submit(const Primitive &p, const Stream &stream, call &c,
@@ -118,7 +116,7 @@ sycl::event submit_or_raise(const Primitive &p, const Stream &stream, call &c,
         raise_status(e.status, name + ": " + e.message);
     } catch (const std::bad_alloc &) {
         raise_status(dnnl_out_of_memory, name + ": no memory for a scratchpad of " +
-                                             std::to_string(p.scratchpad.get_size()) + " bytes");
+                                             std::to_string(p.scratchpad_bytes) + " bytes");
     } catch (const sycl::exception &e) {
         raise_status(dnnl_runtime_error, name + ": " + e.what());
     }

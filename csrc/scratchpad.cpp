@@ -26,16 +26,16 @@ static bool is_idle(const ScratchpadPool::buffer &b) {
                             sycl::info::event_command_status::complete;
 }
 
-ScratchpadPool::ScratchpadPool(const sycl::queue &queue)
-    : device(queue.get_device()), context(queue.get_context()) {}
+ScratchpadPool::ScratchpadPool(const sycl::queue &queue, const dnnl::engine &e)
+    : device(queue.get_device()), context(queue.get_context()), engine(e) {}
 
-ScratchpadPool &ScratchpadPool::of(const sycl::queue &queue) {
+ScratchpadPool &ScratchpadPool::of(const sycl::queue &queue, const dnnl::engine &engine) {
     const sycl::device device = queue.get_device();
     const sycl::context context = queue.get_context();
     std::lock_guard<std::mutex> lock(known().guard);
     for (auto &pool : known().pools)
         if (pool.device == device && pool.context == context) return pool;
-    return known().pools.emplace_back(queue);
+    return known().pools.emplace_back(queue, engine);
 }
 
 size_t ScratchpadPool::held() const {
@@ -77,7 +77,10 @@ ScratchpadPool::buffer &ScratchpadPool::allocate(size_t nbytes) {
         pointer = sycl::malloc_device(rounded, device, context);
     }
     if (!pointer) throw std::bad_alloc();
-    return buffers.emplace_back(buffer{pointer, rounded, sycl::event(), true});
+    const dnnl::memory::desc bytes({static_cast<dnnl::memory::dim>(rounded)},
+                                   dnnl::memory::data_type::u8, dnnl::memory::format_tag::a);
+    return buffers.emplace_back(
+        buffer{pointer, rounded, sycl::event(), true, dnnl::memory(bytes, engine, pointer)});
 }
 
 ScratchpadPool::buffer &ScratchpadPool::lease(size_t nbytes, std::vector<sycl::event> &depends) {
@@ -99,6 +102,11 @@ void ScratchpadPool::give_back(buffer &used, const sycl::event &last_use) {
     std::lock_guard<std::mutex> lock(guard);
     used.last_use = last_use;
     used.leased = false;
+    for (auto b = buffers.begin(); b != buffers.end(); ++b)
+        if (&*b == &used) {
+            buffers.splice(buffers.end(), buffers, b);
+            break;
+        }
 }
 
 void ScratchpadPool::give_back(buffer &unused) {

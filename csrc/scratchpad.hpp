@@ -3,6 +3,7 @@
 
 #include <list>
 #include <mutex>
+#include <oneapi/dnnl/dnnl.hpp>
 #include <sycl/sycl.hpp>
 #include <vector>
 
@@ -18,18 +19,19 @@ class ScratchpadPool {
         size_t nbytes;
         sycl::event last_use;
         bool leased;
+        dnnl::memory memory;  // over the whole buffer; oneDNN looks at nothing but its address
     };
     struct statistics {
         size_t buffers, nbytes, busy;
     };
 
     // The pool of this queue's device and context.
-    static ScratchpadPool &of(const sycl::queue &queue);
+    static ScratchpadPool &of(const sycl::queue &queue, const dnnl::engine &engine);
     static statistics total();
     // Frees all buffers that nothing uses any more.
     static void clear_all();
 
-    explicit ScratchpadPool(const sycl::queue &queue);
+    ScratchpadPool(const sycl::queue &queue, const dnnl::engine &engine);
 
     // Never less than `nbytes`; may append to `depends` what must finish first.
     buffer &lease(size_t nbytes, std::vector<sycl::event> &depends);
@@ -37,6 +39,7 @@ class ScratchpadPool {
     void give_back(buffer &unused);
 
   private:
+    // Buffers stand in the order of their last use, so that the first is the likeliest to be idle.
     buffer *smallest_idle(size_t nbytes);
     buffer *smallest_busy(size_t nbytes);
     buffer &allocate(size_t nbytes);
@@ -45,6 +48,7 @@ class ScratchpadPool {
 
     sycl::device device;
     sycl::context context;
+    dnnl::engine engine;
     std::mutex guard;
     std::list<buffer> buffers;
 };

@@ -27,7 +27,7 @@ static Stream make_stream(const Engine &engine, const py::object &queue, bool or
             engine,
             chosen,
             InFlight::of(native),
-            &ScratchpadPool::of(native),
+            &ScratchpadPool::of(native, engine.handle),
             ordered};
 }
 
