@@ -5,11 +5,47 @@ Run them with ``tests/simulated_gpu.sh python -m pytest tests/gpu``. The simulat
 and submits but computes nothing, so values are never looked at here.
 """
 
+import faulthandler
+import os
+
 import dpctl
 import pytest
 
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.device import explain_absence, usable_devices
+
+#: A driver that hangs cannot be interrupted: after so many seconds in one test the run ends.
+TIME_LIMIT = 300
+TALLY = pytest.StashKey[dict]()
+STDERR = pytest.StashKey[int]()
+
+
+def pytest_configure(config):
+    config.stash[TALLY] = {}
+    config.stash[STDERR] = os.dup(2)  # output is captured later
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    results = list(config.stash[TALLY].values())
+    if results:
+        runs = results.count("runs")
+        device = usable_devices("gpu")[0].name
+        terminalreporter.write_line(
+            f"{device}: {runs} rows submitted, {len(results) - runs} refused with reasons"
+        )
+
+
+@pytest.fixture(autouse=True)
+def _time_limit(request):
+    faulthandler.dump_traceback_later(TIME_LIMIT, exit=True, file=request.config.stash[STDERR])
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture
+def tally(request):
+    """What happened to each row, for the line at the end."""
+    return request.config.stash[TALLY]
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What oneDNN's GPU side runs and refuses, row by row and type by type, and with which reason.
+
+The simulated driver 22.43 writes four bytes to a stray address when it enqueues oneDNN's gemm
+kernels for Arc (seen by valgrind in libigdrcl.so, f32 matmul is enough). Most runs survive that;
+some abort later or at exit with a corrupted heap, although all tests passed.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from case_runner import describe
+from cases import CASES
+
+import sycl_dnn
+from sycl_dnn import DnnlError, InvalidArguments, Unimplemented
+from sycl_dnn import onednn as dnnl
+
+RUNS = "runs"
+BAD_ALGORITHM = "bad algorithm"
+WRONG_RESULT = "doesn't return the correct result"
+
+#: Row: "runs", or a part of oneDNN's reason for refusing it. The same on Arc, DG1 and Tiger Lake.
+EXPECTED = {
+    "convolution_forward": RUNS,
+    "convolution_backward_data": RUNS,
+    "convolution_backward_weights": RUNS,
+    "deconvolution_forward": RUNS,
+    "deconvolution_backward_data": RUNS,
+    "deconvolution_backward_weights": RUNS,
+    "inner_product_forward": RUNS,
+    "inner_product_backward_data": RUNS,
+    "inner_product_backward_weights": RUNS,
+    "matmul": RUNS,
+    "eltwise_forward": RUNS,
+    "eltwise_backward": RUNS,
+    "prelu_forward": RUNS,
+    "prelu_backward": RUNS,
+    "binary": RUNS,
+    "batch_normalization_forward": RUNS,
+    "batch_normalization_backward": RUNS,
+    "layer_normalization_forward": RUNS,
+    "layer_normalization_backward": RUNS,
+    "group_normalization_forward": RUNS,
+    "group_normalization_backward": WRONG_RESULT,
+    "lrn_forward": RUNS,
+    "lrn_backward": RUNS,
+    "pooling_forward": RUNS,
+    "pooling_backward": RUNS,
+    "softmax_forward": RUNS,
+    "softmax_backward": RUNS,
+    "vanilla_rnn_forward": RUNS,
+    "vanilla_rnn_backward": RUNS,
+    "lstm_forward": RUNS,
+    "lstm_backward": RUNS,
+    "gru_forward": RUNS,
+    "gru_backward": RUNS,
+    "lbr_gru_forward": RUNS,
+    "lbr_gru_backward": RUNS,
+    "augru_forward": BAD_ALGORITHM,
+    "augru_backward": BAD_ALGORITHM,
+    "lbr_augru_forward": BAD_ALGORITHM,
+    "lbr_augru_backward": BAD_ALGORITHM,
+    "reorder": RUNS,
+    "concat": RUNS,
+    "sum": RUNS,
+    "shuffle_forward": RUNS,
+    "shuffle_backward": RUNS,
+    "resampling_forward": RUNS,
+    "resampling_backward": RUNS,
+    "reduction": RUNS,
+}
+
+#: Single cases that are refused although their row runs.
+REFUSED_CASES = {
+    ("lstm_forward", "peephole"): "is_lstm_peephole",
+    ("lstm_forward", "projection"): "is_lstm_projection",
+    ("lstm_backward", "peephole_concat"): "is_lstm_peephole",
+    ("lstm_backward", "projection_layers"): "is_lstm_projection",
+    ("deconvolution_forward", "winograd"): BAD_ALGORITHM,
+}
+
+#: Tensors that stay f32 in a network of 16-bit types. Conditions of ``select`` stay s8.
+STAYS_F32 = re.compile(r"(diff_)?(mean|variance|scale|shift)|(src|dst)_iter_c")
+#: Backward rows, and the recurrent ones, that are tried in 16-bit types.
+HALF_BACKWARD = [
+    "convolution_backward_data",
+    "eltwise_backward",
+    "batch_normalization_backward",
+    "pooling_backward",
+    "softmax_backward",
+    "vanilla_rnn_forward",
+    "lstm_forward",
+]
+
+
+def case_named(row, name):
+    return next(case for case in CASES[row] if case.name == name)
+
+
+def memories(primitive, engine):
+    slots = primitive.arguments
+    return {n: dnnl.Memory(s["desc"], engine) for n, s in slots.items() if s["required"]}
+
+
+def submit(case, stream):
+    """Make the primitive, after its forward descriptor if it is a backward one, and run it."""
+    engine = stream.engine
+    hint = None if case.forward is None else describe(case.forward_case, engine)
+    primitive = dnnl.Primitive(describe(case, engine, hint))
+    primitive.execute(stream, memories(primitive, engine)).wait()
+
+
+def retyped(case, data_type):
+    """The case with every floating-point tensor in another type, but for what stays f32."""
+    is_rnn = "weights_iter" in case.shapes
+    types = {}
+    for name in case.shapes:
+        keeps = STAYS_F32.fullmatch(name) or (is_rnn and name == "bias")
+        types[name] = case.dtypes.get(name, "f32" if keeps else data_type)
+    return replace(case, dtypes=types)
+
+
+def check_refusal(case, stream, reason):
+    with pytest.raises(Unimplemented) as refusal:
+        submit(case, stream)
+    assert any(reason in line for line in refusal.value.reasons), refusal.value.reasons
+
+
+def test_the_table_has_every_row():
+    assert set(EXPECTED) == set(dnnl.PRIMITIVES)
+    assert len(EXPECTED) == 47
+
+
+@pytest.mark.parametrize("row", EXPECTED)
+def test_row_is_as_expected(row, stream, tally):
+    case, expected = CASES[row][0], EXPECTED[row]
+    if expected == RUNS:
+        submit(case, stream)
+    else:
+        check_refusal(case, stream, expected)
+    tally[row] = expected
+
+
+@pytest.mark.parametrize(("row", "name"), REFUSED_CASES)
+def test_case_is_refused_for_its_reason(row, name, stream):
+    check_refusal(case_named(row, name), stream, REFUSED_CASES[row, name])
+
+
+@pytest.mark.parametrize("row", ["matmul", "convolution_forward"])
+def test_f64_needs_a_device_that_has_it(row, stream):
+    case = retyped(CASES[row][0], "f64")
+    if stream.sycl_queue.sycl_device.has_aspect_fp64:
+        submit(case, stream)
+    else:
+        check_refusal(case, stream, "unsupported datatype")
+
+
+@pytest.mark.parametrize("data_type", ["f16", "bf16"])
+@pytest.mark.parametrize("row", HALF_BACKWARD)
+def test_half_types_are_submitted_in_training(row, data_type, stream):
+    submit(retyped(CASES[row][0], data_type), stream)
+
+
+def test_an_execution_that_the_driver_refuses_is_an_error(stream):
+    """The simulated driver lacks the work-groups that s8 matmul wants on Arc; others have them."""
+    s8 = dnnl.MemoryDesc((16, 16), dnnl.data_type.s8)
+    s32 = dnnl.MemoryDesc((16, 16), dnnl.data_type.s32)
+    primitive = dnnl.Primitive(dnnl.matmul(stream.engine, src=s8, weights=s8, dst=s32))
+    args = memories(primitive, stream.engine)
+    message = None
+    try:
+        primitive.execute(stream, args).wait()
+    except DnnlError as error:
+        message = str(error)
+    assert message is None or re.match("matmul: .*work-group", message)
+    stream.wait()
+    assert stream.pending == 0
+
+
+def test_reorder_between_devices_refuses_the_stream_that_oneDNN_cannot_use(stream, cpu_stream):
+    """A reorder between devices belongs to the GPU, whichever of the two is its source."""
+    d = dnnl.MemoryDesc((4, 8), dnnl.data_type.f32)
+    args = {"src": dnnl.Memory(d, cpu_stream.engine), "dst": dnnl.Memory(d, stream.engine)}
+    pd = dnnl.reorder(cpu_stream.engine, src=d, dst=d, dst_engine=stream.engine)
+    cpu_stream.wait()  # other tests use this queue too
+    with pytest.raises(InvalidArguments, match="reorder"):
+        dnnl.Primitive(pd).execute(cpu_stream, args)
+    assert cpu_stream.pending == 0
+
+
+def test_scratchpads_on_both_devices(stream, cpu_stream):
+    """Each device has its own pool; buffers are idle and can be freed once the work is done."""
+    case = case_named("lstm_forward", "wide")
+    for own in (stream, cpu_stream):
+        primitive = dnnl.Primitive(describe(case, own.engine))
+        assert primitive.primitive_desc.scratchpad_desc.get_size() > 0
+        args = memories(primitive, own.engine)
+        args.pop("scratchpad", None)
+        primitive.execute(own, args)
+    stream.wait()
+    cpu_stream.wait()
+    assert dnnl.scratchpad_info()["busy"] == 0
+    assert dnnl.scratchpad_info()["buffers"] >= 2
+    dnnl.clear_scratchpads()
+    assert dnnl.scratchpad_info()["buffers"] == 0
+
+
+def test_report_has_the_gpu_as_default(gpu):
+    command = [sys.executable, "-m", "sycl_dnn", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    report = json.loads(done.stdout)
+    default = [device for device in report["devices"] if device["default"]]
+    assert [device["kind"] for device in default] == ["gpu"]
+    assert default[0]["engine"] is True
+    assert default[0]["name"] == gpu.sycl_device.name
+    assert report["default"] == sycl_dnn.default_queue().sycl_device.filter_string
