@@ -7,8 +7,6 @@
 
 namespace sycl_dnn {
 
-// Measured optimum on 2 cores; see benchmarks/README.md.
-static constexpr size_t most_on_cpu = 8;
 // SYCL keeps some 400 bytes for every event of a queue until somebody waits for the whole queue.
 static constexpr size_t drains_per_queue_wait = 64;
 static constexpr auto polling_time = std::chrono::microseconds(50);
@@ -66,7 +64,8 @@ void InFlight::prune() {
     release(finished);
 }
 
-static void wait_polling(const std::vector<sycl::event> &events) {
+void InFlight::wait_polling(const std::vector<sycl::event> &events) const {
+    if (!bounded) return;
     const auto deadline = std::chrono::steady_clock::now() + polling_time;
     for (sycl::event event : events) {
         while (!is_complete(event)) {
@@ -86,7 +85,10 @@ void InFlight::drain() {
         for (const entry &e : entries) events.push_back(e.event);
     }
     py::gil_scoped_release nogil;
-    wait_polling(events);
+    if (bounded)
+        wait_polling(events);
+    else
+        sycl::event::wait(events);
     if (++drains % drains_per_queue_wait == 0) sycl::queue(queue).wait();
 }
 

@@ -34,6 +34,11 @@ class InFlight {
     // Waits for the whole queue, without the GIL, then prunes.
     void wait();
     size_t size();
+    // On the CPU: waits for these events, polling briefly before it blocks. Call without the GIL.
+    void wait_polling(const std::vector<sycl::event> &events) const;
+
+    // Measured optimum on 2 cores; see benchmarks/README.md.
+    static constexpr size_t most_on_cpu = 8;
 
     const sycl::queue queue;
 

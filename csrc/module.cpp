@@ -21,5 +21,6 @@ PYBIND11_MODULE(_core, m) {
     bind_primitive(m);
     bind_primitives(m);
     bind_rnn_primitives(m);
+    bind_program(m);
     bind_settings(m);
 }

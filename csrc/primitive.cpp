@@ -9,6 +9,7 @@
 #include "dpctl_api.hpp"
 #include "errors.hpp"
 #include "in_flight.hpp"
+#include "order.hpp"
 #include "scratchpad.hpp"
 #include "stream.hpp"
 
@@ -122,12 +123,6 @@ sycl::event submit_or_raise(const Primitive &p, const Stream &stream, call &c,
     }
 }
 
-py::object order_manager(const Stream &stream) {
-    static const auto *managers =
-        new py::object(py::module_::import("dpctl.utils").attr("SequentialOrderManager"));
-    return (*managers)[stream.queue];
-}
-
 void check_stream(const Primitive &p, const Stream &stream) {
     const auto *handle = stream.engine.handle.get();
     if (handle != p.pd->engine.handle.get() && handle != p.pd->dst_engine.handle.get())
@@ -143,16 +138,12 @@ py::object execute(const py::object &self, const Stream &stream, const py::dict 
     call c = collect(p, args);
     std::vector<sycl::event> events;
     append_events(depends, events);
-    py::object manager;
-    if (stream.ordered) {
-        manager = order_manager(stream);
-        append_events(manager.attr("submitted_events"), events);
-    }
+    const OrderedCall order(stream, events);
     const sycl::event event = submit_or_raise(p, stream, c, events);
     c.owners.push_back(self.ptr());
     for (PyObject *owner : c.owners) Py_INCREF(owner);
     const py::object made = make_event(event);
-    if (stream.ordered) manager.attr("add_event_pair")(made, made);
+    order.submitted(made);
     stream.flight->add(event, std::move(c.owners));
     return made;
 }

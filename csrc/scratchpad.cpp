@@ -83,14 +83,15 @@ ScratchpadPool::buffer &ScratchpadPool::allocate(size_t nbytes) {
         buffer{pointer, rounded, sycl::event(), true, dnnl::memory(bytes, engine, pointer)});
 }
 
-ScratchpadPool::buffer &ScratchpadPool::lease(size_t nbytes, std::vector<sycl::event> &depends) {
+ScratchpadPool::buffer &ScratchpadPool::lease(size_t nbytes, std::vector<sycl::event> &depends,
+                                              bool chained) {
     std::lock_guard<std::mutex> lock(guard);
     buffer *found = smallest_idle(nbytes);
-    if (!found && held() + nbytes > comfortable) {
+    if (!found && (chained || held() + nbytes > comfortable)) {
         found = smallest_busy(nbytes);
         if (found)
             depends.push_back(found->last_use);
-        else
+        else if (held() + nbytes > comfortable)
             free_idle();
     }
     if (!found) return allocate(nbytes);

@@ -33,8 +33,9 @@ class ScratchpadPool {
 
     ScratchpadPool(const sycl::queue &queue, const dnnl::engine &engine);
 
-    // Never less than `nbytes`; may append to `depends` what must finish first.
-    buffer &lease(size_t nbytes, std::vector<sycl::event> &depends);
+    // Never less than `nbytes`; may append to `depends` what must finish first. A `chained` call
+    // waits for all before it anyway, so it takes a buffer in use rather than a new one.
+    buffer &lease(size_t nbytes, std::vector<sycl::event> &depends, bool chained = false);
     void give_back(buffer &used, const sycl::event &last_use);
     void give_back(buffer &unused);
 

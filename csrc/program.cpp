@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program.hpp"
+
+#include <oneapi/dnnl/dnnl_sycl.h>
+
+#include <oneapi/dnnl/dnnl_sycl.hpp>
+
+#include "errors.hpp"
+#include "in_flight.hpp"
+#include "scratchpad.hpp"
+
+namespace sycl_dnn {
+
+static bool is_complete(const sycl::event &event) {
+    return event.get_info<sycl::info::event::command_execution_status>() ==
+           sycl::info::event_command_status::complete;
+}
+
+Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, size_t n, size_t bytes,
+                 const py::object &o)
+    : engine(e),
+      values(std::move(v)),
+      steps(std::move(s)),
+      n_arguments(n),
+      arena_bytes(bytes),
+      owners(o) {}
+
+Program::frame Program::make_frame() const {
+    frame made;
+    for (const value &v : values) {
+        if (v.where == place::memory) {
+            made.memories.push_back(v.memory);
+        } else if (v.where == place::scalar) {
+            std::string zeros(v.layout.get_size(), '\0');
+            dnnl_memory_t handle;
+            check(dnnl_memory_create_host_scalar(&handle, v.layout.get(), zeros.data()),
+                  "could not create a host scalar");
+            made.memories.emplace_back(handle);
+        } else {
+            made.memories.push_back(dnnl::sycl_interop::make_memory(
+                v.layout, engine.handle, dnnl::sycl_interop::memory_kind::usm, nullptr));
+        }
+    }
+    for (const step &s : steps) {
+        std::vector<dnnl_exec_arg_t> args;
+        for (const auto &[id, index] : s.args) args.push_back({id, made.memories[index].get()});
+        made.args.push_back(std::move(args));
+    }
+    made.leased = true;
+    return made;
+}
+
+Program::frame &Program::lease_frame() {
+    std::lock_guard<std::mutex> lock(guard);
+    // The one that was submitted longest ago is the likeliest to be complete.
+    if (!frames.empty() && !frames.front().leased && is_complete(frames.front().last_use)) {
+        frames.splice(frames.end(), frames, frames.begin());
+        frames.back().leased = true;
+        return frames.back();
+    }
+    frames.push_back(make_frame());
+    return frames.back();
+}
+
+// Gives the frame back when the call is submitted, or has failed.
+class Program::frame_lease {
+  public:
+    explicit frame_lease(Program &p) : program(p), lent(p.lease_frame()) {}
+    ~frame_lease() {
+        std::lock_guard<std::mutex> lock(program.guard);
+        lent.leased = false;
+    }
+    frame_lease(const frame_lease &) = delete;
+
+    Program &program;
+    frame &lent;
+};
+
+void Program::place_values(frame &f, const arguments &given, char *arena) const {
+    for (size_t i = 0; i < values.size(); ++i) {
+        const value &v = values[i];
+        if (v.where == place::memory) continue;
+        dnnl_memory_t handle = f.memories[i].get();
+        if (v.where == place::scalar) {
+            check(dnnl_memory_set_host_scalar_value(handle, given.scalars[v.index].data()),
+                  "could not set a host scalar");
+            continue;
+        }
+        char *base = v.where == place::arena ? arena : given.arrays[v.index];
+        check(dnnl_memory_set_data_handle(handle, base + v.offset), "could not place a value");
+    }
+}
+
+sycl::event Program::submit_step(size_t index, const Stream &stream, frame &f,
+                                 std::vector<sycl::event> &depends) const {
+    const step &s = steps[index];
+    const auto &args = f.args[index];
+    sycl::event event;
+    if (!s.primitive) {
+        void *data;
+        check(dnnl_memory_get_data_handle(args[0].memory, &data), "could not find a value");
+        const size_t nbytes = values[s.args[0].second].layout.get_size();
+        return sycl::queue(stream.flight->queue).memset(data, 0, nbytes, depends);
+    }
+    check(dnnl_sycl_interop_primitive_execute(s.primitive->handle.get(), stream.handle.get(),
+                                              static_cast<int>(args.size()), args.data(), &depends,
+                                              &event),
+          "could not execute the primitive");
+    return event;
+}
+
+sycl::event Program::submit(const Stream &stream, const arguments &given,
+                            std::vector<sycl::event> &depends) {
+    ScratchpadPool::buffer *arena = nullptr;
+    if (arena_bytes) arena = &stream.scratchpads->lease(arena_bytes, depends, stream.ordered);
+    sycl::event last;
+    try {
+        frame_lease frame(*this);
+        place_values(frame.lent, given, arena ? static_cast<char *>(arena->pointer) : nullptr);
+        for (size_t i = 0; i < steps.size(); ++i) {
+            last = submit_step(i, stream, frame.lent, depends);
+            // Set at each step: should a later one fail, this much is under way.
+            frame.lent.last_use = last;
+            depends.assign(1, last);
+            if ((i + 1) % InFlight::most_on_cpu == 0) stream.flight->wait_polling({last});
+        }
+    } catch (...) {
+        if (arena) stream.scratchpads->give_back(*arena, last);
+        throw;
+    }
+    if (arena) stream.scratchpads->give_back(*arena, last);
+    return last;
+}
+
+}  // namespace sycl_dnn

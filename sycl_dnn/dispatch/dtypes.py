@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of dtypes, as users write them, and oneDNN's data types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn._core import data_type
+
+#: What a tensor's dtype can be and how oneDNN calls it.
+DATA_TYPES: dict[str, data_type] = {
+    "float64": data_type.f64,
+    "float32": data_type.f32,
+    "float16": data_type.f16,
+    "bfloat16": data_type.bf16,
+    "float8_e5m2": data_type.f8_e5m2,
+    "float8_e4m3": data_type.f8_e4m3,
+    "int64": data_type.s64,
+    "int32": data_type.s32,
+    "int8": data_type.s8,
+    "uint8": data_type.u8,
+    "int4": data_type.s4,
+    "uint4": data_type.u4,
+}
+NAMES = {kind: name for name, kind in DATA_TYPES.items()}
+#: Floating-point types, widest last; gradients exist for these.
+FLOATS = ("float8_e5m2", "float8_e4m3", "float16", "bfloat16", "float32", "float64")
+#: What dpnp has no dtype for and an ``Array`` carries.
+CARRIED = {
+    "bfloat16": np.dtype("u2"),
+    "float8_e5m2": np.dtype("u1"),
+    "float8_e4m3": np.dtype("u1"),
+    "int4": np.dtype("u1"),
+    "uint4": np.dtype("u1"),
+}
+_NUMPY_NAMES = {np.dtype(n): n for n in ("f8", "f4", "f2", "i8", "i4", "i1", "u1")}
+_NUMPY_NAMES = {dtype: dtype.name for dtype in _NUMPY_NAMES}
+_BITS = {"int4": 4, "uint4": 4, "float8_e5m2": 8, "float8_e4m3": 8, "bfloat16": 16}
+
+
+def name_of(dtype: Any) -> str:
+    """Return the name of a dtype given as a name, a NumPy dtype or a scalar type."""
+    if isinstance(dtype, str) and dtype in DATA_TYPES:
+        return dtype
+    try:
+        return _NUMPY_NAMES.get(found := np.dtype(dtype), found.name)
+    except TypeError:
+        known = ", ".join(DATA_TYPES)
+        raise TypeError(f"dtype must be one of {known}, got {dtype!r}") from None
+
+
+def bits_of(dtype: str) -> int:
+    """Return the bits of one element."""
+    return _BITS.get(dtype) or np.dtype(dtype).itemsize * 8
+
+
+def array_dtype(dtype: str) -> np.dtype:
+    """Return the dtype of the USM array that holds values of ``dtype``."""
+    return CARRIED.get(dtype) or np.dtype(dtype)
+
+
+def is_float(dtype: str) -> bool:
+    """Whether values of ``dtype`` are floating-point numbers."""
+    return dtype in FLOATS
+
+
+def promote(*names: str) -> str:
+    """Return the dtype that holds all of these, by NumPy's rules; bfloat16 as in PyTorch."""
+    kinds = set(names)
+    if len(kinds) == 1:
+        return names[0]
+    carried = kinds & set(CARRIED)
+    if not carried:
+        return np.result_type(*(np.dtype(n) for n in kinds)).name
+    floats = [n for n in kinds if is_float(n)]
+    if len(floats) == 1:
+        return floats[0]
+    return "float64" if "float64" in floats else "float32"

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory descriptors of the layouts that arrays have here: row-major and channels-last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sycl_dnn._core import MemoryDesc, format_kind
+from sycl_dnn.dispatch.dtypes import DATA_TYPES
+
+Shape = tuple[int, ...]
+
+
+def row_major_strides(shape: Sequence[int]) -> Shape:
+    """Return the strides, in elements, of a dense array with the last axis innermost."""
+    return permuted_strides(shape, range(len(shape)))
+
+
+def permuted_strides(shape: Sequence[int], order: Sequence[int]) -> Shape:
+    """Return the strides of a dense array whose axes lie in ``order``, outermost first."""
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return tuple(strides)
+
+
+def channels_last_strides(shape: Sequence[int]) -> Shape:
+    """Return the strides of (N, C, *S) with the channels innermost."""
+    rank = len(shape)
+    return permuted_strides(shape, (0, *range(2, rank), 1) if rank > 2 else range(rank))
+
+
+def strided(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> MemoryDesc:
+    """Return a descriptor with these strides; shape () counts as (1,)."""
+    if not shape:
+        return MemoryDesc((1,), DATA_TYPES[dtype], strides=(1,))
+    return MemoryDesc(tuple(shape), DATA_TYPES[dtype], strides=tuple(strides))
+
+
+def row_major(shape: Sequence[int], dtype: str) -> MemoryDesc:
+    """Return the descriptor of a dense array with the last axis innermost."""
+    return strided(shape, dtype, row_major_strides(shape))
+
+
+def channels_last(shape: Sequence[int], dtype: str) -> MemoryDesc:
+    """Return the descriptor of (N, C, *S) with the channels innermost."""
+    return strided(shape, dtype, channels_last_strides(shape))
+
+
+def any_layout(shape: Sequence[int], dtype: str) -> MemoryDesc:
+    """Return the descriptor that leaves the layout to the primitive."""
+    return MemoryDesc(tuple(shape) or (1,), DATA_TYPES[dtype], "any")
+
+
+def is_dense(desc: MemoryDesc) -> bool:
+    """Whether the elements of a plain layout fill one span of memory without gaps."""
+    if not desc.is_plain:
+        return False
+    n = 1
+    for size in desc.dims:
+        n *= size
+    itemsize = max(desc.get_size() // max(n, 1), 1) if n else 1
+    return n == 0 or desc.extent == n * itemsize
+
+
+def is_channels_last(desc: MemoryDesc) -> bool:
+    """Whether a tensor of rank 3 to 5 already has its channels innermost."""
+    dims, strides = desc.dims, desc.strides
+    if not desc.is_plain or len(dims) < 3:
+        return False
+    wanted = channels_last_strides(dims)
+    return all(n == 1 or a == b for n, a, b in zip(dims, strides, wanted, strict=True))
+
+
+def like(desc: MemoryDesc, dtype: str) -> MemoryDesc:
+    """Return a dense descriptor whose axes lie in the order that those of ``desc`` have."""
+    dims = desc.dims
+    if desc.format_kind is not format_kind.blocked or not desc.is_plain:
+        return row_major(dims, dtype)
+    strides = desc.strides
+    order = sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))
+    return strided(dims, dtype, permuted_strides(dims, order))

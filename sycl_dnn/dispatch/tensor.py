@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values while a function is traced: shape, dtype and layout, but no data."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn._core import MemoryDesc
+from sycl_dnn.dispatch import dtypes, layout
+
+if TYPE_CHECKING:
+    from sycl_dnn.dispatch.trace import Trace
+
+
+class Storage:
+    """Bytes that a step writes or the caller gives; several tensors may look into it."""
+
+    __slots__ = ("argument", "constant", "desc", "memory", "scalar")
+
+    def __init__(
+        self,
+        desc: MemoryDesc | None,
+        *,
+        argument: int | None = None,
+        memory: Any = None,
+        constant: bool = False,
+        scalar: bool = False,
+    ) -> None:
+        #: The layout as it was made; its size is that of the storage.
+        self.desc = desc
+        #: Number of the array in the call; None for what is made on the way.
+        self.argument = argument
+        #: A Memory that is there for good.
+        self.memory = memory
+        #: Whether the content stands still from call to call.
+        self.constant = constant or memory is not None
+        #: Whether the argument is a host scalar, which comes as bytes.
+        self.scalar = scalar
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self.desc.get_size()
+
+
+class Tensor:
+    """One value of a trace: a layout at an offset of a storage.
+
+    ``shape`` and ``dtype`` read as on arrays; ``desc`` is None for a dtype that oneDNN lacks.
+    """
+
+    __slots__ = ("desc", "dtype", "offset", "shape", "storage", "strides", "trace")
+
+    def __init__(
+        self,
+        trace: Trace,
+        storage: Storage,
+        desc: MemoryDesc | None,
+        dtype: str,
+        shape: tuple[int, ...],
+        offset: int = 0,
+        strides: tuple[int, ...] | None = None,
+    ) -> None:
+        self.trace = trace
+        self.storage = storage
+        self.desc = desc
+        self.dtype = dtype
+        self.shape = shape
+        self.offset = offset
+        if strides is None and desc is not None and desc.is_plain:
+            strides = desc.strides[: len(shape)]
+        self.strides = strides
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the tensor has a gradient."""
+        return dtypes.is_float(self.dtype)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a tensor without axes has no length")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "the value of a tensor is not known while a function is traced; "
+            "functions given to plan, vjp or compile must not depend on values"
+        )
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.shape}, {self.dtype}, {self.desc})"
+
+    def view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Tensor:
+        """Return another look at the same elements: strides and offset in elements."""
+        step = offset * dtypes.bits_of(self.dtype) // 8
+        desc = None if self.desc is None else layout.strided(shape, self.dtype, strides)
+        return Tensor(
+            self.trace, self.storage, desc, self.dtype, shape, self.offset + step, strides
+        )

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record what a function does: primitives with their reorders, fills and calls of dpnp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sycl_dnn import _core, errors
+from sycl_dnn.dispatch import dtypes, layout, policy
+from sycl_dnn.dispatch.tensor import Storage, Tensor
+
+#: A layout: its name, a tensor to resemble, or a descriptor.
+Layout = Any
+#: Parameters of a row that describe an execution argument of another name.
+_DESCRIBES = {"src0": "src_0", "src1": "src_1", "src2": "src_2"}
+_NARROW = ("float16", "bfloat16", "float8_e5m2", "float8_e4m3")
+
+
+@dataclass(frozen=True)
+class Out:
+    """What a primitive shall write: shape, dtype and layout."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    layout: Layout = "row_major"
+
+    def desc(self) -> _core.MemoryDesc:
+        """Return the descriptor to ask the primitive for."""
+        return describe(self.shape, self.dtype, self.layout)
+
+
+def describe(shape: tuple[int, ...], dtype: str, wanted: Layout) -> _core.MemoryDesc:
+    """Return the descriptor of a layout given by name, by example or as it is."""
+    if isinstance(wanted, _core.MemoryDesc):
+        return wanted
+    if isinstance(wanted, Tensor):
+        return layout.like(wanted.desc, dtype)
+    makers = {
+        "any": layout.any_layout,
+        "row_major": layout.row_major,
+        "channels_last": layout.channels_last,
+    }
+    return makers[wanted](shape, dtype)
+
+
+@dataclass
+class Step:
+    """One submission: a primitive, or zeros where there is none."""
+
+    primitive: _core.Primitive | None
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+    constant: bool = False
+
+
+@dataclass
+class ArrayStep:
+    """One call of a function over dpnp arrays, for what oneDNN lacks."""
+
+    function: Callable[..., Any]
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+    constant: bool = False
+
+
+@dataclass
+class Entry:
+    """What the reverse pass needs to know of a recorded operation."""
+
+    row: str
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+    params: dict[str, Any] = field(default_factory=dict)
+    #: The inputs in the layouts that the primitive took.
+    args: dict[str, Tensor] = field(default_factory=dict)
+    pd: Any = None
+    #: Gradient rule of operations that are no primitives.
+    rule: Callable[..., Any] | None = None
+
+
+class NeedsAnotherDevice(Exception):
+    """The engine lacks a primitive in any dtype; carries what it said."""
+
+    def __init__(self, row: str, error: errors.Unimplemented) -> None:
+        super().__init__(row)
+        self.row = row
+        self.error = error
+
+
+class Trace:
+    """The steps of one function, and the tape for its gradient.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where the primitives are to run.
+    training : bool
+        Whether a gradient follows: forward primitives then write their workspaces.
+    """
+
+    def __init__(self, engine: _core.Engine, training: bool = False) -> None:
+        self.engine = engine
+        self.training = training
+        self.policy = policy.current()
+        self.steps: list[Step | ArrayStep] = []
+        self.tape: list[Entry] = []
+        self.n_arguments = 0
+        self._reordered: dict[tuple[Any, ...], Tensor] = {}
+
+    @property
+    def forward_kind(self) -> _core.prop_kind:
+        """The propagation kind of forward primitives."""
+        kinds = _core.prop_kind
+        return kinds.forward_training if self.training else kinds.forward_inference
+
+    def argument(
+        self,
+        shape: tuple[int, ...],
+        dtype: str,
+        strides: tuple[int, ...],
+        constant: bool = False,
+        desc: _core.MemoryDesc | None = None,
+    ) -> Tensor:
+        """Return the tensor of the next array of the call."""
+        if desc is None and dtype in dtypes.DATA_TYPES:
+            desc = layout.strided(shape, dtype, strides)
+        storage = Storage(desc, argument=self.n_arguments, constant=constant)
+        self.n_arguments += 1
+        return Tensor(self, storage, desc, dtype, shape, strides=strides)
+
+    def scalar(self, dtype: str) -> Tensor:
+        """Return a host scalar that each call gives anew."""
+        desc = _core.MemoryDesc.host_scalar(dtypes.DATA_TYPES[dtype])
+        storage = Storage(desc, argument=self.n_arguments, scalar=True)
+        self.n_arguments += 1
+        return Tensor(self, storage, desc, dtype, (), strides=())
+
+    def new(self, desc: _core.MemoryDesc, shape: Sequence[int] | None = None) -> Tensor:
+        """Return a tensor that the next step writes."""
+        shape = desc.dims if shape is None else tuple(shape)
+        return Tensor(self, Storage(desc), desc, dtypes.NAMES[desc.data_type], shape)
+
+    def primitive(
+        self,
+        row: str,
+        inputs: Mapping[str, Tensor],
+        outputs: Mapping[str, Out],
+        *,
+        ask: Mapping[str, Layout] | None = None,
+        attr: _core.PrimitiveAttr | None = None,
+        **params: Any,
+    ) -> dict[str, Tensor]:
+        """Record a primitive and the reorders that it needs; return its outputs by name.
+
+        Parameters
+        ----------
+        row : str
+            Name of the primitive, as in ``sycl_dnn.onednn``.
+        inputs, outputs : dict
+            By the names of execution arguments. A ``workspace`` comes by itself when training.
+        ask : dict, optional
+            Layouts to ask for inputs; without, an input's own.
+        **params
+            The remaining parameters of the row.
+        """
+        ask = dict(ask or {})
+        try:
+            pd = self._describe(row, inputs, outputs, ask, attr, params)
+        except errors.Unimplemented as error:
+            return self._fall_back(row, inputs, outputs, ask, attr, params, error)
+        self._warn_of_reference(row, pd)
+        args = {name: self._fitted(t, pd.desc_of(name)) for name, t in inputs.items()}
+        made = {
+            name: self.new(self._given_or(pd.desc_of(name), out), out.shape)
+            for name, out in outputs.items()
+        }
+        workspace = pd.desc_of("workspace")
+        if workspace and "workspace" not in args and "workspace" not in made:
+            made["workspace"] = self._workspace(workspace)
+        self._add(Step(_core.Primitive(pd), args, made))
+        self.tape.append(Entry(row, dict(inputs), made, params, args, pd))
+        return made
+
+    def _workspace(self, desc: _core.MemoryDesc) -> Tensor:
+        return Tensor(self, Storage(desc), desc, "uint8", desc.dims)
+
+    @staticmethod
+    def _given_or(found: _core.MemoryDesc, out: Out) -> _core.MemoryDesc:
+        return found if found else out.desc()
+
+    def _describe(
+        self,
+        row: str,
+        inputs: Mapping[str, Tensor],
+        outputs: Mapping[str, Out],
+        ask: Mapping[str, Layout],
+        attr: _core.PrimitiveAttr | None,
+        params: Mapping[str, Any],
+    ) -> _core.PrimitiveDesc:
+        descs = {
+            name: describe(t.shape, t.dtype, ask[name]) if name in ask else t.desc
+            for name, t in inputs.items()
+        }
+        descs |= {name: out.desc() for name, out in outputs.items()}
+        given = dict(params)
+        for parameter in _core.ROWS[row][0].split():
+            name = _DESCRIBES.get(parameter, parameter)
+            if parameter == "srcs":
+                given["srcs"] = [d for n, d in descs.items() if n.startswith("multiple_src")]
+            elif parameter not in given and name in descs:
+                given[parameter] = descs[name]
+        make = getattr(_core, row)
+        return make(self.engine, **given, attr=policy.apply_compute(attr))
+
+    def _fitted(self, tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor:
+        if not wanted or tensor.desc == wanted or tensor.storage.scalar:
+            return tensor
+        return self.reorder(tensor, wanted)
+
+    def _fall_back(
+        self,
+        row: str,
+        inputs: Mapping[str, Tensor],
+        outputs: Mapping[str, Out],
+        ask: Mapping[str, Layout],
+        attr: _core.PrimitiveAttr | None,
+        params: Mapping[str, Any],
+        error: errors.Unimplemented,
+    ) -> dict[str, Tensor]:
+        """Compute in float32 what the engine lacks in a narrower type."""
+        narrow = {n for n, t in inputs.items() if t.dtype in _NARROW}
+        if self.policy.fallback == "error":
+            raise error
+        if not narrow and not any(o.dtype in _NARROW for o in outputs.values()):
+            raise NeedsAnotherDevice(row, error)
+        kinds = sorted({inputs[n].dtype for n in narrow})
+        policy.warn_once(
+            policy.FallbackWarning,
+            (row, *kinds),
+            f"{row}: this engine has no implementation for {', '.join(kinds)}; it computes in "
+            "float32 and converts (set_fallback('error') refuses instead)",
+        )
+        wide = {n: self.convert(t, "float32") if n in narrow else t for n, t in inputs.items()}
+        wider = {
+            n: Out(o.shape, "float32" if o.dtype in _NARROW else o.dtype, o.layout)
+            for n, o in outputs.items()
+        }
+        made = self.primitive(row, wide, wider, ask=ask, attr=attr, **params)
+        return {
+            n: self.convert(t, outputs[n].dtype) if n in outputs else t for n, t in made.items()
+        }
+
+    def _warn_of_reference(self, row: str, pd: _core.PrimitiveDesc) -> None:
+        name = pd.impl_info
+        if "ref" not in name.split(":")[:2] or row.split("_")[0] in ("lstm", "gru", "lbr", "vanilla"):
+            return
+        policy.warn_once(
+            policy.ReferenceWarning,
+            (row, name),
+            f"{row}: oneDNN has only its reference implementation ({name}) for {pd}; it is slow",
+        )
+
+    def reorder(self, tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor:
+        """Return the tensor in another layout or dtype of the same shape; not on the tape."""
+        key = (id(tensor.storage), tensor.offset, tensor.desc, wanted)
+        found = self._reordered.get(key)
+        if found is not None:
+            return found
+        pd = _core.reorder(self.engine, src=tensor.desc, dst=wanted)
+        made = Tensor(self, Storage(wanted), wanted, dtypes.NAMES[wanted.data_type], tensor.shape)
+        self._add(Step(_core.Primitive(pd), {"src": tensor}, {"dst": made}))
+        # The tensor is kept: its storage's id stays its own.
+        self._reordered[key] = made
+        return made
+
+    def convert(self, tensor: Tensor, dtype: str) -> Tensor:
+        """Return the tensor in another dtype, in the same order of axes."""
+        if tensor.dtype == dtype:
+            return tensor
+        made = self.reorder(tensor, layout.like(tensor.desc, dtype))
+        self.tape.append(Entry("convert", {"src": tensor}, {"dst": made}))
+        return made
+
+    def zeros(self, desc: _core.MemoryDesc, shape: Sequence[int] | None = None) -> Tensor:
+        """Return a tensor of zero bytes."""
+        made = self.new(desc, shape)
+        self._add(Step(None, {}, {"dst": made}))
+        return made
+
+    def view(
+        self, tensor: Tensor, made: Tensor, rule: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """Put a view on the tape; ``rule`` maps the gradient of the view to that of ``tensor``."""
+        self.tape.append(
+            Entry("view", {"src": tensor}, {"dst": made}, rule=lambda e, g: {"src": rule(g["dst"])})
+        )
+        return made
+
+    def array_call(
+        self,
+        function: Callable[..., Any],
+        inputs: Sequence[Tensor],
+        outs: Sequence[Out],
+        rule: Callable[..., Any] | None = None,
+    ) -> list[Tensor]:
+        """Record a call over dpnp arrays for what oneDNN lacks.
+
+        ``function(*arrays)`` returns one array, or as many as there are ``outs``. ``rule(entry,
+        grads)`` gives the gradients by the names ``"0"``, ``"1"``... of the inputs.
+        """
+        named = {str(i): t for i, t in enumerate(inputs)}
+        made = {str(i): self._array_result(out) for i, out in enumerate(outs)}
+        self._add(ArrayStep(function, named, made))
+        self.tape.append(Entry("array_call", named, made, rule=rule))
+        return list(made.values())
+
+    def _array_result(self, out: Out) -> Tensor:
+        strides = layout.row_major_strides(out.shape)
+        desc = out.desc() if out.dtype in dtypes.DATA_TYPES else None
+        return Tensor(self, Storage(desc), desc, out.dtype, out.shape, strides=strides)
+
+    def _add(self, step: Step | ArrayStep) -> None:
+        step.constant = bool(step.inputs) and all(
+            t.storage.constant for t in step.inputs.values()
+        )
+        for made in step.outputs.values():
+            made.storage.constant = step.constant
+        self.steps.append(step)
