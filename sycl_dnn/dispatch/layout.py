@@ -35,7 +35,9 @@ def strided(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> MemoryD
     """Return a descriptor with these strides; shape () counts as (1,)."""
     if not shape:
         return MemoryDesc((1,), DATA_TYPES[dtype], strides=(1,))
-    return MemoryDesc(tuple(shape), DATA_TYPES[dtype], strides=tuple(strides))
+    # A stride that nothing steps over may be anything in an array, negative as well.
+    safe = tuple(s if n > 1 else max(s, 1) for s, n in zip(strides, shape, strict=True))
+    return MemoryDesc(tuple(shape), DATA_TYPES[dtype], strides=safe)
 
 
 def row_major(shape: Sequence[int], dtype: str) -> MemoryDesc:

@@ -106,7 +106,10 @@ class Trace:
         self.policy = policy.current()
         self.steps: list[Step | ArrayStep] = []
         self.tape: list[Entry] = []
-        self.n_arguments = 0
+        #: What a call gives, in order.
+        self.arguments: list[Storage] = []
+        #: Arrays and seeds that the function holds itself, with the number of the argument.
+        self.captured: list[tuple[int, Any, Tensor]] = []
         self._reordered: dict[tuple[Any, ...], Tensor] = {}
 
     @property
@@ -126,16 +129,31 @@ class Trace:
         """Return the tensor of the next array of the call."""
         if desc is None and dtype in dtypes.DATA_TYPES:
             desc = layout.strided(shape, dtype, strides)
-        storage = Storage(desc, argument=self.n_arguments, constant=constant)
-        self.n_arguments += 1
+        storage = self._argument_storage(desc, constant=constant)
         return Tensor(self, storage, desc, dtype, shape, strides=strides)
+
+    def capture(self, value: Any) -> Tensor:
+        """Return the tensor of an array that the traced function holds itself."""
+        from sycl_dnn.dispatch.arguments import argument_of
+
+        for index, known, tensor in self.captured:
+            if known is value:
+                return tensor
+        index = len(self.arguments)
+        tensor = argument_of(self, value)
+        self.captured.append((index, value, tensor))
+        return tensor
 
     def scalar(self, dtype: str) -> Tensor:
         """Return a host scalar that each call gives anew."""
         desc = _core.MemoryDesc.host_scalar(dtypes.DATA_TYPES[dtype])
-        storage = Storage(desc, argument=self.n_arguments, scalar=True)
-        self.n_arguments += 1
+        storage = self._argument_storage(desc, scalar=True)
         return Tensor(self, storage, desc, dtype, (), strides=())
+
+    def _argument_storage(self, desc: Any, **traits: bool) -> Storage:
+        storage = Storage(desc, argument=len(self.arguments), **traits)
+        self.arguments.append(storage)
+        return storage
 
     def new(self, desc: _core.MemoryDesc, shape: Sequence[int] | None = None) -> Tensor:
         """Return a tensor that the next step writes."""
@@ -275,6 +293,12 @@ class Trace:
         self._reordered[key] = made
         return made
 
+    def plain(self, tensor: Tensor) -> Tensor:
+        """Return the tensor in a layout that arrays have; not on the tape."""
+        if tensor.desc is None or tensor.desc.is_plain:
+            return tensor
+        return self.reorder(tensor, layout.row_major(tensor.shape, tensor.dtype))
+
     def convert(self, tensor: Tensor, dtype: str) -> Tensor:
         """Return the tensor in another dtype, in the same order of axes."""
         if tensor.dtype == dtype:
@@ -288,6 +312,12 @@ class Trace:
         made = self.new(desc, shape)
         self._add(Step(None, {}, {"dst": made}))
         return made
+
+    def written_into(self, whole: Tensor, place: Tensor, value: Tensor) -> Tensor:
+        """Record a copy of ``value`` into ``place``, a view of ``whole``; not on the tape."""
+        pd = _core.reorder(self.engine, src=value.desc, dst=place.desc)
+        self._add(Step(_core.Primitive(pd), {"src": value}, {"dst": place}))
+        return whole
 
     def view(
         self, tensor: Tensor, made: Tensor, rule: Callable[[Tensor], Tensor]
@@ -310,7 +340,7 @@ class Trace:
         ``function(*arrays)`` returns one array, or as many as there are ``outs``. ``rule(entry,
         grads)`` gives the gradients by the names ``"0"``, ``"1"``... of the inputs.
         """
-        named = {str(i): t for i, t in enumerate(inputs)}
+        named = {str(i): self.plain(t) for i, t in enumerate(inputs)}
         made = {str(i): self._array_result(out) for i, out in enumerate(outs)}
         self._add(ArrayStep(function, named, made))
         self.tape.append(Entry("array_call", named, made, rule=rule))

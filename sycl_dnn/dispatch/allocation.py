@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New USM memory for results, cheaper than through dpnp.empty."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import dpctl.memory
+import dpnp
+import dpnp.tensor
+import numpy as np
+
+from sycl_dnn.dispatch import dtypes
+from sycl_dnn.dispatch.tensor import Tensor
+
+wrap = dpnp.ndarray._create_from_usm_ndarray
+usm_ndarray = dpnp.tensor.usm_ndarray
+_DEVICE = dpctl.memory.MemoryUSMDevice
+ALLOCATORS = {
+    "device": _DEVICE,
+    "shared": dpctl.memory.MemoryUSMShared,
+    "host": dpctl.memory.MemoryUSMHost,
+}
+#: Device before shared before host, as dpnp decides.
+_RANK = {kind: rank for rank, kind in enumerate(ALLOCATORS.values())}
+
+
+class Blank(NamedTuple):
+    """What to allocate for a value: an array, or bytes where the layout is oneDNN's own."""
+
+    nbytes: int
+    shape: tuple[int, ...] | None
+    strides: tuple[int, ...] | None
+    dtype: np.dtype
+    name: str
+
+    def new(self, queue: Any, kind: Any = _DEVICE) -> Any:
+        """Return a usm_ndarray, or a dpctl.memory object where there is no shape."""
+        memory = kind(self.nbytes or 1, queue=queue)
+        if self.shape is None:
+            return memory
+        return usm_ndarray(self.shape, dtype=self.dtype, buffer=memory, strides=self.strides)
+
+
+def blank_of(tensor: Tensor) -> Blank:
+    """Return what must be allocated for a tensor that fills its storage."""
+    dtype = dtypes.array_dtype(tensor.dtype)
+    desc = tensor.desc
+    if desc is None:
+        return Blank(tensor.size * dtype.itemsize, tensor.shape, tensor.strides, dtype, tensor.dtype)
+    if not desc.is_plain or dtypes.bits_of(tensor.dtype) < 8:
+        return Blank(desc.get_size(), None, None, dtype, tensor.dtype)
+    return Blank(desc.get_size(), tensor.shape, tensor.strides, dtype, tensor.dtype)
+
+
+def coerced_kind(arrays: list[Any]) -> Any:
+    """Return the allocator of the USM type that results of these arrays have."""
+    kind = arrays[0].usm_data.__class__
+    for array in arrays:
+        other = array.usm_data.__class__
+        if other is not kind and _RANK.get(other, 0) < _RANK.get(kind, 0):
+            kind = other
+    return kind if kind in _RANK else _DEVICE

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments of a call: what they contribute to its key, and their arrays in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import dpnp
+import numpy as np
+from dpnp.exceptions import ExecutionPlacementError
+
+from sycl_dnn.dispatch import allocation, dtypes
+from sycl_dnn.dispatch.array import Array
+from sycl_dnn.dispatch.frozen import Frozen
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Trace
+
+_PLAIN = frozenset((int, float, bool, str, type(None)))
+
+
+class Seed:
+    """A number that each call gives anew and that no plan depends on."""
+
+    __slots__ = ("dtype", "value")
+
+    def __init__(self, value: int, dtype: str = "int64") -> None:
+        self.value = value
+        self.dtype = dtype
+
+    def bytes(self) -> bytes:
+        """The value as the device reads it."""
+        return np.array(self.value, dtype=self.dtype).tobytes()
+
+
+class Collected:
+    """What was found in the arguments of one call."""
+
+    __slots__ = ("arrays", "frozen", "objects", "traced")
+
+    def __init__(self) -> None:
+        #: usm_ndarrays (and the bytes of seeds), in order.
+        self.arrays: list[Any] = []
+        #: The same as the caller gave them.
+        self.objects: list[Any] = []
+        self.frozen: dict[int, Any] | None = None
+        self.traced = False
+
+    def token(self, value: Any) -> Any:
+        """Return what a plan depends on of ``value``, and note its arrays."""
+        kind = value.__class__
+        if kind is dpnp.ndarray:
+            array = value.get_array()
+            self.arrays.append(array)
+            self.objects.append(value)
+            return (array.shape, array.strides, array.dtype)
+        if kind in _PLAIN:
+            return (kind, value)
+        return self._rare_token(value, kind)
+
+    def _rare_token(self, value: Any, kind: type) -> Any:
+        if kind is tuple or kind is list:
+            return (kind, *[self.token(v) for v in value])
+        if kind is Array:
+            array = value.get_array()
+            self._note(value, array)
+            return (array.shape, array.strides, value.dtype)
+        if kind is Frozen:
+            if self.frozen is None:
+                self.frozen = {}
+            self.frozen[len(self.arrays)] = value
+            self._note(value, value._array)
+            return value._token
+        if kind is Tensor:
+            self.traced = True
+            return None
+        if kind is Seed:
+            self._note(value, value.bytes())
+            return (Seed, value.dtype)
+        if isinstance(value, tuple):
+            return (kind, *[self.token(v) for v in value])
+        if isinstance(value, dpnp.ndarray) or hasattr(value, "usm_data"):
+            array = value.get_array() if hasattr(value, "get_array") else value
+            self._note(value, array)
+            return (array.shape, array.strides, array.dtype)
+        return self._parameter_token(value, kind)
+
+    @staticmethod
+    def _parameter_token(value: Any, kind: type) -> Any:
+        if isinstance(value, np.ndarray) or hasattr(value, "__array_interface__"):
+            if getattr(value, "ndim", 1):
+                raise TypeError(
+                    "arrays must be dpnp.ndarray, got numpy.ndarray; dpnp.asarray copies it to "
+                    "the device"
+                )
+            return (kind, value.item())
+        try:
+            hash(value)
+        except TypeError:
+            raise TypeError(f"cannot take an argument of type {kind.__name__}") from None
+        return (kind, value)
+
+    def _note(self, value: Any, array: Any) -> None:
+        self.arrays.append(array)
+        self.objects.append(value)
+
+
+def shared_queue(arrays: list[Any], name: str) -> Any:
+    """Return the queue that all arrays share.
+
+    Raises
+    ------
+    TypeError
+        There is no array.
+    dpnp.exceptions.ExecutionPlacementError
+        The arrays belong to different queues.
+    """
+    queue = None
+    for array in arrays:
+        if array.__class__ is bytes:
+            continue
+        other = array.sycl_queue
+        if queue is None:
+            queue = other
+        elif other is not queue and other != queue:
+            raise ExecutionPlacementError(
+                f"{name}: arrays must share one queue, got {queue.sycl_device.filter_string} and "
+                f"{other.sycl_device.filter_string}; copy with dpnp.asarray(x, sycl_queue=...)"
+            )
+    if queue is None:
+        raise TypeError(f"{name}: at least one argument must be a dpnp.ndarray")
+    return queue
+
+
+def usm_arrays(arrays: list[Any]) -> list[Any]:
+    """Return the arrays without the bytes of seeds."""
+    return [a for a in arrays if a.__class__ is not bytes]
+
+
+def replaced(value: Any, swap: Callable[[Any], Any]) -> Any:
+    """Return nested arguments with every array exchanged for ``swap(array)``."""
+    if isinstance(value, (dpnp.ndarray, Array, Frozen, Seed)) or hasattr(value, "usm_data"):
+        return swap(value)
+    if isinstance(value, (tuple, list)):
+        made = [replaced(v, swap) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    return value
+
+
+def argument_of(trace: Trace, value: Any, constant: bool = False) -> Tensor:
+    """Return the tensor of the next argument of a trace."""
+    if isinstance(value, Seed):
+        return trace.scalar(value.dtype)
+    array = value.get_array() if hasattr(value, "get_array") else value
+    carried = value.data if isinstance(value, Frozen) else value
+    name = carried.dtype if isinstance(carried, Array) else dtypes.name_of(array.dtype)
+    constant = constant or isinstance(value, Frozen)
+    return trace.argument(array.shape, name, array.strides, constant)
+
+
+def traced(trace: Trace, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of a call with a tensor for each array."""
+
+    def swap(value: Any) -> Tensor:
+        return argument_of(trace, value)
+
+    return (
+        [replaced(a, swap) for a in args],
+        {name: replaced(value, swap) for name, value in kwargs.items()},
+    )
+
+
+def describable(value: Any) -> Any:
+    """Return an array with strides that oneDNN can take, copied if it has others."""
+    if isinstance(value, (Seed, Frozen)):
+        return value
+    array = value.get_array() if hasattr(value, "get_array") else value
+    if _has_positive_strides(array):
+        return value
+    if isinstance(value, Array):
+        return Array(dpnp.ascontiguousarray(value.data), value.dtype)
+    return dpnp.ascontiguousarray(allocation.wrap(array))
+
+
+def is_describable(arrays: list[Any]) -> bool:
+    """Whether no array has negative or zero strides."""
+    return all(a.__class__ is bytes or _has_positive_strides(a) for a in arrays)
+
+
+def _has_positive_strides(array: Any) -> bool:
+    return all(s > 0 or n == 1 for s, n in zip(array.strides, array.shape, strict=True))

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that dpnp does, for what oneDNN lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dpnp
+
+from sycl_dnn.dispatch import dtypes
+from sycl_dnn.dispatch.allocation import usm_ndarray, wrap
+from sycl_dnn.dispatch.trace import ArrayStep
+
+
+class ArrayCall:
+    """A function over dpnp arrays as a stage of an executable."""
+
+    def __init__(self, step: ArrayStep, registers: Mapping[int, int]) -> None:
+        self.function = step.function
+        self._reads = [
+            (registers[id(t.storage)], t.shape, t.strides, t.offset, dtypes.array_dtype(t.dtype))
+            for t in step.inputs.values()
+        ]
+        self._writes = [
+            (registers[id(t.storage)], t.shape, dtypes.array_dtype(t.dtype))
+            for t in step.outputs.values()
+        ]
+
+    def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
+        """Call the function and put its results into their registers."""
+        made = self.function(*(_view(registers[r], *rest) for r, *rest in self._reads))
+        made = made if isinstance(made, (tuple, list)) else [made]
+        for (register, shape, dtype), array in zip(self._writes, made, strict=True):
+            whole = dpnp.ascontiguousarray(array, dtype=dtype)
+            registers[register] = whole.reshape(shape).get_array()
+
+
+def _view(array: Any, shape: Any, strides: Any, offset: int, dtype: Any) -> Any:
+    start = offset // dtype.itemsize
+    start += (array._pointer - array.usm_data._pointer) // dtype.itemsize
+    return wrap(
+        usm_ndarray(shape, dtype=dtype, buffer=array.usm_data, strides=strides, offset=start)
+    )

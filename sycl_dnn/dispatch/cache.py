@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plans of all functions: bounded, visible, clearable (``sycl_dnn.cache``)."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+__all__ = ["CacheInfo", "clear", "info", "resize"]
+
+
+class CacheInfo(NamedTuple):
+    """Counts since the start or the last ``clear``."""
+
+    hits: int
+    misses: int
+    size: int
+    capacity: int
+
+
+_DEFAULT_CAPACITY = 1024
+
+
+class _Cache:
+    def __init__(self) -> None:
+        self.plans: OrderedDict[Hashable, Any] = OrderedDict()
+        self.capacity = _DEFAULT_CAPACITY
+        self.hits = 0
+        self.misses = 0
+        self.lock = threading.RLock()
+
+    def shrink(self) -> None:
+        while len(self.plans) > self.capacity:
+            self.plans.popitem(last=False)
+
+
+_cache = _Cache()
+
+
+def get(key: Hashable) -> Any:
+    """Return the plan of a key, or None."""
+    plan = _cache.plans.get(key)
+    if plan is None:
+        return None
+    _cache.hits += 1
+    try:
+        _cache.plans.move_to_end(key)
+    except KeyError:
+        pass  # another thread has just dropped it; the plan itself is good
+    return plan
+
+
+def make(key: Hashable, build: Callable[[], Any]) -> Any:
+    """Build, keep and return the plan of a key that ``get`` did not find."""
+    plan = build()
+    with _cache.lock:
+        _cache.misses += 1
+        _cache.plans[key] = plan
+        _cache.shrink()
+    return plan
+
+
+def info() -> CacheInfo:
+    """Return hits, misses, number of plans and the most there may be."""
+    return CacheInfo(_cache.hits, _cache.misses, len(_cache.plans), _cache.capacity)
+
+
+def clear() -> None:
+    """Drop all plans; those in use finish first."""
+    with _cache.lock:
+        _cache.plans.clear()
+        _cache.hits = _cache.misses = 0
+
+
+def resize(capacity: int) -> None:
+    """Set how many plans are kept; the least recently used go first.
+
+    Raises
+    ------
+    ValueError
+        ``capacity`` is negative.
+    """
+    if capacity < 0:
+        raise ValueError(f"resize: capacity must not be negative, got {capacity}")
+    with _cache.lock:
+        _cache.capacity = capacity
+        _cache.shrink()

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is computed once from arrays that stand still: packed weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sycl_dnn.dispatch import allocation
+from sycl_dnn.dispatch.program import Segment
+from sycl_dnn.dispatch.tensor import Storage, Tensor
+
+
+class Constants:
+    """The steps that depend on constant arguments alone, run when their results are not there.
+
+    Results are kept by the frozen arrays that they come from, so that they live and die together;
+    a plain repacking is shared by all functions that want the same layout.
+    """
+
+    def __init__(
+        self,
+        executable: Any,
+        engine: Any,
+        live: Sequence[Any],
+        kept: Sequence[Storage],
+    ) -> None:
+        steps = [s for s in live if s.constant]
+        self._slots: list[tuple[int, Any, Any, tuple[int, ...]]] = []
+        self._segment: Segment | None = None
+        if not steps:
+            return
+        made = {id(t.storage): (s, t) for s in steps for t in s.outputs.values()}
+        read = {id(t.storage) for s in live if not s.constant for t in s.inputs.values()}
+        read |= {id(s) for s in kept}
+        for key, (_, tensor) in made.items():
+            if key in read:
+                register = executable.register(tensor.storage)
+                recipe, sources = _recipe(tensor, made)
+                self._slots.append((register, allocation.blank_of(tensor), recipe, sources))
+        self._segment = Segment(engine, steps, executable._registers)
+
+    def __bool__(self) -> bool:
+        return bool(self._slots)
+
+    def fill(
+        self, registers: list[Any], queue: Any, stream: Any, frozen: Mapping[int, Any]
+    ) -> None:
+        """Put the kept results into their registers, making them first if need be."""
+        if not self._slots:
+            return
+        missing = False
+        for register, _, recipe, sources in self._slots:
+            registers[register] = self._home(sources, frozen).get(recipe)
+            missing |= registers[register] is None
+        if not missing:
+            return
+        for register, blank, _, _ in self._slots:
+            registers[register] = blank.new(queue)
+        self._segment.run(registers, queue, stream)
+        for register, _, recipe, sources in self._slots:
+            self._home(sources, frozen)[recipe] = registers[register]
+
+    @staticmethod
+    def _home(sources: tuple[int, ...], frozen: Mapping[int, Any]) -> dict[Any, Any]:
+        return frozen[sources[0]].packed
+
+
+def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ...]]:
+    """Return what tells this value from others of the same source, and the source arguments."""
+    if tensor.storage.argument is not None:
+        return (tensor.desc, tensor.offset), (tensor.storage.argument,)
+    step, _ = made[id(tensor.storage)]
+    parts = [_recipe(t, made) for t in step.inputs.values() if t.storage.memory is None]
+    sources = tuple(sorted({n for _, numbers in parts for n in numbers}))
+    if step.primitive is not None and step.primitive.name == "reorder" and len(parts) == 1:
+        return ("reorder", parts[0][0], tensor.storage.desc), sources
+    # Anything else belongs to this one function.
+    return (object(), tensor.storage.desc), sources

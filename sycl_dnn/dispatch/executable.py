@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A traced function, ready to run on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sycl_dnn.dispatch import allocation
+from sycl_dnn.dispatch.arguments import Seed
+from sycl_dnn.dispatch.array_call import ArrayCall
+from sycl_dnn.dispatch.constants import Constants
+from sycl_dnn.dispatch.frozen import Frozen
+from sycl_dnn.dispatch.program import Segment, live_steps, stretches
+from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.dispatch.trace import ArrayStep, Step, Trace
+
+
+class Executable:
+    """The programs of a trace, and the registers that hold their arrays during a call.
+
+    First come the arguments of the call, then what is packed once, then what each call allocates.
+
+    Parameters
+    ----------
+    trace : Trace
+    steps : list
+        Those of the trace that are to run, in order; what no result needs is left out.
+    finals : list of Tensor
+        What a call returns, each from ``own_storage``.
+    arguments : list of Storage
+        What a call gives, in order.
+    kept : list of Storage
+        What a call also returns, as it is, for a later reverse pass.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        steps: Sequence[Step | ArrayStep],
+        finals: Sequence[Tensor],
+        arguments: Sequence[Storage],
+        kept: Sequence[Storage] = (),
+    ) -> None:
+        self._keep = (trace, finals)  # registers are found by the ids of storages
+        self.captured = [c for c in trace.captured if c[2].storage in arguments]
+        self._registers = {id(s): i for i, s in enumerate(arguments)}
+        self._n_registers = len(arguments)
+        self._blanks: list[tuple[int, allocation.Blank]] = []
+        wanted = [*(t.storage for t in finals), *kept]
+        live = live_steps(steps, wanted)
+        self.constants = Constants(self, trace.engine, live, kept)
+        groups = stretches([s for s in live if not s.constant])
+        for group in groups:
+            self._number_crossing(group, groups, wanted)
+        self.results = [self._registers[id(t.storage)] for t in finals]
+        self.result_dtypes = [t.dtype for t in finals]
+        self.kept = [self._registers[id(s)] for s in kept]
+        self.stages = [self._stage(trace.engine, g) for g in groups]
+        only = self.stages[0] if len(self.stages) == 1 else None
+        plain = not (self.captured or self.constants)
+        #: The one program of a simple function: the shortest way.
+        self._single = only if isinstance(only, Segment) and plain else None
+
+    def register(self, storage: Storage) -> int:
+        """Return the number of the register of a storage, a new one for a new storage."""
+        if id(storage) not in self._registers:
+            self._registers[id(storage)] = self._n_registers
+            self._n_registers += 1
+        return self._registers[id(storage)]
+
+    def _number_crossing(self, group: Any, groups: Sequence[Any], wanted: list[Storage]) -> None:
+        """Give registers to what other groups or the caller read of this one."""
+        needed = {id(s) for s in wanted}
+        for other in groups:
+            if other is not group or isinstance(other, ArrayStep):
+                steps = other if isinstance(other, list) else [other]
+                needed |= {id(t.storage) for s in steps for t in s.inputs.values()}
+        for step in group if isinstance(group, list) else [group]:
+            for tensor in step.outputs.values():
+                is_new = id(tensor.storage) not in self._registers
+                if is_new and (id(tensor.storage) in needed or isinstance(step, ArrayStep)):
+                    register = self.register(tensor.storage)
+                    if isinstance(step, Step):
+                        self._blanks.append((register, allocation.blank_of(tensor)))
+
+    def _stage(self, engine: Any, group: list[Step] | ArrayStep) -> Segment | ArrayCall:
+        if isinstance(group, ArrayStep):
+            return ArrayCall(group, self._registers)
+        return Segment(engine, group, self._registers)
+
+    def run(
+        self,
+        queue: Any,
+        stream: Any,
+        arguments: list[Any],
+        kind: Any,
+        outs: dict[int, Any] | None = None,
+        frozen: dict[int, Any] | None = None,
+    ) -> list[Any]:
+        """Submit, and return the registers.
+
+        Parameters
+        ----------
+        arguments : list
+            The arrays that the caller gives, as objects with ``_pointer``.
+        kind : type
+            Allocator of the results.
+        outs : dict
+            By number of the result: the array to write.
+        frozen : dict
+            By number of the argument: what keeps its packed copies.
+        """
+        registers = arguments + [None] * (self._n_registers - len(arguments))
+        given = {self.results[i]: a for i, a in outs.items()} if outs else ()
+        for register, blank in self._blanks:
+            registers[register] = (
+                given[register] if register in given else blank.new(queue, kind)
+            )
+        if self._single is not None:
+            program = self._single
+            program.program.run(stream, [registers[r] for r in program.reads])
+            return registers
+        self._complete(registers, queue, stream, frozen)
+        for stage in self.stages:
+            stage.run(registers, queue, stream)
+        return registers
+
+    def _complete(self, registers: list[Any], queue: Any, stream: Any, frozen: Any) -> None:
+        """Fill in what the caller does not give: captured arrays, seeds, packed copies."""
+        frozen = dict(frozen or {})
+        for index, value, _ in self.captured:
+            registers[index] = value.bytes() if isinstance(value, Seed) else value.get_array()
+            if isinstance(value, Frozen):
+                frozen[index] = value
+        self.constants.fill(registers, queue, stream, frozen)
+
+    @property
+    def programs(self) -> list[Any]:
+        """The ``_core.Program`` objects, in order."""
+        return [s.program for s in self.stages if isinstance(s, Segment)]

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which primitives compute the gradient of which, and with what: the table of the reverse pass.
+
+Most rows say only the names of their backward rows. What those read and write follows from their
+signatures: ``diff_X`` among the inputs is the gradient of the output ``X``, among the outputs
+that of the input ``X``; any other input is the forward's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Entry, Out, Trace
+
+Grads = dict[str, Tensor]
+Rule = Callable[[Trace, Entry, Grads, set[str]], Grads]
+
+#: Forward row: its backward rows.
+BACKWARD: dict[str, tuple[str, ...]] = {
+    "convolution_forward": ("convolution_backward_data", "convolution_backward_weights"),
+    "deconvolution_forward": ("deconvolution_backward_data", "deconvolution_backward_weights"),
+    "inner_product_forward": ("inner_product_backward_data", "inner_product_backward_weights"),
+    "softmax_forward": ("softmax_backward",),
+    "pooling_forward": ("pooling_backward",),
+    "lrn_forward": ("lrn_backward",),
+    "resampling_forward": ("resampling_backward",),
+    "shuffle_forward": ("shuffle_backward",),
+    "prelu_forward": ("prelu_backward",),
+    "batch_normalization_forward": ("batch_normalization_backward",),
+    "group_normalization_forward": ("group_normalization_backward",),
+    "layer_normalization_forward": ("layer_normalization_backward",),
+}
+#: Inputs that primitives want in a layout of their own.
+_PACKED = ("weights", "diff_weights")
+#: Rules of the rows that have no backward row of their own; ``rule_for`` adds to it.
+RULES: dict[str, Rule] = {}
+
+
+def rule_for(row: str) -> Callable[[Rule], Rule]:
+    """Register the gradient of a row: ``rule(trace, entry, grads, needed) -> grads by input``."""
+
+    def register(rule: Rule) -> Rule:
+        RULES[row] = rule
+        return rule
+
+    return register
+
+
+def signature(row: str) -> tuple[list[str], list[str]]:
+    """Return the execution arguments of a row: inputs, outputs."""
+    inputs, outputs = _core.ROWS[row][1].split("->")
+    return inputs.split(), outputs.split()
+
+
+def backward(
+    trace: Trace,
+    row: str,
+    entry: Entry,
+    grads: Mapping[str, Tensor],
+    needed: set[str],
+    **params: Any,
+) -> Grads:
+    """Record one backward primitive; return the gradients of the inputs that it writes.
+
+    ``params`` overrides what the forward primitive was given.
+    """
+    reads, writes = signature(row)
+    inputs, ask = {}, {}
+    for name in reads:
+        tensor = _source(name, entry, grads)
+        if tensor is None:
+            continue
+        inputs[name] = tensor
+        if name in _PACKED:
+            ask[name] = "any"
+        elif name.startswith("diff_"):
+            # The gradient of a result in the layout that the result had.
+            ask[name] = entry.outputs[name.removeprefix("diff_")]
+    outputs = {name: _out(name, entry) for name in writes if _is_written(name, entry)}
+    given = dict(_passed_on(row, entry), **params)
+    made = trace.primitive(row, inputs, outputs, ask=ask, **given)
+    return {n.removeprefix("diff_"): t for n, t in made.items() if n.startswith("diff_")}
+
+
+def _source(name: str, entry: Entry, grads: Mapping[str, Tensor]) -> Tensor | None:
+    if name.startswith("diff_"):
+        return grads.get(name.removeprefix("diff_"))
+    if name in entry.outputs:
+        return entry.outputs[name]
+    # Weights have another layout in each primitive, so they come as the caller gave them.
+    return (entry.inputs if name in _PACKED else entry.args).get(name)
+
+
+def _is_written(name: str, entry: Entry) -> bool:
+    return name.removeprefix("diff_") in entry.inputs
+
+
+def _out(name: str, entry: Entry) -> Out:
+    source = name.removeprefix("diff_")
+    like = entry.inputs[source]
+    return Out(like.shape, like.dtype, "any" if name in _PACKED else entry.args[source])
+
+
+def _passed_on(row: str, entry: Entry) -> dict[str, Any]:
+    names = _core.ROWS[row][0].split()
+    given = {n: entry.params[n] for n in names if n in entry.params}
+    if "hint_fwd_pd" in names:
+        given["hint_fwd_pd"] = entry.pd
+    return given
+
+
+def gradients_of(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    """Return the gradients of an entry's inputs by name, from those of its outputs.
+
+    Raises
+    ------
+    NotImplementedError
+        The operation has no gradient.
+    """
+    if entry.rule is not None:
+        return entry.rule(entry, grads)
+    if entry.row in RULES:
+        return RULES[entry.row](trace, entry, grads, needed)
+    if entry.row not in BACKWARD:
+        raise NotImplementedError(f"vjp: {entry.row} has no gradient")
+    found: Grads = {}
+    for row in BACKWARD[entry.row]:
+        written = {n.removeprefix("diff_") for n in signature(row)[1]}
+        if written & needed:
+            found |= backward(trace, row, entry, grads, needed)
+    return found
+
+
+@rule_for("convert")
+def _convert(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    return {"src": trace.convert(grads["dst"], entry.inputs["src"].dtype)}
+
+
+@rule_for("eltwise_forward")
+def _eltwise(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    uses_dst = entry.params["algorithm"].name.endswith("use_dst_for_bwd")
+    data = entry.outputs["dst"] if uses_dst else entry.args["src"]
+    made = trace.primitive(
+        "eltwise_backward",
+        {"dst" if uses_dst else "src": data, "diff_dst": grads["dst"]},
+        {"diff_src": Out(data.shape, data.dtype, data)},
+        ask={"diff_dst": data},
+        data=data.desc,
+        **_passed_on("eltwise_backward", entry),
+    )
+    return {"src": made["diff_src"]}

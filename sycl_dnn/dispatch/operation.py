@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions over arrays whose bodies are written over tensors and traced once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from sycl_dnn.dispatch import allocation, arguments, cache, layout, policy, structure
+from sycl_dnn.dispatch.arguments import Collected
+from sycl_dnn.dispatch.array import Array, wrapped
+from sycl_dnn.dispatch.executable import Executable
+from sycl_dnn.dispatch.outputs import Target, check_out, sharing
+from sycl_dnn.dispatch.program import finalized
+from sycl_dnn.dispatch.places import Place, place_of
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import NeedsAnotherDevice, Trace
+
+__all__ = ["Operation", "operation"]
+
+
+class Plan:
+    """An executable and the form of what its function returns."""
+
+    __slots__ = ("executable", "form", "single")
+
+    def __init__(self, executable: Executable, form: Any) -> None:
+        self.executable = executable
+        self.form = form
+        #: Whether the function returns one array.
+        self.single = form is structure.LEAF
+
+
+class Operation:
+    """A function of ``sycl_dnn.functional``: its body and how it is called on arrays."""
+
+    def __init__(self, body: Callable[..., Any]) -> None:
+        self.body = body
+        self.name = body.__name__
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None) -> Any:
+        found = Collected()
+        key = [self, policy.current()]
+        for value in args:
+            key.append(found.token(value))
+        for name in kwargs:
+            key.append(name)
+            key.append(found.token(kwargs[name]))
+        if found.traced:
+            return self._inline(args, kwargs)
+        arrays = found.arrays
+        queue = arguments.shared_queue(arrays, self.name)
+        place, stream = place_of(queue)
+        key.append(place)
+        if out is not None:
+            key.append(check_out(self.name, out, found, queue))
+        key = tuple(key)
+        plan = cache.get(key)
+        if plan is None:
+            if not arguments.is_describable(arrays):
+                return self._on_copies(args, kwargs, out)
+            try:
+                plan = cache.make(key, lambda: self.build(place, args, kwargs, out))
+            except NeedsAnotherDevice as lack:
+                return self._elsewhere(lack, queue, args, kwargs, out)
+        kind = allocation.coerced_kind(arguments.usm_arrays(arrays))
+        executable = plan.executable
+        outs = None if out is None else {0: out.get_array()}
+        registers = executable.run(queue, stream, arrays, kind, outs, found.frozen)
+        if out is not None:
+            return out
+        if plan.single:
+            register = executable.results[0]
+            if register < len(found.objects):
+                return found.objects[register]
+            return wrapped(registers[register], executable.result_dtypes[0])
+        return structure.build(plan.form, self._leaves(executable, registers, found.objects))
+
+    @staticmethod
+    def _leaves(executable: Executable, registers: list[Any], given: list[Any]) -> list[Any]:
+        return [
+            given[r] if r < len(given) else wrapped(registers[r], dtype)
+            for r, dtype in zip(executable.results, executable.result_dtypes, strict=True)
+        ]
+
+    def build(
+        self, place: Place, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None
+    ) -> Plan:
+        """Trace the body for arguments like these."""
+        trace = Trace(place.engine)
+        swapped, named = arguments.traced(trace, args, kwargs)
+        result = self.body(*swapped, **named)
+        leaves, form = structure.flatten(result)
+        targets = {} if out is None else {0: self._target(leaves, out, args, kwargs)}
+        finals = finalized(trace, leaves, targets)
+        return Plan(Executable(trace, trace.steps, finals, trace.arguments), form)
+
+    def _target(self, leaves: list[Tensor], out: Any, args: Any, kwargs: Any) -> Target:
+        if len(leaves) != 1:
+            raise TypeError(f"{self.name}: out must be left away where several arrays are returned")
+        tensor = leaves[0]
+        name = out.dtype if isinstance(out, Array) else out.dtype.name
+        if out.shape != tensor.shape or name != tensor.dtype:
+            raise ValueError(
+                f"{self.name}: out must have shape {tensor.shape} and dtype {tensor.dtype}, got "
+                f"{out.shape} and {name}"
+            )
+        found = Collected()
+        found.token((args, tuple(kwargs.values())))
+        desc = layout.strided(tensor.shape, tensor.dtype, out.get_array().strides)
+        return Target(desc, *sharing(out.get_array(), found.arrays))
+
+    def _inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Join the trace that the tensors among the arguments belong to."""
+        trace = structure.trace_of((args, tuple(kwargs.values())))
+        swap = trace.capture
+        swapped = [arguments.replaced(a, swap) for a in args]
+        return self.body(*swapped, **{n: arguments.replaced(v, swap) for n, v in kwargs.items()})
+
+    def _on_copies(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        """Run with dense copies of the arrays whose strides oneDNN cannot describe."""
+        swap = arguments.describable
+        swapped = tuple(arguments.replaced(a, swap) for a in args)
+        return self(swapped, {n: arguments.replaced(v, swap) for n, v in kwargs.items()}, out)
+
+    def _elsewhere(
+        self, lack: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any, out: Any
+    ) -> Any:
+        """Run on the CPU's engine what a GPU's lacks, with copies there and back."""
+        from sycl_dnn.dispatch.elsewhere import run_on_cpu
+
+        return run_on_cpu(self, lack, queue, args, kwargs, out)
+
+
+def operation(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function over arrays of a body over tensors.
+
+    The result takes and returns dpnp arrays, ``Array`` and ``Frozen`` objects, and an ``out``
+    array where it returns one; inside a trace it joins that trace.
+    """
+    self = Operation(body)
+
+    @functools.wraps(body)
+    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        return self(args, kwargs, out)
+
+    function.operation = self
+    return function

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turn a trace into what runs: dead steps dropped, memory planned, one program per stretch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.arena import Arena
+from sycl_dnn.dispatch.outputs import Target
+from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.dispatch.trace import ArrayStep, Step, Trace
+
+AnyStep = Step | ArrayStep
+
+
+def live_steps(steps: Sequence[AnyStep], wanted: Iterable[Storage]) -> list[AnyStep]:
+    """Return the steps that the storages in ``wanted`` depend on, in order."""
+    needed = {id(s) for s in wanted}
+    kept: list[AnyStep] = []
+    for step in reversed(steps):
+        if any(id(t.storage) in needed for t in step.outputs.values()):
+            kept.append(step)
+            needed |= {id(t.storage) for t in step.inputs.values()}
+    return kept[::-1]
+
+
+def own_storage(trace: Trace, tensor: Tensor, taken: set[int], wanted: Any = None) -> Tensor:
+    """Return the tensor alone in a plain storage of its own, copied if it is not.
+
+    An argument that a function returns as it is stays the caller's array.
+    """
+    untouched = tensor.storage.argument is not None and tensor.desc == tensor.storage.desc
+    if wanted is None and (tensor.desc is None or (untouched and not tensor.offset)):
+        return tensor
+    desc = None if wanted is None else wanted.desc
+    if desc is None:
+        plain = tensor.desc is None or tensor.desc.is_plain
+        final = "channels_last" if tensor.ndim > 2 else "row_major"
+        desc = tensor.desc if plain else getattr(layout, final)(tensor.shape, tensor.dtype)
+        if plain and desc is not None and not layout.is_dense(desc):
+            desc = layout.like(desc, tensor.dtype)
+    alone = (
+        tensor.storage.argument is None
+        and tensor.storage.memory is None
+        and not tensor.storage.constant
+        and id(tensor.storage) not in taken
+        and tensor.desc == desc == tensor.storage.desc
+        and (wanted is None or not _conflicts(trace, wanted))
+    )
+    if not alone and desc is not None:
+        copied = Tensor(trace, Storage(desc), desc, tensor.dtype, tensor.shape)
+        pd = _core.reorder(trace.engine, src=tensor.desc, dst=desc)
+        trace.steps.append(Step(_core.Primitive(pd), {"src": tensor}, {"dst": copied}))
+        tensor = copied
+    taken.add(id(tensor.storage))
+    return tensor
+
+
+def finalized(
+    trace: Trace, results: Sequence[Tensor], targets: dict[int, Target] | None = None
+) -> list[Tensor]:
+    """Return the results in storages of their own, as a call hands them out.
+
+    ``targets`` has, by number of the result, what the caller wants it written to.
+    """
+    taken: set[int] = set()
+    targets = targets or {}
+    return [own_storage(trace, t, taken, targets.get(i)) for i, t in enumerate(results)]
+
+
+#: Primitives that may write over their first input.
+_IN_PLACE = ("eltwise_forward", "softmax_forward", "binary", "layer_normalization_forward")
+
+
+def _conflicts(trace: Trace, target: Target) -> bool:
+    """Whether writing to ``target`` could destroy an input that is still needed."""
+    if target.overlaps:
+        return True
+    if not target.in_place:
+        return False
+    only = trace.steps[0] if len(trace.steps) == 1 else None
+    return not (
+        isinstance(only, Step) and only.primitive and only.primitive.name in _IN_PLACE
+    )
+
+
+class Segment:
+    """A stretch of primitives as one ``_core.Program`` over registers."""
+
+    def __init__(self, engine: Any, steps: list[Step], registers: dict[int, int]) -> None:
+        #: Registers whose arrays the program takes, in its order.
+        self.reads: list[int] = []
+        self._places: dict[int, int] = {}
+        self._registers = registers
+        self._values: list[tuple[Any, ...]] = []
+        self._index: dict[tuple[Any, ...], int] = {}
+        self._arena = Arena(steps, registers)
+        rows = [self._row(i, step) for i, step in enumerate(steps)]
+        self.program = _core.Program(
+            engine, self._values, rows, len(self.reads), self._arena.nbytes
+        )
+
+    def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
+        """Submit the program over the arrays in ``registers``."""
+        self.program.run(stream, [registers[r] for r in self.reads])
+
+    def _row(self, index: int, step: Step) -> tuple[Any, list[tuple[int, int]]]:
+        tensors = {**step.inputs, **step.outputs}
+        args = [(_core.argument_id(n), self._value(t)) for n, t in tensors.items()]
+        scratchpad = self._arena.scratchpads.get(index)
+        if scratchpad is not None:
+            desc, offset = scratchpad
+            args.append((_core.argument_id("scratchpad"), self._add(("arena", 0, offset, desc))))
+        return step.primitive, args
+
+    def _value(self, tensor: Tensor) -> int:
+        storage = tensor.storage
+        if storage.memory is not None:
+            return self._add(("memory", storage.memory, 0, tensor.desc))
+        register = self._registers.get(id(storage))
+        if register is None:
+            offset = self._arena.offsets[id(storage)] + tensor.offset
+            return self._add(("arena", 0, offset, tensor.desc))
+        if register not in self._places:
+            self._places[register] = len(self.reads)
+            self.reads.append(register)
+        kind = "scalar" if storage.scalar else "array"
+        return self._add((kind, self._places[register], tensor.offset, tensor.desc))
+
+    def _add(self, value: tuple[Any, ...]) -> int:
+        key = value if value[0] != "memory" else ("memory", id(value[1]))
+        if key not in self._index:
+            self._index[key] = len(self._values)
+            self._values.append(value)
+        return self._index[key]
+
+
+def stretches(steps: Sequence[AnyStep]) -> list[list[Step] | ArrayStep]:
+    """Group the steps: lists of primitives, and single calls over arrays."""
+    groups: list[list[Step] | ArrayStep] = []
+    for step in steps:
+        if isinstance(step, ArrayStep):
+            groups.append(step)
+        elif groups and isinstance(groups[-1], list):
+            groups[-1].append(step)
+        else:
+            groups.append([step])
+    return groups
