@@ -28,6 +28,23 @@ from sycl_dnn.errors import (  # noqa: E402
     Unimplemented,
 )
 
+#: Names that are loaded, with oneDNN's library (12 MB), on first use.
+_LAZY = {
+    "Array": "sycl_dnn.dispatch.array",
+    "FallbackWarning": "sycl_dnn.dispatch.policy",
+    "Frozen": "sycl_dnn.dispatch.frozen",
+    "ReferenceWarning": "sycl_dnn.dispatch.policy",
+    "asarray": "sycl_dnn.functional.convert",
+    "autocast": "sycl_dnn.dispatch.policy",
+    "fallback": "sycl_dnn.dispatch.policy",
+    "freeze": "sycl_dnn.dispatch.frozen",
+    "set_fallback": "sycl_dnn.dispatch.policy",
+    "vjp": "sycl_dnn.dispatch.reverse",
+}
+_SUBMODULES = {"cache": "sycl_dnn.dispatch.cache"} | {
+    name: f"sycl_dnn.{name}" for name in ("functional", "onednn")
+}
+
 __all__ = [
     "DnnlError",
     "InvalidArguments",
@@ -37,14 +54,16 @@ __all__ = [
     "Unimplemented",
     "__version__",
     "default_queue",
-    "onednn",
+    *_LAZY,
+    *_SUBMODULES,
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # oneDNN's library (12 MB) is loaded by the first use of the submodule.
-    if name == "onednn":
-        return importlib.import_module("sycl_dnn.onednn")
+    if name in _SUBMODULES:
+        return importlib.import_module(_SUBMODULES[name])
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
     if name == "__version__":
         from importlib.metadata import version
 

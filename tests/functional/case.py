@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A case of a function: what it is called with, and what its results are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Spec:
+    """An array argument: its shape and how its values and layout are made."""
+
+    shape: tuple[int, ...]
+    #: "normal", "positive" (0.5 to 2), "unit" (0 to 1), "integer" (0 to ``high``), "distinct".
+    values: str = "normal"
+    high: int = 1
+    #: dtype of its own; None follows the case.
+    dtype: str | None = None
+    #: "plain", "channels_last", "strided" (a view with gaps), "reversed", "transposed".
+    layout: str = "plain"
+    differentiable: bool = True
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call, forward and gradient.
+
+    ``reference`` takes the arguments of the call with float64 (or integer) NumPy arrays in place
+    of dpnp arrays and returns an array or a nest of arrays. ``torch`` is the name in
+    torch.nn.functional, or a function over torch tensors; None has no counterpart.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    reference: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    torch: Any = None
+    dtype: str = "float32"
+    #: Factor on the tolerance of the dtype.
+    slack: float = 1.0
+    has_gradient: bool = True
+    #: Whether the simulated GPU tests submit it too.
+    on_gpu: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}-{self.dtype}"
+
+    def as_dtype(self, dtype: str) -> Case:
+        """Return the same case in another dtype."""
+        return replace(self, dtype=dtype)
+
+
+#: Largest error relative to the largest element of the result.
+TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
+
+
+def _values(spec: Spec, rng: np.random.Generator) -> np.ndarray:
+    if spec.values == "integer":
+        return rng.integers(0, spec.high, spec.shape)
+    if spec.values == "positive":
+        return rng.uniform(0.5, 2.0, spec.shape)
+    if spec.values == "unit":
+        return rng.uniform(0.0, 1.0, spec.shape)
+    if spec.values == "distinct":
+        # No ties for maxima, even when rounded to bfloat16; of both signs.
+        n = int(np.prod(spec.shape))
+        return ((rng.permutation(n) - n / 2) / 16).reshape(spec.shape)
+    return rng.standard_normal(spec.shape)
+
+
+def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Return float64 values as the dtype can hold them."""
+    if dtype == "bfloat16":
+        bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+        kept = ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32)
+        return kept.view(np.float32).astype(np.float64).reshape(np.shape(values))
+    made = np.asarray(values).astype(dtype)
+    return made.astype(np.float64) if made.dtype.kind == "f" else made
+
+
+def numpy_arguments(case: Case, seed: int = 0) -> list[Any]:
+    """Return the positional arguments with NumPy arrays as the case's dtype holds them."""
+    rng = np.random.default_rng(seed)
+
+    def make(value: Any) -> Any:
+        if isinstance(value, Spec):
+            is_integer = value.values == "integer"
+            dtype = value.dtype or ("int64" if is_integer else case.dtype)
+            return rounded(_values(value, rng), dtype)
+        if isinstance(value, (list, tuple)):
+            return type(value)(make(v) for v in value)
+        return value
+
+    return [make(a) for a in case.args]
+
+
+def specs_of(value: Any) -> list[Spec]:
+    """Return the specs among nested arguments, in order."""
+    if isinstance(value, Spec):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [s for v in value for s in specs_of(v)]
+    return []
+
+
+def arrays_of(value: Any) -> list[np.ndarray]:
+    """Return the NumPy arrays among nested values, in order."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [a for v in value for a in arrays_of(v)]
+    return []
+
+
+def filled(value: Any, arrays: list[Any]) -> Any:
+    """Return nested arguments with their arrays taken from ``arrays`` in order (consumed)."""
+    if isinstance(value, (Spec, np.ndarray)):
+        return arrays.pop(0)
+    if isinstance(value, (list, tuple)):
+        return type(value)(filled(v, arrays) for v in value)
+    return value

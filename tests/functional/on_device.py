@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of cases on a device, and comparisons of what comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpnp
+import numpy as np
+
+import sycl_dnn
+from functional.case import TOLERANCE, Case, Spec, filled, numpy_arguments, specs_of
+
+
+def to_device(values: np.ndarray, dtype: str, queue: Any, layout: str = "plain") -> Any:
+    """Return values as a dpnp array, or as an Array where dpnp lacks the dtype."""
+    if dtype == "bfloat16":
+        wide = _laid_out(np.asarray(values, np.float32), queue, "plain")
+        narrow = sycl_dnn.asarray(wide, dtype="bfloat16")
+        return narrow if layout == "plain" else sycl_dnn.Array(_relaid(narrow.data, layout), dtype)
+    return _laid_out(np.asarray(values).astype(dtype), queue, layout)
+
+
+def _laid_out(values: np.ndarray, queue: Any, layout: str) -> Any:
+    return _relaid(dpnp.asarray(np.ascontiguousarray(values), sycl_queue=queue), layout)
+
+
+def _relaid(plain: Any, layout: str) -> Any:
+    """Return an array of the same values with other strides."""
+    rank = plain.ndim
+    if layout == "plain" or rank == 0:
+        return plain
+    if layout == "channels_last":
+        last = dpnp.ascontiguousarray(dpnp.moveaxis(plain, 1, -1))
+        return dpnp.moveaxis(last, -1, 1)
+    if layout == "transposed":
+        return dpnp.ascontiguousarray(plain.T).T
+    if layout == "reversed":
+        return dpnp.ascontiguousarray(plain[::-1])[::-1]
+    if layout == "strided":
+        wide = dpnp.zeros((*plain.shape[:-1], 2 * plain.shape[-1]), dtype=plain.dtype,
+                          sycl_queue=plain.sycl_queue)  # fmt: skip
+        wide[..., ::2] = plain
+        return wide[..., ::2]
+    raise ValueError(layout)
+
+
+def to_numpy(array: Any) -> np.ndarray:
+    """Return an array's values as float64, integers as they are."""
+    if isinstance(array, sycl_dnn.Array):
+        array = array.astype("float32")
+    values = dpnp.asnumpy(array)
+    return values.astype(np.float64) if values.dtype.kind == "f" else values
+
+
+def device_arguments(case: Case, queue: Any) -> list[Any]:
+    """Return the positional arguments of a case with arrays on the queue's device."""
+    values = numpy_arguments(case)
+    specs = specs_of(case.args)
+    from functional.case import arrays_of
+
+    made = [
+        to_device(v, _dtype(s, case), queue, s.layout)
+        for v, s in zip(arrays_of(values), specs, strict=True)
+    ]
+    return [filled(a, made) for a in case.args]
+
+
+def _dtype(spec: Spec, case: Case) -> str:
+    return spec.dtype or ("int64" if spec.values == "integer" else case.dtype)
+
+
+def flat(value: Any) -> list[Any]:
+    """Return the leaves of nested results; None is left out."""
+    if isinstance(value, (list, tuple)):
+        return [leaf for v in value for leaf in flat(v)]
+    return [] if value is None else [value]
+
+
+def assert_close(case: Case, got: Any, wanted: Any, what: str = "result") -> None:
+    """Compare nested results: shapes equal, errors within the tolerance of the case's dtype."""
+    got, wanted = flat(got), flat(wanted)
+    assert len(got) == len(wanted), f"{case}: {what}: {len(got)} arrays for {len(wanted)}"
+    limit = TOLERANCE[case.dtype] * case.slack
+    for index, (array, truth) in enumerate(zip(got, wanted, strict=True)):
+        truth = np.asarray(truth)
+        assert tuple(array.shape) == truth.shape, f"{case}: {what} {index}: {array.shape}"
+        if not truth.size:
+            continue
+        values = to_numpy(array)
+        scale = max(np.abs(truth[np.isfinite(truth)]).max(initial=0.0), 1e-3)
+        np.testing.assert_allclose(
+            values, truth, rtol=0, atol=limit * scale, err_msg=f"{case}: {what} {index}"
+        )
