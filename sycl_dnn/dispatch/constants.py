@@ -51,7 +51,7 @@ class Constants:
             return
         missing = False
         for register, _, recipe, sources in self._slots:
-            registers[register] = self._home(sources, frozen).get(recipe)
+            registers[register] = frozen[sources[0]].packed.get(_key(recipe, sources, frozen))
             missing |= registers[register] is None
         if not missing:
             return
@@ -59,11 +59,12 @@ class Constants:
             registers[register] = blank.new(queue)
         self._segment.run(registers, queue, stream)
         for register, _, recipe, sources in self._slots:
-            self._home(sources, frozen)[recipe] = registers[register]
+            frozen[sources[0]].packed[_key(recipe, sources, frozen)] = registers[register]
 
-    @staticmethod
-    def _home(sources: tuple[int, ...], frozen: Mapping[int, Any]) -> dict[Any, Any]:
-        return frozen[sources[0]].packed
+
+def _key(recipe: Any, sources: tuple[int, ...], frozen: Mapping[int, Any]) -> Any:
+    """Return the key of a result among those of its first source; the others are part of it."""
+    return (recipe, *(frozen[s] for s in sources[1:])) if len(sources) > 1 else recipe
 
 
 def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ...]]:
@@ -71,9 +72,12 @@ def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ..
     if tensor.storage.argument is not None:
         return (tensor.desc, tensor.offset), (tensor.storage.argument,)
     step, _ = made[id(tensor.storage)]
-    parts = [_recipe(t, made) for t in step.inputs.values() if t.storage.memory is None]
+    inputs = list(step.inputs.values())
+    parts = [_recipe(t, made) for t in inputs if t.storage.memory is None]
     sources = tuple(sorted({n for _, numbers in parts for n in numbers}))
-    if step.primitive is not None and step.primitive.name == "reorder" and len(parts) == 1:
-        return ("reorder", parts[0][0], tensor.storage.desc), sources
+    if step.primitive is not None and len(parts) == len(inputs):
+        done = step.primitive.primitive_desc.cache_blob_id
+        # Which source goes where tells b - a from a - b.
+        return (done, *((r, *map(sources.index, n)) for r, n in parts)), sources
     # Anything else belongs to this one function.
     return (object(), tensor.storage.desc), sources

@@ -117,12 +117,13 @@ class Pullback:
     It holds what the forward pass left for that; it may be called more than once.
     """
 
-    def __init__(self, plan: _Plan, queue: Any, stream: Any, kept: list[Any], given: list[Any]):
+    def __init__(self, plan: _Plan, queue: Any, stream: Any, kept: list[Any], found: Collected):
         self._plan = plan
         self._queue = queue
         self._stream = stream
         self._kept = kept
-        self._given = given
+        self._given = found.arrays
+        self._frozen = found.frozen
 
     def __call__(self, dy: Any) -> tuple[Any, ...]:
         """Return one gradient for each positional argument.
@@ -142,7 +143,9 @@ class Pullback:
         plan = self._plan
         seeds = [self._seed(d, t) for d, t in zip(self._leaves(dy), plan.seed_tensors, strict=True)]
         kind = allocation.coerced_kind(arguments.usm_arrays(self._given))
-        registers = plan.reverse.run(self._queue, self._stream, [*seeds, *self._kept], kind)
+        registers = plan.reverse.run(
+            self._queue, self._stream, [*seeds, *self._kept], kind, None, self._frozen
+        )
         made = [
             wrapped(registers[r], dtype)
             for r, dtype in zip(plan.reverse.results, plan.reverse.result_dtypes, strict=True)
@@ -235,5 +238,5 @@ def vjp(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, P
         for r, dtype in zip(forward.results, forward.result_dtypes, strict=True)
     ]
     kept = [registers[r] for r in forward.kept]
-    pullback = Pullback(plan, queue, stream, kept, found.arrays)
+    pullback = Pullback(plan, queue, stream, kept, found)
     return structure.build(plan.form, leaves), pullback

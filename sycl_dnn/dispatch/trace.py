@@ -316,7 +316,8 @@ class Trace:
     def written_into(self, whole: Tensor, place: Tensor, value: Tensor) -> Tensor:
         """Record a copy of ``value`` into ``place``, a view of ``whole``; not on the tape."""
         pd = _core.reorder(self.engine, src=value.desc, dst=place.desc)
-        self._add(Step(_core.Primitive(pd), {"src": value}, {"dst": place}))
+        # Not constant even where ``value`` is: the rest of ``whole`` is made at every call.
+        self.steps.append(Step(_core.Primitive(pd), {"src": value}, {"dst": place}))
         return whole
 
     def view(
