@@ -90,18 +90,12 @@ Program::arguments arguments_of(const Program &p, const py::list &given) {
     return found;
 }
 
-py::object run(const py::object &self, const Stream &stream, const py::list &given,
-               const py::object &depends) {
-    Program &p = self.cast<Program &>();
-    const auto arguments = arguments_of(p, given);
-    std::vector<sycl::event> events;
-    append_events(depends, events);
-    const OrderedCall order(stream, events);
-    std::vector<PyObject *> owners{self.ptr(), given.ptr()};
-    sycl::event event;
+// Submits without the GIL; turns what goes wrong into the errors of sycl_dnn.errors.
+template <class Submit>
+sycl::event submit_or_raise(const Program &p, Submit submit) {
     try {
         py::gil_scoped_release nogil;
-        event = p.submit(stream, arguments, events);
+        return submit();
     } catch (const dnnl::error &e) {
         raise_status(e.status, e.message);
     } catch (const std::bad_alloc &) {
@@ -110,11 +104,94 @@ py::object run(const py::object &self, const Stream &stream, const py::list &giv
     } catch (const sycl::exception &e) {
         raise_status(dnnl_runtime_error, e.what());
     }
+}
+
+// Tells dpnp and the queue's record of a submission that uses `owners`.
+py::object register_call(const Stream &stream, const OrderedCall &order, const sycl::event &event,
+                         std::vector<PyObject *> &&owners) {
     for (PyObject *owner : owners) Py_INCREF(owner);
     const py::object made = make_event(event);
     order.submitted(made);
     stream.flight->add(event, std::move(owners));
     return made;
+}
+
+py::object run(const py::object &self, const Stream &stream, const py::list &given,
+               const py::object &depends) {
+    Program &p = self.cast<Program &>();
+    const auto arguments = arguments_of(p, given);
+    std::vector<sycl::event> events;
+    append_events(depends, events);
+    const OrderedCall order(stream, events);
+    const sycl::event event =
+        submit_or_raise(p, [&] { return p.submit(stream, arguments, events); });
+    return register_call(stream, order, event, {self.ptr(), given.ptr()});
+}
+
+// A program whose arrays and intermediate memory stay the same: one call has nothing to prepare.
+struct BoundProgram {
+    py::object program;
+    py::object stream;
+    py::object owners;  // arrays and arena
+    py::object result;  // what a call returns
+    Program::frame frame;
+    // Calls share the intermediate memory, so each waits on the device for the one before.
+    std::unique_ptr<std::mutex> turn = std::make_unique<std::mutex>();
+};
+
+BoundProgram bind_arrays(const py::object &program, const py::object &stream,
+                         const py::list &arrays, const py::object &arena,
+                         const py::object &result) {
+    const Program &p = program.cast<const Program &>();
+    char *space = arena.is_none() ? nullptr : buffer_of(arena).pointer;
+    if (p.arena_bytes > (arena.is_none() ? 0 : buffer_of(arena).nbytes))
+        throw invalid_arguments("BoundProgram: arena must hold " + std::to_string(p.arena_bytes) +
+                                " bytes");
+    return {program, stream, py::make_tuple(arrays, arena), result,
+            p.bind(arguments_of(p, arrays), space)};
+}
+
+py::object call_bound(const py::object &self) {
+    BoundProgram &bound = self.cast<BoundProgram &>();
+    const Stream &stream = bound.stream.cast<const Stream &>();
+    const Program &p = bound.program.cast<const Program &>();
+    std::vector<sycl::event> events;
+    const OrderedCall order(stream, events);
+    const sycl::event event = submit_or_raise(p, [&] {
+        const std::lock_guard<std::mutex> lock(*bound.turn);
+        events.push_back(bound.frame.last_use);
+        return p.submit(stream, bound.frame, events);
+    });
+    register_call(stream, order, event, {self.ptr()});
+    return bound.result;
+}
+
+py::object submit_all(const py::sequence &programs) {
+    if (programs.size() == 0) return py::none();
+    std::vector<BoundProgram *> sequence;
+    std::vector<const Program *> plans;
+    for (const auto &item : programs) {
+        sequence.push_back(item.cast<BoundProgram *>());
+        plans.push_back(sequence.back()->program.cast<const Program *>());
+    }
+    const py::object first = sequence.front()->stream;
+    for (const BoundProgram *bound : sequence)
+        if (!bound->stream.is(first))
+            throw invalid_arguments("submit: plans must be bound on one queue");
+    const Stream &stream = first.cast<const Stream &>();
+    std::vector<sycl::event> events;
+    const OrderedCall order(stream, events);
+    const py::tuple all(programs);
+    const sycl::event last = submit_or_raise(*plans.front(), [&] {
+        sycl::event event;
+        for (size_t i = 0; i < sequence.size(); ++i) {
+            const std::lock_guard<std::mutex> lock(*sequence[i]->turn);
+            events.push_back(sequence[i]->frame.last_use);
+            event = plans[i]->submit(stream, sequence[i]->frame, events);
+        }
+        return event;
+    });
+    return register_call(stream, order, last, {all.ptr()});
 }
 
 }  // namespace
@@ -128,6 +205,13 @@ void bind_program(py::module_ &m) {
              "scalars, by number; return the event of completion. Layouts are taken on trust.")
         .def_readonly("arena_bytes", &Program::arena_bytes)
         .def_property_readonly("n_steps", [](const Program &p) { return p.steps.size(); });
+    py::class_<BoundProgram>(m, "BoundProgram", "A program with its arrays: calling it submits it.")
+        .def(py::init(&bind_arrays), py::arg("program"), py::arg("stream"), py::arg("arrays"),
+             py::arg("arena"), py::arg("result"))
+        .def("__call__", &call_bound, "Submit; return the result that was bound.")
+        .def_readonly("result", &BoundProgram::result);
+    m.def("submit_all", &submit_all, py::arg("bound"),
+          "Submit programs that were bound on one stream, in order, as one call.");
 }
 
 }  // namespace sycl_dnn

@@ -109,27 +109,55 @@ sycl::event Program::submit_step(size_t index, const Stream &stream, frame &f,
     return event;
 }
 
+sycl::event Program::submit(const Stream &stream, frame &f,
+                            std::vector<sycl::event> &depends) const {
+    for (size_t i = 0; i < steps.size(); ++i) {
+        const sycl::event event = submit_step(i, stream, f, depends);
+        // Set at each step: should a later one fail, this much is under way.
+        f.last_use = event;
+        depends.assign(1, event);
+        if ((i + 1) % InFlight::most_on_cpu == 0) stream.flight->wait_polling({event});
+    }
+    return f.last_use;
+}
+
+Program::frame Program::bind(const arguments &given, char *arena) const {
+    frame bound = make_frame();
+    place_values(bound, given, arena);
+    return bound;
+}
+
+// Lends intermediate memory to one call.
+class arena_lease {
+  public:
+    arena_lease(const Stream &s, size_t nbytes, std::vector<sycl::event> &depends) : stream(s) {
+        if (nbytes) lent = &s.scratchpads->lease(nbytes, depends, s.ordered);
+    }
+    ~arena_lease() {
+        if (lent) stream.scratchpads->give_back(*lent, last_use);
+    }
+    char *pointer() const { return lent ? static_cast<char *>(lent->pointer) : nullptr; }
+    arena_lease(const arena_lease &) = delete;
+
+    sycl::event last_use;
+
+  private:
+    const Stream &stream;
+    ScratchpadPool::buffer *lent = nullptr;
+};
+
 sycl::event Program::submit(const Stream &stream, const arguments &given,
                             std::vector<sycl::event> &depends) {
-    ScratchpadPool::buffer *arena = nullptr;
-    if (arena_bytes) arena = &stream.scratchpads->lease(arena_bytes, depends, stream.ordered);
-    sycl::event last;
+    arena_lease arena(stream, arena_bytes, depends);
+    frame_lease leased(*this);
+    place_values(leased.lent, given, arena.pointer());
     try {
-        frame_lease frame(*this);
-        place_values(frame.lent, given, arena ? static_cast<char *>(arena->pointer) : nullptr);
-        for (size_t i = 0; i < steps.size(); ++i) {
-            last = submit_step(i, stream, frame.lent, depends);
-            // Set at each step: should a later one fail, this much is under way.
-            frame.lent.last_use = last;
-            depends.assign(1, last);
-            if ((i + 1) % InFlight::most_on_cpu == 0) stream.flight->wait_polling({last});
-        }
+        arena.last_use = submit(stream, leased.lent, depends);
     } catch (...) {
-        if (arena) stream.scratchpads->give_back(*arena, last);
+        arena.last_use = leased.lent.last_use;
         throw;
     }
-    if (arena) stream.scratchpads->give_back(*arena, last);
-    return last;
+    return arena.last_use;
 }
 
 }  // namespace sycl_dnn

@@ -37,9 +37,21 @@ class Program {
     Program(const Engine &engine, std::vector<value> values, std::vector<step> steps,
             size_t n_arguments, size_t arena_bytes, const py::object &owners);
 
+    // oneDNN's memory objects of one call. An unfinished execution would see a changed address, so
+    // a frame serves another call only when its last one is complete.
+    struct frame {
+        std::vector<dnnl::memory> memories;
+        std::vector<std::vector<dnnl_exec_arg_t>> args;
+        sycl::event last_use;
+        bool leased;
+    };
+
     // Submits all steps after `depends`; call without the GIL. Waits now and then on a CPU.
     sycl::event submit(const Stream &stream, const arguments &given,
                        std::vector<sycl::event> &depends);
+    // The same over a frame whose addresses stay.
+    sycl::event submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends) const;
+    frame bind(const arguments &given, char *arena) const;
 
     const Engine engine;
     const std::vector<value> values;
@@ -49,14 +61,6 @@ class Program {
     const py::object owners;  // primitives and memories
 
   private:
-    // oneDNN's memory objects of one call. An unfinished execution would see a changed address, so
-    // a frame serves another call only when its last one is complete.
-    struct frame {
-        std::vector<dnnl::memory> memories;
-        std::vector<std::vector<dnnl_exec_arg_t>> args;
-        sycl::event last_use;
-        bool leased;
-    };
     class frame_lease;
     frame &lease_frame();
     frame make_frame() const;

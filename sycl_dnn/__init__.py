@@ -31,6 +31,7 @@ from sycl_dnn.errors import (  # noqa: E402
 #: Names that are loaded, with oneDNN's library (12 MB), on first use.
 _LAZY = {
     "Array": "sycl_dnn.dispatch.array",
+    "BoundPlan": "sycl_dnn.dispatch.bound",
     "FallbackWarning": "sycl_dnn.dispatch.policy",
     "Frozen": "sycl_dnn.dispatch.frozen",
     "ReferenceWarning": "sycl_dnn.dispatch.policy",
@@ -38,7 +39,9 @@ _LAZY = {
     "autocast": "sycl_dnn.dispatch.policy",
     "fallback": "sycl_dnn.dispatch.policy",
     "freeze": "sycl_dnn.dispatch.frozen",
+    "plan": "sycl_dnn.dispatch.bound",
     "set_fallback": "sycl_dnn.dispatch.policy",
+    "submit": "sycl_dnn.dispatch.bound",
     "vjp": "sycl_dnn.dispatch.reverse",
 }
 _SUBMODULES = {"cache": "sycl_dnn.dispatch.cache"} | {

@@ -18,6 +18,7 @@ class ArrayCall:
 
     def __init__(self, step: ArrayStep, registers: Mapping[int, int]) -> None:
         self.function = step.function
+        self._stays = False
         self._reads = [
             (registers[id(t.storage)], t.shape, t.strides, t.offset, dtypes.array_dtype(t.dtype))
             for t in step.inputs.values()
@@ -27,13 +28,23 @@ class ArrayCall:
             for t in step.outputs.values()
         ]
 
+    def allocate(self, registers: list[Any], queue: Any) -> None:
+        """Give the results places of their own, which ``run`` then writes to."""
+        self._stays = True
+        for register, shape, dtype in self._writes:
+            if registers[register] is None:
+                registers[register] = dpnp.empty(shape, dtype, sycl_queue=queue).get_array()
+
     def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
         """Call the function and put its results into their registers."""
         made = self.function(*(_view(registers[r], *rest) for r, *rest in self._reads))
         made = made if isinstance(made, (tuple, list)) else [made]
         for (register, shape, dtype), array in zip(self._writes, made, strict=True):
-            whole = dpnp.ascontiguousarray(array, dtype=dtype)
-            registers[register] = whole.reshape(shape).get_array()
+            whole = dpnp.ascontiguousarray(array, dtype=dtype).reshape(shape)
+            if self._stays:
+                wrap(registers[register])[...] = whole
+            else:
+                registers[register] = whole.get_array()
 
 
 def _view(array: Any, shape: Any, strides: Any, offset: int, dtype: Any) -> Any:

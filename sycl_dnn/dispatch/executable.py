@@ -48,6 +48,8 @@ class Executable:
         self._n_registers = len(arguments)
         self._blanks: list[tuple[int, allocation.Blank]] = []
         wanted = [*(t.storage for t in finals), *kept]
+        #: Results that show all of their storage in another shape than the step that writes it.
+        self._shown = {id(t.storage): t for t in finals}
         live = live_steps(steps, wanted)
         self.constants = Constants(self, trace.engine, live, kept)
         groups = stretches([s for s in live if not s.constant])
@@ -58,7 +60,12 @@ class Executable:
         self.kept = [self._registers[id(s)] for s in kept]
         self.stages = [self._stage(trace.engine, g) for g in groups]
         only = self.stages[0] if len(self.stages) == 1 else None
-        plain = not (self.captured or self.constants)
+        self._written = [
+            (self._registers[id(s)], name)
+            for s, name in trace.written
+            if id(s) in self._registers
+        ]
+        plain = not (self.captured or self.constants or self._written)
         #: The one program of a simple function: the shortest way.
         self._single = only if isinstance(only, Segment) and plain else None
 
@@ -82,7 +89,8 @@ class Executable:
                 if is_new and (id(tensor.storage) in needed or isinstance(step, ArrayStep)):
                     register = self.register(tensor.storage)
                     if isinstance(step, Step):
-                        self._blanks.append((register, allocation.blank_of(tensor)))
+                        shown = self._shown.get(id(tensor.storage), tensor)
+                        self._blanks.append((register, allocation.blank_of(shown)))
 
     def _stage(self, engine: Any, group: list[Step] | ArrayStep) -> Segment | ArrayCall:
         if isinstance(group, ArrayStep):
@@ -109,31 +117,55 @@ class Executable:
         outs : dict
             By number of the result: the array to write.
         frozen : dict
-            By number of the argument: what keeps its packed copies.
+            By number of the argument of the traced function: what keeps its packed copies.
         """
+        if self._single is not None:
+            registers = self._allocated(queue, arguments, kind, outs)
+            program = self._single
+            program.program.run(stream, [registers[r] for r in program.reads])
+            return registers
+        registers = self.registers(queue, stream, arguments, kind, outs, frozen)
+        for stage in self.stages:
+            stage.run(registers, queue, stream)
+        return registers
+
+    def registers(
+        self,
+        queue: Any,
+        stream: Any,
+        arguments: list[Any],
+        kind: Any,
+        outs: dict[int, Any] | None = None,
+        frozen: dict[int, Any] | None = None,
+    ) -> list[Any]:
+        """Return the registers of a call that is still to be submitted; parameters as ``run``."""
+        registers = self._allocated(queue, arguments, kind, outs)
+        self._complete(registers, queue, stream, frozen)
+        return registers
+
+    def _allocated(
+        self, queue: Any, arguments: list[Any], kind: Any, outs: dict[int, Any] | None
+    ) -> list[Any]:
         registers = arguments + [None] * (self._n_registers - len(arguments))
         given = {self.results[i]: a for i, a in outs.items()} if outs else ()
         for register, blank in self._blanks:
             registers[register] = (
                 given[register] if register in given else blank.new(queue, kind)
             )
-        if self._single is not None:
-            program = self._single
-            program.program.run(stream, [registers[r] for r in program.reads])
-            return registers
-        self._complete(registers, queue, stream, frozen)
-        for stage in self.stages:
-            stage.run(registers, queue, stream)
         return registers
 
     def _complete(self, registers: list[Any], queue: Any, stream: Any, frozen: Any) -> None:
         """Fill in what the caller does not give: captured arrays, seeds, packed copies."""
         frozen = dict(frozen or {})
-        for index, value, _ in self.captured:
-            registers[index] = value.bytes() if isinstance(value, Seed) else value.get_array()
+        for index, value, tensor in self.captured:
+            given = value.bytes() if isinstance(value, Seed) else value.get_array()
+            registers[self._registers[id(tensor.storage)]] = given
             if isinstance(value, Frozen):
                 frozen[index] = value
         self.constants.fill(registers, queue, stream, frozen)
+        for register, name in self._written:
+            if not registers[register].flags.writable:
+                raise ValueError(f"{name} must be writable and without negative strides")
 
     @property
     def programs(self) -> list[Any]:
