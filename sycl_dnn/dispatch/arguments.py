@@ -178,8 +178,15 @@ def describable(value: Any) -> Any:
     if _has_positive_strides(array):
         return value
     if isinstance(value, Array):
-        return Array(dpnp.ascontiguousarray(value.data), value.dtype)
-    return dpnp.ascontiguousarray(allocation.wrap(array))
+        return Array(_dense_copy(array), value.dtype)
+    return _dense_copy(array)
+
+
+def _dense_copy(array: Any) -> Any:
+    made = dpnp.ascontiguousarray(allocation.wrap(array))
+    # An update of the copy would never reach the caller's array.
+    made.get_array().flags.writable = False
+    return made
 
 
 def is_describable(arrays: list[Any]) -> bool:

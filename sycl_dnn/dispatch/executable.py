@@ -45,14 +45,15 @@ class Executable:
         self._keep = (trace, finals)  # registers are found by the ids of storages
         self.captured = [c for c in trace.captured if c[2].storage in arguments]
         self._registers = {id(s): i for i, s in enumerate(arguments)}
-        self._n_registers = len(arguments)
+        self._n_registers = self._n_arguments = len(arguments)
         self._blanks: list[tuple[int, allocation.Blank]] = []
         wanted = [*(t.storage for t in finals), *kept]
         #: Results that show all of their storage in another shape than the step that writes it.
         self._shown = {id(t.storage): t for t in finals}
         live = live_steps(steps, wanted)
         self.constants = Constants(self, trace.engine, live, kept)
-        groups = stretches([s for s in live if not s.constant])
+        once = {id(s) for s in self.constants.steps}
+        groups = stretches([s for s in live if id(s) not in once])
         for group in groups:
             self._number_crossing(group, groups, wanted)
         self.results = [self._registers[id(t.storage)] for t in finals]
@@ -75,6 +76,10 @@ class Executable:
             self._registers[id(storage)] = self._n_registers
             self._n_registers += 1
         return self._registers[id(storage)]
+
+    def is_argument(self, storage: Storage) -> bool:
+        """Whether the caller gives a storage."""
+        return self._registers.get(id(storage), self._n_arguments) < self._n_arguments
 
     def _number_crossing(self, group: Any, groups: Sequence[Any], wanted: list[Storage]) -> None:
         """Give registers to what other groups or the caller read of this one."""

@@ -6,22 +6,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import dpnp
+
 from sycl_dnn import _core
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.arena import Arena
 from sycl_dnn.dispatch.outputs import Target
 from sycl_dnn.dispatch.tensor import Storage, Tensor
-from sycl_dnn.dispatch.trace import ArrayStep, Step, Trace
+from sycl_dnn.dispatch.trace import ArrayStep, Out, Step, Trace
 
 AnyStep = Step | ArrayStep
 
 
 def live_steps(steps: Sequence[AnyStep], wanted: Iterable[Storage]) -> list[AnyStep]:
-    """Return the steps that the storages in ``wanted`` depend on, in order."""
+    """Return the steps that the storages in ``wanted`` depend on, and the updates, in order."""
     needed = {id(s) for s in wanted}
     kept: list[AnyStep] = []
     for step in reversed(steps):
-        if any(id(t.storage) in needed for t in step.outputs.values()):
+        made = [t.storage for t in step.outputs.values()]
+        # What writes to an argument is an update of the caller's array.
+        if any(id(s) in needed or s.argument is not None for s in made):
             kept.append(step)
             needed |= {id(t.storage) for t in step.inputs.values()}
     return kept[::-1]
@@ -33,7 +37,9 @@ def own_storage(trace: Trace, tensor: Tensor, taken: set[int], wanted: Any = Non
     An argument that a function returns as it is stays the caller's array.
     """
     untouched = tensor.storage.argument is not None and tensor.desc == tensor.storage.desc
-    if wanted is None and (tensor.desc is None or (untouched and not tensor.offset)):
+    if tensor.desc is None:
+        return _own_array(trace, tensor)
+    if wanted is None and untouched and not tensor.offset:
         return tensor
     desc = None if wanted is None else wanted.desc
     if desc is None:
@@ -47,16 +53,37 @@ def own_storage(trace: Trace, tensor: Tensor, taken: set[int], wanted: Any = Non
         and tensor.storage.memory is None
         and not tensor.storage.constant
         and id(tensor.storage) not in taken
-        and tensor.desc == desc == tensor.storage.desc
+        and tensor.desc == desc
+        and _fills(trace, tensor)
         and (wanted is None or not _conflicts(trace, wanted))
     )
     if not alone and desc is not None:
         copied = Tensor(trace, Storage(desc), desc, tensor.dtype, tensor.shape)
-        pd = _core.reorder(trace.engine, src=tensor.desc, dst=desc)
-        trace.steps.append(Step(_core.Primitive(pd), {"src": tensor}, {"dst": copied}))
+        trace.steps.append(trace.copy_step(tensor, copied))
         tensor = copied
     taken.add(id(tensor.storage))
     return tensor
+
+
+def _fills(trace: Trace, tensor: Tensor) -> bool:
+    """Whether the tensor shows all bytes of a storage, in whatever shape, that primitives write."""
+    whole = tensor.storage.desc
+    if tensor.desc == whole:
+        return True
+    same_size = not tensor.offset and tensor.desc.get_size() == whole.get_size()
+    return same_size and whole.is_plain and not _by_array_call(trace, tensor.storage)
+
+
+def _by_array_call(trace: Trace, storage: Storage) -> bool:
+    steps = (s for s in trace.steps if isinstance(s, ArrayStep))
+    return any(t.storage is storage for s in steps for t in s.outputs.values())
+
+
+def _own_array(trace: Trace, tensor: Tensor) -> Tensor:
+    """Return an array of a dtype that oneDNN lacks, copied unless a call of dpnp made it so."""
+    if any(tensor is t for s in trace.steps for t in s.outputs.values()):
+        return tensor
+    return trace.array_call(dpnp.copy, [tensor], [Out(tensor.shape, tensor.dtype)])[0]
 
 
 def finalized(

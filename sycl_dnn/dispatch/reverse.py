@@ -91,9 +91,16 @@ class _Plan:
             s for s in read
             if id(s) not in made_later and s not in seed_storages and s.memory is None
         ))
+        for storage, name in trace.written:
+            if storage in kept:
+                raise ValueError(f"{name} must not be updated after a use that has a gradient")
         early = trace.arguments[:given]
         self.forward = Executable(trace, trace.steps[:n_forward], finals, early, kept)
         self.reverse = Executable(trace, later, grad_finals, [*seed_storages, *kept])
+        #: Argument of the reverse pass: that of the forward pass which it is.
+        self.passed_on = {
+            len(seed_storages) + i: s.argument for i, s in enumerate(kept) if s.argument is not None
+        }
 
 
 def _positional(value: Any) -> tuple[list[Tensor], Any]:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import dpnp
+import numpy as np
+
 from sycl_dnn import _core, errors
 from sycl_dnn.dispatch import dtypes, layout, policy
 from sycl_dnn.dispatch.tensor import Storage, Tensor
@@ -110,6 +113,8 @@ class Trace:
         self.arguments: list[Storage] = []
         #: Arrays and seeds that the function holds itself, with the number of the argument.
         self.captured: list[tuple[int, Any, Tensor]] = []
+        #: Arguments that a call writes to, with the words that name them in errors.
+        self.written: list[tuple[Storage, str]] = []
         self._reordered: dict[tuple[Any, ...], Tensor] = {}
 
     @property
@@ -272,6 +277,8 @@ class Trace:
 
     def _warn_of_reference(self, row: str, pd: _core.PrimitiveDesc) -> None:
         name = pd.impl_info
+        if any(d and not d.size for d in (pd.desc_of(n) for n in ("src", "dst", "diff_src"))):
+            return  # nothing is computed
         if "ref" not in name.split(":")[:2] or row.split("_")[0] in ("lstm", "gru", "lbr", "vanilla"):
             return
         policy.warn_once(
@@ -286,12 +293,18 @@ class Trace:
         found = self._reordered.get(key)
         if found is not None:
             return found
-        pd = _core.reorder(self.engine, src=tensor.desc, dst=wanted)
         made = Tensor(self, Storage(wanted), wanted, dtypes.NAMES[wanted.data_type], tensor.shape)
-        self._add(Step(_core.Primitive(pd), {"src": tensor}, {"dst": made}))
+        self._add(self.copy_step(tensor, made))
         # The tensor is kept: its storage's id stays its own.
         self._reordered[key] = made
         return made
+
+    def copy_step(self, src: Tensor, dst: Tensor, attr: _core.PrimitiveAttr | None = None) -> Step:
+        """Return a reorder, not recorded yet; 64-bit numbers are copied as pairs of halves."""
+        if src.dtype == dst.dtype and src.dtype in ("int64", "float64"):
+            src, dst = src.halves(), dst.halves()
+        pd = _core.reorder(self.engine, src=src.desc, dst=dst.desc, attr=attr)
+        return Step(_core.Primitive(pd), {"src": src}, {"dst": dst})
 
     def plain(self, tensor: Tensor) -> Tensor:
         """Return the tensor in a layout that arrays have; not on the tape."""
@@ -313,11 +326,37 @@ class Trace:
         self._add(Step(None, {}, {"dst": made}))
         return made
 
+    def literal(self, values: np.ndarray) -> Tensor:
+        """Return a tensor of float32 values that are known while tracing."""
+        from sycl_dnn.onednn import Memory
+
+        dense = np.ascontiguousarray(values, np.float32)
+        desc = layout.row_major(dense.shape, "float32")
+        array = dpnp.asarray(dense, sycl_queue=self.engine.sycl_queue)
+        storage = Storage(desc, memory=Memory(desc, self.engine, array))
+        # Not among what is packed once: that is kept by a frozen array.
+        storage.constant = False
+        return Tensor(self, storage, desc, "float32", dense.shape)
+
+    def update(self, argument: Tensor, value: Tensor, name: str) -> None:
+        """Record that a call writes ``value`` into the array that it gave as ``argument``.
+
+        Steps recorded before read the old content, later ones the new. ``name`` stands for the
+        array in errors: ``"<function>: <argument>"``.
+        """
+        storage = argument.storage
+        if storage.argument is None or storage.constant:
+            raise ValueError(f"{name} must be an array of the caller that is not frozen")
+        pd = _core.reorder(self.engine, src=value.desc, dst=argument.desc)
+        self.steps.append(Step(_core.Primitive(pd), {"src": value}, {"dst": argument}))
+        self.written.append((storage, name))
+        # Copies in other layouts show the old content.
+        self._reordered = {k: t for k, t in self._reordered.items() if k[0] != id(storage)}
+
     def written_into(self, whole: Tensor, place: Tensor, value: Tensor) -> Tensor:
         """Record a copy of ``value`` into ``place``, a view of ``whole``; not on the tape."""
-        pd = _core.reorder(self.engine, src=value.desc, dst=place.desc)
         # Not constant even where ``value`` is: the rest of ``whole`` is made at every call.
-        self.steps.append(Step(_core.Primitive(pd), {"src": value}, {"dst": place}))
+        self.steps.append(self.copy_step(value, place))
         return whole
 
     def view(

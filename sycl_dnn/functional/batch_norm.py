@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batch normalization: one mean and variance per channel, over the batch and all positions."""
+
+from __future__ import annotations
+
+import dpnp
+
+from sycl_dnn._core import normalization_flags as flags
+from sycl_dnn._core import prop_kind
+from sycl_dnn.dispatch.array import Array
+from sycl_dnn.dispatch.gradients import backward, rule_for
+from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Out
+from sycl_dnn.dispatch.views import reshape
+from sycl_dnn.functional.affine import (
+    affine,
+    check_eps,
+    check_float,
+    check_shapes,
+    dense_layout,
+    empty_like,
+    float32,
+)
+
+
+def check_stats(
+    name: str, mean: Tensor | None, var: Tensor | None, channels: int, needed: bool, switch: str
+) -> None:
+    """Raise for running statistics of which one is missing, or both where they are needed."""
+    if (mean is None) != (var is None):
+        raise ValueError(
+            f"{name}: running_mean and running_var must both be arrays or both be None"
+        )
+    if needed and mean is None:
+        raise ValueError(f"{name}: running_mean must be an array with {switch}, got None")
+    check_shapes(name, (channels,), running_mean=mean, running_var=var)
+
+
+def check_momentum(name: str, momentum: float) -> None:
+    """Raise TypeError for what is no number."""
+    if isinstance(momentum, bool) or not isinstance(momentum, (int, float)):
+        raise TypeError(
+            f"{name}: momentum must be a number (1 / n for the average of n calls), got {momentum}"
+        )
+
+
+def update_running(
+    name: str, running: dict[str, Tensor], batch: dict[str, Tensor], momentum: float, count: int
+) -> None:
+    """Record ``running = (1 - momentum) running + momentum batch``, the variance unbiased."""
+    factors = {"running_mean": momentum, "running_var": momentum * count / max(count - 1, 1)}
+    for argument, old in running.items():
+        made = old.trace.primitive(
+            "sum",
+            {"multiple_src_0": float32(old), "multiple_src_1": batch[argument]},
+            {"dst": Out(old.shape, "float32")},
+            scales=[1.0 - momentum, factors[argument]],
+        )
+        old.trace.update(old, made["dst"], f"{name}: {argument}")
+
+
+def normalized(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+    mean: Tensor | None = None,
+    var: Tensor | None = None,
+    keep: bool = False,
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Normalize (N, C, *S) with the given statistics, or with its own.
+
+    ``keep`` asks for the batch's own statistics as results.
+    """
+    inputs, given = affine(weight, bias)
+    outputs = {"dst": Out(x.shape, x.dtype, dense_layout(x))}
+    kind = x.trace.forward_kind
+    if mean is not None:
+        inputs |= {"mean": float32(mean), "variance": float32(var)}
+        given |= flags.use_global_stats
+    elif keep or x.trace.training:
+        kind = prop_kind.forward_training
+        stat = Out((x.shape[1],), "float32")
+        outputs |= {"mean": stat, "variance": stat}
+    made = x.trace.primitive(
+        "batch_normalization_forward",
+        {"src": x, **inputs},
+        outputs,
+        ask={"src": dense_layout(x)},
+        prop_kind=kind,
+        epsilon=eps,
+        flags=given,
+    )
+    return made["dst"], made.get("mean"), made.get("variance")
+
+
+@rule_for("batch_normalization_forward")
+def _batch_normalization(trace, entry, grads, needed):
+    row = "batch_normalization_backward"
+    return backward(trace, row, entry, grads, needed, prop_kind=prop_kind.backward)
+
+
+@operation
+def batch_norm(
+    input: dpnp.ndarray | Array,
+    running_mean: dpnp.ndarray | Array | None,
+    running_var: dpnp.ndarray | Array | None,
+    weight: dpnp.ndarray | Array | None = None,
+    bias: dpnp.ndarray | Array | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> dpnp.ndarray | Array:
+    """Normalize each channel over the batch: ``(x - mean) / sqrt(var + eps) * weight + bias``.
+
+    Parameters
+    ----------
+    input : array (N, C, *S)
+        float32, bfloat16 or float16; S may be missing.
+    running_mean, running_var : array (C,) or None
+        Used unless ``training``; otherwise written to, if given: ``(1 - momentum) * running +
+        momentum * batch``, with the unbiased variance of the batch.
+    weight, bias : array (C,), optional
+    training : bool
+        Whether the statistics are those of ``input``.
+    momentum : float
+        For the cumulative average of n calls give ``1 / n``.
+    eps : float
+
+    Returns
+    -------
+    array (N, C, *S)
+        dtype of ``input``; in its layout where that is row-major or channels-last.
+
+    Raises
+    ------
+    ValueError
+        Shapes do not fit, running statistics are missing or cannot be written, or there is one
+        value per channel in training.
+    TypeError
+        A dtype is not floating-point, or ``momentum`` is no number.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Batch Normalization"; Ioffe and Szegedy, arXiv:1502.03167.
+    """
+    _check(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if not input.size:
+        return empty_like(input, weight, bias)
+    shape = input.shape
+    x = input if input.ndim < 6 else reshape(input, (*shape[:2], -1))
+    if not training:
+        return reshape(normalized(x, weight, bias, eps, running_mean, running_var)[0], shape)
+    has_running = running_mean is not None
+    made, mean, var = normalized(x, weight, bias, eps, keep=has_running)
+    if has_running:
+        running = {"running_mean": running_mean, "running_var": running_var}
+        batch = {"running_mean": mean, "running_var": var}
+        update_running("batch_norm", running, batch, momentum, input.size // shape[1])
+    return reshape(made, shape)
+
+
+def _check(input, running_mean, running_var, weight, bias, training, momentum, eps):
+    name = "batch_norm"
+    check_float(name, input=input)
+    if input.ndim < 2:
+        raise ValueError(f"{name}: input must have shape (N, C, *S), got {input.shape}")
+    channels = input.shape[1]
+    if training and input.size == channels:
+        raise ValueError(
+            f"{name}: input must have more than 1 value per channel in training, got {input.shape}"
+        )
+    check_stats(name, running_mean, running_var, channels, not training, "training=False")
+    check_shapes(name, (channels,), weight=weight, bias=bias)
+    check_momentum(name, momentum)
+    check_eps(name, eps)
