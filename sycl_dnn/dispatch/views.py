@@ -6,12 +6,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import dpnp
+
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Out
 
 
 def row_major(x: Tensor) -> Tensor:
     """Return the tensor dense with its last axis innermost, copied if it is not."""
+    if x.desc is None:
+        return x.trace.array_call(dpnp.copy, [x], [Out(x.shape, x.dtype)])[0]
     wanted = layout.row_major(x.shape, x.dtype)
     return x if x.desc == wanted else x.trace.reorder(x, wanted)
 
