@@ -37,7 +37,7 @@ class Operation:
 
     def __init__(self, body: Callable[..., Any]) -> None:
         self.body = body
-        self.name = body.__name__
+        self.name = getattr(body, "__name__", type(body).__name__)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None) -> Any:
         found = Collected()

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+import threading
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+@pytest.fixture
+def make(queue):
+    rng = np.random.default_rng(0)
+    return lambda *shape: dpnp.asarray(rng.standard_normal(shape).astype("f4"), sycl_queue=queue)
+
+
+def linear(x, w, b):
+    return dpnp.asnumpy(x) @ dpnp.asnumpy(w).T + dpnp.asnumpy(b)
+
+
+def test_a_call_of_a_plan_sees_new_input(make):
+    x, w, b = make(5, 16), make(7, 16), make(7)
+    plan = sycl_dnn.plan(F.linear, x, w, b)
+    np.testing.assert_allclose(dpnp.asnumpy(plan()), linear(x, w, b), atol=1e-5)
+    x[...] = make(5, 16)
+    np.testing.assert_allclose(dpnp.asnumpy(plan()), linear(x, w, b), atol=1e-5)
+
+
+def test_a_plan_writes_to_out(make):
+    x, w, b, y = make(5, 16), make(7, 16), make(7), make(5, 7)
+    plan = sycl_dnn.plan(F.linear, x, w, b, out=y)
+    assert plan() is y
+    np.testing.assert_allclose(dpnp.asnumpy(y), linear(x, w, b), atol=1e-5)
+
+
+def test_rebind_takes_another_input_and_packs_weights_again(make):
+    x, w, b = make(2, 3, 8, 8), make(4, 3, 3, 3), make(4)
+    plan = sycl_dnn.plan(F.conv2d, x, w, b)
+    before = dpnp.asnumpy(plan()).copy()
+    w[...] = -w
+    b[...] = -b
+    plan.rebind(weight=w)
+    np.testing.assert_allclose(dpnp.asnumpy(plan()), -before, atol=1e-5)
+
+
+def test_rebind_refuses_another_shape_and_keeps_the_old_arrays(make):
+    x, w, b = make(5, 16), make(7, 16), make(7)
+    plan = sycl_dnn.plan(F.linear, x, w, b)
+    with pytest.raises(ValueError, match="input must have shape"):
+        plan.rebind(input=make(6, 16))
+    with pytest.raises(TypeError, match="'colour'"):
+        plan.rebind(colour=x)
+    np.testing.assert_allclose(dpnp.asnumpy(plan()), linear(x, w, b), atol=1e-5)
+
+
+def test_submit_runs_plans_in_order(make):
+    x, w, b = make(5, 16), make(16, 16), make(16)
+    first = sycl_dnn.plan(F.linear, x, w, b)
+    second = sycl_dnn.plan(F.relu, first.result)
+    third = sycl_dnn.plan(F.linear, second.result, w, b)
+    sycl_dnn.submit([first, second, third])
+    hidden = np.maximum(linear(x, w, b), 0)
+    wanted = hidden @ dpnp.asnumpy(w).T + dpnp.asnumpy(b)
+    np.testing.assert_allclose(dpnp.asnumpy(third.result), wanted, atol=1e-4)
+
+
+def test_submit_refuses_two_queues(make, queue):
+    import dpctl
+
+    other = dpctl.SyclQueue(queue.sycl_context, queue.sycl_device)
+    a = sycl_dnn.plan(F.relu, make(4))
+    b = sycl_dnn.plan(F.relu, dpnp.zeros(4, dtype="f4", sycl_queue=other))
+    with pytest.raises(ValueError, match="one queue"):
+        sycl_dnn.submit([a, b])
+
+
+def test_a_plan_of_a_composed_function(make):
+    x, w, v = make(2, 3, 8, 8), make(4, 3, 3, 3), make(5, 6)
+
+    def net(image, weight, weight_out):
+        return F.linear(F.relu(F.conv2d(image, weight)), weight_out)
+
+    plan = sycl_dnn.plan(net, x, w, v)
+    wanted = dpnp.asnumpy(F.linear(F.relu(F.conv2d(x, w)), v))
+    np.testing.assert_allclose(dpnp.asnumpy(plan()), wanted, atol=1e-5)
+
+
+def test_one_plan_called_from_eight_threads(make):
+    x, w, b = make(64, 64), make(64, 64), make(64)
+    plan = sycl_dnn.plan(F.linear, x, w, b)
+    wanted = linear(x, w, b)
+    failures = []
+
+    def work():
+        try:
+            for _ in range(50):
+                plan()
+        except Exception as error:  # noqa: BLE001
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    np.testing.assert_allclose(dpnp.asnumpy(plan()), wanted, atol=1e-4)
+
+
+def test_arrays_of_a_plan_may_be_dropped(make):
+    x, w, b = make(5, 16), make(7, 16), make(7)
+    wanted = linear(x, w, b)
+    plan = sycl_dnn.plan(F.linear, x, w, b)
+    del x, w, b
+    np.testing.assert_allclose(dpnp.asnumpy(plan()), wanted, atol=1e-5)
