@@ -108,3 +108,10 @@ class Tensor:
         return Tensor(
             self.trace, self.storage, desc, self.dtype, shape, self.offset + step, strides
         )
+
+    def halves(self) -> Tensor:
+        """Return 64-bit elements as pairs of int32 along one more axis."""
+        shape = (*self.shape, 2)
+        strides = (*(2 * s for s in self.strides), 1)
+        desc = layout.strided(shape, "int32", strides)
+        return Tensor(self.trace, self.storage, desc, "int32", shape, self.offset, strides)
