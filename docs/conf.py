@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sphinx settings: ``sphinx-build -W docs out/html``."""
+
+import sycl_dnn
+
+project = "sycl_dnn"
+release = version = sycl_dnn.__version__
+copyright = "the sycl_dnn authors"  # noqa: A001
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_heading_anchors = 4
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"sycl_dnn {release}"
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_numpy_docstring = True
+napoleon_google_docstring = False
+# Pages link to files of the repository as well, which the site does not hold.
+suppress_warnings = ["myst.xref_missing"]
+
+
+def setup(app):
+    """Show diagrams as their text, which reads well; the hosting site draws them."""
+    from pygments.lexers.special import TextLexer
+
+    app.add_lexer("mermaid", TextLexer)
