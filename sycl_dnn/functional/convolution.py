@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What convolutions of any rank share: checks, the primitive, its gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sycl_dnn._core import algorithm, engine_kind
+from sycl_dnn.dispatch.gradients import Grads, backward, rule_for
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Entry, Out, Trace
+from sycl_dnn.dispatch.views import reshape
+from sycl_dnn.functional.window import (
+    Axis,
+    Pads,
+    Sizes,
+    batched,
+    check_counts,
+    extents,
+    pads_per_axis,
+    per_axis,
+    unbatched,
+    whole_number,
+)
+
+
+def check_groups(name: str, groups: Any, channels: int) -> int:
+    """Return the number of groups, which must divide the channels of the input."""
+    number = whole_number(groups)
+    if number is None or number < 1 or channels % number:
+        raise ValueError(
+            f"{name}: groups must be a whole number that divides the {channels} channels of input, "
+            f"got {groups!r}"
+        )
+    return number
+
+
+def check_operands(
+    name: str, input: Tensor, weight: Tensor, bias: Tensor | None, n_out: int
+) -> None:
+    """Raise unless dtypes agree and the bias has one number for each output channel."""
+    for argument, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.dtype != input.dtype:
+            raise TypeError(
+                f"{name}: {argument} must have the dtype of input, {input.dtype}, got "
+                f"{tensor.dtype}"
+            )
+    if not input.is_float:
+        raise TypeError(f"{name}: input must have a floating-point dtype, got {input.dtype}")
+    if bias is not None and bias.shape != (n_out,):
+        raise ValueError(f"{name}: bias must have shape ({n_out},), got {bias.shape}")
+
+
+def _checked_weight(name: str, x: Tensor, weight: Tensor, groups: int) -> Sizes:
+    """Return the kernel's size of a weight (O, C / groups, *K) that fits ``x`` (N, C, *S)."""
+    wanted = x.shape[1] // groups
+    if weight.ndim != x.ndim or weight.shape[1] != wanted:
+        raise ValueError(
+            f"{name}: weight must have {x.ndim} axes and {wanted} input channels "
+            f"({x.shape[1]} / groups={groups}), got shape {weight.shape}"
+        )
+    if 0 in weight.shape or weight.shape[0] % groups:
+        raise ValueError(
+            f"{name}: weight must have output channels that groups={groups} divides, and no empty "
+            f"axis, got shape {weight.shape}"
+        )
+    return weight.shape[2:]
+
+
+def _padding(name: str, value: Any, kernel: Sizes, stride: Sizes, dilation: Sizes) -> Pads:
+    if not isinstance(value, str):
+        return pads_per_axis(name, value, len(kernel))
+    if value == "valid":
+        return ((0, 0),) * len(kernel)
+    if value != "same":
+        raise ValueError(f"{name}: padding must be 'valid', 'same' or numbers, got {value!r}")
+    if max(stride) > 1:
+        raise ValueError(f"{name}: padding must not be 'same' with stride {stride}")
+    totals = [e - 1 for e in extents(kernel, dilation)]
+    return tuple((t // 2, t - t // 2) for t in totals)
+
+
+def convolve(
+    name: str,
+    rank: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: Any,
+) -> Tensor:
+    """Return the convolution of a function's arguments, checked."""
+    x = batched(name, input, rank)
+    groups = check_groups(name, groups, x.shape[1])
+    kernel = _checked_weight(name, x, weight, groups)
+    n_out = weight.shape[0]
+    check_operands(name, x, weight, bias, n_out)
+    stride = per_axis(name, "stride", stride, rank)
+    dilation = per_axis(name, "dilation", dilation, rank)
+    pads = _padding(name, padding, kernel, stride, dilation)
+    left, right = zip(*pads, strict=True)
+    axes = [Axis(*a) for a in zip(x.shape[2:], kernel, stride, left, right, dilation, strict=True)]
+    counts = tuple(a.count() for a in axes)
+    check_counts(name, axes, counts)
+    if groups > 1:
+        weight = reshape(weight, (groups, n_out // groups, *weight.shape[1:]))
+    inputs = {"src": x, "weights": weight} | ({} if bias is None else {"bias": bias})
+    made = x.trace.primitive(
+        "convolution_forward",
+        inputs,
+        {"dst": Out((x.shape[0], n_out, *counts), x.dtype, "channels_last")},
+        # Weights in a row-major layout would leave oneDNN its reference implementation only.
+        ask={"src": "channels_last", "weights": "any"},
+        prop_kind=x.trace.forward_kind,
+        algorithm=algorithm.convolution_direct,
+        strides=stride,
+        dilates=tuple(d - 1 for d in dilation),
+        padding_l=left,
+        padding_r=right,
+    )
+    return unbatched(made["dst"], input)
+
+
+def spread_choice(trace: Trace, wide: Sizes, dtype: str, **params: Any) -> Any:
+    """Return layout and implementation for spreading windows over a wide tensor (N, C, *S).
+
+    That is the gradient of a convolution in its source, and transposed convolution. The library
+    takes an implementation that is up to four times slower than its own matrix product where few
+    channels meet large strided kernels, and a reference one for one channel of bfloat16 with
+    padding beyond the kernel.
+    """
+    if trace.engine.kind is not engine_kind.cpu or params["groups"] > 1:
+        return "channels_last", None
+    is_strided = max(params["strides"]) > 1
+    if is_strided and wide[1] <= 4 and math.prod(params["kernel"]) >= 25:
+        return "row_major", "gemm:jit"
+    pads = (*params["padding_l"], *params["padding_r"])
+    reach = min(extents(params["kernel"], tuple(d + 1 for d in params["dilates"])))
+    if wide[1] == 1 and dtype == "bfloat16" and max(pads) >= reach:
+        return "row_major", None
+    return "channels_last", None
+
+
+def _backward_data(trace: Trace, entry: Entry, grads: Grads) -> Grads:
+    src, weights, params = entry.inputs["src"], entry.inputs["weights"], entry.params
+    is_grouped = weights.ndim > src.ndim
+    layout, words = spread_choice(
+        trace,
+        src.shape,
+        src.dtype,
+        groups=weights.shape[0] if is_grouped else 1,
+        kernel=weights.shape[3 if is_grouped else 2 :],
+        **{n: params[n] for n in ("strides", "dilates", "padding_l", "padding_r")},
+    )
+    made = trace.primitive(
+        "convolution_backward_data",
+        {"weights": weights, "diff_dst": grads["dst"]},
+        {"diff_src": Out(src.shape, src.dtype, layout)},
+        ask={"weights": "any", "diff_dst": layout},
+        prefer=words,
+        hint_fwd_pd=entry.pd,
+        **{n: v for n, v in params.items() if n != "prop_kind"},
+    )
+    return {"src": made["diff_src"]}
+
+
+@rule_for("convolution_forward")
+def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    found = _backward_data(trace, entry, grads) if "src" in needed else {}
+    if needed & {"weights", "bias"}:
+        found |= backward(trace, "convolution_backward_weights", entry, grads, needed)
+    return found

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.implementations import assert_no_reference
+from functional.windows import conv
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+#: name: function, shapes of input, weight, bias, then the remaining arguments.
+_CALLS = {
+    "signal": (F.conv1d, (2, 3, 17), (5, 3, 3), (5,), 2, 1),
+    "signal-dilated": (F.conv1d, (2, 4, 19), (6, 2, 3), None, 1, 2, 2, 2),
+    "signal-single": (F.conv1d, (3, 11), (2, 3, 5), (2,)),
+    "image": (F.conv2d, (2, 3, 9, 7), (8, 3, 3, 3), (8,), 1, 1),
+    "image-1x1": (F.conv2d, (2, 16, 5, 5), (32, 16, 1, 1), None),
+    "image-single": (F.conv2d, (3, 8, 9), (4, 3, 3, 2), (4,), (2, 1), (1, 0)),
+    "image-primes": (F.conv2d, (1, 7, 13, 11), (5, 7, 3, 5), (5,), (3, 2), (2, 1), (2, 1)),
+    "image-ones": (F.conv2d, (1, 1, 1, 1), (1, 1, 1, 1), (1,)),
+    "image-groups": (F.conv2d, (2, 6, 8, 8), (9, 2, 3, 3), (9,), 1, 1, 1, 3),
+    "image-depthwise": (F.conv2d, (2, 16, 9, 9), (16, 1, 3, 3), (16,), 2, 1, 1, 16),
+    "image-depth-x2": (F.conv2d, (1, 5, 7, 7), (10, 1, 3, 3), None, 1, 1, 1, 5),
+    "image-same": (F.conv2d, (2, 3, 8, 9), (4, 3, 4, 3), None, 1, "same", (1, 2)),
+    "image-valid": (F.conv2d, (2, 3, 8, 9), (4, 3, 3, 3), None, 2, "valid"),
+    "image-few-wide": (F.conv2d, (2, 3, 23, 23), (16, 3, 7, 7), (16,), 2, 3),
+    "image-over-padded": (F.conv2d, (1, 1, 5, 5), (1, 1, 3, 3), None, 1, 3),
+    "image-leftover": (F.conv2d, (1, 4, 10, 10), (4, 4, 2, 2), None, 3, 0),
+    "volume": (F.conv3d, (1, 3, 5, 6, 7), (4, 3, 3, 3, 2), (4,), (1, 2, 1), (1, 1, 0)),
+    "volume-groups": (F.conv3d, (2, 4, 4, 4, 4), (4, 2, 2, 2, 2), None, 2, 0, 1, 2),
+    "volume-over-padded": (F.conv3d, (1, 1, 4, 4, 4), (1, 1, 3, 3, 3), None, 1, 3),
+    "volume-single": (F.conv3d, (2, 4, 5, 4), (3, 2, 1, 3, 3), None, 1, (0, 1, 1)),
+}
+
+
+def _case(name, function, x, w, b, *rest, layouts=("plain", "plain"), **traits):
+    specs = [Spec(x, layout=layouts[0]), Spec(w, layout=layouts[1]), b and Spec(b)]
+    return Case(name, function, conv, (*specs, *rest), torch=function.__name__, **traits)
+
+
+_PADS = ((0, 1), (2, 0))
+CASES = [_case(name, *call) for name, call in _CALLS.items()]
+CASES += [
+    _case(f"image-{a}-{b}", *_CALLS["image"], layouts=(a, b))
+    for a, b in [
+        ("channels_last", "plain"),
+        ("strided", "reversed"),
+        ("transposed", "strided"),
+        ("reversed", "channels_last"),
+    ]  # fmt: skip
+]
+CASES.append(
+    Case("image-pairs", F.conv2d, conv, (Spec((2, 3, 6, 7)), Spec((4, 3, 2, 3)), None, 1, _PADS))
+)
+_NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "image-few-wide",
+           "volume", "volume-over-padded")  # fmt: skip
+CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
+_EMPTY = _case("image-no-batch", F.conv2d, (0, 3, 5, 5), (4, 3, 3, 3), (4,), 1, 1)
+
+
+@pytest.mark.parametrize("case", [*CASES, _EMPTY, CASES[3].as_dtype("float16")], ids=str)
+@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", [*CASES, CASES[3].as_dtype("float16")], ids=str)
+@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_no_reference_implementation(case, queue):
+    assert_no_reference(case, queue)
+
+
+def test_result_is_channels_last(queue):
+    x, w = (
+        dpnp.ones((2, 3, 5, 6), dtype="f4", sycl_queue=queue),
+        dpnp.ones((4, 3, 3, 3), dtype="f4", sycl_queue=queue),
+    )
+    assert F.conv2d(x, w).get_array().strides == (3 * 4 * 4, 1, 4 * 4, 4)
+
+
+def test_gradient_of_no_batch_is_zero(queue):
+    x, w = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in ((0, 3, 5, 5), (4, 3, 3, 3)))
+    y, pullback = sycl_dnn.vjp(F.conv2d, x, w)
+    dx, dw = pullback(y)
+    assert dx.shape == x.shape
+    assert not dpnp.asnumpy(dw).any()
+
+
+def test_frozen_weights_are_packed_once(queue):
+    rng = np.random.default_rng(0)
+    x, w = (dpnp.asarray(rng.standard_normal(s), dtype="f4", sycl_queue=queue) for s in
+            ((2, 8, 9, 9), (16, 8, 3, 3)))  # fmt: skip
+    frozen = sycl_dnn.freeze(w)
+    for _ in range(2):
+        assert dpnp.allclose(F.conv2d(x, frozen), F.conv2d(x, w), atol=1e-5)
+    assert len(frozen.packed) == 1
+
+
+#: Arguments that are refused: error, shapes of input, weight, bias, other arguments, what it says.
+_REFUSED = [
+    (ValueError, (3, 5), (4, 3, 3, 3), None, {}, "input must have 4 or 3 axes"),
+    (ValueError, (1, 3, 0, 5), (4, 3, 3, 3), None, {}, "no empty axis"),
+    (ValueError, (1, 4, 5, 5), (4, 3, 3, 3), None, {}, r"4 input channels \(4 / groups=1\)"),
+    (ValueError, (1, 4, 5, 5), (4, 4, 3), None, {}, "weight must have 4 axes"),
+    (ValueError, (1, 4, 5, 5), (3, 2, 3, 3), None, {"groups": 2}, "groups=2 divides"),
+    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"groups": 3}, "groups must be"),
+    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), (4,), {}, r"bias must have shape \(3,\)"),
+    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"stride": 0}, "stride must be"),
+    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"padding": -1}, "padding must be"),
+    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"padding": (1, 1, 1)}, "padding must be"),
+    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"padding": "full"}, "'valid', 'same'"),
+    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"padding": "same", "stride": 2}, "'same'"),
+    (ValueError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"dilation": 3}, "must fit into"),
+    (TypeError, (1, 4, 5, 5), (3, 4, 3, 3), None, {"stride": 1.5}, "stride must be an int"),
+]
+
+
+@pytest.mark.parametrize(("error", "x", "w", "b", "rest", "words"), _REFUSED)
+def test_refused(error, x, w, b, rest, words, queue):
+    arrays = [s and dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in (x, w, b)]
+    with pytest.raises(error, match=f"conv2d: .*{words}"):
+        F.conv2d(*arrays, **rest)
+
+
+def test_refused_dtypes(queue):
+    x, w = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in ((1, 3, 5, 5), (4, 3, 3, 3)))
+    with pytest.raises(TypeError, match="weight must have the dtype of input, float32, got bfl"):
+        F.conv2d(x, sycl_dnn.asarray(w, "bfloat16"))
+    with pytest.raises(TypeError, match="input must have a floating-point dtype"):
+        F.conv2d(x.astype("i4"), w.astype("i4"))
+
+
+def test_float64_without_support_says_so(queue):
+    if queue.sycl_device.has_aspect_fp64 and not queue.sycl_device.is_cpu:
+        pytest.skip("the device computes float64")
+    x, w = (dpnp.ones(s, dtype="f8", sycl_queue=queue) for s in ((1, 3, 5, 5), (4, 3, 3, 3)))
+    with pytest.raises(NotImplementedError, match="convolution_forward"):
+        F.conv2d(x, w)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import pytest
+from functional.case import Case, Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.implementations import assert_no_reference
+from functional.windows import conv_transpose
+
+from sycl_dnn import functional as F
+
+#: name: function, shapes of input, weight, bias, then stride, padding, output_padding, groups...
+_CALLS = {
+    "signal": (F.conv_transpose1d, (2, 3, 9), (3, 5, 4), (5,), 2, 1),
+    "signal-dilated": (F.conv_transpose1d, (2, 4, 7), (4, 3, 3), None, 3, 2, 1, 2, 2),
+    "signal-single": (F.conv_transpose1d, (3, 6), (3, 2, 5), (2,)),
+    "image": (F.conv_transpose2d, (2, 3, 5, 7), (3, 8, 3, 3), (8,), 2, 1, 1),
+    "image-1x1": (F.conv_transpose2d, (2, 5, 4, 4), (5, 5, 1, 1), None),
+    "image-1x1-strided": (F.conv_transpose2d, (2, 16, 4, 4), (16, 32, 1, 1), (32,), 2),
+    "image-single": (F.conv_transpose2d, (3, 4, 5), (3, 4, 3, 2), (4,), (2, 1), (1, 0)),
+    "image-primes": (F.conv_transpose2d, (1, 7, 5, 3), (7, 11, 3, 5), (11,), (3, 2), (2, 1),
+                     (1, 0), 1, (2, 1)),
+    "image-groups": (F.conv_transpose2d, (2, 6, 5, 5), (6, 3, 3, 3), (9,), 1, 1, 0, 3),
+    "image-depthwise": (F.conv_transpose2d, (2, 16, 5, 5), (16, 1, 4, 4), (16,), 2, 1, 0, 16),
+    "image-few-wide": (F.conv_transpose2d, (2, 16, 6, 6), (16, 3, 6, 6), (3,), 2, 2),
+    "image-extra-by-dilation": (F.conv_transpose2d, (1, 4, 4, 4), (4, 4, 3, 3), None, 1, 0, 1, 1,
+                                2),
+    "image-over-cut": (F.conv_transpose2d, (1, 1, 9, 9), (1, 1, 3, 3), None, 1, 3),
+    "volume": (F.conv_transpose3d, (1, 3, 3, 4, 3), (3, 4, 3, 3, 2), (4,), (1, 2, 1), (1, 1, 0)),
+    "volume-groups": (F.conv_transpose3d, (2, 4, 3, 3, 3), (4, 2, 2, 2, 2), None, 2, 0, 0, 2),
+    "volume-over-cut": (F.conv_transpose3d, (1, 1, 9, 9, 9), (1, 1, 3, 3, 3), None, 1, 3),
+}  # fmt: skip
+
+
+def _case(name, function, x, w, b, *rest, layouts=("plain", "plain")):
+    specs = [Spec(x, layout=layouts[0]), Spec(w, layout=layouts[1]), b and Spec(b)]
+    return Case(name, function, conv_transpose, (*specs, *rest), torch=function.__name__)
+
+
+CASES = [_case(name, *call) for name, call in _CALLS.items()]
+CASES += [
+    _case(f"image-{a}-{b}", *_CALLS["image"], layouts=(a, b))
+    for a, b in [
+        ("channels_last", "plain"),
+        ("strided", "reversed"),
+        ("transposed", "strided"),
+        ("reversed", "channels_last"),
+    ]  # fmt: skip
+]
+_PAIRS = (Spec((2, 3, 4, 5)), Spec((3, 4, 3, 3)), None, 2, ((0, 1), (2, 0)))
+CASES.append(Case("image-pairs", F.conv_transpose2d, conv_transpose, _PAIRS))
+_NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "image-few-wide",
+           "volume", "volume-over-cut")  # fmt: skip
+CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
+_HALF = CASES[3].as_dtype("float16")
+
+
+@pytest.mark.parametrize("case", [*CASES, _HALF], ids=str)
+@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", [*CASES, _HALF], ids=str)
+@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_no_reference_implementation(case, queue):
+    assert_no_reference(case, queue)
+
+
+def test_no_batch(queue):
+    x = dpnp.ones((0, 3, 5, 5), dtype="f4", sycl_queue=queue)
+    w = dpnp.ones((3, 4, 3, 3), dtype="f4", sycl_queue=queue)
+    assert F.conv_transpose2d(x, w).shape == (0, 4, 7, 7)
+
+
+#: Arguments that are refused: shapes of input, weight, bias, other arguments, what is said.
+_REFUSED = [
+    ((3, 5), (3, 4, 3, 3), None, {}, "input must have 4 or 3 axes"),
+    ((1, 4, 5, 5), (3, 4, 3, 3), None, {}, "4 input channels first"),
+    ((1, 4, 5, 5), (4, 4, 3), None, {}, "weight must have 4 axes"),
+    ((1, 4, 5, 5), (4, 2, 3, 3), None, {"groups": 3}, "groups must be"),
+    ((1, 4, 5, 5), (4, 2, 3, 3), (2,), {"groups": 2}, r"bias must have shape \(4,\)"),
+    ((1, 4, 5, 5), (4, 2, 3, 3), None, {"output_padding": 1}, "output_padding must be less"),
+    ((1, 4, 1, 1), (4, 2, 3, 3), None, {"padding": 2}, "padding must leave"),
+]
+
+
+@pytest.mark.parametrize(("x", "w", "b", "rest", "words"), _REFUSED)
+def test_refused(x, w, b, rest, words, queue):
+    arrays = [s and dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in (x, w, b)]
+    with pytest.raises(ValueError, match=f"conv_transpose2d: .*{words}"):
+        F.conv_transpose2d(*arrays, **rest)
