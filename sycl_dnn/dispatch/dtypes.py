@@ -20,6 +20,8 @@ DATA_TYPES: dict[str, data_type] = {
     "int64": data_type.s64,
     "int32": data_type.s32,
     "int8": data_type.s8,
+    # A byte that is 0 or 1; what oneDNN makes of it is uint8.
+    "bool": data_type.u8,
     "uint8": data_type.u8,
     "int4": data_type.s4,
     "uint4": data_type.u4,
@@ -67,14 +69,22 @@ def is_float(dtype: str) -> bool:
 
 
 def promote(*names: str) -> str:
-    """Return the dtype that holds all of these, by NumPy's rules; bfloat16 as in PyTorch."""
+    """Return the dtype that holds all of these, by torch's rules.
+
+    Floats win over integers whatever their width; float16 and bfloat16 meet in float32.
+    """
     kinds = set(names)
     if len(kinds) == 1:
         return names[0]
-    carried = kinds & set(CARRIED)
-    if not carried:
-        return np.result_type(*(np.dtype(n) for n in kinds)).name
-    floats = [n for n in kinds if is_float(n)]
+    floats = {n for n in kinds if is_float(n)}
+    if not floats:
+        return _promoted_integers(kinds)
     if len(floats) == 1:
-        return floats[0]
+        return floats.pop()
     return "float64" if "float64" in floats else "float32"
+
+
+def _promoted_integers(kinds: set[str]) -> str:
+    if kinds & set(CARRIED):
+        raise TypeError(f"{' and '.join(sorted(kinds))} have no common dtype; use astype")
+    return np.result_type(*(np.dtype(n) for n in kinds)).name

@@ -99,9 +99,9 @@ def autocast(compute_dtype: str) -> Iterator[None]:
 
 
 def apply_compute(attr: PrimitiveAttr | None) -> PrimitiveAttr | None:
-    """Return the attribute with the arithmetic that is in force."""
+    """Return the attribute with the arithmetic that is in force, unless it has its own."""
     mode = _COMPUTE[current().compute]
-    if mode is None:
+    if mode is None or (attr is not None and attr.get("set_fpmath_mode")):
         return attr
     made = PrimitiveAttr() if attr is None else attr.copy()
     made.set_fpmath_mode(mode)

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element-wise operations of two or three tensors that broadcast, with their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
+from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch.broadcasting import (
+    axis_order,
+    broadcast_shape,
+    expand_rank,
+    grid,
+    laid_out,
+    spread,
+    untaped,
+)
+from sycl_dnn.dispatch.gradients import Grads, rule_for
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Entry, Out, Trace
+
+A = algorithm
+#: The operation with exchanged operands, and whether its result changes sign.
+_MIRRORED = {
+    A.binary_add: (A.binary_add, False),
+    A.binary_mul: (A.binary_mul, False),
+    A.binary_max: (A.binary_max, False),
+    A.binary_min: (A.binary_min, False),
+    A.binary_eq: (A.binary_eq, False),
+    A.binary_ne: (A.binary_ne, False),
+    A.binary_lt: (A.binary_gt, False),
+    A.binary_le: (A.binary_ge, False),
+    A.binary_gt: (A.binary_lt, False),
+    A.binary_ge: (A.binary_le, False),
+    A.binary_sub: (A.binary_sub, True),
+}
+#: Where the second operand has more than size 1, axes merged: what oneDNN has compiled kernels for.
+_FAST = ([], [True], [False], [False, True], [True, False], [False, True, False],
+         [True, False, True])  # fmt: skip
+
+
+def _merged(shape: tuple[int, ...], order: tuple[int, ...], *operands: Tensor) -> list[list]:
+    """Return [size, which operands have it] of the axes, neighbours of one kind merged."""
+    groups: list[list] = []
+    for axis in order:
+        if shape[axis] == 1:
+            continue
+        present = tuple(t.shape[axis] != 1 for t in operands)
+        if groups and groups[-1][1] == present:
+            groups[-1][0] *= shape[axis]
+        else:
+            groups.append([shape[axis], present])
+    return groups
+
+
+def _sizes(groups: list[list], operand: int) -> tuple[int, ...]:
+    """Return the sizes of an operand in merged axes; fast kernels want two axes at least."""
+    sizes = [size if present[operand] else 1 for size, present in groups]
+    return (1,) * (3 - len(sizes)) + tuple(sizes)
+
+
+def _negation() -> PrimitiveAttr:
+    attr, ops = PrimitiveAttr(), PostOps()
+    ops.append_eltwise(A.eltwise_linear, -1.0, 0.0)
+    attr.set_post_ops(ops)
+    return attr
+
+
+def zeros(trace: Trace, shape: tuple[int, ...], dtype: str) -> Tensor:
+    """Return a row-major tensor of zeros."""
+    made = trace.zeros(layout.row_major(shape, dtype), shape)
+    return shown(made, shape, tuple(range(len(shape))), dtype)
+
+
+def _computed(kind: algorithm, a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
+    like = a if a.shape == shape else b if b.shape == shape else None
+    order = axis_order(like, len(shape))
+    # A first operand narrower than the result has no compiled kernel.
+    a, b = laid_out(a, order, dtypes.promote(a.dtype, b.dtype)), laid_out(b, order)
+    presents = {p for _, p in _merged(shape, order, a, b)}
+    attr = None
+    if (False, True) in presents:
+        if kind in _MIRRORED and (True, False) not in presents and a.dtype == b.dtype:
+            a, b = b, a
+            kind, negative = _MIRRORED[kind]
+            attr = _negation() if negative else None
+        else:
+            a = spread(a, shape, order)
+    if [p[1] for _, p in _merged(shape, order, a, b)] not in _FAST:
+        b = spread(b, shape, order)
+    groups = _merged(shape, order, a, b)
+    sizes = _sizes(groups, 0)
+    made = a.trace.primitive(
+        "binary",
+        {"src_0": grid(a, sizes), "src_1": grid(b, _sizes(groups, 1))},
+        {"dst": Out(sizes, dtype)},
+        attr=attr,
+        algorithm=kind,
+    )["dst"]
+    return shown(made, shape, order, dtype)
+
+
+def shown(made: Tensor, shape: tuple[int, ...], order: tuple[int, ...], dtype: str) -> Tensor:
+    """Return a dense result in the shape and order of axes that it stands for."""
+    strides = layout.permuted_strides(shape, order)
+    desc = layout.strided(shape, dtype, strides)
+    return Tensor(made.trace, made.storage, desc, dtype, shape, made.offset, strides)
+
+
+def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:
+    """Apply a binary primitive with broadcasting; the layout follows the larger operand.
+
+    ``dtype`` of the result defaults to the one that both are promoted to.
+    """
+    trace = a.trace
+    shape = broadcast_shape(a.shape, b.shape)
+    dtype = dtype or dtypes.promote(a.dtype, b.dtype)
+    a, b = expand_rank(a, len(shape)), expand_rank(b, len(shape))
+    with untaped(trace):
+        made = (
+            zeros(trace, shape, dtype) if 0 in shape else _computed(kind, a, b, shape, dtype)
+        )
+    inputs = {"src_0": a, "src_1": b}
+    trace.tape.append(Entry("binary", inputs, {"dst": made}, {"algorithm": kind}))
+    return made
+
+
+def select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Return ``a`` where ``condition`` (bool) holds, else ``b``; all broadcast."""
+    trace = a.trace
+    shape = broadcast_shape(condition.shape, a.shape, b.shape)
+    dtype = dtypes.promote(a.dtype, b.dtype)
+    a, b = trace.convert(a, dtype), trace.convert(b, dtype)
+    condition, a, b = (expand_rank(t, len(shape)) for t in (condition, a, b))
+    with untaped(trace):
+        is_empty = 0 in shape
+        made = (
+            zeros(trace, shape, dtype) if is_empty else _selected(condition, a, b, shape, dtype)
+        )
+    inputs = {"src_0": a, "src_1": b, "src_2": condition}
+    trace.tape.append(Entry("select", inputs, {"dst": made}))
+    return made
+
+
+def _selected(c: Tensor, a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
+    full = [t for t in (a, b, c) if t.shape == shape]
+    order = axis_order(full[0] if full else None, len(shape))
+    a, c, b = spread(a, shape, order), spread(c, shape, order), laid_out(b, order)
+    if [p[1] for _, p in _merged(shape, order, a, b)] not in _FAST:
+        b = spread(b, shape, order)
+    groups = _merged(shape, order, a, b)
+    sizes = _sizes(groups, 0)
+    flags = Tensor(c.trace, c.storage, layout.row_major(sizes, "int8"), "int8", sizes, c.offset)
+    made = a.trace.primitive(
+        "binary",
+        {"src_0": grid(a, sizes), "src_1": grid(b, _sizes(groups, 1)), "src_2": flags},
+        {"dst": Out(sizes, dtype)},
+        algorithm=A.binary_select,
+    )["dst"]
+    return shown(made, shape, order, dtype)
+
+
+def add(a: Tensor, b: Tensor) -> Tensor:
+    """Return the sum of two tensors."""
+    return binary(A.binary_add, a, b)
+
+
+def sub(a: Tensor, b: Tensor) -> Tensor:
+    """Return the difference of two tensors."""
+    return binary(A.binary_sub, a, b)
+
+
+def mul(a: Tensor, b: Tensor) -> Tensor:
+    """Return the product of two tensors, element by element."""
+    return binary(A.binary_mul, a, b)
+
+
+def div(a: Tensor, b: Tensor) -> Tensor:
+    """Return the quotient of two tensors, element by element."""
+    return binary(A.binary_div, a, b)
+
+
+def linear_map(x: Tensor, scale: float, shift: float = 0.0) -> Tensor:
+    """Return ``scale * x + shift``."""
+    made = x.trace.primitive(
+        "eltwise_forward",
+        {"src": x},
+        {"dst": Out(x.shape, x.dtype, x)},
+        ask={"src": x},
+        prop_kind=x.trace.forward_kind,
+        algorithm=A.eltwise_linear,
+        alpha=float(scale),
+        beta=float(shift),
+    )
+    return made["dst"]
+
+
+def broadcast_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return ``x`` repeated along axes of size 1 and new leading ones, as NumPy does."""
+    from sycl_dnn.dispatch.reductions import sum_to
+
+    if x.shape == shape:
+        return x
+    source = expand_rank(x, len(shape))
+    with untaped(x.trace):
+        if 0 in shape:
+            made = zeros(x.trace, shape, x.dtype)
+        else:
+            made = spread(source, shape, axis_order(source, len(shape)))
+    return x.trace.view(source, made, lambda g: sum_to(g, source.shape))
+
+
+def weight_of_larger(a: Tensor, b: Tensor, kind: algorithm, dtype: str) -> Tensor:
+    """Return 1 where ``a`` is the maximum (minimum), 0.5 where both are, else 0."""
+    strict, loose = (
+        (A.binary_gt, A.binary_ge) if kind is A.binary_max else (A.binary_lt, A.binary_le)
+    )
+    return linear_map(add(binary(strict, a, b, dtype), binary(loose, a, b, dtype)), 0.5)
+
+
+#: By operation: the gradients of both operands from (dy, a, b, y), before broadcasting is undone.
+_SLOPES: dict[algorithm, tuple[Callable[..., Tensor], Callable[..., Tensor]]] = {
+    A.binary_add: (lambda g, a, b, y: g, lambda g, a, b, y: g),
+    A.binary_sub: (lambda g, a, b, y: g, lambda g, a, b, y: linear_map(g, -1.0)),
+    A.binary_mul: (lambda g, a, b, y: mul(g, b), lambda g, a, b, y: mul(g, a)),
+    A.binary_div: (
+        lambda g, a, b, y: div(g, b),
+        lambda g, a, b, y: linear_map(div(mul(g, y), b), -1.0),
+    ),
+}
+
+
+def _slopes(kind: algorithm) -> tuple[Callable[..., Tensor], Callable[..., Tensor]] | None:
+    if kind not in (A.binary_max, A.binary_min):
+        return _SLOPES.get(kind)
+    return (
+        lambda g, a, b, y: mul(g, weight_of_larger(a, b, kind, g.dtype)),
+        lambda g, a, b, y: mul(g, linear_map(weight_of_larger(a, b, kind, g.dtype), -1.0, 1.0)),
+    )
+
+
+@rule_for("binary")
+def _binary(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    from sycl_dnn.dispatch.reductions import sum_to
+
+    slopes = _slopes(entry.params["algorithm"])
+    if slopes is None:
+        return {}  # comparisons are flat
+    found = {}
+    a, b = entry.inputs["src_0"], entry.inputs["src_1"]
+    for name, slope in zip(("src_0", "src_1"), slopes, strict=True):
+        if name in needed:
+            operand = entry.inputs[name]
+            grad = sum_to(slope(grads["dst"], a, b, entry.outputs["dst"]), operand.shape)
+            found[name] = trace.convert(grad, operand.dtype)
+    return found
+
+
+@rule_for("select")
+def _select(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    from sycl_dnn.dispatch.ones import filled
+    from sycl_dnn.dispatch.reductions import sum_to
+
+    dy, condition = grads["dst"], entry.inputs["src_2"]
+    nothing = filled(trace, 0.0, (1,) * dy.ndim, dy.dtype)
+    found = {}
+    if "src_0" in needed:
+        found["src_0"] = sum_to(select(condition, dy, nothing), entry.inputs["src_0"].shape)
+    if "src_1" in needed:
+        found["src_1"] = sum_to(select(condition, nothing, dy), entry.inputs["src_1"].shape)
+    return found
