@@ -195,4 +195,6 @@ def is_describable(arrays: list[Any]) -> bool:
 
 
 def _has_positive_strides(array: Any) -> bool:
+    if not array.size:
+        return True  # any strides will do
     return all(s > 0 or n == 1 for s, n in zip(array.strides, array.shape, strict=True))

@@ -35,6 +35,8 @@ def strided(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> MemoryD
     """Return a descriptor with these strides; shape () counts as (1,)."""
     if not shape:
         return MemoryDesc((1,), DATA_TYPES[dtype], strides=(1,))
+    if 0 in shape:
+        strides = row_major_strides(shape)
     # A stride that nothing steps over may be anything in an array, negative as well.
     safe = tuple(s if n > 1 else max(s, 1) for s, n in zip(strides, shape, strict=True))
     return MemoryDesc(tuple(shape), DATA_TYPES[dtype], strides=safe)
@@ -75,11 +77,12 @@ def is_channels_last(desc: MemoryDesc) -> bool:
     return all(n == 1 or a == b for n, a, b in zip(dims, strides, wanted, strict=True))
 
 
-def like(desc: MemoryDesc, dtype: str) -> MemoryDesc:
+def like(desc: MemoryDesc, dtype: str, shape: Sequence[int] | None = None) -> MemoryDesc:
     """Return a dense descriptor whose axes lie in the order that those of ``desc`` have."""
     dims = desc.dims
+    shape = dims if shape is None else tuple(shape)
     if desc.format_kind is not format_kind.blocked or not desc.is_plain:
-        return row_major(dims, dtype)
+        return row_major(shape, dtype)
     strides = desc.strides
     order = sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))
-    return strided(dims, dtype, permuted_strides(dims, order))
+    return strided(shape, dtype, permuted_strides(shape, order))

@@ -83,6 +83,14 @@ class Entry:
     rule: Callable[..., Any] | None = None
 
 
+def _go_on_to(pd: _core.PrimitiveDesc, words: str) -> bool:
+    """Move a descriptor to the first implementation with these words in its name, if any."""
+    while words not in pd.impl_info:
+        if not pd.next_impl():
+            return False
+    return True
+
+
 class NeedsAnotherDevice(Exception):
     """The engine lacks a primitive in any dtype; carries what it said."""
 
@@ -173,6 +181,7 @@ class Trace:
         *,
         ask: Mapping[str, Layout] | None = None,
         attr: _core.PrimitiveAttr | None = None,
+        prefer: str | None = None,
         **params: Any,
     ) -> dict[str, Tensor]:
         """Record a primitive and the reorders that it needs; return its outputs by name.
@@ -185,6 +194,8 @@ class Trace:
             By the names of execution arguments. A ``workspace`` comes by itself when training.
         ask : dict, optional
             Layouts to ask for inputs; without, an input's own.
+        prefer : str, optional
+            Part of the name of the implementation to take, where oneDNN would take another.
         **params
             The remaining parameters of the row.
         """
@@ -193,6 +204,8 @@ class Trace:
             pd = self._describe(row, inputs, outputs, ask, attr, params)
         except errors.Unimplemented as error:
             return self._fall_back(row, inputs, outputs, ask, attr, params, error)
+        if prefer is not None and not _go_on_to(pd, prefer):
+            pd = self._describe(row, inputs, outputs, ask, attr, params)
         self._warn_of_reference(row, pd)
         args = {name: self._fitted(t, pd.desc_of(name)) for name, t in inputs.items()}
         made = {
@@ -293,7 +306,9 @@ class Trace:
         found = self._reordered.get(key)
         if found is not None:
             return found
-        made = Tensor(self, Storage(wanted), wanted, dtypes.NAMES[wanted.data_type], tensor.shape)
+        name = dtypes.NAMES[wanted.data_type]
+        dtype = tensor.dtype if tensor.dtype == "bool" and name == "uint8" else name
+        made = Tensor(self, Storage(wanted), wanted, dtype, tensor.shape)
         self._add(self.copy_step(tensor, made))
         # The tensor is kept: its storage's id stays its own.
         self._reordered[key] = made

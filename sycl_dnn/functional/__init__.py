@@ -5,7 +5,21 @@ Names, arguments, defaults and meaning are those of ``torch.nn.functional``.
 """
 
 from sycl_dnn.functional.activation import relu
-from sycl_dnn.functional.conv import conv2d
+from sycl_dnn.functional.conv import conv1d, conv2d, conv3d
+from sycl_dnn.functional.conv_transpose import (
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from sycl_dnn.functional.matmul import linear
 
-__all__ = ["conv2d", "linear", "relu"]
+__all__ = [
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "linear",
+    "relu",
+]

@@ -91,7 +91,7 @@ def _conv_transpose(
     extra = _extra(name, output_padding, stride, dilation)
     sizes = _result_sizes(name, x.shape[2:], extents(kernel, dilation), stride, pads, extra)
     shape = (x.shape[0], n_out, *sizes)
-    # Right padding may be negative, but not by a stride or more: zeros after the input reach so far.
+    # Right padding may be negative but less than a stride: zeros after the input reach further.
     lacks = [max(e - right, 0) // s for e, (_, right), s in zip(extra, pads, stride, strict=True)]
     x = padded(x, lacks)
     params = {
