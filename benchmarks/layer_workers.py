@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure layers in one library; `layers.py` starts one process for each.
+
+The processes never run at the same time: each waits for the name of a block on its standard input,
+measures it and writes the times in ms as one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from layer_cases import LAYERS, Layer
+
+#: A block repeats its call for about so long.
+BLOCK_SECONDS = 0.4
+_SEED = 0
+
+
+def values(layer: Layer) -> list[np.ndarray]:
+    """Return the array arguments, the same in each process."""
+    rng = np.random.default_rng(_SEED)
+    arrays = [rng.standard_normal(s, dtype=np.float32) for s in layer.shapes]
+    # Weights of a size that keeps results near 1.
+    return [arrays[0], *(a / np.sqrt(max(a.size / a.shape[0], 1)) for a in arrays[1:])]
+
+
+def lstm_weights(size: int) -> list[np.ndarray]:
+    """Return the weights of one LSTM layer, as torch orders them."""
+    rng = np.random.default_rng(_SEED + 1)
+    shapes = ((4 * size, size), (4 * size, size), (4 * size,), (4 * size,))
+    return [rng.standard_normal(s, dtype=np.float32) / np.float32(size**0.5) for s in shapes]
+
+
+class Ours:
+    """The layers through ``sycl_dnn.functional`` on the CPU device."""
+
+    def __init__(self) -> None:
+        import dpnp
+
+        import sycl_dnn
+
+        self._dnn, self._dpnp = sycl_dnn, dpnp
+        self._queue = sycl_dnn.default_queue("cpu")
+        self.version = f"sycl_dnn {sycl_dnn.__version__}"
+
+    def _array(self, array: np.ndarray, dtype: str) -> Any:
+        return self._dnn.asarray(array, dtype=dtype, sycl_queue=self._queue)
+
+    def calls(self, layer: Layer, dtype: str) -> dict[str, dict[str, Callable[[], Any]]]:
+        """Return the calls by pass and variant."""
+        function = getattr(self._dnn.functional, layer.function)
+        arrays = [self._array(a, dtype) for a in values(layer)]
+        args, kwargs = self._arguments(layer, arrays, dtype)
+        y, pullback = self._dnn.vjp(function, *args, **kwargs)
+        first = y[0] if isinstance(y, tuple) else y
+        dy = self._dnn.asarray(self._dpnp.ones(first.shape, dtype="f4", sycl_queue=self._queue),
+                               dtype=dtype)  # fmt: skip
+        dy = (dy, None) if isinstance(y, tuple) else dy
+
+        def forward() -> None:
+            function(*args, **kwargs)
+            self._queue.wait()
+
+        def backward() -> None:
+            pullback(dy)
+            self._queue.wait()
+
+        return {"forward": {"eager": forward}, "backward": {"eager": backward}}
+
+    def _arguments(self, layer: Layer, arrays: list[Any], dtype: str) -> tuple[Any, Any]:
+        if layer.function == "lstm":
+            size = layer.shapes[0][2]
+            weights = [self._array(w, dtype) for w in lstm_weights(size)]
+            return (arrays[0], None, weights), {}
+        if layer.function == "layer_norm":
+            return (arrays[0], layer.shapes[1], *arrays[1:]), layer.kwargs
+        if layer.function == "batch_norm":
+            return (arrays[0], None, None, *arrays[1:]), layer.kwargs
+        return tuple(arrays), layer.kwargs
+
+
+class Torch:
+    """The layers through torch eager."""
+
+    def __init__(self) -> None:
+        import torch
+
+        torch.set_num_threads(2)
+        self._torch = torch
+        self.version = f"torch {torch.__version__}"
+
+    def calls(self, layer: Layer, dtype: str) -> dict[str, dict[str, Callable[[], Any]]]:
+        """Return the calls by pass and variant; images also in channels-last memory."""
+        torch = self._torch
+        kind = getattr(torch, dtype)
+        found: dict[str, dict[str, Callable[[], Any]]] = {"forward": {}, "backward": {}}
+        formats = {"plain": torch.contiguous_format}
+        if layer.images:
+            formats["channels_last"] = torch.channels_last
+        for name, memory_format in formats.items():
+            tensors = [torch.from_numpy(a).to(kind) for a in values(layer)]
+            tensors[:] = [t.contiguous(memory_format=memory_format) if t.ndim == 4 else t
+                          for t in tensors]  # fmt: skip
+            call, inputs = self._call(layer, tensors, kind)
+            found["forward"][name] = self._without_gradient(call)
+            found["backward"][name] = self._gradient(call, inputs)
+        return found
+
+    def _call(self, layer: Layer, tensors: list[Any], kind: Any) -> tuple[Any, list[Any]]:
+        torch = self._torch
+        for tensor in tensors:
+            tensor.requires_grad_()
+        if layer.function == "lstm":
+            size = layer.shapes[0][2]
+            module = torch.nn.LSTM(size, size)
+            for p, w in zip(module.parameters(), lstm_weights(size), strict=True):
+                p.data = torch.from_numpy(w)
+            module = module.to(kind)
+            return (lambda: module(tensors[0])[0]), [tensors[0], *module.parameters()]
+        name = layer.function
+        function = getattr(torch.nn.functional, name, None) or getattr(torch, name)
+        args: tuple[Any, ...] = tuple(tensors)
+        if name == "layer_norm":
+            args = (tensors[0], layer.shapes[1], *tensors[1:])
+        if name == "batch_norm":
+            args = (tensors[0], None, None, *tensors[1:])
+        return (lambda: function(*args, **layer.kwargs)), tensors
+
+    def _without_gradient(self, call: Callable[[], Any]) -> Callable[[], Any]:
+        def forward() -> None:
+            with self._torch.no_grad():
+                call()
+
+        return forward
+
+    def _gradient(self, call: Callable[[], Any], inputs: list[Any]) -> Callable[[], Any]:
+        y = call()
+        dy = self._torch.ones_like(y)
+        return lambda: self._torch.autograd.grad(y, inputs, dy, retain_graph=True)
+
+
+def block(call: Callable[[], Any]) -> list[float]:
+    """Return the times of repeated calls in ms."""
+    call()
+    times, end = [], time.perf_counter() + BLOCK_SECONDS
+    while not times or time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        times.append((time.perf_counter() - start) * 1e3)
+    return times
+
+
+def serve(library: Any) -> None:
+    """Answer the requests of `layers.py`."""
+    print(json.dumps(library.version), flush=True)
+    layers = {layer.name: layer for layer in LAYERS}
+    for line in sys.stdin:
+        name, dtype, direction = json.loads(line)
+        try:
+            calls = library.calls(layers[name], dtype)[direction]
+            answer: Any = {variant: block(call) for variant, call in calls.items()}
+        except (NotImplementedError, RuntimeError) as error:
+            answer = {"error": str(error).splitlines()[0]}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    serve({"ours": Ours, "torch": Torch}[sys.argv[1]]())

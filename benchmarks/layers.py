@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers through ``sycl_dnn.functional`` against torch eager on the CPU, forward and backward.
+
+Both run with two threads, in alternating blocks of one run; torch in the better of its memory
+formats. Prints medians in ms, their range and the ratio, and writes a plot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from layer_cases import LAYERS
+
+HERE = Path(__file__).parent
+
+
+class Worker:
+    """A process that measures blocks in one library."""
+
+    def __init__(self, library: str, environment: dict[str, str]) -> None:
+        command = [sys.executable, str(HERE / "layer_workers.py"), library]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, **environment},
+        )  # fmt: skip
+        self.version = self._answer()
+
+    def _answer(self) -> Any:
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit("a worker has stopped; see above")
+        return json.loads(line)
+
+    def ask(self, *request: str) -> dict[str, list[float]]:
+        """Return the times of one block by variant."""
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def best(blocks: list[dict[str, list[float]]]) -> tuple[float, str, list[float]] | str:
+    """Return the median, name and times of the fastest variant; the error where there is one."""
+    if "error" in blocks[0]:
+        return str(blocks[0]["error"])
+    joined = {v: [t for b in blocks for t in b[v]] for v in blocks[0]}
+    name = min(joined, key=lambda v: statistics.median(joined[v]))
+    return statistics.median(joined[name]), name, joined[name]
+
+
+def compare(workers: dict[str, Worker], request: tuple[str, str, str], rounds: int) -> Any:
+    """Measure one row; return its medians and ratio, or what torch lacks."""
+    blocks: dict[str, list[Any]] = {name: [] for name in workers}
+    for _ in range(rounds):
+        for name, worker in workers.items():
+            blocks[name].append(worker.ask(*request))
+    ours, theirs = best(blocks["ours"]), best(blocks["torch"])
+    if isinstance(ours, str):
+        raise SystemExit(f"{request}: {ours}")
+    text = f"{' '.join(request):55s} {span(ours[0], ours[2])}"
+    if isinstance(theirs, str):
+        print(f"{text}   torch: {theirs[:40]}", flush=True)
+        return None
+    ratio = ours[0] / theirs[0]
+    print(f"{text}   {span(theirs[0], theirs[2])} {theirs[1]:13s} {ratio:5.2f}", flush=True)
+    return ratio
+
+
+def span(median: float, times: list[float]) -> str:
+    """Return a median and its range in ms."""
+    return f"{median:8.3f} [{min(times):.3f}-{max(times):.3f}]".ljust(28)
+
+
+def plot(ratios: dict[str, float], path: Path) -> None:
+    """Draw the ratios as bars; below 1 is faster than torch."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(9, 0.24 * len(ratios) + 1))
+    axes.barh(list(ratios), list(ratios.values()), color="#3b6ea5")
+    axes.axvline(1.0, color="black", linewidth=1)
+    axes.set_xlabel("time / time of torch eager in its best layout")
+    axes.invert_yaxis()
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5, help="blocks per row and library")
+    parser.add_argument("--only", default="", help="rows whose name contains this")
+    parser.add_argument("--torch-path", help="folder with torch, if it is not in this environment")
+    parser.add_argument("--plot", type=Path, help="write a figure")
+    options = parser.parse_args()
+    extra = {"PYTHONPATH": options.torch_path} if options.torch_path else {}
+    workers = {"ours": Worker("ours", {}), "torch": Worker("torch", extra)}
+    print(" against ".join(w.version for w in workers.values()))
+    print(f"{'':55s} {'ours, ms':28s}   {'torch, ms':28s} {'layout':13s} ratio")
+    ratios = {}
+    for layer in LAYERS:
+        for dtype in layer.dtypes:
+            for direction in layer.passes:
+                request = (layer.name, dtype, direction)
+                if options.only in " ".join(request):
+                    ratio = compare(workers, request, options.rounds)
+                    if ratio:
+                        ratios[" ".join(request)] = ratio
+    if ratios:
+        mean = math.exp(statistics.fmean(map(math.log, ratios.values())))
+        print(
+            f"geometric mean of {len(ratios)} rows: {mean:.3f}; largest {max(ratios.values()):.2f}"
+        )
+    if options.plot and ratios:
+        plot(ratios, options.plot)
+    for worker in workers.values():
+        worker.close()
+
+
+if __name__ == "__main__":
+    main()
