@@ -101,7 +101,7 @@ def main() -> None:
     images = sycl_dnn.asarray(image, dtype=options.dtype)
 
     logits = dpnp.asnumpy(F.astype(network(images), "float32"))
-    print("classes with the largest logits:", *np.argsort(logits[0])[: -6 : -1])
+    print("classes with the largest logits:", *np.argsort(logits[0])[:-6:-1])
     bound = sycl_dnn.plan(network, images)
     for name, call in (("written plainly", lambda: network(images)), ("as a plan", bound)):
         took = median_time(call, queue, options.repeats)
