@@ -374,6 +374,14 @@ class Trace:
         self.steps.append(self.copy_step(value, place))
         return whole
 
+    def added_to(self, place: Tensor, value: Tensor) -> None:
+        """Record that ``value`` is added to what ``place`` holds; not on the tape."""
+        post_ops = _core.PostOps()
+        post_ops.append_sum(1.0)
+        attr = _core.PrimitiveAttr()
+        attr.set_post_ops(post_ops)
+        self.steps.append(self.copy_step(value, place, attr))
+
     def view(
         self, tensor: Tensor, made: Tensor, rule: Callable[[Tensor], Tensor]
     ) -> Tensor:
@@ -381,6 +389,23 @@ class Trace:
         self.tape.append(
             Entry("view", {"src": tensor}, {"dst": made}, rule=lambda e, g: {"src": rule(g["dst"])})
         )
+        return made
+
+    def closed(
+        self,
+        inputs: Mapping[str, Tensor],
+        body: Callable[[], Tensor],
+        rule: Callable[[Tensor], dict[str, Tensor]],
+    ) -> Tensor:
+        """Record what ``body`` does as one operation with a gradient of its own.
+
+        ``rule(dy)`` returns the gradients of ``inputs`` by name.
+        """
+        known = len(self.tape)
+        made = body()
+        del self.tape[known:]
+        entry = Entry("closed", dict(inputs), {"dst": made}, rule=lambda e, g: rule(g["dst"]))
+        self.tape.append(entry)
         return made
 
     def array_call(

@@ -104,7 +104,7 @@ def check_torch(case: Case, queue: Any) -> None:
     values = numpy_arguments(case)
     tensors = []
     for spec, value in zip(specs_of(case.args), arrays_of(values), strict=True):
-        tensor = torch.tensor(np.ascontiguousarray(value))
+        tensor = torch.tensor(np.array(value))
         wants = tensor.is_floating_point() and spec.differentiable
         tensors.append(tensor.requires_grad_(wants and case.has_gradient))
     supply = tensors[:]

@@ -22,7 +22,7 @@ def to_device(values: np.ndarray, dtype: str, queue: Any, layout: str = "plain")
 
 
 def _laid_out(values: np.ndarray, queue: Any, layout: str) -> Any:
-    return _relaid(dpnp.asarray(np.ascontiguousarray(values), sycl_queue=queue), layout)
+    return _relaid(dpnp.asarray(np.array(values, order="C"), sycl_queue=queue), layout)
 
 
 def _relaid(plain: Any, layout: str) -> Any:

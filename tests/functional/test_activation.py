@@ -1,14 +1,112 @@
 # SPDX-License-Identifier: Apache-2.0
+import math
+import warnings
+
+import dpnp
 import numpy as np
 import pytest
 
+import sycl_dnn
 from functional.case import Case, Spec
 from functional.checks import check_gradient, check_torch, check_value
+from functional.on_device import to_device, to_numpy
 from sycl_dnn import functional as F
+from sycl_dnn.dispatch import policy
 
-CASES = [
-    Case("relu", F.relu, lambda x: np.maximum(x, 0), (Spec((3, 5, 7), "distinct"),), torch="relu"),
+
+erf = np.vectorize(math.erf, otypes=[float])
+
+
+def softplus(x, beta=1.0, threshold=20.0):
+    z = beta * x
+    return np.where(z > threshold, x, (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) / beta)
+
+
+def elu(x, alpha=1.0):
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+
+
+def gelu(x, approximate="none"):
+    if approximate == "none":
+        return x * (1 + erf(x / np.sqrt(2))) / 2
+    return x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2
+
+
+def hard(x):
+    return np.clip(x / 6 + 0.5, 0, 1)
+
+
+def selu(x):
+    return 1.0507009873554805 * elu(x, 1.6732632423543772)
+
+
+def celu(x, alpha=1.0):
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha))
+
+
+def softshrink(x, lambd=0.5):
+    return np.sign(x) * np.maximum(np.abs(x) - lambd, 0)
+
+
+#: Name: reference, keyword arguments to test it with.
+FUNCTIONS = {
+    "relu": (lambda x: np.maximum(x, 0), [{}]),
+    "relu6": (lambda x: np.clip(x, 0, 6), [{}]),
+    "hardtanh": (
+        lambda x, min_val=-1, max_val=1: np.clip(x, min_val, max_val),
+        [{}, {"min_val": -0.3, "max_val": 2.5}],
+    ),
+    "leaky_relu": (
+        lambda x, negative_slope=0.01: np.where(x > 0, x, negative_slope * x),
+        [{}, {"negative_slope": 0.3}, {"negative_slope": -0.5}],
+    ),
+    "elu": (elu, [{}, {"alpha": 0.7}, {"alpha": -0.5}]),
+    "selu": (selu, [{}]),
+    "celu": (celu, [{}, {"alpha": 2.0}, {"alpha": -1.5}]),
+    "gelu": (gelu, [{}, {"approximate": "tanh"}]),
+    "silu": (lambda x: x / (1 + np.exp(-x)), [{}]),
+    "mish": (lambda x: x * np.tanh(softplus(x)), [{}]),
+    "hardswish": (lambda x: x * hard(x), [{}]),
+    "hardsigmoid": (hard, [{}]),
+    "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), [{}]),
+    "tanh": (np.tanh, [{}]),
+    "softplus": (softplus, [{}, {"beta": 2.0}, {"beta": -0.5}, {"beta": 1.5, "threshold": 1.0}]),
+    "logsigmoid": (lambda x: -softplus(-x), [{}]),
+    "softsign": (lambda x: x / (1 + np.abs(x)), [{}]),
+    "tanhshrink": (lambda x: x - np.tanh(x), [{}]),
+    "softshrink": (softshrink, [{}, {"lambd": 0.03}, {"lambd": 0.0}]),
+    "hardshrink": (
+        lambda x, lambd=0.5: np.where(np.abs(x) > lambd, x, 0), [{}, {"lambd": 1.03}]
+    ),
+    "threshold": (
+        lambda x, threshold, value: np.where(x > threshold, x, value),
+        [{"threshold": 0.11, "value": -3.0}],
+    ),
+}  # fmt: skip
+SHAPES = [
+    Spec((3, 5, 7), "distinct"),
+    Spec((), "positive"),
+    Spec((0, 3)),
+    Spec((1, 3, 5, 7), "distinct", layout="channels_last"),
+    Spec((5, 7), "distinct", layout="strided"),
+    Spec((11,), "distinct", layout="reversed"),
+    Spec((7, 3, 5), "distinct", layout="transposed"),
 ]
+
+
+def make(name, spec, kwargs, dtype="float32"):
+    reference, _ = FUNCTIONS[name]
+    words = "-".join([name, "x".join(map(str, spec.shape)) or "scalar", spec.layout, *kwargs])
+    return Case(words, getattr(F, name), reference, (spec,), kwargs, torch=name, dtype=dtype)
+
+
+VARIANTS = [make(n, SHAPES[0], k) for n, (_, every) in FUNCTIONS.items() for k in every]
+NARROW = [make(n, SHAPES[0], every[-1], "bfloat16") for n, (_, every) in FUNCTIONS.items()]
+# One of each kind: a primitive, one that keeps its result, a fused one, one with a choice.
+KINDS = ["gelu", "sigmoid", "selu", "softplus", "hardshrink", "threshold"]
+SHAPED = [make(n, s, FUNCTIONS[n][1][0]) for n in KINDS for s in SHAPES[1:]]
+HALF = [make(n, SHAPES[0], FUNCTIONS[n][1][0], "float16") for n in KINDS]
+CASES = VARIANTS + NARROW + SHAPED + HALF
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -24,3 +122,124 @@ def test_gradient(case, queue):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_torch(case, queue):
     check_torch(case, queue)
+
+
+DELICATE = [-1e4, -100.0, -50.0, -30.0, -20.0, -3.0, -0.5, -1e-7, 0.0, 1e-7, 0.5, 3.0, 17.0, 20.0,
+            50.0, 100.0, 1e4, 1e30]  # fmt: skip
+#: Where torch's one-sided choice at a kink differs from oneDNN's.
+KINKS = {"hardsigmoid": (-3.0, 3.0), "hardswish": (-3.0, 3.0)}
+#: Where oneDNN's derivative is infinite or NaN, as torch's gelu(approximate="tanh") is, too.
+OVERFLOWS = {"mish": 1e13, "gelu": 1e13}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_large_and_tiny_arguments(name, queue):
+    torch = pytest.importorskip("torch")
+    for kwargs in FUNCTIONS[name][1]:
+        x = np.array([v for v in DELICATE if v not in KINKS.get(name, ())], np.float32)
+        x = x[np.abs(x) < OVERFLOWS.get(name, np.inf)]
+        tensor = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+        wanted = getattr(torch.nn.functional, name)(tensor, **kwargs)
+        (slope,) = torch.autograd.grad(wanted.sum(), tensor)
+        y, pullback = sycl_dnn.vjp(getattr(F, name), to_device(x, "float32", queue), **kwargs)
+        (dx,) = pullback(dpnp.ones_like(y))
+        np.testing.assert_allclose(dpnp.asnumpy(y), wanted.detach().numpy(), 2e-5, 1e-6)
+        np.testing.assert_allclose(dpnp.asnumpy(dx), slope.numpy(), 2e-5, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "minus", "plus"),
+    [
+        ("relu", 0, np.inf), ("relu6", 0, 6), ("hardtanh", -1, 1), ("sigmoid", 0, 1),
+        ("tanh", -1, 1), ("elu", -1, np.inf), ("celu", -1, np.inf), ("softplus", 0, np.inf),
+        ("logsigmoid", -np.inf, 0), ("softshrink", -np.inf, np.inf),
+        ("hardshrink", -np.inf, np.inf), ("leaky_relu", -np.inf, np.inf), ("hardsigmoid", 0, 1),
+        ("tanhshrink", -np.inf, np.inf),
+    ],
+)  # fmt: skip
+def test_infinities(name, minus, plus, queue):
+    y = getattr(F, name)(to_device(np.array([-np.inf, np.inf]), "float32", queue))
+    np.testing.assert_allclose(dpnp.asnumpy(y), np.array([minus, plus]))
+
+
+def test_threshold_replaces_infinity_and_nan(queue):
+    x = to_device(np.array([-np.inf, np.nan, np.inf, 2.0]), "float32", queue)
+    np.testing.assert_array_equal(dpnp.asnumpy(F.threshold(x, 1.0, 7.0)), [7, 7, np.inf, 2])
+
+
+def test_logsigmoid_is_never_positive(queue):
+    x = to_device(np.linspace(-40, 90, 4001), "float32", queue)
+    y = to_numpy(F.logsigmoid(x))
+    assert y.max() <= 0
+    assert to_numpy(F.softplus(x)).min() >= 0
+    np.testing.assert_allclose(y, -np.log1p(np.exp(-to_numpy(x))), rtol=2e-6, atol=1.2e-7)
+
+
+INPLACE = ["celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu",
+           "relu6", "selu", "silu", "threshold"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_inplace_writes_the_input(name, queue):
+    function, kwargs = getattr(F, name), FUNCTIONS[name][1][-1]
+    values = np.linspace(-7, 7, 24).reshape(2, 3, 4)
+    for layout in ("plain", "transposed", "strided"):
+        x = to_device(values, "float32", queue, layout)
+        wanted = to_numpy(function(x, **kwargs))
+        assert function(x, **kwargs, inplace=True) is x
+        np.testing.assert_array_equal(to_numpy(x), wanted)
+
+
+def test_inplace_by_position(queue):
+    x = to_device(np.array([-1.0, 2.0]), "float32", queue)
+    assert F.relu(x, True) is x
+    assert dpnp.asnumpy(x).tolist() == [0, 2]
+
+
+def test_inplace_is_refused_in_traces(queue):
+    x = to_device(np.ones(3), "float32", queue)
+    with pytest.raises(ValueError, match="relu: inplace must be False"):
+        sycl_dnn.vjp(F.relu, x, inplace=True)
+    with pytest.raises(ValueError, match="elu: inplace must be False"):
+        sycl_dnn.vjp(lambda x: F.elu(x, 1.0, True), x)
+
+
+def test_integers(queue):
+    x = to_device(np.array([-3, 0, 5]), "int32", queue)
+    assert dpnp.asnumpy(F.relu(x)).tolist() == [0, 0, 5]
+    for name in FUNCTIONS:
+        if name != "relu":
+            with pytest.raises(TypeError, match=f"{name}: input must have a floating-point dtype"):
+                getattr(F, name)(x, **FUNCTIONS[name][1][-1])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: F.gelu(x, "sigmoid"), "gelu: approximate must be 'none' or 'tanh', got 'sigm"),
+        (lambda x: F.hardtanh(x, 1.0, -1.0), "hardtanh: min_val must be at most max_val=-1.0"),
+        (lambda x: F.softshrink(x, -0.1), "softshrink: lambd must not be negative, got -0.1"),
+        (lambda x: F.celu(x, 0.0), "celu: alpha must not be 0"),
+        (lambda x: F.softplus(x, 0.0), "softplus: beta must not be 0"),
+    ],
+)
+def test_refusals(call, message, queue):
+    with pytest.raises(ValueError, match=message):
+        call(to_device(np.ones(3), "float32", queue))
+
+
+def test_nothing_is_computed_by_a_reference_implementation(queue):
+    sycl_dnn.cache.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", sycl_dnn.ReferenceWarning)
+        policy._said.clear()
+        for case in VARIANTS + NARROW + SHAPED:
+            check_value(case, queue)
+            check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_documented(name):
+    text = getattr(F, name).__doc__
+    for part in ("Parameters\n", "Returns\n", "Raises\n", "Source: oneDNN"):
+        assert part in text
