@@ -39,8 +39,11 @@ def assembled(
     ``covered`` says that nothing is left over; else the rest is zero.
     """
     dtype = pieces[0][0].dtype
-    desc = layout.channels_last(shape, dtype)
-    whole = trace.new(desc, shape) if covered else trace.zeros(desc, shape)
+    # oneDNN takes no view whose last step would go beyond the end, so there is room for it.
+    reach = [max(p[1][i].length * p[1][i].step for p in pieces) for i in range(len(shape) - 2)]
+    room = (*shape[:2], *map(max, shape[2:], reach))
+    desc = layout.channels_last(room, dtype)
+    whole = trace.new(desc, room) if covered else trace.zeros(desc, room)
     for tensor, spans in pieces:
         start = sum(s.start * n for s, n in zip(spans, whole.strides[2:], strict=True))
         steps = tuple(s.step * n for s, n in zip(spans, whole.strides[2:], strict=True))
@@ -53,7 +56,7 @@ def assembled(
         return {str(i): cut(grads["dst"], spans) for i, spans in enumerate(every)}
 
     trace.tape.append(Entry("assembled", named, {"dst": whole}, rule=rule))
-    return whole
+    return cut(whole, [Span(0, n) for n in shape[2:]])
 
 
 def padded(x: Tensor, after: Sequence[int]) -> Tensor:

@@ -105,33 +105,44 @@ class Windows:
         self.inside = windows(np.ones(x.shape), 0.0)
         numbers = np.arange(np.prod(x.shape[2:])).reshape(x.shape[2:])
         self.indices = windows(np.broadcast_to(numbers, x.shape).astype(int), -1)
-        padded = np.pad(np.ones(x.shape), [(0, 0)] * 2 + [(p, p) for p in padding])
+        padded = pad_spatial(np.ones(x.shape), padding, padding, 1.0)
         at = kernel_positions(kernel)
         padded = pad_spatial(padded, [0] * rank, high, 0.0)
         self.counted = np.stack([padded[window(a, self.size, stride, skips)] for a in at])
 
 
-def max_pool(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-             return_indices=False):  # fmt: skip
+def _batched(x, kernel_size):
+    """Return x with a batch axis; only tuples say how many axes are spatial."""
+    is_single = isinstance(kernel_size, tuple) and x.ndim == len(kernel_size) + 1
+    return x[None] if is_single else x
+
+
+def max_pool(
+    x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
     """Largest element of each window, and its flat index."""
-    full = x if x.ndim == len(np.atleast_1d(kernel_size)) + 2 or not isinstance(
-        kernel_size, tuple) else x[None]  # fmt: skip
+    full = _batched(x, kernel_size)
     w = Windows(full, kernel_size, stride, padding, dilation, ceil_mode)
     best = np.where(w.inside > 0, w.elements, -np.inf).argmax(axis=0)[None]
-    made = np.take_along_axis(w.elements, best, 0)[0]
-    index = np.take_along_axis(w.indices, best, 0)[0]
-    made, index = (made, index) if full is x else (made[0], index[0])
-    return (made, index) if return_indices else made
+    made = [np.take_along_axis(v, best, 0)[0] for v in (w.elements, w.indices)]
+    made = [m.reshape(m.shape[-x.ndim :]) for m in made]
+    return tuple(made) if return_indices else made[0]
 
 
-def avg_pool(x, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
-             divisor_override=None):  # fmt: skip
+def avg_pool(
+    x,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
+):
     """Mean of each window by PyTorch's rules of what it divides by."""
-    full = x[None] if isinstance(kernel_size, tuple) and x.ndim < len(kernel_size) + 2 else x
-    w = Windows(full, kernel_size, stride, padding, 1, ceil_mode)
+    w = Windows(_batched(x, kernel_size), kernel_size, stride, padding, 1, ceil_mode)
     divisor = (w.counted if count_include_pad else w.inside).sum(axis=0)
     made = w.elements.sum(axis=0) / (divisor_override or divisor)
-    return made if full is x else made[0]
+    return made.reshape(made.shape[-x.ndim :])
 
 
 def lp_pool(x, norm_type, kernel_size, stride=None, ceil_mode=False):

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Averages over windows of one, two and three spatial axes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sycl_dnn._core import algorithm as A
+from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.primitives import linear_map, mul
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.functional.pool_windows import check_dtype, pool_windows
+from sycl_dnn.functional.pooling import plain_runs, pooled
+from sycl_dnn.functional.window import Axis, Sizes, batched, unbatched, whole_number
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.dispatch.array import Array
+
+__all__ = ["avg_pool1d", "avg_pool2d", "avg_pool3d"]
+
+
+def avg_pool(
+    name: str,
+    rank: int,
+    input: Tensor,
+    windows: tuple[Any, Any, Any],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: Any = None,
+) -> Tensor:
+    """Return the averages of a function's arguments, checked."""
+    check_dtype(name, input)
+    x = batched(name, input, rank)
+    axes, counts = pool_windows(name, x, *windows, 1, ceil_mode)
+    runs = [plain_runs(a, n) for a, n in zip(axes, counts, strict=True)]
+    if divisor_override is not None:
+        divisor = whole_number(divisor_override)
+        if not divisor:
+            raise ValueError(
+                f"{name}: divisor_override must be a whole number other than 0, got "
+                f"{divisor_override!r}"
+            )
+        made, _ = pooled(x, A.pooling_avg_include_padding, runs)
+        return unbatched(linear_map(made, math.prod(a.kernel for a in axes) / divisor), input)
+    if not count_include_pad:
+        return unbatched(pooled(x, A.pooling_avg_exclude_padding, runs)[0], input)
+    made, _ = pooled(x, A.pooling_avg_include_padding, runs)
+    return unbatched(_without_overhang(made, axes, counts), input)
+
+
+def _without_overhang(made: Tensor, axes: list[Axis], counts: Sizes) -> Tensor:
+    """Rescale what oneDNN divides by full windows: PyTorch counts to the end of the padding."""
+    factor = np.ones(())
+    for axis, count in zip(axes, counts, strict=True):
+        starts = np.arange(count) * axis.stride
+        ends = np.minimum(starts + axis.kernel, axis.size + axis.left + axis.right)
+        factor = factor[..., None] * (axis.kernel / (ends - starts))
+    if (factor == 1).all():
+        return made
+    literal = made.trace.literal(factor[None, None])
+    return mul(made, made.trace.convert(literal, made.dtype))
+
+
+@operation
+def avg_pool1d(
+    input: dpnp.ndarray | Array,
+    kernel_size: int | tuple[int],
+    stride: int | tuple[int] | None = None,
+    padding: int | tuple[int] = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> dpnp.ndarray | Array:
+    """Return the average of each window of signals (N, C, W) or (C, W).
+
+    Parameters, results and errors are those of ``avg_pool2d`` with one spatial axis; PyTorch has
+    no ``divisor_override`` here.
+    """
+    windows = (kernel_size, stride, padding)
+    return avg_pool("avg_pool1d", 1, input, windows, ceil_mode, count_include_pad)
+
+
+@operation
+def avg_pool2d(
+    input: dpnp.ndarray | Array,
+    kernel_size: int | tuple[int, int],
+    stride: int | tuple[int, int] | None = None,
+    padding: int | tuple[int, int] = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> dpnp.ndarray | Array:
+    """Return the average of each window.
+
+    Parameters
+    ----------
+    input : array (N, C, H, W) or (C, H, W)
+        float32, bfloat16 or float16; float64 where the device has it.
+    kernel_size : int or tuple
+    stride : int or tuple, optional
+        Distance of the windows; None is the kernel's size.
+    padding : int or tuple
+        Zeros on both sides of each axis, at most half of the kernel.
+    ceil_mode : bool
+        Whether a last window may hang over the end.
+    count_include_pad : bool
+        Whether the sum of a window is divided by all its elements up to the end of the padding,
+        or by those of the input only.
+    divisor_override : int, optional
+        What all sums are divided by instead.
+
+    Returns
+    -------
+    array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
+        T = (H + 2 * padding - KH) // stride + 1, rounded up instead with ``ceil_mode``, unless
+        the last window would start behind the input.
+
+    Raises
+    ------
+    ValueError
+        Sizes do not fit.
+    TypeError
+        The dtype is no floating-point type.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Pooling".
+    """
+    windows = (kernel_size, stride, padding)
+    return avg_pool("avg_pool2d", 2, input, windows, ceil_mode, count_include_pad, divisor_override)
+
+
+@operation
+def avg_pool3d(
+    input: dpnp.ndarray | Array,
+    kernel_size: int | tuple[int, int, int],
+    stride: int | tuple[int, int, int] | None = None,
+    padding: int | tuple[int, int, int] = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> dpnp.ndarray | Array:
+    """Return the average of each window of volumes (N, C, D, H, W) or (C, D, H, W).
+
+    Parameters, results and errors are those of ``avg_pool2d`` with three spatial axes.
+    """
+    windows = (kernel_size, stride, padding)
+    return avg_pool("avg_pool3d", 3, input, windows, ceil_mode, count_include_pad, divisor_override)

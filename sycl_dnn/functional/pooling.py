@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools of any windows as dense pools over regular pieces of the input, put together.
+
+oneDNN has optimised implementations of dense pools only. Windows with gaps, and windows whose
+sizes differ as adaptive ones do, repeat along an axis, so that they fall into a few sets of equal
+dense windows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import dpnp
+import numpy as np
+
+from sycl_dnn._core import algorithm, prop_kind
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Out
+from sycl_dnn.functional.pieces import Span, assembled, cut, padded
+from sycl_dnn.functional.window import Axis, Sizes
+
+
+class Run(NamedTuple):
+    """Equal dense windows on one axis: where they read, how they lie there, what they make."""
+
+    source: Span
+    window: Axis
+    target: Span
+
+
+def _run(source: Span, kernel: int, stride: int, left: int, target: Span) -> Run:
+    """Return the run over no more of ``source`` than its windows meet."""
+    reach = (target.length - 1) * stride + kernel - left
+    length = min(source.length, reach)
+    window = Axis(length, kernel, stride, left, reach - length)
+    return Run(source._replace(length=length), window, target)
+
+
+def plain_runs(axis: Axis, count: int) -> list[Run]:
+    """Return the runs of ``count`` windows that may have gaps between their elements."""
+    # Windows that start at the same element modulo the dilation see every so-manieth element.
+    n_phases = min(axis.dilation // math.gcd(axis.stride, axis.dilation), count)
+    stride = axis.stride * n_phases // axis.dilation if n_phases < count else 1
+    made = []
+    for phase in range(n_phases):
+        first = phase * axis.stride - axis.left
+        start = first if first >= 0 else first % axis.dilation
+        source = Span(start, -(-(axis.size - start) // axis.dilation), axis.dilation)
+        target = Span(phase, -(-(count - phase) // n_phases), n_phases)
+        left = (start - first) // axis.dilation
+        made.append(_run(source, axis.kernel, stride, left, target))
+    return made
+
+
+def adaptive_runs(size: int, count: int) -> list[Run]:
+    """Return the runs of windows [floor(i * size / count), ceil((i + 1) * size / count))."""
+    repeats = math.gcd(size, count)
+    n_phases, stride = count // repeats, size // repeats
+    made = []
+    for phase in range(n_phases):
+        start, end = phase * size // count, -(-(phase + 1) * size // count)
+        target = Span(phase, repeats, n_phases)
+        made.append(_run(Span(start, size - start), end - start, stride, 0, target))
+    return made
+
+
+def _pool(x: Tensor, kind: algorithm, runs: Sequence[Run], propagation: Any) -> dict[str, Tensor]:
+    windows = [r.window for r in runs]
+    return x.trace.primitive(
+        "pooling_forward",
+        {"src": x},
+        {"dst": Out((*x.shape[:2], *(r.target.length for r in runs)), x.dtype, "channels_last")},
+        ask={"src": "channels_last"},
+        prop_kind=propagation,
+        algorithm=kind,
+        strides=tuple(w.stride for w in windows),
+        kernel=tuple(w.kernel for w in windows),
+        dilation=(0,) * len(windows),
+        padding_l=tuple(w.left for w in windows),
+        padding_r=tuple(w.right for w in windows),
+    )
+
+
+def pooled(
+    x: Tensor, kind: algorithm, axes: Sequence[Sequence[Run]], with_indices: bool = False
+) -> tuple[Tensor, Tensor | None]:
+    """Return the pool of (N, C, *S) and, if wanted, the flat indices of the maxima."""
+    propagation = x.trace.forward_kind if x.is_float else prop_kind.forward_inference
+    if with_indices:
+        propagation = prop_kind.forward_training
+    every = list(itertools.product(*axes))
+    # Room for the last step of every piece: see ``assembled``.
+    sizes = x.shape[2:]
+    steps = [runs[0].source.step for runs in axes]
+    x = padded(x, [-n % s for n, s in zip(sizes, steps, strict=True)])
+    made = [_pool(cut(x, [r.source for r in runs]), kind, runs, propagation) for runs in every]
+    counts = tuple(sum(r.target.length for r in runs) for runs in axes)
+    shape = (*x.shape[:2], *counts)
+    targets = [[r.target for r in runs] for runs in every]
+    dst = made[0]["dst"]
+    if len(every) > 1:
+        pairs = [(m["dst"], t) for m, t in zip(made, targets, strict=True)]
+        dst = assembled(x.trace, shape, pairs)
+    if not with_indices:
+        return dst, None
+    return dst, _flat_indices(sizes, shape, every, [m["workspace"] for m in made])
+
+
+def _flat_indices(
+    sizes: Sizes, shape: Sizes, every: Sequence[Sequence[Run]], workspaces: Sequence[Tensor]
+) -> Tensor:
+    """Return PyTorch's indices: where in the flattened spatial axes each maximum stands.
+
+    oneDNN's workspace tells which element of its window that is.
+    """
+    tables = [_tables(runs, sizes) for runs in every]
+    places = [(..., *(slice(r.target.start, None, r.target.step) for r in runs)) for runs in every]
+
+    def compute(*found: dpnp.ndarray) -> dpnp.ndarray:
+        queue = found[0].sycl_queue
+        made = dpnp.empty(shape, dtype="int64", sycl_queue=queue)
+        for numbers, place, (of_window, in_window) in zip(found, places, tables, strict=True):
+            starts = dpnp.asarray(of_window, sycl_queue=queue)
+            steps = dpnp.asarray(in_window, sycl_queue=queue)
+            made[place] = starts + dpnp.take(steps, numbers.astype("int64"))
+        return made
+
+    out = Out(shape, "int64")
+    return workspaces[0].trace.array_call(compute, [_numbers(w) for w in workspaces], [out])[0]
+
+
+def _numbers(workspace: Tensor) -> Tensor:
+    """Return the workspace, which is labelled as bytes, as the integers that it holds."""
+    from sycl_dnn.dispatch import dtypes
+
+    desc = workspace.desc
+    name = dtypes.NAMES[desc.data_type]
+    return Tensor(workspace.trace, workspace.storage, desc, name, desc.dims)
+
+
+def _tables(runs: Sequence[Run], sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
+    """Return the flat index where each window starts, and that of its elements counted from it."""
+    starts, elements = np.zeros((), np.int64), np.zeros((), np.int64)
+    for axis, (source, window, target) in enumerate(runs):
+        inner = math.prod(sizes[axis + 1 :])
+        first = np.arange(target.length) * window.stride - window.left
+        start = (source.start + first * source.step) * inner
+        starts = starts[..., None] + start
+        elements = elements[..., None] + np.arange(window.kernel) * source.step * inner
+    return starts, elements.ravel()

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+from functional import windows
+from functional.case import Case, Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.implementations import assert_no_reference
+from functional.on_device import to_numpy
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+#: name: shape of the input, then the arguments of max_poolNd.
+_MAX = {
+    "1d": ((2, 3, 11), 3, 2, 1),
+    "1d-single": ((4, 9), (2,)),
+    "1d-dilated": ((2, 5, 23), 4, 2, 2, 3),
+    "2d": ((2, 5, 9, 8), 3, 2, 1),
+    "2d-default-stride": ((1, 16, 7, 7), 2),
+    "2d-single": ((3, 8, 9), (3, 2), (1, 2), (1, 0)),
+    "2d-ceil": ((2, 3, 8, 9), 3, 2, 0, 1, True),
+    "2d-ceil-cut": ((1, 3, 7, 7), 2, 3, 1, 1, True),
+    "2d-leftover": ((1, 3, 10, 11), 2, 4),
+    "2d-dilated": ((2, 3, 9, 10), 3, 1, 1, 2),
+    "2d-dilated-strided": ((1, 7, 13, 17), (2, 4), (2, 3), (1, 2), (3, 2)),
+    "2d-dilated-even": ((1, 3, 16, 16), 2, 2, 0, 4),
+    "2d-dilated-once": ((1, 3, 7, 7), 3, 1, 0, 3),
+    "2d-ones": ((1, 1, 1, 1), 1),
+    "2d-wide": ((1, 2, 20, 20), 17, 1, 3),
+    "3d": ((1, 3, 5, 6, 7), 2, (1, 2, 2), 1),
+    "3d-dilated": ((1, 2, 6, 7, 6), 2, 1, 0, 2),
+}
+#: name: shape of the input, then the arguments of avg_poolNd.
+_AVG = {
+    "1d": ((2, 3, 11), 3, 2, 1),
+    "1d-ceil": ((2, 3, 10), 3, 2, 1, True),
+    "2d": ((2, 5, 9, 8), 3, 2, 1),
+    "2d-single": ((3, 8, 9), (3, 2), (1, 2), (1, 0)),
+    "2d-excluding": ((2, 3, 8, 9), 3, 2, 1, False, False),
+    "2d-ceil": ((2, 3, 8, 9), 3, 2, 1, True),
+    "2d-ceil-excluding": ((2, 3, 8, 9), 3, 2, 1, True, False),
+    "2d-leftover": ((1, 3, 10, 11), 2, 4),
+    "2d-divisor": ((2, 3, 8, 9), (3, 2), 2, 1, True, True, 5),
+    "2d-global": ((2, 16, 7, 7), 7),
+    "3d": ((1, 3, 5, 6, 7), 2, (1, 2, 2), 1),
+    "3d-divisor": ((1, 3, 5, 6, 7), 2, 2, 0, False, False, -3),
+}
+#: name: shape of the input, sizes of the result.
+_ADAPTIVE = {
+    "1d": ((2, 3, 12), 4),
+    "1d-uneven": ((2, 3, 11), 4),
+    "1d-larger": ((2, 3, 5), 7),
+    "2d-one": ((2, 16, 7, 7), 1),
+    "2d-even": ((2, 3, 12, 10), (4, 5)),
+    "2d-uneven": ((1, 5, 13, 10), (7, 4)),
+    "2d-mixed": ((2, 3, 12, 10), (4, 7)),
+    "2d-none": ((2, 3, 9, 10), (None, 5)),
+    "3d": ((1, 2, 4, 6, 8), 2),
+    "3d-uneven": ((1, 3, 5, 6, 7), (2, 4, 3)),
+}
+_LP = {
+    "1d": ((2, 3, 11), 2, 3, 2),
+    "2d": ((2, 3, 9, 8), 2.0, 3),
+    "2d-cubes": ((2, 3, 9, 8), 3.0, 2, 1),
+    "2d-ceil": ((2, 3, 8, 8), 2.0, 3, 2, True),
+    "3d": ((1, 2, 5, 6, 4), 1.5, 2),
+}
+
+
+def _case(kind, name, reference, shape, *rest, values="normal", layout="plain", **kwargs):
+    function = f"{kind}{name[:2]}"
+    spec = Spec(shape, values, layout=layout)
+    return Case(
+        f"{kind}-{name}-{layout}", getattr(F, function), reference, (spec, *rest), kwargs, function
+    )
+
+
+def _averages(x, size):
+    return windows.adaptive(x, size, lambda w, axes: w.mean(axes))
+
+
+def _maxima(x, size):
+    return windows.adaptive(x, size, lambda w, axes: w.max(axes))
+
+
+_LAYOUTS = ("channels_last", "strided", "reversed", "transposed")
+MAX = [_case("max_pool", n, windows.max_pool, *c, values="distinct") for n, c in _MAX.items()]
+MAX += [
+    _case("max_pool", "2d", windows.max_pool, *_MAX["2d"], values="distinct", layout=layout)
+    for layout in _LAYOUTS
+]
+OTHERS = [_case("avg_pool", n, windows.avg_pool, *c) for n, c in _AVG.items()]
+OTHERS += [
+    _case("avg_pool", "2d", windows.avg_pool, *_AVG["2d"], layout=layout) for layout in _LAYOUTS
+]
+OTHERS += [_case("adaptive_avg_pool", n, _averages, *c) for n, c in _ADAPTIVE.items()]
+OTHERS += [
+    _case("adaptive_max_pool", n, _maxima, *c, values="distinct") for n, c in _ADAPTIVE.items()
+]
+OTHERS += [_case("lp_pool", n, windows.lp_pool, *c, values="positive") for n, c in _LP.items()]
+_NARROW = ("max_pool-2d-plain", "max_pool-2d-dilated-plain", "max_pool-3d-plain",
+           "avg_pool-2d-plain", "avg_pool-2d-ceil-plain", "avg_pool-1d-plain",
+           "adaptive_avg_pool-2d-uneven-plain", "adaptive_avg_pool-2d-one-plain",
+           "adaptive_max_pool-2d-uneven-plain", "lp_pool-2d-plain")  # fmt: skip
+CASES = MAX + OTHERS
+CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
+_HALF = [c.as_dtype("float16") for c in CASES if c.name in _NARROW and c.dtype == "float32"][:5]
+_half_runs = pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
+
+
+@pytest.mark.parametrize("case", [*CASES, *_HALF], ids=str)
+@_half_runs
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", [*CASES, *_HALF], ids=str)
+@_half_runs
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_no_reference_implementation(case, queue):
+    assert_no_reference(case, queue)
+
+
+def _with_indices(case):
+    kwargs = case.kwargs | {"return_indices": True}
+    return Case(case.name, case.function, case.reference, case.args, kwargs, case.torch, case.dtype)
+
+
+_INDEXED = [_with_indices(c) for c in CASES if c.name.startswith(("max", "adaptive_max"))]
+
+
+@pytest.mark.parametrize("case", _INDEXED, ids=str)
+def test_indices(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_first_of_equal_maxima(dtype, queue):
+    torch = pytest.importorskip("torch")
+    values = np.random.default_rng(3).integers(0, 3, (2, 17, 12, 11)).astype("f4")
+    x = sycl_dnn.asarray(dpnp.asarray(values, sycl_queue=queue), dtype)
+    for rest in [(3, 2, 1), (3, 1, 0, 2)]:
+        made, indices = F.max_pool2d(x, *rest, return_indices=True)
+        wanted = torch.nn.functional.max_pool2d(torch.tensor(values), *rest, return_indices=True)
+        assert (to_numpy(made) == wanted[0].numpy()).all()
+        assert (dpnp.asnumpy(indices) == wanted[1].numpy()).all()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
+@pytest.mark.parametrize("wants_indices", [False, True])
+@pytest.mark.filterwarnings("ignore::sycl_dnn.ReferenceWarning")
+def test_maxima_of_integers(dtype, wants_indices, queue):
+    values = np.random.default_rng(5).integers(0, 100, (2, 5, 8, 9)).astype(dtype)
+    x = dpnp.asarray(values, sycl_queue=queue)
+    made = F.max_pool2d(x, 3, 2, 1, return_indices=wants_indices)
+    wanted = windows.max_pool(values, 3, 2, 1, return_indices=True)
+    made = made if wants_indices else (made,)
+    assert made[0].dtype == dtype
+    for array, truth in zip(made, wanted, strict=False):
+        assert (dpnp.asnumpy(array) == truth).all()
+
+
+def test_no_batch(queue):
+    x = dpnp.ones((0, 3, 8, 8), dtype="f4", sycl_queue=queue)
+    for call in (lambda v: F.max_pool2d(v, 2), lambda v: F.avg_pool2d(v, 2),
+                 lambda v: F.adaptive_avg_pool2d(v, 3), lambda v: F.adaptive_max_pool2d(v, 4)):  # fmt: skip
+        y, pullback = sycl_dnn.vjp(call, x)
+        assert y.shape[:2] == (0, 3)
+        assert pullback(y)[0].shape == x.shape
+
+
+#: Calls that are refused: function, arguments after a (2, 3, 6, 6) input, what is said.
+_REFUSED = [
+    ("max_pool2d", (0,), {}, "kernel_size must be"),
+    ("max_pool2d", (7,), {}, "kernel must fit into"),
+    ("max_pool2d", (2, 2, 2), {}, "padding must be at most half"),
+    ("max_pool2d", ((2, 2, 2),), {}, "kernel_size must be"),
+    ("max_pool1d", (2,), {}, "input must have 3 or 2 axes"),
+    ("max_pool2d", (2,), {"stride": 0}, "stride must be"),
+    ("avg_pool2d", (2,), {"divisor_override": 0}, "divisor_override must be"),
+    ("avg_pool2d", (3, 1, 2), {}, "padding must be at most half"),
+    ("adaptive_avg_pool2d", (0,), {}, "output_size must be"),
+    ("adaptive_avg_pool2d", ((2, 2, 2),), {}, "output_size must be"),
+    ("lp_pool2d", (0, 2), {}, "norm_type must be"),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "kwargs", "words"), _REFUSED)
+def test_refused(function, args, kwargs, words, queue):
+    x = dpnp.ones((2, 3, 6, 6), dtype="f4", sycl_queue=queue)
+    with pytest.raises(ValueError, match=f"{function}: .*{words}"):
+        getattr(F, function)(x, *args, **kwargs)
+
+
+def test_refused_dtypes(queue):
+    x = dpnp.ones((2, 3, 6, 6), dtype="i8", sycl_queue=queue)
+    with pytest.raises(TypeError, match="max_pool2d: input must have a floating-point dtype or in"):
+        F.max_pool2d(x, 2)
+    with pytest.raises(TypeError, match="avg_pool2d: input must have a floating-point dtype, got"):
+        F.avg_pool2d(x, 2)
