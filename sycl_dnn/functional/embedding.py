@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of a table by number, and numbers as vectors: embedding, one_hot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Out
+from sycl_dnn.functional.axes import checked_int
+from sycl_dnn.functional.row_sums import row_sums
+
+if TYPE_CHECKING:
+    from sycl_dnn.dispatch.array import Array
+
+_INDICES = ("int32", "int64")
+
+
+def check_range(name: str, indices: dpnp.ndarray, n: int) -> None:
+    """Refuse numbers outside [0, n); this waits for the device.
+
+    Raises
+    ------
+    IndexError
+        There is one.
+    """
+    if indices.size and bool(dpnp.any((indices < 0) | (indices >= n))):
+        least, most = int(indices.min()), int(indices.max())
+        raise IndexError(f"{name}: input must have values in [0, {n}), got {least} to {most}")
+
+
+def _gradient(
+    input: Tensor, weight: Tensor, grad: Tensor, padding_idx: int | None, by_frequency: bool
+) -> Tensor:
+    """Return the gradient of the table: rows of ``grad`` summed by their number."""
+    trace, (n, width), m = weight.trace, weight.shape, input.size
+    if not (m and weight.size):
+        return trace.zeros(weight.desc, weight.shape)
+    wide = grad.dtype if grad.dtype in ("float32", "float64") else "float32"
+    sums = row_sums(trace.engine, n, m, width, wide)
+
+    def scattered(indices: dpnp.ndarray, dy: dpnp.ndarray) -> dpnp.ndarray:
+        indices, rows = indices.ravel(), dpnp.ascontiguousarray(dy).reshape(m, width)
+        values = dpnp.ones(m, dtype=wide, sycl_queue=dy.sycl_queue)
+        if padding_idx is not None:
+            values *= indices != padding_idx
+        if by_frequency:
+            values /= dpnp.take(dpnp.bincount(indices, minlength=n), indices)
+        return sums(indices, values, rows)
+
+    made = trace.array_call(
+        scattered, [input, trace.convert(grad, wide)], [Out(weight.shape, wide)]
+    )[0]
+    return trace.convert(made, weight.dtype)
+
+
+def _check_embedding(input: Tensor, weight: Tensor, **refused: Any) -> None:
+    if input.dtype not in _INDICES:
+        raise TypeError(f"embedding: input must be int32 or int64, got {input.dtype}")
+    if weight.ndim != 2:
+        raise ValueError(f"embedding: weight must have shape (V, D), got {weight.shape}")
+    for argument, value in refused.items():
+        if value:
+            raise ValueError(f"embedding: {argument} must be left away here, got {value}")
+
+
+@operation
+def embedding(
+    input: dpnp.ndarray,
+    weight: dpnp.ndarray | Array,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> dpnp.ndarray | Array:
+    """Look up rows of a table.
+
+    Parameters
+    ----------
+    input : array (*S) of int32 or int64
+        Numbers of rows. That they lie inside the table is looked at, which waits for the device.
+    weight : array (V, D) of any dtype
+    padding_idx : int, optional
+        Row whose gradient is 0; negative counts from the end.
+    scale_grad_by_freq : bool
+        Divide the gradient of a row by how often it is looked up.
+    max_norm, norm_type, sparse
+        Only ``max_norm=None`` and ``sparse=False``: the table is never written to, and its
+        gradient is dense.
+
+    Returns
+    -------
+    array (*S, D)
+
+    Raises
+    ------
+    IndexError
+        A number is not in [0, V).
+    TypeError
+        ``input`` is no array of integers.
+    ValueError
+        ``weight`` is no table, or ``padding_idx`` is out of range.
+
+    Notes
+    -----
+    Source of the gradient: oneDNN developer guide, "Matrix Multiplication", sparse (CSR) source.
+    """
+    _check_embedding(input, weight, max_norm=max_norm, sparse=sparse)
+    n = weight.shape[0]
+    if padding_idx is not None:
+        padding_idx = checked_int("embedding", "padding_idx", padding_idx)
+        if not -n <= padding_idx < n:
+            raise ValueError(f"embedding: padding_idx must be in [{-n}, {n}), got {padding_idx}")
+        padding_idx %= n
+
+    def looked_up(indices: dpnp.ndarray, table: dpnp.ndarray) -> dpnp.ndarray:
+        check_range("embedding", indices, n)
+        return dpnp.take(table, indices, axis=0)
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"1": _gradient(input, weight, grads["0"], padding_idx, scale_grad_by_freq)}
+
+    out = Out((*input.shape, weight.shape[1]), weight.dtype)
+    if not (input.size and weight.size):
+        return input.trace.array_call(_empty(out, n), [input, weight], [out], rule)[0]
+    return input.trace.array_call(looked_up, [input, weight], [out], rule)[0]
+
+
+def _empty(out: Out, n: int) -> Callable[..., dpnp.ndarray]:
+    def looked_up(indices: dpnp.ndarray, table: dpnp.ndarray) -> dpnp.ndarray:
+        check_range("embedding", indices, n)
+        return dpnp.empty(out.shape, dtype=table.dtype, sycl_queue=table.sycl_queue)
+
+    return looked_up
+
+
+@operation
+def _one_hot(input, num_classes):
+    if input.dtype not in _INDICES:
+        raise TypeError(f"one_hot: input must be int32 or int64, got {input.dtype}")
+    if num_classes == -1:
+        raise ValueError("one_hot: num_classes must be given inside a traced function, got -1")
+    n = checked_int("one_hot", "num_classes", num_classes, 1)
+
+    def encoded(indices: dpnp.ndarray) -> dpnp.ndarray:
+        check_range("one_hot", indices, n)
+        classes = dpnp.arange(n, sycl_queue=indices.sycl_queue)
+        return (indices[..., None] == classes).astype("int64")
+
+    return input.trace.array_call(encoded, [input], [Out((*input.shape, n), "int64")])[0]
+
+
+def one_hot(input: dpnp.ndarray, num_classes: int = -1) -> dpnp.ndarray:
+    """Return a vector of zeros for each number, with a 1 at its place.
+
+    Parameters
+    ----------
+    input : array (*S) of int32 or int64
+        Classes, counted from 0.
+    num_classes : int
+        -1: one more than the largest class, which waits for the device; not inside a trace.
+
+    Returns
+    -------
+    array (*S, num_classes) of int64
+
+    Raises
+    ------
+    IndexError
+        A class is not in [0, num_classes).
+    TypeError
+        ``input`` is no array of integers.
+    ValueError
+        ``num_classes`` is neither positive nor -1, or -1 for an empty array.
+    """
+    if num_classes == -1 and isinstance(input, dpnp.ndarray):
+        if not input.size:
+            raise ValueError("one_hot: num_classes must be given for an empty array, got -1")
+        num_classes = max(int(input.max()) + 1, 1)
+    return _one_hot(input, num_classes)

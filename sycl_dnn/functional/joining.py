@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Join tensors: cat, stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import dpnp
+
+from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch.gradients import rule_for
+from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Out
+from sycl_dnn.dispatch.views import narrow, reshape
+from sycl_dnn.functional.axes import check_axis
+
+if TYPE_CHECKING:
+    from sycl_dnn.dispatch.array import Array
+
+
+def join(parts: Sequence[Tensor], axis: int) -> Tensor:
+    """Put tensors of one dtype one behind the other; the first one's layout is kept."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    sizes = [p.shape[axis] for p in parts]
+    shape = tuple(sum(sizes) if i == axis else n for i, n in enumerate(first.shape))
+    if not first.is_float:
+        return _joined_by_dpnp(parts, axis, Out(shape, first.dtype))
+    wanted = layout.like(first.desc, first.dtype, shape)
+    made = first.trace.primitive(
+        "concat",
+        {f"multiple_src_{i}": p for i, p in enumerate(parts)},
+        {"dst": Out(shape, first.dtype, wanted)},
+        concat_dimension=axis,
+    )
+    return made["dst"]
+
+
+def _joined_by_dpnp(parts: Sequence[Tensor], axis: int, out: Out) -> Tensor:
+    def joined(*arrays):
+        return dpnp.concatenate(arrays, axis=axis)
+
+    return parts[0].trace.array_call(joined, parts, [out])[0]
+
+
+@rule_for("concat")
+def _concat(trace, entry, grads, needed):
+    axis, start, found = entry.params["concat_dimension"], 0, {}
+    for name, part in entry.inputs.items():
+        if name in needed:
+            found[name] = narrow(grads["dst"], axis, start, part.shape[axis])
+        start += part.shape[axis]
+    return found
+
+
+def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors in their common dtype."""
+    if not isinstance(tensors, (tuple, list)) or not tensors:
+        raise ValueError(f"{name}: tensors must be a list of at least one array, got {tensors!r}")
+    dtype = dtypes.promote(*(t.dtype for t in tensors))
+    return [t.trace.convert(t, dtype) for t in tensors]
+
+
+@operation
+def cat(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray | Array:
+    """Put arrays one behind the other along an axis.
+
+    Parameters
+    ----------
+    tensors : list of arrays (*A, n_i, *B)
+        Any dtypes; they are promoted to one. Arrays of shape (0,) are left out, as in PyTorch.
+    dim : int
+        The axis along which sizes may differ.
+
+    Returns
+    -------
+    array (*A, sum of n_i, *B)
+        In the order of axes of the first array.
+
+    Raises
+    ------
+    ValueError
+        There is no array, or the shapes differ in other axes than ``dim``.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Concat".
+    """
+    parts = _tensors("cat", tensors)
+    parts = [p for p in parts if p.shape != (0,)] or parts[:1]
+    axis = check_axis("cat", dim, parts[0].ndim)
+    rest = {(p.ndim, p.shape[:axis], p.shape[axis + 1 :]) for p in parts}
+    if len(rest) > 1:
+        shapes = ", ".join(str(p.shape) for p in parts)
+        raise ValueError(f"cat: tensors must have equal shapes but for axis {axis}, got {shapes}")
+    return join(parts, axis)
+
+
+@operation
+def stack(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray | Array:
+    """Put arrays of one shape one behind the other along a new axis.
+
+    Parameters
+    ----------
+    tensors : list of k arrays (*A, *B)
+    dim : int
+        Where the new axis goes.
+
+    Returns
+    -------
+    array (*A, k, *B)
+
+    Raises
+    ------
+    ValueError
+        There is no array, or the shapes differ.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Concat".
+    """
+    parts = _tensors("stack", tensors)
+    axis = check_axis("stack", dim, parts[0].ndim + 1)
+    shape = parts[0].shape
+    if any(p.shape != shape for p in parts):
+        shapes = ", ".join(str(p.shape) for p in parts)
+        raise ValueError(f"stack: tensors must have one shape, got {shapes}")
+    wide = (*shape[:axis], 1, *shape[axis:])
+    return join([reshape(p, wide) for p in parts], axis)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pad the borders of an array, or crop them: torch.nn.functional.pad."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.primitives import linear_map
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Out
+from sycl_dnn.dispatch.views import narrow
+from sycl_dnn.functional.axes import checked_int
+
+if TYPE_CHECKING:
+    from sycl_dnn.dispatch.array import Array
+
+#: Elements before and after, for each axis; negative ones crop.
+Widths = list[tuple[int, int]]
+#: PyTorch's modes that repeat elements, and what NumPy calls them.
+_REPEATING = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+def _widths(pad: Sequence[int], ndim: int) -> Widths:
+    """Return PyTorch's list, last axis first, as one pair for each axis."""
+    if not isinstance(pad, (tuple, list)):
+        raise TypeError(f"pad: pad must be a sequence of int, got {pad!r}")
+    numbers = [checked_int("pad", "pad", p) for p in pad]
+    if len(numbers) % 2 or len(numbers) > 2 * ndim:
+        raise ValueError(
+            f"pad: pad must have two numbers for each of at most {ndim} axes, got {tuple(pad)}"
+        )
+    pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
+    return [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
+
+
+def _cropped(x: Tensor, widths: Widths) -> Tensor:
+    """Return the view that negative widths leave."""
+    for axis, (before, after) in enumerate(widths):
+        cut, end = max(-before, 0), max(-after, 0)
+        length = x.shape[axis] - cut - end
+        if length < 0:
+            raise ValueError(
+                f"pad: pad must leave at least 0 of {x.shape[axis]} elements, got {(before, after)}"
+            )
+        if cut or end:
+            x = narrow(x, axis, cut, length)
+    return x
+
+
+def _constant(x: Tensor, widths: Widths, value: float) -> Tensor:
+    shape = tuple(n + b + a for n, (b, a) in zip(x.shape, widths, strict=True))
+    if not x.is_float:
+        return _padded_by_dpnp(x, shape, widths, "constant", constant_values=value)
+    trace, plain = x.trace, x.trace.plain(x)
+    made = trace.zeros(layout.like(plain.desc, x.dtype, shape), shape)
+    if value:
+        made = linear_map(made, 0.0, value)
+    start = sum(b * s for (b, _), s in zip(widths, made.strides, strict=True))
+    if x.size:
+        trace.written_into(made, made.view(x.shape, made.strides, start), plain)
+    return trace.view(x, made, lambda g: _cropped(g, [(-b, -a) for b, a in widths]))
+
+
+def _padded_by_dpnp(
+    x: Tensor, shape: tuple[int, ...], widths: Widths, mode: str, **fill: Any
+) -> Tensor:
+    def padded(array: dpnp.ndarray) -> dpnp.ndarray:
+        return dpnp.pad(array, widths, mode=mode, **fill)
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"0": _folded_gradient(x, grads["0"], widths, mode)}
+
+    return x.trace.array_call(padded, [x], [Out(shape, x.dtype)], rule)[0]
+
+
+def _folded_gradient(x: Tensor, grad: Tensor, widths: Widths, mode: str) -> Tensor:
+    """Return the gradient of repeated elements: that of each copy is added to the original's."""
+
+    def folded(dy: dpnp.ndarray) -> dpnp.ndarray:
+        for axis, (before, after) in enumerate(widths):
+            if before or after:
+                first = dpnp.moveaxis(dy, axis, 0)
+                dy = dpnp.moveaxis(_fold_axis(first, before, after, mode), 0, axis)
+        return dy
+
+    trace = x.trace
+    # dpnp cannot add bfloat16.
+    wide = trace.convert(grad, "float32") if grad.dtype == "bfloat16" else grad
+    made = trace.array_call(folded, [wide], [Out(x.shape, wide.dtype)])[0]
+    return trace.convert(made, x.dtype)
+
+
+def _fold_axis(dy: dpnp.ndarray, before: int, after: int, mode: str) -> dpnp.ndarray:
+    n = dy.shape[0] - before - after
+    dx = dpnp.array(dy[before : before + n], copy=True)
+    left, right = dy[:before], dy[before + n :]
+    if mode == "reflect":
+        dx[1 : before + 1] += left[::-1]
+        dx[n - 1 - after : n - 1] += right[::-1]
+    elif mode == "edge":
+        dx[:1] += left.sum(axis=0, keepdims=True)
+        dx[n - 1 :] += right.sum(axis=0, keepdims=True)
+    else:
+        dx[n - before :] += left
+        dx[:after] += right
+    return dx
+
+
+def _repeated(x: Tensor, widths: Widths, mode: str) -> Tensor:
+    """Pad by repeating elements; only ``"circular"`` looks at what the cropping leaves."""
+    added = [(max(b, 0), max(a, 0)) for b, a in widths]
+    cut = [(min(b, 0), min(a, 0)) for b, a in widths]
+    source = _cropped(x, cut) if mode == "circular" else x
+    _check_reach(source, added, mode)
+    shape = tuple(n + b + a for n, (b, a) in zip(source.shape, added, strict=True))
+    made = _padded_by_dpnp(source, shape, added, _REPEATING[mode])
+    return made if mode == "circular" else _cropped(made, cut)
+
+
+def _check_reach(x: Tensor, widths: Widths, mode: str) -> None:
+    """Refuse to mirror or wrap around more than once, or to repeat what is not there."""
+    for n, pair in zip(x.shape, widths, strict=True):
+        most = {"reflect": n - 1, "circular": n, "replicate": math.inf if n else 0}[mode]
+        if max(pair) > max(most, 0):
+            raise ValueError(
+                f"pad: pad must be at most {max(most, 0)} along an axis of {n} elements in mode "
+                f"{mode!r}, got {pair}"
+            )
+
+
+def _check_rank(x: Tensor, pad: Sequence[int], mode: str) -> None:
+    n_axes = len(pad) // 2
+    if not 1 <= n_axes <= 3 or x.ndim not in (n_axes + 1, n_axes + 2):
+        raise ValueError(
+            f"pad: input must have one or two axes more than the 1 to 3 that mode {mode!r} pads, "
+            f"got shape {x.shape} and pad {tuple(pad)}"
+        )
+
+
+@operation
+def pad(
+    input: dpnp.ndarray | Array,
+    pad: Sequence[int],
+    mode: str = "constant",
+    value: float | None = None,
+) -> dpnp.ndarray | Array:
+    """Put elements around an array; negative numbers crop it.
+
+    Parameters
+    ----------
+    input : array of any shape and dtype
+        Modes that repeat elements: (N, C, *S) or (C, *S), S being the axes that ``pad`` names.
+    pad : sequence of int
+        Before and after the last axis, before and after the last but one, and so on.
+    mode : {"constant", "reflect", "replicate", "circular"}
+        What is put there: ``value``; the elements mirrored at the border's; the border's; those
+        of the other end.
+    value : float, optional
+        0 by default; for mode ``"constant"`` only.
+
+    Returns
+    -------
+    array
+        Mode ``"constant"`` keeps the order of axes.
+
+    Raises
+    ------
+    ValueError
+        ``pad`` does not fit the shape, or a mode cannot repeat that many elements.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Reorder" (constant); NumPy's ``pad`` as dpnp has it.
+    """
+    widths = _widths(pad, input.ndim)
+    if mode == "constant":
+        added = [(max(b, 0), max(a, 0)) for b, a in widths]
+        return _constant(_cropped(input, widths), added, 0.0 if value is None else value)
+    if mode not in _REPEATING:
+        known = ", ".join(map(repr, ("constant", *_REPEATING)))
+        raise ValueError(f"pad: mode must be one of {known}, got {mode!r}")
+    if value is not None and value != 0:
+        raise ValueError(f"pad: value must be None for mode {mode!r}, got {value}")
+    _check_rank(input, pad, mode)
+    return _repeated(input, widths, mode)

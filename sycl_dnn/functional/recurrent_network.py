@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers and directions of recurrent networks, their states, and the caller's order of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.views import reshape, transpose
+from sycl_dnn.functional.axes import checked_int
+from sycl_dnn.functional.joining import join
+from sycl_dnn.functional.recurrent_cell import run_cell
+from sycl_dnn.functional.recurrent_weights import CELLS, Sizes, network_weights
+from sycl_dnn.functional.splitting import pieces
+
+_DTYPES = ("float32", "bfloat16", "float16")
+#: The last states, by the names of execution arguments.
+_STATES = ("dst_iter", "dst_iter_c")
+
+
+class Options(NamedTuple):
+    """The keyword arguments that all networks have."""
+
+    num_layers: int
+    bidirectional: bool
+    batch_first: bool
+    bias: bool
+    dropout: float
+    training: bool
+
+
+def _initial(
+    name: str, x: Tensor, given: dict[str, Tensor | None], sizes: Sizes, n_cells: int
+) -> list[dict[str, Tensor]]:
+    """Return the states of every layer and direction as (1, 1, N, channels)."""
+    cell, n_samples = CELLS[name], x.shape[1]
+    channels = {"src_iter": sizes.output}
+    if cell.has_cell_state:
+        channels["src_iter_c"] = sizes.hidden
+    made: list[dict[str, Tensor]] = [{} for _ in range(n_cells)]
+    for what, size in channels.items():
+        whole, shape = given.get(what), (1, 1, n_samples, size)
+        dtype = "float32" if what == "src_iter_c" else x.dtype
+        if whole is not None:
+            _check_state(name, whole, x, (n_cells, n_samples, size))
+            parts = [reshape(p, shape) for p in pieces(whole, 0, [1] * n_cells)]
+            parts = [x.trace.convert(p, dtype) for p in parts]
+        elif x.trace.training:
+            # Without states the backward rows take the first output for the initial one.
+            parts = [x.trace.zeros(layout.row_major(shape, dtype))] * n_cells
+        else:
+            continue
+        for states, part in zip(made, parts, strict=True):
+            states[what] = part
+    return made
+
+
+def _check_state(name: str, state: Tensor, x: Tensor, shape: tuple[int, ...]) -> None:
+    if state.shape != shape:
+        raise ValueError(f"{name}: hx must have shape {shape}, got {state.shape}")
+    if state.dtype != x.dtype:
+        raise TypeError(f"{name}: hx must have the dtype of input, {x.dtype}, got {state.dtype}")
+
+
+def _check_input(name: str, x: Tensor, options: Options) -> None:
+    if x.ndim not in (2, 3) or 0 in (x.shape[-1], x.shape[0 if x.ndim == 2 else _time(options)]):
+        raise ValueError(
+            f"{name}: input must have 3 axes, or 2 without a batch, at least one step and one "
+            f"channel, got shape {x.shape}"
+        )
+    if x.dtype not in _DTYPES:
+        raise TypeError(f"{name}: input must be {', '.join(_DTYPES)}, got {x.dtype}")
+    if not 0 <= options.dropout <= 1:
+        raise ValueError(f"{name}: dropout must be in [0, 1], got {options.dropout}")
+    checked_int(name, "num_layers", options.num_layers, 1)
+
+
+def _time(options: Options) -> int:
+    return 1 if options.batch_first else 0
+
+
+def _network(
+    name: str, x: Tensor, states: dict[str, Tensor | None], params: Sequence[Tensor],
+    options: Options,
+) -> tuple[Tensor, dict[str, Tensor]]:  # fmt: skip
+    """Run all layers over (T, N, C); return the output and the last states."""
+    n_directions = 2 if options.bidirectional else 1
+    weights, sizes = network_weights(
+        name, x, params, options.num_layers, n_directions, options.bias
+    )
+    initial = iter(_initial(name, x, states, sizes, options.num_layers * n_directions))
+    ends: list[dict[str, Tensor]] = []
+    for layer, directions in enumerate(weights):
+        if layer and options.dropout and options.training:
+            from sycl_dnn.functional.dropout import dropout
+
+            x = dropout(x, options.dropout, True)
+        for reverse, given in enumerate(directions):
+            ends.append(run_cell(CELLS[name], x, next(initial), given, sizes, bool(reverse)))
+        x = join([end["dst_layer"] for end in ends[-n_directions:]], 2)
+    return x, {n: _last(ends, n, x.dtype) for n in _STATES if n in ends[0]}
+
+
+def _last(ends: list[dict[str, Tensor]], name: str, dtype: str) -> Tensor:
+    """Return the last states of all layers and directions as (L * D, N, channels)."""
+    parts = [reshape(end[name], end[name].shape[1:]) for end in ends]
+    return parts[0].trace.convert(join(parts, 0), dtype)
+
+
+def run_network(
+    name: str, x: Tensor, states: dict[str, Tensor | None], params: Sequence[Tensor],
+    options: Options,
+) -> tuple[Tensor, dict[str, Tensor]]:  # fmt: skip
+    """Bring the input into the shape (T, N, C), and the results back into the caller's."""
+    _check_input(name, x, options)
+    if x.ndim == 2:
+        full = {
+            n: None if s is None else reshape(s, (*s.shape[:1], 1, *s.shape[1:]))
+            for n, s in states.items()
+        }
+        alone = options._replace(batch_first=False)
+        made, last = _network(name, reshape(x, (len(x), 1, x.shape[1])), full, params, alone)
+        last = {n: reshape(s, (s.shape[0], s.shape[2])) for n, s in last.items()}
+        return reshape(made, (len(x), made.shape[2])), last
+    if not options.batch_first:
+        return _network(name, x, states, params, options)
+    made, last = _network(name, transpose(x, (1, 0, 2)), states, params, options)
+    return transpose(made, (1, 0, 2)), last
