@@ -2,6 +2,7 @@
 // Table of contents of the extension module sycl_dnn._core.
 #include "bind.hpp"
 #include "dpctl_api.hpp"
+#include "startup_pages.hpp"
 
 PYBIND11_MODULE(_core, m) {
     using namespace sycl_dnn;
@@ -22,4 +23,5 @@ PYBIND11_MODULE(_core, m) {
     bind_primitives(m);
     bind_rnn_primitives(m);
     bind_settings(m);
+    release_startup_pages();
 }
