@@ -8,6 +8,7 @@ PYBIND11_MODULE(_core, m) {
     using namespace sycl_dnn;
     m.doc() =
         "oneDNN over SYCL: engines, memory, attributes, primitives. Public face: sycl_dnn.onednn.";
+    m.attr("_interface") = SYCL_DNN_INTERFACE;  // compared by sycl_dnn/_location.py
     import_dpctl();
     bind_errors(m);
     bind_enums(m);
