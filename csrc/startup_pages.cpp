@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading oneDNN's library reads its relocations and runs initialisers all over its 79 MB of code.
-// From Linux 6.18 on, each touch maps a whole block of the page cache, up to 2 MB. So 6 to 23 MB
-// are mapped of which making an engine needs 0.4 to 4.4.
+// Linux 6.18 maps a whole block of the page cache at each touch, up to 2 MB. So 6 to 23 MB are
+// mapped of which making an engine needs 0.4 to 4.4.
 #include "startup_pages.hpp"
 
 #include <fcntl.h>
