@@ -2,11 +2,13 @@
 // Table of contents of the extension module sycl_dnn._core.
 #include "bind.hpp"
 #include "dpctl_api.hpp"
+#include "startup_pages.hpp"
 
 PYBIND11_MODULE(_core, m) {
     using namespace sycl_dnn;
     m.doc() =
         "oneDNN over SYCL: engines, memory, attributes, primitives. Public face: sycl_dnn.onednn.";
+    m.attr("_interface") = SYCL_DNN_INTERFACE;  // compared by sycl_dnn/_location.py
     import_dpctl();
     bind_errors(m);
     bind_enums(m);
@@ -23,4 +25,5 @@ PYBIND11_MODULE(_core, m) {
     bind_rnn_primitives(m);
     bind_program(m);
     bind_settings(m);
+    release_startup_pages();
 }

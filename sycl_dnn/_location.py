@@ -11,6 +11,13 @@ import importlib.machinery
 import importlib.metadata
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+#: Compiled into the extension (CMakeLists.txt reads this line). Raised when what the extension
+#: offers changes, so that Python files never meet an extension that was built from others.
+INTERFACE = 1
+
+_FOLDER = Path(__file__).resolve().parent
 
 
 def _has_extension(folder: Path) -> bool:
@@ -29,9 +36,28 @@ def _installed_folder() -> Path | None:
     return None
 
 
-def _what_to_install(folder: Path) -> str:
+def install_command(folder: Path = _FOLDER.parent) -> str:
+    """Return what to type when the package in ``folder`` is not installed well."""
     is_checkout = (folder / "pyproject.toml").exists()
-    return f"-e {folder}" if is_checkout else "--force-reinstall sycl_dnn"
+    return f"pip install {f'-e {folder}' if is_checkout else '--force-reinstall sycl_dnn'}"
+
+
+def misfit(extension: Any) -> str | None:
+    """Return why the extension does not belong to these Python files; None if it does."""
+    built = getattr(extension, "_interface", 0)
+    if built == INTERFACE:
+        return None
+    return (
+        f"the extension {extension.__file__} was built from other sources than {_FOLDER} "
+        f"(interface {built}, here {INTERFACE})"
+    )
+
+
+def require_fit(extension: Any) -> None:
+    """Raise ImportError if the extension does not belong to these Python files."""
+    problem = misfit(extension)
+    if problem:
+        raise ImportError(f"sycl_dnn: {problem}; type: {install_command()}")
 
 
 def package_path(path: Iterable[str]) -> list[str]:
@@ -43,7 +69,7 @@ def package_path(path: Iterable[str]) -> list[str]:
     if installed is None:
         raise ImportError(
             f"sycl_dnn: its extension module is not in {own[0]} and the package is not installed; "
-            f"type: pip install {_what_to_install(own[0].parent)}"
+            f"type: {install_command(own[0].parent)}"
         )
     # An editable install has only the extension there; the Python files stay in the checkout.
     complete = (installed / "__init__.py").exists()

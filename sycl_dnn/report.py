@@ -12,7 +12,7 @@ from typing import Any
 import dpctl
 
 import sycl_dnn
-from sycl_dnn import _gpu_driver, _runtime, device
+from sycl_dnn import _gpu_driver, _location, _runtime, device
 from sycl_dnn.errors import NoDeviceError
 
 __all__ = ["collect"]
@@ -70,10 +70,12 @@ def _onednn() -> tuple[dict[str, str | None], str | None, list[dict[str, str]]]:
         again = "pip install --force-reinstall onednn"
         problem = {"what": f"oneDNN does not load: {error}", "next": again}
         return {"oneDNN": None, "oneDNN commit": None}, None, [problem]
+    misfit = _location.misfit(_core)
+    problems = [{"what": misfit, "next": _location.install_command()}] if misfit else []
     found = _core.version()
     number = ".".join(str(found[part]) for part in ("major", "minor", "patch"))
     isa = _core.get_effective_cpu_isa().name
-    return {"oneDNN": number, "oneDNN commit": found["hash"]}, isa, []
+    return {"oneDNN": number, "oneDNN commit": found["hash"]}, isa, problems
 
 
 def _default_device() -> dpctl.SyclDevice | None:

@@ -2,6 +2,7 @@
 """The folder sycl_dnn/ of a checkout does not hide the installed package."""
 
 import json
+import types
 from pathlib import Path
 
 import fresh_process
@@ -85,6 +86,40 @@ def test_this_checkout_finds_the_extension():
     top = Path(__file__).resolve().parents[1]
     done = fresh_process.run("-c", "from sycl_dnn import _core; print(_core.__file__)", cwd=top)
     assert done.stdout.strip() == _core.__file__, done.stderr
+
+
+@pytest.fixture
+def newer_checkout(tmp_path):
+    """As after ``git pull``: its Python files want another extension than the installed one."""
+    linked_venv.copy_sources(tmp_path)
+    (tmp_path / "pyproject.toml").touch()
+    file = tmp_path / "sycl_dnn" / "_location.py"
+    own = f"INTERFACE = {_location.INTERFACE}\n"
+    assert own in file.read_text()
+    file.write_text(file.read_text().replace(own, "INTERFACE = 1000\n"))
+    return tmp_path
+
+
+def test_python_files_of_another_version_say_what_to_type(editable_install, newer_checkout):
+    python = linked_venv.python(editable_install)
+    done = fresh_process.run("-c", "import sycl_dnn.onednn", python=python, cwd=newer_checkout)
+    error = done.stderr.splitlines()[-1]
+    assert error.startswith(f"ImportError: sycl_dnn: the extension {editable_install}")
+    assert error.endswith(
+        f"was built from other sources than {newer_checkout / 'sycl_dnn'} (interface "
+        f"{_location.INTERFACE}, here 1000); type: pip install -e {newer_checkout}"
+    )
+
+
+def test_report_names_an_extension_of_another_version(editable_install, newer_checkout):
+    missing = report(editable_install, newer_checkout)["missing"]
+    assert f"pip install -e {newer_checkout}" in [entry["next"] for entry in missing]
+
+
+def test_extension_from_before_there_was_a_number_does_not_fit():
+    old = types.SimpleNamespace(__file__="_core.so")
+    assert "interface 0" in _location.misfit(old)
+    assert _location.misfit(_core) is None
 
 
 def test_package_with_its_extension_stays_where_it_is(install):

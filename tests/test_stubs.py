@@ -4,9 +4,11 @@
 import ast
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import sycl_dnn
+from sycl_dnn import _location
 
 STUB = Path(sycl_dnn.__file__).parent / "_core.pyi"
 
@@ -43,6 +45,15 @@ def test_stub_is_in_step(tmp_path):
     """Names are compared, not text: the generator's wording depends on the Python version."""
     missing = outline(generate(tmp_path)) ^ outline(STUB.read_text())
     assert not missing, "the stub is out of step; type: python tests/test_stubs.py"
+
+
+def test_interface_number_goes_with_the_interface():
+    """A stale extension is only recognised if the number is raised with each change."""
+    digest = zlib.crc32("\n".join(sorted(outline(STUB.read_text()))).encode())
+    assert (_location.INTERFACE, f"{digest:08x}") == (1, "9351f162"), (
+        "the extension offers something else than before: raise INTERFACE in "
+        "sycl_dnn/_location.py, then write both values here"
+    )
 
 
 def test_package_is_typed():

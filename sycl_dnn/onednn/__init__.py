@@ -12,9 +12,12 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from sycl_dnn import _core
-from sycl_dnn._core import *  # noqa: F403
-from sycl_dnn._core import (
+from sycl_dnn import _core, _location
+
+_location.require_fit(_core)
+
+from sycl_dnn._core import *  # noqa: E402, F403
+from sycl_dnn._core import (  # noqa: E402
     ARGUMENTS,
     ROWS,
     RUNTIME_DIM_VAL,
@@ -29,8 +32,8 @@ from sycl_dnn._core import (
     PrimitiveDesc,
     Stream,
 )
-from sycl_dnn.onednn import _faults  # noqa: F401  (watches new descriptors)
-from sycl_dnn.onednn._memory import Memory, desc_of_array
+from sycl_dnn.onednn import _faults  # noqa: E402, F401  (watches new descriptors)
+from sycl_dnn.onednn._memory import Memory, desc_of_array  # noqa: E402
 
 #: The execution arguments: ``arg.src`` is DNNL_ARG_SRC.
 arg = enum.IntEnum("arg", ARGUMENTS, module=__name__)

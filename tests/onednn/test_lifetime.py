@@ -257,6 +257,31 @@ def test_footprint_of_import_and_engine():
     assert float(done.stdout) < 20
 
 
+WRITTEN_PAGE = """
+import ctypes, mmap
+import dpnp
+from sycl_dnn import _runtime
+library = str(_runtime.distribution_file("onednn", "libdnnl.so.3"))
+ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
+first = next(line for line in open("/proc/self/maps") if line.rstrip().endswith(library))
+start = int(first.split("-")[0], 16)
+byte = ctypes.c_char.from_address(start + 15)  # padding of the ELF header
+writable = mmap.PROT_READ | mmap.PROT_WRITE
+assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(start), mmap.PAGESIZE, writable) == 0
+byte.value = b"!"
+import sycl_dnn.onednn
+print(byte.value.decode())
+"""
+
+
+def test_import_keeps_what_was_written_into_the_library():
+    """The pages that start-up needed are given back, but not those with a debugger's marks."""
+    done = subprocess.run(
+        [sys.executable, "-c", WRITTEN_PAGE], capture_output=True, timeout=120, text=True
+    )
+    assert done.stdout == "!\n", done.stderr
+
+
 REGISTER = """
 import importlib.metadata as m
 driver = [f for f in m.files("intel-opencl-rt") if f.name == "libintelocl.so"][0]
