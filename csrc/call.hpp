@@ -11,13 +11,14 @@
 namespace sycl_dnn {
 
 struct Primitive {
-    dnnl::primitive handle;
+    dnnl::primitive handle{};
     std::shared_ptr<PrimitiveDesc> pd;
+    Engine runs_on;  // one of the descriptor's two; streams must be on it
     std::vector<Slot> slots;
-    size_t scratchpad_bytes;
-    bool may_run_in_place;
-    bool has_runtime_dims;
-    std::optional<EmptyProduct> empty;
+    size_t scratchpad_bytes = 0;
+    bool may_run_in_place = false;
+    bool has_runtime_dims = false;
+    std::optional<EmptyProduct> empty{};
 };
 
 // What one execution passes to oneDNN and keeps alive.

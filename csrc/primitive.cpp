@@ -51,24 +51,30 @@ void refuse_unwritten(const PrimitiveDesc &pd, const std::vector<Slot> &slots) {
                                 " unwritten when an input is empty");
 }
 
+const Engine &engine_that_runs(const PrimitiveDesc &pd) {
+    return pd.handle.get_engine().get() == pd.engine.handle.get() ? pd.engine : pd.dst_engine;
+}
+
 Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd) {
     // The slots are taken now: a later next_impl() changes the descriptor, not this primitive.
-    std::vector<Slot> slots = slots_of(*pd);
-    refuse_unwritten(*pd, slots);
-    const bool in_place = runs_in_place(pd->handle.get_kind());
-    const bool open = std::any_of(slots.begin(), slots.end(), [](const Slot &slot) {
+    Primitive made{.pd = pd, .runs_on = engine_that_runs(*pd), .slots = slots_of(*pd)};
+    refuse_unwritten(*pd, made.slots);
+    made.may_run_in_place = runs_in_place(pd->handle.get_kind());
+    made.has_runtime_dims = std::any_of(made.slots.begin(), made.slots.end(), [](const Slot &slot) {
         return slot.check == Slot::rule::same_rank;
     });
-    if (auto empty = empty_product(*pd))
-        return {empty->handle, pd,   std::move(slots), empty->scratchpad.get_size(), in_place,
-                open,          empty};
-    dnnl::primitive handle;
+    made.empty = empty_product(*pd);
+    if (made.empty) {
+        made.handle = made.empty->handle;
+        made.scratchpad_bytes = made.empty->scratchpad.get_size();
+        return made;
+    }
+    made.scratchpad_bytes = pd->handle.scratchpad_desc().get_size();
     {
         py::gil_scoped_release nogil;
-        handle = dnnl::primitive(pd->handle.get());
+        made.handle = dnnl::primitive(pd->handle.get());
     }
-    return {handle,   pd,   std::move(slots), pd->handle.scratchpad_desc().get_size(),
-            in_place, open, std::nullopt};
+    return made;
 }
 
 // Lends a scratchpad to one call: in the pool again when the call is submitted or has failed.
@@ -123,12 +129,18 @@ sycl::event submit_or_raise(const Primitive &p, const Stream &stream, call &c,
     }
 }
 
+// A reorder between engines runs on one of the two only: the GPU's if the other is a CPU, else
+// src's. oneDNN says no more than "invalid arguments" to a stream of the other one.
 void check_stream(const Primitive &p, const Stream &stream) {
-    const auto *handle = stream.engine.handle.get();
-    if (handle != p.pd->engine.handle.get() && handle != p.pd->dst_engine.handle.get())
-        throw invalid_arguments(
-            std::string(p.pd->name) + ": stream must be on the primitive's engine (" +
-            describe(p.pd->engine) + "), got one on the " + describe(stream.engine));
+    if (stream.engine.handle.get() == p.runs_on.handle.get()) return;
+    const PrimitiveDesc &pd = *p.pd;
+    const bool two = pd.engine.handle.get() != pd.dst_engine.handle.get();
+    const bool to_gpu = two && pd.engine.is_cpu() != pd.dst_engine.is_cpu();
+    const char *rule = !two     ? "the primitive's engine"
+                       : to_gpu ? "the GPU's engine in a reorder between CPU and GPU"
+                                : "src's engine in a reorder between two engines of a kind";
+    throw invalid_arguments(std::string(pd.name) + ": stream must be on " + rule + " (" +
+                            describe(p.runs_on) + "), got one on the " + describe(stream.engine));
 }
 
 py::object execute(const py::object &self, const Stream &stream, const py::dict &args,

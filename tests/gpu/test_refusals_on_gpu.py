@@ -182,15 +182,22 @@ def test_an_execution_that_the_driver_refuses_is_an_error(stream):
     assert stream.pending == 0
 
 
-def test_reorder_between_devices_refuses_the_stream_that_oneDNN_cannot_use(stream, cpu_stream):
-    """A reorder between devices belongs to the GPU, whichever of the two is its source."""
+@pytest.mark.parametrize("to_gpu", [True, False])
+def test_reorder_between_devices_is_refused_on_the_cpu_stream(to_gpu, stream, cpu_stream):
+    """It belongs to the GPU, whichever of the two is its source; the message says so."""
     d = dnnl.MemoryDesc((4, 8), dnnl.data_type.f32)
-    args = {"src": dnnl.Memory(d, cpu_stream.engine), "dst": dnnl.Memory(d, stream.engine)}
-    pd = dnnl.reorder(cpu_stream.engine, src=d, dst=d, dst_engine=stream.engine)
+    src, dst = (s.engine for s in ((cpu_stream, stream) if to_gpu else (stream, cpu_stream)))
+    args = {"src": dnnl.Memory(d, src), "dst": dnnl.Memory(d, dst)}
+    reorder = dnnl.Primitive(dnnl.reorder(src, src=d, dst=d, dst_engine=dst))
     cpu_stream.wait()  # other tests use this queue too
-    with pytest.raises(InvalidArguments, match="reorder"):
-        dnnl.Primitive(pd).execute(cpu_stream, args)
+    rule = "reorder: stream must be on the GPU's engine in a reorder between CPU and GPU"
+    names = (stream.sycl_queue.sycl_device.name, cpu_stream.sycl_queue.sycl_device.name)
+    gpu_name, cpu_name = map(re.escape, names)
+    message = rf"{rule} \(gpu engine on {gpu_name}\), got one on the cpu engine on {cpu_name}"
+    with pytest.raises(InvalidArguments, match=message):
+        reorder.execute(cpu_stream, args)
     assert cpu_stream.pending == 0
+    reorder.execute(stream, args).wait()
 
 
 def test_scratchpads_on_both_devices(stream, cpu_stream):

@@ -355,6 +355,20 @@ def test_a_refused_call_leaves_everything_usable(relu, relu_args, stream):
     assert stream.pending == 0
 
 
+def test_reorder_between_engines_is_refused_on_the_stream_of_dst(engine):
+    """Of two CPU engines oneDNN runs it on that of src; the message says so before submission."""
+    context = dpctl.SyclContext([engine.sycl_device])
+    other = dnnl.Engine(dpctl.SyclQueue(context, engine.sycl_device))
+    d = desc(2, 8)
+    reorder = dnnl.Primitive(dnnl.reorder(engine, src=d, dst=d, dst_engine=other))
+    args = {"src": dnnl.Memory(d, engine), "dst": dnnl.Memory(d, other)}
+    wrong = dnnl.Stream(other)
+    with pytest.raises(InvalidArguments, match="reorder: stream must be on src's engine"):
+        reorder.execute(wrong, args)
+    assert wrong.pending == 0
+    reorder.execute(dnnl.Stream(engine), args).wait()
+
+
 def test_stream_of_another_engine_is_refused(engine, relu, relu_args):
     context = dpctl.SyclContext([engine.sycl_device])
     other = dnnl.Engine(dpctl.SyclQueue(context, engine.sycl_device))
