@@ -7,6 +7,8 @@
 #include "dpctl_api.hpp"
 #include "errors.hpp"
 #include "in_flight.hpp"
+#include "make_memory_desc.hpp"
+#include "stream.hpp"
 
 namespace sycl_dnn {
 
@@ -72,6 +74,56 @@ static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> 
             handles.at(0)};
 }
 
+// A part of another tensor, in the same allocation.
+static Memory part_of(const Memory &whole, const dims &shape, const dims &offsets) {
+    const desc d = submemory_of(whole.layout, shape, offsets);
+    const auto &engine = whole.engine_object.cast<const Engine &>();
+    auto handle = dnnl::sycl_interop::make_memory(
+        d, engine.handle, dnnl::sycl_interop::memory_kind::usm, whole.first);
+    return {handle, d, whole.engine, whole.engine_object, whole.owner, whole.writable, whole.first};
+}
+
+static void check_zero(const Memory &memory, const Stream &stream) {
+    const auto require = [&](bool ok, const std::string &rule) {
+        if (!ok)
+            throw invalid_arguments("Memory.zero: memory must " + rule + ", got " +
+                                    describe(memory.layout));
+    };
+    require(memory.writable, "be writable");
+    require(is_dense(memory.layout), "have no gaps (zero the whole tensor, or its array)");
+    if (memory.engine != stream.engine.handle.get())
+        throw invalid_arguments(
+            "Memory.zero: stream must be on the memory's engine, got one on the " +
+            describe(stream.engine));
+}
+
+static sycl::event submit_zero(const Memory &memory, sycl::queue &queue,
+                               std::vector<sycl::event> after) {
+    py::gil_scoped_release nogil;
+    const desc &d = memory.layout;
+    const size_t skipped = d.get_submemory_offset() * bits_of(d.get_data_type()) / 8;
+    for (int i = 0; i < d.get_num_handles(); ++i) {
+        auto *start = static_cast<char *>(memory.handle.get_data_handle(i)) + skipped;
+        // get_size counts whole strides, also of a part with one row.
+        const size_t nbytes = is_plain(d) ? std::max(extent(d), skipped) - skipped : d.get_size(i);
+        after = {queue.memset(start, 0, nbytes, after)};
+    }
+    return after.front();
+}
+
+// Zero bytes everywhere, in the padding of blocked layouts too, after the events `depends`.
+static py::object zero(const py::object &self, const Stream &stream, const py::object &depends) {
+    const auto &memory = self.cast<const Memory &>();
+    check_zero(memory, stream);
+    std::vector<sycl::event> events;
+    append_events(depends, events);
+    const sycl::event done = submit_zero(memory, queue_of(stream.queue), std::move(events));
+    const py::object made = make_event(done);
+    self.inc_ref();
+    stream.flight->add(done, {self.ptr()});
+    return made;
+}
+
 // `bytes` is the value in the desc's data type, as the Python side converted it.
 static Memory host_scalar(const desc &d, const py::bytes &bytes) {
     const std::string value = bytes;
@@ -89,6 +141,8 @@ void bind_memory(py::module_ &m) {
         .def(py::init(&wrap), py::arg("desc"), py::arg("engine"), py::arg("buffers"),
              py::arg("owner"), py::arg("writable"))
         .def(py::init(&host_scalar), py::arg("desc"), py::arg("value"))
+        .def(py::init(&part_of), py::arg("whole"), py::arg("dims"), py::arg("offsets"))
+        .def("zero", &zero, py::arg("stream"), py::arg("depends") = py::tuple())
         .def_property_readonly(
             "engine", [](const Memory &self) { return self.engine_object; },
             "The engine; None for a host scalar.")
