@@ -57,7 +57,7 @@ static bool repeats(const desc &d) {
 }
 
 static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> &spans,
-                   const py::object &owner, bool writable) {
+                   const py::object &owner, bool writable, bool allocated) {
     check_desc(d);
     if (static_cast<int>(spans.size()) != d.get_num_handles())
         throw invalid_arguments("Memory: this desc needs " + std::to_string(d.get_num_handles()) +
@@ -70,7 +70,13 @@ static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> 
     }
     auto handle = dnnl::sycl_interop::make_memory(d, engine.handle,
                                                   dnnl::sycl_interop::memory_kind::usm, handles);
-    return {handle,       d, engine.handle.get(), py::cast(engine), owner, writable && !repeats(d),
+    return {handle,
+            d,
+            engine.handle.get(),
+            py::cast(engine),
+            owner,
+            writable && !repeats(d),
+            allocated,
             handles.at(0)};
 }
 
@@ -80,7 +86,8 @@ static Memory part_of(const Memory &whole, const dims &shape, const dims &offset
     const auto &engine = whole.engine_object.cast<const Engine &>();
     auto handle = dnnl::sycl_interop::make_memory(
         d, engine.handle, dnnl::sycl_interop::memory_kind::usm, whole.first);
-    return {handle, d, whole.engine, whole.engine_object, whole.owner, whole.writable, whole.first};
+    return {handle,         d,     whole.engine, whole.engine_object, whole.owner,
+            whole.writable, false, whole.first};
 }
 
 static void check_zero(const Memory &memory, const Stream &stream) {
@@ -90,22 +97,29 @@ static void check_zero(const Memory &memory, const Stream &stream) {
                                     describe(memory.layout));
     };
     require(memory.writable, "be writable");
-    require(is_dense(memory.layout), "have no gaps (zero the whole tensor, or its array)");
+    require(memory.allocated || is_dense(memory.layout),
+            "have no gaps (zero the whole tensor, or its array)");
     if (memory.engine != stream.engine.handle.get())
         throw invalid_arguments(
             "Memory.zero: stream must be on the memory's engine, got one on the " +
             describe(stream.engine));
 }
 
+// First byte of the tensor in buffer `index`, and how many there are.
+static std::pair<size_t, size_t> bytes_of(const Memory &memory, int index) {
+    const desc &d = memory.layout;
+    if (memory.allocated) return {0, std::max(needed_bytes(d, index), d.get_size(index))};
+    const size_t skipped = d.get_submemory_offset() * bits_of(d.get_data_type()) / 8;
+    // get_size counts whole strides, also of a part with one row.
+    return {skipped, is_plain(d) ? std::max(extent(d), skipped) - skipped : d.get_size(index)};
+}
+
 static sycl::event submit_zero(const Memory &memory, sycl::queue &queue,
                                std::vector<sycl::event> after) {
     py::gil_scoped_release nogil;
-    const desc &d = memory.layout;
-    const size_t skipped = d.get_submemory_offset() * bits_of(d.get_data_type()) / 8;
-    for (int i = 0; i < d.get_num_handles(); ++i) {
+    for (int i = 0; i < memory.layout.get_num_handles(); ++i) {
+        const auto [skipped, nbytes] = bytes_of(memory, i);
         auto *start = static_cast<char *>(memory.handle.get_data_handle(i)) + skipped;
-        // get_size counts whole strides, also of a part with one row.
-        const size_t nbytes = is_plain(d) ? std::max(extent(d), skipped) - skipped : d.get_size(i);
         after = {queue.memset(start, 0, nbytes, after)};
     }
     return after.front();
@@ -133,13 +147,13 @@ static Memory host_scalar(const desc &d, const py::bytes &bytes) {
     dnnl_memory_t handle;
     check(dnnl_memory_create_host_scalar(&handle, d.get(), const_cast<char *>(value.data())),
           "could not create a host scalar");
-    return {dnnl::memory(handle), d, nullptr, py::none(), bytes, false, nullptr};
+    return {dnnl::memory(handle), d, nullptr, py::none(), bytes, false, false, nullptr};
 }
 
 void bind_memory(py::module_ &m) {
     py::class_<Memory>(m, "Memory", "A tensor in USM: descriptor, engine and buffers. Immutable.")
         .def(py::init(&wrap), py::arg("desc"), py::arg("engine"), py::arg("buffers"),
-             py::arg("owner"), py::arg("writable"))
+             py::arg("owner"), py::arg("writable"), py::arg("allocated"))
         .def(py::init(&host_scalar), py::arg("desc"), py::arg("value"))
         .def(py::init(&part_of), py::arg("whole"), py::arg("dims"), py::arg("offsets"))
         .def("zero", &zero, py::arg("stream"), py::arg("depends") = py::tuple())

@@ -573,7 +573,7 @@ class Memory:
     A tensor in USM: descriptor, engine and buffers. Immutable.
     """
     @typing.overload
-    def __init__(self, desc: MemoryDesc, engine: Engine, buffers: collections.abc.Sequence[tuple[typing.Any, typing.SupportsInt | typing.SupportsIndex]], owner: typing.Any, writable: bool) -> None:
+    def __init__(self, desc: MemoryDesc, engine: Engine, buffers: collections.abc.Sequence[tuple[typing.Any, typing.SupportsInt | typing.SupportsIndex]], owner: typing.Any, writable: bool, allocated: bool) -> None:
         ...
     @typing.overload
     def __init__(self, desc: MemoryDesc, value: bytes) -> None:

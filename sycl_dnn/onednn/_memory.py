@@ -192,12 +192,14 @@ class Memory(_core.Memory):
             raise InvalidArguments(
                 f"Memory: desc must say the layout (as a primitive descriptor does), got {desc}"
             )
-        if array is None:
+        allocated = array is None
+        if allocated:
             array = [_allocate(desc, i, engine, usm_type) for i in range(desc.num_handles)]
         arrays = array if isinstance(array, (list, tuple)) else [array]
         spans = [_span(desc, i, a) for i, a in enumerate(arrays)]
         buffers = [(buffer, offset) for buffer, offset, _ in spans]
-        super().__init__(desc, engine, buffers, arrays, all(w for *_, w in spans))
+        writable = all(w for *_, w in spans)
+        super().__init__(desc, engine, buffers, arrays, writable, allocated)
 
     @classmethod
     def from_array(cls, array: Any, engine: _core.Engine, data_type: Any = None) -> Memory:
@@ -250,7 +252,7 @@ class Memory(_core.Memory):
         Raises
         ------
         InvalidArguments
-            The memory is read-only, or a view with gaps, which belong to somebody else.
+            The memory is read-only, or a view with gaps, which may belong to somebody else.
         """
         if not stream.ordered:
             return super().zero(stream, depends)

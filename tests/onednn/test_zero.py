@@ -96,7 +96,16 @@ GAPS = {
 @pytest.mark.parametrize("case", GAPS)
 def test_gaps_belong_to_others(case, engine, stream):
     with pytest.raises(InvalidArguments, match="zero: memory must have no gaps .*got [fs]"):
-        dnnl.Memory(GAPS[case], engine).zero(stream)
+        dnnl.Memory(GAPS[case], engine, dnnl.Memory(GAPS[case], engine).owner).zero(stream)
+
+
+@pytest.mark.parametrize("case", GAPS)
+def test_gaps_of_an_own_allocation_are_zeroed_too(case, engine, stream):
+    memory = dnnl.Memory(GAPS[case], engine)
+    (buffer,) = memory.owner
+    buffer.copy_from_host(np.full(buffer.nbytes, 7, "u1"))
+    memory.zero(stream).wait()
+    assert not buffer.copy_to_host().any()
 
 
 def test_what_must_not_be_written_is_refused(grid, engine, stream):
