@@ -16,8 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 import dpnp
-import harness
 import numpy as np
+import timing
+from twin import Twin, values
 
 import sycl_dnn
 from sycl_dnn import onednn as dnnl
@@ -41,7 +42,7 @@ def tiny(operation: str, engine: Any) -> tuple[Any, dict]:
         pd = dnnl.matmul(engine, src=d, weights=d, dst=d)
     args = {}
     for seed, name in enumerate(names, 1):
-        array = dpnp.asarray(harness.values(d.dims, seed), sycl_queue=engine.sycl_queue)
+        array = dpnp.asarray(values(d.dims, seed), sycl_queue=engine.sycl_queue)
         args[name] = dnnl.Memory(d, engine, array)
     return dnnl.Primitive(pd), args
 
@@ -60,7 +61,7 @@ def each(execute: Callable, stream: Any, args: dict, count: int) -> None:
         execute(stream, args).wait()
 
 
-def python_runner(loop: Callable, operation: str, engine: Any) -> harness.Runner:
+def python_runner(loop: Callable, operation: str, engine: Any) -> timing.Runner:
     """Return a runner that gives us per call of the Python loop."""
     primitive, args = tiny(operation, engine)
     stream = dnnl.Stream(engine)
@@ -76,7 +77,7 @@ def python_runner(loop: Callable, operation: str, engine: Any) -> harness.Runner
     return run
 
 
-def twin_runner(ask: Callable[[str, int], float], operation: str) -> harness.Runner:
+def twin_runner(ask: Callable[[str, int], float], operation: str) -> timing.Runner:
     """Return a runner that gives us per call of the C++ loop."""
     return lambda count: [ask(operation, CALLS) for _ in range(count)]
 
@@ -88,8 +89,8 @@ def measure(operation: str, mode: str, engine: Any, twin: Any, blocks: int) -> d
         "C++": twin_runner(ask, operation),
         "Python": python_runner(loop, operation, engine),
     }
-    times = harness.alternate(runners, blocks, 5)
-    harness.print_table(f"{operation}, {mode}", harness.summary(times, "C++", 5), "us per call")
+    times = timing.alternate(runners, blocks, 5)
+    timing.print_table(f"{operation}, {mode}", timing.summary(times, "C++", 5), "us per call")
     per_block = {name: np.reshape(t, (blocks, 5)) for name, t in times.items()}
     gaps = np.median(per_block["Python"], axis=1) - np.median(per_block["C++"], axis=1)
     extra = float(np.median(gaps))
@@ -106,9 +107,9 @@ def main() -> int:
     options = parser.parse_args()
     queue = sycl_dnn.default_queue()
     engine = dnnl.Engine(queue)
-    print(harness.describe_machine())
+    print(timing.describe_machine())
     rows = []
-    with harness.Twin("overhead", "gpu" if queue.sycl_device.is_gpu else "cpu") as twin:
+    with Twin("overhead", "gpu" if queue.sycl_device.is_gpu else "cpu") as twin:
         for operation in ("relu", "matmul"):
             for mode in ("chain", "each"):
                 rows.append(measure(operation, mode, engine, twin, options.blocks))

@@ -19,13 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import dpctl
-import harness
 import numpy as np
+import timing
+from twin import Twin, checksum, difference, values
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 
-import _alexnet_head  # noqa: E402
-import _gnmt_lstm  # noqa: E402
+from _alexnet_head import AlexNetHead  # noqa: E402
+from _gnmt_lstm import GnmtLstm  # noqa: E402
+from _training_data import HEAD_SHAPES, HeadData, LstmData, lstm_shapes  # noqa: E402
 
 #: Largest relative difference of checksums from the twin's, and from torch's in f32 and bf16.
 EQUAL = 1e-6
@@ -33,42 +35,36 @@ CLOSE = {"f32": 1e-3, "bf16": 3e-2}
 #: What Python may cost: its time over the C++ time.
 MOST_OVER_TWIN = 1.03
 
-CHANNELS, LENGTHS = 1024, {"n_long": 11, "short": 8}
 
-
-def head_arrays() -> dict[str, np.ndarray]:
+def head_data() -> HeadData:
     """Test values of cpp/cnn_training.cpp."""
-    shapes = (_alexnet_head.SRC, _alexnet_head.WEIGHTS, _alexnet_head.BIAS, _alexnet_head.POOL)
-    scales = (1, 1 / 16, 1 / 16, 1)
-    return arrays(("src", "weights", "bias", "diff_dst"), shapes, scales)
+    return HeadData(*arrays(HEAD_SHAPES, (1, 1 / 16, 1 / 16, 1)))
 
 
-def lstm_arrays() -> dict[str, np.ndarray]:
+def lstm_data() -> LstmData:
     """Test values of cpp/rnn_training.cpp."""
-    words, weights = (35, 17, CHANNELS), (1, 1, CHANNELS, 4, CHANNELS)
-    names = ("src", "weights_layer", "weights_iter", "bias", "diff_dst")
-    shapes = (words, weights, weights, (1, 1, 4, CHANNELS), words)
-    return arrays(names, shapes, (1, 1 / 32, 1 / 32, 1 / 32, 1))
+    scales = (1, 1 / 32, 1 / 32, 1 / 32, 1)
+    return LstmData(*arrays(lstm_shapes(35, 17, 1024), scales), n_long=11, short=8)
 
 
-def arrays(names: tuple, shapes: tuple, scales: tuple) -> dict[str, np.ndarray]:
+def arrays(shapes: tuple, scales: tuple) -> list[np.ndarray]:
     """Make test values of each shape and scale, with seeds 1, 2, ..."""
-    rows = enumerate(zip(names, shapes, scales, strict=True), 1)
-    return {name: harness.values(shape, seed, scale) for seed, (name, shape, scale) in rows}
+    rows = enumerate(zip(shapes, scales, strict=True), 1)
+    return [values(shape, seed, scale) for seed, (shape, scale) in rows]
 
 
 def torch_head(data_type: str) -> Any:
     """Make the head of AlexNet in PyTorch."""
     import torch_nets
 
-    return torch_nets.AlexNetHead(data_type, **torch_nets.tensors(head_arrays()))
+    return torch_nets.AlexNetHead(data_type, head_data())
 
 
 def torch_lstm() -> Any:
     """Make the LSTM in PyTorch."""
     import torch_nets
 
-    return torch_nets.GnmtLstm(**torch_nets.tensors(lstm_arrays()), **LENGTHS)
+    return torch_nets.GnmtLstm(lstm_data())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +82,7 @@ def head(data_type: str, least: float) -> Net:
     """Describe the head of AlexNet in one data type."""
 
     def build(queue: dpctl.SyclQueue) -> Any:
-        return _alexnet_head.AlexNetHead(queue, **head_arrays(), data_type=data_type)
+        return AlexNetHead(queue, head_data(), data_type=data_type)
 
     twin = ("cnn_training", data_type)
     return Net(twin, build, lambda: torch_head(data_type), data_type, least)
@@ -94,7 +90,7 @@ def head(data_type: str, least: float) -> Net:
 
 def build_lstm(queue: dpctl.SyclQueue) -> Any:
     """Make the LSTM."""
-    return _gnmt_lstm.GnmtLstm(queue, **lstm_arrays(), **LENGTHS)
+    return GnmtLstm(queue, lstm_data())
 
 
 NETS = {
@@ -104,7 +100,7 @@ NETS = {
 }
 
 
-def runner(network: Any) -> harness.Runner:
+def runner(network: Any) -> timing.Runner:
     """Return a function that makes a number of steps and gives the time of each, in ms."""
 
     def run(count: int) -> list[float]:
@@ -119,41 +115,40 @@ def runner(network: Any) -> harness.Runner:
 
 
 def checksums(network: Any) -> dict[str, list[float]]:
-    """Make one step and return `harness.checksum` of each output."""
+    """Make one step and return `checksum` of each output."""
     network.step()
     outputs: Mapping[str, Any] = network.outputs
     return {
-        name: harness.checksum(a.asnumpy() if hasattr(a, "asnumpy") else a)
-        for name, a in outputs.items()
+        name: checksum(a.asnumpy() if hasattr(a, "asnumpy") else a) for name, a in outputs.items()
     }
 
 
 def against_twin(net: Net, network: Any, options: argparse.Namespace) -> dict:
     """Compare results and times with the C++ program's."""
     words = [*net.twin[1:], *(["in_order"] if options.in_order else [])]
-    with harness.Twin(net.twin[0], options.device, *words) as twin:
-        gap = harness.difference(checksums(network), twin.check())
+    with Twin(net.twin[0], options.device, *words) as twin:
+        gap = difference(checksums(network), twin.check())
         sides = {"C++": twin.run, "Python": runner(network)}
-        times = harness.alternate(sides, options.blocks, options.steps)
+        times = timing.alternate(sides, options.blocks, options.steps)
     return report("C++", times, gap, EQUAL, options)
 
 
 def against_torch(net: Net, network: Any, options: argparse.Namespace) -> dict:
     """Compare results and times with PyTorch's."""
     peer = net.torch()
-    gap = harness.difference(checksums(network), checksums(peer))
+    gap = difference(checksums(network), checksums(peer))
     sides = {"Python": runner(network), "PyTorch": runner(peer)}
-    times = harness.alternate(sides, options.blocks, options.steps)
+    times = timing.alternate(sides, options.blocks, options.steps)
     return report("Python", times, gap, CLOSE[net.data_type], options)
 
 
 def report(
     base: str, times: Mapping[str, list[float]], gap: float, most: float, options: Any
 ) -> dict:
-    """Print and return the summary of `harness.alternate`, with the difference of results."""
-    rows = harness.summary(times, base, options.steps)
+    """Print and return the summary of `timing.alternate`, with the difference of results."""
+    rows = timing.summary(times, base, options.steps)
     equal = gap <= most or options.no_check
-    harness.print_table(f"{' against '.join(times)}, training step", rows, "ms")
+    timing.print_table(f"{' against '.join(times)}, training step", rows, "ms")
     verdict = "not checked" if options.no_check else "ok" if equal else "WRONG"
     print(f"  results differ by {gap:.1e} (at most {most:g}): {verdict}")
     summaries = {name: dataclasses.asdict(row) for name, row in rows.items()}
@@ -198,12 +193,12 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     """Measure what the command line names; exit with 1 if results differ."""
     options = parse()
-    print(harness.describe_machine())
+    print(timing.describe_machine())
     properties = ["in_order"] if options.in_order else []
     queue = dpctl.SyclQueue(options.device, property=properties)
     results = {name: measure(name, queue, options) for name in options.nets or NETS}
     if options.json:
-        machine = harness.describe_machine().splitlines()
+        machine = timing.describe_machine().splitlines()
         options.json.write_text(json.dumps({"machine": machine, "nets": results}, indent=2) + "\n")
     if not all(part["equal"] for result in results.values() for part in result.values()):
         sys.exit("results differ; see above")

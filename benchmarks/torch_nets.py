@@ -1,28 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The seed networks in PyTorch on the CPU: what `seed_nets.py` compares with.
 
-Imported only where torch is installed. Arrays and outputs as in ``examples/_alexnet_head.py`` and
-``examples/_gnmt_lstm.py``.
+Imported only where torch is installed. Arrays and outputs as in ``examples/_training_data.py``,
+``_alexnet_head.py`` and ``_gnmt_lstm.py``.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import numpy as np
 import torch
 from torch.nn import functional
 
 
-def tensors(arrays: Mapping[str, np.ndarray]) -> dict[str, torch.Tensor]:
-    """Share the arrays with torch."""
-    return {name: torch.from_numpy(array) for name, array in arrays.items()}
-
-
 class AlexNetHead:
     """Convolution, ReLU, LRN, max pooling and back; bf16 by autocast, as torch users do it."""
 
-    def __init__(self, data_type: str, src, weights, bias, diff_dst) -> None:
+    def __init__(self, data_type: str, data) -> None:
+        src, weights, bias, diff_dst = map(torch.from_numpy, data)
         self._autocast = torch.autocast("cpu", torch.bfloat16, enabled=data_type == "bf16")
         self._src, self._diff_dst = src, diff_dst
         self._weights, self._bias = weights.requires_grad_(), bias.requires_grad_()
@@ -48,9 +42,8 @@ class AlexNetHead:
 class GnmtLstm:
     """An LSTM layer over sentences of two lengths, run in two calls as the oneDNN programs do."""
 
-    def __init__(
-        self, src, weights_layer, weights_iter, bias, diff_dst, *, n_long: int, short: int
-    ) -> None:
+    def __init__(self, data) -> None:
+        src, weights_layer, weights_iter, bias, diff_dst = map(torch.from_numpy, data[:5])
         channels = src.shape[2]
         self._lstm = torch.nn.LSTM(channels, channels)
         rows = {"weight_ih_l0": weights_layer, "weight_hh_l0": weights_iter}
@@ -58,7 +51,7 @@ class GnmtLstm:
         state |= {"bias_ih_l0": bias.reshape(-1), "bias_hh_l0": torch.zeros(4 * channels)}
         self._lstm.load_state_dict(state)
         self._src, self._diff_dst = src.requires_grad_(), diff_dst
-        self._n_long, self._short = n_long, short
+        self._n_long, self._short = data.n_long, data.short
         self.outputs: dict[str, np.ndarray] = {}
 
     def step(self) -> None:

@@ -146,6 +146,16 @@ int require_argument_id(std::string_view name) {
     return id;
 }
 
+py::object for_message(const argument &arg) {
+    std::string_view best;  // the plain one of several: src, not src_0, src_layer or from
+    for (const auto &[name, id] : base_arguments())
+        if (id == arg.id && name != "from" && name != "to" &&
+            (best.empty() || name.size() < best.size()))
+            best = name;
+    if (best.empty()) return py::int_(arg.id);
+    return py::str(std::string(best));
+}
+
 void bind_arguments(py::module_ &m) {
     m.def("argument_id", &require_argument_id, py::arg("name"),
           "The DNNL_ARG_* number of an execution argument's name, composed names included.");

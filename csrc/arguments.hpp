@@ -18,6 +18,8 @@ int require_argument_id(std::string_view name);
 struct argument {
     int id;
 };
+// Its name in messages; a composed one stays a number.
+py::object for_message(const argument &arg);
 
 }  // namespace sycl_dnn
 

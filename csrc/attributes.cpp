@@ -2,11 +2,12 @@
 #include "attributes.hpp"
 
 #include "arguments.hpp"
+#include "errors.hpp"
+#include "quantization.hpp"
 
 namespace sycl_dnn {
 
 using dt = memory::data_type;
-using dnnl::quantization_mode;
 
 // oneDNN's own scratchpads tie a primitive to one execution at a time, so primitives always take
 // theirs from outside: from the caller, or from the pool.
@@ -32,6 +33,30 @@ py::object replay(py::object target, const py::iterable &calls) {
         target.attr(pair[0])(*py::reinterpret_borrow<py::tuple>(pair[1]));
     }
     return target;
+}
+
+// Post-ops are the only arguments that can be changed, and what is recorded must not be.
+py::tuple handed_out(const call_list &calls) {
+    py::list copies;
+    for (const auto &call : calls) {
+        const auto pair = py::reinterpret_borrow<py::tuple>(call);
+        py::list arguments;
+        for (const auto &value : py::reinterpret_borrow<py::tuple>(pair[1]))
+            arguments.append(py::isinstance<PostOps>(value)
+                                 ? py::cast(copy_of(value.cast<const PostOps &>()))
+                                 : py::reinterpret_borrow<py::object>(value));
+        copies.append(py::make_tuple(pair[0], py::tuple(arguments)));
+    }
+    return py::tuple(copies);
+}
+
+void refuse_setting(const char *setter, const py::tuple &given, const dnnl::error &error) {
+    std::string values;
+    for (const auto &value : given)
+        values +=
+            (values.empty() ? "" : ", ") + std::string(py::str(py::getattr(value, "name", value)));
+    raise_status(error.status,
+                 std::string(setter) + ": " + error.message + ", got (" + values + ")");
 }
 
 std::string describe(const char *name, const call_list &calls) {
@@ -69,54 +94,7 @@ void set_dropout(PrimitiveAttr &a, const std::optional<desc> &mask_desc, dt seed
     a.drop.reset(new dropout{mask, seed_dt, use_offset, use_host_scalars});
 }
 
-void set_scales_mask(PrimitiveAttr &a, argument arg, int mask) {
-    a.handle.set_scales_mask(arg.id, mask);
-    a.scales[arg.id] = {mask, {}, dt::f32, false, false};
-}
-void set_scales(PrimitiveAttr &a, argument arg, int mask, const dims &groups, dt type,
-                bool is_on_host, quantization_mode qmode) {
-    a.handle.set_scales(arg.id, mask, groups, type, is_on_host, qmode);
-    const bool dynamic =
-        qmode == quantization_mode::dynamic_mx || qmode == quantization_mode::dynamic_fp;
-    a.scales[arg.id] = {mask, groups, type, is_on_host, dynamic};
-}
-void set_host_scale(PrimitiveAttr &a, argument arg, dt type) {
-    a.handle.set_host_scale(arg.id, type);
-    a.scales[arg.id] = {0, {}, type, true, false};
-}
-void set_zero_points_mask(PrimitiveAttr &a, argument arg, int mask) {
-    a.handle.set_zero_points_mask(arg.id, mask);
-    a.zero_points[arg.id] = {mask, {}, dt::s32, false, false};
-}
-void set_zero_points(PrimitiveAttr &a, argument arg, int mask, const dims &groups, dt type,
-                     bool is_on_host) {
-    a.handle.set_zero_points(arg.id, mask, groups, type, is_on_host);
-    a.zero_points[arg.id] = {mask, groups, type, is_on_host, false};
-}
-void set_host_zero_point(PrimitiveAttr &a, argument arg, dt type) {
-    a.handle.set_host_zero_point(arg.id, type);
-    a.zero_points[arg.id] = {0, {}, type, true, false};
-}
-void set_precomputed_reductions(PrimitiveAttr &a, argument arg, int mask, const dims &groups,
-                                dt type) {
-    a.handle.set_precomputed_reductions(arg.id, mask, groups, type);
-    a.reductions[arg.id] = {mask, groups, type, false, false};
-}
-
 void set_post_ops(PrimitiveAttr &a, const PostOps &ops) { a.handle.set_post_ops(ops.handle); }
-void set_rnn_data_qparams(PrimitiveAttr &a, float scale, float shift) {
-    a.handle.set_rnn_data_qparams(scale, shift);
-}
-void set_rnn_weights_qparams(PrimitiveAttr &a, int mask, const std::vector<float> &scales) {
-    a.handle.set_rnn_weights_qparams(mask, scales);
-}
-void set_rnn_weights_projection_qparams(PrimitiveAttr &a, int mask,
-                                        const std::vector<float> &scales) {
-    a.handle.set_rnn_weights_projection_qparams(mask, scales);
-}
-
-using attr_class = py::class_<PrimitiveAttr, std::shared_ptr<PrimitiveAttr>>;
-
 void bind_modes(attr_class &c) {
     def_recorded(c, "set_scratchpad_mode", &set_scratchpad_mode, py::arg("mode"),
                  "user: execute takes a scratchpad argument, from a pool if there is none. "
@@ -134,31 +112,6 @@ void bind_modes(attr_class &c) {
                  py::arg_v("seed_dt", dt::s32, "data_type.s32"), py::arg("use_offset") = false,
                  py::arg("use_host_scalars") = false,
                  "Zero results at random before the post-ops; arguments attr_dropout_*.");
-}
-
-void bind_quantization(attr_class &c) {
-    const auto f32 = [] { return py::arg_v("data_type", dt::f32, "data_type.f32"); };
-    const auto s32 = [] { return py::arg_v("data_type", dt::s32, "data_type.s32"); };
-    def_recorded(c, "set_scales_mask", &set_scales_mask, py::arg("arg"), py::arg("mask"),
-                 "f32 scales of an argument, one per index of the dimensions in ``mask``.");
-    def_recorded(
-        c, "set_scales", &set_scales, py::arg("arg"), py::arg("mask"), py::arg("groups") = dims{},
-        f32(), py::arg("is_on_host") = false,
-        py::arg_v("qmode", quantization_mode::static_sazp, "quantization_mode.static_sazp"),
-        "Scales with groups in the last two dimensions and other data types.");
-    def_recorded(c, "set_host_scale", &set_host_scale, py::arg("arg"), f32());
-    def_recorded(c, "set_zero_points_mask", &set_zero_points_mask, py::arg("arg"), py::arg("mask"));
-    def_recorded(c, "set_zero_points", &set_zero_points, py::arg("arg"), py::arg("mask"),
-                 py::arg("groups") = dims{}, s32(), py::arg("is_on_host") = false);
-    def_recorded(c, "set_host_zero_point", &set_host_zero_point, py::arg("arg"), s32());
-    def_recorded(c, "set_precomputed_reductions", &set_precomputed_reductions, py::arg("arg"),
-                 py::arg("mask"), py::arg("groups") = dims{}, s32());
-    def_recorded(c, "set_rnn_data_qparams", &set_rnn_data_qparams, py::arg("scale"),
-                 py::arg("shift"));
-    def_recorded(c, "set_rnn_weights_qparams", &set_rnn_weights_qparams, py::arg("mask"),
-                 py::arg("scales"));
-    def_recorded(c, "set_rnn_weights_projection_qparams", &set_rnn_weights_projection_qparams,
-                 py::arg("mask"), py::arg("scales"));
 }
 
 // set_post_ops records a copy: oneDNN copies too, and later changes must not show.
@@ -201,7 +154,7 @@ void bind_getters(attr_class &c) {
             "get",
             [](const PrimitiveAttr &a, const std::string &setter) {
                 py::list found;
-                for (const auto &call : a.calls) {
+                for (const auto &call : handed_out(a.calls)) {
                     const auto pair = py::reinterpret_borrow<py::tuple>(call);
                     if (py::str(pair[0]).equal(py::str(setter))) found.append(pair[1]);
                 }

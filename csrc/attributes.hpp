@@ -46,8 +46,27 @@ struct PrimitiveAttr {
     PrimitiveAttr(const PrimitiveAttr &other);
 };
 
+using attr_class = py::class_<PrimitiveAttr, std::shared_ptr<PrimitiveAttr>>;
+
 py::object replay(py::object target, const py::iterable &calls);
 std::string describe(const char *name, const call_list &calls);
+
+// The calls for somebody who may change what they hold.
+py::tuple handed_out(const call_list &calls);
+// Raises what oneDNN said with the values that it refused.
+[[noreturn]] void refuse_setting(const char *setter, const py::tuple &given,
+                                 const dnnl::error &error);
+
+// A value as it is recorded: lists become tuples, which nobody can change.
+template <class T>
+py::object recorded(const T &value) {
+    const py::object object = py::cast(value);
+    return py::isinstance<py::list>(object) ? py::object(py::tuple(object)) : object;
+}
+template <class T>
+py::object for_message(const T &value) {
+    return recorded(value);
+}
 
 // Binds a setter so that the call is also recorded.
 template <class Owner, class... A, class Class, class... Extra>
@@ -55,8 +74,12 @@ void def_recorded(Class &c, const char *name, void (*apply)(Owner &, A...), cons
     c.def(
         name,
         [name, apply](Owner &self, A... a) {
-            apply(self, a...);
-            self.calls.append(py::make_tuple(name, py::make_tuple(py::cast(a)...)));
+            try {
+                apply(self, a...);
+            } catch (const dnnl::error &error) {
+                refuse_setting(name, py::make_tuple(for_message(a)...), error);
+            }
+            self.calls.append(py::make_tuple(name, py::make_tuple(recorded(a)...)));
         },
         extra...);
 }
@@ -65,7 +88,7 @@ void def_recorded(Class &c, const char *name, void (*apply)(Owner &, A...), cons
 template <class Owner, class Class>
 void def_from_calls(Class &c, const char *name) {
     c.def_property_readonly(
-         "calls", [](const Owner &self) { return py::tuple(self.calls); },
+         "calls", [](const Owner &self) { return handed_out(self.calls); },
          "The settings so far: (method, arguments) in order.")
         .def("__eq__",
              [](const Owner &a, const py::object &b) -> py::object {

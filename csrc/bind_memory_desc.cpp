@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class MemoryDesc: dnnl::memory::desc itself, with checks where oneDNN has none.
-#include <cstring>
-
-#include "enums.hpp"
+// Python class MemoryDesc: dnnl::memory::desc itself.
+#include "make_memory_desc.hpp"
 #include "memory_desc.hpp"
 
 namespace sycl_dnn {
-
-using dt = memory::data_type;
 
 // oneDNN accepts any bytes as a descriptor, so ours carry a mark, the version and a checksum.
 static constexpr char blob_mark[] = "sycl_dnn.md1";
@@ -59,78 +55,21 @@ static size_t hash_of(const desc &d) {
     return std::hash<std::string>()(key);
 }
 
-static void require(bool ok, const std::string &message) {
-    if (!ok) throw invalid_arguments("MemoryDesc: " + message);
-}
-
-static void check_shape(const dims &shape, dt type) {
-    require(shape.size() <= DNNL_MAX_NDIMS,
-            "dims must have at most 12 entries, got " + std::to_string(shape.size()));
-    for (auto d : shape)
-        require(d >= 0 || d == DNNL_RUNTIME_DIM_VAL,
-                "dims must not be negative, got " + std::to_string(d));
-    require(!shape.empty(), "dims must have at least one entry, got ()");
-    require(type != dt::undef, "data_type must not be undef");
-}
-
-// Two 4-bit elements share a byte, so that a step to a neighbour must not end in its middle.
-template <class... Layout>
-static desc make(const dims &shape, dt type, const Layout &...layout) {
-    try {
-        return desc(shape, type, layout...);
-    } catch (const dnnl::error &) {
-        require(bits_of(type) != 4, "strides must be 1 or even for 4-bit types, got dims " +
-                                        std::string(py::str(py::tuple(py::cast(shape)))));
-        throw;
-    }
-}
-
-static desc with_tag(const dims &shape, dt type, const format_tag &tag) {
-    check_shape(shape, type);
-    require(tag.value != memory::format_tag::undef, "format_tag must not be undef");
-    return make(shape, type, tag.value);
-}
-
-static desc with_strides(const dims &shape, dt type, const dims &strides) {
-    check_shape(shape, type);
-    require(strides.size() == shape.size(), "strides must have one entry per dimension (" +
-                                                std::to_string(shape.size()) + "), got " +
-                                                std::to_string(strides.size()));
-    for (auto s : strides)
-        require(s >= 0 || s == DNNL_RUNTIME_DIM_VAL,
-                "strides must not be negative (copy the array first), got " + std::to_string(s));
-    return make(shape, type, strides);
-}
-
-static desc row_major(const dims &shape, dt type) {
-    check_shape(shape, type);
-    return make(shape, type, dims{});
-}
-
 static void bind_factories(py::class_<desc> &c) {
     c.def(py::init<>(), "The zero descriptor: an absent tensor.")
-        .def(py::init(&row_major), py::arg("dims"), py::arg("data_type"),
+        .def(py::init(&make_row_major), py::arg("dims"), py::arg("data_type"),
              "Row-major layout of shape ``dims``.")
-        .def(py::init(&with_tag), py::arg("dims"), py::arg("data_type"), py::arg("format_tag"),
+        .def(py::init(&make_with_tag), py::arg("dims"), py::arg("data_type"), py::arg("format_tag"),
              "Layout by tag: a member of ``format_tag`` or its name; ``any`` lets oneDNN choose.")
-        .def(py::init(&with_strides), py::arg("dims"), py::arg("data_type"), py::kw_only(),
+        .def(py::init(&make_with_strides), py::arg("dims"), py::arg("data_type"), py::kw_only(),
              py::arg("strides"), "Plain layout by strides, in elements; 0 broadcasts.")
-        .def_static(
-            "csr",
-            [](const dims &d, dt t, int64_t nnz, dt index, dt pointer) {
-                return desc::csr(d, t, nnz, index, pointer);
-            },
-            py::arg("dims"), py::arg("data_type"), py::arg("nnz"), py::arg("index_dt"),
-            py::arg("pointer_dt"), "Compressed sparse rows: values, indices, pointers.")
-        .def_static(
-            "coo",
-            [](const dims &d, dt t, int64_t nnz, dt index) { return desc::coo(d, t, nnz, index); },
-            py::arg("dims"), py::arg("data_type"), py::arg("nnz"), py::arg("index_dt"),
-            "Coordinates: values, then one index array per dimension.")
-        .def_static(
-            "packed", [](const dims &d, dt t, int64_t nnz) { return desc::packed(d, t, nnz); },
-            py::arg("dims"), py::arg("data_type"), py::arg("nnz"),
-            "Sparse weights in the library's own packing; only as a primitive's input.")
+        .def_static("csr", &make_csr, py::arg("dims"), py::arg("data_type"), py::arg("nnz"),
+                    py::arg("index_dt"), py::arg("pointer_dt"),
+                    "Compressed sparse rows: values, indices, pointers.")
+        .def_static("coo", &make_coo, py::arg("dims"), py::arg("data_type"), py::arg("nnz"),
+                    py::arg("index_dt"), "Coordinates: values, then one index array per dimension.")
+        .def_static("packed", &make_packed, py::arg("dims"), py::arg("data_type"), py::arg("nnz"),
+                    "Sparse weights in the library's own packing; only as a primitive's input.")
         .def_static("host_scalar", &desc::host_scalar, py::arg("data_type"),
                     "A scalar that lives on the host and is given by value.")
         .def_static("from_blob", &from_blob, py::arg("blob"),
@@ -138,23 +77,12 @@ static void bind_factories(py::class_<desc> &c) {
 }
 
 static void bind_transforms(py::class_<desc> &c) {
-    c.def(
-         "submemory_desc",
-         [](const desc &d, const dims &shape, const dims &offsets) {
-             return d.submemory_desc(shape, offsets);
-         },
-         py::arg("dims"), py::arg("offsets"),
-         "A view of shape ``dims`` that starts at ``offsets``.")
-        .def(
-            "reshape", [](const desc &d, const dims &shape) { return d.reshape(shape); },
-            py::arg("dims"), "The same elements under another shape; merges only dense dimensions.")
-        .def(
-            "permute_axes",
-            [](const desc &d, const std::vector<int> &permutation) {
-                return d.permute_axes(permutation);
-            },
-            py::arg("permutation"),
-            "New dims[permutation[d]] = dims[d]: the inverse of ``numpy.transpose``.");
+    c.def("submemory_desc", &submemory_of, py::arg("dims"), py::arg("offsets"),
+          "A view of shape ``dims`` that starts at ``offsets``.")
+        .def("reshape", &reshaped, py::arg("dims"),
+             "The same elements under another shape; merges only dense dimensions.")
+        .def("permute_axes", &permuted, py::arg("permutation"),
+             "New dims[permutation[d]] = dims[d]: the inverse of ``numpy.transpose``.");
 }
 
 static void bind_queries(py::class_<desc> &c) {

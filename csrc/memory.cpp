@@ -7,6 +7,8 @@
 #include "dpctl_api.hpp"
 #include "errors.hpp"
 #include "in_flight.hpp"
+#include "make_memory_desc.hpp"
+#include "stream.hpp"
 
 namespace sycl_dnn {
 
@@ -55,7 +57,7 @@ static bool repeats(const desc &d) {
 }
 
 static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> &spans,
-                   const py::object &owner, bool writable) {
+                   const py::object &owner, bool writable, bool allocated) {
     check_desc(d);
     if (static_cast<int>(spans.size()) != d.get_num_handles())
         throw invalid_arguments("Memory: this desc needs " + std::to_string(d.get_num_handles()) +
@@ -68,8 +70,72 @@ static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> 
     }
     auto handle = dnnl::sycl_interop::make_memory(d, engine.handle,
                                                   dnnl::sycl_interop::memory_kind::usm, handles);
-    return {handle,       d, engine.handle.get(), py::cast(engine), owner, writable && !repeats(d),
+    return {handle,
+            d,
+            engine.handle.get(),
+            py::cast(engine),
+            owner,
+            writable && !repeats(d),
+            allocated,
             handles.at(0)};
+}
+
+// A part of another tensor, in the same allocation.
+static Memory part_of(const Memory &whole, const dims &shape, const dims &offsets) {
+    const desc d = submemory_of(whole.layout, shape, offsets);
+    const auto &engine = whole.engine_object.cast<const Engine &>();
+    auto handle = dnnl::sycl_interop::make_memory(
+        d, engine.handle, dnnl::sycl_interop::memory_kind::usm, whole.first);
+    return {handle,         d,     whole.engine, whole.engine_object, whole.owner,
+            whole.writable, false, whole.first};
+}
+
+static void check_zero(const Memory &memory, const Stream &stream) {
+    const auto require = [&](bool ok, const std::string &rule) {
+        if (!ok)
+            throw invalid_arguments("Memory.zero: memory must " + rule + ", got " +
+                                    describe(memory.layout));
+    };
+    require(memory.writable, "be writable");
+    require(memory.allocated || is_dense(memory.layout),
+            "have no gaps (zero the whole tensor, or its array)");
+    if (memory.engine != stream.engine.handle.get())
+        throw invalid_arguments(
+            "Memory.zero: stream must be on the memory's engine, got one on the " +
+            describe(stream.engine));
+}
+
+// First byte of the tensor in buffer `index`, and how many there are.
+static std::pair<size_t, size_t> bytes_of(const Memory &memory, int index) {
+    const desc &d = memory.layout;
+    if (memory.allocated) return {0, std::max(needed_bytes(d, index), d.get_size(index))};
+    const size_t skipped = d.get_submemory_offset() * bits_of(d.get_data_type()) / 8;
+    // get_size counts whole strides, also of a part with one row.
+    return {skipped, is_plain(d) ? std::max(extent(d), skipped) - skipped : d.get_size(index)};
+}
+
+static sycl::event submit_zero(const Memory &memory, sycl::queue &queue,
+                               std::vector<sycl::event> after) {
+    py::gil_scoped_release nogil;
+    for (int i = 0; i < memory.layout.get_num_handles(); ++i) {
+        const auto [skipped, nbytes] = bytes_of(memory, i);
+        auto *start = static_cast<char *>(memory.handle.get_data_handle(i)) + skipped;
+        after = {queue.memset(start, 0, nbytes, after)};
+    }
+    return after.front();
+}
+
+// Zero bytes everywhere, in the padding of blocked layouts too, after the events `depends`.
+static py::object zero(const py::object &self, const Stream &stream, const py::object &depends) {
+    const auto &memory = self.cast<const Memory &>();
+    check_zero(memory, stream);
+    std::vector<sycl::event> events;
+    append_events(depends, events);
+    const sycl::event done = submit_zero(memory, queue_of(stream.queue), std::move(events));
+    const py::object made = make_event(done);
+    self.inc_ref();
+    stream.flight->add(done, {self.ptr()});
+    return made;
 }
 
 // `bytes` is the value in the desc's data type, as the Python side converted it.
@@ -81,14 +147,16 @@ static Memory host_scalar(const desc &d, const py::bytes &bytes) {
     dnnl_memory_t handle;
     check(dnnl_memory_create_host_scalar(&handle, d.get(), const_cast<char *>(value.data())),
           "could not create a host scalar");
-    return {dnnl::memory(handle), d, nullptr, py::none(), bytes, false, nullptr};
+    return {dnnl::memory(handle), d, nullptr, py::none(), bytes, false, false, nullptr};
 }
 
 void bind_memory(py::module_ &m) {
     py::class_<Memory>(m, "Memory", "A tensor in USM: descriptor, engine and buffers. Immutable.")
         .def(py::init(&wrap), py::arg("desc"), py::arg("engine"), py::arg("buffers"),
-             py::arg("owner"), py::arg("writable"))
+             py::arg("owner"), py::arg("writable"), py::arg("allocated"))
         .def(py::init(&host_scalar), py::arg("desc"), py::arg("value"))
+        .def(py::init(&part_of), py::arg("whole"), py::arg("dims"), py::arg("offsets"))
+        .def("zero", &zero, py::arg("stream"), py::arg("depends") = py::tuple())
         .def_property_readonly(
             "engine", [](const Memory &self) { return self.engine_object; },
             "The engine; None for a host scalar.")

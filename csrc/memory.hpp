@@ -15,7 +15,8 @@ struct Memory {
     py::object engine_object;  // the Engine, or None
     py::object owner;          // the array or the dpctl.memory objects, kept alive
     bool writable;
-    void *first;  // address of the first buffer, to find arguments that share it
+    bool allocated;  // for this tensor alone, so that gaps in its layout are nobody else's
+    void *first;     // address of the first buffer, to find arguments that share it
 };
 
 }  // namespace sycl_dnn

@@ -24,11 +24,11 @@ bool has_runtime_dims(const desc &d) {
     return std::count(shape.begin(), shape.end(), DNNL_RUNTIME_DIM_VAL) > 0;
 }
 
-int64_t element_count(const desc &d) {
-    if (has_runtime_dims(d)) return -1;
-    const dims shape = d.get_dims();
+int64_t element_count(const dims &shape) {
+    if (std::count(shape.begin(), shape.end(), DNNL_RUNTIME_DIM_VAL)) return -1;
     return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
+int64_t element_count(const desc &d) { return element_count(d.get_dims()); }
 
 bool is_plain(const desc &d) {
     return d.get_format_kind() == kind::blocked && d.get_inner_nblks() == 0 &&
@@ -44,7 +44,7 @@ size_t extent(const desc &d) {
     return static_cast<size_t>((last + 1) * bits_of(d.get_data_type()) + 7) / 8;
 }
 
-static std::string join(const dims &values) {
+std::string text_of(const dims &values) {
     std::string text = "(";
     for (size_t i = 0; i < values.size(); ++i) {
         if (i) text += ", ";
@@ -85,10 +85,25 @@ static std::string dense_tag(const desc &d) {
     return tag;
 }
 
+// A view has the strides of the whole; of a dimension of size 1 nothing else tells.
+static bool strides_fit(const desc &d) {
+    int64_t elements = 1;
+    for (const auto n : d.get_padded_dims()) elements *= n;
+    const dims strides = d.get_strides();
+    return std::all_of(strides.begin(), strides.end(), [=](auto s) { return s <= elements; });
+}
+
+bool is_dense(const desc &d) {
+    if (d.get_format_kind() != kind::blocked || element_count(d) == 0) return true;
+    const int bits = bits_of(d.get_data_type());
+    if (bits * d.get_submemory_offset() % 8 || bits * element_count(d) % 8) return false;
+    return !dense_tag(d).empty() && (is_plain(d) || strides_fit(d));
+}
+
 static std::string blocked_layout(const desc &d) {
-    if (has_runtime_dims(d)) return "strides=" + join(d.get_strides());
+    if (has_runtime_dims(d)) return "strides=" + text_of(d.get_strides());
     std::string text = element_count(d) ? dense_tag(d) : "empty";
-    if (text.empty()) text = "strides=" + join(d.get_strides());
+    if (text.empty()) text = "strides=" + text_of(d.get_strides());
     if (d.get_submemory_offset()) text += " offset=" + std::to_string(d.get_submemory_offset());
     return text;
 }
@@ -114,7 +129,7 @@ std::string describe(const desc &d) {
     if (d.get_format_kind() == kind::host_scalar)
         return std::string(name_of(d.get_data_type())) + " host_scalar";
     if (d.is_zero()) return "absent";
-    return std::string(name_of(d.get_data_type())) + " " + join(d.get_dims()) + " " + layout(d);
+    return std::string(name_of(d.get_data_type())) + " " + text_of(d.get_dims()) + " " + layout(d);
 }
 
 }  // namespace sycl_dnn

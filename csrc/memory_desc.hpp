@@ -7,13 +7,18 @@ namespace sycl_dnn {
 
 // "f32 (8, 3, 227, 227) acdb": data type, logical shape and layout for messages.
 std::string describe(const desc &d);
+// "(8, 3)", with a question mark for a runtime dimension.
+std::string text_of(const dims &values);
 // Bytes from the first element to behind the last one. Unlike desc::get_size, a strided view
 // does not count the part of its last row that lies outside of the view.
 size_t extent(const desc &d);
 // Blocked without inner blocks and without padding: something that an array can describe.
 bool is_plain(const desc &d);
+// Whether all bytes from the first to the last element are the tensor's own, or its padding.
+bool is_dense(const desc &d);
 // Number of logical elements; -1 with runtime dimensions.
 int64_t element_count(const desc &d);
+int64_t element_count(const dims &shape);
 bool has_runtime_dims(const desc &d);
 int bits_of(memory::data_type type);
 const char *name_of(memory::data_type type);

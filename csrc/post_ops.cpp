@@ -24,7 +24,12 @@ static void append_binary(PostOps &p, algorithm alg, const desc &src1,
     else
         p.handle.append_binary(alg, src1);
 }
-static void append_prelu(PostOps &p, int mask) { p.handle.append_prelu(mask); }
+static void append_prelu(PostOps &p, int mask) {
+    if (mask < 0)
+        throw invalid_arguments("append_prelu: mask must not be negative, got " +
+                                std::to_string(mask));
+    p.handle.append_prelu(mask);
+}
 static void append_dw(PostOps &p, dt weights, dt bias, dt dst, int64_t kernel, int64_t stride,
                       int64_t padding_l) {
     p.handle.append_dw(weights, bias, dst, kernel, stride, padding_l);

@@ -10,6 +10,7 @@
 
 #include "errors.hpp"
 #include "primitive_desc.hpp"
+#include "quantization.hpp"
 
 namespace sycl_dnn {
 
@@ -113,6 +114,7 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
                              const Engine &dst_engine, const py::dict &parameters,
                              const attr_ptr &attr, bool allow_empty, Create create) {
     auto fixed = std::make_shared<const PrimitiveAttr>(attr ? *attr : PrimitiveAttr());
+    check_masks(name, parameters, *fixed);
     dnnl::primitive_desc_base made;
     try {
         py::gil_scoped_release nogil;

@@ -17,7 +17,7 @@ static py::dict version() {
     return info;
 }
 
-static void check_status(dnnl::status status, const char *message) {
+static void check_status(dnnl::status status, const std::string &message) {
     if (status != dnnl::status::success) raise_status(static_cast<dnnl_status_t>(status), message);
 }
 
@@ -42,12 +42,21 @@ void bind_settings(py::module_ &m) {
     bind_cpu(m);
     m.def("version", &version, "Version, commit and runtimes of the oneDNN library in use.");
     m.def("get_primitive_cache_capacity", &dnnl::get_primitive_cache_capacity);
-    m.def("set_primitive_cache_capacity", &dnnl::set_primitive_cache_capacity, py::arg("capacity"),
-          "Number of primitives that oneDNN keeps; 0 turns the cache off.");
+    m.def(
+        "set_primitive_cache_capacity",
+        [](int capacity) {
+            if (capacity < 0)
+                throw invalid_arguments(
+                    "set_primitive_cache_capacity: capacity must not be negative, got " +
+                    std::to_string(capacity));
+            dnnl::set_primitive_cache_capacity(capacity);
+        },
+        py::arg("capacity"), "Number of primitives that oneDNN keeps; 0 turns the cache off.");
     m.def(
         "set_verbose",
         [](int level) {
-            check_status(dnnl::set_verbose(level), "set_verbose: level must be 0, 1 or 2");
+            const std::string text = "set_verbose: level must be 0, 1 or 2, got ";
+            check_status(dnnl::set_verbose(level), text + std::to_string(level));
         },
         py::arg("level"),
         "0 quiet, 1 executions, 2 creations too; printed on the process's standard output.");
@@ -65,7 +74,8 @@ void bind_settings(py::module_ &m) {
     m.def(
         "set_jit_profiling_flags",
         [](unsigned flags) {
-            check_status(dnnl::set_jit_profiling_flags(flags), "could not set the flags");
+            const std::string text = "set_jit_profiling_flags: oneDNN refuses the flags, got ";
+            check_status(dnnl::set_jit_profiling_flags(flags), text + std::to_string(flags));
         },
         py::arg("flags"));
     m.def(

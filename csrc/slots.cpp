@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "slots.hpp"
-
 #include <algorithm>
 
 #include "arguments.hpp"
-#include "memory.hpp"
+#include "attribute_slots.hpp"
 #include "primitive_row.hpp"
 
 namespace sycl_dnn {
@@ -17,7 +15,7 @@ static py::object interned(const std::string &text) {
     return py::reinterpret_steal<py::object>(PyUnicode_InternFromString(text.c_str()));
 }
 
-static Slot exact(const PrimitiveDesc &pd, const std::string &name, int id, bool output) {
+Slot exact_slot(const PrimitiveDesc &pd, const std::string &name, int id, bool output) {
     const desc layout = pd.argument_desc(id);
     const auto rule = has_runtime_dims(layout) ? Slot::rule::same_rank : Slot::rule::same_desc;
     const bool is_reorder_dst = id == DNNL_ARG_TO && pd.handle.get_kind() == kind::reorder;
@@ -34,8 +32,8 @@ static Slot exact(const PrimitiveDesc &pd, const std::string &name, int id, bool
             id};
 }
 
-static Slot values(const PrimitiveDesc &pd, const std::string &name, int id, bool output,
-                   memory::data_type type, int64_t count, bool on_host) {
+Slot value_slot(const PrimitiveDesc &pd, const std::string &name, int id, bool output,
+                memory::data_type type, int64_t count, bool on_host) {
     return {id,     interned(name), Slot::rule::values,     desc(), type, count, on_host,
             output, true,           pd.engine.handle.get(), id};
 }
@@ -94,7 +92,8 @@ static void add_sources(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     int next = DNNL_ARG_MULTIPLE_SRC;
     for (size_t i = 0; i < srcs.size(); ++i) {
         const bool left_out = !all_empty && element_count(srcs[i]) == 0;
-        Slot slot = exact(pd, "multiple_src_" + std::to_string(i), left_out ? -1 : next++, false);
+        Slot slot =
+            exact_slot(pd, "multiple_src_" + std::to_string(i), left_out ? -1 : next++, false);
         if (left_out) slot.layout = srcs[i];
         slot.passed_as = slot.id;
         slot.id = DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i);
@@ -110,97 +109,14 @@ static void add_tensors(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
         else if (name == "multiple_src")
             add_sources(pd, slots);
         else if (const int id = argument_id(name); uses(pd, name, id, output))
-            slots.push_back(exact(pd, name, id, output));
+            slots.push_back(exact_slot(pd, name, id, output));
     }
-}
-
-// The name of an argument id in this primitive's own words.
-static std::string name_in(const std::vector<Slot> &slots, int id) {
-    if (id & DNNL_ARG_ATTR_POST_OP_DW)
-        return "post_op_dw_" + name_in(slots, id & ~DNNL_ARG_ATTR_POST_OP_DW);
-    for (const Slot &slot : slots)
-        if (slot.id == id) return py::str(slot.name);
-    if (id == DNNL_ARG_WEIGHTS) return "weights";
-    return id == DNNL_ARG_BIAS ? "bias" : id == DNNL_ARG_DST ? "dst" : std::to_string(id);
-}
-
-// One value per index of the dimensions in the mask; groups count for the last two dimensions.
-static int64_t value_count(const desc &target, const quantization &q) {
-    if (q.mask == 0) return 1;
-    if (target.is_zero() || has_runtime_dims(target)) return -1;
-    const dims shape = target.get_dims();
-    const int ndims = target.get_ndims();
-    int64_t count = 1;
-    for (int d = 0; d < ndims; ++d) {
-        if (!(q.mask & (1 << d))) continue;
-        const int from_last = ndims - 1 - d;
-        const int at = static_cast<int>(q.groups.size()) - 1 - from_last;
-        const int64_t group = at >= 0 ? q.groups[at] : 1;
-        count *= (shape[d] + group - 1) / std::max<int64_t>(group, 1);
-    }
-    return count;
-}
-
-static void add_quantization(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
-    const auto add = [&](const char *prefix, int bits, const std::map<int, quantization> &all) {
-        for (const auto &[id, q] : all)
-            slots.push_back(values(pd, prefix + name_in(slots, id), bits | id, q.is_output, q.type,
-                                   value_count(pd.argument_desc(id), q), q.on_host));
-    };
-    add("attr_scales_", DNNL_ARG_ATTR_SCALES, pd.attr->scales);
-    add("attr_zero_points_", DNNL_ARG_ATTR_ZERO_POINTS, pd.attr->zero_points);
-    add("attr_precomputed_reductions_", DNNL_ARG_ATTR_PRECOMPUTED_REDUCTIONS, pd.attr->reductions);
-}
-
-static void add_random(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
-    using dt = memory::data_type;
-    const auto number = [&](const char *name, dt type, bool on_host) {
-        slots.push_back(values(pd, name, argument_id(name), false, type, 1, on_host));
-    };
-    const auto &rounding = pd.attr->rounding;
-    if (std::any_of(rounding.begin(), rounding.end(),
-                    [](const auto &one) { return one.second == dnnl::rounding_mode::stochastic; }))
-        number("attr_rounding_seed", dt::s32, false);
-    if (!pd.attr->drop) return;
-    const dropout &drop = *pd.attr->drop;
-    number("attr_dropout_probability", dt::f32, drop.on_host);
-    number("attr_dropout_seed", drop.seed_type, drop.on_host);
-    if (drop.use_offset) number("attr_dropout_offset", dt::s64, drop.on_host);
-    if (drop.mask.is_zero()) return;
-    Slot mask = values(pd, "attr_dropout_mask", DNNL_ARG_ATTR_DROPOUT_MASK, true, dt::u8, 0, false);
-    mask.check = Slot::rule::same_desc;
-    mask.layout = pd.argument_desc(mask.id).is_zero() ? drop.mask : pd.argument_desc(mask.id);
-    slots.push_back(mask);
-}
-
-// oneDNN has no descriptor for them: f32, one per index of the dimensions in the mask.
-static Slot prelu_weights(const PrimitiveDesc &pd, const std::string &name, int index) {
-    quantization q{0, {}, memory::data_type::f32, false, false};
-    pd.attr->handle.get_post_ops().get_params_prelu(index, q.mask);
-    const int64_t count = value_count(pd.argument_desc(DNNL_ARG_DST), q);
-    return values(pd, name, argument_id(name), false, q.type, count, false);
-}
-
-static void add_post_ops(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
-    const auto add = [&](const std::string &name) {
-        const int id = argument_id(name);
-        if (!pd.argument_desc(id).is_zero()) slots.push_back(exact(pd, name, id, false));
-    };
-    const dnnl::post_ops ops = pd.attr->handle.get_post_ops();
-    for (int i = 0; i < ops.len(); ++i) {
-        const std::string name = "attr_post_op_" + std::to_string(i);
-        add(name + "_src_1");
-        add(name + "_src_2");
-        if (ops.kind(i) == kind::prelu) slots.push_back(prelu_weights(pd, name + "_weights", i));
-    }
-    add("attr_post_op_dw_weights");
-    add("attr_post_op_dw_bias");
 }
 
 static void add_scratchpad(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     const desc layout = pd.handle.scratchpad_desc();
     if (layout.is_zero() || layout.get_size() == 0) return;
-    Slot slot = exact(pd, "scratchpad", DNNL_ARG_SCRATCHPAD, true);
+    Slot slot = exact_slot(pd, "scratchpad", DNNL_ARG_SCRATCHPAD, true);
     slot.layout = layout;
     slot.required = false;
     slots.push_back(slot);
@@ -209,60 +125,9 @@ static void add_scratchpad(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
 std::vector<Slot> slots_of(const PrimitiveDesc &pd) {
     std::vector<Slot> slots;
     add_tensors(pd, slots);
-    add_quantization(pd, slots);
-    add_random(pd, slots);
-    add_post_ops(pd, slots);
+    add_attribute_slots(pd, slots);
     add_scratchpad(pd, slots);
     return slots;
-}
-
-static std::string expectation(const Slot &slot) {
-    if (slot.check != Slot::rule::values) return describe(slot.layout);
-    const std::string type = name_of(slot.type);
-    if (slot.on_host) return "a host scalar of type " + type;
-    return (slot.count < 0 ? std::string("a dense list") : std::to_string(slot.count)) + " " +
-           type + " values";
-}
-
-static bool fits_rank(const desc &layout, const desc &given) {
-    if (layout.get_ndims() != given.get_ndims() || layout.get_data_type() != given.get_data_type())
-        return false;
-    const dims wanted = layout.get_dims(), got = given.get_dims();
-    for (size_t i = 0; i < wanted.size(); ++i)
-        if (wanted[i] != DNNL_RUNTIME_DIM_VAL && wanted[i] != got[i]) return false;
-    return true;
-}
-
-static bool fits_values(const Slot &slot, const desc &given) {
-    if (given.get_data_type() != slot.type) return false;
-    const bool is_host = given.get_format_kind() == memory::format_kind::host_scalar;
-    if (is_host || slot.on_host) return is_host && slot.on_host;
-    if (slot.count >= 0 && element_count(given) != slot.count) return false;
-    return extent(given) * 8 ==
-           (static_cast<size_t>(element_count(given)) * bits_of(slot.type) + 7) / 8 * 8;
-}
-
-static bool fits(const Slot &slot, const desc &given) {
-    switch (slot.check) {
-        case Slot::rule::same_desc:
-            return slot.layout == given;
-        case Slot::rule::same_rank:
-            return fits_rank(slot.layout, given);
-        default:
-            return fits_values(slot, given);
-    }
-}
-
-void check_fit(const char *primitive, const Slot &slot, const Memory &given) {
-    const auto fail = [&](const std::string &text) {
-        throw invalid_arguments(std::string(primitive) + ": " + std::string(py::str(slot.name)) +
-                                " must " + text);
-    };
-    if (!fits(slot, given.layout))
-        fail("be " + expectation(slot) + ", got " + describe(given.layout));
-    if (given.engine && given.engine != slot.engine)
-        fail("be in memory of the primitive's engine, got memory of another one");
-    if (slot.output && !given.writable) fail("be writable, got a read-only array");
 }
 
 }  // namespace sycl_dnn

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training step as a list of oneDNN primitives: prepared once, submitted many times."""
+"""A list of oneDNN primitives with their arguments: prepared once, submitted many times."""
 
 from __future__ import annotations
 
@@ -19,14 +19,21 @@ class Chain:
     queue : dpctl.SyclQueue
         Where everything runs. The ordered stream makes one sequence, chained by events, of the
         primitives and of dpnp's own work on the queue.
+
+    Attributes
+    ----------
+    implementations : list of (str, str, str)
+        Name, primitive and oneDNN's implementation of each step, in order of execution.
     """
 
     def __init__(self, queue: Any) -> None:
         self.engine = dnnl.Engine(queue)
         self.stream = dnnl.Stream(self.engine, queue, ordered=True)
-        self.implementations: list[tuple[str, str]] = []
+        self.implementations: list[tuple[str, str, str]] = []
         self._submissions: list[Callable[[], Any]] = []
         self._queue = queue
+
+    # --- tensors ---
 
     def tensor(self, values: Any) -> dnnl.Memory:
         """Copy float32 ``values`` to the device, row-major."""
@@ -34,31 +41,32 @@ class Chain:
         return dnnl.Memory.from_array(array, self.engine)
 
     def zeros(self, desc: dnnl.MemoryDesc) -> dnnl.Memory:
-        """Return a float32 tensor of zeros in any layout, padding included."""
-        flat = dpnp.zeros(desc.get_size() // 4, dtype="f4", sycl_queue=self._queue)
-        return dnnl.Memory(desc, self.engine, flat)
+        """Return a tensor of zeros in any layout, padding included."""
+        memory = dnnl.Memory(desc, self.engine)
+        memory.zero(self.stream)
+        return memory
 
     def space(self, desc: dnnl.MemoryDesc) -> dnnl.Memory | None:
         """Allocate what ``desc`` describes; None for what the implementation does not use."""
         return None if desc.is_zero else dnnl.Memory(desc, self.engine)
 
-    def view(self, whole: dnnl.Memory, dims: tuple, offsets: tuple) -> dnnl.Memory:
-        """Return a part of ``whole``, which shares its memory."""
-        part = whole.desc.submemory_desc(dims, offsets)
-        return dnnl.Memory(part, self.engine, whole.owner)
+    def place_for(self, user: dnnl.Memory, desc: dnnl.MemoryDesc) -> dnnl.Memory:
+        """Return where a primitive that writes ``desc`` puts what ``user`` shall hold."""
+        return user if user.desc == desc else dnnl.Memory(desc, self.engine)
+
+    # --- steps ---
 
     def add(self, name: str, pd: dnnl.PrimitiveDesc, **arguments: dnnl.Memory | None) -> None:
         """Run a primitive as the next step; arguments that are None are left out."""
         primitive = dnnl.Primitive(pd)
         present = {key: memory for key, memory in arguments.items() if memory is not None}
         self._submissions.append(lambda: primitive.execute(self.stream, present))
-        self.implementations.append((name, pd.impl_info))
+        self.implementations.append((name, pd.name, pd.impl_info))
 
     def zero(self, name: str, memory: dnnl.Memory) -> None:
-        """Fill a tensor made by `zeros` with zeros as the next step."""
-        (flat,) = memory.owner
-        self._submissions.append(lambda: flat.fill(0))
-        self.implementations.append((name, "dpnp fill"))
+        """Fill a tensor with zeros as the next step."""
+        self._submissions.append(lambda: memory.zero(self.stream))
+        self.implementations.append((name, "Memory.zero", "memset"))
 
     def reordered(self, name: str, memory: dnnl.Memory, desc: dnnl.MemoryDesc) -> dnnl.Memory:
         """Return ``memory`` as ``desc`` wants it: itself, or a copy that the next step makes."""
@@ -66,18 +74,18 @@ class Chain:
         self.copy_back(name, copy=memory, user=copy)
         return copy
 
-    def place_for(self, user: dnnl.Memory, desc: dnnl.MemoryDesc) -> dnnl.Memory:
-        """Return where a primitive that writes ``desc`` puts what ``user`` shall hold."""
-        return user if user.desc == desc else dnnl.Memory(desc, self.engine)
-
     def copy_back(self, name: str, copy: dnnl.Memory, user: dnnl.Memory) -> None:
         """Reorder ``copy`` into ``user`` as the next step, unless they are the same."""
         if copy is not user:
             pd = dnnl.reorder(self.engine, src=copy.desc, dst=user.desc)
             self.add(name, pd, src=copy, dst=user)
 
-    def run(self) -> None:
-        """Submit all steps, then wait for the last one."""
+    def submit(self) -> None:
+        """Submit all steps; returns at once."""
         for submit in self._submissions:
             submit()
+
+    def run(self) -> None:
+        """Submit all steps, then wait for the last one."""
+        self.submit()
         self.stream.wait()

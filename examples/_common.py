@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the examples share: their command line and how they name the device."""
+"""What the examples share: their command line, the device, and how they end."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 
 import dpctl
 
 import sycl_dnn
 
 
-def make_parser(description: str) -> argparse.ArgumentParser:
-    """Return a parser with the options of every example, ``--device`` and ``--no-check``."""
+def make_parser(doc: str) -> argparse.ArgumentParser:
+    """Return a parser with the options of every example; ``doc`` is the program's docstring."""
     parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+        description=doc.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     parser.add_argument("--device", help="cpu, gpu or another SYCL filter string (default: a GPU)")
     parser.add_argument(
@@ -31,6 +32,18 @@ def open_queue(device: str | None) -> dpctl.SyclQueue:
         sys.exit(f"--device: {error}")
     print(f"device: {queue.sycl_device.filter_string}, {queue.sycl_device.name.strip()}")
     return queue
+
+
+def start(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, dpctl.SyclQueue]:
+    """Read the command line; return its options and the queue of the device that it names."""
+    options = parser.parse_args()
+    return options, open_queue(options.device)
+
+
+def print_implementations(rows: Iterable[tuple[str, str, str]]) -> None:
+    """Print the steps of a network: name, primitive, and the implementation that oneDNN chose."""
+    for name, primitive, implementation in rows:
+        print(f"  {name:36} {primitive:31} {implementation}")
 
 
 def finish(options: argparse.Namespace, program: str) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import dpnp
-import numpy as np
 from _chain import Chain
+from _training_data import LstmData
 
 from sycl_dnn import onednn as dnnl
 
@@ -50,8 +50,7 @@ class Side:
 class GnmtLstm:
     """An LSTM layer, forward and back to all gradients, over sentences of two lengths.
 
-    The sentences lie padded in (T, N, C): the first ``n_long`` have T words, the others
-    ``short``. A left primitive runs all of them over the first ``short`` words. A right one
+    A left primitive runs all of them over the first ``short`` words. A right one
     runs the long ones over the other words: it starts from the first ``n_long`` rows of the
     state that the left one leaves, and returns the gradient of those rows. Both add to the same
     gradients of the parameters.
@@ -59,13 +58,7 @@ class GnmtLstm:
     Parameters
     ----------
     queue : dpctl.SyclQueue
-    src, diff_dst : array (T, N, C)
-        Words, and the gradient of the loss in the layer's output; padding is not read.
-    weights_layer, weights_iter : array (1, 1, C, 4, C)
-        Layer, direction, input, gate (input, forget, candidate, output), output.
-    bias : array (1, 1, 4, C)
-    n_long, short : int
-        Number of long sentences, and of words in a short one.
+    data : LstmData
 
     Attributes
     ----------
@@ -73,28 +66,18 @@ class GnmtLstm:
         ``dst_left`` (short, N, C), ``dst_right`` (T - short, n_long, C), ``diff_src`` (T, N, C;
         padding is 0), ``diff_weights_layer``, ``diff_weights_iter``, ``diff_bias``; float32,
         valid after `step`.
-    implementations : list of (str, str)
-        oneDNN's implementation of each primitive, in order of execution.
+    implementations : list of (str, str, str)
+        Name, primitive and oneDNN's implementation of each step, in order of execution.
     """
 
-    def __init__(
-        self,
-        queue: Any,
-        src: np.ndarray,
-        weights_layer: np.ndarray,
-        weights_iter: np.ndarray,
-        bias: np.ndarray,
-        diff_dst: np.ndarray,
-        *,
-        n_long: int,
-        short: int,
-    ) -> None:
+    def __init__(self, queue: Any, data: LstmData) -> None:
         self._chain = chain = Chain(queue)
         self.implementations = chain.implementations
-        steps, n, channels = src.shape
+        steps, n, channels = data.src.shape
+        n_long, short = data.n_long, data.short
         self._left_state, self._right_state = (1, 1, n, channels), (1, 1, n_long, channels)
-        self._user = Weights(*map(chain.tensor, (weights_layer, weights_iter, bias)))
-        whole = [chain.tensor(src), chain.tensor(diff_dst), chain.tensor(np.zeros_like(src))]
+        self._user = Weights(*map(chain.tensor, (data.weights_layer, data.weights_iter, data.bias)))
+        whole = [chain.tensor(data.src), chain.tensor(data.diff_dst), chain.tensor(0 * data.src)]
         self._left = self._side("left", whole, (short, n, channels), (0, 0, 0))
         self._right = self._side("right", whole, (steps - short, n_long, channels), (short, 0, 0))
         self.outputs: dict[str, dpnp.ndarray] = {
@@ -113,7 +96,7 @@ class GnmtLstm:
 
     def _side(self, name: str, whole: list, dims: tuple, offsets: tuple) -> Side:
         chain = self._chain
-        src, diff_dst, diff_src = (chain.view(memory, dims, offsets) for memory in whole)
+        src, diff_dst, diff_src = (memory.submemory(dims, offsets) for memory in whole)
         # oneDNN 3.13 takes the rows of src_layer for dense when it forms diff_weights_layer.
         dense = dnnl.MemoryDesc(dims, F32, "tnc")
         tensors = {
@@ -141,7 +124,7 @@ class GnmtLstm:
         for state in STATES:
             last = chain.space(left.forward.desc_of(f"dst_{state}"))
             left.tensors[f"dst_{state}"] = last
-            right.tensors[f"src_{state}"] = chain.view(last, self._right_state, (0, 0, 0, 0))
+            right.tensors[f"src_{state}"] = last.submemory(self._right_state, (0, 0, 0, 0))
         right.forward = self._forward_desc(right, None)
         for side in (left, right):
             side.tensors["workspace"] = chain.space(side.forward.workspace_desc)
@@ -196,7 +179,7 @@ class GnmtLstm:
             last = chain.zeros(left.backward.desc_of(f"diff_dst_{state}"))
             first = chain.space(left.backward.desc_of(f"diff_src_{state}"))
             left.diffs |= {f"diff_dst_{state}": last, f"diff_src_{state}": first}
-            part = chain.view(last, self._right_state, (0, 0, 0, 0))
+            part = last.submemory(self._right_state, (0, 0, 0, 0))
             right.diffs[f"diff_src_{state}"] = part
         right.backward = self._backward_desc(right, None)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+from _training_data import HeadData, LstmData
 from numpy.lib.stride_tricks import sliding_window_view
 
 # --- AlexNet head: one image at a time, (C, H, W) -------------------------------------------------
@@ -58,14 +59,8 @@ def head_of_image(
     return relu, scale, seen.argmax(3), first, first - second > margin * unit
 
 
-def alexnet_head(
-    src: np.ndarray,
-    weights: np.ndarray,
-    bias: np.ndarray,
-    diff_dst: np.ndarray,
-    margin: float = 0.0,
-) -> dict[str, np.ndarray]:
-    """Compute the outputs of `AlexNetHead`, arguments as there.
+def alexnet_head(data: HeadData, margin: float = 0.0) -> dict[str, np.ndarray]:
+    """Compute the outputs of `AlexNetHead`.
 
     Returns
     -------
@@ -75,6 +70,7 @@ def alexnet_head(
         decides which one gets the gradient, and a comparison must give it none. The gradients
         here are those of ``diff_dst * clear``.
     """
+    src, weights, bias, diff_dst = data
     flat = np.asarray(weights, "f8").reshape(len(weights), -1)
     dst, clear = np.zeros(diff_dst.shape), np.zeros(diff_dst.shape, bool)
     diff_weights, diff_bias = np.zeros(flat.shape), np.zeros(len(flat))
@@ -141,17 +137,9 @@ def lstm_backward(
     return diff
 
 
-def lstm(
-    src: np.ndarray,
-    weights_layer: np.ndarray,
-    weights_iter: np.ndarray,
-    bias: np.ndarray,
-    diff_dst: np.ndarray,
-    *,
-    n_long: int,
-    short: int,
-) -> dict[str, np.ndarray]:
-    """Compute the outputs of `GnmtLstm`, arguments as there."""
+def lstm(data: LstmData) -> dict[str, np.ndarray]:
+    """Compute the outputs of `GnmtLstm`."""
+    src, weights_layer, weights_iter, bias, diff_dst, n_long, short = data
     steps, n, channels = src.shape
     lengths = [n if t < short else n_long for t in range(steps)]
     layer, recurrent = (

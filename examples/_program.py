@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the training programs share: options, device, timing, comparison."""
+"""What the training programs share: options, timing, comparison."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import dpctl
 import numpy as np
-from _common import make_parser
+from _common import make_parser, print_implementations
 
 
-def parser(description: str) -> argparse.ArgumentParser:
-    """Return the options that all training programs have."""
-    p = make_parser(description)
+def parser(doc: str) -> argparse.ArgumentParser:
+    """Return the options that all training programs have; ``--help`` shows all of ``doc``."""
+    p = make_parser(doc)
+    p.description = doc
     p.formatter_class = argparse.RawDescriptionHelpFormatter
     p.add_argument("--steps", type=int, default=10, help="timed training steps (default: 10)")
     return p
 
 
-def train(network: Any, queue: dpctl.SyclQueue, steps: int) -> None:
+def train(network: Any, steps: int) -> None:
     """Run one step to warm up and ``steps`` timed ones; print implementations and times."""
-    for name, implementation in network.implementations:
-        print(f"  {name:34} {implementation}")
+    print_implementations(network.implementations)
     network.step()
     times = []
     for _ in range(steps):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import _program
 import cnn_training_f32
+from _common import start
 
 # bfloat16 has 8 bits: a tensor is off by 2**-9 after each rounding.
 MARGIN = 2.0**-6
@@ -28,9 +29,9 @@ def main() -> None:
         default="f32",
         help="what bias and diff_bias are stored in (default: f32)",
     )
-    options = parser.parse_args()
+    options, queue = start(parser)
     types = {"data_type": "bf16", "bias_type": options.bias_type}
-    cnn_training_f32.run(options, MARGIN, TOLERANCE, **types)
+    cnn_training_f32.run(options, queue, MARGIN, TOLERANCE, **types)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,12 @@ pooling window is the largest.
 
 from __future__ import annotations
 
-import _alexnet_head
-import _common
 import _numpy_check
 import _program
 import numpy as np
+from _alexnet_head import AlexNetHead
+from _common import start
+from _training_data import HEAD_SHAPES, HeadData
 
 #: How far apart the two largest values of a pooling window must be, for rounding not to turn
 #: them over; see `_numpy_check.head_of_image`.
@@ -23,29 +24,24 @@ MARGIN = 1e-5
 TOLERANCE = 1e-5
 
 
-def inputs() -> dict[str, np.ndarray]:
+def inputs() -> HeadData:
     """Make random images, parameters, and gradient of the loss in the output."""
-    draw = np.random.default_rng(0).standard_normal
-    return {
-        "src": draw(_alexnet_head.SRC, "f4"),
-        "weights": draw(_alexnet_head.WEIGHTS, "f4") / np.float32(16),
-        "bias": draw(_alexnet_head.BIAS, "f4"),
-        "diff_dst": draw(_alexnet_head.POOL, "f4"),
-    }
+    random = np.random.default_rng(0)
+    data = HeadData(*(random.standard_normal(shape, "f4") for shape in HEAD_SHAPES))
+    return data._replace(weights=data.weights / np.float32(16))
 
 
-def run(options: object, margin: float, tolerance: float, **types: str) -> None:
+def run(options: object, queue: object, margin: float, tolerance: float, **types: str) -> None:
     """Train in the given types, then check unless ``--no-check``."""
-    queue = _common.open_queue(options.device)
-    arrays = inputs()
+    data = inputs()
     if not options.no_check:
-        expected = _numpy_check.alexnet_head(**arrays, margin=margin)
-        arrays["diff_dst"] *= expected["clear"]
-    network = _alexnet_head.AlexNetHead(queue, **arrays, **types)
-    _program.train(network, queue, options.steps)
+        expected = _numpy_check.alexnet_head(data, margin)
+        data = data._replace(diff_dst=data.diff_dst * expected["clear"])
+    network = AlexNetHead(queue, data, **types)
+    _program.train(network, options.steps)
     if not options.no_check:
         _program.compare(network.outputs, expected, tolerance)
 
 
 if __name__ == "__main__":
-    run(_program.parser(__doc__).parse_args(), MARGIN, TOLERANCE)
+    run(*start(_program.parser(__doc__)), MARGIN, TOLERANCE)

@@ -10,19 +10,18 @@ from __future__ import annotations
 import dpctl
 import dpnp
 import numpy as np
-from _common import finish, make_parser, open_queue
+from _common import finish, make_parser, open_queue, start
 
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.device import usable_devices
 
 
-def open_queues(device):
-    """Return the queues of the host side, the CPU if there is one, and of ``device``."""
-    there = open_queue(device)
+def open_other(there):
+    """Return a queue of the host side: on the CPU, or else in another context of the device."""
     if not there.sycl_device.is_cpu and usable_devices("cpu"):
-        return open_queue("cpu"), there
+        return open_queue("cpu")
     print("no second device: reordering between two contexts of this one")
-    return dpctl.SyclQueue(dpctl.SyclContext(there.sycl_device), there.sycl_device), there
+    return dpctl.SyclQueue(dpctl.SyclContext(there.sycl_device), there.sycl_device)
 
 
 def make_relu(engine, desc):
@@ -46,8 +45,8 @@ def copy(stream, src, dst, engines, depends=()):
 
 def main() -> None:
     """Send a tensor to the other device and back; compare with NumPy."""
-    options = make_parser(__doc__.splitlines()[0]).parse_args()
-    here, there = open_queues(options.device)
+    options, there = start(make_parser(__doc__))
+    here = open_other(there)
     near, far = dnnl.Engine(here), dnnl.Engine(there)
     stream = dnnl.Stream(far, there)
 

@@ -8,7 +8,7 @@ in which oneDNN's own ``getting_started.cpp`` makes them.
 from __future__ import annotations
 
 import numpy as np
-from _common import finish, make_parser, open_queue
+from _common import finish, make_parser, start
 
 from sycl_dnn import onednn as dnnl
 
@@ -42,8 +42,7 @@ def relu(queue, values):
 
 def main() -> None:
     """Run ReLU on the values of oneDNN's example and compare with NumPy."""
-    options = make_parser(__doc__.splitlines()[0]).parse_args()
-    queue = open_queue(options.device)
+    options, queue = start(make_parser(__doc__))
     values = np.cos(np.arange(1 * 13 * 13 * 3, dtype="f4") / 10).reshape(1, 13, 13, 3)
     result = relu(queue, values)
     if not options.no_check:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dpnp
 import numpy as np
-from _common import finish, make_parser, open_queue
+from _common import finish, make_parser, start
 
 from sycl_dnn import onednn as dnnl
 
@@ -91,8 +91,7 @@ def expect(src, weights):
 
 def main() -> None:
     """Run the chain on row-major NCHW tensors and compare with NumPy."""
-    options = make_parser(__doc__.splitlines()[0]).parse_args()
-    queue = open_queue(options.device)
+    options, queue = start(make_parser(__doc__))
     engine = dnnl.Engine(queue)
     random = np.random.default_rng(0)
     values = [random.normal(size=s).astype("f4") for s in ((8, 16, 32, 32), (64, 16, 3, 3))]

@@ -11,11 +11,12 @@ every element of the outputs and of the gradients in words, weights and bias.
 
 from __future__ import annotations
 
-import _common
-import _gnmt_lstm
 import _numpy_check
 import _program
 import numpy as np
+from _common import start
+from _gnmt_lstm import GnmtLstm
+from _training_data import LstmData, lstm_shapes
 
 CHANNELS = 1024
 LONG, SHORT = 35, 8
@@ -23,31 +24,23 @@ N_LONG, N_SHORT = 11, 6
 TOLERANCE = 1e-5
 
 
-def inputs() -> dict[str, np.ndarray]:
+def inputs() -> LstmData:
     """Make random words, parameters, and gradient of the loss in the output."""
-    draw = np.random.default_rng(0).standard_normal
-    words = (LONG, N_LONG + N_SHORT, CHANNELS)
-    weights = (1, 1, CHANNELS, 4, CHANNELS)
+    random = np.random.default_rng(0)
+    shapes = lstm_shapes(LONG, N_LONG + N_SHORT, CHANNELS)
     scale = np.float32(1 / 32)  # 1 / sqrt(CHANNELS)
-    return {
-        "src": draw(words, "f4"),
-        "weights_layer": draw(weights, "f4") * scale,
-        "weights_iter": draw(weights, "f4") * scale,
-        "bias": draw((1, 1, 4, CHANNELS), "f4") * scale,
-        "diff_dst": draw(words, "f4"),
-    }
+    src, *parameters, diff_dst = (random.standard_normal(shape, "f4") for shape in shapes)
+    return LstmData(src, *(p * scale for p in parameters), diff_dst, N_LONG, SHORT)
 
 
 def main() -> None:
     """Train as the options say, then check unless ``--no-check``."""
-    options = _program.parser(__doc__).parse_args()
-    arrays = inputs()
-    queue = _common.open_queue(options.device)
-    network = _gnmt_lstm.GnmtLstm(queue, **arrays, n_long=N_LONG, short=SHORT)
-    _program.train(network, queue, options.steps)
+    options, queue = start(_program.parser(__doc__))
+    data = inputs()
+    network = GnmtLstm(queue, data)
+    _program.train(network, options.steps)
     if not options.no_check:
-        expected = _numpy_check.lstm(**arrays, n_long=N_LONG, short=SHORT)
-        _program.compare(network.outputs, expected, TOLERANCE)
+        _program.compare(network.outputs, _numpy_check.lstm(data), TOLERANCE)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,12 @@ in place, without a copy or a wait. The network is in ``_digits_net.py``.
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 
 import dpnp
 import numpy as np
-from _common import finish, make_parser, open_queue
+from _common import finish, make_parser, print_implementations, start
 from _digits_net import DigitsNet
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -23,9 +22,9 @@ from tqdm import tqdm
 GOAL = 0.97
 
 
-def parse_arguments() -> argparse.Namespace:
-    """Read the command line."""
-    parser = make_parser(__doc__.splitlines()[0])
+def parse_arguments():
+    """Read the command line; return the options and the queue."""
+    parser = make_parser(__doc__)
     parser.add_argument("--epochs", type=int, default=40, help="passes over the training images")
     parser.add_argument("--steps", type=int, help="stop after so many steps")
     parser.add_argument("--batch", type=int, default=64, help="images per step")
@@ -33,10 +32,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--momentum", type=float, default=0.9, help="of the gradient descent")
     parser.add_argument("--seed", type=int, default=0, help="of the split, weights and order")
     parser.add_argument("--output", type=Path, default=Path("out/train_digits.png"), help="figure")
-    options = parser.parse_args()
+    options, queue = start(parser)
     if not 0 < options.batch <= 1347 or options.epochs < 1 or (options.steps or 1) < 1:
         parser.error("--epochs and --steps must be at least 1, --batch in 1..1347")
-    return options
+    return options, queue
 
 
 class Digits:
@@ -119,13 +118,6 @@ def predict(net, data):
     return dpnp.concatenate(found).asnumpy()
 
 
-def print_implementations(net):
-    """Print which implementation oneDNN chose for each primitive on this device."""
-    print(f"{'layer':<22} {'primitive':<31} implementation")
-    for layer, primitive, implementation in net.implementations:
-        print(f"{layer:<22} {primitive:<31} {implementation}")
-
-
 def draw(path, losses, data, found):
     """Write a figure with the loss of each step and digits that were taken for others."""
     import matplotlib
@@ -154,11 +146,10 @@ def draw(path, losses, data, found):
 
 def main() -> None:
     """Train, test, draw; fail if too few held-out digits are recognised."""
-    options = parse_arguments()
-    queue = open_queue(options.device)
+    options, queue = parse_arguments()
     training, held_out = Digits.load(queue, options.seed)
     net = DigitsNet(queue, options.batch, seed=options.seed)
-    print_implementations(net)
+    print_implementations(net.implementations)
     losses, seconds = train(net, training, options)
     found = predict(net, held_out)
     accuracy = np.mean(found == held_out.labels)

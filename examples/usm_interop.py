@@ -10,7 +10,7 @@ from __future__ import annotations
 import dpctl.memory
 import dpnp
 import numpy as np
-from _common import finish, make_parser, open_queue
+from _common import finish, make_parser, start
 
 from sycl_dnn import onednn as dnnl
 
@@ -38,8 +38,7 @@ def show(name, memory, pointer):
 
 def main() -> None:
     """Compute the entropy of softmax(scale * x) with dpnp, oneDNN and dpnp again."""
-    options = make_parser(__doc__.splitlines()[0]).parse_args()
-    queue = open_queue(options.device)
+    options, queue = start(make_parser(__doc__))
     engine = dnnl.Engine(queue)
     # An ordered stream puts primitives into one sequence with dpnp's kernels.
     stream = dnnl.Stream(engine, queue, ordered=True)

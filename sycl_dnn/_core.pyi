@@ -573,10 +573,15 @@ class Memory:
     A tensor in USM: descriptor, engine and buffers. Immutable.
     """
     @typing.overload
-    def __init__(self, desc: MemoryDesc, engine: Engine, buffers: collections.abc.Sequence[tuple[typing.Any, typing.SupportsInt | typing.SupportsIndex]], owner: typing.Any, writable: bool) -> None:
+    def __init__(self, desc: MemoryDesc, engine: Engine, buffers: collections.abc.Sequence[tuple[typing.Any, typing.SupportsInt | typing.SupportsIndex]], owner: typing.Any, writable: bool, allocated: bool) -> None:
         ...
     @typing.overload
     def __init__(self, desc: MemoryDesc, value: bytes) -> None:
+        ...
+    @typing.overload
+    def __init__(self, whole: Memory, dims: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], offsets: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]) -> None:
+        ...
+    def zero(self, stream: Stream, depends: typing.Any = ()) -> typing.Any:
         ...
     @property
     def desc(self) -> MemoryDesc:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import dpctl.memory
+from dpctl.utils import SequentialOrderManager
 
 from sycl_dnn import _core
 from sycl_dnn.errors import InvalidArguments, OutOfMemory
@@ -190,12 +192,14 @@ class Memory(_core.Memory):
             raise InvalidArguments(
                 f"Memory: desc must say the layout (as a primitive descriptor does), got {desc}"
             )
-        if array is None:
+        allocated = array is None
+        if allocated:
             array = [_allocate(desc, i, engine, usm_type) for i in range(desc.num_handles)]
         arrays = array if isinstance(array, (list, tuple)) else [array]
         spans = [_span(desc, i, a) for i, a in enumerate(arrays)]
         buffers = [(buffer, offset) for buffer, offset, _ in spans]
-        super().__init__(desc, engine, buffers, arrays, all(w for *_, w in spans))
+        writable = all(w for *_, w in spans)
+        super().__init__(desc, engine, buffers, arrays, writable, allocated)
 
     @classmethod
     def from_array(cls, array: Any, engine: _core.Engine, data_type: Any = None) -> Memory:
@@ -214,6 +218,48 @@ class Memory(_core.Memory):
             The layout is blocked or opaque (reorder into a plain one first), or a host scalar.
         """
         return _dtypes.array_over(self, index)
+
+    def submemory(self, dims: Sequence[int], offsets: Sequence[int]) -> Memory:
+        """Return the part of shape ``dims`` that starts at ``offsets``, in the same allocation.
+
+        It keeps alive what holds the data. Source: oneDNN ``memory::desc::submemory_desc``.
+
+        Raises
+        ------
+        InvalidArguments, Unimplemented
+            The part does not lie within the tensor, or its layout has no such part: blocked ones
+            can be cut between blocks only, sparse ones and host scalars not at all.
+        """
+        part = Memory.__new__(Memory)
+        _core.Memory.__init__(part, self, dims, offsets)
+        return part
+
+    def zero(self, stream: _core.Stream, depends: Sequence[Any] = ()) -> Any:
+        """Fill the memory with zero bytes, padding included; returns at once.
+
+        Parameters
+        ----------
+        stream : Stream
+            Of the memory's engine. An ordered one puts the work into its sequence.
+        depends : sequence of dpctl.SyclEvent
+            What must be complete before.
+
+        Returns
+        -------
+        dpctl.SyclEvent
+            Complete when the memory is 0. Until then the memory is kept alive.
+
+        Raises
+        ------
+        InvalidArguments
+            The memory is read-only, or a view with gaps, which may belong to somebody else.
+        """
+        if not stream.ordered:
+            return super().zero(stream, depends)
+        manager = SequentialOrderManager[stream.sycl_queue]
+        event = super().zero(stream, [*depends, *manager.submitted_events])
+        manager.add_event_pair(event, event)
+        return event
 
     def __repr__(self) -> str:
         return f"<Memory {self.desc} at {self.pointer:#x}>"

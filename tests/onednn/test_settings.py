@@ -65,18 +65,22 @@ def test_primitives_work_without_the_cache(engine):
         dnnl.set_primitive_cache_capacity(before)
 
 
+#: call, what the message says
 WRONG = {
-    "capacity": lambda: dnnl.set_primitive_cache_capacity(-1),
-    "verbose level": lambda: dnnl.set_verbose(3),
-    "negative level": lambda: dnnl.set_verbose(-1),
-    "profiling flags": lambda: dnnl.set_jit_profiling_flags(1 << 20),
-}
+    "capacity": (
+        lambda: dnnl.set_primitive_cache_capacity(-1), "capacity must not be negative, got -1",
+    ),
+    "verbose level": (lambda: dnnl.set_verbose(3), "level must be 0, 1 or 2, got 3"),
+    "negative level": (lambda: dnnl.set_verbose(-1), "level must be 0, 1 or 2, got -1"),
+    "profiling flags": (lambda: dnnl.set_jit_profiling_flags(1 << 20), "flags, got 1048576"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_value_is_refused(case):
-    with pytest.raises(InvalidArguments):
-        WRONG[case]()
+    call, text = WRONG[case]
+    with pytest.raises(InvalidArguments, match=text):
+        call()
 
 
 def test_verbose_level_is_named():

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The execution arguments that attributes add: scales, zero points, seeds, operands of post-ops.
+#pragma once
+
+#include "slots.hpp"
+
+namespace sycl_dnn {
+
+// The argument `id` in the layout that the descriptor wants.
+Slot exact_slot(const PrimitiveDesc &pd, const std::string &name, int id, bool output);
+// A dense list of `count` numbers.
+Slot value_slot(const PrimitiveDesc &pd, const std::string &name, int id, bool output,
+                memory::data_type type, int64_t count, bool on_host);
+
+// `slots` must hold those of the tensors.
+void add_attribute_slots(const PrimitiveDesc &pd, std::vector<Slot> &slots);
+
+}  // namespace sycl_dnn

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all layers of a network do: add their oneDNN primitives, forward and backward, to a plan.
+
+Layouts and types inside are oneDNN's choice (``any``): a reorder is added wherever what one
+primitive has is not what the next one wants. What the user sees is float32, row-major.
+"""
+
+from __future__ import annotations
+
+from _chain import Chain
+
+from sycl_dnn import onednn as dnnl
+
+TRAINING = dnnl.prop_kind.forward_training
+
+
+class Plan:
+    """Where layers put their steps: a chain from input to output, and one back to the gradients.
+
+    ``data_type`` is what the tensors between the layers are stored in, ``bias_type`` the same for
+    the biases and their gradients: members of ``onednn.data_type`` by name.
+    """
+
+    def __init__(self, queue, data_type="f32", bias_type="f32"):
+        self.forward, self.backward = Chain(queue), Chain(queue)
+        self.engine = self.forward.engine
+        self.data_type = dnnl.data_type[data_type]
+        self.bias_type = dnnl.data_type[bias_type]
+
+    @property
+    def implementations(self):
+        """Name, primitive and implementation of each step, in order of execution."""
+        return self.forward.implementations + self.backward.implementations
+
+    def any(self, shape):
+        """Describe a tensor whose layout oneDNN chooses."""
+        return dnnl.MemoryDesc(shape, self.data_type, "any")
+
+
+class Weighted:
+    """A layer with weights and bias: float32 for the user, packed for oneDNN at each step.
+
+    A derived class names the ``row`` of its primitives and their ``parameters``.
+    """
+
+    row, parameters = "", {}
+
+    def __init__(self, plan, src, weights, bias, dst_shape):
+        self.plan, self.dst_shape = plan, dst_shape
+        tensor = plan.forward.tensor
+        self.weights, self.bias = tensor(weights), tensor(bias)
+        self.diff_weights, self.diff_bias = tensor(0 * weights), tensor(0 * bias)
+        self.bias_desc = dnnl.MemoryDesc(bias.shape, plan.bias_type)
+        self._add_forward(src)
+
+    def make_backward(self, diff_dst, wants_diff_src=True):
+        """Add the gradients of weights and bias and, if wanted, of the input; return that."""
+        self._add_weights_gradient(diff_dst)
+        return self._add_data_gradient(diff_dst) if wants_diff_src else None
+
+    def _describe(self, direction, **descs):
+        create = getattr(dnnl, f"{self.row}_{direction}")
+        return create(self.plan.engine, **descs, **self.parameters)
+
+    def _add_forward(self, src):
+        chain, name = self.plan.forward, self.row
+        pd = self.pd = self._describe(
+            "forward",
+            prop_kind=TRAINING,
+            src=self.plan.any(src.desc.dims),
+            weights=self.plan.any(self.weights.desc.dims),
+            bias=self.bias_desc,
+            dst=self.plan.any(self.dst_shape),
+        )
+        self.src = chain.reordered(f"{name} src", src, pd.src_desc)
+        weights = chain.reordered(f"{name} weights", self.weights, pd.weights_desc)
+        bias = chain.reordered(f"{name} bias", self.bias, pd.bias_desc)
+        self.dst = chain.space(pd.dst_desc)
+        chain.add(name, pd, src=self.src, weights=weights, bias=bias, dst=self.dst)
+
+    def _add_weights_gradient(self, diff_dst):
+        chain, name = self.plan.backward, f"{self.row} backward"
+        pd = self._describe(
+            "backward_weights",
+            src=self.plan.any(self.src.desc.dims),
+            diff_weights=self.plan.any(self.weights.desc.dims),
+            diff_bias=self.bias_desc,
+            diff_dst=self.plan.any(self.dst_shape),
+            hint_fwd_pd=self.pd,
+        )
+        src = chain.reordered(f"{name} src", self.src, pd.src_desc)
+        given = chain.reordered(f"{name} diff_dst", diff_dst, pd.diff_dst_desc)
+        weights = chain.place_for(self.diff_weights, pd.diff_weights_desc)
+        bias = chain.place_for(self.diff_bias, pd.diff_bias_desc)
+        chain.add(name, pd, src=src, diff_dst=given, diff_weights=weights, diff_bias=bias)
+        chain.copy_back(f"{name} diff_weights", weights, self.diff_weights)
+        chain.copy_back(f"{name} diff_bias", bias, self.diff_bias)
+
+    def _add_data_gradient(self, diff_dst):
+        chain, name = self.plan.backward, f"{self.row} backward"
+        pd = self._describe(
+            "backward_data",
+            diff_src=self.plan.any(self.src.desc.dims),
+            weights=self.plan.any(self.weights.desc.dims),
+            diff_dst=self.plan.any(self.dst_shape),
+            hint_fwd_pd=self.pd,
+        )
+        given = chain.reordered(f"{name} diff_dst", diff_dst, pd.diff_dst_desc)
+        weights = chain.reordered(f"{name} weights", self.weights, pd.weights_desc)
+        diff_src = chain.space(pd.diff_src_desc)
+        chain.add(name, pd, weights=weights, diff_dst=given, diff_src=diff_src)
+        return diff_src
+
+
+class Plain:
+    """A layer without weights: one primitive forward, one backward.
+
+    ``parameters`` go to both. ``keeps`` names what the backward one reads beside ``diff_dst``, each
+    with the parameter that takes its descriptor, if any.
+    """
+
+    row, parameters, keeps = "", {}, {}
+
+    def __init__(self, plan, src, dst_shape=None):
+        self.plan, self.src = plan, src
+        pd = self.pd = getattr(dnnl, f"{self.row}_forward")(
+            plan.engine,
+            prop_kind=TRAINING,
+            src=src.desc,
+            dst=plan.any(dst_shape) if dst_shape else src.desc,
+            **self.parameters,
+        )
+        self.dst, self.workspace = (plan.forward.space(d) for d in (pd.dst_desc, pd.workspace_desc))
+        plan.forward.add(self.row, pd, src=src, dst=self.dst, workspace=self.workspace)
+
+    def make_backward(self, diff_dst):
+        """Add the gradient of the input and return it."""
+        chain, name = self.plan.backward, f"{self.row} backward"
+        kept = {name: getattr(self, name) for name in self.keeps}
+        descs = {parameter: kept[name].desc for name, parameter in self.keeps.items() if parameter}
+        pd = getattr(dnnl, f"{self.row}_backward")(
+            self.plan.engine,
+            diff_src=self.plan.any(self.src.desc.dims),
+            diff_dst=self.plan.any(self.dst.desc.dims),
+            hint_fwd_pd=self.pd,
+            **descs,
+            **self.parameters,
+        )
+        given = chain.reordered(f"{name} diff_dst", diff_dst, pd.diff_dst_desc)
+        diff_src = chain.space(pd.diff_src_desc)
+        chain.add(name, pd, diff_dst=given, diff_src=diff_src, **kept)
+        return diff_src

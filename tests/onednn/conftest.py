@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the low level's tests: arrays, and the processes that were started."""
+
+import sys
+
+import dpnp
+import pytest
+
+
+@pytest.fixture
+def zeros(engine):
+    def make(*shape, dtype="f4", **options):
+        return dpnp.zeros(shape, dtype=dtype, sycl_queue=engine.sycl_queue, **options)
+
+    return make
+
+
+@pytest.fixture
+def grid(engine):
+    """4 x 6 x 5 consecutive numbers."""
+    return dpnp.arange(120, dtype="f4", sycl_queue=engine.sycl_queue).reshape((4, 6, 5))
+
+
+@pytest.fixture(scope="session")
+def spawn_log():
+    """Every process that Python starts, from an audit hook; such hooks cannot be removed."""
+    log = []
+    sys.addaudithook(lambda event, _: log.append(event) if event == "subprocess.Popen" else None)
+    return log
+
+
+@pytest.fixture
+def spawned(spawn_log):
+    start = len(spawn_log)
+    return lambda: len(spawn_log) - start

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory: arrays that do not fit are refused, with the rule and the value."""
+
+import dpctl
+import dpctl.memory
+import dpnp
+import numpy as np
+import pytest
+from arrays import F32, D, T, doubled
+from dpnp.exceptions import ExecutionPlacementError
+
+from sycl_dnn import InvalidArguments, OutOfMemory
+from sycl_dnn import onednn as dnnl
+
+CSR = D.csr((4, 6), F32, 4, T.s32, T.s32)
+#: descriptor, array(s) from zeros, what the message says
+WRONG = {
+    "dtype": (D((3,), F32), lambda z: z(3, dtype="i4"), "must have dtype float32 to hold f32"),
+    "strides": (D((3, 4), F32), lambda z: z(4, 3).T, r"laid out as desc says .*strides \(1, 3\)"),
+    "steps in one dimension": (D((5,), F32), lambda z: z(10)[::2], r"got strides \(2,\)"),
+    "blocked": (D((1, 16, 2, 2), F32, "nChw16c"), lambda z: z(1, 16, 2, 2), "pass a flat array"),
+    "other shape with gaps": (D((12,), F32), lambda z: z(4, 6)[:, ::2], "or be contiguous"),
+    "too small": (D((4, 6), F32), lambda z: z(23), "must hold 96 bytes, got 92"),
+    "beyond the view": (D((20,), F32), lambda z: z(100)[:10], "must hold 80 bytes, got 40"),
+    "view of a part": (
+        D((4, 6), F32).submemory_desc((2, 3), (1, 2)), lambda z: z(4, 6)[:2, :3], "as desc says",
+    ),
+    "half bytes": (D((3, 6), T.s4), lambda z: z(8, dtype="u1"), "must hold 9 bytes, got 8"),
+    "any": (D((2, 3), F32, "any"), lambda z: z(2, 3), "desc must say the layout .* any"),
+    "any, allocated": (D((2, 3), F32, "any"), lambda z: None, "desc must say the layout"),
+    "absent": (D(), lambda z: z(3), "desc must say the layout .* absent"),
+    "runtime": (D((dnnl.RUNTIME_DIM_VAL, 3), F32, "ab"), lambda z: z(6), "say all dimensions"),
+    "runtime, allocated": (D((dnnl.RUNTIME_DIM_VAL, 3), F32, "ab"), lambda z: None, "say all dim"),
+    "runtime strides": (
+        D((2, 3), F32, strides=(dnnl.RUNTIME_DIM_VAL, 1)), lambda z: None, "dimensions and strides",
+    ),
+    "csr, one array": (CSR, lambda z: z(4), "needs 3 buffers, got 1"),
+    "csr, two arrays": (CSR, lambda z: [z(4), z(4, dtype="i4")], "needs 3 buffers, got 2"),
+    "csr, index type": (
+        CSR, lambda z: [z(4), z(4, dtype="i8"), z(5, dtype="i4")], "int32 to hold s32, got int64",
+    ),
+    "csr, short": (
+        CSR, lambda z: [z(4), z(4, dtype="i4"), z(4, dtype="i4")], "must hold 20 bytes, got 16",
+    ),
+    "csr, steps": (
+        CSR, lambda z: [z(8)[::2], z(4, dtype="i4"), z(5, dtype="i4")], "or be contiguous",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_misfitting_array_is_refused(case, zeros, engine):
+    d, make, text = WRONG[case]
+    with pytest.raises(InvalidArguments, match=text):
+        dnnl.Memory(d, engine, make(zeros))
+
+
+def test_dpctl_memory_must_be_large_enough(engine):
+    buffer = dpctl.memory.MemoryUSMDevice(100, queue=engine.sycl_queue)
+    with pytest.raises(InvalidArguments, match="must hold 104 bytes behind its offset, got 100"):
+        dnnl.Memory(D((26,), F32), engine, buffer)
+
+
+@pytest.mark.parametrize("dtype", ["c8", "u2", "u4", "?"])
+def test_dtype_unknown_to_onednn_is_refused(dtype, zeros, engine):
+    with pytest.raises(InvalidArguments, match="dtype that oneDNN knows .*got"):
+        dnnl.Memory.from_array(zeros(3, dtype=dtype), engine)
+
+
+def test_negative_strides_are_refused(grid, engine):
+    with pytest.raises(InvalidArguments, match="strides must not be negative .copy the array"):
+        dnnl.Memory.from_array(grid[::-1], engine)
+
+
+@pytest.mark.parametrize("array", [np.zeros(3, "f4"), [1, 2, 3], 3.0, "array", b"123"], ids=repr)
+def test_what_is_no_usm_array_is_a_type_error(array, engine):
+    with pytest.raises(TypeError, match="array must be a dpnp.ndarray"):
+        dnnl.Memory(D((3,), F32), engine, array)
+    with pytest.raises(TypeError, match="array must be a dpnp.ndarray or usm_ndarray, got"):
+        dnnl.Memory.from_array(array, engine)
+
+
+def test_desc_and_engine_are_checked(engine, zeros):
+    with pytest.raises(TypeError, match="desc must be a MemoryDesc, got tuple"):
+        dnnl.Memory((3,), engine, zeros(3))
+    for wrong in (None, engine.sycl_queue, "cpu"):
+        with pytest.raises(TypeError, match="engine must be an Engine"):
+            dnnl.Memory(D((3,), F32), wrong, zeros(3))
+    with pytest.raises(InvalidArguments, match="usm_type must be one of .*got 'pinned'"):
+        dnnl.Memory(D((3,), F32), engine, usm_type="pinned")
+    with pytest.raises(InvalidArguments, match="data_type must be one that arrays can hold"):
+        dnnl.desc_of_array(zeros(3), "f32")
+
+
+def test_array_of_another_context_is_refused(engine):
+    context = dpctl.SyclContext([engine.sycl_device])
+    foreign = dpctl.SyclQueue(context, engine.sycl_device)
+    array = dpnp.zeros((3,), dtype="f4", sycl_queue=foreign)
+    with pytest.raises(ExecutionPlacementError, match="in the context of the engine"):
+        dnnl.Memory.from_array(array, engine)
+    assert dnnl.Memory.from_array(array, dnnl.Engine(foreign)).to_array().shape == (3,)
+
+
+@pytest.mark.parametrize("kind", ["device", "shared", "host"])
+def test_absurd_size_is_out_of_memory_and_harmless(kind, engine, stream, grid):
+    before = dnnl.Memory.from_array(grid, engine)
+    for shape in ((2**42,), (2**60,)):
+        with pytest.raises(OutOfMemory, match=f"no {4 * shape[0]} bytes of {kind} memory") as error:
+            dnnl.Memory(D(shape, F32), engine, usm_type=kind)
+        assert isinstance(error.value, MemoryError)
+        assert error.value.status is dnnl.status.out_of_memory
+    np.testing.assert_array_equal(doubled(before, stream), 2 * grid.asnumpy())
+    assert dnnl.Memory(D((3,), F32), engine, usm_type=kind).to_array().shape == (3,)
