@@ -41,8 +41,12 @@ def viewable_strides(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...] | Non
             return None
         steps = layout.row_major_strides(wanted)
         found += [s * taken[-1][1] for s in steps]
-    filled = iter(found)
-    return tuple(1 if n == 1 else next(filled) for n in shape)
+    # Axes of size 1 as if they counted: oneDNN tells layouts apart by their strides, too.
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step if n == 1 else found.pop())
+        step = strides[-1] * n
+    return tuple(reversed(strides))
 
 
 def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:

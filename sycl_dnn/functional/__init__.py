@@ -38,6 +38,7 @@ from sycl_dnn.functional.elementary import abs, clamp, exp, log, neg, reciprocal
 from sycl_dnn.functional.embedding import embedding, one_hot
 from sycl_dnn.functional.extremes import amax, amin, argmax, argmin, max, min
 from sycl_dnn.functional.fold import fold, unfold
+from sycl_dnn.functional.gated import glu, prelu
 from sycl_dnn.functional.interpolate import interpolate
 from sycl_dnn.functional.joining import cat, stack
 from sycl_dnn.functional.linear import bilinear, linear
@@ -109,6 +110,7 @@ __all__ = [
     "fold",
     "ge",
     "gelu",
+    "glu",
     "gru",
     "gt",
     "hardshrink",
@@ -150,6 +152,7 @@ __all__ = [
     "pixel_shuffle",
     "pixel_unshuffle",
     "pow",
+    "prelu",
     "prod",
     "quantize",
     "quantize_dynamic",
