@@ -21,7 +21,7 @@ def row_major(x: Tensor) -> Tensor:
     return x if x.desc == wanted else x.trace.reorder(x, wanted)
 
 
-def _viewable_strides(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+def viewable_strides(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...] | None:
     """Return strides that show ``x`` in another shape; None if that takes a copy."""
     if x.desc is not None and not x.desc.is_plain:
         return None
@@ -41,8 +41,12 @@ def _viewable_strides(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...] | No
             return None
         steps = layout.row_major_strides(wanted)
         found += [s * taken[-1][1] for s in steps]
-    filled = iter(found)
-    return tuple(1 if n == 1 else next(filled) for n in shape)
+    # Axes of size 1 as if they counted: oneDNN tells layouts apart by their strides, too.
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step if n == 1 else found.pop())
+        step = strides[-1] * n
+    return tuple(reversed(strides))
 
 
 def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
@@ -55,7 +59,7 @@ def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
         raise ValueError(f"reshape: shape must have {x.size} elements, got {shape}")
     if shape == x.shape:
         return x
-    strides = _viewable_strides(x, shape) if x.size else layout.row_major_strides(shape)
+    strides = viewable_strides(x, shape) if x.size else layout.row_major_strides(shape)
     source = x
     if strides is None:
         source, strides = row_major(x), layout.row_major_strides(shape)

@@ -28,22 +28,29 @@ from sycl_dnn.functional.adaptive_pool import (
     adaptive_max_pool2d,
     adaptive_max_pool3d,
 )
+from sycl_dnn.functional.arithmetic import add, div, maximum, minimum, mul, pow, sub
 from sycl_dnn.functional.avg_pool import avg_pool1d, avg_pool2d, avg_pool3d
+from sycl_dnn.functional.compare import eq, ge, gt, le, lt, ne, where
 from sycl_dnn.functional.conv import conv1d, conv2d, conv3d
-from sycl_dnn.functional.conv_transpose import (
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-)
+from sycl_dnn.functional.conv_transpose import conv_transpose1d, conv_transpose2d, conv_transpose3d
+from sycl_dnn.functional.convert import asarray, astype
+from sycl_dnn.functional.elementary import abs, clamp, exp, log, neg, reciprocal, sqrt, square
 from sycl_dnn.functional.embedding import embedding, one_hot
+from sycl_dnn.functional.extremes import amax, amin, argmax, argmin, max, min
 from sycl_dnn.functional.fold import fold, unfold
+from sycl_dnn.functional.gated import glu, prelu
+from sycl_dnn.functional.interpolate import interpolate
 from sycl_dnn.functional.joining import cat, stack
+from sycl_dnn.functional.linear import bilinear, linear
 from sycl_dnn.functional.lp_pool import lp_pool1d, lp_pool2d, lp_pool3d
-from sycl_dnn.functional.matmul import linear
+from sycl_dnn.functional.matmul import addmm, baddbmm, bmm, matmul, mm
 from sycl_dnn.functional.max_pool import max_pool1d, max_pool2d, max_pool3d
 from sycl_dnn.functional.padding import pad
+from sycl_dnn.functional.quantize import dequantize, quantize, quantize_dynamic
+from sycl_dnn.functional.quantized_tensor import QuantizedTensor
 from sycl_dnn.functional.rearrange import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from sycl_dnn.functional.recurrent import gru, lstm, rnn_relu, rnn_tanh
+from sycl_dnn.functional.reduction import mean, prod, sum
 from sycl_dnn.functional.shape import (
     flatten,
     permute,
@@ -54,56 +61,102 @@ from sycl_dnn.functional.shape import (
     unsqueeze,
 )
 from sycl_dnn.functional.shrink import hardshrink, softshrink, tanhshrink, threshold
+from sycl_dnn.functional.softmax import log_softmax, softmax, softmin
 from sycl_dnn.functional.softplus import logsigmoid, softplus, softsign
 from sycl_dnn.functional.splitting import chunk, narrow, split
+from sycl_dnn.functional.statistics import logsumexp, norm, std, var
 
 __all__ = [
+    "QuantizedTensor",
+    "abs",
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
+    "add",
+    "addmm",
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "asarray",
+    "astype",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "baddbmm",
+    "bilinear",
+    "bmm",
     "cat",
     "celu",
     "channel_shuffle",
     "chunk",
+    "clamp",
     "conv1d",
     "conv2d",
     "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "dequantize",
+    "div",
     "elu",
     "embedding",
+    "eq",
+    "exp",
     "flatten",
     "fold",
+    "ge",
     "gelu",
+    "glu",
     "gru",
+    "gt",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "interpolate",
+    "le",
     "leaky_relu",
     "linear",
+    "log",
+    "log_softmax",
     "logsigmoid",
+    "logsumexp",
     "lp_pool1d",
     "lp_pool2d",
     "lp_pool3d",
     "lstm",
+    "lt",
+    "matmul",
+    "max",
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
     "mish",
+    "mm",
+    "mul",
     "narrow",
+    "ne",
+    "neg",
+    "norm",
     "one_hot",
     "pad",
     "permute",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "pow",
+    "prelu",
+    "prod",
+    "quantize",
+    "quantize_dynamic",
+    "reciprocal",
     "relu",
     "relu6",
     "reshape",
@@ -112,12 +165,19 @@ __all__ = [
     "selu",
     "sigmoid",
     "silu",
+    "softmax",
+    "softmin",
     "softplus",
     "softshrink",
     "softsign",
     "split",
+    "sqrt",
+    "square",
     "squeeze",
     "stack",
+    "std",
+    "sub",
+    "sum",
     "tanh",
     "tanhshrink",
     "threshold",
@@ -125,4 +185,6 @@ __all__ = [
     "unflatten",
     "unfold",
     "unsqueeze",
+    "var",
+    "where",
 ]

@@ -5,18 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sycl_dnn._core import algorithm
 from sycl_dnn._core import normalization_flags as flags
 from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.fused import fused, plus
+from sycl_dnn.dispatch.primitives import binary, mul, reduce, zeros
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry
+from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape
-
-
-def check_float(name: str, **tensors: Tensor | None) -> None:
-    """Raise TypeError for a tensor whose dtype is no floating-point type."""
-    for argument, tensor in tensors.items():
-        if tensor is not None and not tensor.is_float:
-            raise TypeError(f"{name}: {argument} must have a float dtype, got {tensor.dtype}")
+from sycl_dnn.functional.pointwise import check_float
 
 
 def check_shapes(name: str, shape: tuple[int, ...], **tensors: Tensor | None) -> None:
@@ -34,7 +31,7 @@ def check_eps(name: str, eps: float) -> None:
 
 
 def float32(x: Tensor, shape: Sequence[int] | None = None) -> Tensor:
-    """Return a dense float32 vector: oneDNN's fast kernels take scales and statistics so."""
+    """Return ``x`` in the dtype that oneDNN's fast kernels take scales and statistics in."""
     x = x.trace.convert(x, "float32")
     return x if shape is None else reshape(x, shape)
 
@@ -50,22 +47,79 @@ def affine(weight: Tensor | None, bias: Tensor | None) -> tuple[dict[str, Tensor
     return inputs, made
 
 
+def per_channel(vector: Tensor, rank: int) -> Tensor:
+    """Return a view (1, C, 1...) of a dense (C,), with strides that fast kernels know."""
+    vector = vector.trace.plain(vector)
+    shape = (1, vector.size) + (1,) * (rank - 2)
+    return vector.view(shape, layout.row_major_strides(shape))
+
+
+def scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """Return ``x * weight + bias`` of (N, C, *S) with vectors (C,), in one pass."""
+    inputs, _ = affine(weight, bias)
+    if not inputs:
+        return x
+    if x.ndim > 2 and x.size == x.shape[0] * x.shape[1]:
+        # oneDNN adds the wrong channels where there is but one position.
+        return reshape(scaled(reshape(x, x.shape[:2]), weight, bias), x.shape)
+    vectors = {n: per_channel(_dense(t), x.ndim) for n, t in inputs.items()}
+
+    def body() -> Tensor:
+        if "scale" not in vectors:
+            return fused(algorithm.binary_add, x, vectors["shift"])
+        steps = [plus(vectors["shift"])] if "shift" in vectors else []
+        return fused(algorithm.binary_mul, x, vectors["scale"], *steps)
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        found = {"src": dy}
+        if "scale" in vectors:
+            found["src"] = dy.trace.convert(mul(dy, vectors["scale"]), x.dtype)
+            found["scale"] = _channel_products(dy, x)
+        if "shift" in vectors:
+            found["shift"] = _channel_sums(dy)
+        return found
+
+    return x.trace.closed({"src": x, **inputs}, body, rule)
+
+
+def _channel_sums(x: Tensor) -> Tensor:
+    """Return the sums (C,) of (N, C, *S) in float32."""
+    axes = [a for a in range(x.ndim) if a != 1]
+    return reshape(reduce(algorithm.reduction_sum, x, axes, "float32"), (x.shape[1],))
+
+
+def _channel_products(a: Tensor, b: Tensor) -> Tensor:
+    """Return the sums (C,) of ``a * b`` of (N, C, *S) in float32."""
+    n, channels = a.shape[:2]
+    count = a.size // (n * channels)
+    if count < 16:
+        wide = a.trace.convert(a, "float32")
+        return _channel_sums(binary(algorithm.binary_mul, wide, b, "float32"))
+    # Products of rows read both once and write next to nothing.
+    rows = {"src": reshape(a, (n * channels, 1, count))}
+    rows["weights"] = reshape(b, (n * channels, count, 1))
+    dots = a.trace.primitive("matmul", rows, {"dst": Out((n * channels, 1, 1), "float32")})
+    return _channel_sums(reshape(dots["dst"], (n, channels)))
+
+
+def _dense(vector: Tensor) -> Tensor:
+    wanted = layout.row_major(vector.shape, vector.dtype)
+    return vector if vector.desc == wanted else vector.trace.reorder(vector, wanted)
+
+
 def dense_layout(x: Tensor) -> str:
     """Return the name of the layout of (N, C, *S) that ``x`` has or is best brought to."""
     is_row_major = x.desc == layout.row_major(x.shape, x.dtype)
     return "row_major" if is_row_major and not layout.is_channels_last(x.desc) else "channels_last"
 
 
-def empty_like(x: Tensor, *others: Tensor | None) -> Tensor:
-    """Return an empty result of ``x``; all gradients are zeros."""
+def empty_like(x: Tensor, *others: Tensor | None, shape: tuple[int, ...] | None = None) -> Tensor:
+    """Return zeros of the shape of ``x``, or another; all gradients are zeros."""
     trace = x.trace
     inputs = {str(i): t for i, t in enumerate((x, *others)) if t is not None}
 
-    def zeros(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {
-            n: trace.zeros(layout.row_major(t.shape, t.dtype), t.shape) for n, t in inputs.items()
-        }
+    def nothing(dy: Tensor) -> dict[str, Tensor]:
+        return {name: zeros(trace, t.shape, t.dtype) for name, t in inputs.items() if t.is_float}
 
-    made = trace.zeros(layout.row_major(x.shape, x.dtype), x.shape)
-    trace.tape.append(Entry("empty", inputs, {"dst": made}, rule=zeros))
-    return made
+    shape = x.shape if shape is None else shape
+    return trace.closed(inputs, lambda: zeros(trace, shape, x.dtype), nothing)

@@ -3,25 +3,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import dpnp
 
+from sycl_dnn._core import algorithm, prop_kind
 from sycl_dnn._core import normalization_flags as flags
-from sycl_dnn._core import prop_kind
 from sycl_dnn.dispatch.array import Array
+from sycl_dnn.dispatch.fused import chain, fused, plus, power, scale, times
 from sycl_dnn.dispatch.gradients import backward, rule_for
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Out
-from sycl_dnn.dispatch.views import reshape
+from sycl_dnn.dispatch.views import reshape, transpose
 from sycl_dnn.functional.affine import (
     affine,
     check_eps,
-    check_float,
     check_shapes,
     dense_layout,
     empty_like,
     float32,
+    per_channel,
+    scaled,
 )
+from sycl_dnn.functional.pointwise import check_float
 
 
 def check_stats(
@@ -60,39 +65,84 @@ def update_running(
         old.trace.update(old, made["dst"], f"{name}: {argument}")
 
 
-def normalized(
-    x: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
-    mean: Tensor | None = None,
-    var: Tensor | None = None,
-    keep: bool = False,
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Normalize (N, C, *S) with the given statistics, or with its own.
+#: From so many elements on, more primitives with less memory traffic are faster.
+_LARGE = 1 << 15
 
-    ``keep`` asks for the batch's own statistics as results.
-    """
-    inputs, given = affine(weight, bias)
-    outputs = {"dst": Out(x.shape, x.dtype, dense_layout(x))}
-    kind = x.trace.forward_kind
-    if mean is not None:
-        inputs |= {"mean": float32(mean), "variance": float32(var)}
-        given |= flags.use_global_stats
-    elif keep or x.trace.training:
+
+def _arranged(x: Tensor) -> tuple[Tensor, str, Callable[[Tensor], Tensor]]:
+    """Return ``x`` as oneDNN normalizes it fastest, the layout to ask for, and the way back."""
+    shape = x.shape
+    n, channels = shape[:2]
+    count = x.size // (n * channels)
+    flat = x if x.ndim < 6 else reshape(x, (n, channels, count))
+    if x.size < _LARGE or channels % 16 == 0 or count >= 64:
+        wanted = "channels_last" if channels % 16 == 0 else "row_major"
+        return flat, dense_layout(flat) if x.size < _LARGE else wanted, lambda y: reshape(y, shape)
+    # Few values lie together: one long row per channel is many times faster.
+    rows = reshape(transpose(reshape(x, (n, channels, count)), (1, 0, 2)), (1, channels, -1))
+
+    def back(y: Tensor) -> Tensor:
+        return reshape(transpose(reshape(y, (channels, n, count)), (1, 0, 2)), shape)
+
+    return rows, "row_major", back
+
+
+def with_batch_stats(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, keep: bool
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Normalize (N, C, *S); return the result and, if kept, the batch's mean and variance."""
+    flat, wanted, back = _arranged(x)
+    outputs, kind = {}, x.trace.forward_kind
+    if keep or x.trace.training:
         kind = prop_kind.forward_training
-        stat = Out((x.shape[1],), "float32")
-        outputs |= {"mean": stat, "variance": stat}
-    made = x.trace.primitive(
+        outputs = {n: Out((x.shape[1],), "float32") for n in ("mean", "variance")}
+    inputs, given = affine(weight, bias)
+    made = _submitted(flat, wanted, inputs, outputs, kind, eps, given)
+    return back(made["dst"]), made.get("mean"), made.get("variance")
+
+
+def with_given_stats(
+    x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
+    """Normalize (N, C, *S) with a mean and variance per channel."""
+    has_fast_kernel = x.shape[1] % 16 == 0 and dense_layout(x) == "channels_last"
+    if not (x.trace.training or has_fast_kernel or x.size < _LARGE):
+        return _by_coefficients(x, mean, var, weight, bias, eps)
+    flat, wanted, back = _arranged(x)
+    inputs, given = affine(weight, bias)
+    inputs |= {"mean": float32(mean), "variance": float32(var)}
+    given |= flags.use_global_stats
+    kind = x.trace.forward_kind
+    return back(_submitted(flat, wanted, inputs, {}, kind, eps, given)["dst"])
+
+
+def _submitted(
+    x: Tensor, wanted: str, inputs: dict[str, Tensor], outputs: dict[str, Out],
+    kind: prop_kind, eps: float, given: flags,
+) -> dict[str, Tensor]:  # fmt: skip
+    return x.trace.primitive(
         "batch_normalization_forward",
         {"src": x, **inputs},
-        outputs,
-        ask={"src": dense_layout(x)},
+        {"dst": Out(x.shape, x.dtype, wanted), **outputs},
+        ask={"src": wanted},
         prop_kind=kind,
         epsilon=eps,
         flags=given,
     )
-    return made["dst"], made.get("mean"), made.get("variance")
+
+
+def _by_coefficients(
+    x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
+    """Return ``x * a + b`` with what statistics, weight and bias come to for each channel."""
+    vectors = {"mean": mean, "var": var, "weight": weight, "bias": bias}
+    v = {n: per_channel(float32(t), 2) for n, t in vectors.items() if t is not None}
+    more = [times(v["weight"])] if "weight" in v else []
+    a = chain(v["var"], scale(1.0, eps), power(-0.5), *more)
+    more = [plus(v["bias"])] if "bias" in v else []
+    b = fused(algorithm.binary_mul, v["mean"], a, scale(-1.0), *more)
+    flat = lambda t: reshape(t, (x.shape[1],))  # noqa: E731
+    return scaled(x, flat(a), flat(b))
 
 
 @rule_for("batch_normalization_forward")
@@ -148,17 +198,15 @@ def batch_norm(
     _check(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not input.size:
         return empty_like(input, weight, bias)
-    shape = input.shape
-    x = input if input.ndim < 6 else reshape(input, (*shape[:2], -1))
     if not training:
-        return reshape(normalized(x, weight, bias, eps, running_mean, running_var)[0], shape)
+        return with_given_stats(input, running_mean, running_var, weight, bias, eps)
     has_running = running_mean is not None
-    made, mean, var = normalized(x, weight, bias, eps, keep=has_running)
+    made, mean, var = with_batch_stats(input, weight, bias, eps, has_running)
     if has_running:
         running = {"running_mean": running_mean, "running_var": running_var}
         batch = {"running_mean": mean, "running_var": var}
-        update_running("batch_norm", running, batch, momentum, input.size // shape[1])
-    return reshape(made, shape)
+        update_running("batch_norm", running, batch, momentum, input.size // input.shape[1])
+    return made
 
 
 def _check(input, running_mean, running_var, weight, bias, training, momentum, eps):

@@ -5,14 +5,13 @@ import warnings
 import dpnp
 import numpy as np
 import pytest
-
-import sycl_dnn
 from functional.case import Case, Spec
 from functional.checks import check_gradient, check_torch, check_value
 from functional.on_device import to_device, to_numpy
+
+import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn.dispatch import policy
-
 
 erf = np.vectorize(math.erf, otypes=[float])
 

@@ -35,9 +35,10 @@ _CALLS = {
 }
 
 
-def _case(name, function, x, w, b, *rest, layouts=("plain", "plain"), **traits):
+def _case(name, function, x, w, b, *rest, layouts=("plain", "plain")):
     specs = [Spec(x, layout=layouts[0]), Spec(w, layout=layouts[1]), b and Spec(b)]
-    return Case(name, function, conv, (*specs, *rest), torch=function.__name__, **traits)
+    traits = {"torch": function.__name__, "on_gpu": name in ("image", "volume")}
+    return Case(name, function, conv, (*specs, *rest), **traits)
 
 
 _PADS = ((0, 1), (2, 0))

@@ -33,7 +33,8 @@ _CALLS = {
 
 def _case(name, function, x, w, b, *rest, layouts=("plain", "plain")):
     specs = [Spec(x, layout=layouts[0]), Spec(w, layout=layouts[1]), b and Spec(b)]
-    return Case(name, function, conv_transpose, (*specs, *rest), torch=function.__name__)
+    traits = {"torch": function.__name__, "on_gpu": name in ("image", "volume")}
+    return Case(name, function, conv_transpose, (*specs, *rest), **traits)
 
 
 CASES = [_case(name, *call) for name, call in _CALLS.items()]

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""softmax, log_softmax, softmin."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn._core import algorithm
+from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch.gradients import Grads, rule_for
+from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.primitives import linear_map
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Entry, Out, Trace
+from sycl_dnn.functional.axes import check_axis
+from sycl_dnn.functional.pointwise import check_float
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.dispatch.array import Array
+
+__all__ = ["log_softmax", "softmax", "softmin"]
+
+
+def normalized(x: Tensor, axis: int, kind: algorithm) -> Tensor:
+    """Apply one of oneDNN's softmax algorithms, in the layout of ``x``."""
+    made = x.trace.primitive(
+        "softmax_forward",
+        {"src": x},
+        {"dst": Out(x.shape, x.dtype, x)},
+        ask={"src": x},
+        prop_kind=x.trace.forward_kind,
+        algorithm=kind,
+        axis=axis,
+    )
+    return made["dst"]
+
+
+@rule_for("softmax_forward")
+def _softmax(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    y, axis = entry.outputs["dst"], entry.params["axis"]
+    # Backward along any but the innermost axis has no compiled kernel.
+    order = [a for a in _order(y) if a != axis] + [axis]
+    desc = layout.strided(y.shape, y.dtype, layout.permuted_strides(y.desc.dims, order))
+    made = trace.primitive(
+        "softmax_backward",
+        {"dst": y, "diff_dst": grads["dst"]},
+        {"diff_src": Out(y.shape, y.dtype, desc)},
+        ask={"dst": desc, "diff_dst": desc},
+        algorithm=entry.params["algorithm"],
+        axis=axis,
+        hint_fwd_pd=entry.pd,
+    )
+    return {"src": made["diff_src"]}
+
+
+def _order(x: Tensor) -> list[int]:
+    """Return the axes as they lie in memory, outermost first."""
+    dims, strides = x.desc.dims, x.desc.strides
+    return sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))
+
+
+def _axis(name: str, dim: Any, ndim: int) -> int:
+    if dim is not None:
+        return check_axis(name, dim, ndim)
+    warnings.warn(
+        f"{name}: dim should be given; without it, it is 0 for arrays with 0, 1 or 3 axes, else 1",
+        UserWarning,
+        stacklevel=6,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def _run(name: str, input: Tensor, dim: Any, dtype: Any, kind: str, sign: int = 1) -> Tensor:
+    if dtype is not None:
+        wanted = dtypes.name_of(dtype)
+        if not dtypes.is_float(wanted):
+            raise TypeError(f"{name}: dtype must be a floating-point dtype, got {wanted}")
+        input = input.trace.convert(input, wanted)
+    check_float(name, input=input)
+    axis = _axis(name, dim, input.ndim)
+    x = input if sign == 1 else linear_map(input, -1.0)
+    return normalized(x, axis, getattr(algorithm, kind))
+
+
+@operation
+def softmax(
+    input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
+) -> dpnp.ndarray | Array:
+    """Return ``exp(x) / sum(exp(x))``, the sum over one axis.
+
+    Parameters
+    ----------
+    input : dpnp.ndarray or Array (*)
+        float32, bfloat16 or float16, float64 where the device has it. The innermost axis of the
+        memory is the fastest, for the gradient in particular.
+    dim : int, optional
+        The axis, may count from the end. Without it 0 for an input with 0, 1 or 3 axes, else 1,
+        and a warning.
+    dtype : dtype, optional
+        The input is converted to it first.
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*)
+        Shape of the input. NaN where all of a slice is minus infinity.
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating-point.
+    ValueError
+        There is no axis ``dim``.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Softmax", algorithm ``softmax_accurate``.
+    """
+    return _run("softmax", input, dim, dtype, "softmax_accurate")
+
+
+@operation
+def log_softmax(
+    input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
+) -> dpnp.ndarray | Array:
+    """Return ``x - log(sum(exp(x)))``, the sum over one axis.
+
+    Parameters
+    ----------
+    input : dpnp.ndarray or Array (*)
+        As for ``softmax``.
+    dim : int, optional
+        As for ``softmax``.
+    dtype : dtype, optional
+        The input is converted to it first.
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*)
+        Shape of the input. On CPUs, oneDNN's logarithm is exact to 4e-6.
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating-point.
+    ValueError
+        There is no axis ``dim``.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Softmax", algorithm ``softmax_log``.
+    """
+    return _run("log_softmax", input, dim, dtype, "softmax_log")
+
+
+@operation
+def softmin(
+    input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
+) -> dpnp.ndarray | Array:
+    """Return ``softmax(-x)``.
+
+    Parameters
+    ----------
+    input : dpnp.ndarray or Array (*)
+        As for ``softmax``.
+    dim : int, optional
+        As for ``softmax``.
+    dtype : dtype, optional
+        The input is converted to it first.
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*)
+        Shape of the input.
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating-point.
+    ValueError
+        There is no axis ``dim``.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Softmax" and "Eltwise".
+    """
+    return _run("softmin", input, dim, dtype, "softmax_accurate", -1)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+import warnings
+
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.on_device import to_device
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.dispatch import policy
+
+
+def glu(x, dim=-1):
+    a, b = np.split(x, 2, axis=dim)
+    return a / (1 + np.exp(-b))
+
+
+def prelu(x, weight):
+    if weight.size > 1:
+        weight = weight.reshape((-1,) + (1,) * (x.ndim - 2))
+    else:
+        weight = weight.reshape(())
+    return np.where(x > 0, x, x * weight)
+
+
+GLU = [
+    (Spec((3, 8)), -1), (Spec((3, 8, 5)), 1), (Spec((6, 5)), 0), (Spec((0, 4)), 1),
+    (Spec((2, 6, 3, 5), layout="channels_last"), 1), (Spec((4, 6), layout="strided"), 1),
+    (Spec((4, 6), layout="transposed"), 1), (Spec((8,), layout="reversed"), 0),
+    (Spec((2, 1, 3, 2, 2, 3)), 3), (Spec((3, 0)), 1),
+]  # fmt: skip
+PRELU = [
+    (Spec((3, 5, 7), "distinct"), Spec((5,))), (Spec((3, 5), "distinct"), Spec((5,))),
+    (Spec((3, 5, 3, 7), "distinct", layout="channels_last"), Spec((5,))),
+    (Spec((3, 5, 7), "distinct"), Spec((1,))), (Spec((3, 5, 7), "distinct"), Spec(())),
+    (Spec((3, 1, 7), "distinct"), Spec((1,))), (Spec((11,), "distinct"), Spec((1,))),
+    (Spec((15,), "distinct", layout="reversed"), Spec((1,))), (Spec(()), Spec((1,))),
+    (Spec((1, 1)), Spec((1,))), (Spec((0, 3)), Spec((3,))), (Spec((0, 3)), Spec((1,))),
+    (Spec((3, 5, 3, 1, 1, 7), "distinct"), Spec((5,))),
+    (Spec((3, 5, 3, 1, 1, 7), "distinct"), Spec((1,))),
+    (Spec((5, 7), "distinct", layout="strided"), Spec((7,), layout="strided")),
+    (Spec((5, 7), "distinct", layout="transposed"), Spec((7,))),
+]  # fmt: skip
+
+
+def make(name, reference, args, dtype="float32"):
+    words = "-".join(
+        f"{'x'.join(map(str, a.shape)) or 'scalar'}-{a.layout}" if isinstance(a, Spec) else str(a)
+        for a in args
+    )
+    return Case(f"{name}-{words}", getattr(F, name), reference, args, torch=name, dtype=dtype)
+
+
+CASES = [make("glu", glu, args) for args in GLU]
+CASES += [make("prelu", prelu, args) for args in PRELU]
+CASES += [make("glu", glu, args, "bfloat16") for args in GLU[:2]]
+CASES += [make("prelu", prelu, args, "bfloat16") for args in PRELU[:4]]
+CASES += [make("glu", glu, GLU[0], "float16"), make("prelu", prelu, PRELU[0], "float16")]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+def test_refusals(queue):
+    x = to_device(np.ones((2, 3)), "float32", queue)
+    with pytest.raises(ValueError, match="glu: input must have an even size along 1"):
+        F.glu(x)
+    with pytest.raises(ValueError, match=r"glu: dim must be in \[-2, 1\], got 2"):
+        F.glu(x, 2)
+    with pytest.raises(ValueError, match="glu: input must have an axis"):
+        F.glu(to_device(np.ones(()), "float32", queue))
+    with pytest.raises(ValueError, match=r"prelu: weight must have shape \(1,\) or \(3,\)"):
+        F.prelu(x, to_device(np.ones(2), "float32", queue))
+    with pytest.raises(TypeError, match="prelu: weight must have the dtype of input"):
+        F.prelu(x, to_device(np.ones(3), "bfloat16", queue))
+
+
+def test_nothing_is_computed_by_a_reference_implementation(queue):
+    sycl_dnn.cache.clear()
+    policy._said.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", sycl_dnn.ReferenceWarning)
+        for case in CASES:
+            if case.dtype != "float16":
+                check_gradient(case, queue)

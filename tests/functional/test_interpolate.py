@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+from functional import windows
+from functional.case import Case, Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.implementations import assert_no_reference
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def _nearest_matrix(n, t, scale, exact):
+    at = (np.arange(t) + 0.5 * exact) * np.float32(scale)
+    return np.eye(n)[np.minimum(np.floor(at + 1e-6), n - 1).astype(int)]
+
+
+def _smooth_matrix(n, t, scale, align, cubic):
+    at = np.arange(t) * scale if align else (np.arange(t) + 0.5) * scale - 0.5
+    at = at if cubic else np.maximum(at, 0)
+    matrix = np.zeros((t, n))
+    for row, x in enumerate(at):
+        for column in range(int(np.floor(x)) - 1, int(np.floor(x)) + 3):
+            d = abs(x - column)
+            if not cubic:
+                w = max(1 - d, 0)
+            elif d <= 1:
+                w = 1.25 * d**3 - 2.25 * d**2 + 1
+            else:
+                w = -0.75 * d**3 + 3.75 * d**2 - 6 * d + 3 if d < 2 else 0
+            matrix[row, min(max(column, 0), n - 1)] += w
+    return matrix
+
+
+def _reference(x, size=None, scale_factor=None, mode="nearest", align_corners=None,
+               recompute_scale_factor=None, antialias=False):  # fmt: skip
+    rank = x.ndim - 2
+    factors = scale_factor if isinstance(scale_factor, tuple) else (scale_factor,) * rank
+    sizes = size if isinstance(size, tuple) else (size,) * rank
+    if size is None:
+        sizes = [int(n * f) for n, f in zip(x.shape[2:], factors, strict=True)]
+    if mode == "area":
+        return windows.adaptive(x, tuple(sizes), lambda w, axes: w.mean(axes))
+    for axis, (t, f) in enumerate(zip(sizes, factors, strict=True), start=2):
+        n = x.shape[axis]
+        scale = n / t if f is None or recompute_scale_factor else 1 / f
+        if align_corners:
+            scale = (n - 1) / max(t - 1, 1)
+        if mode.startswith("nearest"):
+            matrix = _nearest_matrix(n, t, scale, mode == "nearest-exact")
+        else:
+            matrix = _smooth_matrix(n, t, scale, align_corners, mode == "bicubic")
+        x = np.moveaxis(np.tensordot(x, matrix, axes=(axis, 1)), -1, axis)
+    return x
+
+
+#: name: shape of the input, keywords.
+_CALLS = {
+    "nearest-up-1d": ((2, 3, 7), {"size": 21}),
+    "nearest-up": ((2, 3, 5, 4), {"scale_factor": 2.0}),
+    "nearest-down": ((2, 3, 12, 9), {"size": (4, 3)}),
+    "nearest-crop": ((1, 3, 7, 9), {"scale_factor": 0.5}),
+    "nearest-uneven": ((2, 5, 7, 9), {"size": (10, 4)}),
+    "nearest-mixed": ((1, 5, 6, 7, 4), {"size": (3, 9, 8)}),
+    "nearest-factor": ((1, 3, 7, 5), {"scale_factor": (1.5, 2.5)}),
+    "nearest-same": ((1, 3, 7, 5), {"size": (7, 5)}),
+    "exact-up": ((1, 3, 4, 5), {"scale_factor": 3.0, "mode": "nearest-exact"}),
+    "exact-uneven": ((1, 3, 7, 5), {"size": (4, 13), "mode": "nearest-exact"}),
+    "exact-down": ((1, 3, 9, 12), {"size": (3, 4), "mode": "nearest-exact"}),
+    "linear": ((2, 3, 7), {"size": 11, "mode": "linear"}),
+    "bilinear": ((2, 5, 7, 6), {"size": (13, 4), "mode": "bilinear"}),
+    "bilinear-one": ((2, 1, 5, 6), {"scale_factor": 2.0, "mode": "bilinear"}),
+    "bilinear-corners": ((2, 5, 7, 6), {"size": (13, 4), "mode": "bilinear",
+                                        "align_corners": True}),
+    "bilinear-factor": ((2, 3, 7, 6), {"scale_factor": (1.7, 0.6), "mode": "bilinear"}),
+    "bilinear-recompute": ((2, 3, 7, 6), {"scale_factor": 1.7, "mode": "bilinear",
+                                          "recompute_scale_factor": True}),
+    "trilinear": ((1, 3, 3, 4, 5), {"size": (5, 3, 9), "mode": "trilinear"}),
+    "trilinear-corners": ((1, 3, 3, 4, 5), {"size": (5, 1, 9), "mode": "trilinear",
+                                            "align_corners": True}),
+    "bicubic": ((2, 3, 7, 6), {"size": (11, 4), "mode": "bicubic"}),
+    "bicubic-corners": ((2, 1, 7, 6), {"size": (11, 4), "mode": "bicubic",
+                                       "align_corners": True}),
+    "area": ((2, 3, 9, 8), {"size": (3, 5), "mode": "area"}),
+}  # fmt: skip
+
+
+def _case(name, shape, kwargs, layout="plain"):
+    args = (Spec(shape, layout=layout),)
+    return Case(
+        f"{name}-{layout}", F.interpolate, _reference, args, kwargs, "interpolate",
+        on_gpu=name in ("bilinear", "nearest-up"),
+    )  # fmt: skip
+
+
+CASES = [_case(name, *call) for name, call in _CALLS.items()]
+CASES += [
+    _case(name, *_CALLS[name], layout)
+    for name in ("bilinear", "nearest-uneven", "nearest-down", "bicubic")
+    for layout in ("channels_last", "strided", "reversed", "transposed")
+]
+_NARROW = ("nearest-up-plain", "nearest-down-plain", "nearest-uneven-plain", "bilinear-plain",
+           "bilinear-corners-plain", "bicubic-plain", "linear-plain")  # fmt: skip
+CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
+_HALF = [c.as_dtype("float16") for c in CASES if c.name in _NARROW and c.dtype == "float32"]
+#: Compared with torch only, whose float32 rounding is not that of the reference.
+_ANTIALIASED = [
+    _case(f"antialias-{mode}-{size}", (2, 3, 13, 11), {"size": size, "mode": mode,
+                                                       "antialias": True, "align_corners": corners})
+    for mode, size, corners in [("bilinear", (5, 17), False), ("bicubic", (5, 17), True),
+                                ("bicubic", (13, 4), None)]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [*CASES, *_HALF], ids=str)
+@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", [*CASES, *_HALF], ids=str)
+@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", [*CASES, *_ANTIALIASED], ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_no_reference_implementation(case, queue):
+    assert_no_reference(case, queue)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_nearest_is_that_of_torch_for_many_sizes(mode, queue):
+    torch = pytest.importorskip("torch")
+    for n, t in [
+        (2, 41),
+        (2, 61),
+        (8, 41),
+        (49, 7),
+        (3, 49),
+        (14, 23),
+        (23, 14),
+        (100, 99),
+        (1, 9),
+    ]:
+        values = np.arange(n, dtype="f4").reshape(1, 1, n)
+        made = F.interpolate(dpnp.asarray(values, sycl_queue=queue), t, mode=mode)
+        wanted = torch.nn.functional.interpolate(torch.tensor(values), t, mode=mode)
+        assert (dpnp.asnumpy(made) == wanted.numpy()).all(), (n, t)
+
+
+def test_nearest_keeps_infinities_apart(queue):
+    values = np.array([[[1.0, np.inf, 3.0]]], "f4")
+    made = F.interpolate(dpnp.asarray(values, sycl_queue=queue), 5)
+    assert dpnp.asnumpy(made).tolist() == [[[1, 1, np.inf, np.inf, 3]]]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
+@pytest.mark.parametrize("size", [(10, 12), (7, 3), (5, 2)])
+def test_nearest_of_integers(dtype, size, queue):
+    values = np.random.default_rng(5).integers(0, 100, (2, 3, 5, 4)).astype(dtype)
+    made = F.interpolate(dpnp.asarray(values, sycl_queue=queue), size)
+    assert made.dtype == dtype
+    assert (dpnp.asnumpy(made) == _reference(values.astype(float), size)).all()
+
+
+def test_no_batch(queue):
+    x = dpnp.ones((0, 3, 4, 4), dtype="f4", sycl_queue=queue)
+    for rest in [
+        {"size": 8},
+        {"size": 7},
+        {"size": 6, "mode": "bilinear"},
+        {"size": 6, "mode": "bicubic"},
+    ]:
+        y, pullback = sycl_dnn.vjp(F.interpolate, x, **rest)
+        assert y.shape == (0, 3, rest["size"], rest["size"])
+        assert pullback(y)[0].shape == x.shape
+
+
+#: Keywords that are refused for a (2, 3, 6, 6) input, what is said.
+_REFUSED = [
+    ({}, "size or scale_factor must be given"),
+    ({"size": 3, "scale_factor": 2.0}, "size or scale_factor must be given"),
+    ({"size": (3, 3, 3)}, "size must be"),
+    ({"size": 0}, "size must be"),
+    ({"scale_factor": 0.1}, "scale_factor must leave"),
+    ({"scale_factor": -1.0}, "scale_factor must be"),
+    ({"size": 3, "mode": "cubic"}, "mode must be one of"),
+    ({"size": 3, "mode": "linear"}, "mode must be one of .* for 4 axes"),
+    ({"size": 3, "align_corners": True}, "align_corners must be None"),
+    ({"size": 3, "antialias": True}, "antialias must go with"),
+    ({"size": 3, "recompute_scale_factor": True}, "recompute_scale_factor must go with"),
+]
+
+
+@pytest.mark.parametrize(("kwargs", "words"), _REFUSED)
+def test_refused(kwargs, words, queue):
+    x = dpnp.ones((2, 3, 6, 6), dtype="f4", sycl_queue=queue)
+    with pytest.raises(ValueError, match=f"interpolate: .*{words}"):
+        F.interpolate(x, **kwargs)
+
+
+def test_refused_dtypes(queue):
+    x = dpnp.ones((2, 3, 6, 6), dtype="i4", sycl_queue=queue)
+    with pytest.raises(TypeError, match="interpolate: input must have a floating-point dtype, got"):
+        F.interpolate(x, 3, mode="bilinear")

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+import warnings
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.on_device import to_device
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.dispatch import policy
+
+
+def log_softmax(x, dim=None, dtype=None):
+    axis = dim if dim is not None else 0 if x.ndim in (0, 1, 3) else 1
+    if x.ndim == 0:
+        return np.zeros(())
+    top = x.max(axis, keepdims=True, initial=-np.inf) if x.size else 0.0
+    return x - top - np.log(np.exp(x - top).sum(axis, keepdims=True))
+
+
+def softmax(x, dim=None, dtype=None):
+    return np.exp(log_softmax(x, dim))
+
+
+def softmin(x, dim=None, dtype=None):
+    return softmax(-x, dim)
+
+
+FUNCTIONS = {"softmax": softmax, "log_softmax": log_softmax, "softmin": softmin}
+SPECS = [
+    (Spec((3, 5, 7)), 0), (Spec((3, 5, 7)), 1), (Spec((3, 5, 7)), -1), (Spec((11,)), 0),
+    (Spec((2, 6, 3, 5), layout="channels_last"), 1),
+    (Spec((2, 6, 3, 5), layout="channels_last"), 3),
+    (Spec((4, 5), layout="strided"), 1), (Spec((4, 5), layout="reversed"), 1),
+    (Spec((4, 5, 3), layout="transposed"), 1), (Spec((4, 1)), 1), (Spec((0, 3)), 1),
+    (Spec((3, 0)), 0), (Spec((2, 1, 3, 2, 2, 3)), 2), (Spec(()), 0),
+]  # fmt: skip
+
+
+def make(name, spec, dim, dtype="float32"):
+    words = f"{name}-{'x'.join(map(str, spec.shape)) or 'scalar'}-{spec.layout}-{dim}"
+    return Case(words, getattr(F, name), FUNCTIONS[name], (spec, dim), torch=name, dtype=dtype)
+
+
+CASES = [make(n, *s) for n in FUNCTIONS for s in SPECS]
+CASES += [make(n, *s, "bfloat16") for n in FUNCTIONS for s in SPECS[1:5]]
+CASES += [make("softmax", *SPECS[1], "float16")]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+def test_extremes(queue):
+    x = np.array([[1e4, 0, -1e4], [-np.inf, 1, 2], [-np.inf] * 3, [3e38, -3e38, 0]], np.float32)
+    got = dpnp.asnumpy(F.softmax(to_device(x, "float32", queue), 1))
+    share = 1 / (1 + np.e)
+    wanted = [[1, 0, 0], [0, share, 1 - share], [np.nan] * 3, [1, 0, 0]]
+    np.testing.assert_allclose(got, wanted, rtol=1e-6)
+    got = dpnp.asnumpy(F.log_softmax(to_device(x, "float32", queue), 1))
+    np.testing.assert_allclose(got[0], [0, -1e4, -2e4])
+    np.testing.assert_allclose(got[1], [-np.inf, np.log(share), np.log(1 - share)], rtol=1e-5)
+    assert np.isnan(got[2]).all()
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (3, 4, 5), (2, 3, 4, 5)])
+def test_implicit_dim(shape, queue):
+    x = np.random.default_rng(0).standard_normal(shape)
+    sycl_dnn.cache.clear()
+    with pytest.warns(UserWarning, match="softmax: dim should be given"):
+        got = F.softmax(to_device(x, "float32", queue))
+    np.testing.assert_allclose(dpnp.asnumpy(got), softmax(x), rtol=1e-5)
+
+
+def test_dtype(queue):
+    x = to_device(np.random.default_rng(0).standard_normal((3, 5)), "bfloat16", queue)
+    wide = F.softmax(x, 1, dtype="float32")
+    assert wide.dtype == np.float32
+    np.testing.assert_allclose(dpnp.asnumpy(wide).sum(1), 1, rtol=1e-6)
+    assert F.log_softmax(wide, 1, dtype="bfloat16").dtype == "bfloat16"
+    y, pullback = sycl_dnn.vjp(F.softmax, x, 1, dtype="float32")
+    assert pullback(y)[0].dtype == "bfloat16"
+
+
+def test_out(queue):
+    x = to_device(np.random.default_rng(0).standard_normal((3, 5)), "float32", queue)
+    wanted = dpnp.asnumpy(F.softmax(x, 1))
+    assert F.softmax(x, 1, out=x) is x
+    np.testing.assert_array_equal(dpnp.asnumpy(x), wanted)
+
+
+def test_refusals(queue):
+    x = to_device(np.ones((2, 3)), "float32", queue)
+    with pytest.raises(ValueError, match=r"softmax: dim must be in \[-2, 1\], got 2"):
+        F.softmax(x, 2)
+    with pytest.raises(TypeError, match="log_softmax: dim must be an int, got 0.5"):
+        F.log_softmax(x, 0.5)
+    with pytest.raises(TypeError, match="softmin: dtype must be a floating-point dtype, got int32"):
+        F.softmin(x, 1, dtype="int32")
+    with pytest.raises(TypeError, match="softmax: input must have a floating-point dtype, got int"):
+        F.softmax(to_device(np.ones((2, 3)), "int32", queue), 1)
+
+
+def test_nothing_is_computed_by_a_reference_implementation(queue):
+    sycl_dnn.cache.clear()
+    policy._said.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", sycl_dnn.ReferenceWarning)
+        for case in CASES[:-1]:
+            check_gradient(case, queue)
