@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import sycl_dnn.onednn
 import typing
-__all__: list[str] = ['ARGUMENTS', 'Engine', 'Memory', 'MemoryDesc', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'layer_normalization_backward', 'layer_normalization_forward', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'sum', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
+__all__: list[str] = ['ARGUMENTS', 'BoundProgram', 'Engine', 'Memory', 'MemoryDesc', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'layer_normalization_backward', 'layer_normalization_forward', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'submit_all', 'sum', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
 class status(enum.Enum):
     invalid_arguments: typing.ClassVar[status]
     last_impl_reached: typing.ClassVar[status]
@@ -1109,6 +1109,19 @@ class Program:
     @property
     def n_steps(self) -> int:
         ...
+class BoundProgram:
+    """
+    A program with its arrays: calling it submits it.
+    """
+    def __call__(self) -> typing.Any:
+        """
+        Submit; return the result that was bound.
+        """
+    def __init__(self, program: typing.Any, stream: typing.Any, arrays: list, arena: typing.Any, result: typing.Any) -> None:
+        ...
+    @property
+    def result(self) -> typing.Any:
+        ...
 def _replayed(arg0: typing.Any, arg1: collections.abc.Iterable) -> typing.Any:
     ...
 def _watch(arg0: collections.abc.Set[str], arg1: typing.Any) -> None:
@@ -1342,6 +1355,10 @@ def softmax_backward(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDe
 def softmax_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, src: MemoryDesc, dst: MemoryDesc, axis: typing.SupportsInt | typing.SupportsIndex, attr: PrimitiveAttr = None, allow_empty: bool = False) -> typing.Any:
     """
     Primitive descriptor of softmax_forward; executes src -> dst
+    """
+def submit_all(bound: collections.abc.Sequence) -> typing.Any:
+    """
+    Submit programs that were bound on one stream, in order, as one call.
     """
 def sum(engine: Engine, *, dst: MemoryDesc | None = None, scales: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex], srcs: collections.abc.Sequence[MemoryDesc], attr: PrimitiveAttr = None, allow_empty: bool = False) -> typing.Any:
     """
