@@ -88,3 +88,31 @@ def _promoted_integers(kinds: set[str]) -> str:
     if kinds & set(CARRIED):
         raise TypeError(f"{' and '.join(sorted(kinds))} have no common dtype; use astype")
     return np.result_type(*(np.dtype(n) for n in kinds)).name
+
+
+#: What a Python number counts as; it never widens an array of its own kind.
+_OF_NUMBERS = {bool: "bool", int: "int64", float: "float32"}
+
+
+def result_dtype(*operands: Any) -> str:
+    """Return the dtype of an operation on tensors and Python numbers, by torch's rules.
+
+    Arrays decide before arrays without axes, and those before numbers; who comes later decides
+    only if its kind (bool, integer, float) is higher.
+    """
+    ranked: list[list[str]] = [[], [], []]
+    for value in operands:
+        if type(value) in _OF_NUMBERS:
+            ranked[2].append(_OF_NUMBERS[type(value)])
+        else:
+            ranked[0 if value.shape else 1].append(value.dtype)
+    found = None
+    for names in ranked:
+        if names:
+            name = promote(*names)
+            found = name if found is None or _kind(name) > _kind(found) else found
+    return found
+
+
+def _kind(name: str) -> int:
+    return 0 if name == "bool" else 2 if is_float(name) else 1

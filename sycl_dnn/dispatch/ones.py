@@ -19,9 +19,10 @@ _MOST = 256
 
 
 def _pattern(value: float, dtype: str) -> Any:
-    """Return a NumPy scalar with the bits of ``value``."""
+    """Return a NumPy scalar with the bits of ``value``, rounded to nearest even."""
     if dtype == "bfloat16":
-        return np.uint16(np.float32(value).view(np.uint32) >> 16)
+        bits = int(np.float32(value).view(np.uint32))
+        return np.uint16((bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if value == value else 0x7FC0)
     return dtypes.array_dtype(dtype).type(value)
 
 
@@ -38,7 +39,7 @@ def _buffer(engine: Any, value: float, dtype: str, size: int) -> Any:
 
 
 def filled(trace: Trace, value: float, shape: tuple[int, ...], dtype: str = "float32") -> Tensor:
-    """Return a tensor that holds ``value`` everywhere; in bfloat16 its upper 16 bits."""
+    """Return a tensor that holds ``value`` everywhere."""
     from sycl_dnn.onednn import Memory
 
     desc = layout.row_major(shape, dtype)

@@ -76,8 +76,8 @@ def zeros(trace: Trace, shape: tuple[int, ...], dtype: str) -> Tensor:
 def _computed(kind: algorithm, a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
     like = a if a.shape == shape else b if b.shape == shape else None
     order = axis_order(like, len(shape))
-    # A first operand narrower than the result has no compiled kernel.
-    a, b = laid_out(a, order, dtypes.promote(a.dtype, b.dtype)), laid_out(b, order)
+    between = _computable(a, b, dtype)
+    a, b = laid_out(a, order, _first_dtype(a, b, between)), laid_out(b, order)
     presents = {p for _, p in _merged(shape, order, a, b)}
     attr = None
     if (False, True) in presents:
@@ -91,14 +91,37 @@ def _computed(kind: algorithm, a: Tensor, b: Tensor, shape: tuple[int, ...], dty
         b = spread(b, shape, order)
     groups = _merged(shape, order, a, b)
     sizes = _sizes(groups, 0)
-    made = a.trace.primitive(
-        "binary",
-        {"src_0": grid(a, sizes), "src_1": grid(b, _sizes(groups, 1))},
-        {"dst": Out(sizes, dtype)},
-        attr=attr,
-        algorithm=kind,
-    )["dst"]
-    return shown(made, shape, order, dtype)
+    first, second = grid(a, sizes), grid(b, _sizes(groups, 1))
+    made = _primitive(kind, first, second, Out(sizes, between), attr)
+    if kind in (A.binary_max, A.binary_min):
+        made = _with_nan_of(first, made)
+    return shown(a.trace.convert(made, dtype), shape, order, dtype)
+
+
+def _primitive(
+    kind: algorithm, a: Tensor, b: Tensor, out: Out, attr: PrimitiveAttr | None = None
+) -> Tensor:
+    inputs = {"src_0": a, "src_1": b}
+    return a.trace.primitive("binary", inputs, {"dst": out}, attr=attr, algorithm=kind)["dst"]
+
+
+def _with_nan_of(a: Tensor, made: Tensor) -> Tensor:
+    """Return an extreme with the NaN of its first operand, which oneDNN drops."""
+    is_number = _primitive(A.binary_eq, a, a, Out(a.shape, "int8"))
+    inputs = {"src_0": made, "src_1": a.trace.convert(a, made.dtype), "src_2": is_number}
+    out = Out(made.shape, made.dtype)
+    return a.trace.primitive("binary", inputs, {"dst": out}, algorithm=A.binary_select)["dst"]
+
+
+def _computable(a: Tensor, b: Tensor, dtype: str) -> str:
+    """Return the dtype of the result that a compiled kernel has; the rest is a conversion."""
+    work = dtypes.promote(a.dtype, b.dtype)
+    return work if dtypes.is_float(dtype) and dtypes.promote(work, dtype) != dtype else dtype
+
+
+def _first_dtype(a: Tensor, b: Tensor, result: str) -> str:
+    """Return the dtype that the first operand must have for a compiled kernel."""
+    return result if dtypes.is_float(result) else dtypes.promote(a.dtype, b.dtype)
 
 
 def shown(made: Tensor, shape: tuple[int, ...], order: tuple[int, ...], dtype: str) -> Tensor:
@@ -118,9 +141,7 @@ def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> T
     dtype = dtype or dtypes.promote(a.dtype, b.dtype)
     a, b = expand_rank(a, len(shape)), expand_rank(b, len(shape))
     with untaped(trace):
-        made = (
-            zeros(trace, shape, dtype) if 0 in shape else _computed(kind, a, b, shape, dtype)
-        )
+        made = zeros(trace, shape, dtype) if 0 in shape else _computed(kind, a, b, shape, dtype)
     inputs = {"src_0": a, "src_1": b}
     trace.tape.append(Entry("binary", inputs, {"dst": made}, {"algorithm": kind}))
     return made
@@ -135,9 +156,7 @@ def select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     condition, a, b = (expand_rank(t, len(shape)) for t in (condition, a, b))
     with untaped(trace):
         is_empty = 0 in shape
-        made = (
-            zeros(trace, shape, dtype) if is_empty else _selected(condition, a, b, shape, dtype)
-        )
+        made = zeros(trace, shape, dtype) if is_empty else _selected(condition, a, b, shape, dtype)
     inputs = {"src_0": a, "src_1": b, "src_2": condition}
     trace.tape.append(Entry("select", inputs, {"dst": made}))
     return made

@@ -3,57 +3,110 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dpnp
+import numpy as np
 
 from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Out
 
-__all__ = ["asarray", "astype"]
+if TYPE_CHECKING:
+    from sycl_dnn.dispatch.frozen import Frozen
+
+__all__ = ["asarray", "astype", "converted"]
+
+#: What oneDNN's reorders round as dpnp does, and what only they know.
+_BY_ONEDNN = ("float32", *dtypes.CARRIED)
+
+
+def converted(x: Tensor, dtype: str) -> Tensor:
+    """Return a tensor in another dtype: rounded to nearest among floats, truncated to integers."""
+    if x.dtype == dtype:
+        return x
+    if x.dtype in _BY_ONEDNN and dtype in _BY_ONEDNN:
+        return x.trace.convert(x, dtype)
+    if x.dtype in dtypes.CARRIED or dtype in dtypes.CARRIED:
+        return converted(converted(x, "float32"), dtype)
+    rule = _back(x) if x.is_float and dtypes.is_float(dtype) else _flat
+    kind = np.dtype(dtype)
+    return x.trace.array_call(lambda a: a.astype(kind), [x], [Out(x.shape, dtype)], rule)[0]
+
+
+def _back(x: Tensor) -> Any:
+    return lambda entry, grads: {"0": converted(grads["0"], x.dtype)}
+
+
+def _flat(entry: Any, grads: Any) -> dict[str, Tensor]:
+    return {}
 
 
 @operation
-def _convert(input, dtype):
-    return input.trace.convert(input, dtype)
+def _astype(input, dtype):
+    return converted(input, dtype)
 
 
-def astype(x: Any, dtype: Any) -> Any:
-    """Return an array in another dtype, rounded to nearest even, converted on its device.
+def astype(
+    x: dpnp.ndarray | Array | Frozen, dtype: str | np.dtype | type
+) -> dpnp.ndarray | Array | Frozen:
+    """Return an array in another dtype, converted on its device.
 
     Parameters
     ----------
-    x : dpnp.ndarray or Array
-    dtype : str or NumPy dtype
-        Also ``"bfloat16"``, ``"float8_e4m3"``, ``"float8_e5m2"``.
+    x : array of any shape and dtype
+    dtype : str, NumPy dtype or scalar type
+        Also ``"bfloat16"``, ``"float8_e4m3"``, ``"float8_e5m2"``, ``"int4"``, ``"uint4"``.
 
     Returns
     -------
     dpnp.ndarray, or Array for a dtype that dpnp lacks
+        ``x`` itself if it has the dtype already.
+
+    Raises
+    ------
+    TypeError
+        ``dtype`` is not known.
+    ValueError
+        The last axis of a 4-bit result is odd.
+
+    Notes
+    -----
+    Floats are rounded to nearest even. Integers of dpnp's are made by truncation, as in torch;
+    int4 and uint4 are rounded and saturate. What float8_e4m3 cannot hold (above 448) becomes NaN,
+    where torch saturates; float8_e5m2 has infinities.
+
+    Source: oneDNN developer guide, "Reorder" and "Data Types".
     """
     name = dtypes.name_of(dtype)
-    mine = x.dtype if isinstance(x, Array) else x.dtype.name
-    if name == mine:
-        return x
-    return _convert(x, name)
+    mine = x.dtype if isinstance(x, (Array, Tensor)) else dtypes.name_of(x.dtype)
+    return x if name == mine else _astype(x, name)
 
 
-def asarray(x: Any, dtype: Any = None, **kwargs: Any) -> Any:
+def asarray(
+    x: Any, dtype: str | np.dtype | type | None = None, **kwargs: Any
+) -> dpnp.ndarray | Array:
     """Return ``x`` as an array of ``dtype``, also of those that dpnp lacks.
 
     Parameters
     ----------
     x : array_like
         What ``dpnp.asarray`` takes, or an ``Array``.
-    dtype : str or NumPy dtype, optional
-        Also ``"bfloat16"``, ``"float8_e4m3"``, ``"float8_e5m2"``.
+    dtype : str, NumPy dtype or scalar type, optional
+        As for ``astype``; without it, what ``x`` has.
     **kwargs
         For ``dpnp.asarray``: ``sycl_queue``, ``device``, ``usm_type``...
 
     Returns
     -------
     dpnp.ndarray or Array
+
+    Raises
+    ------
+    TypeError
+        ``dtype`` is not known.
     """
     if isinstance(x, Array):
         return x if dtype is None else astype(x, dtype)

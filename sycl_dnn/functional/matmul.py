@@ -1,56 +1,176 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products: linear, matmul, bmm."""
+"""Products of matrices: matmul, mm, bmm, addmm, baddbmm."""
 
 from __future__ import annotations
 
-from sycl_dnn.dispatch.gradients import rule_for
+import math
+from typing import TYPE_CHECKING
+
+import dpnp
+
 from sycl_dnn.dispatch.operation import operation
-from sycl_dnn.dispatch.primitives import broadcast_shape, expand_rank, sum_to
+from sycl_dnn.dispatch.primitives import add, broadcast_shape, linear_map
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Out
-from sycl_dnn.dispatch.views import reshape, transpose
+from sycl_dnn.dispatch.views import reshape
+from sycl_dnn.functional.pointwise import check_float
+from sycl_dnn.functional.product import check_same_dtype, product, swapped
+from sycl_dnn.functional.quantized_tensor import QuantizedTensor
+from sycl_dnn.functional.weight_only import weight_only_product
 
+if TYPE_CHECKING:
+    from sycl_dnn.dispatch.array import Array
 
-def product(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Multiply (..., M, K) with (..., K, N); batch axes broadcast."""
-    batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
-    shape = (*batch, a.shape[-2], b.shape[-1])
-    inputs = {"src": expand_rank(a, len(shape)), "weights": expand_rank(b, len(shape))}
-    if bias is not None:
-        inputs["bias"] = reshape(bias, (1,) * (len(shape) - 1) + bias.shape)
-    # Packing the weights pays only where they stand still; see docs/architecture.md.
-    ask = {"weights": "any"} if b.storage.constant else {}
-    made = a.trace.primitive("matmul", inputs, {"dst": Out(shape, a.dtype)}, ask=ask)
-    return made["dst"]
-
-
-def swapped(x: Tensor) -> Tensor:
-    """Return a view with the last two axes exchanged."""
-    axes = list(range(x.ndim))
-    axes[-2:] = axes[-1], axes[-2]
-    return transpose(x, axes)
-
-
-@rule_for("matmul")
-def _matmul(trace, entry, grads, needed):
-    a, b, dy = entry.inputs["src"], entry.inputs["weights"], grads["dst"]
-    found = {}
-    if "src" in needed:
-        found["src"] = sum_to(product(dy, swapped(b)), a.shape)
-    if "weights" in needed:
-        found["weights"] = sum_to(product(swapped(a), dy), b.shape)
-    if "bias" in needed:
-        found["bias"] = sum_to(dy, entry.inputs["bias"].shape)
-    return found
+__all__ = ["addmm", "baddbmm", "bmm", "matmul", "mm", "product", "swapped"]
 
 
 @operation
-def linear(input, weight, bias=None):
-    """Return ``input @ weight.T + bias``."""
-    if weight.ndim != 2 or input.shape[-1] != weight.shape[1]:
+def matmul(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+    """Return the product of matrices, vectors, or batches of them.
+
+    Parameters
+    ----------
+    input : dpnp.ndarray or Array (K,) or (*, M, K)
+    other : dpnp.ndarray or Array (K,) or (*, K, N), or QuantizedTensor (K, N)
+        The dtype of ``input``. Batch axes broadcast.
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*, M, N)
+        Without M or N where an operand is a vector.
+
+    Raises
+    ------
+    ValueError
+        The shapes do not fit.
+    TypeError
+        The dtypes differ.
+
+    Notes
+    -----
+    Integers are dpnp's work.
+
+    Source: oneDNN developer guide, "Matrix Multiplication"; names and defaults are torch's.
+    """
+    if isinstance(other, QuantizedTensor):
+        return _by_quantized(input, other)
+    _check_matmul(input, other)
+    if not input.is_float:
+        return _integer_product(input, other)
+    a = reshape(input, (1, -1)) if input.ndim == 1 else input
+    b = reshape(other, (-1, 1)) if other.ndim == 1 else other
+    shape = [*broadcast_shape(a.shape[:-2], b.shape[:-2])]
+    shape += [a.shape[-2]] * (input.ndim > 1) + [b.shape[-1]] * (other.ndim > 1)
+    if b.ndim == 2 and a.ndim > 2:
+        a = reshape(a, (math.prod(a.shape[:-1]), a.shape[-1]))
+    return reshape(product(a, b), shape)
+
+
+def _by_quantized(x: Tensor, weight: QuantizedTensor) -> Tensor:
+    check_float("matmul", input=x)
+    if len(weight.shape) != 2 or not x.ndim or x.shape[-1] != weight.shape[0]:
+        raise ValueError(f"matmul: other must have shape ({x.shape[-1:]}, N), got {weight.shape}")
+    rows = reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
+    made = weight_only_product("matmul", rows, weight.turned(), None)
+    return reshape(made, (*x.shape[:-1], weight.shape[1]))
+
+
+def _check_matmul(a: Tensor, b: Tensor) -> None:
+    if not (a.ndim and b.ndim):
         raise ValueError(
-            f"linear: weight must have shape (out_features, {input.shape[-1]}), got {weight.shape}"
+            f"matmul: input and other must have an axis at least, got {a.shape} and {b.shape}"
         )
-    rows = reshape(input, (-1, input.shape[-1]))
-    made = product(rows, swapped(weight), bias)
-    return reshape(made, (*input.shape[:-1], weight.shape[0]))
+    k = b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if a.shape[-1] != k:
+        raise ValueError(
+            f"matmul: other must have {a.shape[-1]} rows, as input has columns, got shape {b.shape}"
+        )
+    check_same_dtype("matmul", "input", "other", a, b)
+    try:
+        broadcast_shape(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise ValueError(
+            f"matmul: batch axes of other must broadcast with those of input, {a.shape}, got "
+            f"{b.shape}"
+        ) from None
+
+
+def _integer_product(a: Tensor, b: Tensor) -> Tensor:
+    batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
+    shape = (*batch, *a.shape[-2:-1], *(b.shape[-1:] if b.ndim > 1 else ()))
+    return a.trace.array_call(dpnp.matmul, [a, b], [Out(shape, a.dtype)], lambda e, g: {})[0]
+
+
+def _check_ranks(name: str, rank: int, **operands: Tensor) -> None:
+    for argument, tensor in operands.items():
+        if tensor.ndim != rank:
+            raise ValueError(f"{name}: {argument} must have {rank} axes, got shape {tensor.shape}")
+    (first, a), (second, b) = operands.items()
+    if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+        raise ValueError(
+            f"{name}: {second} must have shape {(*a.shape[:-2], a.shape[-1])} but for its last "
+            f"axis, got {b.shape}"
+        )
+    check_same_dtype(name, first, second, a, b)
+    check_float(name, **operands)
+
+
+@operation
+def mm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+    """Return the product (M, N) of two matrices (M, K) and (K, N); as ``matmul`` otherwise."""
+    _check_ranks("mm", 2, input=input, mat2=mat2)
+    return product(input, mat2)
+
+
+@operation
+def bmm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+    """Return the products (B, M, N) of (B, M, K) and (B, K, N); as ``matmul`` otherwise."""
+    _check_ranks("bmm", 3, input=input, mat2=mat2)
+    return product(input, mat2)
+
+
+def _added(name: str, x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
+    """Return ``beta * x + alpha * (a @ b)``; with ``beta`` 0 whatever is in ``x``, as torch."""
+    shape = (*a.shape[:-1], b.shape[-1])
+    try:
+        fits = broadcast_shape(x.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name}: input must broadcast to {shape}, got {x.shape}")
+    check_same_dtype(name, "mat1", "input", a, x)
+    if alpha == beta == 1 and x.shape == shape[-1:]:
+        return product(a, b, x)
+    made = product(a, b)
+    made = made if alpha == 1 else linear_map(made, alpha)
+    if beta == 0:
+        return made
+    return add(made, x if beta == 1 else linear_map(x, beta))
+
+
+@operation
+def addmm(
+    input: dpnp.ndarray | Array,
+    mat1: dpnp.ndarray | Array,
+    mat2: dpnp.ndarray | Array,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+) -> dpnp.ndarray | Array:
+    """Return ``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts to (M, N)."""
+    _check_ranks("addmm", 2, mat1=mat1, mat2=mat2)
+    return _added("addmm", input, mat1, mat2, beta, alpha)
+
+
+@operation
+def baddbmm(
+    input: dpnp.ndarray | Array,
+    batch1: dpnp.ndarray | Array,
+    batch2: dpnp.ndarray | Array,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+) -> dpnp.ndarray | Array:
+    """Return ``beta * input + alpha * (batch1 @ batch2)``; ``input`` broadcasts to (B, M, N)."""
+    _check_ranks("baddbmm", 3, batch1=batch1, batch2=batch2)
+    return _added("baddbmm", input, batch1, batch2, beta, alpha)

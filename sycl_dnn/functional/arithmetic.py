@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic of two operands, element by element: add, sub, mul, div, maximum, minimum, pow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn._core import algorithm
+from sycl_dnn.dispatch import dtypes
+from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.primitives import binary, broadcast_shape, linear_map, sum_to
+from sycl_dnn.dispatch.primitives import mul as times
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Out
+from sycl_dnn.functional.convert import converted
+from sycl_dnn.functional.operands import (
+    DOC,
+    PROMOTED,
+    as_floats,
+    by_dpnp,
+    checked_operands,
+    result_dtype,
+    trace_of,
+)
+from sycl_dnn.functional.pointwise import eltwise
+
+if TYPE_CHECKING:
+    from sycl_dnn.dispatch.array import Array
+
+__all__ = ["add", "div", "maximum", "minimum", "mul", "pow", "sub"]
+
+A = algorithm
+_INTEGERS = "Integers alone are dpnp's work: oneDNN adds in float32, which is not exact for them."
+
+
+def _pair(name: str, kind: algorithm, function: Callable[..., Any], a: Any, b: Any) -> Tensor:
+    """Apply a primitive to floats, a function of dpnp's to integers."""
+    a, b = checked_operands(name, input=a, other=b)
+    dtype = result_dtype(a, b)
+    if kind is A.binary_div and not dtypes.is_float(dtype):
+        dtype = "float32"
+    if not dtypes.is_float(dtype):
+        return by_dpnp(function, dtype, a, b)
+    made = _with_number(kind, dtype, a, b)
+    return binary(kind, *as_floats(dtype, a, b), dtype) if made is None else made
+
+
+def _with_number(kind: algorithm, dtype: str, a: Any, b: Any) -> Tensor | None:
+    """Return ``scale * x + shift`` where one operand is a number and that is all there is to it."""
+    is_left = isinstance(a, Tensor)
+    x, number = (a, b) if is_left else (b, a)
+    if isinstance(number, Tensor):
+        return None
+    scale_and_shift = {
+        A.binary_add: (1.0, number),
+        A.binary_sub: (1.0, -number) if is_left else (-1.0, number),
+        A.binary_mul: (number, 0.0),
+    }.get(kind)
+    if scale_and_shift is None or not math.isfinite(number):
+        return None
+    return linear_map(converted(x, dtype), *scale_and_shift)
+
+
+def _documented(notes: str, parameters: str = "") -> Callable[..., Any]:
+    def attach(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__doc__ = DOC.format(
+            summary=function.__doc__, parameters=parameters, returns=PROMOTED, notes=notes
+        )
+        return function
+
+    return attach
+
+
+def _scaled(value: Any, factor: float) -> Any:
+    return (
+        value
+        if factor == 1
+        else mul(value, factor)
+        if isinstance(value, Tensor)
+        else value * factor
+    )
+
+
+_ALPHA = "alpha : number\n    Factor on ``other``.\n"
+_TIES = "Where both are equal, each gets half of the gradient. NaN wins."
+
+
+@operation
+@_documented(_INTEGERS, _ALPHA)
+def add(
+    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float, *, alpha: float = 1
+) -> dpnp.ndarray | Array:
+    """Return ``input + alpha * other``."""
+    return _pair("add", A.binary_add, dpnp.add, input, _scaled(other, alpha))
+
+
+@operation
+@_documented(_INTEGERS, _ALPHA)
+def sub(
+    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float, *, alpha: float = 1
+) -> dpnp.ndarray | Array:
+    """Return ``input - alpha * other``."""
+    return _pair("sub", A.binary_sub, dpnp.subtract, input, _scaled(other, alpha))
+
+
+@operation
+@_documented(_INTEGERS)
+def mul(
+    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
+) -> dpnp.ndarray | Array:
+    """Return ``input * other``."""
+    return _pair("mul", A.binary_mul, dpnp.multiply, input, other)
+
+
+@operation
+@_documented("Quotients of integers are float32.")
+def div(
+    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
+) -> dpnp.ndarray | Array:
+    """Return ``input / other``."""
+    return _pair("div", A.binary_div, dpnp.divide, input, other)
+
+
+@operation
+@_documented(_TIES)
+def maximum(
+    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
+) -> dpnp.ndarray | Array:
+    """Return the larger of both."""
+    return _pair("maximum", A.binary_max, dpnp.maximum, input, other)
+
+
+@operation
+@_documented(_TIES)
+def minimum(
+    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
+) -> dpnp.ndarray | Array:
+    """Return the smaller of both."""
+    return _pair("minimum", A.binary_min, dpnp.minimum, input, other)
+
+
+_POWER = """Powers with a number as exponent are oneDNN's (eltwise pow); others are dpnp's work. An
+exponent has no gradient where ``input`` is 0 or negative."""
+
+
+@operation
+@_documented(_POWER)
+def pow(
+    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
+) -> dpnp.ndarray | Array:
+    """Return ``input`` to the power of ``other``."""
+    a, b = checked_operands("pow", input=input, other=other)
+    dtype = result_dtype(a, b)
+    if not dtypes.is_float(dtype):
+        return by_dpnp(dpnp.power, dtype, a, b)
+    if not isinstance(b, Tensor):
+        x = converted(a, dtype)
+        return linear_map(x, 0.0, 1.0) if b == 0 else eltwise(x, A.eltwise_pow, 1.0, float(b))
+    if not isinstance(a, Tensor):
+        a = linear_map(converted(b, dtype), 0.0, float(a))
+    return _power(dtype, *(converted(t, dtype) for t in as_floats(dtype, a, b)))
+
+
+def _power(dtype: str, a: Tensor, b: Tensor) -> Tensor:
+    """Return the power of two tensors, in float32 at least."""
+    wide = "float32" if dtype in dtypes.CARRIED else dtype
+    a, b = converted(a, wide), converted(b, wide)
+    trace = trace_of(a)
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        out = [Out(entry.outputs["0"].shape, wide)] * 2
+        slopes = trace.array_call(_power_slopes, [a, b], out)
+        return {
+            str(i): sum_to(times(grads["0"], slope), t.shape)
+            for i, (slope, t) in enumerate(zip(slopes, (a, b), strict=True))
+        }
+
+    shape = broadcast_shape(a.shape, b.shape)
+    return converted(trace.array_call(dpnp.power, [a, b], [Out(shape, wide)], rule)[0], dtype)
+
+
+def _power_slopes(a: dpnp.ndarray, b: dpnp.ndarray) -> tuple[dpnp.ndarray, dpnp.ndarray]:
+    y = dpnp.power(a, b)
+    by_base = dpnp.where(b == 0, 0, b * dpnp.power(a, b - 1))
+    by_exponent = dpnp.where(a > 0, y * dpnp.log(dpnp.where(a > 0, a, 1)), 0)
+    return dpnp.broadcast_to(by_base, y.shape), dpnp.broadcast_to(by_exponent, y.shape)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of matrices with their gradients: what linear, matmul and bmm are made of."""
+
+from __future__ import annotations
+
+from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.gradients import Grads, rule_for
+from sycl_dnn.dispatch.primitives import (
+    add,
+    broadcast_shape,
+    expand_rank,
+    sum_to,
+    zeros,
+)
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Entry, Out, Trace
+from sycl_dnn.dispatch.views import reshape, transpose
+
+
+def check_same_dtype(name: str, first: str, second: str, a: Tensor, b: Tensor) -> None:
+    """Raise TypeError where two operands differ in dtype."""
+    if a.dtype != b.dtype:
+        raise TypeError(
+            f"{name}: {second} must have the dtype of {first}, {a.dtype}, got {b.dtype}"
+        )
+
+
+def _multipliable(x: Tensor) -> Tensor:
+    """Return ``x`` with one of its last two axes dense, which compiled kernels want."""
+    if x.strides is None or not x.size:
+        return x
+    (m, n), (row, column) = x.shape[-2:], x.strides[-2:]
+    by_rows = (column == 1 or n == 1) and (row >= n or m == 1)
+    by_columns = (row == 1 or m == 1) and (column >= m or n == 1)
+    if (by_rows or by_columns) and all(x.strides[:-2]):
+        return x
+    return x.trace.reorder(x, layout.row_major(x.shape, x.dtype))
+
+
+def _empty_product(a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
+    """Return zeros that depend on both operands."""
+    made = zeros(a.trace, shape, dtype)
+    rule = lambda entry, grads: {  # noqa: E731
+        name: zeros(t.trace, t.shape, t.dtype) for name, t in entry.inputs.items()
+    }
+    a.trace.tape.append(Entry("empty_product", {"0": a, "1": b}, {"dst": made}, rule=rule))
+    return made
+
+
+def product(a: Tensor, b: Tensor, bias: Tensor | None = None, dtype: str | None = None) -> Tensor:
+    """Multiply (..., M, K) with (..., K, N) and add a bias (N,); batch axes broadcast.
+
+    ``dtype`` of the result defaults to that of ``a``.
+    """
+    batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
+    shape = (*batch, a.shape[-2], b.shape[-1])
+    dtype = dtype or a.dtype
+    if not (a.size and b.size):
+        made = _empty_product(a, b, shape, dtype)
+        return made if bias is None else add(made, bias)
+    inputs = {"src": expand_rank(a, len(shape)), "weights": expand_rank(b, len(shape))}
+    if bias is not None:
+        inputs["bias"] = reshape(bias, (1,) * (len(shape) - 1) + bias.shape)
+    return recorded(inputs, Out(shape, dtype))
+
+
+def recorded(inputs: dict[str, Tensor], out: Out, attr: object = None) -> Tensor:
+    """Record the primitive over operands that all have the rank of the result."""
+    trace = inputs["src"].trace
+    given = {n: t if n == "bias" else _readable(t) for n, t in inputs.items()}
+    # Packing the weights pays only where they stand still; see docs/architecture.md.
+    ask = {"weights": "any"} if inputs["weights"].storage.constant else {}
+    made = trace.primitive("matmul", given, {"dst": out}, ask=ask, attr=attr)
+    return made["dst"]
+
+
+def _readable(x: Tensor) -> Tensor:
+    made = _multipliable(x)
+    if made is not x:
+        x.trace.view(x, made, lambda grad: grad)
+    return made
+
+
+def swapped(x: Tensor) -> Tensor:
+    """Return a view with the last two axes exchanged."""
+    axes = list(range(x.ndim))
+    axes[-2:] = axes[-1], axes[-2]
+    return transpose(x, axes)
+
+
+def _weight_gradient(a: Tensor, b: Tensor, dy: Tensor) -> Tensor:
+    """Return the gradient of the second operand in the order of axes that it has."""
+    is_turned = b.strides is not None and b.strides[-1] > b.strides[-2]
+    if is_turned and b.ndim == 2:
+        return swapped(product(swapped(dy), a, dtype=b.dtype))
+    return product(swapped(a), dy, dtype=b.dtype)
+
+
+@rule_for("matmul")
+def _matmul(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    a, b = entry.inputs["src"], entry.inputs["weights"]
+    dy = trace.convert(grads["dst"], a.dtype)
+    found = {}
+    if "src" in needed:
+        found["src"] = sum_to(product(dy, swapped(b), dtype=a.dtype), a.shape)
+    if "weights" in needed:
+        found["weights"] = sum_to(_weight_gradient(a, b, dy), b.shape)
+    if "bias" in needed:
+        bias = entry.inputs["bias"]
+        found["bias"] = trace.convert(sum_to(dy, bias.shape), bias.dtype)
+    return found

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from functional.case import Case, Spec, specs_of
+from functional.checks import check_gradient, check_torch, check_value
+from functional.implementations import assert_no_reference, implementations
+from functional.on_device import to_device
+from functional.torch_functions import of_torch
+from sycl_dnn import functional as F
+
+
+def _axes(dim):
+    return tuple(dim) if isinstance(dim, (list, tuple)) else dim
+
+
+def _by_numpy(function, **fixed):
+    def reference(x, dim=None, keepdim=False, **options):
+        return function(x, axis=_axes(dim), keepdims=keepdim, **fixed, **options)
+
+    return reference
+
+
+def _logsumexp(x, dim, keepdim=False):
+    top = np.max(x, axis=_axes(dim), keepdims=True)
+    total = np.log(np.exp(x - top).sum(axis=_axes(dim), keepdims=True)) + top
+    return total if keepdim else np.squeeze(total, _axes(dim))
+
+
+def _norm(x, p="fro", dim=None, keepdim=False):
+    size, axes = np.abs(x), _axes(dim)
+    p = 2 if p == "fro" else p
+    if np.isinf(p):
+        return (size.max if p > 0 else size.min)(axis=axes, keepdims=keepdim)
+    if p == 0:
+        return (size != 0).sum(axis=axes, keepdims=keepdim).astype(float)
+    return (size**p).sum(axis=axes, keepdims=keepdim) ** (1 / p)
+
+
+def _pair(values, places):
+    def reference(x, dim, keepdim=False):
+        index = places(x, axis=dim, keepdims=keepdim)
+        return values(x, axis=dim, keepdims=keepdim), index
+
+    return reference
+
+
+REFERENCES = {
+    "sum": _by_numpy(np.sum),
+    "mean": _by_numpy(np.mean),
+    "prod": _by_numpy(np.prod),
+    "amax": _by_numpy(np.max),
+    "amin": _by_numpy(np.min),
+    "var": lambda x, dim=None, keepdim=False, correction=1: np.var(
+        x, axis=_axes(dim), keepdims=keepdim, ddof=correction
+    ),
+    "std": lambda x, dim=None, keepdim=False, correction=1: np.std(
+        x, axis=_axes(dim), keepdims=keepdim, ddof=correction
+    ),
+    "logsumexp": _logsumexp,
+    "norm": _norm,
+}
+VALUES = {"amax": "distinct", "amin": "distinct", "prod": "positive"}
+SHAPE = (3, 4, 5, 7)
+#: Axes: innermost, leading, between, both ends, all but the channels.
+DIMS = [3, 0, (1, 2), (0, 3), (0, 2, 3), (1, 2, 3)]
+
+
+def _case(name, dim, shape=SHAPE, layout="plain", dtype="float32", **kwargs):
+    spec = Spec(shape, VALUES.get(name, "normal"), layout=layout)
+    # torch multiplies along one axis only, of torch.norm the gradient is tested for vectors.
+    torch = None if name == "prod" and not isinstance(dim, int) else of_torch(name)
+    words = f"{name}-{dim}-{layout}-{'-'.join(f'{k}={v}' for k, v in kwargs.items())}"
+    options = {"dim": dim, **kwargs}
+    return Case(words, getattr(F, name), REFERENCES[name], (spec,), options, torch, dtype)
+
+
+CASES = [
+    *(_case(name, dim) for name in REFERENCES for dim in (3, (0, 2, 3))),
+    *(_case(name, dim) for name in ("sum", "mean", "amax") for dim in DIMS[1:4]),
+    *(_case("sum", dim, layout="channels_last") for dim in DIMS),
+    *(_case("amax", dim, layout="channels_last") for dim in (1, (2, 3))),
+    *(_case("mean", dim, (6, 5), how) for dim in (0, 1)
+      for how in ("transposed", "strided", "reversed")),
+    *(_case(name, (0, 2), dtype="bfloat16") for name in REFERENCES if name != "prod"),
+    *(_case(name, 3, dtype="bfloat16") for name in REFERENCES),
+    *(_case(name, -2, keepdim=True) for name in REFERENCES),
+    *(_case(name, None) for name in ("sum", "mean", "amin", "norm")),
+    *(_case("norm", 1, p=p) for p in (1, 2, 3, 1.5, float("inf"), -float("inf"))),
+    *(_case("var", (0, 2), correction=c) for c in (0, 2)),
+    Case("prod-all", F.prod, REFERENCES["prod"], (Spec((3, 5), "positive"),),
+         torch=of_torch("prod")),
+    _case("sum", (0, 1), (1, 5, 1)),
+    _case("mean", 0, (7, 1)),
+    _case("sum", 0, (0, 3)),
+    _case("sum", 1, (0, 3)),
+    _case("prod", 0, (0, 3)),
+    Case("max", F.max, REFERENCES["amax"], (Spec((3, 5), "distinct"),), torch=of_torch("max")),
+    Case("max-dim", F.max, _pair(np.max, np.argmax), (Spec((3, 5, 2), "distinct"), 1),
+         torch=lambda x, d: tuple(of_torch("max")(x, d))),
+    Case("min-dim", F.min, _pair(np.min, np.argmin), (Spec((3, 5, 2), "distinct"), -1),
+         {"keepdim": True}, torch=lambda x, d, keepdim: tuple(of_torch("min")(x, d, keepdim))),
+    Case("max-dim-bf16", F.max, _pair(np.max, np.argmax), (Spec((3, 5, 2), "distinct"), 0),
+         dtype="bfloat16", torch=lambda x, d: tuple(of_torch("max")(x, d))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if 0 not in specs_of(c.args)[0].shape], ids=str)
+def test_no_reference_implementation(case, queue):
+    if queue.sycl_device.is_cpu:
+        assert_no_reference(case, queue)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize("dim", [None, 0, -1])
+def test_places(name, dim, queue):
+    x = np.random.default_rng(3).permutation(60).reshape(3, 4, 5)
+    for dtype in ("float32", "bfloat16", "int64"):
+        got = getattr(F, name)(to_device(x, dtype, queue), dim)
+        assert got.dtype == np.int64
+        np.testing.assert_array_equal(dpnp.asnumpy(got), getattr(np, name)(x, axis=dim))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin"])
+def test_integers_are_exact(name, queue):
+    x = np.array([[3, 2**31], [5, 7]])
+    got = getattr(F, name)(to_device(x, "int64", queue), 0)
+    assert got.dtype == np.int64
+    np.testing.assert_array_equal(dpnp.asnumpy(got), REFERENCES[name](x, 0))
+    assert F.sum(to_device(x % 100, "uint8", queue)).dtype == np.int64
+    assert F.sum(to_device(x % 100, "uint8", queue), dtype="float32").dtype == np.float32
+
+
+def test_ties_share_the_gradient_of_amax_and_the_first_has_that_of_max(queue):
+    x = to_device(np.array([[2.0, 2.0, 1.0]]), "float32", queue)
+    dy = to_device(np.ones(1), "float32", queue)
+    _, pullback = sycl_dnn.vjp(F.amax, x, 1)
+    assert dpnp.asnumpy(pullback(dy)[0]).tolist() == [[0.5, 0.5, 0]]
+    _, pullback = sycl_dnn.vjp(F.max, x, 1)
+    assert dpnp.asnumpy(pullback((dy, None))[0]).tolist() == [[1, 0, 0]]
+
+
+def test_product_with_zeros_has_a_gradient(queue):
+    x = to_device(np.array([[2.0, 0.0, 3.0], [0.0, 0.0, 3.0]]), "float32", queue)
+    _, pullback = sycl_dnn.vjp(F.prod, x, 1)
+    grad = pullback(to_device(np.ones(2), "float32", queue))[0]
+    assert dpnp.asnumpy(grad).tolist() == [[0, 6, 0], [0, 0, 0]]
+
+
+def test_norm_of_zeros_has_gradient_zero(queue):
+    x = to_device(np.zeros((2, 3)), "float32", queue)
+    for p in (1, 2, 3):
+        _, pullback = sycl_dnn.vjp(F.norm, x, p, 1)
+        grad = pullback(to_device(np.ones(2), "float32", queue))[0]
+        assert not dpnp.asnumpy(grad).any()
+
+
+def test_logsumexp_of_infinities(queue):
+    inf = np.inf
+    x = to_device(np.array([[-inf, -inf], [1.0, inf], [1.0, -inf]]), "float32", queue)
+    assert dpnp.asnumpy(F.logsumexp(x, 1)).tolist() == [-inf, inf, 1]
+
+
+def test_mean_of_nothing_and_variance_of_one_are_nan(queue):
+    assert np.isnan(dpnp.asnumpy(F.mean(to_device(np.ones((0, 2)), "float32", queue), 0))).all()
+    assert np.isnan(dpnp.asnumpy(F.var(to_device(np.ones((1, 2)), "float32", queue), 0))).all()
+
+
+def test_bias_gradient_is_a_product_with_ones(queue):
+    """Sums over leading axes are oneDNN's reference reduction otherwise."""
+    if queue.sycl_device.is_cpu:
+        case = _case("sum", 0, (64, 32))
+        assert [row for row, _ in implementations(case, queue, training=False)] == ["matmul"]
+
+
+def test_autocast_leaves_sums_exact(queue):
+    x = to_device(np.full((300, 2), 1.001), "float32", queue)
+    with sycl_dnn.autocast("bfloat16"):
+        got = dpnp.asnumpy(F.sum(x, 0))
+    np.testing.assert_allclose(got, 300.3, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: F.sum(x, 2), ValueError, "sum: dim must be in"),
+        (lambda x: F.sum(x, (0, -2)), ValueError, "sum: dim must name each axis once"),
+        (lambda x: F.amax(x[:0], 0), ValueError, "amax: input must not be empty"),
+        (lambda x: F.argmax(x[:0]), ValueError, "argmax: input must not be empty"),
+        (lambda x: F.mean(x.astype("int32")), TypeError, "mean: input must have a floating"),
+        (lambda x: F.norm(x, "nuc"), ValueError, "norm: p must be a number or 'fro'"),
+        (lambda x: F.var(x.astype("int32")), TypeError, "var: input must have a floating"),
+    ],
+)
+def test_errors_name_the_argument(call, error, words, queue):
+    with pytest.raises(error, match=words):
+        call(to_device(np.ones((2, 4)), "float32", queue))

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of torch itself, imported when they are called."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+
+def of_torch(name: str, *more: Any, **options: Any) -> Callable[..., Any]:
+    """Return torch's function of a name, with ``options`` over those of the call."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return getattr(importlib.import_module("torch"), name)(*args, *more, **kwargs | options)
+
+    return call
