@@ -11,6 +11,7 @@ import dpnp.tensor
 import numpy as np
 
 from sycl_dnn.dispatch import dtypes
+from sycl_dnn.dispatch.layout import row_major_strides
 from sycl_dnn.dispatch.tensor import Tensor
 
 wrap = dpnp.ndarray._create_from_usm_ndarray
@@ -30,6 +31,7 @@ class Blank(NamedTuple):
 
     nbytes: int
     shape: tuple[int, ...] | None
+    #: None for a row-major array, which is cheaper to make without.
     strides: tuple[int, ...] | None
     dtype: np.dtype
     name: str
@@ -37,9 +39,10 @@ class Blank(NamedTuple):
     def new(self, queue: Any, kind: Any = _DEVICE) -> Any:
         """Return a usm_ndarray, or a dpctl.memory object where there is no shape."""
         memory = kind(self.nbytes or 1, queue=queue)
-        if self.shape is None:
+        shape = self.shape
+        if shape is None:
             return memory
-        return usm_ndarray(self.shape, dtype=self.dtype, buffer=memory, strides=self.strides)
+        return usm_ndarray(shape, dtype=self.dtype, buffer=memory, strides=self.strides)
 
 
 def blank_of(tensor: Tensor) -> Blank:
@@ -47,17 +50,20 @@ def blank_of(tensor: Tensor) -> Blank:
     dtype = dtypes.array_dtype(tensor.dtype)
     desc = tensor.desc
     if desc is None:
-        return Blank(tensor.size * dtype.itemsize, tensor.shape, tensor.strides, dtype, tensor.dtype)
+        return Blank(tensor.size * dtype.itemsize, tensor.shape, None, dtype, tensor.dtype)
     if not desc.is_plain or dtypes.bits_of(tensor.dtype) < 8:
         return Blank(desc.get_size(), None, None, dtype, tensor.dtype)
-    return Blank(desc.get_size(), tensor.shape, tensor.strides, dtype, tensor.dtype)
+    strides = None if tensor.strides == row_major_strides(tensor.shape) else tensor.strides
+    return Blank(desc.get_size(), tensor.shape, strides, dtype, tensor.dtype)
 
 
 def coerced_kind(arrays: list[Any]) -> Any:
-    """Return the allocator of the USM type that results of these arrays have."""
-    kind = arrays[0].usm_data.__class__
+    """Return the allocator of the USM type that results of these arrays have; bytes are seeds."""
+    kind = None
     for array in arrays:
+        if array.__class__ is bytes:
+            continue
         other = array.usm_data.__class__
-        if other is not kind and _RANK.get(other, 0) < _RANK.get(kind, 0):
+        if kind is None or (other is not kind and _RANK.get(other, 0) < _RANK.get(kind, 0)):
             kind = other
     return kind if kind in _RANK else _DEVICE

@@ -132,11 +132,6 @@ def shared_queue(arrays: list[Any], name: str) -> Any:
     return queue
 
 
-def usm_arrays(arrays: list[Any]) -> list[Any]:
-    """Return the arrays without the bytes of seeds."""
-    return [a for a in arrays if a.__class__ is not bytes]
-
-
 def replaced(value: Any, swap: Callable[[Any], Any]) -> Any:
     """Return nested arguments with every array exchanged for ``swap(array)``."""
     if isinstance(value, (dpnp.ndarray, Array, Frozen, Seed)) or hasattr(value, "usm_data"):

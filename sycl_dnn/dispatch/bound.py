@@ -52,7 +52,7 @@ class BoundPlan:
 
     def _fill(self, made: Plan, queue: Any, stream: Any, found: Collected) -> None:
         executable = made.executable
-        kind = allocation.coerced_kind(arguments.usm_arrays(found.arrays))
+        kind = allocation.coerced_kind(found.arrays)
         outs = None if self._out is None else {0: self._out.get_array()}
         registers = executable.registers(queue, stream, found.arrays, kind, outs, found.frozen)
         self._executable, self._registers = executable, registers

@@ -11,7 +11,7 @@ from sycl_dnn.dispatch import allocation, arguments, cache, layout, policy, stru
 from sycl_dnn.dispatch.arguments import Collected
 from sycl_dnn.dispatch.array import Array, wrapped
 from sycl_dnn.dispatch.executable import Executable
-from sycl_dnn.dispatch.outputs import Target, check_out, sharing
+from sycl_dnn.dispatch.outputs import Target, check_out, check_strides, sharing
 from sycl_dnn.dispatch.program import finalized
 from sycl_dnn.dispatch.places import Place, place_of
 from sycl_dnn.dispatch.tensor import Tensor
@@ -64,7 +64,7 @@ class Operation:
                 plan = cache.make(key, lambda: self.build(place, args, kwargs, out))
             except NeedsAnotherDevice as lack:
                 return self._elsewhere(lack, queue, args, kwargs, out)
-        kind = allocation.coerced_kind(arguments.usm_arrays(arrays))
+        kind = allocation.coerced_kind(arrays)
         executable = plan.executable
         outs = None if out is None else {0: out.get_array()}
         registers = executable.run(queue, stream, arrays, kind, outs, found.frozen)
@@ -99,6 +99,7 @@ class Operation:
     def _target(self, leaves: list[Tensor], out: Any, args: Any, kwargs: Any) -> Target:
         if len(leaves) != 1:
             raise TypeError(f"{self.name}: out must be left away where several arrays are returned")
+        check_strides(self.name, out)
         tensor = leaves[0]
         name = out.dtype if isinstance(out, Array) else out.dtype.name
         if out.shape != tensor.shape or name != tensor.dtype:

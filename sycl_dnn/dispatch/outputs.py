@@ -23,20 +23,23 @@ class Target(NamedTuple):
 
 def check_out(name: str, out: Any, found: Any, queue: Any) -> Any:
     """Return what a plan depends on of ``out``, after checking that it may be written."""
-    if not isinstance(out, (dpnp.ndarray, Array)):
-        raise TypeError(f"{name}: out must be a dpnp.ndarray or Array, got {type(out).__name__}")
+    kind = out.__class__
+    if kind is not dpnp.ndarray and not isinstance(out, (dpnp.ndarray, Array)):
+        raise TypeError(f"{name}: out must be a dpnp.ndarray or Array, got {kind.__name__}")
     array = out.get_array()
-    if array.sycl_queue != queue:
+    if array.sycl_queue is not queue and array.sycl_queue != queue:
         raise ExecutionPlacementError(f"{name}: out must be on the queue of the other arrays")
-    strides = array.strides
-    if not array.flags.writable or any(
-        s <= 0 and n > 1 for s, n in zip(strides, array.shape, strict=True)
-    ):
-        raise ValueError(
-            f"{name}: out must be writable with positive strides, got strides {strides}"
-        )
-    dtype = out.dtype if isinstance(out, Array) else array.dtype
-    return ("out", array.shape, strides, dtype, sharing(array, found.arrays))
+    if not array.flags.writable:
+        raise ValueError(f"{name}: out must be writable, got a read-only array")
+    dtype = out.dtype if kind is Array else array.dtype
+    return ("out", array.shape, array.strides, dtype, sharing(array, found.arrays))
+
+
+def check_strides(name: str, out: Any) -> None:
+    """Refuse an array that has elements in common with itself, or runs backwards."""
+    array = out.get_array()
+    if any(s <= 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
+        raise ValueError(f"{name}: out must have positive strides, got {array.strides}")
 
 
 def sharing(out: Any, arrays: list[Any]) -> tuple[bool, bool]:
@@ -49,7 +52,8 @@ def sharing(out: Any, arrays: list[Any]) -> tuple[bool, bool]:
         if array.__class__ is bytes:
             continue
         other = array.usm_data
-        if other._pointer < end and start < other._pointer + other.nbytes:
+        begin = other._pointer
+        if begin < end and start < begin + other.nbytes:
             is_it = array._pointer == out._pointer and array.strides == out.strides
             same |= is_it
             overlaps |= not is_it

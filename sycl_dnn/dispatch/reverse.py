@@ -149,7 +149,7 @@ class Pullback:
         """
         plan = self._plan
         seeds = [self._seed(d, t) for d, t in zip(self._leaves(dy), plan.seed_tensors, strict=True)]
-        kind = allocation.coerced_kind(arguments.usm_arrays(self._given))
+        kind = allocation.coerced_kind(self._given)
         registers = plan.reverse.run(
             self._queue, self._stream, [*seeds, *self._kept], kind, None, self._frozen
         )
@@ -237,7 +237,7 @@ def vjp(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, P
             plan = cache.make(key, lambda: _Plan(place, body, args, kwargs))
         except NeedsAnotherDevice as lack:
             raise lack.error from None
-    kind = allocation.coerced_kind(arguments.usm_arrays(found.arrays))
+    kind = allocation.coerced_kind(found.arrays)
     forward = plan.forward
     registers = forward.run(queue, stream, found.arrays, kind, None, found.frozen)
     leaves = [
