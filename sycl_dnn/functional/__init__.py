@@ -36,6 +36,7 @@ from sycl_dnn.functional.compare import eq, ge, gt, le, lt, ne, where
 from sycl_dnn.functional.conv import conv1d, conv2d, conv3d
 from sycl_dnn.functional.conv_transpose import conv_transpose1d, conv_transpose2d, conv_transpose3d
 from sycl_dnn.functional.convert import asarray, astype
+from sycl_dnn.functional.divergence import kl_div
 from sycl_dnn.functional.elementary import abs, clamp, exp, log, neg, reciprocal, sqrt, square
 from sycl_dnn.functional.embedding import embedding, one_hot
 from sycl_dnn.functional.extremes import amax, amin, argmax, argmin, max, min
@@ -53,6 +54,11 @@ from sycl_dnn.functional.matmul import addmm, baddbmm, bmm, matmul, mm
 from sycl_dnn.functional.max_pool import max_pool1d, max_pool2d, max_pool3d
 from sycl_dnn.functional.normalize import normalize
 from sycl_dnn.functional.padding import pad
+from sycl_dnn.functional.probability_loss import (
+    bce_with_logits,
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+)
 from sycl_dnn.functional.quantize import dequantize, quantize, quantize_dynamic
 from sycl_dnn.functional.quantized_tensor import QuantizedTensor
 from sycl_dnn.functional.rearrange import channel_shuffle, pixel_shuffle, pixel_unshuffle
@@ -95,7 +101,10 @@ __all__ = [
     "avg_pool3d",
     "baddbmm",
     "batch_norm",
+    "bce_with_logits",
     "bilinear",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
     "bmm",
     "cat",
     "celu",
@@ -129,6 +138,7 @@ __all__ = [
     "huber_loss",
     "instance_norm",
     "interpolate",
+    "kl_div",
     "l1_loss",
     "layer_norm",
     "le",
