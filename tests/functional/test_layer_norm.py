@@ -111,6 +111,22 @@ def test_weights_of_another_dtype(queue):
     np.testing.assert_allclose(to_numpy(got), to_numpy(F.layer_norm(x, (33,), w, b)), atol=0.05)
 
 
+def test_a_weight_converted_twice_has_one_gradient_each(queue):
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(s).astype("f4") for s in ((4, 33), (33,)))
+    x, w = (sycl_dnn.asarray(dpnp.asarray(a, sycl_queue=queue), "bfloat16") for a in (x, w))
+
+    def twice(x, w):
+        return F.layer_norm(F.layer_norm(x, (33,), w), (33,), w)
+
+    y, pullback = sycl_dnn.vjp(twice, x, w)
+    narrow = pullback(y)[1]
+    wide = sycl_dnn.vjp(twice, x.astype("f4"), w.astype("f4"))[1](y.astype("f4"))[1]
+    np.testing.assert_allclose(
+        to_numpy(narrow), to_numpy(wide), atol=0.03 * abs(to_numpy(wide)).max()
+    )
+
+
 def test_float16(queue):
     x = dpnp.asarray(np.random.default_rng(0).standard_normal((4, 9)), dtype="f2", sycl_queue=queue)
     got, pullback = sycl_dnn.vjp(F.layer_norm, x, (9,))
