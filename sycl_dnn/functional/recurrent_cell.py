@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn import _core
-from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch import layout, policy
 from sycl_dnn.dispatch.gradients import rule_for, signature
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Entry, Out
@@ -18,6 +18,8 @@ def run_cell(
     reverse: bool,
 ) -> dict[str, Tensor]:  # fmt: skip
     """Run one layer in one direction over (T, N, C)."""
+    if x.dtype == "bfloat16" and "weights_projection" in weights:
+        return _run_in_float32(cell, x, states, weights, sizes, reverse)
     n_steps, n_samples, _ = x.shape
     outs = {
         "dst_layer": Out((n_steps, n_samples, sizes.output), x.dtype),
@@ -39,6 +41,29 @@ def run_cell(
         direction=right if reverse else directions.unidirectional_left2right,
         **cell.params,
     )
+
+
+def _run_in_float32(
+    cell: Cell,
+    x: Tensor,
+    states: dict[str, Tensor],
+    weights: dict[str, Tensor],
+    sizes: Sizes,
+    reverse: bool,
+) -> dict[str, Tensor]:
+    """Run a bfloat16 cell with a projection, which oneDNN 3.13 gets wrong on CPUs."""
+    if policy.current().fallback == "error":
+        raise NotImplementedError("lstm: bfloat16 with a projection must run in float32")
+    policy.warn_once(
+        policy.FallbackWarning,
+        (cell.row, "projection"),
+        "lstm: bfloat16 with a projection computes in float32 and converts "
+        "(set_fallback('error') refuses instead)",
+    )
+    convert = x.trace.convert
+    wide = [{n: convert(t, "float32") for n, t in g.items()} for g in (states, weights)]
+    made = run_cell(cell, convert(x, "float32"), *wide, sizes, reverse)
+    return {n: t if n == "dst_iter_c" else convert(t, x.dtype) for n, t in made.items()}
 
 
 def _nothing(inputs: dict[str, Tensor], outs: dict[str, Out]) -> dict[str, Tensor]:

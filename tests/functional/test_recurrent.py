@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from functional.case import Case, Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.on_device import to_device, to_numpy
+from sycl_dnn import functional as F
+
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+
+
+def _sigmoid(v):
+    return 1 / (1 + np.exp(-v))
+
+
+def _lstm_step(x, h, c, w, u, b, d, hidden):
+    i, f, g, o = np.split(x @ w.T + h @ u.T + b + d, 4, axis=-1)
+    c = _sigmoid(f) * c + _sigmoid(i) * np.tanh(g)
+    return _sigmoid(o) * np.tanh(c), c
+
+
+def _gru_step(x, h, c, w, u, b, d, hidden):
+    xr, xz, xn = np.split(x @ w.T + b, 3, axis=-1)
+    hr, hz, hn = np.split(h @ u.T + d, 3, axis=-1)
+    z = _sigmoid(xz + hz)
+    return (1 - z) * np.tanh(xn + _sigmoid(xr + hr) * hn) + z * h, c
+
+
+def _rnn_step(activation):
+    return lambda x, h, c, w, u, b, d, hidden: (activation(x @ w.T + h @ u.T + b + d), c)
+
+
+STEPS = {
+    "lstm": _lstm_step,
+    "gru": _gru_step,
+    "rnn_tanh": _rnn_step(np.tanh),
+    "rnn_relu": _rnn_step(lambda v: np.maximum(v, 0)),
+}
+
+
+def _run(kind, x, h, c, given, bias):
+    """One layer and direction over (T, N, C)."""
+    w, u, *rest = given
+    zeros = np.zeros(w.shape[0])
+    b, d = rest[:2] if bias else (zeros, zeros)
+    projection = rest[-1] if len(rest) == (3 if bias else 1) else None
+    outputs = []
+    for row in x:
+        h, c = STEPS[kind](row, h, c, w, u, b, d, None)
+        h = h if projection is None else h @ projection.T
+        outputs.append(h)
+    return np.stack(outputs), h, c
+
+
+def _network(kind, x, hx, params, num_layers, n_directions, bias):
+    each = len(params) // (num_layers * n_directions)
+    h_0, c_0 = hx if kind == "lstm" else (hx, None)
+    h_n, c_n = [], []
+    for layer in range(num_layers):
+        sides = []
+        for side in range(n_directions):
+            k = layer * n_directions + side
+            given = params[k * each : (k + 1) * each]
+            shape = (x.shape[1], given[1].shape[1]), (x.shape[1], given[0].shape[0] // GATES[kind])
+            h = np.zeros(shape[0]) if h_0 is None else h_0[k]
+            c = np.zeros(shape[1]) if c_0 is None else c_0[k]
+            made, h, c = _run(kind, x[::-1] if side else x, h, c, given, bias)
+            sides.append(made[::-1] if side else made)
+            h_n.append(h)
+            c_n.append(c)
+        x = np.concatenate(sides, axis=-1)
+    return x, np.stack(h_n), np.stack(c_n)
+
+
+def reference(kind):
+    def run(x, hx, params, *, num_layers=1, bidirectional=False, batch_first=False, bias=True):
+        alone, swap = x.ndim == 2, batch_first and x.ndim == 3
+        hx = (None, None) if hx is None and kind == "lstm" else hx
+        x = x[:, None] if alone else x.swapaxes(0, 1) if swap else x
+        if alone and kind == "lstm":
+            hx = tuple(None if s is None else s[:, None] for s in hx)
+        elif alone and hx is not None:
+            hx = hx[:, None]
+        y, h, c = _network(kind, x, hx, params, num_layers, 1 + bidirectional, bias)
+        if alone:
+            y, h, c = y[:, 0], h[:, 0], c[:, 0]
+        y = y.swapaxes(0, 1) if swap else y
+        return (y, (h, c)) if kind == "lstm" else (y, h)
+
+    return run
+
+
+def by_torch(kind):
+    def run(x, hx, params, *, num_layers=1, bidirectional=False, batch_first=False, bias=True):
+        import torch
+
+        alone = x.dim() == 2
+        x = x[:, None] if alone else x
+        batch_first = batch_first and not alone
+        n_cells = num_layers * (1 + bidirectional)
+        n = x.shape[0 if batch_first else 1]
+        zeros = [x.new_zeros(n_cells, n, s) for s in (params[1].shape[1], len(params[0]) // 4)]
+        if kind == "lstm":
+            hx = list(zeros) if hx is None else [s[:, None] if alone else s for s in hx]
+        else:
+            hx = zeros[0] if hx is None else hx[:, None] if alone else hx
+        options = (bias, num_layers, 0.0, False, bidirectional, batch_first)
+        y, *last = getattr(torch._VF, kind)(x, hx, list(params), *options)
+        if alone:
+            y, last = y[:, 0], [s[:, 0] for s in last]
+        return (y, tuple(last)) if kind == "lstm" else (y, last[0])
+
+    return run
+
+
+def params_of(kind, c, h, layers=1, sides=1, bias=True, p=None, layout="plain"):
+    rows, made = GATES[kind] * h, []
+    for layer in range(layers):
+        for _ in range(sides):
+            made += [Spec((rows, c if layer == 0 else sides * (p or h)), layout=layout)]
+            made += [Spec((rows, p or h), layout=layout)]
+            made += [Spec((rows,))] * (2 * bias) + [Spec((p, h))] * (p is not None)
+    return made
+
+
+def case(kind, name, t=4, n=3, c=5, h=7, states=True, p=None, x_layout="plain", w_layout="plain",
+         alone=False, slack=1.0, **kwargs):  # fmt: skip
+    layers, sides = kwargs.get("num_layers", 1), 1 + kwargs.get("bidirectional", False)
+    x = (n, t, c) if kwargs.get("batch_first") and not alone else (t, n, c)
+    sizes = [(p or h), h] if kind == "lstm" else [h]
+    hx = tuple(Spec((layers * sides, s) if alone else (layers * sides, n, s)) for s in sizes)
+    hx = hx if kind == "lstm" else hx[0]
+    params = params_of(kind, c, h, layers, sides, kwargs.get("bias", True), p, w_layout)
+    args = (Spec((t, c) if alone else x, layout=x_layout), hx if states else None, params)
+    return Case(
+        f"{kind}-{name}", getattr(F, kind), reference(kind), args, kwargs, by_torch(kind),
+        slack=slack, on_gpu=name == "plain",
+    )  # fmt: skip
+
+
+COMMON = {
+    "plain": {},
+    "ones": {"t": 1, "n": 1, "c": 1, "h": 1},
+    "no_states": {"states": False},
+    "no_bias": {"bias": False},
+    "layers": {"num_layers": 3, "c": 3, "h": 4},
+    "sides": {"bidirectional": True},
+    "layers_sides_batch_first": {"num_layers": 2, "bidirectional": True, "batch_first": True},
+    "layers_sides_no_states": {
+        "num_layers": 2, "bidirectional": True, "states": False, "bias": False
+    },
+    "alone": {"alone": True, "batch_first": True},
+    "alone_no_states": {"alone": True, "states": False, "num_layers": 2},
+    "wide": {"t": 3, "n": 17, "c": 32, "h": 64, "slack": 3.0},
+    "strided": {"x_layout": "strided", "w_layout": "strided", "batch_first": True},
+    "reversed": {"x_layout": "reversed", "w_layout": "reversed"},
+    "transposed": {"x_layout": "transposed", "w_layout": "transposed"},
+}  # fmt: skip
+LSTM = {
+    "projection": {"p": 3},
+    "projection_layers_sides": {
+        "p": 3, "num_layers": 2, "bidirectional": True, "bias": False, "batch_first": True
+    },
+    "projection_no_states": {"p": 2, "states": False},
+}  # fmt: skip
+CASES = [case(kind, name, **kw) for kind in GATES for name, kw in COMMON.items()]
+CASES += [case("lstm", name, **kw) for name, kw in LSTM.items()]
+NARROW = ("plain", "no_states", "layers_sides_batch_first", "alone")
+CASES += [
+    replace(c, dtype="bfloat16", slack=3.0 if "layers" in c.name else 1.0)
+    for c in CASES
+    if c.name.split("-")[1] in NARROW
+]
+CASES += [c.as_dtype("float16") for c in CASES if c.name.endswith("-plain")][: len(GATES)]
+CASES += [c.as_dtype("bfloat16") for c in CASES if c.name == "lstm-projection"]
+
+
+@pytest.fixture(autouse=True)
+def _quiet(recwarn):
+    """float16 and bfloat16 with projections run in float32 on the CPU, which warns."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+def _arrays(kind, queue, t=3, n=2, c=4, h=5, dtype="float32"):
+    rng = np.random.default_rng(0)
+
+    def new(*shape):
+        return to_device(rng.standard_normal(shape), dtype, queue)
+
+    rows = GATES[kind] * h
+    params = [new(rows, c), new(rows, h), new(rows), new(rows)]
+    hx = (new(1, n, h), new(1, n, h)) if kind == "lstm" else new(1, n, h)
+    return new(t, n, c), hx, params
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_frozen_weights_are_packed_once(kind, queue):
+    x, hx, params = _arrays(kind, queue)
+    frozen = [sycl_dnn.freeze(p) for p in params]
+    function = getattr(F, kind)
+    wanted = to_numpy(function(x, hx, params)[0])
+    for _ in range(2):
+        np.testing.assert_allclose(to_numpy(function(x, hx, frozen)[0]), wanted, rtol=1e-6)
+    packed = [dict(f.packed) for f in frozen]
+    longer = dpnp.concatenate([x, x])
+    function(longer, hx, frozen)
+    function(x, hx, frozen)
+    # Another number of steps takes the same copies.
+    assert [f.packed.keys() for f in frozen] == [p.keys() for p in packed]
+    for f, p in zip(frozen, packed, strict=True):
+        assert all(f.packed[k] is p[k] for k in p)
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_gradient_with_frozen_weights(kind, queue):
+    x, hx, params = _arrays(kind, queue)
+    function = getattr(F, kind)
+    y, pullback = sycl_dnn.vjp(function, x, hx, params)
+    frozen = [sycl_dnn.freeze(p) for p in params]
+    z, frozen_pullback = sycl_dnn.vjp(function, x, hx, frozen)
+    wanted = to_numpy(pullback((y[0], None))[0])
+    np.testing.assert_allclose(to_numpy(frozen_pullback((z[0], None))[0]), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_no_samples(kind, queue):
+    x, hx, params = _arrays(kind, queue, n=0)
+    y, pullback = sycl_dnn.vjp(getattr(F, kind), x, hx, params)
+    assert y[0].shape == (3, 0, 5)
+    grads = pullback((y[0], None))
+    assert grads[0].shape == x.shape
+    assert all(not to_numpy(g).any() for g in grads[2])
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_dropout_lies_between_layers(kind, queue):
+    x, _, params = _arrays(kind, queue)
+    function = getattr(F, kind)
+    once = to_numpy(function(x, None, params)[0])
+    alone = function(x, None, params, dropout=1.0, training=True)[0]
+    np.testing.assert_array_equal(to_numpy(alone), once)
+    second = [to_device(np.ones((p.shape[0], 5)), "float32", queue) for p in params[:2]]
+    second += params[2:]
+    whole = function(x, None, [*params, *second], num_layers=2, dropout=1.0, training=True)[0]
+    silent = dpnp.zeros((3, 2, 5), dtype="float32", sycl_queue=queue)
+    np.testing.assert_allclose(
+        to_numpy(whole), to_numpy(function(silent, None, second)[0]), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"x": (3, 2, 4, 1)}, ValueError, "lstm: input must have 3 axes"),
+        ({"x": (0, 2, 4)}, ValueError, "lstm: input must have .* at least one step"),
+        ({"x": (3, 2, 6)}, ValueError, r"params must have weight_ih of shape \(20, 6\)"),
+        ({"hx": (1, 3, 5)}, ValueError, r"lstm: hx must have shape \(1, 2, 5\)"),
+        ({"num_layers": 2}, ValueError, "params must be 4 arrays for each of 2 layers"),
+        ({"num_layers": 0}, ValueError, "num_layers must be at least 1"),
+        ({"bias": False}, ValueError, "params must be 2 arrays"),
+        ({"dropout": 1.5}, ValueError, r"dropout must be in \[0, 1\], got 1.5"),
+    ],
+)
+def test_refusals(change, error, words, queue):
+    x, hx, params = _arrays("lstm", queue)
+    change = dict(change)
+    if "x" in change:
+        x = dpnp.zeros(change.pop("x"), dtype="float32", sycl_queue=queue)
+    if "hx" in change:
+        hx = (dpnp.zeros(change.pop("hx"), dtype="float32", sycl_queue=queue), hx[1])
+    with pytest.raises(error, match=words):
+        F.lstm(x, hx, params, **change)
+
+
+def test_dtypes_must_agree(queue):
+    x, hx, params = _arrays("gru", queue)
+    with pytest.raises(TypeError, match="gru: params must have the dtype of input, float32"):
+        F.gru(x, hx, [p.astype("float16") for p in params])
+    with pytest.raises(TypeError, match="gru: hx must have the dtype of input"):
+        F.gru(x, hx.astype("float16"), params)
+    with pytest.raises(TypeError, match="gru: input must be float32, bfloat16, float16, got int"):
+        F.gru(x.astype("int32"), hx, params)
+    with pytest.raises(TypeError, match="gru: hx must be an array or None, got a tuple"):
+        F.gru(x, (hx, hx), params)
+    with pytest.raises(TypeError, match="lstm: hx must be a pair of arrays or None"):
+        F.lstm(x, hx, params)
