@@ -54,6 +54,11 @@ static bool repeats(const desc &d) {
     return false;
 }
 
+static bool has_no_gaps(const desc &d, size_t nbytes) {
+    return d.get_submemory_offset() == 0 &&
+           static_cast<int64_t>(nbytes) * 8 <= element_count(d) * bits_of(d.get_data_type()) + 7;
+}
+
 static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> &spans,
                    const py::object &owner, bool writable) {
     check_desc(d);
@@ -68,8 +73,10 @@ static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> 
     }
     auto handle = dnnl::sycl_interop::make_memory(d, engine.handle,
                                                   dnnl::sycl_interop::memory_kind::usm, handles);
-    return {handle,       d, engine.handle.get(), py::cast(engine), owner, writable && !repeats(d),
-            handles.at(0)};
+    const size_t nbytes = extent(d);
+    return {handle,           d,      engine.handle.get(),
+            py::cast(engine), owner,  writable && !repeats(d),
+            handles.at(0),    nbytes, has_no_gaps(d, nbytes)};
 }
 
 // `bytes` is the value in the desc's data type, as the Python side converted it.
@@ -81,7 +88,7 @@ static Memory host_scalar(const desc &d, const py::bytes &bytes) {
     dnnl_memory_t handle;
     check(dnnl_memory_create_host_scalar(&handle, d.get(), const_cast<char *>(value.data())),
           "could not create a host scalar");
-    return {dnnl::memory(handle), d, nullptr, py::none(), bytes, false, nullptr};
+    return {dnnl::memory(handle), d, nullptr, py::none(), bytes, false, nullptr, 0, true};
 }
 
 void bind_memory(py::module_ &m) {

@@ -15,7 +15,11 @@ struct Memory {
     py::object engine_object;  // the Engine, or None
     py::object owner;          // the array or the dpctl.memory objects, kept alive
     bool writable;
-    void *first;  // address of the first buffer, to find arguments that share it
+    // Of the first buffer, to find arguments that share it. Known from the start: asking the
+    // descriptor at every execution would take as long as submitting it.
+    void *first;
+    size_t nbytes;  // as far as the tensor reaches
+    bool dense;     // without gaps
 };
 
 }  // namespace sycl_dnn
