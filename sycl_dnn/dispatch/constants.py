@@ -9,6 +9,10 @@ from typing import Any
 from sycl_dnn.dispatch import allocation
 from sycl_dnn.dispatch.program import Segment
 from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.dispatch.trace import Step
+
+#: Short names of recipes, since each call looks results up by them.
+_NUMBERS: dict[Any, int] = {}
 
 
 class Constants:
@@ -25,19 +29,22 @@ class Constants:
         live: Sequence[Any],
         kept: Sequence[Storage],
     ) -> None:
-        steps = [s for s in live if s.constant]
-        self._slots: list[tuple[int, Any, Any, tuple[int, ...]]] = []
+        self._slots: list[tuple[int, Any, int, tuple[int, ...]]] = []
         self._segment: Segment | None = None
+        #: The steps whose results stand still.
+        self.steps = steps = _constant_steps(live, executable)
         if not steps:
             return
         made = {id(t.storage): (s, t) for s in steps for t in s.outputs.values()}
-        read = {id(t.storage) for s in live if not s.constant for t in s.inputs.values()}
+        once = {id(s) for s in steps}
+        read = {id(t.storage) for s in live if id(s) not in once for t in s.inputs.values()}
         read |= {id(s) for s in kept}
         for key, (_, tensor) in made.items():
             if key in read:
                 register = executable.register(tensor.storage)
                 recipe, sources = _recipe(tensor, made)
-                self._slots.append((register, allocation.blank_of(tensor), recipe, sources))
+                number = _NUMBERS.setdefault(recipe, len(_NUMBERS))
+                self._slots.append((register, allocation.blank_of(tensor), number, sources))
         self._segment = Segment(engine, steps, executable._registers)
 
     def __bool__(self) -> bool:
@@ -62,9 +69,28 @@ class Constants:
             frozen[sources[0]].packed[_key(recipe, sources, frozen)] = registers[register]
 
 
-def _key(recipe: Any, sources: tuple[int, ...], frozen: Mapping[int, Any]) -> Any:
+def _key(recipe: int, sources: tuple[int, ...], frozen: Mapping[int, Any]) -> Any:
     """Return the key of a result among those of its first source; the others are part of it."""
     return (recipe, *(frozen[s] for s in sources[1:])) if len(sources) > 1 else recipe
+
+
+def _constant_steps(live: Sequence[Any], executable: Any) -> list[Any]:
+    """Return the steps that depend on frozen arguments alone."""
+    steps: list[Any] = []
+    made: set[int] = set()
+
+    def stands(storage: Storage) -> bool:
+        # Packed copies that a forward pass hands on have no number that the caller knows.
+        is_given = storage.argument is not None and executable.is_argument(storage)
+        is_frozen = storage.constant and is_given
+        return is_frozen or id(storage) in made or storage.memory is not None
+
+    for step in live:
+        inputs = step.inputs.values()
+        if isinstance(step, Step) and step.constant and all(stands(t.storage) for t in inputs):
+            steps.append(step)
+            made |= {id(t.storage) for t in step.outputs.values()}
+    return steps
 
 
 def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ...]]:
@@ -72,12 +98,18 @@ def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ..
     if tensor.storage.argument is not None:
         return (tensor.desc, tensor.offset), (tensor.storage.argument,)
     step, _ = made[id(tensor.storage)]
-    inputs = list(step.inputs.values())
-    parts = [_recipe(t, made) for t in inputs if t.storage.memory is None]
+    inputs = [t for t in step.inputs.values() if t.storage.memory is None]
+    parts = [_recipe(t, made) for t in inputs]
     sources = tuple(sorted({n for _, numbers in parts for n in numbers}))
-    if step.primitive is not None and len(parts) == len(inputs):
-        done = step.primitive.primitive_desc.cache_blob_id
-        # Which source goes where tells b - a from a - b.
-        return (done, *((r, *map(sources.index, n)) for r, n in parts)), sources
+    if step.primitive is not None and len(inputs) == len(step.inputs):
+        # Which source goes where tells a - b from b - a.
+        return (_work(step), *((r, *map(sources.index, n)) for r, n in parts)), sources
     # Anything else belongs to this one function.
     return (object(), tensor.storage.desc), sources
+
+
+def _work(step: Step) -> tuple[Any, ...]:
+    """Return what a primitive does, apart from what it reads."""
+    pd = step.primitive.primitive_desc
+    layouts = [t.desc for t in (*step.inputs.values(), *step.outputs.values())]
+    return (pd.name, repr(pd.parameters), repr(pd.primitive_attr), *layouts)

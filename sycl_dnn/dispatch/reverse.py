@@ -39,6 +39,9 @@ def propagate(
         needed = {n for n, t in entry.inputs.items() if id(t) in reached and t.is_float}
         if not given or not needed:
             continue
+        # Passed on once: a copy that several steps share may stand on the tape more than once.
+        for tensor in entry.outputs.values():
+            grads.pop(id(tensor), None)
         for name, grad in gradients_of(trace, entry, given, needed).items():
             if name in needed and grad is not None:
                 key = id(entry.inputs[name])

@@ -29,23 +29,36 @@ from sycl_dnn.functional.adaptive_pool import (
     adaptive_max_pool3d,
 )
 from sycl_dnn.functional.arithmetic import add, div, maximum, minimum, mul, pow, sub
+from sycl_dnn.functional.attention import scaled_dot_product_attention
 from sycl_dnn.functional.avg_pool import avg_pool1d, avg_pool2d, avg_pool3d
+from sycl_dnn.functional.batch_norm import batch_norm
 from sycl_dnn.functional.compare import eq, ge, gt, le, lt, ne, where
 from sycl_dnn.functional.conv import conv1d, conv2d, conv3d
 from sycl_dnn.functional.conv_transpose import conv_transpose1d, conv_transpose2d, conv_transpose3d
 from sycl_dnn.functional.convert import asarray, astype
+from sycl_dnn.functional.divergence import kl_div
 from sycl_dnn.functional.elementary import abs, clamp, exp, log, neg, reciprocal, sqrt, square
 from sycl_dnn.functional.embedding import embedding, one_hot
 from sycl_dnn.functional.extremes import amax, amin, argmax, argmin, max, min
 from sycl_dnn.functional.fold import fold, unfold
 from sycl_dnn.functional.gated import glu, prelu
+from sycl_dnn.functional.group_norm import group_norm, instance_norm
 from sycl_dnn.functional.interpolate import interpolate
 from sycl_dnn.functional.joining import cat, stack
+from sycl_dnn.functional.layer_norm import layer_norm, rms_norm
 from sycl_dnn.functional.linear import bilinear, linear
+from sycl_dnn.functional.loss import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from sycl_dnn.functional.lp_pool import lp_pool1d, lp_pool2d, lp_pool3d
+from sycl_dnn.functional.lrn import local_response_norm
 from sycl_dnn.functional.matmul import addmm, baddbmm, bmm, matmul, mm
 from sycl_dnn.functional.max_pool import max_pool1d, max_pool2d, max_pool3d
+from sycl_dnn.functional.normalize import normalize
 from sycl_dnn.functional.padding import pad
+from sycl_dnn.functional.probability_loss import (
+    bce_with_logits,
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+)
 from sycl_dnn.functional.quantize import dequantize, quantize, quantize_dynamic
 from sycl_dnn.functional.quantized_tensor import QuantizedTensor
 from sycl_dnn.functional.rearrange import channel_shuffle, pixel_shuffle, pixel_unshuffle
@@ -87,7 +100,11 @@ __all__ = [
     "avg_pool2d",
     "avg_pool3d",
     "baddbmm",
+    "batch_norm",
+    "bce_with_logits",
     "bilinear",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
     "bmm",
     "cat",
     "celu",
@@ -111,16 +128,23 @@ __all__ = [
     "ge",
     "gelu",
     "glu",
+    "group_norm",
     "gru",
     "gt",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "huber_loss",
+    "instance_norm",
     "interpolate",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
     "le",
     "leaky_relu",
     "linear",
+    "local_response_norm",
     "log",
     "log_softmax",
     "logsigmoid",
@@ -141,11 +165,13 @@ __all__ = [
     "minimum",
     "mish",
     "mm",
+    "mse_loss",
     "mul",
     "narrow",
     "ne",
     "neg",
     "norm",
+    "normalize",
     "one_hot",
     "pad",
     "permute",
@@ -160,11 +186,14 @@ __all__ = [
     "relu",
     "relu6",
     "reshape",
+    "rms_norm",
     "rnn_relu",
     "rnn_tanh",
+    "scaled_dot_product_attention",
     "selu",
     "sigmoid",
     "silu",
+    "smooth_l1_loss",
     "softmax",
     "softmin",
     "softplus",

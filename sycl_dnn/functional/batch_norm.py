@@ -60,6 +60,7 @@ def update_running(
             "sum",
             {"multiple_src_0": float32(old), "multiple_src_1": batch[argument]},
             {"dst": Out(old.shape, "float32")},
+            ask={"multiple_src_0": "row_major"},
             scales=[1.0 - momentum, factors[argument]],
         )
         old.trace.update(old, made["dst"], f"{name}: {argument}")

@@ -20,7 +20,7 @@ from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import linear_map, reduce, zeros
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Out
-from sycl_dnn.dispatch.views import reshape, row_major
+from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.affine import affine, check_eps, check_shapes, empty_like
 from sycl_dnn.functional.pointwise import check_float
 
@@ -47,8 +47,9 @@ def normalized_rows(
         outputs |= {n: Out(x.shape[:1], "float32") for n in names}
     return x.trace.primitive(
         "layer_normalization_forward",
-        {"src": row_major(x), **inputs},
+        {"src": x, **inputs},
         outputs,
+        ask={"src": "row_major"},
         prop_kind=kind,
         stat=stat,
         scale_shift_data_type=data_type.f32,

@@ -49,7 +49,7 @@ def _series(degree: int) -> tuple[float, ...]:
     return tuple(fitted.convert(kind=Polynomial).coef)
 
 
-def _log_of_one_plus_exp(x: Tensor, beta: float) -> tuple[Tensor, list[Any]]:
+def log_of_one_plus_exp(x: Tensor, beta: float) -> tuple[Tensor, list[Any]]:
     """Return a tensor and the steps from it to ``log(1 + exp(-abs(beta * x)))``.
 
     oneDNN's logarithm is off by 4e-6, its soft_relu by 2e-6 where x is about -20, and negative
@@ -64,7 +64,7 @@ def _log_of_one_plus_exp(x: Tensor, beta: float) -> tuple[Tensor, list[Any]]:
 
 
 def _softplus(x: Tensor, beta: float) -> Tensor:
-    s, steps = _log_of_one_plus_exp(x, beta)
+    s, steps = log_of_one_plus_exp(x, beta)
     return chain(s, *steps, plus(chain(x, scale(beta), RELU)), scale(1 / beta))
 
 
@@ -100,7 +100,7 @@ def logsigmoid(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     """Return ``log(1 / (1 + exp(-x)))``; never positive."""
 
     def value() -> Tensor:
-        s, steps = _log_of_one_plus_exp(input, 1.0)
+        s, steps = log_of_one_plus_exp(input, 1.0)
         linear_part = chain(input, scale(-1), RELU)
         return chain(s, *steps, plus(linear_part), scale(-1))
 

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What losses share: ``reduction``, element-wise losses in few passes, the common text."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
+from sycl_dnn.dispatch.broadcasting import axis_order, grid, laid_out
+from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.pointwise import shown
+from sycl_dnn.dispatch.primitives import linear_map, reduce, zeros
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Out
+from sycl_dnn.dispatch.views import reshape
+
+#: Sums of more elements take two passes, the first of them over rows in parallel.
+_ONE_PASS = 4096
+_BEFORE = """{summary}
+
+Parameters
+----------
+{parameters}"""
+_LEGACY = """size_average, reduce : bool, optional
+    torch's old names of ``reduction``, with its warning.
+"""
+_AFTER = """reduction : {choices}
+    What to return of the elements' losses.
+
+Returns
+-------
+dpnp.ndarray or Array
+    A single number, shape (), or with ``"none"`` {shape}.
+
+Raises
+------
+TypeError
+    The dtypes are not floating-point or differ.
+ValueError
+    Shapes do not fit, or a parameter is out of its range.
+
+Notes
+-----
+Source: {source}; names and defaults are torch.nn.functional's.
+"""
+
+
+def loss(
+    source: str = 'oneDNN developer guide, "Binary", "Eltwise" and "Reduction"',
+    choices: str = '{"mean", "sum", "none"}',
+    shape: str = "as the input",
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function of the layer of a loss; its docstring has a summary and parameters."""
+
+    def make(body: Callable[..., Any]) -> Callable[..., Any]:
+        summary, _, parameters = inspect.cleandoc(body.__doc__ or "").partition("\n\n")
+        legacy = _LEGACY if "size_average" in inspect.signature(body).parameters else ""
+        function = operation(body)
+        before = _BEFORE.format(summary=summary, parameters=f"{parameters}\n{legacy}")
+        function.__doc__ = before + _AFTER.format(choices=choices, shape=shape, source=source)
+        return function
+
+    return make
+
+
+def checked_reduction(
+    name: str,
+    reduction: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    known: tuple[str, ...] = ("none", "mean", "sum"),
+) -> str:
+    """Return the reduction that the arguments ask for; the old ones win, as in torch."""
+    if size_average is not None or reduce is not None:
+        average = size_average is None or size_average
+        reduction = "none" if reduce is False else "mean" if average else "sum"
+        warnings.warn(
+            f"{name}: size_average and reduce are deprecated; use reduction={reduction!r}",
+            UserWarning,
+            stacklevel=6,
+        )
+    if reduction not in known:
+        words = ", ".join(map(repr, known))
+        raise ValueError(f"{name}: reduction must be one of {words}, got {reduction!r}")
+    return reduction
+
+
+def _rows(n: int) -> int:
+    """Return the divisor of ``n`` that is next to its root from below, 1 for few elements."""
+    if n <= _ONE_PASS:
+        return 1
+    return next(d for d in range(math.isqrt(n), 0, -1) if n % d == 0)
+
+
+def _row_sums(x: Tensor, dtype: str, attr: PrimitiveAttr | None = None) -> Tensor:
+    out = {"dst": Out((x.shape[0], 1), dtype)}
+    kind = algorithm.reduction_sum
+    return x.trace.primitive("reduction", {"src": x}, out, attr=attr, algorithm=kind)["dst"]
+
+
+def total(x: Tensor, factor: float = 1.0) -> Tensor:
+    """Return ``factor`` times the sum of a dense tensor, shape (), added up in float32."""
+    trace, n = x.trace, x.size
+    if n < 2:
+        only = x if n else zeros(trace, (1,), x.dtype)
+        return linear_map(grid(only, ()), factor)
+    wide = "float64" if x.dtype == "float64" else "float32"
+    rows = _rows(n)
+    made = grid(x, (rows, n // rows))
+    if rows > 1:
+        out = {"dst": Out((rows, 1), wide)}
+        kind = algorithm.reduction_sum
+        made = grid(
+            trace.primitive("reduction", {"src": made}, out, algorithm=kind)["dst"], (1, rows)
+        )
+    attr, post_ops = PrimitiveAttr(), PostOps()
+    post_ops.append_eltwise(algorithm.eltwise_linear, factor, 0.0)
+    attr.set_post_ops(post_ops)
+    return grid(trace.convert(_row_sums(made, wide, attr), x.dtype), ())
+
+
+def pointwise_loss(
+    operands: Mapping[str, Tensor],
+    value: Callable[..., Tensor],
+    slopes: Mapping[str, Callable[..., Tensor]],
+    reduction: str,
+) -> Tensor:
+    """Record an element-wise loss and its reduction as one operation.
+
+    ``operands`` have one shape; ``value`` takes them as rows of all their elements and returns
+    such a row. ``slopes`` has, by operand, a function of the same rows that returns the gradient;
+    its first argument is the gradient of the value: a row, or a single number.
+    """
+    first = next(iter(operands.values()))
+    shape, order = first.shape, axis_order(first, first.ndim)
+    n = first.size
+    factor = 1.0 if reduction != "mean" else 1 / n if n else math.nan
+    rows: list[Tensor] = []
+
+    def row(x: Tensor) -> Tensor:
+        return grid(laid_out(x, order), (1, 1, n))
+
+    def all_of(x: Tensor) -> Tensor:
+        return shown(x, shape, order, x.dtype)
+
+    def forward() -> Tensor:
+        rows[:] = map(row, operands.values())
+        elements = value(*rows)
+        return all_of(elements) if reduction == "none" else total(elements, factor)
+
+    def gradient(dy: Tensor) -> dict[str, Tensor]:
+        g = row(dy) if reduction == "none" else grid(linear_map(dy, factor), (1, 1, 1))
+        return {name: all_of(slope(g, *rows)) for name, slope in slopes.items()}
+
+    return first.trace.closed(operands, forward, gradient)
+
+
+def reduced(x: Tensor, reduction: str) -> Tensor:
+    """Return the elements of a loss, their sum or their mean."""
+    if reduction == "none":
+        return x
+    kind = algorithm.reduction_sum if reduction == "sum" else algorithm.reduction_mean
+    return reshape(reduce(kind, x, range(x.ndim)), ())

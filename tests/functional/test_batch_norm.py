@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.implementations import assert_no_reference
+from functional.on_device import to_numpy
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def batch_norm(x, mean, var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    if not x.size:
+        return x
+    axes = (0, *range(2, x.ndim))
+    view = lambda v: v.reshape((1, -1) + (1,) * (x.ndim - 2))  # noqa: E731
+    if training:
+        mean, var = x.mean(axis=axes), x.var(axis=axes)
+    y = (x - view(mean)) / np.sqrt(view(var) + eps)
+    y = y if weight is None else y * view(weight)
+    return y if bias is None else y + view(bias)
+
+
+#: name: shape of the input, layout. Large ones are arranged otherwise than small ones.
+_SHAPES = {
+    "vectors": ((6, 5),),
+    "rows": ((4, 7, 9),),
+    "images": ((2, 5, 7, 6),),
+    "16-channels": ((2, 16, 5, 5),),
+    "volumes": ((2, 3, 3, 4, 5),),
+    "rank-6": ((2, 3, 2, 2, 3, 2),),
+    "channels-last": ((2, 16, 5, 3), "channels_last"),
+    "odd-channels-last": ((2, 5, 7, 6), "channels_last"),
+    "strided": ((2, 5, 7, 6), "strided"),
+    "reversed": ((3, 5, 4), "reversed"),
+    "transposed": ((3, 5, 4, 2), "transposed"),
+    "one-channel": ((5, 1, 3),),
+    "one-position": ((9, 4, 1, 1),),
+    "empty": ((0, 5, 3),),
+    "large": ((3, 16, 31, 29),),
+    "large-last": ((3, 16, 31, 29), "channels_last"),
+    "large-odd": ((4, 17, 500),),
+    "large-odd-last": ((2, 5, 67, 61), "channels_last"),
+    "large-vectors": ((801, 47),),
+    "large-few-positions": ((201, 19, 3, 3),),
+    "large-reversed": ((3, 11, 33, 37), "reversed"),
+}
+
+
+def _cases():
+    for name, (shape, *layout) in _SHAPES.items():
+        channels = shape[1:2]
+        x = Spec(shape, layout=layout[0] if layout else "plain")
+        fixed = {"dtype": "float32", "differentiable": False}
+        stats = Spec(channels, **fixed), Spec(channels, "positive", **fixed)
+        affine = Spec(channels, "positive"), Spec(channels)
+        for mode, arguments in {
+            "training": (x, None, None, *affine, True),
+            "running": (x, *stats, *affine, True, 0.3),
+            "evaluated": (x, *stats, *affine),
+            "bare": (x, None, None, None, None, True, 0.1, 0.1),
+            "weight": (x, *stats, affine[0]),
+            "bias": (x, *stats, None, affine[1]),
+        }.items():
+            # Gradients are sums over many values.
+            full = f"{name}-{mode}"
+            yield Case(full, F.batch_norm, batch_norm, arguments, torch="batch_norm", slack=5)
+
+
+CASES = list(_cases())
+_NARROW = ("vectors", "rows", "16-channels", "channels-last", "large", "large-odd", "large-vectors")
+CASES += [
+    c.as_dtype("bfloat16")
+    for c in CASES
+    if c.name.rpartition("-")[0] in _NARROW and c.name.endswith(("training", "evaluated"))
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_no_reference_implementation(case, queue):
+    assert_no_reference(case, queue)
+
+
+def _made(queue, *shape, dtype="f4"):
+    values = np.random.default_rng(3).uniform(0.5, 2.0, shape)
+    return dpnp.asarray(values, dtype=dtype, sycl_queue=queue)
+
+
+def _expected(x, mean, var, momentum, axes=(0, 2)):
+    count = x.size // x.shape[1]
+    batch = x.mean(axis=axes), x.var(axis=axes) * count / (count - 1)
+    return [(1 - momentum) * o + momentum * b for o, b in zip((mean, var), batch, strict=True)]
+
+
+@pytest.mark.parametrize("momentum", [0.1, 1.0, 0.0])
+def test_running_statistics_after_each_call(momentum, queue):
+    x, mean, var = _made(queue, 4, 5, 9), _made(queue, 5), _made(queue, 5)
+    truth = [to_numpy(a) for a in (mean, var)]
+    for step in range(4):
+        F.batch_norm(x * step, mean, var, training=True, momentum=momentum)
+        # Read without a wait: dpnp's order holds.
+        got = [to_numpy(mean + 0), to_numpy(var + 0)]
+        truth = _expected(to_numpy(x * step), *truth, momentum)
+        for a, b in zip(got, truth, strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-5)
+
+
+def test_running_statistics_in_a_view(queue):
+    """A strided view of one array holds the mean: only its elements are written."""
+    x, both, var = (
+        _made(queue, 4, 5, 9),
+        dpnp.zeros((5, 2), sycl_queue=queue, dtype="f4"),
+        _made(queue, 5),
+    )
+    F.batch_norm(x, both[:, 1], var, training=True, momentum=1.0)
+    np.testing.assert_allclose(to_numpy(both)[:, 1], to_numpy(x).mean(axis=(0, 2)), rtol=1e-5)
+    assert not to_numpy(both)[:, 0].any()
+
+
+def test_running_statistics_in_bfloat16(queue):
+    x, var = _made(queue, 4, 5, 9), sycl_dnn.asarray(_made(queue, 5), "bfloat16")
+    mean = sycl_dnn.asarray(dpnp.zeros(5, dtype="f4", sycl_queue=queue), "bfloat16")
+    F.batch_norm(x, mean, var, training=True, momentum=0.5)
+    np.testing.assert_allclose(to_numpy(mean), to_numpy(x).mean(axis=(0, 2)) / 2, rtol=8e-3)
+
+
+def test_steps_read_before_and_after_an_update(queue):
+    """Within one traced function, a use before the update sees the old values."""
+    x, mean, var = _made(queue, 4, 5, 9), _made(queue, 5), _made(queue, 5)
+    old = to_numpy(mean), to_numpy(var)
+
+    def both(x):
+        before = F.batch_norm(x, mean, var)
+        F.batch_norm(x, mean, var, training=True, momentum=1.0)
+        return before, F.batch_norm(x, mean, var)
+
+    plan = sycl_dnn.plan(both, x)
+    before, after = plan()
+    np.testing.assert_allclose(to_numpy(before), batch_norm(to_numpy(x), *old), atol=1e-5)
+    new = to_numpy(mean), to_numpy(var)
+    np.testing.assert_allclose(new, _expected(to_numpy(x), *old, 1.0), rtol=1e-5)
+    np.testing.assert_allclose(to_numpy(after), batch_norm(to_numpy(x), *new), atol=1e-5)
+
+
+def test_gradient_updates_once(queue):
+    x, mean, var = _made(queue, 4, 5, 9), _made(queue, 5), _made(queue, 5)
+    truth = _expected(to_numpy(x), to_numpy(mean), to_numpy(var), 0.1)
+    y, pullback = sycl_dnn.vjp(lambda v: F.batch_norm(v, mean, var, training=True), x)
+    for _ in range(2):
+        pullback(y)
+    np.testing.assert_allclose(to_numpy(mean), truth[0], rtol=1e-5)
+
+
+def test_update_after_a_use_with_gradient_is_refused(queue):
+    x, mean, var = _made(queue, 4, 5, 9), _made(queue, 5), _made(queue, 5)
+
+    def both(x):
+        y = F.batch_norm(x, mean, var)
+        return F.batch_norm(y, mean, var, training=True)
+
+    with pytest.raises(ValueError, match="running_mean must not be updated after a use"):
+        sycl_dnn.vjp(both, x)
+
+
+def test_statistics_that_cannot_be_written(queue):
+    x, mean, var = _made(queue, 4, 5, 9), _made(queue, 5), _made(queue, 5)
+    frozen = sycl_dnn.freeze(mean)
+    with pytest.raises(ValueError, match="batch_norm: running_mean must be an array of the caller"):
+        F.batch_norm(x, frozen, var, training=True)
+    for fixed in (frozen.data, mean[::-1]):
+        with pytest.raises(ValueError, match="batch_norm: running_mean must be writable"):
+            F.batch_norm(x, fixed, var, training=True)
+    F.batch_norm(x, frozen, sycl_dnn.freeze(var))
+
+
+def test_float16(queue):
+    x = dpnp.asarray(
+        np.random.default_rng(0).standard_normal((4, 5, 9)), dtype="f2", sycl_queue=queue
+    )
+    mean, var = _made(queue, 5), _made(queue, 5)
+    got = F.batch_norm(x, mean, var)
+    assert got.dtype == np.float16
+    np.testing.assert_allclose(
+        to_numpy(got), batch_norm(to_numpy(x), to_numpy(mean), to_numpy(var)), atol=1e-2
+    )
+
+
+_REFUSED = [
+    (ValueError, {"input": (5,)}, r"input must have shape \(N, C, \*S\)"),
+    (ValueError, {"running_mean": None}, "running_mean and running_var must both be"),
+    (ValueError, {"running_mean": None, "running_var": None}, "running_mean must be an array"),
+    (ValueError, {"running_mean": (4,)}, r"running_mean must have shape \(5,\), got \(4,\)"),
+    (ValueError, {"weight": (4,)}, r"weight must have shape \(5,\)"),
+    (ValueError, {"bias": (1, 5)}, r"bias must have shape \(5,\)"),
+    (ValueError, {"input": (1, 5, 1), "training": True}, "input must have more than 1 value"),
+    (ValueError, {"eps": -1e-5}, "eps must not be negative"),
+    (TypeError, {"momentum": None}, "momentum must be a number"),
+]
+
+
+@pytest.mark.parametrize(("error", "given", "words"), _REFUSED)
+def test_refused(error, given, words, queue):
+    arguments = {"input": (2, 5, 3), "running_mean": (5,), "running_var": (5,)} | given
+    arguments = {n: _made(queue, *v) if isinstance(v, tuple) else v for n, v in arguments.items()}
+    with pytest.raises(error, match=f"batch_norm: {words}"):
+        F.batch_norm(**arguments)
+
+
+def test_integers_are_refused(queue):
+    x = dpnp.ones((2, 5, 3), dtype="i4", sycl_queue=queue)
+    with pytest.raises(TypeError, match="batch_norm: input must have a float"):
+        F.batch_norm(x, _made(queue, 5), _made(queue, 5))
+
+
+def test_float64_without_support_says_so(queue):
+    if not queue.sycl_device.is_cpu:
+        pytest.skip("the device may compute float64")
+    x = _made(queue, 2, 5, 3, dtype="f8")
+    with pytest.raises(NotImplementedError, match="batch_normalization_forward"):
+        F.batch_norm(x, None, None, training=True)

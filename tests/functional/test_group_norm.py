@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.implementations import assert_no_reference
+from functional.on_device import to_numpy
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def group_norm(x, groups, weight=None, bias=None, eps=1e-5):
+    if not x.size:
+        return x
+    rows = x.reshape(x.shape[0], groups, -1)
+    mean, var = (f(rows, axis=2, keepdims=True) for f in (np.mean, np.var))
+    y = ((rows - mean) / np.sqrt(var + eps)).reshape(x.shape)
+    return _affine(y, weight, bias)
+
+
+def _affine(y, weight, bias):
+    view = lambda v: v.reshape((1, -1) + (1,) * (y.ndim - 2))  # noqa: E731
+    y = y if weight is None else y * view(weight)
+    return y if bias is None else y + view(bias)
+
+
+def instance_norm(x, mean=None, var=None, weight=None, bias=None, own=True, momentum=0.1, eps=1e-5):
+    if own:
+        return group_norm(x, x.shape[1], weight, bias, eps)
+    view = lambda v: v.reshape((1, -1) + (1,) * (x.ndim - 2))  # noqa: E731
+    return _affine((x - view(mean)) / np.sqrt(view(var) + eps), weight, bias)
+
+
+#: name: shape of the input, groups, layout.
+_GROUPS = {
+    "vectors": ((5, 6), 2),
+    "rows": ((3, 6, 5), 3),
+    "images": ((2, 6, 4, 5), 2),
+    "volumes": ((2, 6, 2, 3, 4), 3),
+    "rank-6": ((2, 4, 2, 1, 3, 2), 2),
+    "one-group": ((3, 7, 5), 1),
+    "single-channels": ((3, 7, 5), 7),
+    "one-position": ((3, 8, 1, 1), 2),
+    "channels-last": ((2, 32, 5, 7), 8, "channels_last"),
+    "odd-channels-last": ((2, 6, 5, 7), 3, "channels_last"),
+    "strided": ((2, 6, 4, 5), 2, "strided"),
+    "reversed": ((2, 6, 5), 2, "reversed"),
+    "transposed": ((2, 6, 4, 5), 2, "transposed"),
+    "many-positions": ((2, 4, 37, 31), 2),
+    "no-images": ((0, 6, 5), 2),
+    "no-positions": ((2, 6, 0), 2),
+}
+#: name: shape of the input, layout.
+_INSTANCES = {
+    "rows": ((3, 6, 5),),
+    "images": ((2, 5, 4, 7),),
+    "volumes": ((2, 3, 2, 3, 4),),
+    "channels-last": ((2, 16, 5, 7), "channels_last"),
+    "strided": ((2, 6, 4, 5), "strided"),
+    "reversed": ((2, 6, 5), "reversed"),
+    "many-positions": ((2, 4, 97, 71),),
+    "no-images": ((0, 6, 5),),
+}
+
+
+def _group_cases():
+    for name, (shape, groups, *layout) in _GROUPS.items():
+        x = Spec(shape, layout=layout[0] if layout else "plain")
+        affine = Spec(shape[1:2], "positive"), Spec(shape[1:2])
+        for mode, rest in {
+            "affine": affine,
+            "bare": (),
+            "weight": affine[:1],
+            "bias": (None, affine[1], 0.1),
+        }.items():
+            full, args = f"group_norm-{name}-{mode}", (x, groups, *rest)
+            # torch fails on a bias alone, and its gradients of nothing are NaN.
+            torch = None if mode == "bias" or name == "no-positions" else "group_norm"
+            yield Case(full, F.group_norm, group_norm, args, torch=torch, slack=5)
+
+
+def _instance_cases():
+    for name, (shape, *layout) in _INSTANCES.items():
+        x = Spec(shape, layout=layout[0] if layout else "plain")
+        fixed = {"dtype": "float32", "differentiable": False}
+        stats = Spec(shape[1:2], **fixed), Spec(shape[1:2], "positive", **fixed)
+        affine = Spec(shape[1:2], "positive"), Spec(shape[1:2])
+        for mode, rest in {
+            "affine": (None, None, *affine),
+            "running": (*stats, *affine, True, 0.3),
+            "given": (*stats, *affine, False),
+            "bare": (),
+        }.items():
+            full, args = f"instance_norm-{name}-{mode}", (x, *rest)
+            torch = None if name == "no-images" else "instance_norm"
+            yield Case(full, F.instance_norm, instance_norm, args, torch=torch, slack=5)
+
+
+CASES = [*_group_cases(), *_instance_cases()]
+_NARROW = ("vectors", "rows", "images", "channels-last", "many-positions")
+CASES += [
+    c.as_dtype("bfloat16")
+    for c in CASES
+    if c.name.split("-", 1)[1].rpartition("-")[0] in _NARROW
+    and c.name.endswith(("affine", "running"))
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_no_reference_implementation(case, queue):
+    assert_no_reference(case, queue)
+
+
+def _made(queue, *shape):
+    values = np.random.default_rng(3).uniform(0.5, 2.0, shape)
+    return dpnp.asarray(values, dtype="f4", sycl_queue=queue)
+
+
+@pytest.mark.parametrize("layout", ["plain", "channels_last"])
+def test_running_statistics_of_instances(layout, queue):
+    x, mean, var = _made(queue, 3, 16, 4, 5), _made(queue, 16), _made(queue, 16)
+    if layout == "channels_last":
+        x = dpnp.moveaxis(dpnp.ascontiguousarray(dpnp.moveaxis(x, 1, -1)), -1, 1)
+    values, old_mean, old_var = (to_numpy(a) for a in (x, mean, var))
+    F.instance_norm(x, mean, var, momentum=0.25)
+    batch = values.mean(axis=(2, 3)).mean(0), values.var(axis=(2, 3), ddof=1).mean(0)
+    np.testing.assert_allclose(to_numpy(mean), 0.75 * old_mean + 0.25 * batch[0], rtol=1e-5)
+    np.testing.assert_allclose(to_numpy(var), 0.75 * old_var + 0.25 * batch[1], rtol=1e-5)
+
+
+_REFUSED = [
+    (F.group_norm, ((4, 6, 5), 4), "group_norm: num_groups must divide the 6 channels, got 4"),
+    (F.group_norm, ((4, 6, 5), 0), "group_norm: num_groups must divide"),
+    (F.group_norm, ((4,), 1), r"group_norm: input must have shape \(N, C, \*S\)"),
+    (F.group_norm, ((1, 6, 1), 6), "group_norm: input must have more than 1 value per group"),
+    (F.group_norm, ((4, 6, 5), 2, (5,)), r"group_norm: weight must have shape \(6,\), got \(5,\)"),
+    (F.group_norm, ((4, 6, 5), 2, (6,), (6,), -1.0), "group_norm: eps must not be negative"),
+    (F.instance_norm, ((4, 6, 1),), "instance_norm: input must have more than 1 position"),
+    (F.instance_norm, ((4,),), r"instance_norm: input must have shape \(N, C, \*S\)"),
+    (F.instance_norm, ((4, 6, 5), (6,)), "instance_norm: running_mean and running_var must both"),
+    (F.instance_norm, ((4, 6, 5), None, None, None, None, False), "running_mean must be an array"),
+    (F.instance_norm, ((4, 6, 5), None, None, (5,)), r"weight must have shape \(6,\)"),
+]
+
+
+@pytest.mark.parametrize(("function", "arguments", "words"), _REFUSED)
+def test_refused(function, arguments, words, queue):
+    given = [_made(queue, *a) if isinstance(a, tuple) else a for a in arguments]
+    with pytest.raises(ValueError, match=words):
+        function(*given)
+
+
+def test_refused_types(queue):
+    x = dpnp.ones((4, 6, 5), dtype="i4", sycl_queue=queue)
+    for call in (lambda: F.group_norm(x, 2), lambda: F.instance_norm(x)):
+        with pytest.raises(TypeError, match="input must have a float"):
+            call()
+    with pytest.raises(TypeError, match="momentum must be a number"):
+        F.instance_norm(x.astype("f4"), momentum=None)
+
+
+def test_float16(queue):
+    x = dpnp.asarray(
+        np.random.default_rng(0).standard_normal((4, 6, 9)), dtype="f2", sycl_queue=queue
+    )
+    got, pullback = sycl_dnn.vjp(F.group_norm, x, 3)
+    assert got.dtype == pullback(got)[0].dtype == np.float16
+    np.testing.assert_allclose(to_numpy(got), group_norm(to_numpy(x), 3), atol=1e-2)

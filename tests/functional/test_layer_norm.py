@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.implementations import assert_no_reference
+from functional.on_device import to_numpy
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def layer_norm(x, shape, weight=None, bias=None, eps=1e-5):
+    axes = tuple(range(x.ndim - len(shape), x.ndim))
+    if not x.size:
+        return x
+    mean, var = (f(x, axis=axes, keepdims=True) for f in (np.mean, np.var))
+    y = (x - mean) / np.sqrt(var + eps)
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias
+
+
+def rms_norm(x, shape, weight=None, eps=None):
+    if not x.size:
+        return x
+    axes = tuple(range(x.ndim - len(shape), x.ndim))
+    eps = np.finfo("f4").eps if eps is None else eps
+    y = x / np.sqrt((x * x).mean(axis=axes, keepdims=True) + eps)
+    return y if weight is None else y * weight
+
+
+#: name: shape, normalized shape, whether weight, whether bias, layout.
+_SHAPES = {
+    "rows": ((3, 5, 7), (7,), True, True),
+    "two-axes": ((4, 3, 5), (3, 5), True, True),
+    "whole": ((17,), (17,), True, True),
+    "one-row-each": ((6, 1, 33), (33,), True, True),
+    "single-values": ((5, 1), (1,), True, True),
+    "bare": ((13, 19), (19,), False, False),
+    "weight": ((13, 19), (19,), True, False),
+    "bias": ((13, 19), (19,), False, True),
+    "wide": ((3, 1027), (1027,), True, True),
+    "rank-6": ((2, 1, 2, 3, 2, 5), (2, 5), True, True),
+    "strided": ((4, 3, 6), (6,), True, True, "strided"),
+    "reversed": ((4, 3, 6), (6,), True, True, "reversed"),
+    "transposed": ((4, 3, 6), (3, 6), True, True, "transposed"),
+    "no-rows": ((0, 4), (4,), True, True),
+    "no-columns": ((4, 0), (0,), True, True),
+}
+
+
+def _cases(function, reference, has_bias):
+    for name, (shape, normalized, weight, bias, *layout) in _SHAPES.items():
+        if not has_bias and name in ("bias", "single-values"):
+            continue
+        x = Spec(shape, layout=layout[0] if layout else "plain")
+        parameters = [Spec(normalized, "positive") if weight else None]
+        parameters += [Spec(normalized) if bias else None] * has_bias
+        args = (x, normalized, *parameters)
+        name = f"{function.__name__}-{name}"
+        yield Case(name, function, reference, args, torch=function.__name__, slack=3)
+
+
+CASES = [*_cases(F.layer_norm, layer_norm, True), *_cases(F.rms_norm, rms_norm, False)]
+CASES += [
+    Case("layer_norm-eps", F.layer_norm, layer_norm, (Spec((4, 9)), (9,), None, None, 0.5),
+         torch="layer_norm"),
+    Case("rms_norm-eps", F.rms_norm, rms_norm, (Spec((4, 9)), (9,), Spec((9,)), 0.5),
+         torch="rms_norm"),
+    Case("rms_norm-single-values", F.rms_norm, rms_norm, (Spec((5, 1)), (1,), Spec((1,)), 0.1),
+         torch="rms_norm"),
+    Case("rms_norm-shifted", F.rms_norm, rms_norm,
+         (Spec((5, 64), "positive"), (64,), Spec((64,), "positive")), torch="rms_norm", slack=3),
+]  # fmt: skip
+_NARROW = ("rows", "two-axes", "bare", "wide", "strided", "shifted")
+CASES += [c.as_dtype("bfloat16") for c in CASES if c.name.endswith(_NARROW)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_no_reference_implementation(case, queue):
+    assert_no_reference(case, queue)
+
+
+def test_weights_of_another_dtype(queue):
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.standard_normal(s).astype("f4") for s in ((4, 33), (33,), (33,)))
+    x, w, b = (dpnp.asarray(a, sycl_queue=queue) for a in (x, w, b))
+    got, pullback = sycl_dnn.vjp(F.layer_norm, sycl_dnn.asarray(x, "bfloat16"), (33,), w, b)
+    assert got.dtype == "bfloat16"
+    assert [g.dtype for g in (pullback(got)[0], *pullback(got)[2:])] == [
+        "bfloat16",
+        w.dtype,
+        w.dtype,
+    ]
+    np.testing.assert_allclose(to_numpy(got), to_numpy(F.layer_norm(x, (33,), w, b)), atol=0.05)
+
+
+def test_a_weight_converted_twice_has_one_gradient_each(queue):
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(s).astype("f4") for s in ((4, 33), (33,)))
+    x, w = (sycl_dnn.asarray(dpnp.asarray(a, sycl_queue=queue), "bfloat16") for a in (x, w))
+
+    def twice(x, w):
+        return F.layer_norm(F.layer_norm(x, (33,), w), (33,), w)
+
+    y, pullback = sycl_dnn.vjp(twice, x, w)
+    narrow = pullback(y)[1]
+    wide = sycl_dnn.vjp(twice, x.astype("f4"), w.astype("f4"))[1](y.astype("f4"))[1]
+    np.testing.assert_allclose(
+        to_numpy(narrow), to_numpy(wide), atol=0.03 * abs(to_numpy(wide)).max()
+    )
+
+
+def test_float16(queue):
+    x = dpnp.asarray(np.random.default_rng(0).standard_normal((4, 9)), dtype="f2", sycl_queue=queue)
+    got, pullback = sycl_dnn.vjp(F.layer_norm, x, (9,))
+    assert got.dtype == pullback(got)[0].dtype == np.float16
+    np.testing.assert_allclose(to_numpy(got), layer_norm(to_numpy(x), (9,)), atol=4e-3)
+
+
+_REFUSED = [
+    (TypeError, (3,), {}, "normalized_shape must be a sequence", 3),
+    (ValueError, (), {}, r"normalized_shape must be the last axes of \(4, 3\), got \(\)", None),
+    (ValueError, (4,), {}, "normalized_shape must be the last axes", None),
+    (ValueError, (2, 4, 3), {}, "normalized_shape must be the last axes", None),
+    (ValueError, (3,), {"weight": (4,)}, r"weight must have shape \(3,\), got \(4,\)", None),
+    (ValueError, (3,), {"eps": -1.0}, "eps must not be negative, got -1.0", None),
+]
+
+
+@pytest.mark.parametrize(("error", "shape", "given", "words", "raw"), _REFUSED)
+def test_refused(error, shape, given, words, raw, queue):
+    ones = lambda s: dpnp.ones(s, dtype="f4", sycl_queue=queue)  # noqa: E731
+    given = {n: ones(v) if isinstance(v, tuple) else v for n, v in given.items()}
+    for function in (F.layer_norm, F.rms_norm):
+        with pytest.raises(error, match=f"{function.__name__}: {words}"):
+            function(ones((4, 3)), shape if raw is None else raw, **given)
+
+
+def test_refused_dtypes(queue):
+    x = dpnp.ones((4, 3), dtype="i4", sycl_queue=queue)
+    with pytest.raises(TypeError, match="layer_norm: input must have a float"):
+        F.layer_norm(x, (3,))
+    with pytest.raises(TypeError, match="layer_norm: weight must have a float"):
+        F.layer_norm(x.astype("f4"), (3,), x[0])

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.losses import check_no_reference_implementation, make, reduced
+from functional.on_device import to_device
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+SHAPE = (3, 5, 7)
+PAIR = (Spec(SHAPE), Spec(SHAPE))
+LAYOUTS = [
+    (Spec((2, 3, 5, 2), layout="channels_last"), Spec((2, 3, 5, 2))),
+    (Spec((4, 5), layout="strided"), Spec((4, 5), layout="transposed")),
+    (Spec((11,), layout="reversed"), Spec((11,))),
+    (Spec(()), Spec(())),
+    (Spec((0, 3)), Spec((0, 3))),
+    (Spec((97, 101)), Spec((97, 101))),
+    (Spec((5003,)), Spec((5003,))),
+]
+BROADCAST = [(Spec((3, 5)), Spec((5,))), (Spec((1, 5)), Spec((3, 1)))]
+WEIGHTS = np.random.default_rng(3).uniform(0.5, 2, SHAPE).astype(np.float32)
+
+
+def difference_loss(elements, weighted_mean=True):
+    def reference(x, t, reduction="mean", weight=None, **kwargs):
+        made = elements(x - t, **kwargs)
+        if weight is None:
+            return reduced(made, reduction)
+        divisor = weight.sum() if weighted_mean else None
+        return reduced(made * weight, reduction, divisor)
+
+    return reference
+
+
+def smooth(d, beta=1.0):
+    a = np.abs(d)
+    return a if beta == 0 else np.where(a < beta, a * a / (2 * beta), a - beta / 2)
+
+
+def huber(d, delta=1.0):
+    a = np.abs(d)
+    return np.where(a <= delta, a * a / 2, delta * (a - delta / 2))
+
+
+#: Name: reference, parameters to test.
+FUNCTIONS = {
+    "mse_loss": (difference_loss(np.square), [{}]),
+    "l1_loss": (difference_loss(np.abs), [{}]),
+    "smooth_l1_loss": (difference_loss(smooth), [{}, {"beta": 0.3}, {"beta": 0.0}]),
+    "huber_loss": (difference_loss(huber, False), [{}, {"delta": 0.4}]),
+}
+CASES = [
+    make(name, reference, PAIR, reduction=r, **kwargs)
+    for name, (reference, every) in FUNCTIONS.items()
+    for kwargs in every
+    for r in ("none", "mean", "sum")
+]
+CASES += [
+    make(name, FUNCTIONS[name][0], specs, reduction=r)
+    for name in ("mse_loss", "huber_loss")
+    for specs in LAYOUTS
+    for r in ("none", "mean", "sum")
+]
+CASES += [
+    make(name, FUNCTIONS[name][0], specs, reduction=r)
+    for name in ("mse_loss", "l1_loss")
+    for specs in BROADCAST
+    for r in ("none", "mean")
+]
+CASES += [make(n, ref, PAIR, "bfloat16", reduction="mean") for n, (ref, _) in FUNCTIONS.items()]
+CASES += [make(n, ref, PAIR, "bfloat16", reduction="none") for n, (ref, _) in FUNCTIONS.items()]
+CASES += [make("mse_loss", FUNCTIONS["mse_loss"][0], PAIR, "float16", reduction="mean")]
+# The mean of nothing is NaN, so are its differences.
+DIFFERENTIABLE = [c for c in CASES if c.args[0].shape != (0, 3) or c.kwargs["reduction"] != "mean"]
+pytestmark = pytest.mark.filterwarnings("ignore:.*broadcast.*:UserWarning")
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss"])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_weight(name, reduction, queue):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    values = [rng.standard_normal(SHAPE).astype(np.float32) for _ in range(2)] + [WEIGHTS]
+    tensors = [torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in values]
+    function = getattr(torch.nn.functional, name)
+    wanted = function(tensors[0], tensors[1], reduction=reduction, weight=tensors[2])
+    truth = torch.autograd.grad(wanted.sum(), tensors)
+    x, t, w = (to_device(v, "float32", queue) for v in values)
+    y, pullback = sycl_dnn.vjp(
+        lambda x, t, w: getattr(F, name)(x, t, reduction=reduction, weight=w), x, t, w
+    )
+    np.testing.assert_allclose(dpnp.asnumpy(y), wanted.detach().numpy(), 2e-5, 1e-6)
+    for mine, theirs in zip(pullback(dpnp.ones_like(y)), truth, strict=True):
+        np.testing.assert_allclose(dpnp.asnumpy(mine), theirs.numpy(), 2e-5, 1e-6)
+
+
+def test_kinks_follow_torch(queue):
+    torch = pytest.importorskip("torch")
+    x = np.array([0.0, 1.0, -1.0, 1e-42, -1e-42, 1e30, -1e30], np.float32)
+    for name in FUNCTIONS:
+        tensor = torch.tensor(x, requires_grad=True)
+        function = getattr(torch.nn.functional, name)
+        y = function(tensor, torch.zeros(7), reduction="none")
+        (truth,) = torch.autograd.grad(y.sum(), tensor)
+        got, pullback = sycl_dnn.vjp(
+            getattr(F, name),
+            *(to_device(v, "float32", queue) for v in (x, 0 * x)),
+            reduction="none",
+        )
+        np.testing.assert_allclose(dpnp.asnumpy(got), y.detach().numpy(), 1e-6)
+        np.testing.assert_allclose(
+            dpnp.asnumpy(pullback(dpnp.ones_like(got))[0]), truth.numpy(), 1e-6
+        )
+
+
+def test_long_sums_are_accurate(queue):
+    x = dpnp.ones(2_000_000, dtype="float32", sycl_queue=queue)
+    assert float(F.mse_loss(x, 0.1 * x)) == pytest.approx(0.81, rel=1e-6)
+
+
+def test_old_names_of_reduction(queue):
+    x = to_device(np.array([1.0, 2.0]), "float32", queue)
+    for average, reduce, ndim in [(None, False, 1), (False, None, 0), (None, True, 0)]:
+        sycl_dnn.cache.clear()
+        with pytest.warns(UserWarning, match="mse_loss: size_average and reduce are deprecated"):
+            y = F.mse_loss(x, 0 * x, average, reduce)
+        assert y.ndim == ndim
+    assert float(F.mse_loss(x, 0 * x, False)) == 5
+
+
+def test_broadcasting_warns(queue):
+    sycl_dnn.cache.clear()
+    x = to_device(np.ones((2, 3)), "float32", queue)
+    with pytest.warns(UserWarning, match=r"l1_loss: target should have the shape of input"):
+        F.l1_loss(x, x[0])
+
+
+def test_refusals(queue):
+    x = to_device(np.ones((2, 3)), "float32", queue)
+    refused = [
+        (
+            lambda: F.mse_loss(x, x, reduction="average"),
+            "mse_loss: reduction must be one of",
+        ),
+        (lambda: F.smooth_l1_loss(x, x, beta=-1.0), "smooth_l1_loss: beta must not be negative"),
+        (lambda: F.huber_loss(x, x, delta=0.0), "huber_loss: delta must be positive, got 0.0"),
+        (lambda: F.mse_loss(x, x[:, :2]), r"mse_loss: target must broadcast with input, \(2, 3\)"),
+        (lambda: F.mse_loss(x, x, weight=x[0]), "mse_loss: weight must have the shape of input"),
+    ]
+    for call, message in refused:
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(TypeError, match="mse_loss: target must have the dtype of input, float32"):
+        F.mse_loss(x, sycl_dnn.asarray(x, "bfloat16"))
+    with pytest.raises(TypeError, match="l1_loss: target must have a floating-point dtype"):
+        F.l1_loss(x, x.astype("int32"))
+
+
+def test_nothing_is_computed_by_a_reference_implementation(queue):
+    check_no_reference_implementation(DIFFERENTIABLE, queue)

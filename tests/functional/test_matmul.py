@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from functional.case import Case, Spec, specs_of
+from functional.checks import check_gradient, check_torch, check_value
+from functional.implementations import assert_no_reference
+from functional.on_device import to_device
+from functional.torch_functions import of_torch
+from sycl_dnn import functional as F
+
+
+def _linear(x, w, b=0.0):
+    return x @ w.T + b
+
+
+def _bilinear(x, y, w, b=0.0):
+    return np.einsum("...k,nkl,...l->...n", x, w, y) + b
+
+
+def _added(x, a, b, beta=1, alpha=1):
+    return beta * x + alpha * (a @ b)
+
+
+def _name(*shapes):
+    return "-".join("x".join(map(str, s)) for s in shapes)
+
+
+def _matmul(a, b, dtype="float32", layouts=("plain", "plain")):
+    specs = tuple(Spec(s, layout=how) for s, how in zip((a, b), layouts, strict=True))
+    words = f"matmul-{_name(a, b)}-{'-'.join(layouts)}"
+    return Case(words, F.matmul, np.matmul, specs, torch=of_torch("matmul"), dtype=dtype)
+
+
+def _layer(x, w, *b, dtype="float32", layouts=("plain", "plain")):
+    specs = [Spec(s, layout=how) for s, how in zip((x, w), layouts, strict=True)]
+    specs += [Spec(s) for s in b]
+    words = f"linear-{_name(x, w, *b)}-{'-'.join(layouts)}"
+    return Case(words, F.linear, _linear, tuple(specs), torch="linear", dtype=dtype)
+
+
+RANKS = [
+    ((7,), (7,)),
+    ((7,), (7, 5)),
+    ((3, 7), (7,)),
+    ((3, 7), (7, 5)),
+    ((2, 3, 7), (7,)),
+    ((7,), (2, 7, 5)),
+    ((2, 3, 7), (7, 5)),
+    ((3, 7), (2, 7, 5)),
+    ((2, 3, 7), (2, 7, 5)),
+    ((4, 1, 3, 7), (2, 7, 5)),
+    ((1, 7), (7, 1)),
+]
+EMPTY = [((3, 0), (0, 5)), ((0, 7), (7, 5)), ((2, 3, 7), (2, 7, 0)), ((0,), (0,))]
+LAYOUTS = [
+    ("transposed", "plain"),
+    ("plain", "transposed"),
+    ("strided", "reversed"),
+    ("transposed", "strided"),
+]
+A, B = Spec((3, 7)), Spec((7, 5))
+BATCH_A, BATCH_B = Spec((2, 3, 7)), Spec((2, 7, 5))
+CASES = [
+    *(_matmul(*pair) for pair in RANKS + EMPTY),
+    *(_matmul(*pair, dtype="bfloat16") for pair in RANKS[3:10]),
+    *(_matmul((17, 19), (19, 13), layouts=how) for how in LAYOUTS),
+    _matmul((2, 3, 5, 7), (2, 3, 7, 4), layouts=("channels_last", "transposed")),
+    _layer((4, 7), (5, 7), (5,)),
+    _layer((4, 7), (5, 7)),
+    _layer((7,), (5, 7), (5,)),
+    _layer((2, 3, 7), (5, 7), (5,)),
+    _layer((4, 7), (7,)),
+    _layer((2, 3, 7), (7,), ()),
+    _layer((4, 0), (5, 0), (5,)),
+    _layer((0, 7), (5, 7), (5,)),
+    _layer((4, 7), (0, 7), (0,)),
+    _layer((4, 7), (5, 7), (5,), dtype="bfloat16"),
+    _layer((2, 3, 7), (5, 7), dtype="bfloat16"),
+    *(_layer((17, 19), (13, 19), (13,), layouts=how) for how in LAYOUTS),
+    Case("mm", F.mm, np.matmul, (A, B), torch=of_torch("mm")),
+    Case("bmm", F.bmm, np.matmul, (BATCH_A, BATCH_B), torch=of_torch("bmm")),
+    Case("bmm-bf16", F.bmm, np.matmul, (BATCH_A, BATCH_B), torch=of_torch("bmm"),
+         dtype="bfloat16"),
+    Case("addmm-bias", F.addmm, _added, (Spec((5,)), A, B), torch=of_torch("addmm")),
+    Case("addmm", F.addmm, _added, (Spec((3, 5)), A, B), {"beta": 0.5, "alpha": 2.0},
+         torch=of_torch("addmm")),
+    Case("baddbmm", F.baddbmm, _added, (Spec((2, 1, 5)), BATCH_A, BATCH_B), {"alpha": 0.5},
+         torch=of_torch("baddbmm")),
+    Case("bilinear", F.bilinear, _bilinear, (A, Spec((3, 4)), Spec((5, 7, 4)), Spec((5,))),
+         torch="bilinear"),
+    Case("bilinear-3d", F.bilinear, _bilinear, (BATCH_A, Spec((2, 3, 4)), Spec((5, 7, 4))),
+         torch="bilinear"),
+    Case("bilinear-bf16", F.bilinear, _bilinear, (A, Spec((3, 4)), Spec((5, 7, 4)), Spec((5,))),
+         torch="bilinear", dtype="bfloat16"),
+]  # fmt: skip
+COMPUTED = [c for c in CASES if all(0 not in s.shape for s in specs_of(c.args))]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("case", COMPUTED, ids=str)
+def test_no_reference_implementation(case, queue):
+    if queue.sycl_device.is_cpu:
+        assert_no_reference(case, queue)
+
+
+def test_integers_are_exact(queue):
+    a, b = np.arange(6).reshape(2, 3) * 2**40, np.arange(3)
+    got = F.matmul(to_device(a, "int64", queue), to_device(b, "int64", queue))
+    np.testing.assert_array_equal(dpnp.asnumpy(got), a @ b)
+
+
+def test_frozen_weights_give_the_same(queue):
+    x, w = np.random.default_rng(0).standard_normal((2, 5, 8)).astype("f4")
+    x, w = to_device(x, "float32", queue), to_device(w, "float32", queue)
+    frozen = sycl_dnn.freeze(w)
+    for _ in range(2):
+        got = F.linear(x, frozen)
+        np.testing.assert_allclose(
+            dpnp.asnumpy(got), dpnp.asnumpy(F.linear(x, w)), rtol=1e-6, atol=1e-6
+        )
+
+
+def test_linear_writes_to_out(queue):
+    x, w = (to_device(np.ones(s), "float32", queue) for s in ((2, 3, 4), (5, 4)))
+    out = dpnp.empty((2, 3, 5), dtype="float32", sycl_queue=queue)
+    assert F.linear(x, w, out=out) is out
+    assert (dpnp.asnumpy(out) == 4).all()
+
+
+def test_float64_is_refused_where_the_device_lacks_it(queue):
+    x = to_device(np.ones((2, 2)), "float64", queue)
+    if queue.sycl_device.is_cpu:
+        with pytest.raises(sycl_dnn.Unimplemented, match="matmul"):
+            F.matmul(x, x)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: F.linear(x, x[:, :3]), ValueError, "linear: weight must have shape"),
+        (lambda x: F.linear(x, x, x[:, 0]), None, ""),
+        (lambda x: F.linear(x, x, x[0]), ValueError, r"linear: bias must have shape \(2,\)"),
+        (lambda x: F.linear(x, x.astype("float16")), TypeError, "linear: weight must have the dty"),
+        (lambda x: F.matmul(x, x), ValueError, "matmul: other must have 4 rows"),
+        (lambda x: F.matmul(x, x[0, 0]), ValueError, "matmul: input and other must have an axis"),
+        (lambda x: F.mm(x, x[0]), ValueError, "mm: mat2 must have 2 axes"),
+        (lambda x: F.bmm(x, x), ValueError, "bmm: input must have 3 axes"),
+        (lambda x: F.addmm(x, x, x.T), ValueError, r"addmm: input must broadcast to \(2, 2\)"),
+        (lambda x: F.bilinear(x, x, x), ValueError, "bilinear: weight must have shape"),
+    ],
+)
+def test_errors_name_the_argument(call, error, words, queue):
+    x = to_device(np.ones((2, 4)), "float32", queue)
+    if error is None:
+        call(x)
+        return
+    with pytest.raises(error, match=words):
+        call(x)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.losses import check_no_reference_implementation, make, reduced
+from functional.on_device import to_device
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+pytestmark = pytest.mark.filterwarnings("ignore:kl_div:UserWarning", "ignore:reduction:UserWarning")
+
+
+def bce(p, t, weight=None, reduction="mean"):
+    with np.errstate(divide="ignore"):
+        log_p, log_q = np.maximum(np.log(p), -100), np.maximum(np.log(1 - p), -100)
+    made = -(t * log_p + (1 - t) * log_q)
+    return reduced(made if weight is None else made * weight, reduction)
+
+
+def with_logits(x, t, weight=None, size_average=None, reduce=None, reduction="mean",
+                pos_weight=None):  # fmt: skip
+    log_p = -np.log1p(np.exp(-x))
+    log_weight = 1 if pos_weight is None else (pos_weight - 1) * t + 1
+    made = (1 - t) * x - log_weight * log_p
+    return reduced(made if weight is None else made * weight, reduction)
+
+
+def kl(x, t, reduction="mean", log_target=False):
+    made = np.exp(t) * (t - x) if log_target else t * (np.log(t) - x)
+    if reduction != "batchmean":
+        return reduced(made, reduction)
+    return np.asarray(made.sum() / x.shape[0])
+
+
+UNIT = Spec((3, 5, 7), "unit")
+
+
+def weight(shape):
+    # torch has no gradient for it.
+    return shape and Spec(shape, "positive", differentiable=False)
+
+
+REDUCTIONS = ("none", "mean", "sum")
+SHAPES = [(4, 5), (11,), (), (0, 3), (71, 72)]
+CASES = [make("binary_cross_entropy", bce, (UNIT, UNIT), reduction=r) for r in REDUCTIONS]
+CASES += [
+    make("binary_cross_entropy", bce, (UNIT, UNIT, Spec(s, "positive", differentiable=False)),
+         reduction="mean")
+    for s in ((3, 5, 7), (7,), (5, 1), (1,))
+]  # fmt: skip
+LOGITS = "binary_cross_entropy_with_logits"
+CASES += [make(LOGITS, with_logits, (Spec((3, 5, 7)), UNIT), reduction=r) for r in REDUCTIONS]
+CASES += [
+    make(LOGITS, with_logits,
+         (Spec((3, 5, 7)), UNIT, weight(w), None, None, r, weight(p)))
+    for w, p, r in [
+        ((3, 5, 7), None, "mean"), ((7,), None, "sum"), (None, (7,), "mean"),
+        (None, (5, 1), "none"), ((5, 1), (7,), "mean"), (None, (1,), "sum"),
+    ]
+]  # fmt: skip
+CASES += [
+    make(name, reference, (Spec(s, v), Spec(s, "unit")), reduction=r)
+    for name, reference, v in [
+        ("binary_cross_entropy", bce, "unit"), (LOGITS, with_logits, "normal"),
+        ("kl_div", kl, "normal"),
+    ]
+    for s in SHAPES
+    for r in ("none", "sum")
+]  # fmt: skip
+CASES += [
+    make("kl_div", kl, (Spec((3, 5, 7)), Spec((3, 5, 7), v)), reduction=r, log_target=is_log)
+    for r in (*REDUCTIONS, "batchmean")
+    for is_log, v in ((False, "unit"), (True, "normal"))
+]
+CASES += [make("kl_div", kl, (Spec((3, 5)), Spec((5,), "unit")), reduction="mean")]
+CASES += [
+    make(name, reference, (Spec(shape, layout=a), Spec(shape, "unit", layout=b)), reduction="none")
+    for name, reference, shape, a, b in [
+        (LOGITS, with_logits, (2, 3, 4, 5), "channels_last", "plain"),
+        (LOGITS, with_logits, (4, 5), "strided", "transposed"),
+        ("kl_div", kl, (4, 5), "reversed", "strided"),
+    ]
+]
+CASES += [
+    make("binary_cross_entropy", bce, (UNIT, UNIT), "bfloat16", reduction="mean"),
+    make(LOGITS, with_logits, (Spec((3, 5, 7)), UNIT), "bfloat16", reduction="none"),
+    make(LOGITS, with_logits, (Spec((3, 5, 7)), UNIT), "float16", reduction="mean"),
+    make("kl_div", kl, (Spec((3, 5, 7)), UNIT), "bfloat16", reduction="sum"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+def test_nothing_is_computed_by_a_reference_implementation(queue):
+    check_no_reference_implementation(CASES, queue)
+
+
+def compare(name, values, queue, **kwargs):
+    torch = pytest.importorskip("torch")
+    tensors = [torch.tensor(v, dtype=torch.float64) for v in values]
+    tensors[0].requires_grad_(True)
+    wanted = getattr(torch.nn.functional, name)(*tensors, reduction="none", **kwargs)
+    (slope,) = torch.autograd.grad(wanted.sum(), tensors[0])
+    arrays = [to_device(v, "float32", queue) for v in values]
+    y, pullback = sycl_dnn.vjp(getattr(F, name), *arrays, reduction="none", **kwargs)
+    np.testing.assert_allclose(dpnp.asnumpy(y), wanted.detach().numpy(), 1e-5, 3e-7)
+    got = dpnp.asnumpy(pullback(dpnp.ones_like(y))[0])
+    np.testing.assert_allclose(got, slope.numpy(), 1e-5, 1e-6)
+
+
+def test_certain_logits(queue):
+    x = np.array([-1e4, -100, -30, -17, -1e-6, 0, 1e-6, 17, 30, 100, 1e4], np.float32)
+    for target in (0.0, 0.25, 1.0):
+        compare(LOGITS, [x, np.full_like(x, target)], queue)
+
+
+def test_certain_probabilities(queue):
+    p = np.array([0, 1, 1e-30, 1e-6, 1 - 2**-20, 0.5], np.float32)
+    for target in (0.0, 0.25, 1.0):
+        t = np.full_like(p, target)
+        y = F.binary_cross_entropy(
+            *(to_device(v, "float32", queue) for v in (p, t)), reduction="none"
+        )
+        np.testing.assert_allclose(
+            dpnp.asnumpy(y), bce(p.astype(np.float64), t, reduction="none"), 1e-5, 3e-7
+        )
+    compare("binary_cross_entropy", [p[2:], np.full_like(p[2:], 0.25)], queue)
+
+
+def test_divergence_from_zero(queue):
+    t = np.array([0, 1, 1e-30, 0.5], np.float32)
+    compare("kl_div", [np.array([-1, 0, -5, -0.5], np.float32), t], queue)
+
+
+def test_short_name():
+    assert F.bce_with_logits is F.binary_cross_entropy_with_logits
+
+
+def test_divergence_warns_of_mean(queue):
+    sycl_dnn.cache.clear()
+    x = to_device(np.ones((2, 3)), "float32", queue)
+    with pytest.warns(UserWarning, match="kl_div: reduction='mean' divides by the number"):
+        F.kl_div(x, x)
+
+
+def test_refusals(queue):
+    x = to_device(np.ones((2, 3)), "float32", queue)
+    refused = {
+        "binary_cross_entropy: target must have the shape": lambda: F.binary_cross_entropy(x, x[0]),
+        f"{LOGITS}: target must have the shape of input": lambda: F.bce_with_logits(x, x[0]),
+        f"{LOGITS}: weight must broadcast to": lambda: F.bce_with_logits(x, x, x[:, :2]),
+        "pos_weight must broadcast to": lambda: F.bce_with_logits(x[0], x[0], pos_weight=x),
+        "kl_div: target must broadcast with input": lambda: F.kl_div(x, x[:, :2]),
+        "kl_div: reduction must be one of": lambda: F.kl_div(x, x, reduction="batch"),
+        "sum', got 'batchmean'": lambda: F.bce_with_logits(x, x, reduction="batchmean"),
+    }
+    for message, call in refused.items():
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(TypeError, match="kl_div: target must have the dtype of input, float32"):
+        F.kl_div(x, sycl_dnn.asarray(x, "bfloat16"))
