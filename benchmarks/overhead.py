@@ -4,12 +4,22 @@
 ``chain``: 1,000 executions chained by events and one wait; the in-flight policy of both sides is
 the binding's (at most 8, polling 50 us, then blocking). ``each``: a wait after every execution.
 Blocks alternate between the two; the difference counts, since times drift with the machine.
+
+A CPU primitive is handed to a thread of SYCL's pool. That costs a few us or tens of us, by where
+the system has put the thread, which it often does once for the life of a process. So between two
+processes whose threads are free to move, luck decides, whatever their language. ``--placement``:
+
+    together    both processes have one CPU: what Python itself adds
+    apart       the calling thread of each is bound to one CPU, all others to a second
+    free        where the system puts them; look at several runs
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -26,6 +36,8 @@ from sycl_dnn import onednn as dnnl
 #: What one call may cost more than in C++, in us.
 MOST_OVER_CPP = 2.0
 CALLS = 1000
+CPUS = sorted(os.sched_getaffinity(0))
+PLACEMENTS = ("together", "apart", "free")
 
 
 def tiny(operation: str, engine: Any) -> tuple[Any, dict]:
@@ -82,13 +94,30 @@ def twin_runner(ask: Callable[[str, int], float], operation: str) -> timing.Runn
     return lambda count: [ask(operation, CALLS) for _ in range(count)]
 
 
-def measure(operation: str, mode: str, engine: Any, twin: Any, blocks: int) -> dict:
+def bind_threads(pid: int) -> None:
+    """Bind the calling thread of a process to one CPU and all others that it has to a second."""
+    for thread in map(int, os.listdir(f"/proc/{pid}/task")):
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.sched_setaffinity(thread, CPUS[:1] if thread == pid else CPUS[1:2])
+
+
+def place_apart(runners: dict[str, timing.Runner], twin: Any) -> None:
+    """Bind the threads of both sides, once a first run has made those of the pool."""
+    for runner, pid in zip(runners.values(), (twin.pid, os.getpid()), strict=True):
+        runner(1)
+        bind_threads(pid)
+
+
+def measure(operation: str, mode: str, engine: Any, twin: Any, options: Any) -> dict:
     """Return medians of both and the median of the blocks' differences, in us per call."""
+    blocks = options.blocks
     loop, ask = (chain, twin.chain) if mode == "chain" else (each, twin.each)
     runners = {
         "C++": twin_runner(ask, operation),
         "Python": python_runner(loop, operation, engine),
     }
+    if options.placement == "apart" and len(CPUS) > 1 and engine.sycl_device.is_cpu:
+        place_apart(runners, twin)
     times = timing.alternate(runners, blocks, 5)
     timing.print_table(f"{operation}, {mode}", timing.summary(times, "C++", 5), "us per call")
     per_block = {name: np.reshape(t, (blocks, 5)) for name, t in times.items()}
@@ -103,16 +132,19 @@ def main() -> int:
     """Measure both operations in both modes; exit status 1 if one misses the goal."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blocks", type=int, default=21, help="alternating blocks of 5 x 1,000")
+    parser.add_argument("--placement", choices=PLACEMENTS, default=PLACEMENTS[0], help="of threads")
     parser.add_argument("--json", help="also write the figures to this file")
     options = parser.parse_args()
+    if options.placement == "together":
+        os.sched_setaffinity(0, CPUS[:1])  # threads and processes made from now on inherit it
     queue = sycl_dnn.default_queue()
     engine = dnnl.Engine(queue)
-    print(timing.describe_machine())
+    print(f"{timing.describe_machine()}\nplacement of threads: {options.placement}")
     rows = []
     with Twin("overhead", "gpu" if queue.sycl_device.is_gpu else "cpu") as twin:
         for operation in ("relu", "matmul"):
             for mode in ("chain", "each"):
-                rows.append(measure(operation, mode, engine, twin, options.blocks))
+                rows.append(measure(operation, mode, engine, twin, options))
     if options.json:
         with open(options.json, "w") as file:
             json.dump(rows, file, indent=1)

@@ -78,6 +78,13 @@ class Twin:
             process.kill()
             process.communicate()
 
+    @property
+    def pid(self) -> int:
+        """Number of the running process."""
+        if self._process is None:
+            raise RuntimeError(f"{self.name}: not started; use it in a with statement")
+        return self._process.pid
+
     def ask(self, *words: object) -> dict:
         """Send one command and wait for its reply; a reported failure becomes RuntimeError."""
         process = self._process

@@ -108,11 +108,11 @@ sycl::event submit_or_raise(const Program &p, Submit submit) {
 
 // Tells dpnp and the queue's record of a submission that uses `owners`.
 py::object register_call(const Stream &stream, const OrderedCall &order, const sycl::event &event,
-                         std::vector<PyObject *> &&owners) {
+                         std::vector<PyObject *> &&owners, size_t nbytes) {
     for (PyObject *owner : owners) Py_INCREF(owner);
     const py::object made = make_event(event);
     order.submitted(made);
-    stream.flight->add(event, std::move(owners));
+    stream.flight->add(event, std::move(owners), nbytes);
     return made;
 }
 
@@ -125,7 +125,7 @@ py::object run(const py::object &self, const Stream &stream, const py::list &giv
     const OrderedCall order(stream, events);
     const sycl::event event =
         submit_or_raise(p, [&] { return p.submit(stream, arguments, events); });
-    return register_call(stream, order, event, {self.ptr(), given.ptr()});
+    return register_call(stream, order, event, {self.ptr(), given.ptr()}, p.array_bytes);
 }
 
 // A program whose arrays and intermediate memory stay the same: one call has nothing to prepare.
@@ -162,7 +162,7 @@ py::object call_bound(const py::object &self) {
         events.push_back(bound.frame.last_use);
         return p.submit(stream, bound.frame, events);
     });
-    register_call(stream, order, event, {self.ptr()});
+    register_call(stream, order, event, {self.ptr()}, p.array_bytes);
     return bound.result;
 }
 
@@ -191,7 +191,7 @@ py::object submit_all(const py::sequence &programs) {
         }
         return event;
     });
-    return register_call(stream, order, last, {all.ptr()});
+    return register_call(stream, order, last, {all.ptr()}, 0);
 }
 
 }  // namespace

@@ -72,15 +72,10 @@ void bind_argument(const Primitive &p, const Slot &slot, PyObject *value, call &
 // Whether two tensors without gaps have bytes in common. Views with gaps may interleave, which
 // only their owner can judge.
 bool overlap(const Memory &a, const Memory &b) {
-    const size_t na = extent(a.layout), nb = extent(b.layout);
+    if (!a.first || !b.first || !a.nbytes || !b.nbytes) return false;
     const char *pa = static_cast<char *>(a.first), *pb = static_cast<char *>(b.first);
-    if (!pa || !pb || !na || !nb || pa + na <= pb || pb + nb <= pa) return false;
-    const auto is_dense = [](const Memory &m, size_t nbytes) {
-        return m.layout.get_submemory_offset() == 0 &&
-               static_cast<int64_t>(nbytes) * 8 <=
-                   element_count(m.layout) * bits_of(m.layout.get_data_type()) + 7;
-    };
-    return pa == pb || (is_dense(a, na) && is_dense(b, nb));
+    if (pa + a.nbytes <= pb || pb + b.nbytes <= pa) return false;
+    return pa == pb || (a.dense && b.dense);
 }
 
 void check_sharing(const Primitive &p, const call &c) {

@@ -9,6 +9,9 @@ namespace sycl_dnn {
 
 // SYCL keeps some 400 bytes for every event of a queue until somebody waits for the whole queue.
 static constexpr size_t drains_per_queue_wait = 64;
+// Asking an event of a GPU for its state makes the driver send off what it has gathered: 3 to 4 us
+// a call if done for 16 at a time. So it is done seldom, unless much memory hangs on it.
+static constexpr size_t most_added = 64, most_added_bytes = size_t{256} << 20;
 static constexpr auto polling_time = std::chrono::microseconds(50);
 
 static bool is_complete(const sycl::event &event) {
@@ -92,15 +95,20 @@ void InFlight::drain() {
     if (++drains % drains_per_queue_wait == 0) sycl::queue(queue).wait();
 }
 
-void InFlight::add(const sycl::event &event, std::vector<PyObject *> &&owners) {
-    size_t pending;
+bool InFlight::is_time_to_prune(size_t nbytes) {
+    if (bounded) return entries.size() >= most_on_cpu;
+    added_bytes += nbytes;
+    if (++added < most_added && added_bytes < most_added_bytes) return false;
+    added = added_bytes = 0;
+    return true;
+}
+
+void InFlight::add(const sycl::event &event, std::vector<PyObject *> &&owners, size_t nbytes) {
     {
         std::lock_guard<std::mutex> lock(guard);
         entries.push_back({event, std::move(owners)});
-        pending = entries.size();
+        if (!is_time_to_prune(nbytes)) return;
     }
-    // Asking an event for its state is dear on a GPU, so that is done for 16 at a time.
-    if (bounded ? pending < most_on_cpu : pending % 16 != 0) return;
     if (bounded) drain();
     prune();
 }

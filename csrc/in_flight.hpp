@@ -27,8 +27,9 @@ class InFlight {
 
     explicit InFlight(const sycl::queue &queue);
 
-    // Takes charge of the references in `owners`. Call with the GIL; may wait without it.
-    void add(const sycl::event &event, std::vector<PyObject *> &&owners);
+    // Takes charge of the references in `owners`, which keep `nbytes` of tensors alive. Call with
+    // the GIL; may wait without it.
+    void add(const sycl::event &event, std::vector<PyObject *> &&owners, size_t nbytes);
     // Lets go of what finished executions used. Call with the GIL.
     void prune();
     // Waits for the whole queue, without the GIL, then prunes.
@@ -50,11 +51,13 @@ class InFlight {
     static void release(std::vector<entry> &entries);
     void take_finished(std::vector<entry> &finished);
     void drain();
+    bool is_time_to_prune(size_t nbytes);
 
     const bool bounded;
     std::atomic<size_t> drains{0};
     std::mutex guard;
     std::deque<entry> entries;
+    size_t added = 0, added_bytes = 0;  // since the last time that finished ones were looked for
 };
 
 }  // namespace sycl_dnn

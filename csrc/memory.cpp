@@ -56,6 +56,11 @@ static bool repeats(const desc &d) {
     return false;
 }
 
+static bool has_no_gaps(const desc &d, size_t nbytes) {
+    return d.get_submemory_offset() == 0 &&
+           static_cast<int64_t>(nbytes) * 8 <= element_count(d) * bits_of(d.get_data_type()) + 7;
+}
+
 static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> &spans,
                    const py::object &owner, bool writable, bool allocated) {
     check_desc(d);
@@ -70,6 +75,7 @@ static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> 
     }
     auto handle = dnnl::sycl_interop::make_memory(d, engine.handle,
                                                   dnnl::sycl_interop::memory_kind::usm, handles);
+    const size_t nbytes = extent(d);
     return {handle,
             d,
             engine.handle.get(),
@@ -77,7 +83,9 @@ static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> 
             owner,
             writable && !repeats(d),
             allocated,
-            handles.at(0)};
+            handles.at(0),
+            nbytes,
+            has_no_gaps(d, nbytes)};
 }
 
 // A part of another tensor, in the same allocation.
@@ -86,8 +94,9 @@ static Memory part_of(const Memory &whole, const dims &shape, const dims &offset
     const auto &engine = whole.engine_object.cast<const Engine &>();
     auto handle = dnnl::sycl_interop::make_memory(
         d, engine.handle, dnnl::sycl_interop::memory_kind::usm, whole.first);
-    return {handle,         d,     whole.engine, whole.engine_object, whole.owner,
-            whole.writable, false, whole.first};
+    const size_t nbytes = extent(d);
+    return {handle, d,           whole.engine, whole.engine_object,   whole.owner, whole.writable,
+            false,  whole.first, nbytes,       has_no_gaps(d, nbytes)};
 }
 
 static void check_zero(const Memory &memory, const Stream &stream) {
@@ -134,7 +143,7 @@ static py::object zero(const py::object &self, const Stream &stream, const py::o
     const sycl::event done = submit_zero(memory, queue_of(stream.queue), std::move(events));
     const py::object made = make_event(done);
     self.inc_ref();
-    stream.flight->add(done, {self.ptr()});
+    stream.flight->add(done, {self.ptr()}, memory.nbytes);
     return made;
 }
 
@@ -147,7 +156,7 @@ static Memory host_scalar(const desc &d, const py::bytes &bytes) {
     dnnl_memory_t handle;
     check(dnnl_memory_create_host_scalar(&handle, d.get(), const_cast<char *>(value.data())),
           "could not create a host scalar");
-    return {dnnl::memory(handle), d, nullptr, py::none(), bytes, false, false, nullptr};
+    return {dnnl::memory(handle), d, nullptr, py::none(), bytes, false, false, nullptr, 0, true};
 }
 
 void bind_memory(py::module_ &m) {

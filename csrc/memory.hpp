@@ -16,7 +16,11 @@ struct Memory {
     py::object owner;          // the array or the dpctl.memory objects, kept alive
     bool writable;
     bool allocated;  // for this tensor alone, so that gaps in its layout are nobody else's
-    void *first;     // address of the first buffer, to find arguments that share it
+    // Of the first buffer, to find arguments that share it. Known from the start: asking the
+    // descriptor at every execution would take as long as submitting it.
+    void *first;
+    size_t nbytes;  // as far as the tensor reaches
+    bool dense;     // without gaps
 };
 
 }  // namespace sycl_dnn

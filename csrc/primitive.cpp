@@ -116,16 +116,16 @@ sycl::event submit(const Primitive &p, const Stream &stream, call &c,
 
 sycl::event submit_or_raise(const Primitive &p, const Stream &stream, call &c,
                             std::vector<sycl::event> &depends) {
-    const std::string name = p.pd->name;
+    const auto about = [&p](const std::string &text) { return p.pd->name + (": " + text); };
     try {
         return submit(p, stream, c, depends);
     } catch (const dnnl::error &e) {
-        raise_status(e.status, name + ": " + e.message);
+        raise_status(e.status, about(e.message));
     } catch (const std::bad_alloc &) {
-        raise_status(dnnl_out_of_memory, name + ": no memory for a scratchpad of " +
-                                             std::to_string(p.scratchpad_bytes) + " bytes");
+        raise_status(dnnl_out_of_memory, about("no memory for a scratchpad of " +
+                                               std::to_string(p.scratchpad_bytes) + " bytes"));
     } catch (const sycl::exception &e) {
-        raise_status(dnnl_runtime_error, name + ": " + e.what());
+        raise_status(dnnl_runtime_error, about(e.what()));
     }
 }
 
@@ -154,9 +154,11 @@ py::object execute(const py::object &self, const Stream &stream, const py::dict 
     const sycl::event event = submit_or_raise(p, stream, c, events);
     c.owners.push_back(self.ptr());
     for (PyObject *owner : c.owners) Py_INCREF(owner);
+    size_t nbytes = 0;
+    for (const auto &bound : c.bound) nbytes += bound.second->nbytes;
     const py::object made = make_event(event);
     order.submitted(made);
-    stream.flight->add(event, std::move(c.owners));
+    stream.flight->add(event, std::move(c.owners), nbytes);
     return made;
 }
 

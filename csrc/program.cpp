@@ -16,6 +16,13 @@ static bool is_complete(const sycl::event &event) {
            sycl::info::event_command_status::complete;
 }
 
+static size_t bytes_of_arrays(const std::vector<Program::value> &values) {
+    size_t sum = 0;
+    for (const Program::value &v : values)
+        if (v.where == Program::place::array) sum += v.layout.get_size();
+    return sum;
+}
+
 Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, size_t n, size_t bytes,
                  const py::object &o)
     : engine(e),
@@ -23,6 +30,7 @@ Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, siz
       steps(std::move(s)),
       n_arguments(n),
       arena_bytes(bytes),
+      array_bytes(bytes_of_arrays(values)),
       owners(o) {}
 
 Program::frame Program::make_frame() const {

@@ -58,7 +58,8 @@ class Program {
     const std::vector<step> steps;
     const size_t n_arguments;
     const size_t arena_bytes;
-    const py::object owners;  // primitives and memories
+    const size_t array_bytes;  // what a call's arrays hold, together
+    const py::object owners;   // primitives and memories
 
   private:
     class frame_lease;

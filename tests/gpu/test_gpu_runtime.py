@@ -97,6 +97,21 @@ def test_queued_calls_whose_arrays_were_deleted(gpu):
     assert stream.pending == 0
 
 
+@pytest.mark.parametrize(("n", "calls", "most"), [(8, 200, 63), (4096, 6, 1)])
+def test_what_finished_executions_used_is_let_go(n, calls, most, gpu):
+    """After 64 executions, or as soon as they hold 256 MiB: a call here uses 3 times 64 MiB."""
+    queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device)  # nothing of other tests on it
+    stream = dnnl.Stream(dnnl.Engine(queue), queue)
+    primitive = square(stream.engine, n)
+    args = memories(primitive, stream.engine)
+    pending = []
+    for _ in range(calls):
+        primitive.execute(stream, args).wait()
+        pending.append(stream.pending)
+    assert max(pending) == most
+    assert min(pending) == 0
+
+
 def test_threads_share_one_primitive(gpu):
     engine = dnnl.Engine(gpu)
     primitive = square(engine)

@@ -81,14 +81,13 @@ def resident():
     return int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
 engine = dnnl.Engine("cpu")
 stream = dnnl.Stream(engine)
-d = dnnl.MemoryDesc((1, 16), dnnl.data_type.f32)
-relu = dnnl.Primitive(dnnl.eltwise_forward(engine, src=d, dst=d,
-    prop_kind=dnnl.prop_kind.forward_inference, algorithm=dnnl.algorithm.eltwise_relu))
-args = {"src": dnnl.Memory(d, engine), "dst": dnnl.Memory(d, engine)}
+d = dnnl.MemoryDesc((16, 16), dnnl.data_type.f32)
+matmul = dnnl.Primitive(dnnl.matmul(engine, src=d, weights=d, dst=d))
+args = dict((name, dnnl.Memory(d, engine)) for name in ("src", "weights", "dst"))
 def chain(calls):
     event = ()
     for _ in range(calls):
-        event = (relu.execute(stream, args, event),)
+        event = (matmul.execute(stream, args, event),)
         assert stream.pending < 9
 chain(5000)
 before = resident()
@@ -97,14 +96,19 @@ print(resident() - before)
 """
 
 
-def test_work_in_flight_on_a_cpu_is_bounded_and_flat_in_memory():
-    """With one host-task thread; six of them (dpnp's setting) also fill the allocator's caches."""
-    environment = {**os.environ, "SYCL_QUEUE_THREAD_POOL_SIZE": "1"}
+@pytest.mark.parametrize("pool_size", ["1", "6"])
+def test_work_in_flight_on_a_cpu_is_bounded_and_flat_in_memory(pool_size):
+    """A product so small that oneDNN does not split it.
+
+    What it splits, TBB notes for its other threads in objects that only they take away. Where they
+    get no CPU for long, these pile up: 175 bytes for a relu, however it is called.
+    """
+    environment = {**os.environ, "SYCL_QUEUE_THREAD_POOL_SIZE": pool_size}
     done = subprocess.run(
         [sys.executable, "-c", MANY_CALLS], capture_output=True, env=environment, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 5
+    assert float(done.stdout) < 2
 
 
 def test_eight_threads_share_one_primitive(queue, engine):
