@@ -37,6 +37,8 @@ CARRIED = {
     "int4": np.dtype("u1"),
     "uint4": np.dtype("u1"),
 }
+#: Those of them that lie two in a byte.
+PACKED = ("int4", "uint4")
 _NUMPY_NAMES = {np.dtype(n): n for n in ("f8", "f4", "f2", "i8", "i4", "i1", "u1")}
 _NUMPY_NAMES = {dtype: dtype.name for dtype in _NUMPY_NAMES}
 _BITS = {"int4": 4, "uint4": 4, "float8_e5m2": 8, "float8_e4m3": 8, "bfloat16": 16}

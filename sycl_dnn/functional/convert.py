@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 import numpy as np
 
-from sycl_dnn.dispatch import dtypes
+from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.tensor import Tensor
@@ -27,6 +27,8 @@ def converted(x: Tensor, dtype: str) -> Tensor:
     """Return a tensor in another dtype: rounded to nearest among floats, truncated to integers."""
     if x.dtype == dtype:
         return x
+    if dtype in dtypes.PACKED:
+        return _packed(x, dtype)
     if x.dtype in _BY_ONEDNN and dtype in _BY_ONEDNN:
         return x.trace.convert(x, dtype)
     if x.dtype in dtypes.CARRIED or dtype in dtypes.CARRIED:
@@ -34,6 +36,15 @@ def converted(x: Tensor, dtype: str) -> Tensor:
     rule = _back(x) if x.is_float and dtypes.is_float(dtype) else _flat
     kind = np.dtype(dtype)
     return x.trace.array_call(lambda a: a.astype(kind), [x], [Out(x.shape, dtype)], rule)[0]
+
+
+def _packed(x: Tensor, dtype: str) -> Tensor:
+    """Return 4-bit numbers, by way of float32: from other dtypes oneDNN writes zeros."""
+    if not x.ndim or x.shape[-1] % 2:
+        raise ValueError(f"astype: the last axis must be even for {dtype}, got shape {x.shape}")
+    wide = converted(x, "float32")
+    made = x.trace.reorder(wide, layout.row_major(x.shape, dtype))
+    return x.trace.view(wide, made, lambda grad: grad)
 
 
 def _back(x: Tensor) -> Any:
@@ -74,7 +85,7 @@ def astype(
 
     Notes
     -----
-    Floats are rounded to nearest even. Integers of dpnp's are made by truncation, as in torch;
+    Floats are rounded to nearest even; bfloat16 numbers below 2**-126 become 0. Integers of dpnp's are made by truncation, as in torch;
     int4 and uint4 are rounded and saturate. What float8_e4m3 cannot hold (above 448) becomes NaN,
     where torch saturates; float8_e5m2 has infinities.
 

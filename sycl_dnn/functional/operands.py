@@ -44,13 +44,22 @@ PROMOTED = "The common shape; the dtype to which torch promotes."
 def number_or_tensor(name: str, argument: str, value: Any) -> Any:
     """Return a tensor, or a Python number."""
     if isinstance(value, Tensor):
-        return value
+        return check_unpacked(name, argument, value)
     if isinstance(value, (np.generic, np.ndarray)) and not value.ndim:
         value = value.item()
     if isinstance(value, (bool, int, float)):
         return value
     kind = type(value).__name__
     raise TypeError(f"{name}: {argument} must be an array or a number, got {kind}")
+
+
+def check_unpacked(name: str, argument: str, x: Tensor) -> Tensor:
+    """Return a tensor that is not of 4-bit numbers; TypeError for those."""
+    if x.dtype in dtypes.PACKED:
+        raise TypeError(
+            f"{name}: {argument} must not be of 4-bit numbers, got {x.dtype}; convert with astype"
+        )
+    return x
 
 
 def checked_operands(name: str, **operands: Any) -> list[Any]:

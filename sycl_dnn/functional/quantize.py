@@ -108,7 +108,7 @@ def quantized(
     made = div(x.trace.convert(wide, "float32"), reshape(scale, of_scales))
     if zero is not None:
         made = add(made, reshape(x.trace.convert(zero, "float32"), of_scales))
-    return x.trace.convert(reshape(made, x.shape), dtype)
+    return converted(reshape(made, x.shape), dtype)
 
 
 def _check_target(name: str, dtype: str, shape: Sequence[int]) -> None:

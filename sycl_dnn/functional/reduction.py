@@ -19,6 +19,7 @@ from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.axes import check_axis
 from sycl_dnn.functional.convert import converted
+from sycl_dnn.functional.operands import check_unpacked
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array
@@ -93,6 +94,7 @@ def by_dpnp(
     function: Callable[..., Any], x: Tensor, axes: tuple[int, ...], keepdim: bool, dtype: str
 ) -> Tensor:
     """Record a reduction of dpnp's, without a gradient."""
+    check_unpacked("reduction", "input", x)
     shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape) if keepdim or i not in axes)
     return x.trace.array_call(function, [x], [Out(shape, dtype)], lambda entry, grads: {})[0]
 
