@@ -12,7 +12,7 @@ from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.gradients import rule_for
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
+from sycl_dnn.dispatch.trace import Entry, Out
 from sycl_dnn.dispatch.views import narrow, reshape
 from sycl_dnn.functional.axes import check_axis
 
@@ -24,19 +24,43 @@ def join(parts: Sequence[Tensor], axis: int) -> Tensor:
     """Put tensors of one dtype one behind the other; the first one's layout is kept."""
     if len(parts) == 1:
         return parts[0]
-    first = parts[0]
+    first, full = parts[0], [p for p in parts if p.size]
     sizes = [p.shape[axis] for p in parts]
     shape = tuple(sum(sizes) if i == axis else n for i, n in enumerate(first.shape))
     if not first.is_float:
         return _joined_by_dpnp(parts, axis, Out(shape, first.dtype))
-    wanted = layout.like(first.desc, first.dtype, shape)
+    if not full:
+        made = first.trace.zeros(layout.row_major(shape, first.dtype), shape)
+    else:
+        made = full[0] if len(full) == 1 else _concat(full, axis, shape)
+    return _without(made, [p for p in parts if not p.size])
+
+
+def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
+    first = parts[0]
     made = first.trace.primitive(
         "concat",
         {f"multiple_src_{i}": p for i, p in enumerate(parts)},
-        {"dst": Out(shape, first.dtype, wanted)},
+        {"dst": Out(shape, first.dtype, layout.like(first.desc, first.dtype, shape))},
         concat_dimension=axis,
     )
     return made["dst"]
+
+
+def _without(made: Tensor, empty: Sequence[Tensor]) -> Tensor:
+    """Give gradients to the parts that have no elements as well."""
+    if not empty or not made.is_float:
+        return made
+
+    def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        zeros = {n: t for n, t in entry.inputs.items() if n != "made"}
+        found = {n: t.trace.zeros(layout.row_major(t.shape, t.dtype)) for n, t in zeros.items()}
+        return {"made": grads["dst"], **found}
+
+    same = made.view(made.shape, made.strides)
+    named = {"made": made, **{str(i): t for i, t in enumerate(empty)}}
+    made.trace.tape.append(Entry("view", named, {"dst": same}, rule=rule))
+    return same
 
 
 def _joined_by_dpnp(parts: Sequence[Tensor], axis: int, out: Out) -> Tensor:
@@ -47,7 +71,7 @@ def _joined_by_dpnp(parts: Sequence[Tensor], axis: int, out: Out) -> Tensor:
 
 
 @rule_for("concat")
-def _concat(trace, entry, grads, needed):
+def _concat_gradient(trace, entry, grads, needed):
     axis, start, found = entry.params["concat_dimension"], 0, {}
     for name, part in entry.inputs.items():
         if name in needed:
@@ -90,13 +114,14 @@ def cat(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray |
     Source: oneDNN developer guide, "Concat".
     """
     parts = _tensors("cat", tensors)
+    legacy = [p for p in parts if p.shape == (0,)]
     parts = [p for p in parts if p.shape != (0,)] or parts[:1]
     axis = check_axis("cat", dim, parts[0].ndim)
     rest = {(p.ndim, p.shape[:axis], p.shape[axis + 1 :]) for p in parts}
     if len(rest) > 1:
         shapes = ", ".join(str(p.shape) for p in parts)
         raise ValueError(f"cat: tensors must have equal shapes but for axis {axis}, got {shapes}")
-    return join(parts, axis)
+    return _without(join(parts, axis), legacy)
 
 
 @operation

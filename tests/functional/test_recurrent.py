@@ -4,11 +4,11 @@ from dataclasses import replace
 import dpnp
 import numpy as np
 import pytest
-
-import sycl_dnn
 from functional.case import Case, Spec
 from functional.checks import check_gradient, check_torch, check_value
 from functional.on_device import to_device, to_numpy
+
+import sycl_dnn
 from sycl_dnn import functional as F
 
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
