@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import viewable_strides
 from sycl_dnn.functional.axes import checked_int
 
@@ -34,6 +35,12 @@ def regroup(x: Tensor, fine: Shape, order: Sequence[int], shape: Shape) -> Tenso
         Shape of the result, axes merged.
     """
     trace, plain = x.trace, x.trace.plain(x)
+    if x.desc is None:
+
+        def regrouped(array: dpnp.ndarray) -> dpnp.ndarray:
+            return array.reshape(fine).transpose(order).reshape(shape)
+
+        return trace.array_call(regrouped, [x], [Out(shape, x.dtype)])[0]
     if not x.size:
         made = trace.zeros(layout.row_major(shape, x.dtype), shape)
     else:

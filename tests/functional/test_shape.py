@@ -284,6 +284,20 @@ def test_every_dtype_has_shapes(dtype, queue):
         np.testing.assert_array_equal(dpnp.asnumpy(got), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "bool"])
+def test_integers_are_shuffled(dtype, queue):
+    values = (np.arange(48).reshape(1, 4, 2, 6) % 5).astype(dtype)
+    x = dpnp.asarray(values, sycl_queue=queue)
+    for function, reference in (
+        (F.channel_shuffle, channel_shuffle),
+        (F.pixel_shuffle, pixel_shuffle),
+        (F.pixel_unshuffle, pixel_unshuffle),
+    ):
+        made = function(x, 2)
+        assert made.dtype == values.dtype
+        np.testing.assert_array_equal(dpnp.asnumpy(made), reference(values, 2))
+
+
 def test_cat_promotes(queue):
     a = to_device(np.ones((2, 3)), "float32", queue)
     b = to_device(np.ones((2, 3)), "bfloat16", queue)
