@@ -10,13 +10,15 @@ from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape, transpose
-from sycl_dnn.functional.convolution import check_groups, check_operands, spread_choice
+from sycl_dnn.functional.convolution import check_groups, check_operands, spread_choice, widened
 from sycl_dnn.functional.pieces import padded
 from sycl_dnn.functional.window import (
+    Axis,
     Pads,
     Sizes,
     batched,
     extents,
+    lone_windows,
     pads_per_axis,
     per_axis,
     unbatched,
@@ -91,19 +93,23 @@ def _conv_transpose(
     extra = _extra(name, output_padding, stride, dilation)
     sizes = _result_sizes(name, x.shape[2:], extents(kernel, dilation), stride, pads, extra)
     shape = (x.shape[0], n_out, *sizes)
+    left, right = zip(*pads, strict=True)
+    kept = [r - e for r, e in zip(right, extra, strict=True)]
+    # The windows that the elements of the input are spread over, in the result.
+    axes = [Axis(*a) for a in zip(sizes, kernel, stride, left, kept, dilation, strict=True)]
+    axes = lone_windows(axes, x.shape[2:])
     # Right padding may be negative but less than a stride: zeros after the input reach further.
-    lacks = [max(e - right, 0) // s for e, (_, right), s in zip(extra, pads, stride, strict=True)]
-    x = padded(x, lacks)
+    lacks = [max(-a.right, 0) // a.stride for a in axes]
+    x, weight, bias = widened(padded(x, lacks), axes, weight, bias)
     params = {
-        "strides": stride,
+        "strides": tuple(a.stride for a in axes),
         "dilates": tuple(d - 1 for d in dilation),
-        "padding_l": tuple(left for left, _ in pads),
-        "padding_r": tuple(
-            right - e + n * s
-            for (_, right), e, n, s in zip(pads, extra, lacks, stride, strict=True)
-        ),
+        "padding_l": left,
+        "padding_r": tuple(a.right + n * a.stride for a, n in zip(axes, lacks, strict=True)),
     }
-    layout, words = spread_choice(x.trace, shape, x.dtype, groups=groups, kernel=kernel, **params)
+    layout, words = spread_choice(
+        x.trace, shape, groups=groups, kernel=kernel, strides=params["strides"]
+    )
     inputs = {"src": x, "weights": _outputs_first(weight, groups)}
     made = x.trace.primitive(
         "deconvolution_forward",
@@ -116,7 +122,7 @@ def _conv_transpose(
         algorithm=algorithm.deconvolution_direct,
         **params,
     )
-    return unbatched(made["dst"], input)
+    return unbatched(x.trace.convert(made["dst"], input.dtype), input)
 
 
 @operation

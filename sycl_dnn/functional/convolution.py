@@ -18,6 +18,7 @@ from sycl_dnn.functional.window import (
     batched,
     check_counts,
     extents,
+    lone_windows,
     pads_per_axis,
     per_axis,
     unbatched,
@@ -81,6 +82,30 @@ def _padding(name: str, value: Any, kernel: Sizes, stride: Sizes, dilation: Size
     return tuple((t // 2, t - t // 2) for t in totals)
 
 
+def geometry(
+    name: str, sizes: Sizes, kernel: Sizes, stride: Any, padding: Any, dilation: Any
+) -> tuple[list[Axis], Sizes]:
+    """Return the spatial axes of a convolution, its arguments checked, and the result's sizes."""
+    rank = len(sizes)
+    stride = per_axis(name, "stride", stride, rank)
+    dilation = per_axis(name, "dilation", dilation, rank)
+    left, right = zip(*_padding(name, padding, kernel, stride, dilation), strict=True)
+    axes = [Axis(*a) for a in zip(sizes, kernel, stride, left, right, dilation, strict=True)]
+    counts = tuple(a.count() for a in axes)
+    check_counts(name, axes, counts)
+    return lone_windows(axes, counts), counts
+
+
+def window_parameters(axes: list[Axis]) -> dict[str, Sizes]:
+    """Return the parameters of a convolution's primitive that say where its windows lie."""
+    return {
+        "strides": tuple(a.stride for a in axes),
+        "dilates": tuple(a.dilation - 1 for a in axes),
+        "padding_l": tuple(a.left for a in axes),
+        "padding_r": tuple(a.right for a in axes),
+    }
+
+
 def convolve(
     name: str,
     rank: int,
@@ -98,13 +123,9 @@ def convolve(
     kernel = _checked_weight(name, x, weight, groups)
     n_out = weight.shape[0]
     check_operands(name, x, weight, bias, n_out)
-    stride = per_axis(name, "stride", stride, rank)
-    dilation = per_axis(name, "dilation", dilation, rank)
-    pads = _padding(name, padding, kernel, stride, dilation)
-    left, right = zip(*pads, strict=True)
-    axes = [Axis(*a) for a in zip(x.shape[2:], kernel, stride, left, right, dilation, strict=True)]
-    counts = tuple(a.count() for a in axes)
-    check_counts(name, axes, counts)
+    axes, counts = geometry(name, x.shape[2:], kernel, stride, padding, dilation)
+    if x.trace.training:
+        x, weight, bias = widened(x, axes, weight, bias)
     if groups > 1:
         weight = reshape(weight, (groups, n_out // groups, *weight.shape[1:]))
     inputs = {"src": x, "weights": weight} | ({} if bias is None else {"bias": bias})
@@ -116,32 +137,42 @@ def convolve(
         ask={"src": "channels_last", "weights": "any"},
         prop_kind=x.trace.forward_kind,
         algorithm=algorithm.convolution_direct,
-        strides=stride,
-        dilates=tuple(d - 1 for d in dilation),
-        padding_l=left,
-        padding_r=right,
+        **window_parameters(axes),
     )
-    return unbatched(made["dst"], input)
+    return unbatched(x.trace.convert(made["dst"], input.dtype), input)
 
 
-def spread_choice(trace: Trace, wide: Sizes, dtype: str, **params: Any) -> Any:
+def spread_choice(trace: Trace, wide: Sizes, **params: Any) -> Any:
     """Return layout and implementation for spreading windows over a wide tensor (N, C, *S).
 
     That is the gradient of a convolution in its source, and transposed convolution. The library
     takes an implementation that is up to four times slower than its own matrix product where few
-    channels meet large strided kernels, and a reference one for one channel of bfloat16 with
-    padding beyond the kernel.
+    channels meet large strided kernels.
     """
     if trace.engine.kind is not engine_kind.cpu or params["groups"] > 1:
         return "channels_last", None
     is_strided = max(params["strides"]) > 1
     if is_strided and wide[1] <= 4 and math.prod(params["kernel"]) >= 25:
         return "row_major", "gemm:jit"
-    pads = (*params["padding_l"], *params["padding_r"])
-    reach = min(extents(params["kernel"], tuple(d + 1 for d in params["dilates"])))
-    if wide[1] == 1 and dtype == "bfloat16" and max(pads) >= reach:
-        return "row_major", None
     return "channels_last", None
+
+
+def _is_trap(axis: Axis, rank: int) -> bool:
+    """Whether bfloat16 is slow or wrong for such windows.
+
+    oneDNN may have only its reference implementation where whole kernels fit into the padding.
+    The gradient of volumes' weights adds to uninitialised memory where the kernel is larger than
+    a padded axis.
+    """
+    padding = max(axis.left, axis.right)
+    return padding >= axis.extent or (rank == 3 and padding > 0 and axis.size < axis.extent)
+
+
+def widened(x: Tensor, axes: list[Axis], *tensors: Tensor | None) -> list[Any]:
+    """Return tensors, in float32 where bfloat16 leads into a trap of oneDNN."""
+    if x.dtype != "bfloat16" or not any(_is_trap(a, len(axes)) for a in axes):
+        return [x, *tensors]
+    return [None if t is None else x.trace.convert(t, "float32") for t in (x, *tensors)]
 
 
 def _backward_data(trace: Trace, entry: Entry, grads: Grads) -> Grads:
@@ -150,10 +181,9 @@ def _backward_data(trace: Trace, entry: Entry, grads: Grads) -> Grads:
     layout, words = spread_choice(
         trace,
         src.shape,
-        src.dtype,
         groups=weights.shape[0] if is_grouped else 1,
         kernel=weights.shape[3 if is_grouped else 2 :],
-        **{n: params[n] for n in ("strides", "dilates", "padding_l", "padding_r")},
+        strides=params["strides"],
     )
     made = trace.primitive(
         "convolution_backward_data",

@@ -112,6 +112,20 @@ class Axis(NamedTuple):
         return count
 
 
+def lone_windows(axes: Sequence[Axis], counts: Sizes) -> list[Axis]:
+    """Return the axes with short strides, and no padding to spare, where there is one window.
+
+    oneDNN's gradient of bfloat16 weights reads behind a source of one channel whose size is less
+    than the stride.
+    """
+    made = []
+    for axis, count in zip(axes, counts, strict=True):
+        spare = axis.size + axis.left - axis.extent
+        lone = axis._replace(stride=max(spare, 0) + 1, right=-spare)
+        made.append(lone if count == 1 else axis)
+    return made
+
+
 def check_counts(name: str, axes: Sequence[Axis], counts: Sizes) -> None:
     """Raise ValueError unless every window fits at least once."""
     if min(counts) < 1:

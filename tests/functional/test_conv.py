@@ -31,6 +31,8 @@ _CALLS = {
     "volume": (F.conv3d, (1, 3, 5, 6, 7), (4, 3, 3, 3, 2), (4,), (1, 2, 1), (1, 1, 0)),
     "volume-groups": (F.conv3d, (2, 4, 4, 4, 4), (4, 2, 2, 2, 2), None, 2, 0, 1, 2),
     "volume-over-padded": (F.conv3d, (1, 1, 4, 4, 4), (1, 1, 3, 3, 3), None, 1, 3),
+    "volume-small": (F.conv3d, (1, 17, 3, 5, 4), (16, 17, 5, 5, 4), None, (1, 2, 2), (2, 1, 0)),
+    "image-lone-window": (F.conv2d, (2, 1, 2, 2), (17, 1, 2, 2), None, 3),
     "volume-single": (F.conv3d, (2, 4, 5, 4), (3, 2, 1, 3, 3), None, 1, (0, 1, 1)),
 }
 
@@ -56,7 +58,7 @@ CASES.append(
     Case("image-pairs", F.conv2d, conv, (Spec((2, 3, 6, 7)), Spec((4, 3, 2, 3)), None, 1, _PADS))
 )
 _NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "image-few-wide",
-           "volume", "volume-over-padded")  # fmt: skip
+           "volume", "volume-over-padded", "volume-small", "image-lone-window")  # fmt: skip
 CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
 _EMPTY = _case("image-no-batch", F.conv2d, (0, 3, 5, 5), (4, 3, 3, 3), (4,), 1, 1)
 

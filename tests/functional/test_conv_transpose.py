@@ -27,6 +27,8 @@ _CALLS = {
     "image-over-cut": (F.conv_transpose2d, (1, 1, 9, 9), (1, 1, 3, 3), None, 1, 3),
     "volume": (F.conv_transpose3d, (1, 3, 3, 4, 3), (3, 4, 3, 3, 2), (4,), (1, 2, 1), (1, 1, 0)),
     "volume-groups": (F.conv_transpose3d, (2, 4, 3, 3, 3), (4, 2, 2, 2, 2), None, 2, 0, 0, 2),
+    "volume-small": (F.conv_transpose3d, (1, 4, 3, 2, 1), (4, 3, 5, 5, 4), None, 1, (2, 1, 0)),
+    "signal-lone": (F.conv_transpose1d, (2, 17, 1), (17, 1, 2), (1,), 3, 0, 2),
     "volume-over-cut": (F.conv_transpose3d, (1, 1, 9, 9, 9), (1, 1, 3, 3, 3), None, 1, 3),
 }  # fmt: skip
 
@@ -50,7 +52,7 @@ CASES += [
 _PAIRS = (Spec((2, 3, 4, 5)), Spec((3, 4, 3, 3)), None, 2, ((0, 1), (2, 0)))
 CASES.append(Case("image-pairs", F.conv_transpose2d, conv_transpose, _PAIRS))
 _NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "image-few-wide",
-           "volume", "volume-over-cut")  # fmt: skip
+           "volume", "volume-over-cut", "volume-small", "signal-lone")  # fmt: skip
 CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
 _HALF = CASES[3].as_dtype("float16")
 
