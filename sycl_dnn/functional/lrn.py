@@ -18,9 +18,12 @@ from sycl_dnn.functional.affine import empty_like
 from sycl_dnn.functional.pointwise import check_float
 from sycl_dnn.functional.product import product
 
+#: oneDNN's fast implementation takes no more channels.
+_WIDEST = 15
 
-def _symmetric(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
-    """Normalize (N, C, H, W) with a window of odd size, channels last: the one fast layout."""
+
+def _by_kernel(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
+    """Normalize (N, C, H, W) with channels last, the one layout that is fast."""
     made = x.trace.primitive(
         "lrn_forward",
         {"src": x},
@@ -36,37 +39,42 @@ def _symmetric(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Ten
     return made["dst"]
 
 
-def _window(channels: int, size: int) -> np.ndarray:
-    """Return (C, C): 1 in row i of column c where c's window holds i."""
-    distance = np.arange(channels)[:, None] - np.arange(channels)
-    return (distance >= -(size // 2)) & (distance <= (size - 1) // 2)
+def _has_sound_kernel(x: Tensor, size: int, beta: float) -> bool:
+    """Whether oneDNN's fast implementation takes the window and exponent and is right.
 
-
-def _of_any_size(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
-    """Normalize (N, C, H, W) in float32; the sums of windows are a product with a band of ones.
-
-    oneDNN makes windows symmetric, so those of even size lose a channel.
+    Windows are symmetric there, those of one channel crash, and backward is wrong for wide ones
+    (bfloat16: for any) unless whole vectors of 16 channels fill the last axis.
     """
-    trace, channels = x.trace, x.shape[1]
+    if beta != 0.75 or size % 2 == 0 or not 3 <= size <= _WIDEST:
+        return False
+    is_narrow = size <= 5 and x.dtype != "bfloat16"
+    return not x.trace.training or is_narrow or x.shape[1] % 16 == 0
+
+
+def _by_products(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
+    """Normalize (N, C, H, W) in float32; sums over windows are products with a band of ones."""
+    channels = x.shape[1]
     rows = reshape(transpose(x, (0, 2, 3, 1)), (-1, channels))
-    window = trace.literal(_window(channels, size))
+    distance = np.arange(channels)[:, None] - np.arange(channels)
+    window = (distance >= -(size // 2)) & (distance <= (size - 1) // 2)
     average = scale(alpha / size, k)
 
-    def base() -> Tensor:
-        return product(fused(algorithm.binary_mul, rows, rows), window)
+    def sums(values: Tensor, band: np.ndarray) -> Tensor:
+        return values if size == 1 else product(values, x.trace.literal(band))
 
     def body() -> Tensor:
-        return fused(algorithm.binary_mul, chain(base(), average, power(-beta)), rows)
+        squares = sums(fused(algorithm.binary_mul, rows, rows), window)
+        return fused(algorithm.binary_mul, chain(squares, average, power(-beta)), rows)
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
-        sums = base()
-        direct = fused(algorithm.binary_mul, chain(sums, average, power(-beta)), dy)
+        squares = sums(fused(algorithm.binary_mul, rows, rows), window)
+        direct = fused(algorithm.binary_mul, chain(squares, average, power(-beta)), dy)
         # d(v ** -beta) = -beta v ** (-beta - 1) dv
-        slope = chain(sums, average, power(-beta - 1.0), scale(-2.0 * beta * alpha / size))
-        around = product(mul(mul(dy, rows), slope), trace.literal(_window(channels, size).T))
+        slope = chain(squares, average, power(-beta - 1.0), scale(-2.0 * beta * alpha / size))
+        around = sums(mul(mul(dy, rows), slope), window.T)
         return {"rows": fused(algorithm.binary_add, direct, mul(around, rows))}
 
-    made = trace.closed({"rows": rows}, body, rule)
+    made = x.trace.closed({"rows": rows}, body, rule)
     n, _, h, w = x.shape
     return transpose(reshape(made, (n, h, w, channels)), (0, 3, 1, 2))
 
@@ -120,8 +128,8 @@ def local_response_norm(
         return empty_like(input)
     n, channels, *spatial = input.shape
     flat = input if input.ndim == 4 else reshape(input, (n, channels, spatial[0], -1))
-    # In bfloat16, oneDNN's small gradients are wrong for other numbers of channels.
-    is_wrong = flat.trace.training and channels % 16 and input.dtype == "bfloat16"
-    wide = input.trace.convert(flat, "float32") if is_wrong or size % 2 == 0 else flat
-    made = (_symmetric if size % 2 else _of_any_size)(wide, size, alpha, beta, k)
+    if _has_sound_kernel(flat, size, beta):
+        made = _by_kernel(flat, size, alpha, beta, k)
+    else:
+        made = _by_products(input.trace.convert(flat, "float32"), size, alpha, beta, k)
     return reshape(input.trace.convert(made, input.dtype), input.shape)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.implementations import assert_no_reference
+
+from sycl_dnn import functional as F
+
+
+def local_response_norm(x, size, alpha=1e-4, beta=0.75, k=1.0):
+    channels = x.shape[1]
+    around = [slice(max(c - size // 2, 0), c + (size - 1) // 2 + 1) for c in range(channels)]
+    squares = np.stack([(x[:, s] ** 2).sum(axis=1) for s in around], axis=1)
+    return x / (k + alpha / size * squares) ** beta
+
+
+#: name: shape of the input, size and the other arguments, layout.
+_LRN = {
+    "rows": ((2, 7, 5), (3,)),
+    "images": ((2, 16, 5, 6), (5,)),
+    "volumes": ((1, 7, 3, 4, 2), (3, 0.5)),
+    "rank-6": ((1, 5, 2, 1, 3, 2), (3, 0.5)),
+    "strong": ((2, 16, 3, 4), (5, 0.5, 0.6, 2.0)),
+    "odd-channels": ((2, 31, 3, 5), (7, 0.5)),
+    "odd-channels-narrow": ((2, 31, 3, 5), (5, 0.5)),
+    "another-k": ((2, 16, 3, 4), (5, 0.5, 0.75, 2.0)),
+    "wide": ((2, 32, 3, 5), (15, 0.5)),
+    "wider": ((2, 32, 3, 5), (17, 0.5)),
+    "one-of-images": ((2, 16, 3, 5), (1, 0.5)),
+    "two": ((2, 7, 5), (2, 0.5)),
+    "even": ((2, 16, 4, 5), (4, 0.5, 0.75, 1.5)),
+    "even-volumes": ((1, 5, 2, 3, 2), (2, 0.5)),
+    "one": ((2, 7, 5), (1, 0.5)),
+    "wider-than-channels": ((2, 4, 5), (9, 0.5)),
+    "even-wider-than-channels": ((2, 3, 5), (10, 0.5)),
+    "one-channel": ((2, 1, 5), (3, 0.5)),
+    "channels-last": ((2, 16, 5, 6), (5, 0.5), "channels_last"),
+    "even-channels-last": ((2, 16, 5, 6), (4, 0.5), "channels_last"),
+    "strided": ((2, 7, 4, 5), (3, 0.5), "strided"),
+    "reversed": ((2, 7, 4, 5), (3, 0.5), "reversed"),
+    "transposed": ((2, 7, 4, 5), (3, 0.5), "transposed"),
+    "empty": ((0, 7, 4), (3,)),
+}
+
+CASES = [
+    Case(name, F.local_response_norm, local_response_norm,
+         (Spec(shape, layout=layout[0] if layout else "plain"), *rest),
+         torch="local_response_norm")
+    for name, (shape, rest, *layout) in _LRN.items()
+]  # fmt: skip
+_NARROW = ("images", "strong", "odd-channels", "odd-channels-narrow", "even", "channels-last")
+CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in _NARROW]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_no_reference_implementation(case, queue):
+    assert_no_reference(case, queue)
+
+
+_REFUSED = [
+    (ValueError, (3, 5), 3, r"input must have shape \(N, C, \*S\), got \(3, 5\)"),
+    (ValueError, (3, 5, 2), 0, "size must be at least 1, got 0"),
+    (TypeError, (3, 5, 2), 2.0, "size must be an integer, got 2.0"),
+]
+
+
+@pytest.mark.parametrize(("error", "shape", "size", "words"), _REFUSED)
+def test_refused(error, shape, size, words, queue):
+    with pytest.raises(error, match=f"local_response_norm: {words}"):
+        F.local_response_norm(dpnp.ones(shape, dtype="f4", sycl_queue=queue), size)
+
+
+def test_integers_are_refused(queue):
+    with pytest.raises(TypeError, match="local_response_norm: input must have a float"):
+        F.local_response_norm(dpnp.ones((3, 5, 2), dtype="i4", sycl_queue=queue), 3)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.implementations import assert_no_reference
+from functional.on_device import to_numpy
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def normalize(x, p=2.0, dim=1, eps=1e-12):
+    if p == np.inf:
+        length = abs(x).max(axis=dim, keepdims=True)
+    else:
+        length = (abs(x) ** p).sum(axis=dim, keepdims=True) ** (1 / p)
+    return x / np.maximum(length, eps)
+
+
+#: name: shape of the input, the other arguments, layout.
+_NORMALIZE = {
+    "rows": ((3, 7),),
+    "channels": ((2, 5, 4, 3),),
+    "last": ((3, 4, 17), (2.0, -1)),
+    "first": ((5, 4), (2.0, 0)),
+    "sum": ((3, 7), (1.0,)),
+    "cube": ((3, 7), (3.0,)),
+    "largest": ((3, 7), (np.inf,)),
+    "two-axes": ((3, 4, 5), (2.0, (1, 2))),
+    "all": ((3, 4), (2.0, None)),
+    "least": ((3, 7), (2.0, 1, 100.0)),
+    "channels-last": ((2, 16, 4, 3), (), "channels_last"),
+    "strided": ((3, 7), (), "strided"),
+    "reversed": ((3, 7), (), "reversed"),
+}
+CASES = [
+    Case(name, F.normalize, normalize,
+         (Spec(shape, layout=rest[1] if len(rest) > 1 else "plain"), *(rest[0] if rest else ())),
+         torch="normalize", slack=3)
+    for name, (shape, *rest) in _NORMALIZE.items()
+]  # fmt: skip
+CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in ("rows", "channels", "channels-last")]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_no_reference_implementation(case, queue):
+    assert_no_reference(case, queue)
+
+
+def test_zero_vectors(queue):
+    x = dpnp.zeros((2, 3), dtype="f4", sycl_queue=queue)
+    y, pullback = sycl_dnn.vjp(F.normalize, x)
+    assert not to_numpy(y).any()
+    assert np.isfinite(to_numpy(pullback(y)[0])).all()
+
+
+def test_refused(queue):
+    x = dpnp.ones((2, 3), dtype="f4", sycl_queue=queue)
+    with pytest.raises(ValueError, match="normalize: eps must not be negative"):
+        F.normalize(x, eps=-1.0)
+    with pytest.raises(TypeError, match="normalize: input must have a float"):
+        F.normalize(x.astype("i4"))
+    with pytest.raises((ValueError, IndexError), match="dim"):
+        F.normalize(x, dim=5)
