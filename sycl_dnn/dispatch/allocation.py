@@ -51,7 +51,10 @@ def blank_of(tensor: Tensor) -> Blank:
     desc = tensor.desc
     if desc is None:
         return Blank(tensor.size * dtype.itemsize, tensor.shape, None, dtype, tensor.dtype)
-    if not desc.is_plain or dtypes.bits_of(tensor.dtype) < 8:
+    if tensor.dtype in dtypes.PACKED and tensor.strides == row_major_strides(tensor.shape):
+        shape = (*tensor.shape[:-1], tensor.shape[-1] // 2)
+        return Blank(desc.get_size(), shape, None, dtype, tensor.dtype)
+    if not desc.is_plain or tensor.dtype in dtypes.PACKED:
         return Blank(desc.get_size(), None, None, dtype, tensor.dtype)
     strides = None if tensor.strides == row_major_strides(tensor.shape) else tensor.strides
     return Blank(desc.get_size(), tensor.shape, strides, dtype, tensor.dtype)

@@ -150,6 +150,8 @@ def argument_of(trace: Trace, value: Any, constant: bool = False) -> Tensor:
     carried = value.data if isinstance(value, Frozen) else value
     name = carried.dtype if isinstance(carried, Array) else dtypes.name_of(array.dtype)
     constant = constant or isinstance(value, Frozen)
+    if name in dtypes.PACKED:
+        return trace.argument(carried.shape, name, carried.element_strides, constant)
     return trace.argument(array.shape, name, array.strides, constant)
 
 

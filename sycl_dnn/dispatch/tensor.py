@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch.operators import Operators
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.trace import Trace
@@ -44,7 +45,7 @@ class Storage:
         return self.desc.get_size()
 
 
-class Tensor:
+class Tensor(Operators):
     """One value of a trace: a layout at an offset of a storage.
 
     ``shape`` and ``dtype`` read as on arrays; ``desc`` is None for a dtype that oneDNN lacks.

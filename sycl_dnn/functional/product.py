@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.gradients import Grads, rule_for
 from sycl_dnn.dispatch.primitives import (
     add,
@@ -67,9 +67,13 @@ def product(a: Tensor, b: Tensor, bias: Tensor | None = None, dtype: str | None 
 def recorded(inputs: dict[str, Tensor], out: Out, attr: object = None) -> Tensor:
     """Record the primitive over operands that all have the rank of the result."""
     trace = inputs["src"].trace
-    given = {n: t if n == "bias" else _readable(t) for n, t in inputs.items()}
-    # Packing the weights pays only where they stand still; see docs/architecture.md.
-    ask = {"weights": "any"} if inputs["weights"].storage.constant else {}
+    operands = {n: _readable(inputs[n]) for n in ("src", "weights")}
+    given = inputs | operands
+    weights = inputs["weights"]
+    # Packing the weights pays only where they stand still; see docs/architecture.md. Numbers of
+    # 4 bits have no reorder.
+    is_packed = weights.storage.constant and weights.dtype not in dtypes.PACKED
+    ask = {"weights": "any"} if is_packed else {}
     made = trace.primitive("matmul", given, {"dst": out}, ask=ask, attr=attr)
     return made["dst"]
 

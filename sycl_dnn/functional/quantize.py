@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -70,11 +71,20 @@ def _by_reorder(
     return x.trace.primitive("reorder", given, {"dst": Out(x.shape, dtype, x)}, attr=attr)["dst"]
 
 
-def _mask(shape: Sequence[int], of_scales: Sequence[int], axis: int | None) -> int:
-    """Return the bits of the axes along which scales differ."""
-    if axis is None:
-        return 0
-    return sum(1 << i for i, n in enumerate(of_scales) if n == shape[i] and (n > 1 or i == axis))
+def _reorder_mask(
+    shape: Sequence[int], of_scales: Sequence[int], zero: Tensor | None, dtype: str
+) -> int | None:
+    """Return the bits of the axes along which scales differ; None where reorders are no good.
+
+    oneDNN's take only the first of many zero points, mistake scales along axes that are no
+    neighbours, and know none at all for 4 bits.
+    """
+    axes = [i for i, n in enumerate(of_scales) if n == shape[i] and n > 1]
+    is_many = math.prod(of_scales) > 1
+    have_gap = bool(axes) and axes[-1] - axes[0] >= len(axes)
+    if dtype in _FOUR_BIT or have_gap or (is_many and zero is not None):
+        return None
+    return sum(1 << i for i in axes)
 
 
 def dequantized(q: QuantizedTensor, dtype: str) -> Tensor:
@@ -83,10 +93,9 @@ def dequantized(q: QuantizedTensor, dtype: str) -> Tensor:
     x = reshape(q.data, shape)
     if not x.size:
         return zeros(x.trace, q.shape, dtype)
-    if q.dtype not in _FOUR_BIT:
-        mask = _mask(shape, of_scales, q.axis)
-        made = _by_reorder(x, "src", q.scale, q.zero_point, mask, dtype)
-        return reshape(made, q.shape)
+    mask = _reorder_mask(shape, of_scales, q.zero_point, q.dtype)
+    if mask is not None:
+        return reshape(_by_reorder(x, "src", q.scale, q.zero_point, mask, dtype), q.shape)
     made = x.trace.convert(x, "float32")
     if q.zero_point is not None:
         made = sub(made, reshape(x.trace.convert(q.zero_point, "float32"), of_scales))
@@ -101,14 +110,14 @@ def quantized(
     wide = reshape(x, shape)
     if not x.size:
         return zeros(x.trace, x.shape, dtype)
-    if dtype not in _FOUR_BIT:
-        mask = _mask(shape, of_scales, axis)
+    mask = _reorder_mask(shape, of_scales, zero, dtype)
+    if mask is not None:
         return reshape(_by_reorder(wide, "dst", scale, zero, mask, dtype), x.shape)
-    # oneDNN's reorders to 4 bits know no scales, and those from 8 bits write zeros.
     made = div(x.trace.convert(wide, "float32"), reshape(scale, of_scales))
     if zero is not None:
         made = add(made, reshape(x.trace.convert(zero, "float32"), of_scales))
-    return converted(reshape(made, x.shape), dtype)
+    made = reshape(made, x.shape)
+    return converted(made, dtype) if dtype in _FOUR_BIT else x.trace.convert(made, dtype)
 
 
 def _check_target(name: str, dtype: str, shape: Sequence[int]) -> None:
