@@ -14,6 +14,7 @@ from sycl_dnn.dispatch.arena import Arena
 from sycl_dnn.dispatch.outputs import Target
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.trace import ArrayStep, Out, Step, Trace
+from sycl_dnn.onednn import Memory
 
 AnyStep = Step | ArrayStep
 
@@ -114,6 +115,15 @@ def _conflicts(trace: Trace, target: Target) -> bool:
     )
 
 
+def _seen_as(tensor: Tensor) -> Any:
+    """Return the memory that stands for good, with the layout of a view of it."""
+    memory = tensor.storage.memory
+    if tensor.desc == memory.desc and not tensor.offset:
+        return memory
+    array = dpnp.reshape(memory.owner[0], -1)
+    return Memory(tensor.desc, memory.engine, array[tensor.offset // array.itemsize :])
+
+
 class Segment:
     """A stretch of primitives as one ``_core.Program`` over registers."""
 
@@ -146,7 +156,7 @@ class Segment:
     def _value(self, tensor: Tensor) -> int:
         storage = tensor.storage
         if storage.memory is not None:
-            return self._add(("memory", storage.memory, 0, tensor.desc))
+            return self._add(("memory", _seen_as(tensor), 0, tensor.desc))
         register = self._registers.get(id(storage))
         if register is None:
             offset = self._arena.offsets[id(storage)] + tensor.offset

@@ -420,11 +420,17 @@ class Trace:
         ``function(*arrays)`` returns one array, or as many as there are ``outs``. ``rule(entry,
         grads)`` gives the gradients by the names ``"0"``, ``"1"``... of the inputs.
         """
-        named = {str(i): self.plain(t) for i, t in enumerate(inputs)}
+        named = {str(i): t for i, t in enumerate(inputs)}
         made = {str(i): self._array_result(out) for i, out in enumerate(outs)}
-        self._add(ArrayStep(function, named, made))
+        self._add(ArrayStep(function, {n: self._as_array(t) for n, t in named.items()}, made))
         self.tape.append(Entry("array_call", named, made, rule=rule))
         return list(made.values())
+
+    def _as_array(self, tensor: Tensor) -> Tensor:
+        """Return the tensor where a call of dpnp's can read it."""
+        if tensor.storage.memory is not None:
+            return self.reorder(tensor, tensor.desc)
+        return self.plain(tensor)
 
     def _array_result(self, out: Out) -> Tensor:
         strides = layout.row_major_strides(out.shape)
