@@ -108,6 +108,7 @@ def scaled_dot_product_attention(
     attn_mask: dpnp.ndarray | Array | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
+    *,
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> dpnp.ndarray | Array:

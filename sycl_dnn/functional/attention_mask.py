@@ -69,4 +69,5 @@ def visible(mask: Tensor) -> Tensor:
 def hiding(x: Tensor, rows: Tensor) -> Tensor:
     """Return ``x`` with zeros in the rows where ``rows`` is 0."""
     trace = x.trace
+    rows = trace.convert(rows, x.dtype)
     return trace.closed({"x": x}, lambda: mul(x, rows), lambda dy: {"x": mul(dy, rows)})

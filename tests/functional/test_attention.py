@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.implementations import assert_no_reference
+from functional.on_device import to_numpy
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+attention = F.scaled_dot_product_attention
+
+
+def reference(q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    if enable_gqa:
+        k, v = (np.repeat(t, q.shape[-3] // t.shape[-3], axis=-3) for t in (k, v))
+    scale = 1 / np.sqrt(max(q.shape[-1], 1)) if scale is None else scale
+    scores = scale * q @ np.swapaxes(k, -1, -2)
+    if is_causal:
+        scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    if not scores.shape[-1]:
+        return np.zeros((*scores.shape[:-1], v.shape[-1]))
+    top = scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
+    total = weights.sum(axis=-1, keepdims=True)
+    return weights / np.where(total == 0, 1.0, total) @ v
+
+
+#: name: shapes of query, key, value; the arguments after the mask, those by name, layout.
+_PLAIN = {
+    "heads": ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 6)),
+    "matrices": ((5, 8), (7, 8), (7, 6)),
+    "batch": ((3, 5, 8), (3, 7, 8), (3, 7, 8)),
+    "rank-5": ((2, 1, 3, 5, 4), (2, 1, 3, 7, 4), (2, 1, 3, 7, 4)),
+    "broadcast": ((2, 3, 5, 8), (3, 7, 8), (1, 3, 7, 8)),
+    "one-query": ((2, 3, 1, 8), (2, 3, 17, 8), (2, 3, 17, 8)),
+    "one-key": ((2, 3, 5, 8), (2, 3, 1, 8), (2, 3, 1, 8)),
+    "one-feature": ((1, 2, 5, 1), (1, 2, 7, 1), (1, 2, 7, 1)),
+    "primes": ((1, 2, 67, 13), (1, 2, 71, 13), (1, 2, 71, 11)),
+    "causal": ((2, 3, 7, 8), (2, 3, 7, 8), (2, 3, 7, 8), (0.0, True)),
+    "causal-wide": ((2, 3, 5, 8), (2, 3, 9, 8), (2, 3, 9, 8), (0.0, True)),
+    "causal-tall": ((2, 3, 9, 8), (2, 3, 5, 8), (2, 3, 5, 8), (0.0, True)),
+    "causal-rank-5": ((2, 2, 3, 5, 4), (2, 2, 3, 7, 4), (2, 2, 3, 7, 4), (0.0, True)),
+    "scaled": ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8), (0.0, False), {"scale": 0.7}),
+    "groups": ((2, 6, 5, 8), (2, 2, 7, 8), (2, 2, 7, 8), (0.0, False), {"enable_gqa": True}),
+    "groups-causal": ((2, 6, 7, 8), (2, 3, 7, 8), (2, 3, 7, 8), (0.0, True), {"enable_gqa": True}),
+    "groups-rank-3": ((6, 5, 8), (2, 7, 8), (2, 7, 8), (0.0, False), {"enable_gqa": True}),
+    "group-of-one": ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8), (0.0, False), {"enable_gqa": True}),
+    "strided": ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 6), (), {}, "strided"),
+    "reversed": ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 6), (), {}, "reversed"),
+    "transposed": ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 6), (), {}, "transposed"),
+    "no-batch": ((0, 3, 5, 8), (0, 3, 7, 8), (0, 3, 7, 6)),
+    "no-queries": ((2, 3, 0, 8), (2, 3, 7, 8), (2, 3, 7, 6)),
+    "no-keys": ((2, 3, 5, 8), (2, 3, 0, 8), (2, 3, 0, 6)),
+}
+#: name: shape of the mask, of query and key, then the same; the layout is the mask's.
+_Q, _K = (2, 6, 5, 8), (2, 6, 7, 8)
+_MASKED = {
+    "scores": ((5, 7), _Q, _K),
+    "per-image": ((2, 1, 5, 7), _Q, _K),
+    "per-head": ((6, 5, 7), _Q, _K),
+    "full": ((2, 6, 5, 7), _Q, _K),
+    "keys": ((1, 7), _Q, _K),
+    "keys-per-image": ((2, 1, 1, 7), _Q, _K),
+    "keys-per-head": ((2, 6, 1, 7), _Q, _K),
+    "queries": ((2, 1, 5, 1), _Q, _K),
+    "transposed": ((2, 6, 5, 7), _Q, _K, (), {}, "transposed"),
+    "strided": ((5, 7), _Q, _K, (), {}, "strided"),
+    "causal": ((5, 7), _Q, _K, (0.0, True)),
+    "groups": ((5, 7), _Q, (2, 2, 7, 8), (0.0, False), {"enable_gqa": True}),
+    "groups-per-head": ((2, 6, 5, 7), _Q, (2, 2, 7, 8), (0.0, False), {"enable_gqa": True}),
+    "groups-per-image": ((2, 1, 5, 7), _Q, (2, 2, 7, 8), (0.0, False), {"enable_gqa": True}),
+    "rank-5": ((3, 1, 5, 7), (2, 3, 2, 5, 4), (2, 3, 2, 7, 4)),
+    "rank-5-scores": ((5, 7), (2, 3, 2, 5, 4), (2, 3, 2, 7, 4)),
+    "matrices": ((5, 7), (5, 8), (7, 8)),
+}
+
+
+def _cases():
+    for name, (q, k, v, *rest) in _PLAIN.items():
+        rest, kwargs, layout = (*rest, *((), {}, "plain")[len(rest) :])
+        specs = [Spec(s, layout=layout) for s in (q, k, v)]
+        torch = None if name == "broadcast" else "scaled_dot_product_attention"
+        args = (*specs, None, *rest)
+        yield Case(name, attention, reference, args, kwargs, torch=torch, slack=3)
+    for name, (mask, q, k, *rest) in _MASKED.items():
+        rest, kwargs, layout = (*rest, *((), {}, "plain")[len(rest) :])
+        # What all keys have in common has no effect: the gradient is 0.
+        mask = Spec(mask, layout=layout, differentiable=mask[-1] > 1)
+        args = (Spec(q), Spec(k), Spec(k), mask, *rest)
+        torch = None if name == "causal" else "scaled_dot_product_attention"
+        yield Case(f"masked-{name}", attention, reference, args, kwargs, torch=torch, slack=3)
+
+
+CASES = list(_cases())
+_NARROW = ("heads", "causal", "groups", "primes", "masked-scores", "masked-full", "masked-groups")
+CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in _NARROW]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_no_reference_implementation(case, queue):
+    assert_no_reference(case, queue)
+
+
+def _operands(queue, dtype="float32", seed=0):
+    rng = np.random.default_rng(seed)
+    values = [rng.standard_normal(s).astype("f4") for s in (_Q, _K, _K)]
+    return [sycl_dnn.asarray(dpnp.asarray(v, sycl_queue=queue), dtype) for v in values]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", ["bool", "float"])
+@pytest.mark.parametrize("shape", [(5, 7), (2, 1, 5, 7), (2, 1, 1, 7), (6, 5, 7)])
+def test_queries_without_keys_give_zeros(shape, kind, dtype, queue):
+    visible = np.random.default_rng(1).random(shape) > 0.4
+    visible[..., 0, :] = False
+    mask = visible if kind == "bool" else np.where(visible, 0.0, -np.inf).astype("f4")
+    q, k, v = _operands(queue, dtype)
+    given = dpnp.asarray(mask, sycl_queue=queue)
+    got, pullback = sycl_dnn.vjp(lambda q, k, v: attention(q, k, v, given), q, k, v)
+    truth = reference(*(to_numpy(t) for t in (q, k, v)), visible)
+    limit = 3e-5 if dtype == "float32" else 3e-2
+    np.testing.assert_allclose(to_numpy(got), truth, atol=limit)
+    np.testing.assert_allclose(to_numpy(attention(q, k, v, given)), truth, atol=limit)
+    grads = [to_numpy(g) for g in pullback(got)]
+    assert all(np.isfinite(g).all() for g in grads)
+    hidden = np.broadcast_to(~visible.any(axis=-1, keepdims=True), (*_Q[:-1], 1))
+    assert not (grads[0] * hidden).any()
+    assert not (to_numpy(got) * hidden).any()
+
+
+def test_masked_gradients_like_torch(queue):
+    torch = pytest.importorskip("torch")
+    visible = np.random.default_rng(1).random((2, 1, 5, 7)) > 0.4
+    visible[0, 0, 2] = False
+    q, k, v = _operands(queue)
+    y, pullback = sycl_dnn.vjp(attention, q, k, v, dpnp.asarray(visible, sycl_queue=queue))
+    leaves = [torch.tensor(to_numpy(t)).requires_grad_() for t in (q, k, v)]
+    truth = torch.nn.functional.scaled_dot_product_attention(*leaves, torch.tensor(visible))
+    wanted = torch.autograd.grad(truth, leaves, torch.tensor(to_numpy(y)))
+    for got, want in zip(pullback(y), wanted, strict=False):
+        np.testing.assert_allclose(to_numpy(got), want.numpy(), atol=2e-5)
+
+
+def test_scores_that_are_large(queue):
+    q, k, v = (40 * t for t in _operands(queue))
+    truth = reference(*(to_numpy(t) for t in (q, k, v)))
+    np.testing.assert_allclose(to_numpy(attention(q, k, v)), truth, atol=2e-3)
+
+
+def test_dropout(queue):
+    q, k, v = _operands(queue)
+    ones = dpnp.ones_like(v)
+    kept = to_numpy(attention(q, k, ones, None, 0.5))
+    assert 0.5 < kept.mean() < 1.5
+    assert kept.std() > 0.1
+    assert not to_numpy(attention(q, k, v, None, 1.0)).any()
+
+
+def test_float16(queue):
+    q, k, v = (t.astype("f2") for t in _operands(queue))
+    got = attention(q, k, v)
+    assert got.dtype == np.float16
+    truth = reference(*(to_numpy(t) for t in (q, k, v)))
+    np.testing.assert_allclose(to_numpy(got), truth, atol=1e-2)
+
+
+_REFUSED = [
+    (((8,), _K, _K), {}, "query must have two axes or more"),
+    ((_Q, (2, 6, 7, 9), _K), {}, "key must have 8 features, as query"),
+    ((_Q, _K, (2, 6, 8, 8)), {}, "value must have 7 rows"),
+    ((_Q, (2, 4, 7, 8), (2, 4, 7, 8)), {}, "must broadcast"),
+    ((_Q, _K, _K, (5, 6)), {}, r"attn_mask must broadcast to \(2, 6, 5, 7\), got \(5, 6\)"),
+    ((_Q, _K, _K, (7,)), {}, "attn_mask must broadcast"),
+    ((_Q, _K, _K, (1, 1, 1, 5, 7)), {}, "attn_mask must broadcast"),
+    ((_Q, _K, _K), {"dropout_p": -0.1}, r"dropout_p must be in \[0, 1\]"),
+    ((_Q, (2, 4, 7, 8), (2, 4, 7, 8)), {"enable_gqa": True}, "number of heads that divides 6"),
+    (((5, 8), (7, 8), (7, 8)), {"enable_gqa": True}, "query must have heads"),
+]
+
+
+@pytest.mark.parametrize(("shapes", "given", "words"), _REFUSED)
+def test_refused(shapes, given, words, queue):
+    arrays = [dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in shapes]
+    with pytest.raises(ValueError, match=words):
+        attention(*arrays, **given)
+
+
+def test_refused_dtypes(queue):
+    q, k, v = _operands(queue)
+    with pytest.raises(TypeError, match="key must have dtype float32, got bfloat16"):
+        attention(q, sycl_dnn.asarray(k, "bfloat16"), v)
+    with pytest.raises(TypeError, match="attn_mask must have dtype bool, float32"):
+        attention(q, k, v, dpnp.zeros((5, 7), dtype="i4", sycl_queue=queue))
+    with pytest.raises(TypeError, match="query must have a float"):
+        attention(q.astype("i4"), k, v)
