@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise operations of two or three tensors that broadcast, with their gradients."""
+"""Element-wise operations of two tensors that broadcast."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.dispatch import dtypes, layout
@@ -16,7 +14,6 @@ from sycl_dnn.dispatch.broadcasting import (
     spread,
     untaped,
 )
-from sycl_dnn.dispatch.gradients import Grads, rule_for
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Entry, Out, Trace
 
@@ -36,11 +33,11 @@ _MIRRORED = {
     A.binary_sub: (A.binary_sub, True),
 }
 #: Where the second operand has more than size 1, axes merged: what oneDNN has compiled kernels for.
-_FAST = ([], [True], [False], [False, True], [True, False], [False, True, False],
+FAST = ([], [True], [False], [False, True], [True, False], [False, True, False],
          [True, False, True])  # fmt: skip
 
 
-def _merged(shape: tuple[int, ...], order: tuple[int, ...], *operands: Tensor) -> list[list]:
+def merged(shape: tuple[int, ...], order: tuple[int, ...], *operands: Tensor) -> list[list]:
     """Return [size, which operands have it] of the axes, neighbours of one kind merged."""
     groups: list[list] = []
     for axis in order:
@@ -54,7 +51,7 @@ def _merged(shape: tuple[int, ...], order: tuple[int, ...], *operands: Tensor) -
     return groups
 
 
-def _sizes(groups: list[list], operand: int) -> tuple[int, ...]:
+def sizes_of(groups: list[list], operand: int) -> tuple[int, ...]:
     """Return the sizes of an operand in merged axes; fast kernels want two axes at least."""
     sizes = [size if present[operand] else 1 for size, present in groups]
     return (1,) * (3 - len(sizes)) + tuple(sizes)
@@ -78,7 +75,7 @@ def _computed(kind: algorithm, a: Tensor, b: Tensor, shape: tuple[int, ...], dty
     order = axis_order(like, len(shape))
     between = _computable(a, b, dtype)
     a, b = laid_out(a, order, _first_dtype(a, b, between)), laid_out(b, order)
-    presents = {p for _, p in _merged(shape, order, a, b)}
+    presents = {p for _, p in merged(shape, order, a, b)}
     attr = None
     if (False, True) in presents:
         if kind in _MIRRORED and (True, False) not in presents and a.dtype == b.dtype:
@@ -87,11 +84,11 @@ def _computed(kind: algorithm, a: Tensor, b: Tensor, shape: tuple[int, ...], dty
             attr = _negation() if negative else None
         else:
             a = spread(a, shape, order)
-    if [p[1] for _, p in _merged(shape, order, a, b)] not in _FAST:
+    if [p[1] for _, p in merged(shape, order, a, b)] not in FAST:
         b = spread(b, shape, order)
-    groups = _merged(shape, order, a, b)
-    sizes = _sizes(groups, 0)
-    first, second = grid(a, sizes), grid(b, _sizes(groups, 1))
+    groups = merged(shape, order, a, b)
+    sizes = sizes_of(groups, 0)
+    first, second = grid(a, sizes), grid(b, sizes_of(groups, 1))
     made = _primitive(kind, first, second, Out(sizes, between), attr)
     if kind in (A.binary_max, A.binary_min):
         made = _with_nan_of(first, made)
@@ -147,39 +144,6 @@ def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> T
     return made
 
 
-def select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Return ``a`` where ``condition`` (bool) holds, else ``b``; all broadcast."""
-    trace = a.trace
-    shape = broadcast_shape(condition.shape, a.shape, b.shape)
-    dtype = dtypes.promote(a.dtype, b.dtype)
-    a, b = trace.convert(a, dtype), trace.convert(b, dtype)
-    condition, a, b = (expand_rank(t, len(shape)) for t in (condition, a, b))
-    with untaped(trace):
-        is_empty = 0 in shape
-        made = zeros(trace, shape, dtype) if is_empty else _selected(condition, a, b, shape, dtype)
-    inputs = {"src_0": a, "src_1": b, "src_2": condition}
-    trace.tape.append(Entry("select", inputs, {"dst": made}))
-    return made
-
-
-def _selected(c: Tensor, a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
-    full = [t for t in (a, b, c) if t.shape == shape]
-    order = axis_order(full[0] if full else None, len(shape))
-    a, c, b = spread(a, shape, order), spread(c, shape, order), laid_out(b, order)
-    if [p[1] for _, p in _merged(shape, order, a, b)] not in _FAST:
-        b = spread(b, shape, order)
-    groups = _merged(shape, order, a, b)
-    sizes = _sizes(groups, 0)
-    flags = Tensor(c.trace, c.storage, layout.row_major(sizes, "int8"), "int8", sizes, c.offset)
-    made = a.trace.primitive(
-        "binary",
-        {"src_0": grid(a, sizes), "src_1": grid(b, _sizes(groups, 1)), "src_2": flags},
-        {"dst": Out(sizes, dtype)},
-        algorithm=A.binary_select,
-    )["dst"]
-    return shown(made, shape, order, dtype)
-
-
 def add(a: Tensor, b: Tensor) -> Tensor:
     """Return the sum of two tensors."""
     return binary(A.binary_add, a, b)
@@ -228,64 +192,3 @@ def broadcast_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
         else:
             made = spread(source, shape, axis_order(source, len(shape)))
     return x.trace.view(source, made, lambda g: sum_to(g, source.shape))
-
-
-def weight_of_larger(a: Tensor, b: Tensor, kind: algorithm, dtype: str) -> Tensor:
-    """Return 1 where ``a`` is the maximum (minimum), 0.5 where both are, else 0."""
-    strict, loose = (
-        (A.binary_gt, A.binary_ge) if kind is A.binary_max else (A.binary_lt, A.binary_le)
-    )
-    return linear_map(add(binary(strict, a, b, dtype), binary(loose, a, b, dtype)), 0.5)
-
-
-#: By operation: the gradients of both operands from (dy, a, b, y), before broadcasting is undone.
-_SLOPES: dict[algorithm, tuple[Callable[..., Tensor], Callable[..., Tensor]]] = {
-    A.binary_add: (lambda g, a, b, y: g, lambda g, a, b, y: g),
-    A.binary_sub: (lambda g, a, b, y: g, lambda g, a, b, y: linear_map(g, -1.0)),
-    A.binary_mul: (lambda g, a, b, y: mul(g, b), lambda g, a, b, y: mul(g, a)),
-    A.binary_div: (
-        lambda g, a, b, y: div(g, b),
-        lambda g, a, b, y: linear_map(div(mul(g, y), b), -1.0),
-    ),
-}
-
-
-def _slopes(kind: algorithm) -> tuple[Callable[..., Tensor], Callable[..., Tensor]] | None:
-    if kind not in (A.binary_max, A.binary_min):
-        return _SLOPES.get(kind)
-    return (
-        lambda g, a, b, y: mul(g, weight_of_larger(a, b, kind, g.dtype)),
-        lambda g, a, b, y: mul(g, linear_map(weight_of_larger(a, b, kind, g.dtype), -1.0, 1.0)),
-    )
-
-
-@rule_for("binary")
-def _binary(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    from sycl_dnn.dispatch.reductions import sum_to
-
-    slopes = _slopes(entry.params["algorithm"])
-    if slopes is None:
-        return {}  # comparisons are flat
-    found = {}
-    a, b = entry.inputs["src_0"], entry.inputs["src_1"]
-    for name, slope in zip(("src_0", "src_1"), slopes, strict=True):
-        if name in needed:
-            operand = entry.inputs[name]
-            grad = sum_to(slope(grads["dst"], a, b, entry.outputs["dst"]), operand.shape)
-            found[name] = trace.convert(grad, operand.dtype)
-    return found
-
-
-@rule_for("select")
-def _select(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
-    from sycl_dnn.dispatch.ones import filled
-    from sycl_dnn.dispatch.reductions import sum_to
-
-    dy, condition = grads["dst"], entry.inputs["src_2"]
-    nothing = filled(trace, 0.0, (1,) * dy.ndim, dy.dtype)
-    found = {}
-    if "src_0" in needed:
-        found["src_0"] = sum_to(select(condition, dy, nothing), entry.inputs["src_0"].shape)
-    if "src_1" in needed:
-        found["src_1"] = sum_to(select(condition, nothing, dy), entry.inputs["src_1"].shape)
-    return found

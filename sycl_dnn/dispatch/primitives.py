@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from sycl_dnn.dispatch import slopes  # noqa: F401 - registers gradients
 from sycl_dnn.dispatch.broadcasting import broadcast_shape, expand_rank, untaped
 from sycl_dnn.dispatch.ones import filled
 from sycl_dnn.dispatch.pointwise import (
@@ -12,11 +13,11 @@ from sycl_dnn.dispatch.pointwise import (
     div,
     linear_map,
     mul,
-    select,
     sub,
     zeros,
 )
 from sycl_dnn.dispatch.reductions import reduce, sum_to
+from sycl_dnn.dispatch.selection import select
 
 __all__ = [
     "add",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions over any axes; oneDNN's compiled one takes the innermost axes only."""
+"""Reductions over any axes; on a CPU oneDNN's compiled one takes the innermost only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import dpnp
 
-from sycl_dnn._core import PrimitiveAttr, algorithm, fpmath_mode, prop_kind
+from sycl_dnn._core import PrimitiveAttr, algorithm, engine_kind, fpmath_mode, prop_kind
 from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.broadcasting import axis_order, grid, laid_out, untaped
 from sycl_dnn.dispatch.gradients import Grads, rule_for
@@ -65,6 +65,9 @@ def _column_maxima(x: Tensor) -> Tensor:
 
 def _columns(kind: algorithm, x: Tensor, dtype: str) -> Tensor:
     """Reduce (K, R, L) to (K, 1, L)."""
+    if x.trace.engine.kind is not engine_kind.cpu:
+        out = Out((x.shape[0], 1, x.shape[2]), dtype)
+        return x.trace.primitive("reduction", {"src": x}, {"dst": out}, algorithm=kind)["dst"]
     if kind is A.reduction_sum:
         return _column_sums(x, dtype)
     if kind is A.reduction_max:

@@ -85,9 +85,9 @@ def astype(
 
     Notes
     -----
-    Floats are rounded to nearest even; bfloat16 numbers below 2**-126 become 0. Integers of dpnp's are made by truncation, as in torch;
-    int4 and uint4 are rounded and saturate. What float8_e4m3 cannot hold (above 448) becomes NaN,
-    where torch saturates; float8_e5m2 has infinities.
+    Floats are rounded to nearest even; bfloat16 numbers below 2**-126 become 0. Integers of dpnp's
+    are made by truncation, as in torch; int4 and uint4 are rounded and saturate. What float8_e4m3
+    cannot hold (above 448) becomes NaN, where torch saturates; float8_e5m2 has infinities.
 
     Source: oneDNN developer guide, "Reorder" and "Data Types".
     """

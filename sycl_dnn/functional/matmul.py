@@ -117,14 +117,44 @@ def _check_ranks(name: str, rank: int, **operands: Tensor) -> None:
 
 @operation
 def mm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-    """Return the product (M, N) of two matrices (M, K) and (K, N); as ``matmul`` otherwise."""
+    """Return the product of two matrices.
+
+    Parameters
+    ----------
+    input : dpnp.ndarray or Array (M, K)
+    mat2 : dpnp.ndarray or Array (K, N)
+
+    Returns
+    -------
+    dpnp.ndarray or Array (M, N)
+
+    Raises
+    ------
+    ValueError, TypeError
+        As ``matmul``; also where an operand is no matrix.
+    """
     _check_ranks("mm", 2, input=input, mat2=mat2)
     return product(input, mat2)
 
 
 @operation
 def bmm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-    """Return the products (B, M, N) of (B, M, K) and (B, K, N); as ``matmul`` otherwise."""
+    """Return the products of two batches of matrices.
+
+    Parameters
+    ----------
+    input : dpnp.ndarray or Array (B, M, K)
+    mat2 : dpnp.ndarray or Array (B, K, N)
+
+    Returns
+    -------
+    dpnp.ndarray or Array (B, M, N)
+
+    Raises
+    ------
+    ValueError, TypeError
+        As ``matmul``; also where an operand has not three axes.
+    """
     _check_ranks("bmm", 3, input=input, mat2=mat2)
     return product(input, mat2)
 
@@ -157,7 +187,25 @@ def addmm(
     beta: float = 1,
     alpha: float = 1,
 ) -> dpnp.ndarray | Array:
-    """Return ``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts to (M, N)."""
+    """Return ``beta * input + alpha * (mat1 @ mat2)``.
+
+    Parameters
+    ----------
+    input : dpnp.ndarray or Array
+        Broadcasts to (M, N). With ``beta`` 0 its values do not count, NaN neither.
+    mat1 : dpnp.ndarray or Array (M, K)
+    mat2 : dpnp.ndarray or Array (K, N)
+    beta, alpha : number
+
+    Returns
+    -------
+    dpnp.ndarray or Array (M, N)
+
+    Raises
+    ------
+    ValueError, TypeError
+        As ``mm``; also where ``input`` does not fit.
+    """
     _check_ranks("addmm", 2, mat1=mat1, mat2=mat2)
     return _added("addmm", input, mat1, mat2, beta, alpha)
 
@@ -171,6 +219,24 @@ def baddbmm(
     beta: float = 1,
     alpha: float = 1,
 ) -> dpnp.ndarray | Array:
-    """Return ``beta * input + alpha * (batch1 @ batch2)``; ``input`` broadcasts to (B, M, N)."""
+    """Return ``beta * input + alpha * (batch1 @ batch2)``, as ``addmm`` for batches.
+
+    Parameters
+    ----------
+    input : dpnp.ndarray or Array
+        Broadcasts to (B, M, N).
+    batch1 : dpnp.ndarray or Array (B, M, K)
+    batch2 : dpnp.ndarray or Array (B, K, N)
+    beta, alpha : number
+
+    Returns
+    -------
+    dpnp.ndarray or Array (B, M, N)
+
+    Raises
+    ------
+    ValueError, TypeError
+        As ``bmm``; also where ``input`` does not fit.
+    """
     _check_ranks("baddbmm", 3, batch1=batch1, batch2=batch2)
     return _added("baddbmm", input, batch1, batch2, beta, alpha)

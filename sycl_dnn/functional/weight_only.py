@@ -10,7 +10,7 @@ from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Entry, Out
 from sycl_dnn.dispatch.views import reshape, transpose
 from sycl_dnn.functional.product import product, recorded, swapped
-from sycl_dnn.functional.quantize import dequantized
+from sycl_dnn.functional.quantization import dequantized
 from sycl_dnn.functional.quantized_tensor import QuantizedTensor, checked
 
 #: In matmul's weights (K, N): one value for all, one for each column.

@@ -2,13 +2,13 @@
 import dpnp
 import numpy as np
 import pytest
-
-import sycl_dnn
 from functional.case import Case, Spec, specs_of
 from functional.checks import check_gradient, check_torch, check_value
 from functional.implementations import assert_no_reference
 from functional.on_device import to_device
 from functional.torch_functions import of_torch
+
+import sycl_dnn
 from sycl_dnn import functional as F
 
 #: Pairs of shapes: equal, row, column, channels, both repeated, repeated on the left, no axes.

@@ -4,9 +4,9 @@
 import dpnp
 import numpy as np
 import pytest
+from functional.on_device import to_device, to_numpy
 
 import sycl_dnn
-from functional.on_device import to_device, to_numpy
 from sycl_dnn import functional as F
 from sycl_dnn.functional.quantized_tensor import RANGES, QuantizedTensor
 
@@ -25,7 +25,9 @@ def _wide(small, shape, axis, group):
         return np.broadcast_to(small, shape)
     if group is not None:
         return np.repeat(small, group, axis)
-    return np.broadcast_to(small.reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape)
+    return np.broadcast_to(
+        small.reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape
+    )
 
 
 def _small_shape(shape, axis, group):
