@@ -76,11 +76,17 @@ class BoundPlan:
     def _stage(self, stage: Any) -> Any:
         if not isinstance(stage, Segment):
             return lambda: stage.run(self._registers, self._queue, self._stream)
+        if any(self._registers[r].__class__ is bytes for r in stage.reads):
+            return lambda: self._run_with_new_seeds(stage)
         arena = None
         if stage.program.arena_bytes:
             arena = dpctl.memory.MemoryUSMDevice(stage.program.arena_bytes, queue=self._queue)
         arrays = [self._registers[r] for r in stage.reads]
         return _core.BoundProgram(stage.program, self._stream, arrays, arena, self._result)
+
+    def _run_with_new_seeds(self, stage: Segment) -> None:
+        self._executable.draw_seeds(self._registers)
+        stage.run(self._registers, self._queue, self._stream)
 
     def __call__(self) -> Any:
         """Submit; return the result, which is there when the queue has come to it."""

@@ -159,12 +159,19 @@ class Executable:
             )
         return registers
 
+    def draw_seeds(self, registers: list[Any]) -> None:
+        """Fill in the numbers that seeds give for one call."""
+        for _, value, tensor in self.captured:
+            if isinstance(value, Seed):
+                registers[self._registers[id(tensor.storage)]] = value.bytes()
+
     def _complete(self, registers: list[Any], queue: Any, stream: Any, frozen: Any) -> None:
         """Fill in what the caller does not give: captured arrays, seeds, packed copies."""
         frozen = dict(frozen or {})
+        self.draw_seeds(registers)
         for index, value, tensor in self.captured:
-            given = value.bytes() if isinstance(value, Seed) else value.get_array()
-            registers[self._registers[id(tensor.storage)]] = given
+            if not isinstance(value, Seed):
+                registers[self._registers[id(tensor.storage)]] = value.get_array()
             if isinstance(value, Frozen):
                 frozen[index] = value
         self.constants.fill(registers, queue, stream, frozen)

@@ -58,16 +58,11 @@ SIGN = (_HUGE, _HUGE, clip(-1.0, 1.0))
 IS_POSITIVE = (_HUGE, _HUGE, clip(0.0, 1.0))
 
 
-def fused(
-    kind: algorithm, a: Tensor, b: Tensor, *steps: tuple[Any, ...], dtype: str | None = None
-) -> Tensor:
-    """Return ``a kind b`` after ``steps``, rounded once, in the layout and shape of ``a``.
-
-    A step is an element-wise algorithm with its alpha and beta, or a binary algorithm with its
-    right operand. Tensors have the rank of ``a`` and broadcast to it.
-    """
+def _post_ops(
+    a: Tensor, steps: tuple[tuple[Any, ...], ...], inputs: dict[str, Tensor]
+) -> _core.PrimitiveAttr:
+    """Return the attribute of ``steps``, and put their operands among the inputs."""
     post_ops = _core.PostOps()
-    inputs = {"src_0": a, "src_1": b}
     for index, (step, *rest) in enumerate(steps):
         if rest and isinstance(rest[0], Tensor):
             operand = _alike(rest[0], a)
@@ -77,6 +72,19 @@ def fused(
             post_ops.append_eltwise(step, *rest)
     attr = _core.PrimitiveAttr()
     attr.set_post_ops(post_ops)
+    return attr
+
+
+def fused(
+    kind: algorithm, a: Tensor, b: Tensor, *steps: tuple[Any, ...], dtype: str | None = None
+) -> Tensor:
+    """Return ``a kind b`` after ``steps``, rounded once, in the layout and shape of ``a``.
+
+    A step is an element-wise algorithm with its alpha and beta, or a binary algorithm with its
+    right operand. Tensors have the rank of ``a`` and broadcast to it.
+    """
+    inputs = {"src_0": a, "src_1": b}
+    attr = _post_ops(a, steps, inputs)
     made = a.trace.primitive(
         "binary",
         inputs,
@@ -94,13 +102,19 @@ def chain(x: Tensor, *steps: tuple[Any, ...], dtype: str | None = None) -> Tenso
     return fused(algorithm.binary_max, x, x, *steps, dtype=dtype)
 
 
-def choose(condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:
-    """Return ``yes`` where the int8 ``condition`` is not 0, else ``no``; ``no`` broadcasts."""
+def choose(condition: Tensor, yes: Tensor, no: Tensor, *steps: tuple[Any, ...]) -> Tensor:
+    """Return ``yes`` where the int8 ``condition`` is not 0, else ``no``, after ``steps``.
+
+    ``no`` broadcasts to the shape of the others.
+    """
+    inputs = {"src_0": yes, "src_1": no, "src_2": condition}
+    attr = _post_ops(yes, steps, inputs)
     made = yes.trace.primitive(
         "binary",
-        {"src_0": yes, "src_1": no, "src_2": condition},
+        inputs,
         {"dst": Out(yes.shape, yes.dtype, yes)},
         ask={"src_0": yes, "src_1": yes if no.shape == yes.shape else no, "src_2": yes},
+        attr=attr,
         algorithm=algorithm.binary_select,
     )
     return made["dst"]

@@ -18,6 +18,8 @@ from sycl_dnn.dispatch.tensor import Storage, Tensor
 Layout = Any
 #: Parameters of a row that describe an execution argument of another name.
 _DESCRIBES = {"src0": "src_0", "src1": "src_1", "src2": "src_2"}
+#: Rows whose reference implementation is made of fast ones: products, reorders.
+_FAST_REFERENCES = ("lstm", "gru", "lbr", "vanilla", "concat")
 _NARROW = ("float16", "bfloat16", "float8_e5m2", "float8_e4m3")
 
 
@@ -206,7 +208,8 @@ class Trace:
             return self._fall_back(row, inputs, outputs, ask, attr, params, error)
         if prefer is not None and not _go_on_to(pd, prefer):
             pd = self._describe(row, inputs, outputs, ask, attr, params)
-        self._warn_of_reference(row, pd)
+        if "attr_dropout_seed" not in inputs:  # of dropout there is no other implementation
+            self._warn_of_reference(row, pd)
         args = {name: self._fitted(t, pd.desc_of(name)) for name, t in inputs.items()}
         made = {
             name: self.new(self._given_or(pd.desc_of(name), out), out.shape)
@@ -251,9 +254,15 @@ class Trace:
         return make(self.engine, **given, attr=policy.apply_compute(attr))
 
     def _fitted(self, tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor:
-        if not wanted or tensor.desc == wanted or tensor.storage.scalar:
+        if not wanted or tensor.storage.scalar:
             return tensor
-        return self.reorder(tensor, wanted)
+        if tensor.desc != wanted:
+            return self.reorder(tensor, wanted)
+        if wanted.is_plain and wanted.strides != tensor.desc.strides:
+            # Axes of size 1 leave strides open, yet oneDNN tells layouts apart by them.
+            shape = tensor.shape
+            return Tensor(self, tensor.storage, wanted, tensor.dtype, shape, tensor.offset)
+        return tensor
 
     def _fall_back(
         self,
@@ -292,7 +301,9 @@ class Trace:
         name = pd.impl_info
         if any(d and not d.size for d in (pd.desc_of(n) for n in ("src", "dst", "diff_src"))):
             return  # nothing is computed
-        if "ref" not in name.split(":")[:2] or row.split("_")[0] in ("lstm", "gru", "lbr", "vanilla"):
+        # Some run inside others: "conv:any+ref:any".
+        is_reference = "ref" in name.replace("+", ":").split(":")
+        if not is_reference or row.split("_")[0] in _FAST_REFERENCES:
             return
         policy.warn_once(
             policy.ReferenceWarning,

@@ -32,11 +32,13 @@ from sycl_dnn.functional.arithmetic import add, div, maximum, minimum, mul, pow,
 from sycl_dnn.functional.attention import scaled_dot_product_attention
 from sycl_dnn.functional.avg_pool import avg_pool1d, avg_pool2d, avg_pool3d
 from sycl_dnn.functional.batch_norm import batch_norm
+from sycl_dnn.functional.class_loss import cross_entropy, nll_loss
 from sycl_dnn.functional.compare import eq, ge, gt, le, lt, ne, where
 from sycl_dnn.functional.conv import conv1d, conv2d, conv3d
 from sycl_dnn.functional.conv_transpose import conv_transpose1d, conv_transpose2d, conv_transpose3d
 from sycl_dnn.functional.convert import asarray, astype
 from sycl_dnn.functional.divergence import kl_div
+from sycl_dnn.functional.dropout import dropout
 from sycl_dnn.functional.elementary import abs, clamp, exp, log, neg, reciprocal, sqrt, square
 from sycl_dnn.functional.embedding import embedding, one_hot
 from sycl_dnn.functional.extremes import amax, amin, argmax, argmin, max, min
@@ -60,6 +62,8 @@ from sycl_dnn.functional.probability_loss import (
     binary_cross_entropy_with_logits,
 )
 from sycl_dnn.functional.quantize import dequantize, quantize, quantize_dynamic
+from sycl_dnn.functional.quantized import quantized_linear, quantized_matmul
+from sycl_dnn.functional.quantized_conv import quantized_conv1d, quantized_conv2d, quantized_conv3d
 from sycl_dnn.functional.quantized_tensor import QuantizedTensor
 from sycl_dnn.functional.rearrange import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from sycl_dnn.functional.recurrent import gru, lstm, rnn_relu, rnn_tanh
@@ -117,8 +121,10 @@ __all__ = [
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "cross_entropy",
     "dequantize",
     "div",
+    "dropout",
     "elu",
     "embedding",
     "eq",
@@ -170,6 +176,7 @@ __all__ = [
     "narrow",
     "ne",
     "neg",
+    "nll_loss",
     "norm",
     "normalize",
     "one_hot",
@@ -182,6 +189,11 @@ __all__ = [
     "prod",
     "quantize",
     "quantize_dynamic",
+    "quantized_conv1d",
+    "quantized_conv2d",
+    "quantized_conv3d",
+    "quantized_linear",
+    "quantized_matmul",
     "reciprocal",
     "relu",
     "relu6",

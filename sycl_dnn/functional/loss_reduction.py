@@ -96,9 +96,16 @@ def _rows(n: int) -> int:
     return next(d for d in range(math.isqrt(n), 0, -1) if n % d == 0)
 
 
-def _row_sums(x: Tensor, dtype: str, attr: PrimitiveAttr | None = None) -> Tensor:
+def reduced_rows(
+    x: Tensor,
+    dtype: str,
+    kind: algorithm = algorithm.reduction_sum,
+    attr: PrimitiveAttr | None = None,
+) -> Tensor:
+    """Return the sums or other reductions of the rows of (M, N), (M, 1)."""
+    if x.shape[1] == 1:
+        return x.trace.convert(x, dtype)
     out = {"dst": Out((x.shape[0], 1), dtype)}
-    kind = algorithm.reduction_sum
     return x.trace.primitive("reduction", {"src": x}, out, attr=attr, algorithm=kind)["dst"]
 
 
@@ -120,7 +127,7 @@ def total(x: Tensor, factor: float = 1.0) -> Tensor:
     attr, post_ops = PrimitiveAttr(), PostOps()
     post_ops.append_eltwise(algorithm.eltwise_linear, factor, 0.0)
     attr.set_post_ops(post_ops)
-    return grid(trace.convert(_row_sums(made, wide, attr), x.dtype), ())
+    return grid(trace.convert(reduced_rows(made, wide, attr=attr), x.dtype), ())
 
 
 def pointwise_loss(

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Spec
+from functional.checks import check_gradient, check_torch, check_value
+from functional.losses import check_no_reference_implementation, make, reduced
+from functional.on_device import to_device
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def rows_of(x):
+    """Return (N, C, *) as (M, C)."""
+    return np.moveaxis(x, 1, -1).reshape(-1, x.shape[1]) if x.ndim > 1 else x.reshape(1, -1)
+
+
+def nll(x, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
+        reduction="mean", label_smoothing=0.0):  # fmt: skip
+    rows, t = rows_of(x), np.ravel(target)
+    n_classes = rows.shape[1]
+    w = np.ones(n_classes) if weight is None else weight
+    counts = t != ignore_index
+    at = np.where(counts, t, 0)
+    made = -rows[np.arange(len(t)), at] * w[at] * (1 - label_smoothing)
+    if label_smoothing:
+        made = made - (rows * w).sum(1) * label_smoothing / n_classes
+    made = np.where(counts, made, 0)
+    return reduced(made.reshape(np.shape(target)), reduction, (w[at] * counts).sum())
+
+
+def log_softmax(x):
+    axis = 1 if x.ndim > 1 else 0
+    if not x.size:
+        return x
+    top = x.max(axis, keepdims=True)
+    return x - top - np.log(np.exp(x - top).sum(axis, keepdims=True))
+
+
+def cross_entropy(x, target, *args, reduction="mean", label_smoothing=0.0, **kwargs):
+    if np.asarray(target).dtype.kind != "f":
+        kwargs |= {"reduction": reduction, "label_smoothing": label_smoothing}
+        return nll(log_softmax(x), target, *args, **kwargs)
+    rows, shares = rows_of(log_softmax(x)), rows_of(target)
+    shares = shares * (1 - label_smoothing) + label_smoothing / rows.shape[1]
+    w = args[0] if args else 1
+    made = -(rows * shares * w).sum(1)
+    shape = x.shape[:1] + x.shape[2:] if x.ndim > 1 else ()
+    return reduced(made.reshape(shape), reduction)
+
+
+def classes(shape, high, dtype=None, **kwargs):
+    return Spec(shape, "integer", high, dtype, **kwargs)
+
+
+WEIGHT = Spec((5,), "positive", differentiable=False)
+FLAT = (Spec((7, 5)), classes((7,), 5))
+DEEP = (Spec((3, 5, 2, 7)), classes((3, 2, 7), 5))
+REDUCTIONS = ("none", "mean", "sum")
+SHAPES = [
+    (Spec((5,)), classes((), 5)),
+    (Spec((1, 1)), classes((1,), 1)),
+    (Spec((7, 1)), classes((7,), 1)),
+    (Spec((3, 5, 7)), classes((3, 7), 5)),
+    (Spec((2, 5, 3, 1), layout="channels_last"), classes((2, 3, 1), 5)),
+    (Spec((7, 5), layout="strided"), classes((7,), 5, layout="strided")),
+    (Spec((7, 5), layout="transposed"), classes((7,), 5, layout="reversed")),
+    (Spec((67, 131)), classes((67,), 131)),
+]
+FUNCTIONS = [("nll_loss", nll), ("cross_entropy", cross_entropy)]
+CASES = [make(n, f, s, reduction=r) for n, f in FUNCTIONS for s in (FLAT, DEEP) for r in REDUCTIONS]
+CASES += [
+    make(n, f, s, reduction=r) for n, f in FUNCTIONS for s in SHAPES for r in ("none", "mean")
+]
+CASES += [
+    make(n, f, (*s, WEIGHT), reduction=r, ignore_index=i)
+    for n, f in FUNCTIONS
+    for s in (FLAT, DEEP)
+    for r in REDUCTIONS
+    for i in (-100, 2)
+]
+CASES += [make(n, f, FLAT, reduction=r, ignore_index=3) for n, f in FUNCTIONS for r in REDUCTIONS]
+CASES += [
+    make(
+        "cross_entropy", cross_entropy, (*FLAT, *w), reduction=r, label_smoothing=e, ignore_index=1
+    )
+    for w in ((), (WEIGHT,))
+    for r in REDUCTIONS
+    for e in (0.1, 1.0)
+]  # fmt: skip
+CASES += [
+    make("cross_entropy", cross_entropy, (x, Spec(x.shape, "unit"), *w), reduction=r,
+         label_smoothing=e)
+    for x, w in [(Spec((7, 5)), ()), (Spec((7, 5)), (WEIGHT,)), (Spec((3, 5, 2)), (WEIGHT,)),
+                 (Spec((5,)), ())]
+    for r in REDUCTIONS
+    for e in (0.0, 0.2)
+]  # fmt: skip
+CASES += [make("nll_loss", nll, (FLAT[0], classes((7,), 5, "uint8")), reduction="mean")]
+CASES += [
+    make(n, f, s, dtype, reduction="mean")
+    for n, f in FUNCTIONS
+    for s, dtype in ((FLAT, "bfloat16"), (DEEP, "bfloat16"), (FLAT, "float16"))
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case, queue):
+    check_value(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case, queue):
+    check_gradient(case, queue)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_torch(case, queue):
+    check_torch(case, queue)
+
+
+def test_nothing_is_computed_by_a_reference_implementation(queue):
+    check_no_reference_implementation(CASES, queue)
+
+
+def test_no_rows(queue):
+    x = to_device(np.ones((0, 5)), "float32", queue)
+    t = to_device(np.ones(0), "int64", queue)
+    assert F.cross_entropy(x, t, reduction="none").shape == (0,)
+    assert float(F.cross_entropy(x, t, reduction="sum")) == 0
+    assert np.isnan(float(F.nll_loss(x, t)))
+    y, pullback = sycl_dnn.vjp(F.cross_entropy, x, t, reduction="sum")
+    assert pullback(y)[0].shape == (0, 5)
+
+
+def test_nothing_that_counts(queue):
+    x = to_device(np.ones((3, 5)), "float32", queue)
+    t = to_device(np.full(3, -100), "int64", queue)
+    assert np.isnan(float(F.cross_entropy(x, t)))
+    assert float(F.cross_entropy(x, t, reduction="sum")) == 0
+
+
+def test_infinite_logits(queue):
+    torch = pytest.importorskip("torch")
+    x = np.array([[-np.inf, 1, 2], [-np.inf, 1, 2], [1e4, 0, -1e4]], np.float32)
+    t = np.array([1, 0, 2])
+    tensor = torch.tensor(x, requires_grad=True)
+    wanted = torch.nn.functional.cross_entropy(tensor, torch.tensor(t), reduction="none")
+    (slope,) = torch.autograd.grad(wanted[[0, 2]].sum(), tensor)
+    arrays = to_device(x, "float32", queue), to_device(t, "int64", queue)
+    y, pullback = sycl_dnn.vjp(F.cross_entropy, *arrays, reduction="none")
+    np.testing.assert_allclose(dpnp.asnumpy(y), wanted.detach().numpy(), 1e-6, 4e-6)
+    dx, _ = pullback(to_device(np.array([1, 0, 1]), "float32", queue))
+    np.testing.assert_allclose(dpnp.asnumpy(dx)[[0, 2]], slope.numpy()[[0, 2]], 4e-6, 1e-7)
+
+
+def test_targets_out_of_range_give_nan(queue):
+    x = to_device(np.zeros((5, 3)), "float32", queue)
+    t = to_device(np.array([0, 3, -1, 255, -100]), "int64", queue)
+    y = dpnp.asnumpy(F.cross_entropy(x, t, reduction="none"))
+    np.testing.assert_array_equal(np.isnan(y), [False, True, True, True, False])
+    assert y[4] == 0
+    y = dpnp.asnumpy(F.cross_entropy(x, t, ignore_index=255, reduction="none"))
+    np.testing.assert_array_equal(np.isnan(y), [False, True, True, False, True])
+
+
+def test_new_values_do_not_retrace(queue):
+    x = to_device(np.zeros((5, 3)), "float32", queue)
+    t = to_device(np.zeros(5), "int64", queue)
+    sycl_dnn.cache.clear()
+    F.cross_entropy(x, t)
+    F.cross_entropy(x + 1, t)
+    assert sycl_dnn.cache.info()[:2] == (1, 1)
+
+
+def test_refusals(queue):
+    x = to_device(np.ones((7, 5)), "float32", queue)
+    t = to_device(np.ones(7), "int64", queue)
+    refused = {
+        r"nll_loss: target must have shape \(7,\), got \(6,\)": lambda: F.nll_loss(x, t[:6]),
+        r"cross_entropy: target must have shape \(7,\)": lambda: F.cross_entropy(x, t[:, None]),
+        r"cross_entropy: target must have shape \(7, 5\)": lambda: F.cross_entropy(x, x[:6]),
+        r"nll_loss: weight must have shape \(5,\)": lambda: F.nll_loss(x, t, x[0, :4]),
+        r"label_smoothing must be in \[0, 1\], got 1.5": (
+            lambda: F.cross_entropy(x, t, label_smoothing=1.5)
+        ),
+        "nll_loss: input must have an axis of classes": lambda: F.nll_loss(x[0, 0], t[0]),
+        r"input must have a class, got shape \(7, 0\)": lambda: F.nll_loss(x[:, :0], t),
+        "reduction must be one of": lambda: F.cross_entropy(x, t, reduction="batchmean"),
+    }
+    for message, call in refused.items():
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(TypeError, match="nll_loss: target must have an integer dtype, got float32"):
+        F.nll_loss(x, x[:, 0])
+    with pytest.raises(TypeError, match="input must have a floating-point dtype, got int64"):
+        F.cross_entropy(t, t[0])
