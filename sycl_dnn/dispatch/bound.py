@@ -18,6 +18,7 @@ from sycl_dnn.dispatch.operation import Operation, Plan
 from sycl_dnn.dispatch.outputs import check_out
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.program import Segment
+from sycl_dnn.dispatch.trace import NeedsAnotherDevice
 
 __all__ = ["BoundPlan", "plan", "submit"]
 
@@ -47,7 +48,10 @@ class BoundPlan:
         if self._out is not None:
             check_out(self._operation.name, self._out, found, queue)
         place, stream = place_of(queue)
-        made = self._operation.build(place, bound.args, bound.kwargs, self._out)
+        try:
+            made = self._operation.build(place, bound.args, bound.kwargs, self._out)
+        except NeedsAnotherDevice as lack:
+            raise lack.error from None
         self._fill(made, queue, stream, found)
 
     def _fill(self, made: Plan, queue: Any, stream: Any, found: Collected) -> None:

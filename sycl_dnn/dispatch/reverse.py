@@ -239,7 +239,9 @@ def vjp(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, P
         try:
             plan = cache.make(key, lambda: _Plan(place, body, args, kwargs))
         except NeedsAnotherDevice as lack:
-            raise lack.error from None
+            from sycl_dnn.dispatch.elsewhere import vjp_on_cpu
+
+            return vjp_on_cpu(vjp, function, lack, queue, args, kwargs)
     kind = allocation.coerced_kind(found.arrays)
     forward = plan.forward
     registers = forward.run(queue, stream, found.arrays, kind, None, found.frozen)

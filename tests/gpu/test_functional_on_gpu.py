@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions on a GPU: the first cases of each, forward and gradient, submitted; no values."""
+
+import importlib
+import itertools
+import warnings
+from pathlib import Path
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import arrays_of, numpy_arguments, specs_of
+from functional.on_device import device_arguments, flat, to_device
+
+import sycl_dnn
+
+FOLDER = Path(__file__).parents[1] / "functional"
+#: Cases of one function and dtype.
+PER_FUNCTION = 2
+
+
+def _function_name(case):
+    return getattr(case.function, "__name__", str(case.function))
+
+
+def _cases():
+    for path in sorted(FOLDER.glob("test_*.py")):
+        found = getattr(importlib.import_module(f"functional.{path.stem}"), "CASES", [])
+        found = [c for c in found if c.dtype in ("float32", "bfloat16")]
+        found.sort(key=lambda c: (_function_name(c), c.dtype))
+        for _, group in itertools.groupby(found, key=lambda c: (_function_name(c), c.dtype)):
+            # The smallest: what is looked at does not depend on size.
+            yield from sorted(group, key=_n_elements)[:PER_FUNCTION]
+
+
+def _n_elements(case):
+    sizes = [int(np.prod(s.shape)) for s in specs_of(case.args)]
+    return (0 in sizes, sum(sizes))
+
+
+def _check_array(array, wanted, case, queue):
+    assert tuple(array.shape) == np.shape(wanted)
+    assert array.sycl_queue == queue
+    assert array.usm_type == "device"
+    if np.asarray(wanted).dtype.kind == "f":
+        assert (array.dtype if isinstance(array.dtype, str) else array.dtype.name) == case.dtype
+
+
+@pytest.mark.parametrize("case", list(_cases()), ids=lambda c: f"{_function_name(c)}-{c}")
+def test_submitted(case, gpu, tally):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted = flat(case.reference(*numpy_arguments(case), **case.kwargs))
+        given = device_arguments(case, gpu)
+        got = flat(case.function(*given, **case.kwargs))
+        assert len(got) == len(wanted)
+        for array, truth in zip(got, wanted, strict=True):
+            _check_array(array, truth, case, gpu)
+        if case.has_gradient and all(np.asarray(w).dtype.kind == "f" for w in wanted):
+            _check_gradient(case, given, wanted, gpu)
+    gpu.wait()
+    tally[f"function {_function_name(case)}"] = "runs"
+
+
+def _check_gradient(case, given, wanted, queue):
+    y, pullback = sycl_dnn.vjp(case.function, *given, **case.kwargs)
+    dy = [to_device(np.ones(np.shape(w)), case.dtype, queue) for w in wanted]
+    grads = pullback(dy[0] if not isinstance(y, (list, tuple)) else _nested(y, iter(dy)))
+    shapes = {tuple(a.shape) for a in arrays_of(numpy_arguments(case))}
+    for grad in flat(grads):
+        assert tuple(grad.shape) in shapes
+        assert grad.sycl_queue == queue
+
+
+def _nested(nest, leaves):
+    if isinstance(nest, (list, tuple)):
+        return [_nested(v, leaves) for v in nest]
+    return next(leaves)
+
+
+def test_a_plan_is_submitted(gpu):
+    x = dpnp.ones((2, 3, 8, 8), dtype="f4", sycl_queue=gpu)
+    w = dpnp.ones((4, 3, 3, 3), dtype="f4", sycl_queue=gpu)
+    plan = sycl_dnn.plan(sycl_dnn.functional.conv2d, x, w)
+    for _ in range(3):
+        assert plan().shape == (2, 4, 6, 6)
+    gpu.wait()
+
+
+def test_a_pair_of_devices_is_refused(gpu, cpu):
+    x = dpnp.ones((2, 3), dtype="f4", sycl_queue=gpu)
+    w = dpnp.ones((4, 3), dtype="f4", sycl_queue=cpu)
+    with pytest.raises(dpnp.exceptions.ExecutionPlacementError, match="one queue"):
+        sycl_dnn.functional.linear(x, w)
