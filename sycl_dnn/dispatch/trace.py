@@ -170,10 +170,17 @@ class Trace:
         self.arguments.append(storage)
         return storage
 
-    def new(self, desc: _core.MemoryDesc, shape: Sequence[int] | None = None) -> Tensor:
-        """Return a tensor that the next step writes."""
+    def new(
+        self,
+        desc: _core.MemoryDesc,
+        shape: Sequence[int] | None = None,
+        dtype: str | None = None,
+    ) -> Tensor:
+        """Return a tensor that the next step writes; ``dtype`` tells bool from uint8."""
         shape = desc.dims if shape is None else tuple(shape)
-        return Tensor(self, Storage(desc), desc, dtypes.NAMES[desc.data_type], shape)
+        name = dtypes.NAMES[desc.data_type]
+        name = "bool" if dtype == "bool" and name == "uint8" else name
+        return Tensor(self, Storage(desc), desc, name, shape)
 
     def primitive(
         self,
@@ -212,7 +219,7 @@ class Trace:
             self._warn_of_reference(row, pd)
         args = {name: self._fitted(t, pd.desc_of(name)) for name, t in inputs.items()}
         made = {
-            name: self.new(self._given_or(pd.desc_of(name), out), out.shape)
+            name: self.new(self._given_or(pd.desc_of(name), out), out.shape, out.dtype)
             for name, out in outputs.items()
         }
         workspace = pd.desc_of("workspace")
@@ -346,9 +353,14 @@ class Trace:
         self.tape.append(Entry("convert", {"src": tensor}, {"dst": made}))
         return made
 
-    def zeros(self, desc: _core.MemoryDesc, shape: Sequence[int] | None = None) -> Tensor:
+    def zeros(
+        self,
+        desc: _core.MemoryDesc,
+        shape: Sequence[int] | None = None,
+        dtype: str | None = None,
+    ) -> Tensor:
         """Return a tensor of zero bytes."""
-        made = self.new(desc, shape)
+        made = self.new(desc, shape, dtype)
         self._add(Step(None, {}, {"dst": made}))
         return made
 

@@ -30,7 +30,7 @@ def join(parts: Sequence[Tensor], axis: int) -> Tensor:
     if not first.is_float:
         return _joined_by_dpnp(parts, axis, Out(shape, first.dtype))
     if not full:
-        made = first.trace.zeros(layout.row_major(shape, first.dtype), shape)
+        made = first.trace.zeros(layout.row_major(shape, first.dtype), shape, first.dtype)
     else:
         made = full[0] if len(full) == 1 else _concat(full, axis, shape)
     return _without(made, [p for p in parts if not p.size])

@@ -58,7 +58,7 @@ def _constant(x: Tensor, widths: Widths, value: float) -> Tensor:
     if not x.is_float:
         return _padded_by_dpnp(x, shape, widths, "constant", constant_values=value)
     trace, plain = x.trace, x.trace.plain(x)
-    made = trace.zeros(layout.like(plain.desc, x.dtype, shape), shape)
+    made = trace.zeros(layout.like(plain.desc, x.dtype, shape), shape, x.dtype)
     if value:
         made = linear_map(made, 0.0, value)
     start = sum(b * s for (b, _), s in zip(widths, made.strides, strict=True))

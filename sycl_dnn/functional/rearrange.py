@@ -42,9 +42,9 @@ def regroup(x: Tensor, fine: Shape, order: Sequence[int], shape: Shape) -> Tenso
 
         return trace.array_call(regrouped, [x], [Out(shape, x.dtype)])[0]
     if not x.size:
-        made = trace.zeros(layout.row_major(shape, x.dtype), shape)
+        made = trace.zeros(layout.row_major(shape, x.dtype), shape, x.dtype)
     else:
-        made = trace.new(layout.like(plain.desc, x.dtype, shape), shape)
+        made = trace.new(layout.like(plain.desc, x.dtype, shape), shape, x.dtype)
         source = plain.view(fine, viewable_strides(plain, fine))
         permuted = tuple(fine[a] for a in order)
         source = source.view(permuted, tuple(source.strides[a] for a in order))

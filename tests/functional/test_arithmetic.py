@@ -94,7 +94,8 @@ CASES = [
          torch=lambda a, b: a.clamp(min=b)),
     *(Case(f"pow-{p}", F.pow, np.power, (Spec((3, 5), "positive"), p), torch=of_torch("pow"))
       for p in (2, 3.0, 0.5, -1, 0, 1.7)),
-    Case("pow-negative-base", F.pow, np.power, (Spec((3, 5), "distinct"), 3), torch=of_torch("pow")),
+    Case("pow-negative-base", F.pow, np.power, (Spec((3, 5), "distinct"), 3),
+         torch=of_torch("pow")),
     Case("number-pow", F.pow, np.power, (1.5, X), torch=of_torch("pow")),
     Case("pow-broadcast", F.pow, np.power, (Spec((3, 1), "positive"), Spec((5,))),
          torch=of_torch("pow")),
