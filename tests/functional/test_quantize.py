@@ -166,8 +166,15 @@ def test_linear_is_exact(source, weights, zero, axis, out, queue, recwarn):
     assert not [r for r in recwarn if r.category is sycl_dnn.ReferenceWarning]
 
 
-@pytest.mark.parametrize("shapes", [((3, 16), (16, 5)), ((4, 3, 16), (4, 16, 5)), ((4, 3, 16), (16, 5)),
-                                    ((2, 1, 3, 16), (4, 16, 5))])  # fmt: skip
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((3, 16), (16, 5)),
+        ((4, 3, 16), (4, 16, 5)),
+        ((4, 3, 16), (16, 5)),
+        ((2, 1, 3, 16), (4, 16, 5)),
+    ],
+)
 @pytest.mark.parametrize("axis", [None, -1])
 def test_matmul_is_exact(shapes, axis, queue, recwarn):
     a = Sample(queue, shapes[0], "uint8", zero=True)
