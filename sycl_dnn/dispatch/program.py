@@ -40,7 +40,8 @@ def own_storage(trace: Trace, tensor: Tensor, taken: set[int], wanted: Any = Non
     untouched = tensor.storage.argument is not None and tensor.desc == tensor.storage.desc
     if tensor.desc is None:
         return _own_array(trace, tensor)
-    if wanted is None and untouched and not tensor.offset:
+    # Shapes () and (1,) have one descriptor, so which of them the caller gave is not known.
+    if wanted is None and untouched and not tensor.offset and tensor.desc.dims != (1,):
         return tensor
     desc = None if wanted is None else wanted.desc
     if desc is None:
