@@ -24,7 +24,9 @@ from sycl_dnn.dispatch.fused import (
     choose,
     clip,
     fused,
+    minus,
     plus,
+    power,
     scale,
     times,
 )
@@ -96,11 +98,10 @@ class Rows:
         """
         t = self.target
         counts = chain(t, scale(1, -self.ignore_index), ABS, clip(0, 1))
-        nearest = chain(t, clip(0, self.logs.shape[2] - 1))
-        far = fused(algorithm.binary_sub, t, nearest, ABS, clip(0, 1))
-        is_class = chain(far, scale(-1, 1), times(counts))
-        often = fused(algorithm.binary_div, counts, chain(far, times(counts), scale(-1, 1)))
-        return t.trace.reorder(is_class, layout.like(is_class.desc, "int8")), often
+        is_none = chain(t, clip(0, self.logs.shape[2] - 1), minus(t), ABS, clip(0, 1))
+        is_class = fused(algorithm.binary_gt, counts, is_none, dtype="int8")
+        often = chain(is_none, times(counts), scale(-1, 1), power(-1), times(counts))
+        return is_class, often
 
     def picked(self) -> Tensor:
         """Return the weighted sums of the entries that count, (1, M, 1)."""
