@@ -138,7 +138,7 @@ def interpolate(
     Notes
     -----
     Source: oneDNN developer guide, "Resampling". What that lacks, such as aligned corners, is a
-    product with a constant matrix for each axis ("Matmul"), or a gather.
+    product with a constant matrix for each axis ("Matmul"), or copies of pieces ("Reorder").
     """
     _check_mode(input, mode, align_corners, antialias)
     is_nearest = mode.startswith("nearest")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sycl_dnn._core import PostOps, PrimitiveAttr
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Entry, Trace
@@ -28,6 +29,40 @@ def cut(x: Tensor, spans: Sequence[Span]) -> Tensor:
     return x
 
 
+def _view(whole: Tensor, spans: Sequence[Span]) -> Tensor:
+    """Return ``cut`` of a plain tensor, not on the tape."""
+    strides = whole.strides[2:]
+    start = sum(s.start * n for s, n in zip(spans, strides, strict=True))
+    steps = tuple(s.step * n for s, n in zip(spans, strides, strict=True))
+    shape = (*whole.shape[:2], *(s.length for s in spans))
+    return whole.view(shape, (*whole.strides[:2], *steps), start)
+
+
+def _adding() -> PrimitiveAttr:
+    attr, ops = PrimitiveAttr(), PostOps()
+    ops.append_sum()
+    attr.set_post_ops(ops)
+    return attr
+
+
+def cut_every(x: Tensor, every: Sequence[Sequence[Span]]) -> list[Tensor]:
+    """Return ``cut`` for each of many pieces, whose gradients are added up in one place."""
+    if len(every) == 1:
+        return [cut(x, every[0])]
+    trace = x.trace
+    views = {str(i): _view(trace.plain(x), spans) for i, spans in enumerate(every)}
+
+    def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        whole = trace.zeros(layout.channels_last(x.shape, x.dtype), x.shape)
+        for name, grad in grads.items():
+            place = _view(whole, every[int(name)])
+            trace.steps.append(trace.copy_step(trace.plain(grad), place, _adding()))
+        return {"src": whole}
+
+    trace.tape.append(Entry("pieces", {"src": x}, views, rule=rule))
+    return list(views.values())
+
+
 def assembled(
     trace: Trace,
     shape: tuple[int, ...],
@@ -45,10 +80,7 @@ def assembled(
     desc = layout.channels_last(room, dtype)
     whole = trace.new(desc, room) if covered else trace.zeros(desc, room)
     for tensor, spans in pieces:
-        start = sum(s.start * n for s, n in zip(spans, whole.strides[2:], strict=True))
-        steps = tuple(s.step * n for s, n in zip(spans, whole.strides[2:], strict=True))
-        place = whole.view(tensor.shape, (*whole.strides[:2], *steps), start)
-        trace.written_into(whole, place, trace.plain(tensor))
+        trace.written_into(whole, _view(whole, spans), trace.plain(tensor))
     named = {str(i): tensor for i, (tensor, _) in enumerate(pieces)}
     every = [spans for _, spans in pieces]
 

@@ -19,7 +19,7 @@ import numpy as np
 from sycl_dnn._core import algorithm, prop_kind
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Out
-from sycl_dnn.functional.pieces import Span, assembled, cut, padded
+from sycl_dnn.functional.pieces import Span, assembled, cut_every, padded
 from sycl_dnn.functional.window import Axis, Sizes
 
 
@@ -96,7 +96,8 @@ def pooled(
     sizes = x.shape[2:]
     steps = [runs[0].source.step for runs in axes]
     x = padded(x, [-n % s for n, s in zip(sizes, steps, strict=True)])
-    made = [_pool(cut(x, [r.source for r in runs]), kind, runs, propagation) for runs in every]
+    parts = cut_every(x, [[r.source for r in runs] for runs in every])
+    made = [_pool(p, kind, runs, propagation) for p, runs in zip(parts, every, strict=True)]
     counts = tuple(sum(r.target.length for r in runs) for runs in axes)
     shape = (*x.shape[:2], *counts)
     targets = [[r.target for r in runs] for runs in every]

@@ -6,16 +6,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
+
+from sycl_dnn.functional.pieces import Span
 
 #: The support and the weights of the interpolation kernels.
 Kernel = tuple[float, Callable[[np.ndarray, float], np.ndarray]]
 
 
 def nearest_indices(n_in: int, n_out: int, scale: float, exact: bool) -> np.ndarray:
-    """Return the element that each result repeats, in float32 as PyTorch rounds."""
+    """Return the element that each result repeats, in float32 as PyTorch rounds.
+
+    For a size that does not change, or doubles, some of PyTorch's kernels ignore a scale_factor
+    of another value, and its gradients always do; here it counts.
+    """
     at, scale = np.arange(n_out), np.float32(scale)
     if exact:
         # By way of centres, which a fused multiplication gives rounded once: that decides ties.
@@ -24,6 +31,21 @@ def nearest_indices(n_in: int, n_out: int, scale: float, exact: bool) -> np.ndar
     else:
         indices = np.floor(at.astype(np.float32) * scale)
     return np.minimum(indices.astype(np.int64), n_in - 1)
+
+
+def span_pairs(indices: np.ndarray, n_in: int) -> list[tuple[Span, Span]]:
+    """Return few regular pieces that copy element ``indices[i]`` to ``i``: sources, targets."""
+    n_out = len(indices)
+    # Where the sizes have a common divisor, the pattern repeats.
+    repeats = math.gcd(n_in, n_out)
+    period, step = n_out // repeats, n_in // repeats
+    pattern = indices[:period] + step * np.arange(repeats)[:, None]
+    breaks = np.flatnonzero(np.diff(indices) != 1) + 1
+    if len(breaks) < period or (pattern.ravel() != indices).any():
+        starts, ends = [0, *breaks.tolist()], [*breaks.tolist(), n_out]
+        pairs = zip(starts, ends, strict=True)
+        return [(Span(int(indices[a]), b - a), Span(a, b - a)) for a, b in pairs]
+    return [(Span(int(indices[i]), repeats, step), Span(i, repeats, period)) for i in range(period)]
 
 
 def _centres(n_out: int, scale: float, align_corners: bool) -> np.ndarray:

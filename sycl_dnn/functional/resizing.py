@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How ``interpolate`` computes: by oneDNN's resampling, views, gathers and matrices."""
+"""How ``interpolate`` computes: by oneDNN's resampling, copies of pieces, and matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
-import dpnp
 import numpy as np
 
 from sycl_dnn._core import algorithm, prop_kind
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry, Out
-from sycl_dnn.dispatch.views import transpose
-from sycl_dnn.functional.pieces import Span, cut
-from sycl_dnn.functional.resize_rules import nearest_indices, weights
+from sycl_dnn.dispatch.trace import Out
+from sycl_dnn.functional.pieces import Span, assembled, cut, cut_every
+from sycl_dnn.functional.resize_rules import nearest_indices, span_pairs, weights
 from sycl_dnn.functional.separable import along_axes
 from sycl_dnn.functional.window import Sizes
 
@@ -39,25 +36,18 @@ def _resampled(x: Tensor, kind: algorithm, sizes: Sizes) -> Tensor:
     return made["dst"]
 
 
-def _gathered(x: Tensor, indices: Mapping[int, np.ndarray]) -> Tensor:
-    """Take elements along axes of (N, C, *S), given by number of the axis."""
-    back = (0, x.ndim - 1, *range(1, x.ndim - 1))
-    there = (0, *range(2, x.ndim), 1)
+def _gathered(x: Tensor, axis: int, indices: np.ndarray) -> Tensor:
+    """Take elements along one axis of (N, C, *S)."""
+    spans = [Span(0, n) for n in x.shape[2:]]
+    pieces = span_pairs(indices, x.shape[axis])
 
-    def compute(array: dpnp.ndarray) -> dpnp.ndarray:
-        for axis, found in indices.items():
-            places = dpnp.asarray(found, sycl_queue=array.sycl_queue)
-            array = dpnp.take(array, places, axis=axis - 1)
-        return array
+    def on_axis(span: Span) -> list[Span]:
+        return [span if a == axis else s for a, s in enumerate(spans, start=2)]
 
-    def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        counts = {a: np.eye(x.shape[a])[:, found] for a, found in indices.items()}
-        return {"0": transpose(along_axes(transpose(grads["0"], back), counts), there)}
-
-    shape = tuple(len(indices.get(a, range(n))) for a, n in enumerate(x.shape))
-    out = Out(tuple(shape[a] for a in there), x.dtype)
-    made = x.trace.array_call(compute, [transpose(x, there)], [out], rule)[0]
-    return transpose(made, back)
+    parts = cut_every(x, [on_axis(source) for source, _ in pieces])
+    shape = tuple(len(indices) if a == axis else n for a, n in enumerate(x.shape))
+    targets = [on_axis(target) for _, target in pieces]
+    return assembled(x.trace, shape, list(zip(parts, targets, strict=True)))
 
 
 def nearest(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
@@ -80,7 +70,8 @@ def nearest(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
         spans.append(span)
         sizes.append(size)
     x = cut(x, spans)
-    x = _gathered(x, taken) if taken else x
+    for number, indices in taken.items():
+        x = _gathered(x, number, indices)
     return x if x.shape[2:] == tuple(sizes) else _resampled(x, algorithm.resampling_nearest, sizes)
 
 
