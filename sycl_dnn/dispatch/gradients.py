@@ -79,9 +79,6 @@ def backward(
         elif name.startswith("diff_"):
             # The gradient of a result in the layout that the result had.
             ask[name] = entry.outputs[name.removeprefix("diff_")]
-        elif name in entry.args and name in entry.inputs:
-            # Axes of size 1 leave strides open; oneDNN tells layouts apart by them.
-            ask[name] = entry.pd.desc_of(name)
     outputs = {name: _out(name, entry) for name in writes if _is_written(name, entry)}
     given = dict(_passed_on(row, entry), **params)
     made = trace.primitive(row, inputs, outputs, ask=ask, **given)
