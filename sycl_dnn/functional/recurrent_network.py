@@ -10,6 +10,7 @@ from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape, transpose
 from sycl_dnn.functional.axes import checked_int
+from sycl_dnn.functional.dropout import dropout
 from sycl_dnn.functional.joining import join
 from sycl_dnn.functional.recurrent_cell import run_cell
 from sycl_dnn.functional.recurrent_weights import CELLS, Sizes, network_weights
@@ -94,8 +95,6 @@ def _network(
     ends: list[dict[str, Tensor]] = []
     for layer, directions in enumerate(weights):
         if layer and options.dropout and options.training:
-            from sycl_dnn.functional.dropout import dropout
-
             x = dropout(x, options.dropout, True)
         for reverse, given in enumerate(directions):
             ends.append(run_cell(CELLS[name], x, next(initial), given, sizes, bool(reverse)))

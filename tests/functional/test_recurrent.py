@@ -267,6 +267,16 @@ def test_dropout_lies_between_layers(kind, queue):
     )
 
 
+def test_every_call_drops_others(queue):
+    x, _, params = _arrays("gru", queue)
+    options = {"num_layers": 2, "dropout": 0.5, "training": True}
+    twice = [*params, *(to_device(np.ones((15, 5)), "float32", queue),) * 2, *params[2:]]
+    first, second = (to_numpy(F.gru(x, None, twice, **options)[0]) for _ in range(2))
+    assert (first != second).any()
+    y, pullback = sycl_dnn.vjp(F.gru, x, None, twice, **options)
+    assert np.isfinite(to_numpy(pullback((y[0], None))[0])).all()
+
+
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
