@@ -7,71 +7,17 @@ import math
 
 import dpnp
 
-from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.operation import operation
-from sycl_dnn.dispatch.primitives import add, broadcast_shape, broadcast_to, sum_to
+from sycl_dnn.dispatch.primitives import broadcast_shape, broadcast_to
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.affine import empty_like
 from sycl_dnn.functional.attention_mask import hiding, joined, per_score, visible
+from sycl_dnn.functional.attention_parts import attend, attend_causally
 from sycl_dnn.functional.pointwise import check_float
-from sycl_dnn.functional.product import product, recorded, swapped
 
 _NAME = "scaled_dot_product_attention"
-
-
-def _scaling(scale: float, mask: Tensor | None = None) -> PrimitiveAttr:
-    """Return the attribute that multiplies a product by ``scale`` and adds a mask."""
-    post_ops, attr = PostOps(), PrimitiveAttr()
-    post_ops.append_eltwise(algorithm.eltwise_linear, scale, 0.0)
-    if mask is not None:
-        post_ops.append_binary(algorithm.binary_add, mask.desc)
-    attr.set_post_ops(post_ops)
-    return attr
-
-
-def _product(a: Tensor, b: Tensor, scale: float, dtype: str, mask: Tensor | None = None) -> Tensor:
-    """Return ``scale * a @ b + mask`` in one pass."""
-    inputs = {"src": a, "weights": b}
-    if mask is not None:
-        inputs["attr_post_op_1_src_1"] = mask
-    return recorded(inputs, Out((*a.shape[:-1], b.shape[-1]), dtype), _scaling(scale, mask))
-
-
-def _scores(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:
-    """Return ``scale * query @ key.T + mask`` in float32."""
-    if not query.shape[-1]:
-        made = product(query, swapped(key), dtype="float32")
-        return made if mask is None else add(made, mask)
-    inputs = {"query": query, "key": key}
-    if mask is not None:
-        inputs["mask"] = mask
-
-    def rule(dy: Tensor) -> dict[str, Tensor]:
-        narrow = dy.trace.convert(dy, query.dtype)
-        found = {
-            "query": _product(narrow, key, scale, query.dtype),
-            "key": _product(swapped(narrow), query, scale, key.dtype),
-        }
-        return found if mask is None else {**found, "mask": sum_to(dy, mask.shape)}
-
-    made = lambda: _product(query, swapped(key), scale, "float32", mask)  # noqa: E731
-    return query.trace.closed(inputs, made, rule)
-
-
-def _weights(scores: Tensor, dtype: str) -> Tensor:
-    """Return the softmax of float32 scores over the keys, in ``dtype``."""
-    made = scores.trace.primitive(
-        "softmax_forward",
-        {"src": scores},
-        {"dst": Out(scores.shape, dtype)},
-        prop_kind=scores.trace.forward_kind,
-        algorithm=algorithm.softmax_accurate,
-        axis=scores.ndim - 1,
-    )
-    return made["dst"]
 
 
 def _few_axes(operands: list[Tensor], mask: Tensor | None) -> tuple[list[Tensor], Tensor | None]:
@@ -88,16 +34,6 @@ def _few_axes(operands: list[Tensor], mask: Tensor | None) -> tuple[list[Tensor]
         full = broadcast_to(mask, lead + mask.shape[-2:])
         mask = reshape(full, (-1, *mask.shape[-2:]))
     return flat, mask
-
-
-def _attend(query, key, value, mask, dropout_p, scale):
-    """Return (*, M, F) from operands of one batch shape."""
-    weights = _weights(_scores(query, key, mask, scale), query.dtype)
-    if dropout_p:
-        from sycl_dnn.functional.dropout import dropout
-
-        weights = dropout(weights, dropout_p, True)
-    return product(weights, value)
 
 
 @operation
@@ -156,14 +92,17 @@ def scaled_dot_product_attention(
     if 0 in (*shape, columns):
         operands = (key, value) if attn_mask is None else (key, value, attn_mask)
         return empty_like(query, *operands, shape=shape)
+    scale = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else float(scale)
     mask = None
-    if attn_mask is not None or is_causal:
+    if attn_mask is not None or (is_causal and groups > 1):
         _check_mask(attn_mask, (*shape[:-1], columns))
         mask = joined(query.trace, attn_mask, is_causal, (rows, columns))
         mask = per_score(mask, query.shape[:-2], groups)
-    scale = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else float(scale)
     operands, mask = _few_axes([query, key, value], mask)
-    made = _attend(*operands, mask, dropout_p, scale)
+    if is_causal and mask is None:
+        made = attend_causally(*operands, dropout_p, scale)
+    else:
+        made = attend(*operands, mask, dropout_p, scale)
     return reshape(made if attn_mask is None else hiding(made, visible(mask)), shape)
 
 

@@ -16,9 +16,9 @@ from sycl_dnn.dispatch.views import reshape, row_major
 LOW = -1e30
 
 
-def causal(trace: Trace, n_queries: int, n_keys: int) -> Tensor:
-    """Return (L, S): query i sees the keys up to i, counted from the first."""
-    hidden = np.triu(np.ones((n_queries, n_keys), bool), 1)
+def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0) -> Tensor:
+    """Return (L, S): query i, counted from ``first``, sees the keys up to i."""
+    hidden = np.triu(np.ones((n_queries, n_keys), bool), first + 1)
     return trace.literal(np.where(hidden, LOW, 0.0))
 
 

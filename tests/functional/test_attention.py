@@ -44,6 +44,9 @@ _PLAIN = {
     "causal": ((2, 3, 7, 8), (2, 3, 7, 8), (2, 3, 7, 8), (0.0, True)),
     "causal-wide": ((2, 3, 5, 8), (2, 3, 9, 8), (2, 3, 9, 8), (0.0, True)),
     "causal-tall": ((2, 3, 9, 8), (2, 3, 5, 8), (2, 3, 5, 8), (0.0, True)),
+    "causal-blocks": ((1, 2, 300, 8), (1, 2, 300, 8), (1, 2, 300, 8), (0.0, True)),
+    "causal-blocks-wide": ((2, 131, 8), (2, 150, 8), (2, 150, 8), (0.0, True)),
+    "causal-blocks-tall": ((2, 290, 8), (2, 150, 8), (2, 150, 8), (0.0, True)),
     "causal-rank-5": ((2, 2, 3, 5, 4), (2, 2, 3, 7, 4), (2, 2, 3, 7, 4), (0.0, True)),
     "scaled": ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8), (0.0, False), {"scale": 0.7}),
     "groups": ((2, 6, 5, 8), (2, 2, 7, 8), (2, 2, 7, 8), (0.0, False), {"enable_gqa": True}),
@@ -97,7 +100,16 @@ def _cases():
 
 
 CASES = list(_cases())
-_NARROW = ("heads", "causal", "groups", "primes", "masked-scores", "masked-full", "masked-groups")
+_NARROW = (
+    "heads",
+    "causal",
+    "causal-blocks",
+    "groups",
+    "primes",
+    "masked-scores",
+    "masked-full",
+    "masked-groups",
+)
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in _NARROW]
 
 
