@@ -104,9 +104,10 @@ def logsigmoid(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
         linear_part = chain(input, scale(-1), RELU)
         return chain(s, *steps, plus(linear_part), scale(-1))
 
-    kind = algorithm.eltwise_soft_relu
-    rule = lambda dy: {"x": slope(kind, input, dy, -1.0)}  # noqa: E731
-    return input.trace.closed({"x": input}, value, rule)
+    def gradient(dy: Tensor) -> dict[str, Tensor]:
+        return {"x": slope(algorithm.eltwise_soft_relu, input, dy, -1.0)}
+
+    return input.trace.closed({"x": input}, value, gradient)
 
 
 @pointwise

@@ -18,11 +18,8 @@ def glu(x, dim=-1):
 
 
 def prelu(x, weight):
-    if weight.size > 1:
-        weight = weight.reshape((-1,) + (1,) * (x.ndim - 2))
-    else:
-        weight = weight.reshape(())
-    return np.where(x > 0, x, x * weight)
+    shape = (-1,) + (1,) * (x.ndim - 2) if weight.size > 1 else ()
+    return np.where(x > 0, x, x * weight.reshape(shape))
 
 
 GLU = [
