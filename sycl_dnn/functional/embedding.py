@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import dpnp
+import numpy as np
 
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.functional.axes import checked_int
-from sycl_dnn.functional.row_sums import row_sums
+from sycl_dnn.functional.row_sums import row_sums, rows_by_number
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array
@@ -20,17 +21,19 @@ if TYPE_CHECKING:
 _INDICES = ("int32", "int64")
 
 
-def check_range(name: str, indices: dpnp.ndarray, n: int) -> None:
-    """Refuse numbers outside [0, n); this waits for the device.
+def checked_numbers(name: str, indices: dpnp.ndarray, n: int) -> np.ndarray:
+    """Return the numbers, flat, on the host, which waits for the device.
 
     Raises
     ------
     IndexError
-        There is one.
+        One is not in [0, n).
     """
-    if indices.size and bool(dpnp.any((indices < 0) | (indices >= n))):
-        least, most = int(indices.min()), int(indices.max())
+    numbers = dpnp.asnumpy(indices).ravel()
+    if numbers.size and (numbers.min() < 0 or numbers.max() >= n):
+        least, most = numbers.min(), numbers.max()
         raise IndexError(f"{name}: input must have values in [0, {n}), got {least} to {most}")
+    return numbers
 
 
 def _gradient(
@@ -44,13 +47,13 @@ def _gradient(
     sums = row_sums(trace.engine, n, m, width, wide)
 
     def scattered(indices: dpnp.ndarray, dy: dpnp.ndarray) -> dpnp.ndarray:
-        indices, rows = indices.ravel(), dpnp.ascontiguousarray(dy).reshape(m, width)
-        values = dpnp.ones(m, dtype=wide, sycl_queue=dy.sycl_queue)
+        numbers = dpnp.asnumpy(indices).ravel()
+        values = np.ones(m, wide)
         if padding_idx is not None:
-            values *= indices != padding_idx
+            values[numbers == padding_idx] = 0
         if by_frequency:
-            values /= dpnp.take(dpnp.bincount(indices, minlength=n), indices)
-        return sums(indices, values, rows)
+            values /= np.bincount(numbers, minlength=n)[numbers]
+        return sums(numbers, values, dy.reshape(m, width))
 
     made = trace.array_call(
         scattered, [input, trace.convert(grad, wide)], [Out(weight.shape, wide)]
@@ -108,7 +111,9 @@ def embedding(
 
     Notes
     -----
-    Source of the gradient: oneDNN developer guide, "Matrix Multiplication", sparse (CSR) source.
+    Float32 tables are multiplied by a sparse matrix of ones, as the gradient is.
+
+    Source: oneDNN developer guide, "Matrix Multiplication", sparse (CSR) source.
     """
     _check_embedding(input, weight, max_norm=max_norm, sparse=sparse)
     n = weight.shape[0]
@@ -118,23 +123,24 @@ def embedding(
             raise ValueError(f"embedding: padding_idx must be in [{-n}, {n}), got {padding_idx}")
         padding_idx %= n
 
-    def looked_up(indices: dpnp.ndarray, table: dpnp.ndarray) -> dpnp.ndarray:
-        check_range("embedding", indices, n)
-        return dpnp.take(table, indices, axis=0)
-
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         return {"1": _gradient(input, weight, grads["0"], padding_idx, scale_grad_by_freq)}
 
     out = Out((*input.shape, weight.shape[1]), weight.dtype)
-    if not (input.size and weight.size):
-        return input.trace.array_call(_empty(out, n), [input, weight], [out], rule)[0]
-    return input.trace.array_call(looked_up, [input, weight], [out], rule)[0]
+    call = _looked_up(input.trace.engine, input.size, weight, out)
+    return input.trace.array_call(call, [input, weight], [out], rule)[0]
 
 
-def _empty(out: Out, n: int) -> Callable[..., dpnp.ndarray]:
+def _looked_up(engine: Any, m: int, weight: Tensor, out: Out) -> Callable[..., dpnp.ndarray]:
+    n, width = weight.shape
+    is_full = m and weight.size
+    rows = rows_by_number(engine, n, m, width, weight.dtype) if is_full else None
+
     def looked_up(indices: dpnp.ndarray, table: dpnp.ndarray) -> dpnp.ndarray:
-        check_range("embedding", indices, n)
-        return dpnp.empty(out.shape, dtype=table.dtype, sycl_queue=table.sycl_queue)
+        numbers = checked_numbers("embedding", indices, n)
+        if rows is None:
+            return dpnp.empty(out.shape, dtype=table.dtype, sycl_queue=table.sycl_queue)
+        return rows(numbers, table).reshape(out.shape)
 
     return looked_up
 
@@ -148,7 +154,7 @@ def _one_hot(input, num_classes):
     n = checked_int("one_hot", "num_classes", num_classes, 1)
 
     def encoded(indices: dpnp.ndarray) -> dpnp.ndarray:
-        check_range("one_hot", indices, n)
+        checked_numbers("one_hot", indices, n)
         classes = dpnp.arange(n, sycl_queue=indices.sycl_queue)
         return (indices[..., None] == classes).astype("int64")
 

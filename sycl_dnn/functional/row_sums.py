@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of rows by number: what the gradient of a look-up in a table takes."""
+"""Rows of a table by number, and sums of rows by number, as products with sparse matrices.
+
+The numbers are looked at on the host anyway, so the matrices are made there: their index arrays
+are small beside the rows.
+"""
 
 from __future__ import annotations
 
@@ -7,49 +11,96 @@ from collections.abc import Callable
 from typing import Any
 
 import dpnp
+import numpy as np
 
 from sycl_dnn import _core, errors
 from sycl_dnn.dispatch.dtypes import DATA_TYPES
 from sycl_dnn.dispatch.places import place_of
 
-#: ``function(indices, values, rows)``: values[i] * rows[i] added to row indices[i] of zeros.
-RowSums = Callable[[dpnp.ndarray, dpnp.ndarray, dpnp.ndarray], dpnp.ndarray]
+#: ``function(numbers, table)``: rows of the table.
+Rows = Callable[[np.ndarray, dpnp.ndarray], dpnp.ndarray]
+#: ``function(numbers, values, rows)``: values[i] * rows[i] added to row numbers[i] of zeros.
+RowSums = Callable[[np.ndarray, np.ndarray, dpnp.ndarray], dpnp.ndarray]
 
 
-def _sum_of_rows(n: int, m: int, width: int, engine: Any) -> RowSums:
-    """Return a product with a sparse matrix, n by m, that has one value for each index."""
-    f32, s32 = DATA_TYPES["float32"], DATA_TYPES["int32"]
-    matrix = _core.MemoryDesc.csr((n, m), f32, m, s32, s32)
-    rows, out = (_core.MemoryDesc((k, width), f32, "ab") for k in (m, n))
-    pd = _core.matmul(engine, src=matrix, weights=rows, dst=out)
-    product = _core.Primitive(pd)
+class SparseProduct:
+    """A float32 matrix of (n, m) with ``count`` elements, times dense (m, width).
 
-    def summed(indices: dpnp.ndarray, values: dpnp.ndarray, dy: dpnp.ndarray) -> dpnp.ndarray:
+    Raises
+    ------
+    Unimplemented
+        The engine has no such product.
+    """
+
+    def __init__(self, engine: Any, n: int, m: int, count: int, width: int) -> None:
+        f32, s32 = DATA_TYPES["float32"], DATA_TYPES["int32"]
+        self._matrix = _core.MemoryDesc.csr((n, m), f32, count, s32, s32)
+        self._dense, self._out = (_core.MemoryDesc((k, width), f32, "ab") for k in (m, n))
+        pd = _core.matmul(engine, src=self._matrix, weights=self._dense, dst=self._out)
+        self._primitive = _core.Primitive(pd)
+
+    def __call__(
+        self, values: np.ndarray, columns: np.ndarray, ends: np.ndarray, dense: dpnp.ndarray
+    ) -> dpnp.ndarray:
+        """Multiply; row ``i`` has the elements ``ends[i]`` to ``ends[i + 1]``."""
         from sycl_dnn.onednn import Memory
 
-        queue = dy.sycl_queue
-        order = dpnp.argsort(indices)
-        counts = dpnp.bincount(indices, minlength=n)
-        ends = dpnp.zeros(n + 1, dtype="int32", sycl_queue=queue)
-        ends[1:] = dpnp.cumsum(counts)
-        parts = [dpnp.take(values, order), order.astype("int32"), ends]
-        made = dpnp.empty((n, width), dtype="float32", sycl_queue=queue)
+        queue, count = dense.sycl_queue, len(values)
         place, stream = place_of(queue)
-        given = {"src": (matrix, parts), "weights": (rows, dy), "dst": (out, made)}
-        product.execute(stream, {k: Memory(d, place.engine, a) for k, (d, a) in given.items()})
+        bits = values.astype(np.float32).view(np.int32)
+        # One transfer for all three.
+        whole = np.concatenate([bits, columns, ends]).astype(np.int32)
+        there = dpnp.asarray(whole, sycl_queue=queue)
+        parts = [there[:count].view("float32"), there[count : 2 * count], there[2 * count :]]
+        made = dpnp.empty(self._out.dims, dtype="float32", sycl_queue=queue)
+        arrays = {
+            "src": Memory(self._matrix, place.engine, parts),
+            "weights": Memory(self._dense, place.engine, dpnp.ascontiguousarray(dense)),
+            "dst": Memory(self._out, place.engine, made),
+        }
+        self._primitive.execute(stream, arrays)
         return made
+
+
+def rows_by_number(engine: Any, n: int, m: int, width: int, dtype: str) -> Rows:
+    """Return the function that looks ``m`` rows of ``width`` elements up in ``n``."""
+    try:
+        product = SparseProduct(engine, m, n, m, width) if dtype == "float32" else None
+    except errors.Unimplemented:
+        product = None
+
+    def taken(numbers: np.ndarray, table: dpnp.ndarray) -> dpnp.ndarray:
+        there = dpnp.asarray(numbers, sycl_queue=table.sycl_queue)
+        return dpnp.take(table, there, axis=0)
+
+    def multiplied(numbers: np.ndarray, table: dpnp.ndarray) -> dpnp.ndarray:
+        return product(np.ones(m), numbers, np.arange(m + 1), table)
+
+    return taken if product is None else multiplied
+
+
+def _sums_by_product(engine: Any, n: int, m: int, width: int) -> RowSums:
+    product = SparseProduct(engine, n, m, m, width)
+
+    def summed(numbers: np.ndarray, values: np.ndarray, rows: dpnp.ndarray) -> dpnp.ndarray:
+        order = np.argsort(numbers, kind="stable")
+        ends = np.zeros(n + 1, np.int32)
+        np.cumsum(np.bincount(numbers, minlength=n), out=ends[1:])
+        return product(values[order], order, ends, rows)
 
     return summed
 
 
-def _sum_by_counting(n: int, width: int, dtype: str) -> RowSums:
+def _sums_by_counting(n: int, width: int, dtype: str) -> RowSums:
     """Return the same for devices and dtypes that have no sparse products."""
 
-    def summed(indices: dpnp.ndarray, values: dpnp.ndarray, dy: dpnp.ndarray) -> dpnp.ndarray:
-        columns = dpnp.arange(width, sycl_queue=dy.sycl_queue)
-        flat = (indices[:, None] * width + columns).ravel()
-        weights = (dy * values[:, None]).ravel()
-        total = dpnp.bincount(flat, weights=weights, minlength=n * width)
+    def summed(numbers: np.ndarray, values: np.ndarray, rows: dpnp.ndarray) -> dpnp.ndarray:
+        queue = rows.sycl_queue
+        flat = (numbers[:, None] * width + np.arange(width)).ravel()
+        factors = dpnp.asarray(values[:, None], dtype=dtype, sycl_queue=queue)
+        weights = (rows * factors).ravel()
+        there = dpnp.asarray(flat, sycl_queue=queue)
+        total = dpnp.bincount(there, weights=weights, minlength=n * width)
         return total.astype(dtype).reshape(n, width)
 
     return summed
@@ -59,7 +110,7 @@ def row_sums(engine: Any, n: int, m: int, width: int, dtype: str) -> RowSums:
     """Return the function that sums ``m`` rows of ``width`` elements into ``n``."""
     if dtype == "float32":
         try:
-            return _sum_of_rows(n, m, width, engine)
+            return _sums_by_product(engine, n, m, width)
         except errors.Unimplemented:
             pass
-    return _sum_by_counting(n, width, dtype)
+    return _sums_by_counting(n, width, dtype)
