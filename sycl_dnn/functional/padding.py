@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import dpnp
 
@@ -16,14 +16,13 @@ from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import narrow
 from sycl_dnn.functional.axes import checked_int
+from sycl_dnn.functional.repeating_pad import MODES, repeated
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array
 
 #: Elements before and after, for each axis; negative ones crop.
 Widths = list[tuple[int, int]]
-#: PyTorch's modes that repeat elements, and what NumPy calls them.
-_REPEATING = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
 def _widths(pad: Sequence[int], ndim: int) -> Widths:
@@ -56,7 +55,7 @@ def _cropped(x: Tensor, widths: Widths) -> Tensor:
 def _constant(x: Tensor, widths: Widths, value: float) -> Tensor:
     shape = tuple(n + b + a for n, (b, a) in zip(x.shape, widths, strict=True))
     if not x.is_float:
-        return _padded_by_dpnp(x, shape, widths, "constant", constant_values=value)
+        return _filled_by_dpnp(x, shape, widths, value)
     trace, plain = x.trace, x.trace.plain(x)
     made = trace.zeros(layout.like(plain.desc, x.dtype, shape), shape, x.dtype)
     if value:
@@ -67,49 +66,11 @@ def _constant(x: Tensor, widths: Widths, value: float) -> Tensor:
     return trace.view(x, made, lambda g: _cropped(g, [(-b, -a) for b, a in widths]))
 
 
-def _padded_by_dpnp(
-    x: Tensor, shape: tuple[int, ...], widths: Widths, mode: str, **fill: Any
-) -> Tensor:
+def _filled_by_dpnp(x: Tensor, shape: tuple[int, ...], widths: Widths, value: float) -> Tensor:
     def padded(array: dpnp.ndarray) -> dpnp.ndarray:
-        return dpnp.pad(array, widths, mode=mode, **fill)
+        return dpnp.pad(array, widths, mode="constant", constant_values=value)
 
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {"0": _folded_gradient(x, grads["0"], widths, mode)}
-
-    return x.trace.array_call(padded, [x], [Out(shape, x.dtype)], rule)[0]
-
-
-def _folded_gradient(x: Tensor, grad: Tensor, widths: Widths, mode: str) -> Tensor:
-    """Return the gradient of repeated elements: that of each copy is added to the original's."""
-
-    def folded(dy: dpnp.ndarray) -> dpnp.ndarray:
-        for axis, (before, after) in enumerate(widths):
-            if before or after:
-                first = dpnp.moveaxis(dy, axis, 0)
-                dy = dpnp.moveaxis(_fold_axis(first, before, after, mode), 0, axis)
-        return dy
-
-    trace = x.trace
-    # dpnp cannot add bfloat16.
-    wide = trace.convert(grad, "float32") if grad.dtype == "bfloat16" else grad
-    made = trace.array_call(folded, [wide], [Out(x.shape, wide.dtype)])[0]
-    return trace.convert(made, x.dtype)
-
-
-def _fold_axis(dy: dpnp.ndarray, before: int, after: int, mode: str) -> dpnp.ndarray:
-    n = dy.shape[0] - before - after
-    dx = dpnp.array(dy[before : before + n], copy=True)
-    left, right = dy[:before], dy[before + n :]
-    if mode == "reflect":
-        dx[1 : before + 1] += left[::-1]
-        dx[n - 1 - after : n - 1] += right[::-1]
-    elif mode == "edge":
-        dx[:1] += left.sum(axis=0, keepdims=True)
-        dx[n - 1 :] += right.sum(axis=0, keepdims=True)
-    else:
-        dx[n - before :] += left
-        dx[:after] += right
-    return dx
+    return x.trace.array_call(padded, [x], [Out(shape, x.dtype)])[0]
 
 
 def _repeated(x: Tensor, widths: Widths, mode: str) -> Tensor:
@@ -118,8 +79,7 @@ def _repeated(x: Tensor, widths: Widths, mode: str) -> Tensor:
     cut = [(min(b, 0), min(a, 0)) for b, a in widths]
     source = _cropped(x, cut) if mode == "circular" else x
     _check_reach(source, added, mode)
-    shape = tuple(n + b + a for n, (b, a) in zip(source.shape, added, strict=True))
-    made = _padded_by_dpnp(source, shape, added, _REPEATING[mode])
+    made = repeated(source, added, mode)
     return made if mode == "circular" else _cropped(made, cut)
 
 
@@ -167,7 +127,7 @@ def pad(
     Returns
     -------
     array
-        Mode ``"constant"`` keeps the order of axes.
+        The order of axes is kept.
 
     Raises
     ------
@@ -176,14 +136,14 @@ def pad(
 
     Notes
     -----
-    Source: oneDNN developer guide, "Reorder" (constant); NumPy's ``pad`` as dpnp has it.
+    Source: oneDNN developer guide, "Reorder"; NumPy's ``pad`` as dpnp has it for integers.
     """
     widths = _widths(pad, input.ndim)
     if mode == "constant":
         added = [(max(b, 0), max(a, 0)) for b, a in widths]
         return _constant(_cropped(input, widths), added, 0.0 if value is None else value)
-    if mode not in _REPEATING:
-        known = ", ".join(map(repr, ("constant", *_REPEATING)))
+    if mode not in MODES:
+        known = ", ".join(map(repr, ("constant", *MODES)))
         raise ValueError(f"pad: mode must be one of {known}, got {mode!r}")
     if value is not None and value != 0:
         raise ValueError(f"pad: value must be None for mode {mode!r}, got {value}")
