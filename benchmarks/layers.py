@@ -19,14 +19,14 @@ from typing import Any
 
 from layer_cases import LAYERS
 
-HERE = Path(__file__).parent
+PROGRAM = Path(__file__).with_name("layer_workers.py")
 
 
 class Worker:
     """A process that measures blocks in one library."""
 
-    def __init__(self, library: str, environment: dict[str, str]) -> None:
-        command = [sys.executable, str(HERE / "layer_workers.py"), library]
+    def __init__(self, library: str, environment: dict[str, str], program: Path = PROGRAM) -> None:
+        command = [sys.executable, str(program), library]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env={**os.environ, **environment},
@@ -100,6 +100,7 @@ def plot(ratios: dict[str, float], path: Path) -> None:
 
 
 def main() -> None:
+    """Measure all rows, or those that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="blocks per row and library")
     parser.add_argument("--only", default="", help="rows whose name contains this")

@@ -59,6 +59,7 @@ def check_gradient(queue, rng) -> float:
 
 
 def main() -> None:
+    """Compute every form and compare it with NumPy."""
     options = make_parser(__doc__.splitlines()[0]).parse_args()
     queue = open_queue(options.device)
     rng = np.random.default_rng(0)

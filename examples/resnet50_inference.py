@@ -93,6 +93,7 @@ def median_time(call, queue, repeats: int) -> float:
 
 
 def main() -> None:
+    """Classify, time, and compare with NumPy."""
     options = parse_arguments()
     queue = open_queue(options.device)
     parameters = load_parameters(options.weights) if options.weights else random_parameters(0)

@@ -12,6 +12,7 @@ import numpy as np
 
 from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.layout import row_major_strides
+from sycl_dnn.dispatch.pool import SMALLEST, pool_of
 from sycl_dnn.dispatch.tensor import Tensor
 
 wrap = dpnp.ndarray._create_from_usm_ndarray
@@ -36,9 +37,16 @@ class Blank(NamedTuple):
     dtype: np.dtype
     name: str
 
-    def new(self, queue: Any, kind: Any = _DEVICE) -> Any:
-        """Return a usm_ndarray, or a dpctl.memory object where there is no shape."""
-        memory = kind(self.nbytes or 1, queue=queue)
+    def new(self, queue: Any, kind: Any = _DEVICE, pooled: bool = True) -> Any:
+        """Return a usm_ndarray, or a dpctl.memory object where there is no shape.
+
+        What stays for long is better not ``pooled``.
+        """
+        nbytes = self.nbytes
+        if nbytes < SMALLEST or not pooled:
+            memory = kind(nbytes or 1, queue=queue)
+        else:
+            memory = pool_of(queue).take(kind, nbytes)
         shape = self.shape
         if shape is None:
             return memory

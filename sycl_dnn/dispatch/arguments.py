@@ -29,7 +29,7 @@ class Seed:
         self.dtype = dtype
 
     def bytes(self) -> bytes:
-        """The value as the device reads it."""
+        """Return the value as the device reads it."""
         return np.array(self.value, dtype=self.dtype).tobytes()
 
 

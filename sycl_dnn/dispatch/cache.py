@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
-__all__ = ["CacheInfo", "clear", "info", "resize"]
+from sycl_dnn.dispatch import pool
+
+__all__ = ["CacheInfo", "clear", "info", "memory", "resize"]
 
 
 class CacheInfo(NamedTuple):
@@ -45,10 +48,9 @@ def get(key: Hashable) -> Any:
     if plan is None:
         return None
     _cache.hits += 1
-    try:
+    # Another thread may just have dropped it; the plan itself is good.
+    with contextlib.suppress(KeyError):
         _cache.plans.move_to_end(key)
-    except KeyError:
-        pass  # another thread has just dropped it; the plan itself is good
     return plan
 
 
@@ -67,8 +69,17 @@ def info() -> CacheInfo:
     return CacheInfo(_cache.hits, _cache.misses, len(_cache.plans), _cache.capacity)
 
 
+def memory() -> int:
+    """Return the bytes that are kept for results, in use or not; at most 1 GiB for a queue.
+
+    Results of 64 KiB and more use the memory of dropped ones again.
+    """
+    return pool.total_bytes()
+
+
 def clear() -> None:
-    """Drop all plans; those in use finish first."""
+    """Drop all plans, and the memory that is kept for results; those in use finish first."""
+    pool.drop_all()
     with _cache.lock:
         _cache.plans.clear()
         _cache.hits = _cache.misses = 0

@@ -63,7 +63,7 @@ class Constants:
         if not missing:
             return
         for register, blank, _, _ in self._slots:
-            registers[register] = blank.new(queue)
+            registers[register] = blank.new(queue, pooled=False)
         self._segment.run(registers, queue, stream)
         for register, _, recipe, sources in self._slots:
             frozen[sources[0]].packed[_key(recipe, sources, frozen)] = registers[register]

@@ -62,9 +62,7 @@ class Executable:
         self.stages = [self._stage(trace.engine, g) for g in groups]
         only = self.stages[0] if len(self.stages) == 1 else None
         self._written = [
-            (self._registers[id(s)], name)
-            for s, name in trace.written
-            if id(s) in self._registers
+            (self._registers[id(s)], name) for s, name in trace.written if id(s) in self._registers
         ]
         plain = not (self.captured or self.constants or self._written)
         #: The one program of a simple function: the shortest way.
@@ -154,9 +152,7 @@ class Executable:
         registers = arguments + [None] * (self._n_registers - len(arguments))
         given = {self.results[i]: a for i, a in outs.items()} if outs else ()
         for register, blank in self._blanks:
-            registers[register] = (
-                given[register] if register in given else blank.new(queue, kind)
-            )
+            registers[register] = given[register] if register in given else blank.new(queue, kind)
         return registers
 
     def draw_seeds(self, registers: list[Any]) -> None:

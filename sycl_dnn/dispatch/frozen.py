@@ -39,7 +39,7 @@ class Frozen:
 
     @property
     def dtype(self) -> Any:
-        """dtype of the array."""
+        """Data type of the array."""
         return self.data.dtype
 
     @property
@@ -90,5 +90,7 @@ def freeze(array: dpnp.ndarray | Array) -> Frozen:
     if isinstance(array, Frozen):
         return array
     if not isinstance(array, (dpnp.ndarray, Array)):
-        raise TypeError(f"freeze: array must be a dpnp.ndarray or Array, got {type(array).__name__}")
+        raise TypeError(
+            f"freeze: array must be a dpnp.ndarray or Array, got {type(array).__name__}"
+        )
     return Frozen(array)

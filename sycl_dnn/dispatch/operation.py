@@ -12,8 +12,8 @@ from sycl_dnn.dispatch.arguments import Collected
 from sycl_dnn.dispatch.array import Array, wrapped
 from sycl_dnn.dispatch.executable import Executable
 from sycl_dnn.dispatch.outputs import Target, check_out, check_strides, sharing
-from sycl_dnn.dispatch.program import finalized
 from sycl_dnn.dispatch.places import Place, place_of
+from sycl_dnn.dispatch.program import finalized
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import NeedsAnotherDevice, Trace
 
@@ -40,6 +40,7 @@ class Operation:
         self.name = getattr(body, "__name__", type(body).__name__)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None) -> Any:
+        """Run the function on arrays; inside a trace, join it."""
         found = Collected()
         key = [self, policy.current()]
         for value in args:

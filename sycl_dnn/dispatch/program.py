@@ -111,9 +111,7 @@ def _conflicts(trace: Trace, target: Target) -> bool:
     if not target.in_place:
         return False
     only = trace.steps[0] if len(trace.steps) == 1 else None
-    return not (
-        isinstance(only, Step) and only.primitive and only.primitive.name in _IN_PLACE
-    )
+    return not (isinstance(only, Step) and only.primitive and only.primitive.name in _IN_PLACE)
 
 
 def _seen_as(tensor: Tensor) -> Any:

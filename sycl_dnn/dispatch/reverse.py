@@ -3,122 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import dpnp
 
-from sycl_dnn.dispatch import allocation, arguments, cache, layout, policy, structure
+from sycl_dnn.dispatch import allocation, arguments, cache, policy, structure
 from sycl_dnn.dispatch.arguments import Collected
 from sycl_dnn.dispatch.array import Array, wrapped
-from sycl_dnn.dispatch.executable import Executable
-from sycl_dnn.dispatch.gradients import gradients_of
-from sycl_dnn.dispatch.outputs import Target
-from sycl_dnn.dispatch.places import Place, place_of
-from sycl_dnn.dispatch.program import finalized, live_steps
+from sycl_dnn.dispatch.differentiated import Differentiated
+from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry, NeedsAnotherDevice, Trace
+from sycl_dnn.dispatch.trace import NeedsAnotherDevice
 
 __all__ = ["Pullback", "vjp"]
-
-
-def propagate(
-    trace: Trace, tape: Sequence[Entry], seeds: dict[int, Tensor], wanted: Sequence[Tensor]
-) -> list[Tensor | None]:
-    """Record the reverse pass over ``tape``; return the gradients of ``wanted``.
-
-    ``seeds`` has the gradients of results by ``id`` of the tensor.
-    """
-    reached = {id(t) for t in wanted}
-    for entry in tape:
-        if any(id(t) in reached for t in entry.inputs.values()):
-            reached |= {id(t) for t in entry.outputs.values()}
-    grads = dict(seeds)
-    for entry in reversed(tape):
-        given = {n: grads[id(t)] for n, t in entry.outputs.items() if id(t) in grads}
-        needed = {n for n, t in entry.inputs.items() if id(t) in reached and t.is_float}
-        if not given or not needed:
-            continue
-        # Passed on once: a copy that several steps share may stand on the tape more than once.
-        for tensor in entry.outputs.values():
-            grads.pop(id(tensor), None)
-        for name, grad in gradients_of(trace, entry, given, needed).items():
-            if name in needed and grad is not None:
-                key = id(entry.inputs[name])
-                grads[key] = _sum(trace, grads[key], grad) if key in grads else grad
-    return [grads.get(id(t)) for t in wanted]
-
-
-def _sum(trace: Trace, a: Tensor, b: Tensor) -> Tensor:
-    from sycl_dnn.dispatch.primitives import add
-
-    return add(a, b)
-
-
-class _Plan:
-    """The executables of a function and of its reverse pass."""
-
-    def __init__(self, place: Place, body: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        trace = Trace(place.engine, training=True)
-        swapped, named = arguments.traced(trace, args, kwargs)
-        leaves, self.form = structure.flatten(body(*swapped, **named))
-        inputs, self.input_form = _positional(swapped)
-        finals = finalized(trace, leaves)
-        n_forward, given, tape = len(trace.steps), len(trace.arguments), list(trace.tape)
-        #: Numbers of the results that have gradients.
-        self.seeded = [i for i, t in enumerate(leaves) if t.is_float]
-        seeds: dict[int, Tensor] = {}
-        for i in self.seeded:
-            final = finals[i]
-            seed = trace.argument(final.shape, final.dtype, final.strides)
-            old = seeds.get(id(leaves[i]))
-            seeds[id(leaves[i])] = seed if old is None else _sum(trace, old, seed)
-        self.seed_tensors = [finals[i] for i in self.seeded]
-        wanted = [t for t in inputs if t.is_float]
-        found = propagate(trace, tape, seeds, wanted)
-        #: For each positional array: number among the gradients, None without one.
-        self.gradient_of = []
-        targets, grads = {}, []
-        for tensor in inputs:
-            grad = found[wanted.index(tensor)] if tensor in wanted else None
-            self.gradient_of.append(None if grad is None else len(grads))
-            if grad is not None:
-                targets[len(grads)] = Target(layout.like(tensor.desc, tensor.dtype), False, False)
-                grads.append(grad)
-        grad_finals = finalized(trace, grads, targets)
-        later = trace.steps[n_forward:]
-        read = [t.storage for s in live_steps(later, [g.storage for g in grad_finals]) for t in s.inputs.values()]
-        made_later = {id(t.storage) for s in later for t in s.outputs.values()}
-        seed_storages = trace.arguments[given:]
-        kept = list(dict.fromkeys(
-            s for s in read
-            if id(s) not in made_later and s not in seed_storages and s.memory is None
-        ))
-        for storage, name in trace.written:
-            if storage in kept:
-                raise ValueError(f"{name} must not be updated after a use that has a gradient")
-        early = trace.arguments[:given]
-        self.forward = Executable(trace, trace.steps[:n_forward], finals, early, kept)
-        self.reverse = Executable(trace, later, grad_finals, [*seed_storages, *kept])
-        #: Argument of the reverse pass: that of the forward pass which it is.
-        self.passed_on = {
-            len(seed_storages) + i: s.argument for i, s in enumerate(kept) if s.argument is not None
-        }
-
-
-def _positional(value: Any) -> tuple[list[Tensor], Any]:
-    """Return the tensors of positional arguments, and their form; other values count as None."""
-    if isinstance(value, Tensor):
-        return [value], structure.LEAF
-    if isinstance(value, (tuple, list)):
-        leaves, forms = [], []
-        for item in value:
-            inner, form = _positional(item)
-            leaves += inner
-            forms.append(form)
-        is_named = hasattr(value, "_fields")
-        return leaves, (type(value) if is_named else tuple if isinstance(value, tuple) else list, forms)
-    return [], None
 
 
 class Pullback:
@@ -127,7 +25,9 @@ class Pullback:
     It holds what the forward pass left for that; it may be called more than once.
     """
 
-    def __init__(self, plan: _Plan, queue: Any, stream: Any, kept: list[Any], found: Collected):
+    def __init__(
+        self, plan: Differentiated, queue: Any, stream: Any, kept: list[Any], found: Collected
+    ):
         self._plan = plan
         self._queue = queue
         self._stream = stream
@@ -230,14 +130,16 @@ def vjp(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, P
     if not arguments.is_describable(found.arrays):
         swap = arguments.describable
         swapped = [arguments.replaced(a, swap) for a in args]
-        return vjp(function, *swapped, **{n: arguments.replaced(v, swap) for n, v in kwargs.items()})
+        return vjp(
+            function, *swapped, **{n: arguments.replaced(v, swap) for n, v in kwargs.items()}
+        )
     key = (*key, place)
     plan = cache.get(key)
     if plan is None:
         operation = getattr(function, "operation", None)
         body = function if operation is None else operation.body
         try:
-            plan = cache.make(key, lambda: _Plan(place, body, args, kwargs))
+            plan = cache.make(key, lambda: Differentiated(place, body, args, kwargs))
         except NeedsAnotherDevice as lack:
             from sycl_dnn.dispatch.elsewhere import vjp_on_cpu
 

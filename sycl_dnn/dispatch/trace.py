@@ -151,7 +151,7 @@ class Trace:
         """Return the tensor of an array that the traced function holds itself."""
         from sycl_dnn.dispatch.arguments import argument_of
 
-        for index, known, tensor in self.captured:
+        for _, known, tensor in self.captured:
             if known is value:
                 return tensor
         index = len(self.arguments)
@@ -405,9 +405,7 @@ class Trace:
         attr.set_post_ops(post_ops)
         self.steps.append(self.copy_step(value, place, attr))
 
-    def view(
-        self, tensor: Tensor, made: Tensor, rule: Callable[[Tensor], Tensor]
-    ) -> Tensor:
+    def view(self, tensor: Tensor, made: Tensor, rule: Callable[[Tensor], Tensor]) -> Tensor:
         """Put a view on the tape; ``rule`` maps the gradient of the view to that of ``tensor``."""
         self.tape.append(
             Entry("view", {"src": tensor}, {"dst": made}, rule=lambda e, g: {"src": rule(g["dst"])})
@@ -461,9 +459,7 @@ class Trace:
         return Tensor(self, Storage(desc), desc, out.dtype, out.shape, strides=strides)
 
     def _add(self, step: Step | ArrayStep) -> None:
-        step.constant = bool(step.inputs) and all(
-            t.storage.constant for t in step.inputs.values()
-        )
+        step.constant = bool(step.inputs) and all(t.storage.constant for t in step.inputs.values())
         for made in step.outputs.values():
             made.storage.constant = step.constant
         self.steps.append(step)

@@ -71,9 +71,7 @@ def transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
     axes = tuple(a % x.ndim for a in axes)
     back = tuple(axes.index(i) for i in range(x.ndim))
     plain = x.trace.plain(x)
-    made = plain.view(
-        tuple(plain.shape[a] for a in axes), tuple(plain.strides[a] for a in axes)
-    )
+    made = plain.view(tuple(plain.shape[a] for a in axes), tuple(plain.strides[a] for a in axes))
     return x.trace.view(x, made, lambda g: transpose(g, back))
 
 

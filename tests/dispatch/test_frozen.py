@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import gc
+from pathlib import Path
 
 import dpnp
 import numpy as np
@@ -13,6 +14,10 @@ from sycl_dnn import functional as F
 def make(queue):
     rng = np.random.default_rng(0)
     return lambda *shape: dpnp.asarray(rng.standard_normal(shape).astype("f4"), sycl_queue=queue)
+
+
+def resident_mb():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 
 
 def test_plain_weights_may_be_written_between_calls(make):
@@ -64,8 +69,7 @@ def test_packed_copies_die_with_the_frozen_array(make, queue):
         del w
         if i in (20, 59):
             gc.collect()
-            pages = int(open("/proc/self/statm").read().split()[1])
-            resident.append(pages * 4096 / 1e6)
+            resident.append(resident_mb())
     assert resident[1] - resident[0] < 40, resident
 
 

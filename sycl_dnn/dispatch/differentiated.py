@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A function and its reverse pass as one trace, cut in two executables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sycl_dnn.dispatch import arguments, layout, structure
+from sycl_dnn.dispatch.executable import Executable
+from sycl_dnn.dispatch.gradients import gradients_of
+from sycl_dnn.dispatch.outputs import Target
+from sycl_dnn.dispatch.places import Place
+from sycl_dnn.dispatch.program import finalized, live_steps
+from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.dispatch.trace import Entry, Trace
+
+
+class Differentiated:
+    """The executables of a function and of its reverse pass.
+
+    What the second reads of the first is kept from the one call to the other.
+    """
+
+    def __init__(self, place: Place, body: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        trace = Trace(place.engine, training=True)
+        swapped, named = arguments.traced(trace, args, kwargs)
+        leaves, self.form = structure.flatten(body(*swapped, **named))
+        inputs, self.input_form = _positional(swapped)
+        finals = finalized(trace, leaves)
+        n_steps, n_given, tape = len(trace.steps), len(trace.arguments), list(trace.tape)
+        #: Numbers of the results that have gradients, and how those results are laid out.
+        self.seeded = [i for i, t in enumerate(leaves) if t.is_float]
+        self.seed_tensors = [finals[i] for i in self.seeded]
+        seeds = self._seeds(trace, leaves)
+        grads = self._gradients(trace, tape, seeds, inputs)
+        given, seed_storages = trace.arguments[:n_given], trace.arguments[n_given:]
+        later = trace.steps[n_steps:]
+        kept = _kept(trace, later, grads, seed_storages)
+        self.forward = Executable(trace, trace.steps[:n_steps], finals, given, kept)
+        self.reverse = Executable(trace, later, grads, [*seed_storages, *kept])
+        #: Argument of the reverse pass: that of the forward pass which it is.
+        self.passed_on = {
+            len(seed_storages) + i: s.argument for i, s in enumerate(kept) if s.argument is not None
+        }
+
+    def _seeds(self, trace: Trace, leaves: Sequence[Tensor]) -> dict[int, Tensor]:
+        """Return the gradients of the results, arguments of the reverse pass."""
+        seeds: dict[int, Tensor] = {}
+        for number, final in zip(self.seeded, self.seed_tensors, strict=True):
+            seed = trace.argument(final.shape, final.dtype, final.strides)
+            old = seeds.get(id(leaves[number]))
+            seeds[id(leaves[number])] = seed if old is None else _sum(old, seed)
+        return seeds
+
+    def _gradients(
+        self, trace: Trace, tape: Any, seeds: dict[int, Tensor], inputs: Sequence[Tensor]
+    ) -> list[Tensor]:
+        """Record the reverse pass; return the gradients in the layouts of their arrays."""
+        wanted = [t for t in inputs if t.is_float]
+        found = dict(zip(map(id, wanted), propagate(trace, tape, seeds, wanted), strict=True))
+        #: For each positional array: number among the gradients, None without one.
+        self.gradient_of: list[int | None] = []
+        grads, targets = [], {}
+        for tensor in inputs:
+            grad = found.get(id(tensor))
+            self.gradient_of.append(None if grad is None else len(grads))
+            if grad is not None:
+                targets[len(grads)] = Target(layout.like(tensor.desc, tensor.dtype), False, False)
+                grads.append(grad)
+        return finalized(trace, grads, targets)
+
+
+def _kept(
+    trace: Trace, later: Sequence[Any], grads: Sequence[Tensor], seeds: Sequence[Storage]
+) -> list[Storage]:
+    """Return what the reverse pass reads of the forward pass, each once.
+
+    Raises
+    ------
+    ValueError
+        The function updates an array that is read after that.
+    """
+    live = live_steps(later, [g.storage for g in grads])
+    own = {id(t.storage) for s in later for t in s.outputs.values()} | {id(s) for s in seeds}
+    read = [t.storage for s in live for t in s.inputs.values()]
+    kept = list(dict.fromkeys(s for s in read if id(s) not in own and s.memory is None))
+    for storage, name in trace.written:
+        if storage in kept:
+            raise ValueError(f"{name} must not be updated after a use that has a gradient")
+    return kept
+
+
+def propagate(
+    trace: Trace, tape: Sequence[Entry], seeds: dict[int, Tensor], wanted: Sequence[Tensor]
+) -> list[Tensor | None]:
+    """Record the reverse pass over ``tape``; return the gradients of ``wanted``.
+
+    ``seeds`` has the gradients of results by ``id`` of the tensor.
+    """
+    reached = {id(t) for t in wanted}
+    for entry in tape:
+        if any(id(t) in reached for t in entry.inputs.values()):
+            reached |= {id(t) for t in entry.outputs.values()}
+    grads = dict(seeds)
+    for entry in reversed(tape):
+        given = {n: grads[id(t)] for n, t in entry.outputs.items() if id(t) in grads}
+        needed = {n for n, t in entry.inputs.items() if id(t) in reached and t.is_float}
+        if not given or not needed:
+            continue
+        # Passed on once: a copy that several steps share may stand on the tape more than once.
+        for tensor in entry.outputs.values():
+            grads.pop(id(tensor), None)
+        for name, grad in gradients_of(trace, entry, given, needed).items():
+            if name in needed and grad is not None:
+                key = id(entry.inputs[name])
+                grads[key] = _sum(grads[key], grad) if key in grads else grad
+    return [grads.get(id(t)) for t in wanted]
+
+
+def _sum(a: Tensor, b: Tensor) -> Tensor:
+    from sycl_dnn.dispatch.primitives import add
+
+    return add(a, b)
+
+
+def _positional(value: Any) -> tuple[list[Tensor], Any]:
+    """Return the tensors of positional arguments, and their form; other values count as None."""
+    if isinstance(value, Tensor):
+        return [value], structure.LEAF
+    if isinstance(value, (tuple, list)):
+        leaves, forms = [], []
+        for item in value:
+            inner, form = _positional(item)
+            leaves += inner
+            forms.append(form)
+        is_named = hasattr(value, "_fields")
+        return leaves, (
+            type(value) if is_named else tuple if isinstance(value, tuple) else list,
+            forms,
+        )
+    return [], None
