@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import sycl_dnn
 from functional.case import TOLERANCE, Case, arrays_of, filled, numpy_arguments, specs_of
 from functional.on_device import assert_close, device_arguments, flat, to_device, to_numpy
+
+import sycl_dnn
 
 #: Step of the central differences, in float64.
 _STEP = 1e-6
@@ -135,5 +135,3 @@ def _detached(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_detached(v) for v in value]
     return value.detach().numpy()
-
-

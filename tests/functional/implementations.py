@@ -11,7 +11,7 @@ from functional.on_device import device_arguments
 from sycl_dnn.dispatch.arguments import describable, replaced, traced
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.program import live_steps
-from sycl_dnn.dispatch.reverse import propagate
+from sycl_dnn.dispatch.differentiated import propagate
 from sycl_dnn.dispatch.structure import flatten
 from sycl_dnn.dispatch.trace import Step, Trace
 

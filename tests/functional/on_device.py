@@ -7,9 +7,9 @@ from typing import Any
 
 import dpnp
 import numpy as np
+from functional.case import TOLERANCE, Case, Spec, filled, numpy_arguments, specs_of
 
 import sycl_dnn
-from functional.case import TOLERANCE, Case, Spec, filled, numpy_arguments, specs_of
 
 
 def to_device(values: np.ndarray, dtype: str, queue: Any, layout: str = "plain") -> Any:
