@@ -9,9 +9,9 @@ from functional.case import Case
 from functional.on_device import device_arguments
 
 from sycl_dnn.dispatch.arguments import describable, replaced, traced
+from sycl_dnn.dispatch.differentiated import propagate
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.program import live_steps
-from sycl_dnn.dispatch.differentiated import propagate
 from sycl_dnn.dispatch.structure import flatten
 from sycl_dnn.dispatch.trace import Step, Trace
 
