@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import dpnp
+import numpy as np
 
 from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.allocation import usm_ndarray, wrap
@@ -18,6 +19,7 @@ class ArrayCall:
 
     def __init__(self, step: ArrayStep, registers: Mapping[int, int]) -> None:
         self.function = step.function
+        self._takes_queue = getattr(step.function, "takes_queue", False)
         self._stays = False
         self._reads = [
             (registers[id(t.storage)], t.shape, t.strides, t.offset, dtypes.array_dtype(t.dtype))
@@ -33,11 +35,12 @@ class ArrayCall:
         self._stays = True
         for register, shape, dtype in self._writes:
             if registers[register] is None:
-                registers[register] = dpnp.empty(shape, dtype, sycl_queue=queue).get_array()
+                registers[register] = dpnp.empty(shape, dtype=dtype, sycl_queue=queue).get_array()
 
     def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
         """Call the function and put its results into their registers."""
-        made = self.function(*(_view(registers[r], *rest) for r, *rest in self._reads))
+        given = [_view(registers[r], *rest) for r, *rest in self._reads]
+        made = self.function(*given, **({"queue": queue} if self._takes_queue else {}))
         made = made if isinstance(made, (tuple, list)) else [made]
         for (register, shape, dtype), array in zip(self._writes, made, strict=True):
             whole = dpnp.ascontiguousarray(array, dtype=dtype).reshape(shape)
@@ -48,6 +51,8 @@ class ArrayCall:
 
 
 def _view(array: Any, shape: Any, strides: Any, offset: int, dtype: Any) -> Any:
+    if array.__class__ is bytes:
+        return np.frombuffer(array, dtype)[0].item()
     start = offset // dtype.itemsize
     start += (array._pointer - array.usm_data._pointer) // dtype.itemsize
     return wrap(

@@ -66,6 +66,7 @@ class BoundPlan:
                 stage.allocate(registers, queue)
         self._result = self._results(made, found.objects)
         self._programs = [self._stage(s) for s in executable.stages]
+        self._has_seeds = any(r.__class__ is bytes for r in registers)
 
     def _results(self, made: Plan, objects: list[Any]) -> Any:
         if self._out is not None:
@@ -81,22 +82,24 @@ class BoundPlan:
         if not isinstance(stage, Segment):
             return lambda: stage.run(self._registers, self._queue, self._stream)
         if any(self._registers[r].__class__ is bytes for r in stage.reads):
-            return lambda: self._run_with_new_seeds(stage)
+            # Their values differ from call to call.
+            return lambda: stage.run(self._registers, self._queue, self._stream)
         arena = None
         if stage.program.arena_bytes:
             arena = dpctl.memory.MemoryUSMDevice(stage.program.arena_bytes, queue=self._queue)
         arrays = [self._registers[r] for r in stage.reads]
         return _core.BoundProgram(stage.program, self._stream, arrays, arena, self._result)
 
-    def _run_with_new_seeds(self, stage: Segment) -> None:
-        self._executable.draw_seeds(self._registers)
-        stage.run(self._registers, self._queue, self._stream)
-
     def __call__(self) -> Any:
         """Submit; return the result, which is there when the queue has come to it."""
+        self._prepare()
         for program in self._programs:
             program()
         return self._result
+
+    def _prepare(self) -> None:
+        if self._has_seeds:
+            self._executable.draw_seeds(self._registers)
 
     @property
     def result(self) -> Any:
@@ -159,7 +162,9 @@ def plan(function: Callable[..., Any], *args: Any, out: Any = None, **kwargs: An
 
 def submit(plans: Sequence[BoundPlan]) -> None:
     """Submit several plans of one queue in order, in one call."""
-    singles = [p for plan in plans for p in plan._programs]
+    for bound in plans:
+        bound._prepare()
+    singles = [p for bound in plans for p in bound._programs]
     if all(isinstance(p, _core.BoundProgram) for p in singles):
         _core.submit_all(singles)
         return

@@ -438,8 +438,9 @@ class Trace:
     ) -> list[Tensor]:
         """Record a call over dpnp arrays for what oneDNN lacks.
 
-        ``function(*arrays)`` returns one array, or as many as there are ``outs``. ``rule(entry,
-        grads)`` gives the gradients by the names ``"0"``, ``"1"``... of the inputs.
+        ``function(*arrays)`` returns one array, or as many as there are ``outs``; if it has a true
+        attribute ``takes_queue`` it gets the ``queue`` of the call as well. ``rule(entry, grads)``
+        gives the gradients by the names ``"0"``, ``"1"``... of the inputs.
         """
         named = {str(i): t for i, t in enumerate(inputs)}
         made = {str(i): self._array_result(out) for i, out in enumerate(outs)}
@@ -448,7 +449,9 @@ class Trace:
         return list(made.values())
 
     def _as_array(self, tensor: Tensor) -> Tensor:
-        """Return the tensor where a call of dpnp's can read it."""
+        """Return the tensor where a call of dpnp's can read it; host scalars come as numbers."""
+        if tensor.storage.scalar:
+            return tensor
         if tensor.storage.memory is not None:
             return self.reorder(tensor, tensor.desc)
         return self.plain(tensor)

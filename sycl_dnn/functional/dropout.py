@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dropout: oneDNN's attribute of that name, with seeds that cost no new trace."""
+"""dropout, with seeds that cost no new trace."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any
 
+import dpnp
 import numpy as np
 
-from sycl_dnn._core import PrimitiveAttr, algorithm, data_type
+from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch.arguments import Seed
 from sycl_dnn.dispatch.broadcasting import axis_order, grid, laid_out
 from sycl_dnn.dispatch.fused import fused, scale
@@ -20,8 +21,6 @@ from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.functional.pointwise import check_float, refuse_inplace
 
 if TYPE_CHECKING:
-    import dpnp
-
     from sycl_dnn.dispatch.array import Array
 
 __all__ = ["dropout", "manual_seed"]
@@ -63,25 +62,20 @@ class NextSeed(Seed):
         return np.int64(_next_seed()).tobytes()
 
 
-def _primitive(x: Tensor, p: float, seed: Tensor, mask: Out | None) -> dict[str, Tensor]:
-    """Record dropout of (1, N): oneDNN has it for two to five axes only."""
-    attr = PrimitiveAttr()
-    desc = None if mask is None else mask.desc()
-    attr.set_dropout(desc, data_type.s64, use_offset=False, use_host_scalars=True)
-    outputs = {"dst": Out(x.shape, x.dtype)}
-    if mask is not None:
-        outputs["attr_dropout_mask"] = mask
-    probability = x.trace.capture(Seed(p, "float32"))
-    return x.trace.primitive(
-        "eltwise_forward",
-        {"src": x, "attr_dropout_probability": probability, "attr_dropout_seed": seed},
-        outputs,
-        attr=attr,
-        prop_kind=x.trace.forward_kind,
-        algorithm=algorithm.eltwise_linear,
-        alpha=1.0,
-        beta=0.0,
-    )
+class _Kept:
+    """Draws which elements of (1, N) stay, on the queue of the call."""
+
+    takes_queue = True
+
+    def __init__(self, n: int, p: float) -> None:
+        self._n = n
+        self._p = p
+
+    def __call__(self, seed: int, queue: Any) -> Any:
+        # dpnp's generator takes 32 bits; both halves count.
+        state = dpnp.random.RandomState((seed ^ (seed >> 32)) & 0xFFFFFFFF, sycl_queue=queue)
+        drawn = state.uniform(0.0, 1.0, size=(1, self._n), dtype=dpnp.float32)
+        return (drawn >= self._p).astype("u1")
 
 
 def _dropped(x: Tensor, p: float, seed: Tensor) -> Tensor:
@@ -89,19 +83,17 @@ def _dropped(x: Tensor, p: float, seed: Tensor) -> Tensor:
     sizes = (1, x.size)
     masks: list[Tensor] = []
 
-    def row(tensor: Tensor) -> Tensor:
-        return grid(laid_out(tensor, order), sizes)
+    def masked(tensor: Tensor) -> Tensor:
+        row = grid(laid_out(tensor, order), sizes)
+        made = fused(algorithm.binary_mul, row, masks[0], scale(1 / (1 - p)))
+        return shown(made, shape, order, x.dtype)
 
     def value() -> Tensor:
-        made = _primitive(row(x), p, seed, Out(sizes, "uint8") if x.trace.training else None)
-        masks[:] = [made["attr_dropout_mask"]] if x.trace.training else []
-        return shown(made["dst"], shape, order, x.dtype)
+        # oneDNN's own dropout keeps or drops four neighbours together.
+        masks[:] = x.trace.array_call(_Kept(x.size, p), [seed], [Out(sizes, "uint8")])
+        return masked(x)
 
-    def gradient(dy: Tensor) -> dict[str, Tensor]:
-        made = fused(algorithm.binary_mul, row(dy), masks[0], scale(1 / (1 - p)))
-        return {"x": shown(made, shape, order, x.dtype)}
-
-    return x.trace.closed({"x": x}, value, gradient)
+    return x.trace.closed({"x": x}, value, lambda dy: {"x": masked(dy)})
 
 
 @operation
@@ -167,10 +159,11 @@ def dropout(
 
     Notes
     -----
-    On CPUs oneDNN has a plain loop for this, at the speed of torch.
+    dpnp draws the numbers on the device. oneDNN's dropout attribute is not used: on CPUs it keeps or
+    drops four neighbours together.
 
-    Source: oneDNN developer guide, "Primitive Attributes: dropout"; Srivastava et al., "Dropout: A
-    Simple Way to Prevent Neural Networks from Overfitting", 2014.
+    Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting",
+    2014.
     """
     if not 0 <= p <= 1:
         raise ValueError(f"dropout: p must be in [0, 1], got {p}")
