@@ -159,8 +159,8 @@ def dropout(
 
     Notes
     -----
-    dpnp draws the numbers on the device. oneDNN's dropout attribute is not used: on CPUs it keeps or
-    drops four neighbours together.
+    dpnp draws the numbers on the device. oneDNN's dropout attribute is not used: on CPUs it keeps
+    or drops four neighbours together.
 
     Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting",
     2014.
