@@ -88,6 +88,14 @@ static void check_local_size(const char *name, dim size) {
                                 std::to_string(size));
 }
 
+// Without spatial dimensions the implementation writes outside of its arrays.
+static void check_has_space(const char *name, const desc &src) {
+    if (src.get_ndims() == 1 || src.get_ndims() == 2)
+        throw invalid_arguments(std::string(name) +
+                                ": src must have spatial dimensions, 3 to 5 in all, got " +
+                                describe(src));
+}
+
 static void bind_normalizations(py::module_ &m) {
     row<batch_normalization_forward, prop_kind, desc, desc, float, flags>(
         m, "batch_normalization_forward", "prop_kind src dst epsilon flags",
@@ -97,9 +105,15 @@ static void bind_normalizations(py::module_ &m) {
         m, "batch_normalization_backward",
         "prop_kind diff_src diff_dst src epsilon flags hint_fwd_pd",
         "src diff_dst mean variance scale workspace -> diff_src diff_src_1 diff_scale diff_shift");
-    row<group_normalization_forward, prop_kind, desc, desc, dim, float, flags>(
+    def_row<prop_kind, desc, desc, dim, float, flags>(
         m, "group_normalization_forward", "prop_kind src dst groups epsilon flags",
-        "src mean variance scale shift -> dst mean variance");
+        "src mean variance scale shift -> dst mean variance",
+        [](const engine &e, const primitive_attr &attr, prop_kind prop, const desc &src,
+           const desc &dst, dim groups, float epsilon, flags given) -> primitive_desc_base {
+            check_has_space("group_normalization_forward", src);
+            return group_normalization_forward::primitive_desc(e, prop, src, dst, groups, epsilon,
+                                                               given, attr);
+        });
     row<group_normalization_backward, prop_kind, desc, desc, desc, dim, float, flags,
         hint<group_normalization_forward>>(
         m, "group_normalization_backward",

@@ -85,9 +85,10 @@ def concat(e, axis, *srcs, **options):
     return dnnl.concat(e, concat_dimension=axis, srcs=list(srcs), **options)
 
 
-def group_norm(e, groups):
+def group_norm(e, groups, shape=None):
+    x = dnnl.MemoryDesc(shape, dnnl.data_type.f32) if shape else X
     return dnnl.group_normalization_forward(
-        e, prop_kind=TRAINING, src=X, dst=X, groups=groups, epsilon=1e-5
+        e, prop_kind=TRAINING, src=x, dst=x, groups=groups, epsilon=1e-5
     )
 
 

@@ -134,6 +134,9 @@ BROKEN_RULES = {
         lambda e: group_norm(e, 3), r"groups must divide 8 \(channels of src\), got 3",
     ),
     "norm groups 0": (lambda e: group_norm(e, 0), "groups must divide 8 .*got 0"),
+    "norm without space": (
+        lambda e: group_norm(e, 4, (4, 8)), r"src must have spatial dimensions, 3 to 5 .*\(4, 8\)",
+    ),
     "resampling factors": (
         lambda e: resampling(e, factors=[2.0]), r"factors must have .* of src \(2\), got \(2.0,\)",
     ),
