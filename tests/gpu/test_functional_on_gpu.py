@@ -16,7 +16,7 @@ import sycl_dnn
 
 FOLDER = Path(__file__).parents[1] / "functional"
 #: Cases of one function and dtype.
-PER_FUNCTION = 2
+PER_FUNCTION = 1
 
 
 def _function_name(case):
