@@ -10,7 +10,7 @@ from sycl_dnn._core import algorithm, engine_kind
 from sycl_dnn.dispatch.gradients import Grads, backward, rule_for
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Entry, Out, Trace
-from sycl_dnn.dispatch.views import reshape
+from sycl_dnn.dispatch.views import narrow, reshape
 from sycl_dnn.functional.window import (
     Axis,
     Pads,
@@ -96,6 +96,21 @@ def geometry(
     return lone_windows(axes, counts), counts
 
 
+def cropped(x: Tensor, axes: list[Axis], counts: Sizes) -> tuple[Tensor, list[Axis]]:
+    """Return the input without what lies behind lone windows, and its axes.
+
+    oneDNN's `brg_conv_fwd` goes wrong where a single window of the last axis leaves elements over.
+    """
+    made = []
+    for number, (axis, count) in enumerate(zip(axes, counts, strict=True)):
+        if count == 1 and axis.right < 0:
+            used = axis.size + axis.right
+            x = narrow(x, number + 2, 0, used)
+            axis = axis._replace(size=used, right=0, stride=1)
+        made.append(axis)
+    return x, made
+
+
 def window_parameters(axes: list[Axis]) -> dict[str, Sizes]:
     """Return the parameters of a convolution's primitive that say where its windows lie."""
     return {
@@ -124,6 +139,7 @@ def convolve(
     n_out = weight.shape[0]
     check_operands(name, x, weight, bias, n_out)
     axes, counts = geometry(name, x.shape[2:], kernel, stride, padding, dilation)
+    x, axes = cropped(x, axes, counts)
     if x.trace.training:
         x, weight, bias = widened(x, axes, weight, bias)
     if groups > 1:

@@ -32,9 +32,15 @@ def _multipliable(x: Tensor) -> Tensor:
     (m, n), (row, column) = x.shape[-2:], x.strides[-2:]
     by_rows = (column == 1 or n == 1) and (row >= n or m == 1)
     by_columns = (row == 1 or m == 1) and (column >= m or n == 1)
-    if (by_rows or by_columns) and all(x.strides[:-2]):
-        return x
-    return x.trace.reorder(x, layout.row_major(x.shape, x.dtype))
+    # Matrices that lie between one another's elements are misread.
+    span = (m - 1) * row + (n - 1) * column + 1
+    apart = all(s >= span or k == 1 for s, k in zip(x.strides[:-2], x.shape[:-2], strict=True))
+    if not (by_rows or by_columns) or not apart:
+        return x.trace.reorder(x, layout.row_major(x.shape, x.dtype))
+    # oneDNN goes by the stride of an axis of size 1 as well.
+    last = (max(row, n), 1) if by_rows else (1, max(column, m))
+    strides = (*x.strides[:-2], *last)
+    return x if strides == x.strides else x.view(x.shape, strides)
 
 
 def _empty_product(a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:

@@ -55,6 +55,7 @@ def _convolve(name, rank, input, weight, bias, stride, padding, dilation, groups
     check_bias(name, bias, n_out)
     target = Target(name, *out)
     axes, counts = geometry(name, x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    x, axes = cropped(x, axes, counts)
     grouped = (groups, n_out // groups, *weight.shape[1:])
     attr = PrimitiveAttr()
     mask = 0 if weight.axis is None else 1 if groups == 1 else 3
