@@ -10,7 +10,7 @@ from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape
-from sycl_dnn.functional.convolution import check_groups, geometry, window_parameters
+from sycl_dnn.functional.convolution import check_groups, cropped, geometry, window_parameters
 from sycl_dnn.functional.quantized_operands import (
     Target,
     check_bias,
