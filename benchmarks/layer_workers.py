@@ -55,12 +55,12 @@ class Ours:
         """Return the calls by pass and variant."""
         function = getattr(self._dnn.functional, layer.function)
         arrays = [self._array(a, dtype) for a in values(layer)]
+        if layer.images:
+            arrays[0] = self._channels_last(arrays[0])
         args, kwargs = self._arguments(layer, arrays, dtype)
         y, pullback = self._dnn.vjp(function, *args, **kwargs)
-        first = y[0] if isinstance(y, tuple) else y
-        dy = self._dnn.asarray(self._dpnp.ones(first.shape, dtype="f4", sycl_queue=self._queue),
-                               dtype=dtype)  # fmt: skip
-        dy = (dy, None) if isinstance(y, tuple) else dy
+        # Any gradient of the result's own layout will do; torch gets ones.
+        dy = (y[0], None) if isinstance(y, tuple) else y
 
         def forward() -> None:
             function(*args, **kwargs)
@@ -71,6 +71,13 @@ class Ours:
             self._queue.wait()
 
         return {"forward": {"eager": forward}, "backward": {"eager": backward}}
+
+    def _channels_last(self, x: Any) -> Any:
+        """Return an activation as the layer before hands it over."""
+        bits = x.data if isinstance(x, self._dnn.Array) else x
+        last = self._dpnp.ascontiguousarray(self._dpnp.moveaxis(bits, 1, -1))
+        moved = self._dpnp.moveaxis(last, -1, 1)
+        return self._dnn.Array(moved, x.dtype) if bits is not x else moved
 
     def _arguments(self, layer: Layer, arrays: list[Any], dtype: str) -> tuple[Any, Any]:
         if layer.function == "lstm":
