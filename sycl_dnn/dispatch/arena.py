@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sycl_dnn.dispatch.trace import Step
+from sycl_dnn.dispatch.record import Step
 
 #: Every value starts at a multiple of this many bytes.
 ALIGNMENT = 256

@@ -11,7 +11,7 @@ import numpy as np
 
 from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.allocation import usm_ndarray, wrap
-from sycl_dnn.dispatch.trace import ArrayStep
+from sycl_dnn.dispatch.record import ArrayStep
 
 
 class ArrayCall:

@@ -12,13 +12,12 @@ import dpctl.memory
 from sycl_dnn import _core
 from sycl_dnn.dispatch import allocation, arguments, structure
 from sycl_dnn.dispatch.arguments import Collected
-from sycl_dnn.dispatch.array import wrapped
 from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.operation import Operation, Plan
 from sycl_dnn.dispatch.outputs import check_out
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.program import Segment
-from sycl_dnn.dispatch.trace import NeedsAnotherDevice
+from sycl_dnn.dispatch.record import NeedsAnotherDevice
 
 __all__ = ["BoundPlan", "plan", "submit"]
 
@@ -71,11 +70,7 @@ class BoundPlan:
     def _results(self, made: Plan, objects: list[Any]) -> Any:
         if self._out is not None:
             return self._out
-        executable = made.executable
-        leaves = [
-            objects[r] if r < len(objects) else wrapped(self._registers[r], d)
-            for r, d in zip(executable.results, executable.result_dtypes, strict=True)
-        ]
+        leaves = made.executable.leaves(self._registers, objects)
         return structure.build(made.form, leaves)
 
     def _stage(self, stage: Any) -> Any:

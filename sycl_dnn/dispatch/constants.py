@@ -8,8 +8,8 @@ from typing import Any
 
 from sycl_dnn.dispatch import allocation
 from sycl_dnn.dispatch.program import Segment
+from sycl_dnn.dispatch.record import Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
-from sycl_dnn.dispatch.trace import Step
 
 #: Short names of recipes, since each call looks results up by them.
 _NUMBERS: dict[Any, int] = {}

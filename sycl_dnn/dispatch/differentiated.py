@@ -12,8 +12,9 @@ from sycl_dnn.dispatch.gradients import gradients_of
 from sycl_dnn.dispatch.outputs import Target
 from sycl_dnn.dispatch.places import Place
 from sycl_dnn.dispatch.program import finalized, live_steps
+from sycl_dnn.dispatch.record import Entry
 from sycl_dnn.dispatch.tensor import Storage, Tensor
-from sycl_dnn.dispatch.trace import Entry, Trace
+from sycl_dnn.dispatch.trace import Trace
 
 
 class Differentiated:

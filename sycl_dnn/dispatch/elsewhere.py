@@ -11,7 +11,7 @@ from sycl_dnn.device import default_queue
 from sycl_dnn.dispatch import arguments, policy
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.frozen import Frozen
-from sycl_dnn.dispatch.trace import NeedsAnotherDevice
+from sycl_dnn.dispatch.record import NeedsAnotherDevice
 
 
 def moved(value: Any, queue: Any) -> Any:

@@ -8,12 +8,14 @@ from typing import Any
 
 from sycl_dnn.dispatch import allocation
 from sycl_dnn.dispatch.arguments import Seed
+from sycl_dnn.dispatch.array import wrapped
 from sycl_dnn.dispatch.array_call import ArrayCall
 from sycl_dnn.dispatch.constants import Constants
 from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.program import Segment, live_steps, stretches
+from sycl_dnn.dispatch.record import ArrayStep, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
-from sycl_dnn.dispatch.trace import ArrayStep, Step, Trace
+from sycl_dnn.dispatch.trace import Trace
 
 
 class Executable:
@@ -174,6 +176,13 @@ class Executable:
         for register, name in self._written:
             if not registers[register].flags.writable:
                 raise ValueError(f"{name} must be writable and without negative strides")
+
+    def leaves(self, registers: list[Any], given: list[Any]) -> list[Any]:
+        """Return the results of a call: new arrays, or those of ``given`` that they are."""
+        return [
+            given[r] if r < len(given) else wrapped(registers[r], dtype)
+            for r, dtype in zip(self.results, self.result_dtypes, strict=True)
+        ]
 
     @property
     def programs(self) -> list[Any]:

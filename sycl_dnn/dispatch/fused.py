@@ -8,8 +8,8 @@ from typing import Any
 from sycl_dnn import _core, errors
 from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 
 ABS = (algorithm.eltwise_abs,)
 EXP = (algorithm.eltwise_exp,)

@@ -14,8 +14,9 @@ from sycl_dnn.dispatch.executable import Executable
 from sycl_dnn.dispatch.outputs import Target, check_out, check_strides, sharing
 from sycl_dnn.dispatch.places import Place, place_of
 from sycl_dnn.dispatch.program import finalized
+from sycl_dnn.dispatch.record import NeedsAnotherDevice
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import NeedsAnotherDevice, Trace
+from sycl_dnn.dispatch.trace import Trace
 
 __all__ = ["Operation", "operation"]
 
@@ -76,14 +77,7 @@ class Operation:
             if register < len(found.objects):
                 return found.objects[register]
             return wrapped(registers[register], executable.result_dtypes[0])
-        return structure.build(plan.form, self._leaves(executable, registers, found.objects))
-
-    @staticmethod
-    def _leaves(executable: Executable, registers: list[Any], given: list[Any]) -> list[Any]:
-        return [
-            given[r] if r < len(given) else wrapped(registers[r], dtype)
-            for r, dtype in zip(executable.results, executable.result_dtypes, strict=True)
-        ]
+        return structure.build(plan.form, executable.leaves(registers, found.objects))
 
     def build(
         self, place: Place, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None

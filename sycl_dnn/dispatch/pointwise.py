@@ -14,8 +14,9 @@ from sycl_dnn.dispatch.broadcasting import (
     spread,
     untaped,
 )
+from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry, Out, Trace
+from sycl_dnn.dispatch.trace import Trace
 
 A = algorithm
 #: The operation with exchanged operands, and whether its result changes sign.

@@ -12,8 +12,9 @@ from sycl_dnn import _core
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.arena import Arena
 from sycl_dnn.dispatch.outputs import Target
+from sycl_dnn.dispatch.record import ArrayStep, Out, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
-from sycl_dnn.dispatch.trace import ArrayStep, Out, Step, Trace
+from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.onednn import Memory
 
 AnyStep = Step | ArrayStep

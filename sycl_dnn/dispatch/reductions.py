@@ -14,8 +14,9 @@ from sycl_dnn.dispatch.broadcasting import axis_order, grid, laid_out, untaped
 from sycl_dnn.dispatch.gradients import Grads, rule_for
 from sycl_dnn.dispatch.ones import filled
 from sycl_dnn.dispatch.pointwise import binary, broadcast_to, div, linear_map, mul, shown, zeros
+from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry, Out, Trace
+from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.dispatch.views import reshape
 
 A = algorithm

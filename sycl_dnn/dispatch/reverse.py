@@ -10,11 +10,11 @@ import dpnp
 
 from sycl_dnn.dispatch import allocation, arguments, cache, policy, structure
 from sycl_dnn.dispatch.arguments import Collected
-from sycl_dnn.dispatch.array import Array, wrapped
+from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.differentiated import Differentiated
 from sycl_dnn.dispatch.places import place_of
+from sycl_dnn.dispatch.record import NeedsAnotherDevice
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import NeedsAnotherDevice
 
 __all__ = ["Pullback", "vjp"]
 
@@ -56,10 +56,7 @@ class Pullback:
         registers = plan.reverse.run(
             self._queue, self._stream, [*seeds, *self._kept], kind, None, self._frozen
         )
-        made = [
-            wrapped(registers[r], dtype)
-            for r, dtype in zip(plan.reverse.results, plan.reverse.result_dtypes, strict=True)
-        ]
+        made = plan.reverse.leaves(registers, [])
         leaves = [None if n is None else made[n] for n in plan.gradient_of]
         return tuple(structure.build(plan.input_form, leaves))
 
@@ -147,10 +144,7 @@ def vjp(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, P
     kind = allocation.coerced_kind(found.arrays)
     forward = plan.forward
     registers = forward.run(queue, stream, found.arrays, kind, None, found.frozen)
-    leaves = [
-        found.objects[r] if r < len(found.objects) else wrapped(registers[r], dtype)
-        for r, dtype in zip(forward.results, forward.result_dtypes, strict=True)
-    ]
+    leaves = forward.leaves(registers, found.objects)
     kept = [registers[r] for r in forward.kept]
     pullback = Pullback(plan, queue, stream, kept, found)
     return structure.build(plan.form, leaves), pullback

@@ -17,9 +17,10 @@ from sycl_dnn.dispatch.broadcasting import (
 from sycl_dnn.dispatch.gradients import Grads, rule_for
 from sycl_dnn.dispatch.ones import filled
 from sycl_dnn.dispatch.pointwise import FAST, merged, shown, sizes_of, zeros
+from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.reductions import sum_to
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry, Out, Trace
+from sycl_dnn.dispatch.trace import Trace
 
 
 def select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch.gradients import Grads, rule_for
 from sycl_dnn.dispatch.pointwise import add, binary, div, linear_map, mul
+from sycl_dnn.dispatch.record import Entry
 from sycl_dnn.dispatch.reductions import sum_to
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry, Trace
+from sycl_dnn.dispatch.trace import Trace
 
 A = algorithm
 

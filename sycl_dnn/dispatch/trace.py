@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import dpnp
@@ -12,77 +11,22 @@ import numpy as np
 
 from sycl_dnn import _core, errors
 from sycl_dnn.dispatch import dtypes, layout, policy
+from sycl_dnn.dispatch.record import (
+    ArrayStep,
+    Entry,
+    Layout,
+    NeedsAnotherDevice,
+    Out,
+    Step,
+    describe,
+)
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 
-#: A layout: its name, a tensor to resemble, or a descriptor.
-Layout = Any
 #: Parameters of a row that describe an execution argument of another name.
 _DESCRIBES = {"src0": "src_0", "src1": "src_1", "src2": "src_2"}
 #: Rows whose reference implementation is made of fast ones: products, reorders.
 _FAST_REFERENCES = ("lstm", "gru", "lbr", "vanilla", "concat")
 _NARROW = ("float16", "bfloat16", "float8_e5m2", "float8_e4m3")
-
-
-@dataclass(frozen=True)
-class Out:
-    """What a primitive shall write: shape, dtype and layout."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    layout: Layout = "row_major"
-
-    def desc(self) -> _core.MemoryDesc:
-        """Return the descriptor to ask the primitive for."""
-        return describe(self.shape, self.dtype, self.layout)
-
-
-def describe(shape: tuple[int, ...], dtype: str, wanted: Layout) -> _core.MemoryDesc:
-    """Return the descriptor of a layout given by name, by example or as it is."""
-    if isinstance(wanted, _core.MemoryDesc):
-        return wanted
-    if isinstance(wanted, Tensor):
-        return layout.like(wanted.desc, dtype)
-    makers = {
-        "any": layout.any_layout,
-        "row_major": layout.row_major,
-        "channels_last": layout.channels_last,
-    }
-    return makers[wanted](shape, dtype)
-
-
-@dataclass
-class Step:
-    """One submission: a primitive, or zeros where there is none."""
-
-    primitive: _core.Primitive | None
-    inputs: dict[str, Tensor]
-    outputs: dict[str, Tensor]
-    constant: bool = False
-
-
-@dataclass
-class ArrayStep:
-    """One call of a function over dpnp arrays, for what oneDNN lacks."""
-
-    function: Callable[..., Any]
-    inputs: dict[str, Tensor]
-    outputs: dict[str, Tensor]
-    constant: bool = False
-
-
-@dataclass
-class Entry:
-    """What the reverse pass needs to know of a recorded operation."""
-
-    row: str
-    inputs: dict[str, Tensor]
-    outputs: dict[str, Tensor]
-    params: dict[str, Any] = field(default_factory=dict)
-    #: The inputs in the layouts that the primitive took.
-    args: dict[str, Tensor] = field(default_factory=dict)
-    pd: Any = None
-    #: Gradient rule of operations that are no primitives.
-    rule: Callable[..., Any] | None = None
 
 
 def _go_on_to(pd: _core.PrimitiveDesc, words: str) -> bool:
@@ -91,15 +35,6 @@ def _go_on_to(pd: _core.PrimitiveDesc, words: str) -> bool:
         if not pd.next_impl():
             return False
     return True
-
-
-class NeedsAnotherDevice(Exception):
-    """The engine lacks a primitive in any dtype; carries what it said."""
-
-    def __init__(self, row: str, error: errors.Unimplemented) -> None:
-        super().__init__(row)
-        self.row = row
-        self.error = error
 
 
 class Trace:

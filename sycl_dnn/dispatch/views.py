@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import dpnp
 
 from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 
 
 def row_major(x: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ from sycl_dnn._core import normalization_flags as flags
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.fused import fused, plus
 from sycl_dnn.dispatch.primitives import binary, mul, reduce, zeros
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.pointwise import check_float
 

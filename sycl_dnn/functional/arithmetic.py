@@ -14,8 +14,8 @@ from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import binary, broadcast_shape, linear_map, sum_to
 from sycl_dnn.dispatch.primitives import mul as times
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.functional.convert import converted
 from sycl_dnn.functional.operands import (
     DOC,

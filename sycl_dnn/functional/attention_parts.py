@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.dispatch.primitives import add, expand_rank, sum_to
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import narrow
 from sycl_dnn.functional.attention_mask import causal
 from sycl_dnn.functional.joining import join

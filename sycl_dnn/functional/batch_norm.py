@@ -13,8 +13,8 @@ from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.fused import chain, fused, plus, power, scale, times
 from sycl_dnn.dispatch.gradients import backward, rule_for
 from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape, transpose
 from sycl_dnn.functional.affine import (
     affine,

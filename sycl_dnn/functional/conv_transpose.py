@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape, transpose
 from sycl_dnn.functional.convolution import check_groups, check_operands, spread_choice, widened
 from sycl_dnn.functional.pieces import padded

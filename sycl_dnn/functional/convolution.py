@@ -8,8 +8,9 @@ from typing import Any
 
 from sycl_dnn._core import algorithm, engine_kind
 from sycl_dnn.dispatch.gradients import Grads, backward, rule_for
+from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry, Out, Trace
+from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.dispatch.views import narrow, reshape
 from sycl_dnn.functional.window import (
     Axis,

@@ -16,8 +16,8 @@ from sycl_dnn.dispatch.fused import fused, scale
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.pointwise import shown
 from sycl_dnn.dispatch.primitives import linear_map
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.functional.pointwise import check_float, refuse_inplace
 
 if TYPE_CHECKING:

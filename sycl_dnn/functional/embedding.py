@@ -10,8 +10,8 @@ import dpnp
 import numpy as np
 
 from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.functional.axes import checked_int
 from sycl_dnn.functional.row_sums import row_sums, rows_by_number
 

@@ -11,8 +11,8 @@ from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.fused import chain, fused, scale, times
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import broadcast_to, linear_map, zeros
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import narrow, reshape
 from sycl_dnn.functional.axes import check_axis
 from sycl_dnn.functional.pointwise import check_float, eltwise

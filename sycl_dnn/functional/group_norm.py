@@ -9,8 +9,8 @@ from sycl_dnn._core import algorithm, prop_kind
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import reduce
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.affine import (
     affine,

@@ -11,8 +11,8 @@ import dpnp
 from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.gradients import rule_for
 from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry, Out
 from sycl_dnn.dispatch.views import narrow, reshape
 from sycl_dnn.functional.axes import check_axis
 

@@ -18,8 +18,8 @@ from sycl_dnn.dispatch.fused import chain, fused, power, scale, times
 from sycl_dnn.dispatch.gradients import backward, rule_for
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import linear_map, reduce, zeros
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.affine import affine, check_eps, check_shapes, empty_like
 from sycl_dnn.functional.pointwise import check_float

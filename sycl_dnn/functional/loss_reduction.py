@@ -14,8 +14,8 @@ from sycl_dnn.dispatch.broadcasting import axis_order, grid, laid_out
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.pointwise import shown
 from sycl_dnn.dispatch.primitives import linear_map, reduce, zeros
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape
 
 #: Sums of more elements take two passes, the first of them over rows in parallel.

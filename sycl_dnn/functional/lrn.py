@@ -11,8 +11,8 @@ from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.fused import chain, fused, power, scale
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import mul
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape, transpose
 from sycl_dnn.functional.affine import empty_like
 from sycl_dnn.functional.pointwise import check_float

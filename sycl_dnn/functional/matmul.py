@@ -10,8 +10,8 @@ import dpnp
 
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import add, broadcast_shape, linear_map
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.pointwise import check_float
 from sycl_dnn.functional.product import check_same_dtype, product, swapped

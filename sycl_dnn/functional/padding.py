@@ -12,8 +12,8 @@ import dpnp
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import linear_map
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import narrow
 from sycl_dnn.functional.axes import checked_int
 from sycl_dnn.functional.repeating_pad import MODES, repeated

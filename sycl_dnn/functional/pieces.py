@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from sycl_dnn._core import PostOps, PrimitiveAttr
 from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.record import Entry
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry, Trace
+from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.dispatch.views import narrow
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 
 _BEFORE = """{summary}
 

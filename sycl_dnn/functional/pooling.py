@@ -17,8 +17,8 @@ import dpnp
 import numpy as np
 
 from sycl_dnn._core import algorithm, prop_kind
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.functional.pieces import Span, assembled, cut_every, padded
 from sycl_dnn.functional.window import Axis, Sizes
 

@@ -12,8 +12,9 @@ from sycl_dnn.dispatch.primitives import (
     sum_to,
     zeros,
 )
+from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry, Out, Trace
+from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.dispatch.views import reshape, transpose
 
 

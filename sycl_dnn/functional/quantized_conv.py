@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import PrimitiveAttr, algorithm
 from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.convolution import check_groups, cropped, geometry, window_parameters
 from sycl_dnn.functional.quantized_operands import (

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import viewable_strides
 from sycl_dnn.functional.axes import checked_int
 

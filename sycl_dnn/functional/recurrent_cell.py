@@ -8,8 +8,8 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn.dispatch import layout, policy
 from sycl_dnn.dispatch.gradients import rule_for, signature
+from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry, Out
 from sycl_dnn.functional.recurrent_weights import CELLS, Cell, Sizes
 
 

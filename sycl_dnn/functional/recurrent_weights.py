@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.primitives import add
+from sycl_dnn.dispatch.record import Entry
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry
 from sycl_dnn.dispatch.views import reshape, transpose
 from sycl_dnn.functional.joining import join
 

@@ -14,8 +14,8 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import reduce
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.axes import check_axis
 from sycl_dnn.functional.convert import converted

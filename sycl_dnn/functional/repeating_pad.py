@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 import dpnp
 
 from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Storage, Tensor
-from sycl_dnn.dispatch.trace import Out, Trace
+from sycl_dnn.dispatch.trace import Trace
 
 #: Elements before and after, for each axis.
 Widths = Sequence[tuple[int, int]]

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sycl_dnn._core import algorithm, prop_kind
+from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Out
 from sycl_dnn.functional.pieces import Span, assembled, cut, cut_every
 from sycl_dnn.functional.resize_rules import nearest_indices, span_pairs, weights
 from sycl_dnn.functional.separable import along_axes

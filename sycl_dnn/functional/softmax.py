@@ -11,8 +11,9 @@ from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.gradients import Grads, rule_for
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import linear_map
+from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry, Out, Trace
+from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.functional.axes import check_axis
 from sycl_dnn.functional.pointwise import check_float
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sycl_dnn.dispatch import layout, views
 from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.record import Entry
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry
 from sycl_dnn.functional.axes import check_axis, checked_int
 from sycl_dnn.functional.joining import join
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from sycl_dnn._core import PrimitiveAttr, data_type, fpmath_mode
 from sycl_dnn.dispatch.broadcasting import laid_out
 from sycl_dnn.dispatch.primitives import sum_to, untaped
+from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace import Entry, Out
 from sycl_dnn.dispatch.views import reshape, transpose
 from sycl_dnn.functional.product import product, recorded, swapped
 from sycl_dnn.functional.quantization import dequantized

@@ -12,8 +12,9 @@ from sycl_dnn.dispatch.arguments import describable, replaced, traced
 from sycl_dnn.dispatch.differentiated import propagate
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.program import live_steps
+from sycl_dnn.dispatch.record import Step
 from sycl_dnn.dispatch.structure import flatten
-from sycl_dnn.dispatch.trace import Step, Trace
+from sycl_dnn.dispatch.trace import Trace
 
 
 def implementations(case: Case, queue: Any, training: bool = True) -> list[tuple[str, str]]:
