@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import MemoryDesc
@@ -51,7 +52,7 @@ class Tensor(Operators):
     ``shape`` and ``dtype`` read as on arrays; ``desc`` is None for a dtype that oneDNN lacks.
     """
 
-    __slots__ = ("desc", "dtype", "offset", "shape", "storage", "strides", "trace")
+    __slots__ = ("_trace", "desc", "dtype", "offset", "shape", "storage", "strides")
 
     def __init__(
         self,
@@ -63,7 +64,8 @@ class Tensor(Operators):
         offset: int = 0,
         strides: tuple[int, ...] | None = None,
     ) -> None:
-        self.trace = trace
+        # The trace holds its tensors; both ways round, plans would live until a garbage collection.
+        self._trace = weakref.ref(trace)
         self.storage = storage
         self.desc = desc
         self.dtype = dtype
@@ -72,6 +74,11 @@ class Tensor(Operators):
         if strides is None and desc is not None and desc.is_plain:
             strides = desc.strides[: len(shape)]
         self.strides = strides
+
+    @property
+    def trace(self) -> Trace:
+        """The trace that records what is done with the tensor."""
+        return self._trace()
 
     @property
     def ndim(self) -> int:

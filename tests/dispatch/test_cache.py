@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+import gc
+
 import dpnp
 import fresh_process
 import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.dispatch.executable import Executable
+from sycl_dnn.dispatch.trace import Trace
 
 
 @pytest.fixture(autouse=True)
@@ -82,7 +86,6 @@ sycl_dnn.cache.resize(64)
 for n in range(1, 10001):
     F.relu(dpnp.ones(n, dtype="f4", sycl_queue=queue))
     if n in (4000, 10000):
-        queue.wait()
         print(int(open("/proc/self/statm").read().split()[1]) * 4096)
 """
 
@@ -91,6 +94,28 @@ for n in range(1, 10001):
 def test_memory_is_bounded_over_many_shapes():
     early, late = map(int, fresh_process.output(SHAPES).split())
     assert late - early < 10e6
+
+
+def forward(x, w):
+    F.conv2d(x, w)
+
+
+def forward_and_gradient(x, w):
+    y, pullback = sycl_dnn.vjp(F.conv2d, x, w)
+    pullback(y)
+
+
+@pytest.mark.parametrize("call", [forward, forward_and_gradient])
+def test_dropped_plans_go_without_a_garbage_collection(queue, call):
+    x, w = array(queue, 1, 2, 5, 5), array(queue, 3, 2, 3, 3)
+    gc.collect()
+    gc.disable()
+    try:
+        call(x, w)
+        sycl_dnn.cache.clear()
+        assert not [o for o in gc.get_objects() if isinstance(o, (Executable, Trace))]
+    finally:
+        gc.enable()
 
 
 def test_the_policy_is_part_of_the_key(queue):
