@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The drivers, by benchdnn's names."""
+
+from __future__ import annotations
+
+from sycl_dnn.verify.driver import Driver
+from sycl_dnn.verify.drivers import matmul, pointwise, products
+
+_ALL = (
+    products.CONV,
+    products.DECONV,
+    products.IP,
+    matmul.MATMUL,
+    pointwise.ELTWISE_DRIVER,
+    pointwise.BINARY_DRIVER,
+    pointwise.PRELU_DRIVER,
+)
+DRIVERS: dict[str, Driver] = {driver.name: driver for driver in _ALL}

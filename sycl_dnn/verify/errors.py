@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be said about a case instead of a result."""
+
+from __future__ import annotations
+
+
+class CaseError(ValueError):
+    """A line that cannot be read; the text is ``file:line: message``."""
+
+
+class Skip(Exception):
+    """A combination of options that makes no case; it is left out and counted."""
+
+
+class Refusal(Exception):
+    """A case that will not be run, with the rule that says so."""
