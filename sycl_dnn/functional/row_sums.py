@@ -73,6 +73,11 @@ def inside(numbers: dpnp.ndarray, n: int) -> dpnp.ndarray:
     return numbers.view(f"uint{8 * numbers.itemsize}") < n
 
 
+def scalar(value: float, like: dpnp.ndarray) -> dpnp.ndarray:
+    """Return a number as an array of the dtype and on the queue of another."""
+    return dpnp.full((), value, dtype=like.dtype, sycl_queue=like.sycl_queue)
+
+
 def rows_by_number(engine: Any, n: int, m: int, width: int, dtype: str) -> Rows:
     """Return the function that looks ``m`` rows of ``width`` elements up in ``n``.
 
@@ -83,8 +88,7 @@ def rows_by_number(engine: Any, n: int, m: int, width: int, dtype: str) -> Rows:
 
     def taken(numbers: dpnp.ndarray, table: dpnp.ndarray) -> dpnp.ndarray:
         rows = dpnp.take(table, numbers, axis=0, mode="clip")
-        nothing = dpnp.full((), absent, dtype=rows.dtype, sycl_queue=rows.sycl_queue)
-        return dpnp.where(inside(numbers, n)[:, None], rows, nothing)
+        return dpnp.where(inside(numbers, n)[:, None], rows, scalar(absent, rows))
 
     def multiplied(numbers: dpnp.ndarray, table: dpnp.ndarray) -> dpnp.ndarray:
         queue = numbers.sycl_queue
@@ -128,7 +132,7 @@ def _sums_by_doubling(found: Sorted, rows: dpnp.ndarray) -> dpnp.ndarray:
     the last row of a number holds the sum of all of them.
     """
     rows, step = dpnp.take(rows, found.order, axis=0), 1
-    zero = dpnp.zeros((), dtype=rows.dtype, sycl_queue=rows.sycl_queue)
+    zero = scalar(0, rows)
     while step < len(rows):
         is_same = (found.keys[step:] == found.keys[:-step])[:, None]
         rows[step:] = rows[step:] + dpnp.where(is_same, rows[:-step], zero)

@@ -57,7 +57,7 @@ def check_gradient(case: Case, queue: Any) -> None:
     rng = np.random.default_rng(11)
     seeds = [to_numpy(d) for d in dy]
     for index, (spec, grad) in enumerate(zip(specs_of(case.args), leaves, strict=True)):
-        if spec.values == "integer" or not spec.differentiable:
+        if spec.is_integer or not spec.differentiable:
             continue
         assert grad is not None, f"{case}: argument {index} has no gradient"
         assert tuple(grad.shape) == spec.shape
