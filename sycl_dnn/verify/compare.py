@@ -93,8 +93,8 @@ def _accept(call: Call, name: str, got: np.ndarray, want: np.ndarray, dtype: str
         good |= np.isnan(got) | np.isnan(exact)
     if _stochastic(call, name):
         good |= rel <= 2 * encoding.epsilon(dtype)
-    score = np.where(np.isnan(score), np.inf, score)
-    return good, np.where(good, 0.0, score), exact
+    score = np.where((got == exact) | (np.isnan(got) & good), 0.0, score)
+    return good, np.where(np.isnan(score), np.inf, score), exact
 
 
 def _norm_passes(got: np.ndarray, exact: np.ndarray, rule: Rule) -> bool:
@@ -116,7 +116,7 @@ def check(call: Call, name: str, got: np.ndarray, want: np.ndarray, rule: Rule) 
     want = want.reshape(got.shape)
     good, score, exact = _accept(call, name, got, want, dtype, rule)
     if not good.all() and not _norm_passes(got, exact, rule):
-        worst = np.unravel_index(np.argmax(score), score.shape)
+        worst = np.unravel_index(np.argmax(np.where(good, -1.0, score)), score.shape)
         at = ",".join(map(str, worst))
         text = (
             f"{name}: {int((~good).sum())} of {good.size} wrong, most at ({at}): "
@@ -125,7 +125,7 @@ def check(call: Call, name: str, got: np.ndarray, want: np.ndarray, rule: Rule) 
         return Verdict(text, float(score[worst]))
     zeros = 100.0 * np.count_nonzero(got == 0) / max(got.size, 1)
     trusted = got.size < 10 or zeros <= rule.zeros
-    return Verdict(error=float(score.max(initial=0.0)), trusted=trusted)
+    return Verdict(error=float(np.max(score, initial=0.0)), trusted=trusted)
 
 
 def log2_ceil(number: int) -> int:
