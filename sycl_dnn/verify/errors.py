@@ -14,3 +14,14 @@ class Skip(Exception):
 
 class Refusal(Exception):
     """A case that will not be run, with the rule that says so."""
+
+
+class Failure(Exception):
+    """oneDNN made a primitive and then refused to execute it.
+
+    impl : name of the implementation
+    """
+
+    def __init__(self, text: str, impl: str) -> None:
+        super().__init__(text)
+        self.impl = impl

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.errors import OneDnnFaultWarning
+from sycl_dnn.errors import DnnlError, OneDnnFaultWarning
 from sycl_dnn.verify import attributes, fill, post, sparse, storage
 from sycl_dnn.verify.call import Call, Tensor, describe
+from sycl_dnn.verify.errors import Failure
 
 Arrays = dict[str, np.ndarray]
 #: fill(call, name, tensor, rng) -> values, or None for the usual ones.
@@ -216,7 +217,8 @@ def _forward_outputs(call: Call, hint: Any, stream: Any, key: str, filler: Fille
 def _from_forward(call: Call, pd: Any, hint: Any, stream: Any, key: str, filler: Filler):
     """Inputs of a backward run that the forward one has: values, and the workspace's memory."""
     if pd.workspace_desc.is_zero:
-        return _referenced(call, key, filler), {}
+        needed = forward_outputs(call.forward) & call.tensors.keys()
+        return (_referenced(call, key, filler) if needed else {}), {}
     forward = _forward_outputs(call, hint, stream, key, filler)
     outputs, _ = forward.results()
     return forward.arrays | outputs, {"workspace": forward.args["workspace"]}
@@ -264,7 +266,10 @@ def run(call: Call, stream: Any, key: str, filler: Filler) -> Run:
         arrays, given = _from_forward(call, pd, hint, stream, key, filler)
     execution = Execution(call, pd, stream, key, filler)
     execution.arrays |= arrays
-    execution.run(given)
+    try:
+        execution.run(given)
+    except DnnlError as error:
+        raise Failure(f"execution: {error.args[0]}", pd.impl_info) from error
     outputs, problems = execution.results()
     done = Run(pd.impl_info, execution.arrays, outputs, problems, execution.buffers, warned)
     if call.attr.dropout is not None:

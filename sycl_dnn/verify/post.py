@@ -110,11 +110,40 @@ def expected(call: Call, arrays: Arrays) -> Arrays:
     arrays : stored values of all inputs and of the arguments that attributes add; ``old_dst`` is
         what dst held before, ``dropped_mask`` what dropout kept
     """
+    if "rnn_quantisation" in call.facts:
+        return _stored_states(
+            call, reference(call.row, call.params, _real_states(call, arrays), call.shapes)
+        )
     with np.errstate(all="ignore"):
         results = dict(reference(call.row, call.params, dequantised(call, arrays), call.shapes))
         if "dst" in results and not call.is_backward:
             results["dst"] = finished(call, results["dst"], arrays)
     return results
+
+
+def _real_states(call: Call, arrays: Arrays) -> Arrays:
+    """Return the inputs of a quantised recurrent network as real numbers."""
+    quantisation, found = call.facts["rnn_quantisation"], dict(arrays)
+    scale, shift = quantisation["data"]
+    for name in ("src_layer", "src_iter", "augru_attention"):
+        if name in arrays and call.tensors[name].dtype in ("u8", "s8"):
+            found[name] = (arrays[name] - shift) / scale
+    for name, key in (("layer", "weights"), ("iter", "weights"), ("projection", "projection")):
+        if f"weights_{name}" in arrays:
+            values = np.array(quantisation[key][1])
+            shape = call.tensors[f"weights_{name}"].dims
+            values = values.reshape(shape[3:] if len(values) > 1 else 1)
+            found[f"weights_{name}"] = arrays[f"weights_{name}"] / values
+    return found
+
+
+def _stored_states(call: Call, results: Arrays) -> Arrays:
+    scale, shift = call.facts["rnn_quantisation"]["data"]
+    return {
+        name: value * scale + shift if call.tensors[name].dtype in ("u8", "s8") else value
+        for name, value in results.items()
+        if name in call.tensors
+    }
 
 
 def needs_old_dst(call: Call) -> bool:

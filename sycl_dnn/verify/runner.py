@@ -13,7 +13,7 @@ from sycl_dnn.verify.attributes import memory_bytes
 from sycl_dnn.verify.call import Call
 from sycl_dnn.verify.cases import Case
 from sycl_dnn.verify.drivers import DRIVERS
-from sycl_dnn.verify.errors import Refusal
+from sycl_dnn.verify.errors import Failure, Refusal
 
 #: What a case can come to; the last ones make the exit status 1.
 STATUSES = ("PASSED", "REFUSED", "INVALID", "KNOWN", "MISTRUSTED", "FAILED")
@@ -123,6 +123,9 @@ def run_case(case: Case, stream: Any, limits: Limits = Limits()) -> Result:  # n
         status, reason = "REFUSED", _first_line(problem)
     except InvalidArguments as problem:
         status, reason = "INVALID", _first_line(problem)
+    except Failure as problem:
+        impl, fault = problem.impl, faults.find(case.call(), problem.impl, ["execution"])
+        status, reason = ("KNOWN" if fault else "FAILED"), f"{fault} {problem}".strip()
     except Exception as problem:
         status, reason = "FAILED", f"{type(problem).__name__}: {_first_line(problem)}"
     seconds = time.perf_counter() - start
