@@ -8,6 +8,7 @@ from typing import Any
 
 import dpnp
 import numpy as np
+from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import _core, errors
 from sycl_dnn.dispatch import dtypes, layout, policy
@@ -89,6 +90,13 @@ class Trace:
         for _, known, tensor in self.captured:
             if known is value:
                 return tensor
+        array = value.get_array() if hasattr(value, "get_array") else value
+        queue = getattr(array, "sycl_queue", None)
+        if queue is not None and queue.sycl_context != self.engine.sycl_queue.sycl_context:
+            raise ExecutionPlacementError(
+                "an array that a traced function holds itself must be on the device of its "
+                f"arguments, got {queue.sycl_device.filter_string}"
+            )
         index = len(self.arguments)
         tensor = argument_of(self, value)
         self.captured.append((index, value, tensor))
