@@ -8,10 +8,12 @@ from typing import Any
 import dpnp
 
 from sycl_dnn.device import default_queue
-from sycl_dnn.dispatch import arguments, policy
+from sycl_dnn.dispatch import arguments, cache, policy
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.frozen import Frozen
+from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.record import NeedsAnotherDevice
+from sycl_dnn.dispatch.trace import Trace
 
 
 def moved(value: Any, queue: Any) -> Any:
@@ -43,10 +45,46 @@ def _all_moved(args: Any, kwargs: Any, queue: Any) -> tuple[list[Any], dict[str,
     return [arguments.replaced(a, move) for a in args], named
 
 
+def _arrays(args: Any, kwargs: Any) -> list[Any]:
+    """Return the arrays of a call in the order in which a trace numbers them."""
+    found: list[Any] = []
+    for value in (*args, *kwargs.values()):
+        arguments.replaced(value, found.append)
+    return found
+
+
+def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
+    """Return the numbers of the arrays that ``body`` writes to, as running statistics are."""
+    found = arguments.Collected()
+    tokens = [found.token(args), *((n, found.token(v)) for n, v in kwargs.items())]
+    place, _ = place_of(queue)
+    key = ("updated", body, policy.current(), place, *tokens)
+
+    def numbers() -> tuple[int, ...]:
+        trace = Trace(place.engine)
+        swapped, named = arguments.traced(trace, args, kwargs)
+        body(*swapped, **named)
+        given = [s.argument for s, _ in trace.written if s.argument is not None]
+        return tuple(n for n in given if n < len(found.arrays))
+
+    known = cache.get(key)
+    return cache.make(key, numbers) if known is None else known
+
+
+def _write_back(body: Any, here: tuple[Any, Any], there: tuple[Any, Any], queue: Any) -> None:
+    """Copy what ``body`` wrote into the copies on the CPU to the caller's arrays."""
+    originals, copies = _arrays(*here), _arrays(*there)
+    for number in _updated(body, default_queue("cpu"), *there):
+        original, copy = originals[number], copies[number]
+        if isinstance(original, Array):
+            original, copy = original.data, copy.data
+        original[...] = moved(copy, queue)
+
+
 def run_on_cpu(
     operation: Any, lack: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any, out: Any
 ) -> Any:
-    """Call ``operation`` with copies on the CPU and copy the results back.
+    """Call ``operation`` with copies on the CPU; copy back the results and what it updates.
 
     Raises
     ------
@@ -56,6 +94,7 @@ def run_on_cpu(
     _announce(operation.name, lack, queue)
     there, named = _all_moved(args, kwargs, default_queue("cpu"))
     result = operation(tuple(there), named)
+    _write_back(operation.body, (args, kwargs), (there, named), queue)
     back = arguments.replaced(result, lambda v: moved(v, queue))
     if out is None:
         return back
@@ -85,5 +124,8 @@ def vjp_on_cpu(
     cpu = default_queue("cpu")
     there, named = _all_moved(args, kwargs, cpu)
     y, pullback = vjp(function, *there, **named)
+    operation = getattr(function, "operation", None)
+    body = function if operation is None else operation.body
+    _write_back(body, (args, kwargs), (there, named), queue)
     back = arguments.replaced(y, lambda v: moved(v, queue))
     return back, PullbackElsewhere(pullback, queue, cpu)
