@@ -187,7 +187,7 @@ def _depthwise(rest: list[str]) -> PostOp:
 def post_op(text: str) -> PostOp:
     """Read one post-op."""
     name, *rest = text.split(":")
-    name = name.lower()
+    name = name.lower().removeprefix("binary_").removeprefix("eltwise_")
     if name == "sum":
         return _sum(rest)
     if name == "prelu":

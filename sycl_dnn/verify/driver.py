@@ -100,5 +100,3 @@ def require(condition: Any, why: str) -> None:
     """Skip a combination of options that makes no case."""
     if not condition:
         raise Skip(why)
-
-

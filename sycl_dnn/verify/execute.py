@@ -276,5 +276,3 @@ def run(call: Call, stream: Any, key: str, filler: Filler) -> Run:
         mask = outputs.get("attr_dropout_mask", outputs["dst"])
         done.inputs["dropped_mask"] = (mask != 0).astype(np.float64)
     return done
-
-

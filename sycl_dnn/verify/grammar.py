@@ -2,7 +2,8 @@
 """Words of case files: white space, comments, glued lines, nested files.
 
 Source: benchdnn's documentation of batch files. Line ends mean no more than blanks, ``#`` at the
-start of a word hides the rest of its line, and a word that ends in a backslash goes on in the next.
+start of a word hides the rest of its line, a word that ends in a backslash goes on in the next, and
+a backslash alone joins its neighbours.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from sycl_dnn.verify.errors import CaseError
 
 MAX_FILE_BYTES = 16 << 20
-MAX_WORD = 4096
+MAX_WORD = 1 << 16
 MAX_DEPTH = 8
 
 
@@ -38,21 +39,21 @@ def _words_of_line(line: str) -> Iterator[str]:
 
 def words_of_text(text: str, name: str) -> Iterator[Word]:
     """Iterate over the words of a case file's text; ``name`` is what places are called after."""
-    glued: Word | None = None
+    held, glue = None, False
     for number, line in enumerate(text.splitlines(), start=1):
         for part in _words_of_line(line):
-            word = Word(part, f"{name}:{number}")
-            if glued is not None:
-                word = Word(glued.text + part, glued.place)
-            if len(word.text) > MAX_WORD:
-                raise word.fail(f"a word must have at most {MAX_WORD} characters")
-            glued = None
-            if word.text.endswith("\\"):
-                glued = Word(word.text[:-1], word.place)
-                continue
-            yield word
-    if glued is not None and glued.text:
-        yield glued
+            body = part.removesuffix("\\")
+            if held is not None and (glue or not body):
+                held = Word(held.text + body, held.place)
+            else:
+                if held is not None:
+                    yield held
+                held = Word(body, f"{name}:{number}")
+            if len(held.text) > MAX_WORD:
+                raise held.fail(f"a word must have at most {MAX_WORD} characters")
+            glue = part != body
+    if held is not None and held.text:
+        yield held
 
 
 def words_of_file(path: Path) -> Iterator[Word]:

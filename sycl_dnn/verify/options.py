@@ -27,16 +27,19 @@ class Option:
     default: str = ""
 
     def values(self, text: str) -> list[tuple[str, Any]]:
-        """Return the items of a list with their texts."""
-        parts = text.split(",")
+        """Return the items of a list with their texts; an empty text is the default."""
+        parts = (text or self.default).split(",")
         if len(parts) > MAX_LIST:
             raise ValueError(f"--{self.name} must have at most {MAX_LIST} items")
         return [(part, self.read(part)) for part in parts]
 
 
-def one_of(*names: str) -> Callable[[str], str]:
-    """Return a reader of one of these names, whose case does not matter."""
-    known = {name.lower(): name for name in names}
+def one_of(*names: str, **others: str) -> Callable[[str], str]:
+    """Return a reader of one of these names, whose case does not matter.
+
+    ``others`` are further spellings: oneDNN's own names for the same.
+    """
+    known = {name.lower(): name for name in names} | others
 
     def read(text: str) -> str:
         if text.lower() not in known:
@@ -85,6 +88,8 @@ def split(value: str) -> tuple[str, ...]:
 def data_types(value: str) -> tuple[str, ...]:
     """Read data types between colons."""
     found = split(value)
+    if value == "":
+        return ("undef",)
     for name in found:
         if name not in DATA_TYPES:
             raise ValueError(f"data type must be one of {', '.join(DATA_TYPES)}, got {name!r}")

@@ -149,5 +149,3 @@ def _stored_states(call: Call, results: Arrays) -> Arrays:
 def needs_old_dst(call: Call) -> bool:
     """Whether a post-op reads what dst held before."""
     return any(op.kind == "sum" for op in call.attr.post_ops)
-
-

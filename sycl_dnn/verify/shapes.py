@@ -31,7 +31,8 @@ def _dims(text: str) -> tuple[int, ...]:
 
 def tensors(text: str, least: int = 1, most: int = 1) -> tuple[list[tuple[int, ...]], str]:
     """Read ``AxB[:AxB...][_nname]``: the dims of each tensor, and the name."""
-    body, _, name = text.partition("_n") if "_n" in text else text.partition("n")
+    body, _, name = text.partition("n")
+    body = body.removesuffix("_")
     if not _DIMS.match(body):
         raise ValueError(f"problem must be dims such as 2x3:2x1, got {text!r}")
     found = [_dims(part) for part in body.split(":")]
@@ -109,13 +110,12 @@ def windows(found: dict, inverse: bool = False) -> SimpleNamespace:
     if not rank:
         raise ValueError("problem must have spatial sizes such as ih and kh")
     done: list[dict] = []
+    above: dict[str, int] = {}
     for axis in "dhw"[3 - rank :]:
         own = {group: found[group + axis] for group in SPATIAL if group + axis in found}
-        if not own and done:
-            done.append(done[-1])
-            continue
-        above = {key: done[-1][key] for key in "ik"} if done else {}
-        done.append(_window(above | own, inverse))
+        shared = {k: v for k, v in above.items() if k in "ik" or "i" not in own}
+        above = shared | own
+        done.append(_window(above, inverse))
     return SimpleNamespace(**{key: tuple(one[key] for one in done) for key in done[0]})
 
 
@@ -163,9 +163,7 @@ def pooling(text: str) -> SimpleNamespace:
     found, name = letters(text, ("mb", "ic", *_keys("iokspd")))
     if not found.get("ic"):
         raise ValueError(f"ic must be given, got {text!r}")
-    return SimpleNamespace(
-        name=name, mb=found.get("mb", 2), ic=found["ic"], **vars(windows(found))
-    )
+    return SimpleNamespace(name=name, mb=found.get("mb", 2), ic=found["ic"], **vars(windows(found)))
 
 
 def spatial(text: str, keys: tuple[str, ...], reals: tuple[str, ...] = (), groups: str = "i"):

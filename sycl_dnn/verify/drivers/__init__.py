@@ -4,7 +4,15 @@
 from __future__ import annotations
 
 from sycl_dnn.verify.driver import Driver
-from sycl_dnn.verify.drivers import matmul, moving, normalising, pointwise, pooling, products, recurrent
+from sycl_dnn.verify.drivers import (
+    matmul,
+    moving,
+    normalising,
+    pointwise,
+    pooling,
+    products,
+    recurrent,
+)
 
 _ALL = (
     products.CONV,

@@ -10,7 +10,7 @@ from typing import Any
 from sycl_dnn.verify import fill, options, shapes, sparse
 from sycl_dnn.verify.call import Call, Tensor
 from sycl_dnn.verify.compare import Rule
-from sycl_dnn.verify.driver import Driver, attributes_of, spread, strides_of
+from sycl_dnn.verify.driver import Driver, attributes_of, require, spread, strides_of
 
 _ENCODINGS = ("", "csr", "coo", "packed")
 
@@ -44,6 +44,7 @@ def _encoding(text: str) -> tuple[tuple[str, float], ...]:
 
 def _masks(text: str) -> tuple[int, ...]:
     found = tuple(map(int, text.split(":"))) if text else (0, 0)
+    found = found * 2 if found == (0,) else found
     if len(found) != 2 or min(found) < 0:
         raise ValueError(f"--runtime_dims_masks must be src:wei, got {text!r}")
     return found
@@ -66,6 +67,7 @@ def _tensor(dims, dtype, tag, strides, runtime, encoding) -> Tensor:
 
 
 def _call(p: SimpleNamespace, o: dict[str, Any]) -> Call:
+    require(not o["grouped"], "grouped memory is not part of this build of oneDNN")
     ndims = len(p.src)
     types = spread(o["dt"], 3, "dt")
     strides = spread(o["strides"], 3, "strides") if o["strides"] != ("",) else ("",) * 3
@@ -138,6 +140,7 @@ MATMUL = Driver(
         options.Option("bia_mask", options.optional_integer),
         options.Option("runtime_dims_masks", _masks),
         options.Option("encoding", _encoding),
+        options.Option("grouped", options.text),
     ),
     _read,
     _call,

@@ -26,7 +26,7 @@ from sycl_dnn.verify.encoding import INTEGERS, epsilon, largest
 
 
 def _read_concat(text: str) -> SimpleNamespace:
-    found, name = shapes.tensors(text, 1, 64)
+    found, name = shapes.tensors(text, 1, 1024)
     if len({len(dims) for dims in found}) > 1:
         raise ValueError(f"all sources must have the same rank, got {text!r}")
     return SimpleNamespace(name=name, sources=found)
@@ -162,9 +162,7 @@ REORDER = Driver(
 
 def _gradient_of(driver: str, row: str, o: dict, params: dict, src: Tensor, dst: Tensor) -> Call:
     forward = {"prop_kind": "forward_training"} | params
-    hint = Call(
-        driver, f"{row}_forward", forward, {"src": src, "dst": dst}, forward_attributes(o)
-    )
+    hint = Call(driver, f"{row}_forward", forward, {"src": src, "dst": dst}, forward_attributes(o))
     gradients = {"diff_src": src, "diff_dst": Tensor(dst.dims, dst.dtype, src.tag)}
     return Call(driver, f"{row}_backward", params, gradients, attributes_of(o), hint)
 

@@ -113,7 +113,6 @@ def _backward(driver: str, o: dict, row: str, hint: Call, attr) -> Call:
     return Call(driver, f"{row}_backward", params, gradients, attr, hint, o["inplace"])
 
 
-
 def _fill(call: Call, name: str, tensor: Tensor, rng: Any):
     """Draw sources with exact statistics; given ones are round numbers."""
     if name == "src":
@@ -271,7 +270,9 @@ SOFTMAX = Driver(
         options.dtype("ddt", "f32"),
         options.tag("stag", "abx"),
         options.tag("dtag", "any"),
-        options.Option("alg", options.one_of(*_SOFTMAX), "SOFTMAX"),
+        options.Option(
+            "alg", options.one_of(*_SOFTMAX, **{v: k for k, v in _SOFTMAX.items()}), "SOFTMAX"
+        ),
         options.Option("axis", options.integer, "1"),
         options.INPLACE,
         options.MB,

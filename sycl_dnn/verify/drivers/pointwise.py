@@ -26,6 +26,7 @@ from sycl_dnn.verify.encoding import epsilon
 
 _INACCURATE = ("gelu_tanh", "elu", "swish", "tanh", "soft_relu", "mish", "log")
 _NAMES = (*(n.upper() for n in ELTWISE), *(f"{n.upper()}_DST" for n in BY_DST))
+_FULL_NAMES = {f"eltwise_{name.lower()}": name for name in _NAMES}
 
 
 def read_dims(text: str) -> SimpleNamespace:
@@ -58,9 +59,10 @@ def _eltwise(p: SimpleNamespace, o: dict[str, Any]) -> Call:
     full = f"eltwise_{base}" + ("_use_dst_for_bwd" if name.endswith("_dst") else "")
     params = {"algorithm": full, "alpha": o["alpha"], "beta": o["beta"]}
     dims = with_mb(p.dims, o["mb"])
-    data = Tensor(dims, o["dt"][0], o["tag"][0])
+    types = spread(o["dt"], 2, "dt")
+    data = Tensor(dims, types[0], o["tag"][0])
     forward = {"prop_kind": prop_kind(direction)} | params
-    tensors = {"src": data, "dst": Tensor(dims, data.dtype, "any")}
+    tensors = {"src": data, "dst": Tensor(dims, types[1], "any")}
     if direction != "BWD_D":
         return Call(
             "eltwise", "eltwise_forward", forward, tensors, attributes_of(o), None, o["inplace"]
@@ -116,7 +118,7 @@ ELTWISE_DRIVER = Driver(
         options.DIR_D,
         options.dtype("dt", "f32"),
         options.tag("tag", "abx"),
-        options.Option("alg", options.one_of(*_NAMES), "RELU"),
+        options.Option("alg", options.one_of(*_NAMES, **_FULL_NAMES), "RELU"),
         options.Option("alpha", options.real, "0,0.25,-0.25"),
         options.Option("beta", options.real, "0,0.25,-0.25"),
         options.INPLACE,

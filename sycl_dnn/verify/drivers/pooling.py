@@ -88,7 +88,7 @@ POOL = Driver(
         options.DIR_D,
         options.dtype("dt", "f32"),
         options.tag("tag", "abx"),
-        options.Option("alg", options.one_of(*_POOLS), "max"),
+        options.Option("alg", options.one_of(*_POOLS, **{v: k for k, v in _POOLS.items()}), "max"),
         options.MB,
     ),
     shapes.pooling,
@@ -129,8 +129,10 @@ def _fill_lrn(call: Call, name: str, tensor: Tensor, rng: Any):
 
 
 def _rule_lrn(call: Call, name: str) -> Rule:
-    axes = 1 if call.params["algorithm"] == "lrn_across_channels" else (
-        len(call.tensors[name].dims) - 2
+    axes = (
+        1
+        if call.params["algorithm"] == "lrn_across_channels"
+        else (len(call.tensors[name].dims) - 2)
     )
     count = call.params["local_size"] ** axes
     threshold = max(count, 2) * 3 * epsilon(call.tensors[name].dtype)

@@ -22,6 +22,11 @@ from sycl_dnn.verify.driver import (
 
 _ROWS = {"conv": "convolution", "deconv": "deconvolution", "ip": "inner_product"}
 _ALGORITHMS = {"DIRECT": "direct", "WINO": "winograd", "AUTO": "auto"}
+_FULL_NAMES = {
+    f"{kind}_{name}": short
+    for kind in ("convolution", "deconvolution")
+    for short, name in _ALGORITHMS.items()
+}
 _GRADIENTS = {
     "BWD_D": ("diff_src", "weights", "", "diff_dst"),
     "BWD_W": ("src", "diff_weights", "", "diff_dst"),
@@ -146,9 +151,7 @@ def n_summed(call: Call) -> int:
 
 
 def _result(call: Call) -> Tensor:
-    return next(
-        t for n, t in call.tensors.items() if n in ("dst", "diff_src", "diff_weights")
-    )
+    return next(t for n, t in call.tensors.items() if n in ("dst", "diff_src", "diff_weights"))
 
 
 def factors(call: Call) -> list[str]:
@@ -168,9 +171,7 @@ def fill_product(call: Call, name: str, tensor: Tensor, rng: Any):
     if name == first:
         n, dtype = n_summed(call), _result(call).dtype
         density = fill.exact_density(ranges[first], ranges[second], n, dtype)
-        return fill.Fill(ranges[first].low, ranges[first].high, 1.0, density).draw(
-            rng, tensor.dims
-        )
+        return fill.Fill(ranges[first].low, ranges[first].high, 1.0, density).draw(rng, tensor.dims)
     return ranges[second].draw(rng, tensor.dims)
 
 
@@ -200,7 +201,7 @@ _COMMON = (
     options.tag("strides", ""),
     options.MB,
 )
-_ALG = options.Option("alg", options.one_of(*_ALGORITHMS), "DIRECT")
+_ALG = options.Option("alg", options.one_of(*_ALGORITHMS, **_FULL_NAMES), "DIRECT")
 
 
 def _driver(name: str, more: tuple, read, call) -> Driver:
@@ -215,4 +216,3 @@ DECONV = _driver(
     lambda p, o: _windowed("deconv", p, o),
 )
 IP = _driver("ip", (), _read_ip, _inner_product)
-

@@ -72,7 +72,7 @@ def _dims(p: SimpleNamespace, o: dict, gates: int, cell: str) -> dict[str, tuple
 
 
 def _tag(name: str, tags: tuple[str, ...]) -> str | None:
-    if name.startswith(("weights_layer", "weights_iter")):
+    if name.startswith(("weights_layer", "weights_iter", "weights_projection")):
         return tags[1]
     chosen = {"src_layer": tags[0], "dst_layer": tags[2]}.get(name)
     return None if chosen in (None, "any") else chosen
@@ -104,8 +104,9 @@ def _state_rounding(quantisation: dict, dtype: str):
 def _facts(o: dict, dims: dict) -> dict[str, Any]:
     overwrite = "diff_weights_overwrite" in o["flags"]
     facts = {
-        "accumulates": lambda name: not overwrite
-        and name.startswith(("diff_weights", "diff_bias")),
+        "accumulates": lambda name: (
+            not overwrite and name.startswith(("diff_weights", "diff_bias"))
+        ),
     }
     quantisation = _quantisation(o, dims)
     if quantisation:
@@ -156,7 +157,7 @@ def _backward(o: dict, cell: str, params: dict, tensors: dict, facts: dict) -> C
     hint = Call("rnn", f"{cell}_forward", hint_params, tensors, forward_attributes(o), facts=facts)
     gradients = dict(tensors)
     for name, tensor in tensors.items():
-        weights = name.startswith(("weights_layer", "weights_iter"))
+        weights = tensor.tag == "any"
         gradients[f"diff_{name}"] = Tensor(tensor.dims, "f32", "any" if weights else tensor.tag)
     full = {"prop_kind": "backward", "flags": o["flags"]} | params
     return Call("rnn", f"{cell}_backward", full, gradients, attributes_of(o), hint, facts=facts)
