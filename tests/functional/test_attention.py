@@ -163,9 +163,10 @@ def test_causal_blocks_hold_few_scores(groups, queue):
     args, kwargs = traced(trace, device_arguments(case, queue), case.kwargs)
     attention.operation.body(*args, **kwargs)
     made = [t.size for step in trace.steps for t in step.outputs.values()]
-    literals = [t.size for s in trace.steps for t in s.inputs.values() if t.storage.memory]
+    read = {id(t.storage): t.storage for step in trace.steps for t in step.inputs.values()}
+    literals = [s.desc.get_size() for s in read.values() if s.memory is not None]
     assert max(made) <= groups * rows * rows // 8
-    assert sum(literals) <= 2**20
+    assert sum(literals) <= 2**22
 
 
 def _operands(queue, dtype="float32", seed=0):
