@@ -211,7 +211,7 @@ def post_ops(text: str) -> tuple[PostOp, ...]:
 def fpmath(text: str) -> tuple[str, bool]:
     """Read ``--attr-fpmath=MODE[:true]``."""
     mode, _, applies = text.partition(":")
-    return _check(mode, FPMATH, "mode"), applies in ("true", "1")
+    return _check(mode or "strict", FPMATH, "mode"), applies in ("true", "1")
 
 
 def rounding(text: str) -> tuple[tuple[str, str], ...]:

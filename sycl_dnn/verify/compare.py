@@ -128,6 +128,17 @@ def check(call: Call, name: str, got: np.ndarray, want: np.ndarray, rule: Rule) 
     return Verdict(error=float(np.max(score, initial=0.0)), trusted=trusted)
 
 
+def amplification(call: Call) -> float:
+    """Return what common scales multiply a result, and so its error, with."""
+    factor = 1.0
+    for scale in call.attr.scales:
+        value = 2.0 if scale.value is None else scale.value
+        factor *= max(value, 1.0) if scale.arg != "dst" else max(1 / value, 1.0)
+    for op in call.attr.post_ops:
+        factor *= max(abs(op.alpha), 1.0) if op.kind == "eltwise" else 4.0
+    return factor
+
+
 def log2_ceil(number: int) -> int:
     """Return the logarithm, at least 1."""
     return max(1, ceil(np.log2(max(number, 1))))

@@ -140,4 +140,10 @@ def largest(dtype: str) -> float:
     if dtype in _SMALL:
         table = _table(dtype)
         return float(table[np.isfinite(table)].max())
-    return {"f16": 65504.0, "bf16": 3.3895e38, "e8m0": 2.0**127}.get(dtype, 3.4028e38)
+    top = {"f16": 65504.0, "bf16": (2 - 2.0**-7) * 2.0**127, "e8m0": 2.0**127}
+    return top.get(dtype, float(np.finfo(np.float32).max))
+
+
+def smallest(dtype: str) -> float:
+    """Return the most negative finite number."""
+    return float(INTEGERS[dtype][0]) if dtype in INTEGERS else -largest(dtype)

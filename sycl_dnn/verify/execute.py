@@ -158,6 +158,8 @@ class Execution:
         if source is None or source.desc != slot["desc"]:
             return False
         self._keep(name, source)
+        if post.needs_old_dst(self.call):
+            self.arrays["old_dst"] = self.arrays[first]
         return True
 
     def run(self, given: dict[str, Any]) -> None:

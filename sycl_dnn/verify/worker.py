@@ -21,7 +21,7 @@ class _Log:
     """What the library wrote to standard output since the last look."""
 
     def __init__(self) -> None:
-        self.file = tempfile.TemporaryFile()
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the process)
         os.dup2(self.file.fileno(), 1)
 
     def take(self) -> str:

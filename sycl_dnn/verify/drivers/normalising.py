@@ -10,7 +10,7 @@ import numpy as np
 
 from sycl_dnn.verify import fill, options, shapes
 from sycl_dnn.verify.call import Call, Tensor
-from sycl_dnn.verify.compare import Rule
+from sycl_dnn.verify.compare import Rule, amplification
 from sycl_dnn.verify.driver import (
     Driver,
     attributes_of,
@@ -151,8 +151,9 @@ def _rule(call: Call, name: str) -> Rule:
     if name in ("mean", "variance"):
         return Rule(2e-7, 100.0, 1e-7)
     # What is left of nearly equal terms is known to f32's share of the terms.
-    absolute = 2e-6 if dtype == "f32" or dtype == "f16" else 1e-5
-    return Rule(size * lost, 99.0, absolute if dtype in ("f32", "bf16", "f16") else 0.0, norm=True)
+    absolute = (2e-6 if dtype in ("f32", "f16") else 1e-5) * amplification(call)
+    zeros = 100.0 if dtype in ("s8", "u8") else 99.0
+    return Rule(size * lost, zeros, absolute if dtype in ("f32", "bf16", "f16") else 0.0, norm=True)
 
 
 def _read_spatial(defaults: dict[str, Any], keys: tuple[str, ...]):
@@ -259,7 +260,7 @@ def _rule_softmax(call: Call, name: str) -> Rule:
     absolute = 4e-6 * (4 if call.is_backward else 1) if dtype == "f32" else epsilon(dtype) / 8
     if call.attr.accumulation != "strict":
         threshold = max(threshold, 4 * epsilon("bf16") if dtype != "f32" else 1e-5)
-    return Rule(threshold, 100.0, absolute)
+    return Rule(threshold, 100.0, absolute * amplification(call))
 
 
 SOFTMAX = Driver(

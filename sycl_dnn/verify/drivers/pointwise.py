@@ -27,6 +27,7 @@ from sycl_dnn.verify.encoding import epsilon
 _INACCURATE = ("gelu_tanh", "elu", "swish", "tanh", "soft_relu", "mish", "log")
 _NAMES = (*(n.upper() for n in ELTWISE), *(f"{n.upper()}_DST" for n in BY_DST))
 _FULL_NAMES = {f"eltwise_{name.lower()}": name for name in _NAMES}
+_FULL_NAMES |= {f"eltwise_{name}_use_dst_for_bwd": f"{name.upper()}_DST" for name in BY_DST}
 
 
 def read_dims(text: str) -> SimpleNamespace:
@@ -237,7 +238,7 @@ def _prelu(p: SimpleNamespace, o: dict[str, Any]) -> Call:
 def _fill_prelu(call: Call, name: str, tensor: Tensor, rng: Any):
     if name == "weights":
         if tensor.dtype in ("s8", "u8", "s32"):
-            return fill.Fill(0, 3).draw(rng, tensor.dims)
+            return fill.Fill(1, 3).draw(rng, tensor.dims)
         return rng.choice((-0.5, 0.25, 0.5, 2.0), tensor.dims)
     low = 0 if tensor.dtype == "u8" else -16
     if name == "diff_dst":
