@@ -277,9 +277,13 @@ class Trace:
 
     def copy_step(self, src: Tensor, dst: Tensor, attr: _core.PrimitiveAttr | None = None) -> Step:
         """Return a reorder, not recorded yet; 64-bit numbers are copied as pairs of halves."""
-        if src.dtype == dst.dtype and src.dtype in ("int64", "float64"):
+        # Halves can be copied, not added.
+        if attr is None and src.dtype == dst.dtype and src.dtype in ("int64", "float64"):
             src, dst = src.halves(), dst.halves()
-        pd = _core.reorder(self.engine, src=src.desc, dst=dst.desc, attr=attr)
+        try:
+            pd = _core.reorder(self.engine, src=src.desc, dst=dst.desc, attr=attr)
+        except errors.Unimplemented as error:
+            raise NeedsAnotherDevice("reorder", error) from None
         return Step(_core.Primitive(pd), {"src": src}, {"dst": dst})
 
     def plain(self, tensor: Tensor) -> Tensor:
