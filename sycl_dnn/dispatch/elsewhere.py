@@ -14,6 +14,7 @@ from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.record import NeedsAnotherDevice
 from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.errors import Unimplemented
 
 
 def moved(value: Any, queue: Any) -> Any:
@@ -25,10 +26,26 @@ def moved(value: Any, queue: Any) -> Any:
     return dpnp.asarray(value, sycl_queue=queue) if hasattr(value, "sycl_queue") else value
 
 
-def _announce(name: str, lack: NeedsAnotherDevice, queue: Any) -> None:
+def _arrays(args: Any, kwargs: Any) -> list[Any]:
+    """Return the arrays of a call in the order in which a trace numbers them."""
+    found: list[Any] = []
+    for value in (*args, *kwargs.values()):
+        arguments.replaced(value, found.append)
+    return found
+
+
+def _announce(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> None:
     """Warn that the CPU takes over; raise what the engine said if that is not possible."""
     if queue.sycl_device.is_cpu or policy.current().fallback == "error":
-        raise lack.error
+        has_doubles = any(str(a.dtype) == "float64" for a in arrays)
+        hint = "; it computes no float64: convert with astype('float32')" if has_doubles else ""
+        said = Exception.__str__(lack.error)
+        where = queue.sycl_device.name
+        error = Unimplemented(
+            f"{name}: oneDNN has no {lack.row} for these arrays on {where}{hint}\n{said}"
+        )
+        error.recipe = lack.error.recipe
+        raise error from None
     policy.warn_once(
         policy.FallbackWarning,
         (name, "cpu"),
@@ -43,14 +60,6 @@ def _all_moved(args: Any, kwargs: Any, queue: Any) -> tuple[list[Any], dict[str,
 
     named = {n: arguments.replaced(v, move) for n, v in kwargs.items()}
     return [arguments.replaced(a, move) for a in args], named
-
-
-def _arrays(args: Any, kwargs: Any) -> list[Any]:
-    """Return the arrays of a call in the order in which a trace numbers them."""
-    found: list[Any] = []
-    for value in (*args, *kwargs.values()):
-        arguments.replaced(value, found.append)
-    return found
 
 
 def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
@@ -91,7 +100,7 @@ def run_on_cpu(
     Unimplemented
         The CPU's engine has said no itself, or the policy is ``"error"``.
     """
-    _announce(operation.name, lack, queue)
+    _announce(operation.name, lack, queue, _arrays(args, kwargs))
     there, named = _all_moved(args, kwargs, default_queue("cpu"))
     result = operation(tuple(there), named)
     _write_back(operation.body, (args, kwargs), (there, named), queue)
@@ -120,7 +129,7 @@ def vjp_on_cpu(
     vjp: Any, function: Any, lack: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any
 ) -> tuple[Any, PullbackElsewhere]:
     """Take value and pullback with copies on the CPU; raises as ``run_on_cpu``."""
-    _announce(getattr(function, "__name__", "vjp"), lack, queue)
+    _announce(getattr(function, "__name__", "vjp"), lack, queue, _arrays(args, kwargs))
     cpu = default_queue("cpu")
     there, named = _all_moved(args, kwargs, cpu)
     y, pullback = vjp(function, *there, **named)
