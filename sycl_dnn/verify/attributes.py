@@ -175,6 +175,11 @@ def build(call: Call) -> Any:
     return attr
 
 
+def _slopes(call: Call, op: PostOp) -> Tensor:
+    """Return the weights of a prelu post-op, which lie channels last."""
+    return Tensor(broadcast_dims(call, op.policy), "f32", "axb")
+
+
 def extra_tensors(call: Call) -> dict[str, Tensor]:
     """Return the arguments that attributes add, with their logical shapes."""
     found = {}
@@ -190,7 +195,7 @@ def extra_tensors(call: Call) -> dict[str, Tensor]:
             if op.algorithm == "binary_select":
                 found[f"attr_post_op_{i}_src_2"] = condition(call, op)
         elif op.kind == "prelu":
-            found[f"attr_post_op_{i}_weights"] = Tensor(broadcast_dims(call, op.policy))
+            found[f"attr_post_op_{i}_weights"] = _slopes(call, op)
         elif op.kind == "dw":
             weights, bias = depthwise(call, op)
             found |= {"attr_post_op_dw_weights": weights, "attr_post_op_dw_bias": bias}

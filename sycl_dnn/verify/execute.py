@@ -32,6 +32,10 @@ class Run:
     buffers: dict[str, Any] = field(default_factory=dict)
     warned: tuple[str, ...] = ()
 
+    def dtype(self, name: str) -> str:
+        """Return the data type that an output really has."""
+        return self.buffers[name].desc.data_type.name
+
 
 def _described(call: Call, engine: Any, hint: Any = None) -> Any:
     with warnings.catch_warnings(record=True) as caught:
@@ -65,18 +69,18 @@ class Execution:
 
     def values(self, name: str, tensor: Tensor) -> np.ndarray:
         """Return (and remember) what an input holds, as its type holds it."""
+        if name == "attr_precomputed_reductions_src":
+            self.arrays[name] = _reduced(self.arrays["src"], tensor.dims)
         if name not in self.arrays:
             rng = fill.generator(self.key, name)
-            values = self.filler(self.call, name, tensor, rng)
-            if values is None:
-                values = _usual(self.call, name, tensor, rng)
+            values = _drawn(self.call, name, tensor, rng, self.filler)
             self.arrays[name] = fill.encoding.rounded(values, tensor.dtype)
         return self.arrays[name]
 
     def _desc(self, name: str, slot: dict, tensor: Tensor) -> Any:
         desc = slot.get("desc")
         if desc is None or desc.is_zero:
-            return dnnl.MemoryDesc(tensor.dims, dnnl.data_type[tensor.dtype])
+            return tensor.concrete()
         known = desc.format_kind is not dnnl.format_kind.any
         runtime = dnnl.RUNTIME_DIM_VAL in desc.dims
         return tensor.concrete() if runtime or not known else desc
@@ -190,14 +194,20 @@ class Execution:
         return outputs, problems
 
 
+def _reduced(src: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
+    """Sums of the source over groups of its last dimension."""
+    return src.reshape(*dims, -1).sum(axis=-1)
+
+
 def _first_source(names: Any) -> str:
     return next((n for n in ("src", "src_0", "multiple_src_0") if n in names), "src")
 
 
-def _usual(call: Call, name: str, tensor: Tensor, rng: Any) -> np.ndarray:
+def _drawn(call: Call, name: str, tensor: Tensor, rng: Any, filler: Filler) -> np.ndarray:
     if name.startswith("attr_"):
         return _given_value(call, name, tensor, fill.attribute_values(call, name, tensor, rng))
-    return fill.usual(tensor.dtype).draw(rng, tensor.dims)
+    values = filler(call, name, tensor, rng)
+    return fill.usual(tensor.dtype).draw(rng, tensor.dims) if values is None else values
 
 
 def _given_value(call: Call, name: str, tensor: Tensor, values: np.ndarray) -> np.ndarray:
@@ -234,8 +244,7 @@ def _referenced(call: Call, key: str, filler: Filler) -> Arrays:
         if name in written:
             continue
         rng = fill.generator(key, name)
-        values = filler(forward, name, tensor, rng)
-        values = _usual(forward, name, tensor, rng) if values is None else values
+        values = _drawn(forward, name, tensor, rng, filler)
         arrays[name] = fill.encoding.rounded(values, tensor.dtype)
     results = post.expected(forward, arrays)
     for name in written & results.keys():

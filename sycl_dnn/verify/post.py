@@ -8,7 +8,7 @@ import numpy as np
 
 from sycl_dnn.verify.attr_text import PostOp
 from sycl_dnn.verify.call import Call
-from sycl_dnn.verify.encoding import rounded, smallest
+from sycl_dnn.verify.encoding import code_dtype, decode, encode, rounded, smallest
 from sycl_dnn.verify.references import conv, eltwise, reference
 
 Arrays = dict[str, np.ndarray]
@@ -68,7 +68,8 @@ def _apply(call: Call, op: PostOp, index: int, x: np.ndarray, arrays: Arrays) ->
     if op.kind == "sum":
         old = arrays["old_dst"]
         if op.dtype != "undef" and op.dtype != call.tensors["dst"].dtype:
-            old = call.facts["reinterpret"](old, op.dtype)
+            codes = encode(old, call.tensors["dst"].dtype)
+            old = decode(codes.view(code_dtype(op.dtype)), op.dtype)
         return x + op.alpha * (old - op.beta)
     if op.kind == "eltwise":
         name = op.algorithm.removeprefix("eltwise_").removesuffix("_use_dst_for_bwd")
@@ -76,7 +77,7 @@ def _apply(call: Call, op: PostOp, index: int, x: np.ndarray, arrays: Arrays) ->
     if op.kind == "prelu":
         return np.where(x > 0, x, x * arrays[f"attr_post_op_{index}_weights"])
     if op.kind == "dw":
-        return _depthwise(op, rounded(x, call.tensors["src"].dtype), arrays)
+        return _depthwise(op, rounded(x, call.tensors["dst"].dtype), arrays)
     return _binary(op, x, index, arrays)
 
 
@@ -119,7 +120,7 @@ def expected(call: Call, arrays: Arrays) -> Arrays:
         if call.params.get("algorithm") == "pooling_max" and "dst" in results:
             # A window over nothing but padding.
             nothing = np.isneginf(results["dst"])
-            results["dst"][nothing] = smallest(call.tensors["src"].dtype)
+            results["dst"][nothing] = smallest(call.tensors["dst"].dtype)
         if "dst" in results and not call.is_backward:
             results["dst"] = finished(call, results["dst"], arrays)
     return results

@@ -27,7 +27,8 @@ def line(result: dict[str, Any]) -> str:
     text = f"{result['status']:<10} {result['line']}"
     if result["status"] == "PASSED":
         return f"{text}  [{result['impl']}, error {result['error']:.2g}]"
-    return f"{text}\n           {why(result)}"
+    impl = f"[{result['impl']}] " if result["impl"] else ""
+    return f"{text}\n           {impl}{why(result)}"
 
 
 def replay(result: dict[str, Any]) -> str:

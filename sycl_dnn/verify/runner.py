@@ -76,7 +76,7 @@ def _judge(call: Call, done: execute.Run) -> tuple[str, str, float]:
             wrong.append((name, f"{name}: {done.problems[name]}"))
         if name not in wanted:
             continue
-        verdict = compare.check(call, name, got, wanted[name], rule(call, name))
+        verdict = compare.check(call, name, got, wanted[name], rule(call, name), done.dtype(name))
         worst = max(worst, verdict.error)
         trusted &= verdict.trusted
         if verdict.problem:

@@ -33,6 +33,7 @@ class Buffer:
         full = np.full(self.nbytes + GUARD, PATTERN, dtype=np.uint8)
         if raw is not None:
             full[: len(raw)] = raw
+        self.before = full
         self._usm = dpctl.memory.MemoryUSMDevice(len(full), queue=stream.sycl_queue)
         self._usm.copy_from_host(full)
         self.memory = dnnl.Memory(desc, stream.engine, self._usm)
@@ -100,14 +101,15 @@ def read(buffer: Buffer) -> np.ndarray:
 
 def intrusion(buffer: Buffer) -> str:
     """Return what was written where nothing should be: "" if all is well."""
-    host = buffer.bytes()
+    host, before = buffer.bytes(), buffer.before
     if (host[buffer.nbytes :] != PATTERN).any():
         return "bytes behind the end were written"
     desc = buffer.desc
     dtype = desc.data_type.name
     if not layout.is_open(desc) or dtype in encoding.FOUR_BIT or 0 in desc.dims:
         return ""
-    raw = host[: buffer.nbytes].reshape(-1, encoding.item_bits(dtype) // 8)
+    width = encoding.item_bits(dtype) // 8
+    raw, old = (side[: buffer.nbytes].reshape(-1, width) for side in (host, before))
     inside = np.zeros(len(raw), dtype=bool)
     if desc.inner_nblks:
         inside[layout.positions(desc, desc.padded_dims)] = True
@@ -116,6 +118,6 @@ def intrusion(buffer: Buffer) -> str:
         if raw[padding].any():
             return "padding of the blocked layout is not 0"
     inside[layout.positions(desc)] = True
-    if (raw[~inside] != PATTERN).any():
+    if (raw[~inside] != old[~inside]).any():
         return "gaps between strides were written"
     return ""

@@ -10,6 +10,7 @@ from typing import Any
 from sycl_dnn.verify import fill, options, shapes, sparse
 from sycl_dnn.verify.call import Call, Tensor
 from sycl_dnn.verify.compare import Rule
+from sycl_dnn.verify.encoding import epsilon
 from sycl_dnn.verify.driver import Driver, attributes_of, require, spread, strides_of
 
 _ENCODINGS = ("", "csr", "coo", "packed")
@@ -120,8 +121,11 @@ def _rule(call: Call, name: str) -> Rule:
     loose = call.attr.fpmath[0] != "strict" or call.attr.accumulation in ("relaxed", "any", "f16")
     if loose:
         return Rule(1e-5, zeros=90.0)
+    if call.attr.dropout is not None:
+        return Rule(4 * epsilon("f32"), zeros=100.0)
     is_sparse = any(t.encoding for t in call.tensors.values())
-    return Rule(0.0, zeros=100.0 if is_sparse else 90.0)
+    shaped = call.attr.post_ops or any(q.arg == "dst" for q in call.attr.scales)
+    return Rule(0.0, zeros=100.0 if is_sparse or shaped else 90.0)
 
 
 def _operations(call: Call) -> int:

@@ -79,7 +79,8 @@ def _rule_pool(call: Call, name: str) -> Rule:
     threshold = 10 * epsilon(call.tensors[name].dtype)
     # Sums of a window cancel; their terms are of size 128.
     absolute = 128 * epsilon("f32") if call.tensors[name].dtype == "f32" else 0.0
-    return Rule(threshold, 99.0 if call.is_backward else 60.0, absolute)
+    rounds = {t.dtype for t in call.tensors.values()} & {"s8", "u8"}
+    return Rule(threshold, 99.0 if call.is_backward or rounds else 60.0, absolute)
 
 
 POOL = Driver(

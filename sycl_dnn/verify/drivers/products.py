@@ -179,6 +179,8 @@ def _rule(call: Call, name: str) -> Rule:
     eps = {"winograd": 2e-5}.get(call.params.get("algorithm", "").split("_")[-1], 0.0)
     if call.attr.fpmath[0] != "strict" or call.attr.accumulation not in ("strict", "f32", "s32"):
         eps = max(eps, 1e-5)
+    if any(op.algorithm in ("binary_eq", "binary_select") for op in call.attr.post_ops):
+        return Rule(eps, zeros=100.0)
     return Rule(eps, zeros=98.0 if call.is_backward else 90.0)
 
 

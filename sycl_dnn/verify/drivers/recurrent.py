@@ -123,6 +123,8 @@ def _rnn(p: SimpleNamespace, o: dict[str, Any]) -> Call:
     require(o["with-projection"] or p.dic == p.dhc, "dic is dhc without a projection")
     quantised = "rnn_quantisation" in facts
     require(not (quantised and o["prop"] == "BWD_DW"), "quantised cells have no gradients")
+    # The library adds the stored integers there, and saturates.
+    require(not (quantised and o["direction"] == "sum"), "no quantised sum of directions")
     tags = (o["tag"] * 3)[:3] if len(o["tag"]) == 1 else o["tag"]
     require(len(tags) == 3, "three tags")
     tensors = {n: Tensor(d, types.get(n, "f32"), _tag(n, tags)) for n, d in dims.items()}
@@ -182,8 +184,10 @@ def _rule(call: Call, name: str) -> Rule:
     types = {t.dtype for t in call.tensors.values()}
     if call.facts.get("rnn_quantisation"):
         dtype = call.tensors[name].dtype
-        # One step of a state that was rounded the other way moves the next ones by one as well.
-        return Rule(0.0, 100.0, 1.0 if dtype in ("u8", "s8") else 2.5 / _SCALE)
+        # A state that was rounded the other way moves the next ones.
+        layers, steps = (call.tensors[n].dims[0] for n in ("weights_layer", "src_layer"))
+        size = log2_ceil(layers * steps)
+        return Rule(0.0, 100.0, size if dtype in ("u8", "s8") else 1.5 * size / _SCALE)
     eps = max(epsilon(t) for t in types)
     if call.attr.fpmath[0] in ("bf16", "any"):
         eps = max(eps, epsilon("bf16"))
