@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "bind_program.hpp"
+#include "in_flight.hpp"
 
 namespace sycl_dnn {
 
@@ -78,6 +79,8 @@ py::object CallTable::allocated(const CallPlan::blank &blank, ResultPool &pool, 
 
 py::object CallTable::run(const entry &e, const CallKey &key) const {
     const CallPlan &plan = *e.plan;
+    const Stream &stream = e.stream.cast<const Stream &>();
+    stream.flight->prune_if_cheap();
     py::list arrays(plan.n_arrays);
     for (size_t i = 0; i < key.arrays.size(); ++i) arrays[i] = key.arrays[i];
     if (!fill_constants(plan, key, arrays))
@@ -88,7 +91,7 @@ py::object CallTable::run(const entry &e, const CallKey &key) const {
     }
     py::list read(plan.reads.size());
     for (size_t i = 0; i < plan.reads.size(); ++i) read[i] = arrays[plan.reads[i]];
-    run_program(plan.program, e.stream.cast<const Stream &>(), read, py::tuple());
+    run_program(plan.program, stream, read, py::tuple());
     if (key.out) return key.out;
     const py::object made = wrap(py::object(arrays[plan.result]));
     return plan.carried_dtype.is_none() ? made : types.carried(made, plan.carried_dtype);

@@ -2,6 +2,10 @@
 #include "result_pool.hpp"
 
 #include <bit>
+#include <sycl/sycl.hpp>
+
+#include "dpctl_api.hpp"
+#include "huge_pages.hpp"
 
 namespace sycl_dnn {
 
@@ -30,7 +34,9 @@ py::object ResultPool::take(py::handle kind, size_t nbytes) {
 }
 
 py::object ResultPool::made(py::handle kind, size_t size) const {
-    return kind(size, py::arg("queue") = queue);
+    py::object block = kind(size, py::arg("queue") = queue);
+    want_huge_pages(queue_of(queue).get_device(), buffer_of(block).pointer, size);
+    return block;
 }
 
 py::object ResultPool::added(py::handle kind, size_t size, blocks &known) {
