@@ -258,7 +258,11 @@ def _rule_softmax(call: Call, name: str) -> Rule:
     factor = 10 * (5 if log else 1) * (4 if call.is_backward else 1)
     threshold = factor * epsilon("f32") if dtype == "f32" else epsilon(dtype)
     # oneDNN's own logarithm is off by some 4e-6.
-    absolute = (8e-6 if log else 4e-6) * (4 if call.is_backward else 1) if dtype == "f32" else epsilon(dtype) / 8
+    absolute = (
+        (8e-6 if log else 4e-6) * (4 if call.is_backward else 1)
+        if dtype == "f32"
+        else epsilon(dtype) / 8
+    )
     if call.attr.accumulation != "strict":
         threshold = max(threshold, 4 * epsilon("bf16") if dtype != "f32" else 1e-5)
     return Rule(threshold, 100.0, absolute * amplification(call))
