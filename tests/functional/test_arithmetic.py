@@ -2,9 +2,8 @@
 import dpnp
 import numpy as np
 import pytest
-from functional.case import Case, Spec, specs_of
-from functional.checks import check_gradient, check_torch, check_value
-from functional.implementations import assert_no_reference
+from functional.case import Case, Spec
+from functional.checks import Checks
 from functional.on_device import to_device
 from functional.torch_functions import of_torch
 
@@ -108,31 +107,8 @@ CASES = [
 ]  # fmt: skip
 
 
-#: Those that compute something, as one function of the layer.
-COMPUTED = [
-    c for c in CASES if hasattr(c.function, "operation") and 0 not in specs_of(c.args)[0].shape
-]
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
-
-
-@pytest.mark.parametrize("case", COMPUTED, ids=str)
-def test_no_reference_implementation(case, queue):
-    if queue.sycl_device.is_cpu:
-        assert_no_reference(case, queue)
+class TestCases(Checks):
+    cases = CASES
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "uint8"])

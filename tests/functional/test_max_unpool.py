@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import check_gradient, check_torch, check_value
+from functional.checks import Checks
 from functional.on_device import to_device, to_numpy
 
 import sycl_dnn
@@ -49,19 +49,8 @@ CASES += [case("2d", layout=how) for how in ("channels_last", "strided", "revers
 CASES += [case("2d", dtype) for dtype in ("bfloat16", "float16")]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
+class TestCases(Checks):
+    cases = CASES
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
