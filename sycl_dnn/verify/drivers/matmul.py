@@ -21,8 +21,9 @@ def _read(text: str) -> SimpleNamespace:
     src, weights = found[:2]
     if len(src) != len(weights) or len(src) < 2 or src[-1] != weights[-2]:
         raise ValueError(f"problem must be [batch x] MxK:KxN, got {text!r}")
-    batch = tuple(map(max, zip(src[:-2], weights[:-2], strict=True)))
-    if any(min(a, b) not in (1, max(a, b)) for a, b in zip(src[:-2], weights[:-2], strict=True)):
+    pairs = list(zip(src[:-2], weights[:-2], strict=True))
+    batch = tuple(b if a == 1 else a for a, b in pairs)
+    if any(a != b and 1 not in (a, b) for a, b in pairs):
         raise ValueError(f"batch dimensions must be equal or 1, got {text!r}")
     dst = found[2] if len(found) == 3 else (*batch, src[-2], weights[-1])
     return SimpleNamespace(name=name, src=src, weights=weights, dst=dst)

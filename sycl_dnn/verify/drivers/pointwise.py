@@ -151,7 +151,7 @@ def _binary(p: SimpleNamespace, o: dict[str, Any]) -> Call:
     types = spread(types, count, "sdt") if len(types) != 2 or not select else (*types, "s8")
     tags = (*tags, *tags[-1:] * (count - len(tags)))
     first, second = with_mb(p.first, o["mb"]), p.second
-    dst = tuple(map(max, zip(first, second, strict=True)))
+    dst = tuple(b if a == 1 else a for a, b in zip(first, second, strict=True))
     strides = (o["strides"] + ("",) * 3)[:3]
     tensors = {
         "src_0": Tensor(first, types[0], tags[0], strides_of(strides[0])),
