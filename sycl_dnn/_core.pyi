@@ -396,6 +396,10 @@ class Stream:
         """
         ``queue`` defaults to the engine's. ``ordered=True`` puts executions into one sequence with dpnp's own work on the queue.
         """
+    def let_go(self) -> None:
+        """
+        Let go of what finished executions used, without waiting; on a CPU only.
+        """
     def wait(self) -> None:
         """
         Wait until everything on the queue is done; other threads run meanwhile.

@@ -67,11 +67,11 @@ class Executable:
         self._written = [
             (self._registers[id(s)], name) for s, name in trace.written if id(s) in self._registers
         ]
-        plain = isinstance(only, Segment) and not (self.captured or self._written)
+        plain = only if isinstance(only, Segment) and not (self.captured or self._written) else None
         #: The one program of a simple function: the shortest way.
-        self._single = only if plain and not self.constants else None
+        self._single = plain if not self.constants else None
         #: The same for ``cache.calls``, where a function returns one new array.
-        self.call_plan = self._call_plan(only) if plain else None
+        self.call_plan = self._call_plan(plain) if plain is not None else None
 
     def _call_plan(self, only: Segment) -> _core.CallPlan | None:
         slots = self.constants.slots
@@ -137,6 +137,7 @@ class Executable:
         frozen : dict
             By number of the argument of the traced function: what keeps its packed copies.
         """
+        stream.let_go()
         if self._single is not None:
             registers = self._allocated(queue, arguments, kind, outs)
             program = self._single
