@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runner: wrong numbers are seen, memory is watched, refusals have reasons, files are written."""
+"""The runner sees wrong numbers, watches memory, gives reasons and writes files."""
 
 import csv
 import json

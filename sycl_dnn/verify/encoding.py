@@ -102,7 +102,10 @@ def encode(values: np.ndarray, dtype: str) -> np.ndarray:
         if dtype == "e8m0":
             return np.clip(np.rint(np.log2(values)) + 127, 0, 254).astype(np.uint8)
         if dtype in _SMALL:
-            return _encode_small(values.astype(np.float32).astype(np.float64), dtype)
+            # oneDNN rounds twice as well, through f16 for f8.
+            between = np.float16 if dtype.startswith("f8") else np.float32
+            single = values.astype(np.float32)
+            return _encode_small(single.astype(between).astype(np.float64), dtype)
         # Through f32, in which oneDNN computes: one rounding more, as there.
         single = values.astype(np.float32) if dtype == "f16" else values
         return single.astype(_NUMPY[dtype])

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,13 +11,10 @@ import numpy as np
 
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.errors import DnnlError, OneDnnFaultWarning
-from sycl_dnn.verify import attributes, fill, post, sparse, storage
+from sycl_dnn.verify import attributes, fill, inputs, post, sparse, storage
 from sycl_dnn.verify.call import Call, Tensor, describe
 from sycl_dnn.verify.errors import Failure
-
-Arrays = dict[str, np.ndarray]
-#: fill(call, name, tensor, rng) -> values, or None for the usual ones.
-Filler = Callable[[Call, str, Tensor, Any], "np.ndarray | None"]
+from sycl_dnn.verify.inputs import Arrays, Filler
 
 
 @dataclass
@@ -70,10 +66,10 @@ class Execution:
     def values(self, name: str, tensor: Tensor) -> np.ndarray:
         """Return (and remember) what an input holds, as its type holds it."""
         if name == "attr_precomputed_reductions_src":
-            self.arrays[name] = _reduced(self.arrays["src"], tensor.dims)
+            self.arrays[name] = inputs.reduced(self.arrays["src"], tensor.dims)
         if name not in self.arrays:
             rng = fill.generator(self.key, name)
-            values = _drawn(self.call, name, tensor, rng, self.filler)
+            values = inputs.drawn(self.call, name, tensor, rng, self.filler)
             self.arrays[name] = fill.encoding.rounded(values, tensor.dtype)
         return self.arrays[name]
 
@@ -194,73 +190,24 @@ class Execution:
         return outputs, problems
 
 
-def _reduced(src: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
-    """Sums of the source over groups of its last dimension."""
-    return src.reshape(*dims, -1).sum(axis=-1)
-
-
 def _first_source(names: Any) -> str:
     return next((n for n in ("src", "src_0", "multiple_src_0") if n in names), "src")
 
 
-def _drawn(call: Call, name: str, tensor: Tensor, rng: Any, filler: Filler) -> np.ndarray:
-    if name.startswith("attr_"):
-        return _given_value(call, name, tensor, fill.attribute_values(call, name, tensor, rng))
-    values = filler(call, name, tensor, rng)
-    return fill.usual(tensor.dtype).draw(rng, tensor.dims) if values is None else values
-
-
-def _given_value(call: Call, name: str, tensor: Tensor, values: np.ndarray) -> np.ndarray:
-    """Replace drawn scales and zero points by the value that the case names."""
-    for what, quantities in (("scales", call.attr.scales), ("zero_points", call.attr.zero_points)):
-        for q in quantities:
-            mine = f"attr_{what}_{attributes.argument(call, q.arg)}" == name
-            if mine and q.value is not None:
-                return np.full(tensor.dims, q.value)
-    return values
-
-
-def _forward_outputs(call: Call, hint: Any, stream: Any, key: str, filler: Filler) -> Execution:
+def _run_forward(call: Call, hint: Any, stream: Any, key: str, filler: Filler) -> Execution:
     forward = Execution(call.forward, hint, stream, key, filler)
     forward.run({})
     return forward
 
 
 def _from_forward(call: Call, pd: Any, hint: Any, stream: Any, key: str, filler: Filler):
-    """Inputs of a backward run that the forward one has: values, and the workspace's memory."""
+    """Return what a backward run reads of the forward one: values, the workspace."""
     if pd.workspace_desc.is_zero:
-        needed = forward_outputs(call.forward) & call.tensors.keys()
-        return (_referenced(call, key, filler) if needed else {}), {}
-    forward = _forward_outputs(call, hint, stream, key, filler)
+        needed = inputs.forward_outputs(call.forward) & call.tensors.keys()
+        return (inputs.referenced(call, key, filler) if needed else {}), {}
+    forward = _run_forward(call, hint, stream, key, filler)
     outputs, _ = forward.results()
     return forward.arrays | outputs, {"workspace": forward.args["workspace"]}
-
-
-def _referenced(call: Call, key: str, filler: Filler) -> Arrays:
-    """Inputs of the forward call and its results by the reference, rounded to their types."""
-    forward, arrays = call.forward, {}
-    written = forward_outputs(forward)
-    for name, tensor in forward.tensors.items():
-        if name in written:
-            continue
-        rng = fill.generator(key, name)
-        values = _drawn(forward, name, tensor, rng, filler)
-        arrays[name] = fill.encoding.rounded(values, tensor.dtype)
-    results = post.expected(forward, arrays)
-    for name in written & results.keys():
-        dims = forward.tensors[name].dims
-        arrays[name] = fill.encoding.rounded(
-            results[name].reshape(dims), forward.tensors[name].dtype
-        )
-    return arrays
-
-
-def forward_outputs(call: Call) -> set[str]:
-    """Return the tensors that a forward call writes."""
-    found = {name for name in call.tensors if name.startswith("dst")}
-    if "use_global_stats" not in call.params.get("flags", ()):
-        found |= {"mean", "variance"} & call.tensors.keys()
-    return found
 
 
 def run(call: Call, stream: Any, key: str, filler: Filler) -> Run:

@@ -118,11 +118,41 @@ ATTRIBUTES = (
 
 #: Options of benchdnn that change how it measures, prints or allocates: read, without effect.
 ACCEPTED = frozenset(
-    "allow-enum-tags-only canonical check-ref-impl cold-cache cpu-isa-hints ctx-exe ctx-init "
-    "execution-mode fast-ref fix-times-per-prb max-ms-per-prb mem-check memory-kind mode "
-    "mode-modifier num-streams perf-template repeats-per-prb start stream-kind summary verbose "
-    "attr-same-pd-check buffer-prefix match-impl global-impl global-skip-impl skip-impl impl "
-    "debug-check-ws parallel_sections fast-ref-gpu match".split()
+    [
+        "allow-enum-tags-only",
+        "canonical",
+        "check-ref-impl",
+        "cold-cache",
+        "cpu-isa-hints",
+        "ctx-exe",
+        "ctx-init",
+        "execution-mode",
+        "fast-ref",
+        "fix-times-per-prb",
+        "max-ms-per-prb",
+        "mem-check",
+        "memory-kind",
+        "mode",
+        "mode-modifier",
+        "num-streams",
+        "perf-template",
+        "repeats-per-prb",
+        "start",
+        "stream-kind",
+        "summary",
+        "verbose",
+        "attr-same-pd-check",
+        "buffer-prefix",
+        "match-impl",
+        "global-impl",
+        "global-skip-impl",
+        "skip-impl",
+        "impl",
+        "debug-check-ws",
+        "parallel_sections",
+        "fast-ref-gpu",
+        "match",
+    ]
 )
 
 DIR = Option("dir", one_of(*DIRECTIONS), "FWD_B")

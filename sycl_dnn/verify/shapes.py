@@ -80,7 +80,7 @@ def _keys(groups: str) -> tuple[str, ...]:
 
 
 def _rank(found: dict, groups: str) -> int:
-    """Number of spatial axes that the descriptor speaks of."""
+    """Return the number of spatial axes that the descriptor speaks of."""
     for axis, rank in zip("dhw", (3, 2, 1), strict=True):
         if any(found.get(group + axis) for group in groups):
             return rank

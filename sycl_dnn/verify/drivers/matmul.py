@@ -10,8 +10,8 @@ from typing import Any
 from sycl_dnn.verify import fill, options, shapes, sparse
 from sycl_dnn.verify.call import Call, Tensor
 from sycl_dnn.verify.compare import Rule
-from sycl_dnn.verify.encoding import epsilon
 from sycl_dnn.verify.driver import Driver, attributes_of, require, spread, strides_of
+from sycl_dnn.verify.encoding import epsilon
 
 _ENCODINGS = ("", "csr", "coo", "packed")
 

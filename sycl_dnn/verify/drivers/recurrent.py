@@ -47,27 +47,28 @@ _SHIFT, _SCALE = 64.0, 96.0
 
 
 def _dims(p: SimpleNamespace, o: dict, gates: int, cell: str) -> dict[str, tuple[int, ...]]:
-    l, t, mb = (p.l if o["l"] is None else o["l"], p.t if o["t"] is None else o["t"], p.mb)  # noqa: E741
+    layers = p.l if o["l"] is None else o["l"]
+    t, mb = p.t if o["t"] is None else o["t"], p.mb
     mb = mb if o["mb"] is None else o["mb"]
     d = 2 if o["direction"] in ("concat", "sum") else 1
     dlc = p.dic * (2 if o["direction"] == "concat" else 1)
     dims = {
         "src_layer": (t, mb, p.slc),
-        "src_iter": (l, d, mb, p.sic),
-        "weights_layer": (l, d, p.slc, gates, p.dhc),
-        "weights_iter": (l, d, p.sic, gates, p.dhc),
-        "bias": (l, d, gates + cell.startswith("lbr"), p.dhc),
+        "src_iter": (layers, d, mb, p.sic),
+        "weights_layer": (layers, d, p.slc, gates, p.dhc),
+        "weights_iter": (layers, d, p.sic, gates, p.dhc),
+        "bias": (layers, d, gates + cell.startswith("lbr"), p.dhc),
         "dst_layer": (t, mb, dlc),
-        "dst_iter": (l, d, mb, p.dic),
+        "dst_iter": (layers, d, mb, p.dic),
     }
     if cell == "lstm":
-        dims |= {"src_iter_c": (l, d, mb, p.dhc), "dst_iter_c": (l, d, mb, p.dhc)}
+        dims |= {"src_iter_c": (layers, d, mb, p.dhc), "dst_iter_c": (layers, d, mb, p.dhc)}
     if "augru" in cell:
         dims["augru_attention"] = (t, mb, 1)
     if o["with-peephole"]:
-        dims["weights_peephole"] = (l, d, 3, p.dhc)
+        dims["weights_peephole"] = (layers, d, 3, p.dhc)
     if o["with-projection"]:
-        dims["weights_projection"] = (l, d, p.dhc, p.dic)
+        dims["weights_projection"] = (layers, d, p.dhc, p.dic)
     return dims
 
 
@@ -128,7 +129,7 @@ def _rnn(p: SimpleNamespace, o: dict[str, Any]) -> Call:
     tags = (o["tag"] * 3)[:3] if len(o["tag"]) == 1 else o["tag"]
     require(len(tags) == 3, "three tags")
     tensors = {n: Tensor(d, types.get(n, "f32"), _tag(n, tags)) for n, d in dims.items()}
-    _require_f32(tensors, quantised)
+    require(not quantised or "weights_peephole" not in tensors, "no quantised peephole")
     params = _params(o, cell, p)
     if quantised:
         facts["state"] = params["state"] = _state_rounding(
@@ -139,10 +140,6 @@ def _rnn(p: SimpleNamespace, o: dict[str, Any]) -> Call:
         full = {"prop_kind": kind} | params
         return Call("rnn", f"{cell}_forward", full, tensors, attributes_of(o), facts=facts)
     return _backward(o, cell, params, tensors, facts)
-
-
-def _require_f32(tensors: dict[str, Tensor], quantised: bool) -> None:
-    require(not quantised or "weights_peephole" not in tensors, "no quantised peephole")
 
 
 def _params(o: dict, cell: str, p: SimpleNamespace) -> dict[str, Any]:

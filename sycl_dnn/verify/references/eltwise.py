@@ -114,7 +114,7 @@ _FROM_DST = "_use_dst_for_bwd"
 
 
 def _function(params):
-    """The algorithm's name without prefix and suffix, and its two constants."""
+    """Return the algorithm's name without prefix and suffix, and its two constants."""
     name = params["algorithm"].removeprefix("eltwise_").removesuffix(_FROM_DST)
     return name, params.get("alpha", 0.0), params.get("beta", 0.0)
 

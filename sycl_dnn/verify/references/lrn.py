@@ -25,7 +25,7 @@ def _neighbourhood(x, params):
 
 
 def _base(src, params):
-    """The quantity raised to -beta, and alpha / n."""
+    """Return the quantity raised to -beta, and alpha / n."""
     factor = params["alpha"] / params["local_size"] ** len(_axes(params, src.ndim))
     return params["k"] + factor * _neighbourhood(src**2, params), factor
 

@@ -59,7 +59,7 @@ def _statistics(params, arrays, view):
 
 
 def _normalised(params, arrays, view):
-    """The normalised source and what it was multiplied with, both in the view."""
+    """Return the normalised source and what it was multiplied with, both in the view."""
     mean, variance = _statistics(params, arrays, view)
     factor = 1 / np.sqrt(variance + params["epsilon"])
     return (arrays["src"].reshape(view.shape) - mean) * factor, factor

@@ -32,6 +32,6 @@ def reduction(params, arrays, shapes):
 
 
 def weighted_sum(params, arrays, shapes):
-    """oneDNN's ``sum``: multiple_src_i, all of one shape, times ``scales[i]`` -> dst."""
+    """OneDNN's ``sum``: multiple_src_i, all of one shape, times ``scales[i]`` -> dst."""
     terms = (scale * arrays[f"multiple_src_{i}"] for i, scale in enumerate(params["scales"]))
     return {"dst": sum(terms)}

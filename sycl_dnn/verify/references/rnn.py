@@ -137,7 +137,7 @@ CELLS = {
 
 
 def _state(inputs, name, layer, direction, channels):
-    """Initial state (N, channels) of one cell; 0 if it was not given."""
+    """Return the initial state (N, channels) of one cell; 0 if it was not given."""
     if name in inputs:
         return inputs[name][layer, direction]
     return Node([[0.0] * channels] * inputs["src_layer"].value.shape[1])
@@ -166,7 +166,7 @@ def _unroll(cell_type, params, inputs, layer, direction, xs, attention):
 
 
 def _run(cell_type, params, inputs):
-    """The whole network on nodes: dst_layer, dst_iter, dst_iter_c."""
+    """Run the whole network on nodes: dst_layer, dst_iter, dst_iter_c."""
     layers, directions = inputs["weights_layer"].value.shape[:2]
     steps = range(inputs["src_layer"].value.shape[0])
     ends, h_last, c_last = [], [], []

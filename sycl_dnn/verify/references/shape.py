@@ -34,7 +34,7 @@ def shuffle_backward(params, arrays, shapes):
 
 
 def interpolation(n_src, n_dst, algorithm):
-    """The matrix (n_dst, n_src) that resamples one axis.
+    """Return the matrix (n_dst, n_src) that resamples one axis.
 
     Elements are cells, so the centre of output cell o lies at (o + 1/2) n_src / n_dst - 1/2;
     coordinates outside the source take its edge. Nearest rounds halves up.

@@ -63,7 +63,7 @@ class Node:
 
 
 def apply(x, value, slope):
-    """A function of single elements, from its value and its derivative at ``x``."""
+    """Return a function of single elements, from its value and its derivative at ``x``."""
     return Node(value, (x, lambda g: g * slope))
 
 

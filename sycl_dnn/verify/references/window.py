@@ -40,6 +40,6 @@ def window(position, size, strides, dilation):
 
 
 def output_size(size, kernel, strides, dilation, padding_l, padding_r):
-    """Number of windows on each spatial axis."""
+    """Return the number of windows on each spatial axis."""
     axes = zip(size, kernel, strides, dilation, padding_l, padding_r, strict=True)
     return tuple((n + lo + hi - (k - 1) * (d + 1) - 1) // s + 1 for n, k, s, d, lo, hi in axes)
