@@ -66,7 +66,9 @@ class Graph(Operations, _core.OpGraph):
         kind = engine.kind if isinstance(engine, _core.Engine) else engine
         super().__init__(kind, fpmath_mode)
         if data_format not in ("NXC", "NCX"):
-            raise InvalidArguments(f"Graph: data_format must be 'NXC' or 'NCX', got {data_format!r}")
+            raise InvalidArguments(
+                f"Graph: data_format must be 'NXC' or 'NCX', got {data_format!r}"
+            )
         self.data_format = data_format
         self.nodes: list[Node] = []
         self.inputs: dict[str, Value] = {}
@@ -259,7 +261,7 @@ class Graph(Operations, _core.OpGraph):
 
         return CompiledGraph(self, target, policy)
 
-    def add(self, row: Operation, given: dict[str, Any]) -> Any:
+    def add_operation(self, row: Operation, given: dict[str, Any]) -> Any:
         """Add an operation of the table with its arguments by name; the methods call this."""
         self._require_open(row.name)
         return nodes.add(self, row, given)
@@ -293,4 +295,3 @@ def _shape(shape: Any) -> tuple[int | None, ...] | None:
         if size is not None and size < 0:
             raise InvalidArguments(f"Graph.input: shape must not be negative, got {shape}")
     return tuple(None if n is None else int(n) for n in made)
-

@@ -128,7 +128,15 @@ class CompiledGraph:
         data = value._data
         if isinstance(data, HostData):
             wanted = dtypes.LONG[data.dtype]
-            carried = wanted not in ("bool", "float32", "float16", "int64", "int32", "int8", "uint8")
+            carried = wanted not in (
+                "bool",
+                "float32",
+                "float16",
+                "int64",
+                "int32",
+                "int8",
+                "uint8",
+            )
             if carried:
                 return asarray(data.values.astype("f4"), wanted, sycl_queue=self.queue)
             return dpnp.asarray(data.values, dtype=wanted, sycl_queue=self.queue)

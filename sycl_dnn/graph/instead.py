@@ -73,6 +73,59 @@ def _align_corners(node: Node) -> Callable[[Arrays], list[Any]]:
     return run
 
 
+def _per(node: Node) -> tuple[int | None, int | None]:
+    """Return the axis of scales and how many neighbours along it share one."""
+    a = node.attributes
+    if a["qtype"] == "per_group":
+        shape = a["group_shape"]
+        return (axis := max(range(len(shape)), key=lambda i: shape[i])), shape[axis]
+    return (a["axis"] if a["qtype"] == "per_channel" else None), None
+
+
+def _scales(node: Node, arrays: Arrays, queue: Any) -> tuple[Any, Any]:
+    """Return scales and zero points as arrays, without an axis if there is one."""
+    a, zps = node.attributes, arrays.get("zps")
+    scales = arrays.get("scales")
+    if scales is None:
+        scales = dpnp.asarray(a["scales"], dtype="f4", sycl_queue=queue)
+        zps = dpnp.asarray(a["zps"], dtype="i4", sycl_queue=queue) if a.get("zps") else None
+    if zps is not None:
+        zps = dpnp.broadcast_to(zps.astype("i4"), scales.shape)
+    if a["qtype"] == "per_tensor":
+        scales, zps = scales.reshape(()), None if zps is None else zps.reshape(())
+    return scales.astype("float32"), zps
+
+
+def _quantize(node: Node) -> Callable[[Arrays], list[Any]]:
+    wanted = dtypes.LONG[node.outputs[0].dtype]
+
+    def run(arrays: Arrays) -> list[Any]:
+        src = arrays["src"]
+        scales, zps = _scales(node, arrays, src.sycl_queue)
+        axis, _ = _per(node)
+        if wanted.startswith("float8"):
+            shape = [-1 if i == axis else 1 for i in range(len(src.shape))]
+            return [_functional().astype(src / scales.reshape(shape), wanted)]
+        return [_functional().quantize(src, scales, zps, wanted, axis).data]
+
+    return run
+
+
+def _dequantize(node: Node) -> Callable[[Arrays], list[Any]]:
+    def run(arrays: Arrays) -> list[Any]:
+        from sycl_dnn.functional.quantized_tensor import QuantizedTensor
+
+        src = arrays["src"]
+        scales, zps = _scales(node, arrays, src.sycl_queue)
+        axis, group = _per(node)
+        if src.dtype in ("float8_e4m3", "float8_e5m2"):
+            shape = [-1 if i == axis else 1 for i in range(len(src.shape))]
+            return [src.astype("float32") * scales.reshape(shape)]
+        return [_functional().dequantize(QuantizedTensor(src, scales, zps, axis, group))]
+
+    return run
+
+
 #: Why, and what runs, by operation.
 _WAYS: dict[str, tuple[Callable[[Node], Callable[[Arrays], list[Any]]], str]] = {
     "reciprocal": (_reciprocal, "a partition only in front of a Multiply; runs as a division"),
@@ -82,12 +135,21 @@ _WAYS: dict[str, tuple[Callable[[Node], Callable[[Arrays], list[Any]]], str]] = 
         "a partition only behind ConvolutionBackwardWeights; runs as the reduction primitive",
     ),
 }
+#: What runs where oneDNN refuses to compile a partition of the operation.
+_REFUSED = {
+    "quantize": _quantize,
+    "dynamic_quantize": _quantize,
+    "dequantize": _dequantize,
+    "dynamic_dequantize": _dequantize,
+}
+_REFUSED_REASON = "oneDNN has no reorder with these scales and zero points; runs in sycl_dnn"
 #: For the documentation: what is never a partition by itself, and why.
 REASONS = {name: reason for name, (_, reason) in _WAYS.items()} | {
     "dropout": "a partition only behind an elementwise operation or MatMul; runs behind LeakyReLU "
     "with slope 1, which changes nothing",
     "end": "a mark; nothing runs",
     "wildcard": "your function runs",
+    "quantize": _REFUSED_REASON,
     "interpolate": "align_corners is not in oneDNN; runs as gathers of dpnp",
 }
 
@@ -112,6 +174,8 @@ def way(node: Node, plan: Plan, problem: Exception | None = None) -> Way:
         name == "interpolate" and node.attributes["mode"] != "nearest"
     ):
         return Way(_align_corners(node), REASONS["interpolate"])
+    if name in _REFUSED:
+        return Way(_REFUSED[name](node), _REFUSED_REASON)
     if _has_f16(node):
         return Way(_in_f32(node, plan), "this device has no instructions for f16; runs in f32")
     raise Unimplemented(
@@ -175,7 +239,7 @@ def _as_list(made: Any) -> list[Any]:
 def _behind_identity(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
     def wrap(graph: Any, row: Any, given: dict[str, Any]) -> Any:
         given["src"] = graph.leaky_relu(given["src"], alpha=1.0)
-        return graph.add(row, given)
+        return graph.add_operation(row, given)
 
     compiled = _rebuilt(node, plan, lambda dtype: dtype, wrap)
     return lambda arrays: _as_list(compiled(*_flat(arrays)))
@@ -189,7 +253,7 @@ def _in_f32(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
     def wide(dtype: str) -> str:
         return "f32" if dtype == "f16" else dtype
 
-    compiled = _rebuilt(node, plan, wide, lambda graph, row, given: graph.add(row, given))
+    compiled = _rebuilt(node, plan, wide, lambda graph, row, given: graph.add_operation(row, given))
 
     def run(arrays: Arrays) -> list[Any]:
         made = compiled(*[_widened(a) for a in _flat(arrays)])

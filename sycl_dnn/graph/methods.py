@@ -110,7 +110,13 @@ def docstring_of(row: Operation) -> str:
         for output in row.outputs:
             when = f"; with {output.when}" if output.when else ""
             lines.append(f"{output.name} : Value{when}")
-    lines += ["", "Raises", "------", "InvalidArguments", "    A tensor or attribute breaks a rule."]
+    lines += [
+        "",
+        "Raises",
+        "------",
+        "InvalidArguments",
+        "    A tensor or attribute breaks a rule.",
+    ]
     page = row.kind.lower()
     lines += ["", "Notes", "-----", f"Source: oneDNN ``{row.kind}``, {_GUIDE.format(page)}"]
     return "\n".join(lines)
@@ -126,7 +132,7 @@ def _method(row: Operation) -> Callable[..., Any]:
             raise TypeError(f"{row.name}: {problem}") from None
         bound.apply_defaults()
         given = dict(bound.arguments)
-        return given.pop("self").add(row, given)
+        return given.pop("self").add_operation(row, given)
 
     method.__name__ = row.name
     method.__qualname__ = f"Graph.{row.name}"

@@ -88,6 +88,9 @@ def _attributes(graph: Graph, row: Operation, given: dict[str, Any]) -> dict[str
                 raise TypeError(f"{row.name}: {attribute.name} must be given, got None")
             continue
         found[attribute.name] = check_attribute(row, attribute, value)
+    if row.attribute("dilations") is not None and "dilations" not in found and "kernel" in found:
+        # oneDNN's own default has twelve numbers, which MaxPoolBackward then cannot compile.
+        found["dilations"] = (1,) * len(found["kernel"])
     return found
 
 
@@ -128,9 +131,7 @@ def add(graph: Graph, row: Operation, given: dict[str, Any]) -> Any:
         attributes["use_affine"] = False
     _check_dtypes(row, inputs)
     node = Node(row, next(graph._ids), inputs, attributes, name)
-    node.slots = tuple(
-        i for i, o in enumerate(row.outputs) if _exists(o.when, inputs, attributes)
-    )
+    node.slots = tuple(i for i, o in enumerate(row.outputs) if _exists(o.when, inputs, attributes))
     kinds = [output_dtype(row, i, inputs, asked) for i in node.slots]
     if row.name == "type_cast" and kinds[0] == inputs["src"].dtype:
         raise broken(row, "dtype", "differ from that of src", kinds[0])
@@ -149,9 +150,7 @@ def _finish(graph: Graph, node: Node, shapes: list[Any], kinds: Sequence[str]) -
     made = []
     for i, (shape, kind) in enumerate(zip(shapes, kinds, strict=True)):
         name = f"{base}.{i}" if i else base
-        made.append(
-            Value(graph, next(graph._ids), kind, shape, name=name, node=node, number=i)
-        )
+        made.append(Value(graph, next(graph._ids), kind, shape, name=name, node=node, number=i))
     node.outputs = tuple(made)
     graph.add_op(low_level(node))
     graph.nodes.append(node)

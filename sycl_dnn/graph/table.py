@@ -114,9 +114,7 @@ def _input(text: str) -> Input:
 
 
 def _output(text: str) -> Output:
-    name, when, dtype, choices = re.fullmatch(
-        r"(\w+)(?:\?(\w+))?:(\w*)(?:~(.+))?", text
-    ).groups()
+    name, when, dtype, choices = re.fullmatch(r"(\w+)(?:\?(\w+))?:(\w*)(?:~(.+))?", text).groups()
     return Output(name, dtype or None, _types(choices) if choices else (), when)
 
 

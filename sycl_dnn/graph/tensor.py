@@ -28,9 +28,7 @@ def element_strides(array: Any) -> tuple[int, ...]:
     return strides if strides is not None else array.get_array().strides
 
 
-def logical_tensor_of(
-    array: Any, id: int, *, property_type: str = "undef"
-) -> _core.LogicalTensor:
+def logical_tensor_of(array: Any, id: int, *, property_type: str = "undef") -> _core.LogicalTensor:
     """Return the logical tensor that describes an array as it lies.
 
     Parameters
