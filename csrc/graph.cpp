@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python classes OpGraph and Partition.
+#include <map>
 #include <set>
 
 #include "errors.hpp"
@@ -13,7 +14,7 @@ namespace {
 struct OpGraph {
     graph::graph handle;
     dnnl::engine::kind kind;
-    std::set<size_t> ids;
+    std::map<size_t, graph::op::kind> kinds;
 };
 
 OpGraph make_graph(const py::object &kind, const py::object &mode) {
@@ -30,12 +31,12 @@ graph::status add_op(OpGraph &g, const GraphOp &op, bool allow_exception) {
         throw invalid_arguments("Graph.add_op: the graph must not be finalized yet, got " +
                                 text_of(op));
     // oneDNN silently leaves an operation out whose number is taken.
-    if (g.ids.count(op.id))
+    if (g.kinds.count(op.id))
         throw invalid_arguments("Graph.add_op: the number of an operation must be new, got " +
                                 text_of(op));
     const auto status = g.handle.add_op(op.handle, false);
     if (status == graph::status::success)
-        g.ids.insert(op.id);
+        g.kinds.emplace(op.id, op.kind);
     else if (allow_exception)
         raise_status(static_cast<dnnl_status_t>(status),
                      "Graph.add_op: oneDNN's schema refuses " + text_of(op) +
@@ -51,13 +52,21 @@ std::vector<Partition> partitions_of(OpGraph &g, const py::object &policy) {
         throw invalid_arguments("Graph.get_partitions: finalize() must be called before");
     std::vector<Partition> made;
     py::gil_scoped_release nogil;
-    for (auto &one : g.handle.get_partitions(how)) made.push_back({one});
+    for (auto &one : g.handle.get_partitions(how)) {
+        const auto ops = one.get_ops();
+        const auto has = [&](graph::op::kind kind) {
+            return std::any_of(ops.begin(), ops.end(),
+                               [&](size_t id) { return g.kinds.at(id) == kind; });
+        };
+        made.push_back({one, has(graph::op::kind::StaticReshape), has(graph::op::kind::GenIndex)});
+    }
     return made;
 }
 
 Partition single(const GraphOp &op, const py::object &kind) {
     const auto where = enum_of<dnnl::engine::kind>("engine_kind", kind, "Partition: engine_kind");
-    return {graph::partition(op.handle, where)};
+    return {graph::partition(op.handle, where), op.kind == graph::op::kind::StaticReshape,
+            op.kind == graph::op::kind::GenIndex};
 }
 
 // oneDNN takes them by position, so they are put into the order of the partition's ports.
@@ -101,6 +110,21 @@ void check_layouts(const std::vector<logical> &inputs, const std::vector<logical
                 describe(t));
 }
 
+graph::compiled_partition compile_or_raise(const Partition &p, const std::vector<logical> &inputs,
+                                           const std::vector<logical> &outputs,
+                                           const Engine &engine) {
+    const std::string about = "Partition.compile: ";
+    try {
+        py::gil_scoped_release nogil;
+        return p.handle.compile(inputs, outputs, engine.handle);
+    } catch (const dnnl::error &e) {
+        raise_status(e.status, about + "oneDNN refuses the partition with these tensors");
+    } catch (const std::exception &e) {
+        // Its cache throws where a thread that compiled the same failed with an exception.
+        raise_status(dnnl_runtime_error, about + e.what());
+    }
+}
+
 CompiledPartition compile(const py::object &self, const std::vector<logical> &inputs,
                           const std::vector<logical> &outputs, const Engine &engine) {
     const Partition &p = self.cast<const Partition &>();
@@ -114,11 +138,7 @@ CompiledPartition compile(const py::object &self, const std::vector<logical> &in
         throw invalid_arguments(
             "Partition.compile: engine must be of the partition's kind, got the " +
             describe(engine));
-    graph::compiled_partition made;
-    {
-        py::gil_scoped_release nogil;
-        made = p.handle.compile(ins, outs, engine.handle);
-    }
+    const auto made = compile_or_raise(p, ins, outs, engine);
     return make_compiled(made, self, engine, ins, outs);
 }
 

@@ -4,6 +4,9 @@
 
 #include <oneapi/dnnl/dnnl_graph_sycl.h>
 
+#include <list>
+#include <mutex>
+#include <oneapi/dnnl/dnnl_sycl.hpp>
 #include <sycl/sycl.hpp>
 
 #include "dpctl_api.hpp"
@@ -118,7 +121,7 @@ class scratchpad_lease {
     ScratchpadPool::buffer *lent;
 };
 
-sycl::event submit_to(const CompiledPartition &p, const Stream &stream, const call &c,
+sycl::event submit_to(const CompiledPartition &p, dnnl_stream_t stream, const call &c,
                       const_dnnl_graph_tensor_t scratchpad,
                       const std::vector<sycl::event> &depends) {
     std::vector<const_dnnl_graph_tensor_t> ins, outs;
@@ -129,22 +132,58 @@ sycl::event submit_to(const CompiledPartition &p, const Stream &stream, const ca
     outs.reserve(1);
     sycl::event event;
     check(dnnl_graph_sycl_interop_compiled_partition_execute_v2(
-              p.handle.get(), stream.handle.get(), ins.size(), ins.data(), outs.size(), outs.data(),
-              scratchpad, &depends, &event),
+              p.handle.get(), stream, ins.size(), ins.data(), outs.size(), outs.data(), scratchpad,
+              &depends, &event),
           "could not execute the compiled partition");
+    if (p.needs_order) event.wait();
     return event;
+}
+
+// oneDNN loses events in two ways. On any device a reshape copies without a look at them. On the
+// CPU an index that it generates forgets the copies of host scalars before it, which an in-order
+// queue keeps in sequence.
+struct ordered_stream {
+    dnnl_engine_t engine;
+    dnnl::stream handle;
+};
+
+dnnl_stream_t in_order_stream(const CompiledPartition &p, const sycl::queue &queue) {
+    static auto *guard = new std::mutex;
+    static auto *known = new std::list<ordered_stream>;
+    std::lock_guard<std::mutex> lock(*guard);
+    for (const ordered_stream &one : *known)
+        if (one.engine == p.engine.handle.get()) return one.handle.get();
+    sycl::queue ordered(queue.get_context(), queue.get_device(),
+                        {sycl::property::queue::in_order()});
+    known->push_back(
+        {p.engine.handle.get(), dnnl::sycl_interop::make_stream(p.engine.handle, ordered)});
+    return known->back().handle.get();
+}
+
+// Returns where to submit, after what oneDNN would not wait for.
+dnnl_stream_t heeded(const CompiledPartition &p, const Stream &stream,
+                     std::vector<sycl::event> &depends) {
+    sycl::queue queue = stream.flight->queue;
+    if (p.engine.is_cpu()) {
+        stream.flight->wait_polling(depends);
+        depends.clear();
+        return p.needs_order ? in_order_stream(p, queue) : stream.handle.get();
+    }
+    if (p.reshapes && !depends.empty()) queue.ext_oneapi_submit_barrier(depends);
+    return stream.handle.get();
 }
 
 sycl::event submit(const CompiledPartition &p, const Stream &stream, const call &c,
                    const GraphTensor *scratchpad, std::vector<sycl::event> &depends) {
-    // Here and not in oneDNN: the CPU device's partitions wait for their own work, and what they
-    // depend on may need the GIL.
+    // Partitions of the CPU device wait for their own work, and what they depend on may need the
+    // GIL.
     py::gil_scoped_release nogil;
-    if (scratchpad) return submit_to(p, stream, c, scratchpad->handle.get(), depends);
-    if (!p.scratchpad_bytes) return submit_to(p, stream, c, nullptr, depends);
+    dnnl_stream_t where = heeded(p, stream, depends);
+    if (scratchpad) return submit_to(p, where, c, scratchpad->handle.get(), depends);
+    if (!p.scratchpad_bytes) return submit_to(p, where, c, nullptr, depends);
     scratchpad_lease lease(p, stream, depends);
     const graph::tensor lent(p.scratchpad, p.engine.handle, lease.pointer());
-    const sycl::event event = submit_to(p, stream, c, lent.get(), depends);
+    const sycl::event event = submit_to(p, where, c, lent.get(), depends);
     lease.used_until(event);
     return event;
 }
@@ -224,6 +263,8 @@ CompiledPartition make_compiled(const graph::compiled_partition &handle,
                                 const std::vector<logical> &outputs) {
     CompiledPartition made{handle,
                            partition,
+                           false,
+                           false,
                            engine,
                            inputs,
                            {},
@@ -232,6 +273,13 @@ CompiledPartition make_compiled(const graph::compiled_partition &handle,
                            0};
     for (const logical &t : outputs)
         made.outputs.push_back(handle.query_logical_tensor(t.get_id()));
+    const auto &source = partition.cast<const Partition &>();
+    const auto is_host_scalar = [](const logical &t) {
+        return t.get_property_type() == logical::property_type::host_scalar;
+    };
+    made.reshapes = source.reshapes;
+    made.needs_order = engine.is_cpu() && source.indexes &&
+                       std::any_of(inputs.begin(), inputs.end(), is_host_scalar);
     made.scratchpad_bytes = static_cast<size_t>(made.scratchpad.get_dims().at(0));
     return made;
 }

@@ -40,6 +40,9 @@ struct GraphOp {
 // A partition may be compiled when its graph is gone; it holds what it needs.
 struct Partition {
     graph::partition handle;
+    // Kinds at which oneDNN loses events.
+    bool reshapes;  // has a StaticReshape
+    bool indexes;   // has a GenIndex
 };
 
 // Memory in the layout of a logical tensor. Immutable.

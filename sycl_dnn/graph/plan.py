@@ -28,7 +28,8 @@ class PartitionStep:
 
     def __init__(self, compiled: _core.CompiledPartition, nodes: list[Node]) -> None:
         self.compiled, self.nodes = compiled, nodes
-        self.reads = [t.id for t in compiled.inputs]
+        # A tensor that two operations read is a port for each.
+        self.reads = list(dict.fromkeys(t.id for t in compiled.inputs))
         self.writes = [t.id for t in compiled.outputs]
 
     def run(self, plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any) -> None:
@@ -185,7 +186,7 @@ class Plan:
                 )
             else:
                 outputs.append(self.row_major(value))
-        inputs = [self.layouts[port.id] for port in partition.input_ports]
+        inputs = [self.layouts[id] for id in dict.fromkeys(p.id for p in partition.input_ports)]
         return partition.compile(inputs, outputs, self.engine)
 
     def _last_uses(self) -> list[list[int]]:
