@@ -17,9 +17,11 @@ py::object member_of(const char *enumeration, const py::object &given, const cha
     if (py::isinstance(given, cls)) return given;
     const py::object members = cls.attr("__members__");
     // oneDNN's other enumerations share names: data_type.f32 stands for logical_data_type.f32.
-    const py::object name = py::isinstance<py::str>(given) ? given
-                            : py::hasattr(given, "name")   ? given.attr("name")
-                                                           : py::none();
+    py::object name = py::none();
+    if (py::isinstance<py::str>(given))
+        name = given;
+    else if (py::hasattr(given, "name"))
+        name = given.attr("name");
     if (!name.is_none() && members.contains(name)) return members[name];
     const py::str known = py::str(", ").attr("join")(members);
     throw invalid_arguments(std::string(argument) + " must be one of " + std::string(known) +
@@ -56,7 +58,8 @@ std::string describe(const logical &t) {
     std::string text = std::to_string(t.get_id()) + ": " + name_of(py::cast(t.get_data_type())) +
                        " " + (rank_of(t) < 0 ? "of unknown rank" : tuple_text(t.get_dims())) + " " +
                        name_of(py::cast(t.get_layout_type()));
-    if (t.get_layout_type() == layout_type::strided) text += " " + tuple_text(t.get_strides());
+    if (t.get_layout_type() == layout_type::strided && rank_of(t) >= 0)
+        text += " " + tuple_text(t.get_strides());
     if (t.get_property_type() != property_type::undef)
         text += " " + name_of(py::cast(t.get_property_type()));
     return text;
