@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -124,6 +125,23 @@ def _dequantize(node: Node) -> Callable[[Arrays], list[Any]]:
         return [_functional().dequantize(QuantizedTensor(src, scales, zps, axis, group))]
 
     return run
+
+
+@functools.lru_cache(64)
+def _dropout_of_ones(shape: tuple[int, ...], queue: Any) -> Any:
+    from sycl_dnn.graph.builder import Graph
+
+    graph = Graph("cpu" if queue.sycl_device.is_cpu else "gpu")
+    ones = graph.leaky_relu(graph.input(shape), alpha=1.0)
+    graph.dropout(ones, graph.scalar("s64"), graph.scalar("s64"), graph.scalar("f32"))
+    return graph.compile(queue)
+
+
+def dropout_mask(src: Any, seed: int, offset: int, probability: float) -> Any:
+    """Return 1 where dropout keeps an element, else 0; that depends on its place alone."""
+    queue = src.sycl_queue
+    ones = dpnp.ones(src.shape, dtype="f4", sycl_queue=queue)
+    return _dropout_of_ones(tuple(src.shape), queue)(ones, seed, offset, probability) != 0
 
 
 #: Why, and what runs, by operation.

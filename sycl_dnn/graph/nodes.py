@@ -130,6 +130,8 @@ def add(graph: Graph, row: Operation, given: dict[str, Any]) -> Any:
     if "use_affine" in attributes and "gamma" not in inputs:
         attributes["use_affine"] = False
     _check_dtypes(row, inputs)
+    if attributes.pop("with_mask", False):
+        return _masked_dropout(graph, inputs, name)
     node = Node(row, next(graph._ids), inputs, attributes, name)
     node.slots = tuple(i for i, o in enumerate(row.outputs) if _exists(o.when, inputs, attributes))
     kinds = [output_dtype(row, i, inputs, asked) for i in node.slots]
@@ -173,6 +175,19 @@ def low_level(node: Node) -> _core.Op:
     )
 
 
+def _masked_dropout(graph: Graph, inputs: dict[str, Value], name: str) -> tuple[Value, Value]:
+    """Add a dropout and a function that draws its mask: oneDNN leaves that output unwritten."""
+    from sycl_dnn.graph.instead import dropout_mask
+
+    src = inputs["src"]
+    dst = graph.dropout(**inputs, name=name)
+    shape = src.shape if src.has_known_shape else None
+    (mask,) = add_wildcard(
+        graph, dropout_mask, tuple(inputs.values()), (shape,), ("u8",), f"{dst.name}.mask"
+    )
+    return dst, mask
+
+
 def add_wildcard(
     graph: Graph, function: Any, inputs: Any, shapes: Any, kinds: Any, name: str
 ) -> tuple[Value, ...]:
@@ -191,4 +206,4 @@ def add_wildcard(
     node.function = function
     node.slots = tuple(range(len(shapes)))
     shorts = [dtypes.short_name(kind, "wildcard") for kind in kinds]
-    return _finish(graph, node, [tuple(shape) for shape in shapes], shorts)
+    return _finish(graph, node, [None if s is None else tuple(s) for s in shapes], shorts)

@@ -111,7 +111,9 @@ class Plan:
         shapes |= {v.id: v.shape for v in self.graph.constants}
         for node in self.graph.nodes:
             if node.function is not None:
-                shapes |= {v.id: v.shape for v in node.outputs}
+                # A mask has the shape of what it masks.
+                first = shapes[node.values[0].id] if node.values else None
+                shapes |= {v.id: first if v.shape is None else v.shape for v in node.outputs}
                 continue
             found = node.output_shapes(shapes)
             if found is None:
