@@ -11,7 +11,7 @@ import numpy as np
 
 from sycl_dnn import _core
 from sycl_dnn.errors import InvalidArguments
-from sycl_dnn.graph import dtypes, nodes
+from sycl_dnn.graph import dtypes, nodes, picture, summary
 from sycl_dnn.graph.methods import Operations
 from sycl_dnn.graph.node import Node, broken
 from sycl_dnn.graph.rows import OPERATIONS
@@ -260,6 +260,22 @@ class Graph(Operations, _core.OpGraph):
         from sycl_dnn.graph.compiled import CompiledGraph
 
         return CompiledGraph(self, target, policy)
+
+    def to_dot(self) -> str:
+        """Return Graphviz text; partitions are coloured clusters once the graph is finalized."""
+        return picture.to_dot(self)
+
+    def to_mermaid(self) -> str:
+        """Return a Mermaid flowchart, with partitions as ``to_dot`` shows them."""
+        return picture.to_mermaid(self)
+
+    def to_svg(self) -> str:
+        """Return an SVG picture, with partitions as ``to_dot`` shows them."""
+        return picture.to_svg(self)
+
+    def summary(self) -> str:
+        """Return a table of the partitions and their operations; finalizes the graph."""
+        return summary.of_graph(self)
 
     def add_operation(self, row: Operation, given: dict[str, Any]) -> Any:
         """Add an operation of the table with its arguments by name; the methods call this."""

@@ -14,7 +14,7 @@ from sycl_dnn.device import default_queue
 from sycl_dnn.dispatch import allocation
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.errors import InvalidArguments
-from sycl_dnn.graph import dtypes
+from sycl_dnn.graph import dtypes, summary
 from sycl_dnn.graph.nodes import HostData
 from sycl_dnn.graph.plan import Number, Plan
 from sycl_dnn.graph.tensor import Tensor, element_strides, logical_tensor_of
@@ -81,16 +81,42 @@ class CompiledGraph:
         dpnp.exceptions.ExecutionPlacementError
             An array belongs to another queue.
         """
+        plan, tensors, kind = self._prepared(args, arrays)
+        made = plan.run(tensors, self.stream, kind)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _prepared(
+        self, args: tuple[Any, ...], arrays: dict[str, Any]
+    ) -> tuple[Plan, dict[int, Any], Any]:
+        """Return the plan for some arguments, their tensors, and the allocator of results."""
         given = self._bind(args, arrays)
         inputs = self.graph.inputs
-        signature = {}
-        for name, value in inputs.items():
-            signature[value.id] = self._checked(value, name, given[name])
-        plan = self.plan_for(signature)
+        plan = self.plan_for({v.id: self._checked(v, n, given[n]) for n, v in inputs.items()})
         tensors = {v.id: self._tensor(plan, v, given[n]) for n, v in inputs.items()}
         usm = [a.get_array() for a in given.values() if hasattr(a, "get_array")]
-        made = plan.run(tensors, self.stream, allocation.coerced_kind(usm))
-        return made[0] if len(made) == 1 else tuple(made)
+        return plan, tensors, allocation.coerced_kind(usm)
+
+    def summary(self, *args: Any, rounds: int = 5, **arrays: Any) -> str:
+        """Return a table of the steps: operations, how they run, scratchpad, and time.
+
+        Parameters
+        ----------
+        *args, **arrays
+            As for a call; times are left out without them.
+        rounds : int
+            The least time of so many is told, in milliseconds. Each step is waited for, so the
+            times add up to more than a call takes.
+
+        Returns
+        -------
+        str
+        """
+        if not args and not arrays and self.graph.inputs:
+            if not self._plans:
+                raise InvalidArguments("summary: arrays must be given before the first call")
+            return summary.of_plan(self.plans[-1])
+        plan, tensors, kind = self._prepared(args, arrays)
+        return summary.of_plan(plan, summary.timed(plan, tensors, self.stream, kind, rounds))
 
     def plan_for(self, signature: dict[int, tuple[Any, Any]]) -> Plan:
         """Return the plan for shapes and strides of the inputs by number, compiled if new."""

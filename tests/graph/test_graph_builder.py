@@ -27,9 +27,7 @@ def test_own_shapes_are_those_of_onednn(case):
     (partition,) = graph.partitions()
     if not partition.is_supported or case.note == "channels" or case.note == "corners":
         pytest.skip("no partition: nothing to compare with")
-    inputs = [
-        LogicalTensor(v.id, v.dtype, v.shape, property_type=v.property) for v in node.values
-    ]
+    inputs = [LogicalTensor(v.id, v.dtype, v.shape, property_type=v.property) for v in node.values]
     outputs = [LogicalTensor(v.id, v.dtype, layout_type="strided") for v in node.outputs]
     made = partition.compile(inputs, outputs, dnnl.Engine("cpu"))
     for value in node.outputs:

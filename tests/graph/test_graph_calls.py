@@ -232,7 +232,10 @@ def test_dropout_alone_and_fused(queue, kind, behind):
     ones = dpnp.ones((64, 64), dtype="f4", sycl_queue=queue)
     results = [compiled(ones, seed=s, offset=0, p=0.25) for s in (1, 1, 2)]
     (first, mask), (again, _), (other, _) = [[download(a) for a in r] for r in results]
-    assert set(np.unique(first)) <= {0.0, float(np.float32((64 if behind == "matmul" else 1) / 0.75))}
+    assert set(np.unique(first)) <= {
+        0.0,
+        float(np.float32((64 if behind == "matmul" else 1) / 0.75)),
+    }
     assert ((first != 0) == (mask != 0)).all()
     assert 0.15 < 1 - mask.mean() < 0.35
     assert (first == again).all()
