@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""oneDNN's Graph API: operations into a graph, partitions, compiled partitions; and calls on arrays.
+"""oneDNN's Graph API: operations, partitions, compiled partitions; and calls on arrays.
 
 ``Graph`` has all operations as methods. What it stands on is here under oneDNN's names as well:
 logical tensors, operations, partitions, compiled partitions, tensors, caches.

@@ -13,8 +13,7 @@ from sycl_dnn import _core
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.graph import dtypes, nodes, picture, summary
 from sycl_dnn.graph.methods import Operations
-from sycl_dnn.graph.node import Node, broken
-from sycl_dnn.graph.rows import OPERATIONS
+from sycl_dnn.graph.node import Node
 from sycl_dnn.graph.value import Value
 
 if TYPE_CHECKING:

@@ -92,7 +92,7 @@ def axes_of(a: Attrs, ndim: int) -> set[int]:
 
 
 def reduce(s: Shapes, a: Attrs) -> list[Shape] | None:
-    """The axes go, or stay with size 1."""
+    """Drop the axes, or keep them with size 1."""
     if a.get("axes") is None:
         return None
     shape, axes = s["src"], axes_of(a, len(s["src"]))
@@ -126,7 +126,7 @@ def transpose(s: Shapes, a: Attrs) -> list[Shape]:
 
 
 def softmax(s: Shapes, a: Attrs) -> list[Shape]:
-    """The statistics keep the axis with size 1."""
+    """Keep the axis of the statistics with size 1."""
     shape = s["src"]
     axis = axis_of(a, len(shape))
     return [shape, (*shape[:axis], 1, *shape[axis + 1 :])]

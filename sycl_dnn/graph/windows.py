@@ -110,7 +110,7 @@ def conv_transpose(s: Shapes, a: Attrs) -> list[Shape]:
 
 
 def conv_transpose_backward_data(s: Shapes, a: Attrs) -> list[Shape]:
-    """A convolution of diff_dst."""
+    """Convolve diff_dst."""
     diff, weights = s["diff_dst"], s["weights"]
     first, second, kernel = split_weights(weights, a)
     inputs = first if a["weights_format"] == "IOX" else second

@@ -76,8 +76,14 @@ def _geometry(a, spatial, kernel):
             low[i], high[i] = (small, total - small) if upper else (total - small, small)
         elif a.get("auto_pad") == "VALID":
             low[i] = high[i] = 0
-    return {"strides": a["strides"], "dilates": [d - 1 for d in dilations],
-            "dilation": [d - 1 for d in dilations], "padding_l": low, "padding_r": high}  # fmt: skip
+    dilates = [d - 1 for d in dilations]
+    return {
+        "strides": a["strides"],
+        "dilates": dilates,
+        "dilation": dilates,
+        "padding_l": low,
+        "padding_r": high,
+    }
 
 
 @operation(*ELTWISE)
