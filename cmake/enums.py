@@ -30,7 +30,18 @@ ENUMS = {
     "accumulation_mode": ("dnnl::accumulation_mode", "enum.Enum"),
     "cpu_isa": ("dnnl::cpu_isa", "enum.Enum"),
     "cpu_isa_hints": ("dnnl::cpu_isa_hints", "enum.Enum"),
+    "graph_status": ("dnnl::graph::status", "enum.Enum"),
+    "op_kind": ("dnnl::graph::op::kind", "enum.Enum"),
+    "op_attr": ("dnnl::graph::op::attr", "enum.Enum"),
+    "logical_data_type": ("dnnl::graph::logical_tensor::data_type", "enum.Enum"),
+    "layout_type": ("dnnl::graph::logical_tensor::layout_type", "enum.Enum"),
+    "property_type": ("dnnl::graph::logical_tensor::property_type", "enum.Enum"),
+    "partition_policy": ("dnnl::graph::partition::policy", "enum.Enum"),
+    "graph_dump_mode": ("dnnl::graph::graph_dump_mode", "enum.IntFlag"),
 }
+#: Members that only mark the end of an enumeration.
+SENTINELS = ("LastSymbol", "end")
+HEADERS = ("dnnl_common.hpp", "dnnl.hpp", "dnnl_graph.hpp")
 
 
 def without_comments(text: str) -> str:
@@ -42,15 +53,18 @@ def without_comments(text: str) -> str:
 def members(text: str, cpp_type: str) -> list[str]:
     """Return the member names of the enum class that C++ calls ``cpp_type``, in order."""
     owner, name = cpp_type.split("::")[-2:]
-    start = 0 if owner == "dnnl" else re.search(rf"^struct {owner} :", text, re.M).start()
+    is_free = owner in ("dnnl", "graph")
+    # The Graph API has a status of its own, further down.
+    mark = rf"^namespace {owner} {{" if is_free else rf"^(?:struct|class) {owner} [:{{]"
+    start = re.search(mark, text, re.M).start()
     body = re.compile(rf"enum class {name}\b[^{{]*{{(.*?)}};", re.S).search(text, start).group(1)
-    return re.findall(r"(?:^|,)\s*(\w+)\s*=", body)
+    return [m for m in re.findall(r"(?:^|,)\s*(\w+)\s*=", body) if m not in SENTINELS]
 
 
 def main() -> None:
     """Read the headers beside ``DNNL_HPP`` and write the two include files."""
-    header, output = Path(sys.argv[1]), Path(sys.argv[2])
-    text = without_comments((header.parent / "dnnl_common.hpp").read_text() + header.read_text())
+    folder, output = Path(sys.argv[1]).parent, Path(sys.argv[2])
+    text = without_comments("".join((folder / name).read_text() for name in HEADERS))
     rows = []
     for name, (cpp_type, python_type) in ENUMS.items():
         values = "".join(f'\n    .value("{m}", {cpp_type}::{m})' for m in members(text, cpp_type))

@@ -41,5 +41,11 @@ void bind_rnn_primitives(py::module_ &m);
 void bind_program(py::module_ &m);
 void bind_calls(py::module_ &m);
 void bind_settings(py::module_ &m);
+void bind_graph_logical(py::module_ &m);
+void bind_graph_op(py::module_ &m);
+void bind_graph_tensor(py::module_ &m);
+void bind_graph(py::module_ &m);
+void bind_graph_compiled(py::module_ &m);
+void bind_graph_settings(py::module_ &m);
 
 }  // namespace sycl_dnn

@@ -3,10 +3,10 @@
 
 #include <list>
 #include <mutex>
-#include <oneapi/dnnl/dnnl_sycl.hpp>
 #include <sycl/sycl.hpp>
 
 #include "dpctl_api.hpp"
+#include "graph_allocator.hpp"
 
 namespace sycl_dnn {
 
@@ -27,7 +27,7 @@ dnnl::engine engine_of(const sycl::queue &queue) {
     std::lock_guard<std::mutex> lock(*guard);
     for (const known_engine &known : *engines)
         if (known.device == device && known.context == context) return known.handle;
-    engines->push_back({device, context, dnnl::sycl_interop::make_engine(device, context)});
+    engines->push_back({device, context, make_graph_engine(device, context)});
     return engines->back().handle;
 }
 

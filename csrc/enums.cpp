@@ -5,6 +5,7 @@
 
 #include <pybind11/native_enum.h>
 
+#include <oneapi/dnnl/dnnl_graph.hpp>
 #include <unordered_map>
 
 namespace sycl_dnn {

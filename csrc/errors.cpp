@@ -3,6 +3,7 @@
 #include "errors.hpp"
 
 #include <exception>
+#include <oneapi/dnnl/dnnl_graph.hpp>
 
 namespace sycl_dnn {
 
@@ -17,8 +18,14 @@ void raise(const py::object &instance) {
     throw py::error_already_set();
 }
 
+// Graphs have codes beyond those of primitives, in an enumeration of their own.
+static py::object status_object(dnnl_status_t status) {
+    if (status >= dnnl_invalid_graph) return py::cast(static_cast<dnnl::graph::status>(status));
+    return py::cast(static_cast<dnnl::status>(status));
+}
+
 void raise_status(dnnl_status_t status, const std::string &message) {
-    raise(errors_module().attr("from_status")(static_cast<dnnl::status>(status), message));
+    raise(errors_module().attr("from_status")(status_object(status), message));
 }
 
 void check(dnnl_status_t status, const char *what) {
@@ -35,8 +42,7 @@ static void translate(std::exception_ptr pointer) {
     try {
         if (pointer) std::rethrow_exception(pointer);
     } catch (const dnnl::error &e) {
-        set_error(
-            errors_module().attr("from_status")(static_cast<dnnl::status>(e.status), e.message));
+        set_error(errors_module().attr("from_status")(status_object(e.status), e.message));
     } catch (const invalid_arguments &e) {
         set_error(errors_module().attr("InvalidArguments")(e.what()));
     } catch (const unimplemented &e) {

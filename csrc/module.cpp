@@ -26,5 +26,11 @@ PYBIND11_MODULE(_core, m) {
     bind_program(m);
     bind_calls(m);
     bind_settings(m);
+    bind_graph_logical(m);
+    bind_graph_op(m);
+    bind_graph_tensor(m);
+    bind_graph_compiled(m);
+    bind_graph(m);
+    bind_graph_settings(m);
     release_startup_pages();
 }

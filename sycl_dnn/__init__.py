@@ -45,7 +45,7 @@ _LAZY = {
     "vjp": "sycl_dnn.dispatch.reverse",
 }
 _SUBMODULES = {"cache": "sycl_dnn.dispatch.cache"} | {
-    name: f"sycl_dnn.{name}" for name in ("functional", "onednn")
+    name: f"sycl_dnn.{name}" for name in ("functional", "graph", "onednn")
 }
 
 __all__ = [

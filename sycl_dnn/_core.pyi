@@ -7,6 +7,7 @@ import enum
 import sycl_dnn.onednn
 import typing
 __all__: list[str] = ['ARGUMENTS', 'BoundProgram', 'CallPlan', 'CallTable', 'Engine', 'Memory', 'MemoryDesc', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'ResultPool', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'layer_normalization_backward', 'layer_normalization_forward', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'submit_all', 'sum', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
+__all__: list[str] = ['ARGUMENTS', 'BoundProgram', 'CompiledPartition', 'Engine', 'GraphTensor', 'LogicalTensor', 'Memory', 'MemoryDesc', 'Op', 'OpGraph', 'Partition', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'clear_graph_pool', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_compiled_partition_cache_capacity', 'get_constant_tensor_cache_capacity', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'graph_dump_mode', 'graph_pool_info', 'graph_status', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'layer_normalization_backward', 'layer_normalization_forward', 'layout_type', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'logical_data_type', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'op_attr', 'op_kind', 'partition_policy', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'property_type', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_compiled_partition_cache_capacity', 'set_constant_tensor_cache_capacity', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_graph_dump_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'submit_all', 'sum', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
 class status(enum.Enum):
     invalid_arguments: typing.ClassVar[status]
     last_impl_reached: typing.ClassVar[status]
@@ -359,6 +360,223 @@ class cpu_isa_hints(enum.Enum):
     prefer_ymm: typing.ClassVar[cpu_isa_hints]
     @classmethod
     def __new__(cls, value):
+        ...
+class graph_status(enum.Enum):
+    invalid_arguments: typing.ClassVar[graph_status]
+    invalid_data_type: typing.ClassVar[graph_status]
+    invalid_graph: typing.ClassVar[graph_status]
+    invalid_graph_op: typing.ClassVar[graph_status]
+    invalid_shape: typing.ClassVar[graph_status]
+    last_impl_reached: typing.ClassVar[graph_status]
+    not_required: typing.ClassVar[graph_status]
+    out_of_memory: typing.ClassVar[graph_status]
+    runtime_error: typing.ClassVar[graph_status]
+    success: typing.ClassVar[graph_status]
+    unimplemented: typing.ClassVar[graph_status]
+    @classmethod
+    def __new__(cls, value):
+        ...
+class op_kind(enum.Enum):
+    Abs: typing.ClassVar[op_kind]
+    AbsBackward: typing.ClassVar[op_kind]
+    Add: typing.ClassVar[op_kind]
+    AvgPool: typing.ClassVar[op_kind]
+    AvgPoolBackward: typing.ClassVar[op_kind]
+    BatchNormForwardTraining: typing.ClassVar[op_kind]
+    BatchNormInference: typing.ClassVar[op_kind]
+    BatchNormTrainingBackward: typing.ClassVar[op_kind]
+    BiasAdd: typing.ClassVar[op_kind]
+    BiasAddBackward: typing.ClassVar[op_kind]
+    Clamp: typing.ClassVar[op_kind]
+    ClampBackward: typing.ClassVar[op_kind]
+    Concat: typing.ClassVar[op_kind]
+    ConvTranspose: typing.ClassVar[op_kind]
+    ConvTransposeBackwardData: typing.ClassVar[op_kind]
+    ConvTransposeBackwardWeights: typing.ClassVar[op_kind]
+    Convolution: typing.ClassVar[op_kind]
+    ConvolutionBackwardData: typing.ClassVar[op_kind]
+    ConvolutionBackwardWeights: typing.ClassVar[op_kind]
+    Dequantize: typing.ClassVar[op_kind]
+    Divide: typing.ClassVar[op_kind]
+    Dropout: typing.ClassVar[op_kind]
+    DynamicDequantize: typing.ClassVar[op_kind]
+    DynamicQuantize: typing.ClassVar[op_kind]
+    Elu: typing.ClassVar[op_kind]
+    EluBackward: typing.ClassVar[op_kind]
+    End: typing.ClassVar[op_kind]
+    Exp: typing.ClassVar[op_kind]
+    GELU: typing.ClassVar[op_kind]
+    GELUBackward: typing.ClassVar[op_kind]
+    GenIndex: typing.ClassVar[op_kind]
+    GreaterEqual: typing.ClassVar[op_kind]
+    GroupNorm: typing.ClassVar[op_kind]
+    HardSigmoid: typing.ClassVar[op_kind]
+    HardSigmoidBackward: typing.ClassVar[op_kind]
+    HardSwish: typing.ClassVar[op_kind]
+    HardSwishBackward: typing.ClassVar[op_kind]
+    Interpolate: typing.ClassVar[op_kind]
+    InterpolateBackward: typing.ClassVar[op_kind]
+    LayerNorm: typing.ClassVar[op_kind]
+    LayerNormBackward: typing.ClassVar[op_kind]
+    LeakyReLU: typing.ClassVar[op_kind]
+    Log: typing.ClassVar[op_kind]
+    LogSoftmax: typing.ClassVar[op_kind]
+    LogSoftmaxBackward: typing.ClassVar[op_kind]
+    MatMul: typing.ClassVar[op_kind]
+    MaxPool: typing.ClassVar[op_kind]
+    MaxPoolBackward: typing.ClassVar[op_kind]
+    Maximum: typing.ClassVar[op_kind]
+    Minimum: typing.ClassVar[op_kind]
+    Mish: typing.ClassVar[op_kind]
+    MishBackward: typing.ClassVar[op_kind]
+    Multiply: typing.ClassVar[op_kind]
+    PReLU: typing.ClassVar[op_kind]
+    PReLUBackward: typing.ClassVar[op_kind]
+    Pow: typing.ClassVar[op_kind]
+    Quantize: typing.ClassVar[op_kind]
+    RMSNorm: typing.ClassVar[op_kind]
+    ReLU: typing.ClassVar[op_kind]
+    ReLUBackward: typing.ClassVar[op_kind]
+    Reciprocal: typing.ClassVar[op_kind]
+    ReduceL1: typing.ClassVar[op_kind]
+    ReduceL2: typing.ClassVar[op_kind]
+    ReduceMax: typing.ClassVar[op_kind]
+    ReduceMean: typing.ClassVar[op_kind]
+    ReduceMin: typing.ClassVar[op_kind]
+    ReduceProd: typing.ClassVar[op_kind]
+    ReduceSum: typing.ClassVar[op_kind]
+    Reorder: typing.ClassVar[op_kind]
+    Round: typing.ClassVar[op_kind]
+    Select: typing.ClassVar[op_kind]
+    Sigmoid: typing.ClassVar[op_kind]
+    SigmoidBackward: typing.ClassVar[op_kind]
+    SoftMax: typing.ClassVar[op_kind]
+    SoftMaxBackward: typing.ClassVar[op_kind]
+    SoftPlus: typing.ClassVar[op_kind]
+    SoftPlusBackward: typing.ClassVar[op_kind]
+    Sqrt: typing.ClassVar[op_kind]
+    SqrtBackward: typing.ClassVar[op_kind]
+    Square: typing.ClassVar[op_kind]
+    SquaredDifference: typing.ClassVar[op_kind]
+    StaticReshape: typing.ClassVar[op_kind]
+    StaticTranspose: typing.ClassVar[op_kind]
+    Subtract: typing.ClassVar[op_kind]
+    Tanh: typing.ClassVar[op_kind]
+    TanhBackward: typing.ClassVar[op_kind]
+    TypeCast: typing.ClassVar[op_kind]
+    Wildcard: typing.ClassVar[op_kind]
+    @classmethod
+    def __new__(cls, value):
+        ...
+class op_attr(enum.Enum):
+    accumulation_mode: typing.ClassVar[op_attr]
+    alpha: typing.ClassVar[op_attr]
+    auto_broadcast: typing.ClassVar[op_attr]
+    auto_pad: typing.ClassVar[op_attr]
+    axes: typing.ClassVar[op_attr]
+    axis: typing.ClassVar[op_attr]
+    begin_norm_axis: typing.ClassVar[op_attr]
+    beta: typing.ClassVar[op_attr]
+    coordinate_transformation_mode: typing.ClassVar[op_attr]
+    data_format: typing.ClassVar[op_attr]
+    dilations: typing.ClassVar[op_attr]
+    dst_shape: typing.ClassVar[op_attr]
+    epsilon: typing.ClassVar[op_attr]
+    exclude_pad: typing.ClassVar[op_attr]
+    group_shape: typing.ClassVar[op_attr]
+    groups: typing.ClassVar[op_attr]
+    keep_dims: typing.ClassVar[op_attr]
+    keep_stats: typing.ClassVar[op_attr]
+    kernel: typing.ClassVar[op_attr]
+    max: typing.ClassVar[op_attr]
+    min: typing.ClassVar[op_attr]
+    mode: typing.ClassVar[op_attr]
+    momentum: typing.ClassVar[op_attr]
+    order: typing.ClassVar[op_attr]
+    output_padding: typing.ClassVar[op_attr]
+    pads_begin: typing.ClassVar[op_attr]
+    pads_end: typing.ClassVar[op_attr]
+    per_channel_broadcast: typing.ClassVar[op_attr]
+    qtype: typing.ClassVar[op_attr]
+    rounding_type: typing.ClassVar[op_attr]
+    scales: typing.ClassVar[op_attr]
+    shape: typing.ClassVar[op_attr]
+    sizes: typing.ClassVar[op_attr]
+    special_zero: typing.ClassVar[op_attr]
+    src_shape: typing.ClassVar[op_attr]
+    strides: typing.ClassVar[op_attr]
+    transpose_a: typing.ClassVar[op_attr]
+    transpose_b: typing.ClassVar[op_attr]
+    undef: typing.ClassVar[op_attr]
+    use_affine: typing.ClassVar[op_attr]
+    use_dst: typing.ClassVar[op_attr]
+    weights_format: typing.ClassVar[op_attr]
+    weights_shape: typing.ClassVar[op_attr]
+    zps: typing.ClassVar[op_attr]
+    @classmethod
+    def __new__(cls, value):
+        ...
+class logical_data_type(enum.Enum):
+    bf16: typing.ClassVar[logical_data_type]
+    boolean: typing.ClassVar[logical_data_type]
+    f16: typing.ClassVar[logical_data_type]
+    f32: typing.ClassVar[logical_data_type]
+    f8_e4m3: typing.ClassVar[logical_data_type]
+    f8_e5m2: typing.ClassVar[logical_data_type]
+    s32: typing.ClassVar[logical_data_type]
+    s4: typing.ClassVar[logical_data_type]
+    s64: typing.ClassVar[logical_data_type]
+    s8: typing.ClassVar[logical_data_type]
+    u4: typing.ClassVar[logical_data_type]
+    u8: typing.ClassVar[logical_data_type]
+    undef: typing.ClassVar[logical_data_type]
+    @classmethod
+    def __new__(cls, value):
+        ...
+class layout_type(enum.Enum):
+    any: typing.ClassVar[layout_type]
+    opaque: typing.ClassVar[layout_type]
+    strided: typing.ClassVar[layout_type]
+    undef: typing.ClassVar[layout_type]
+    @classmethod
+    def __new__(cls, value):
+        ...
+class property_type(enum.Enum):
+    constant: typing.ClassVar[property_type]
+    host_scalar: typing.ClassVar[property_type]
+    undef: typing.ClassVar[property_type]
+    variable: typing.ClassVar[property_type]
+    @classmethod
+    def __new__(cls, value):
+        ...
+class partition_policy(enum.Enum):
+    debug: typing.ClassVar[partition_policy]
+    fusion: typing.ClassVar[partition_policy]
+    @classmethod
+    def __new__(cls, value):
+        ...
+class graph_dump_mode(enum.IntFlag):
+    graph: typing.ClassVar[graph_dump_mode]
+    none: typing.ClassVar[graph_dump_mode]
+    subgraph: typing.ClassVar[graph_dump_mode]
+    @classmethod
+    def __new__(cls, value):
+        ...
+    def __and__(self, other):
+        ...
+    def __format__(self, format_spec):
+        ...
+    def __invert__(self):
+        ...
+    def __or__(self, other):
+        ...
+    def __rand__(self, other):
+        ...
+    def __ror__(self, other):
+        ...
+    def __rxor__(self, other):
+        ...
+    def __xor__(self, other):
         ...
 class Engine:
     """
@@ -1180,6 +1398,224 @@ class CallTable:
         ...
     @property
     def hits(self) -> int:
+class LogicalTensor:
+    """
+    What a tensor of a graph is: number, data type, shape, layout. Immutable.
+    """
+    def __init__(self, id: typing.SupportsInt | typing.SupportsIndex, data_type: typing.Any, dims: typing.Any = None, *, strides: typing.Any = None, layout_type: typing.Any = None, layout_id: typing.Any = None, property_type: typing.Any = 'undef') -> None:
+        """
+        ``dims`` is None for an unknown rank and holds None for unknown sizes. Without ``strides`` or another ``layout_type`` the tensor is row-major.
+        """
+    def __repr__(self) -> str:
+        ...
+    def is_equal(self, other: LogicalTensor) -> bool:
+        """
+        Whether number, type, shape and layout are equal.
+        """
+    @property
+    def data_type(self) -> logical_data_type:
+        ...
+    @property
+    def dims(self) -> typing.Any:
+        """
+        The shape; None if the rank is unknown, None for each unknown size.
+        """
+    @property
+    def has_known_shape(self) -> bool:
+        ...
+    @property
+    def id(self) -> int:
+        ...
+    @property
+    def layout_id(self) -> typing.Any:
+        """
+        oneDNN's number of an opaque layout; None for others.
+        """
+    @property
+    def layout_type(self) -> layout_type:
+        ...
+    @property
+    def mem_size(self) -> int:
+        """
+        Bytes that memory in this layout takes.
+        """
+    @property
+    def property_type(self) -> property_type:
+        ...
+    @property
+    def strides(self) -> typing.Any:
+        """
+        In elements; None unless the layout is strided.
+        """
+class Op:
+    """
+    An operation of a graph: kind, tensors and attributes.
+    """
+    def __init__(self, id: typing.SupportsInt | typing.SupportsIndex, kind: typing.Any, inputs: collections.abc.Sequence[LogicalTensor] = [], outputs: collections.abc.Sequence[LogicalTensor] = [], attrs: dict = {}, name: str = '') -> None:
+        """
+        Tensors are positional, in the order of oneDNN's operation table.
+        """
+    def __repr__(self) -> str:
+        ...
+    def add_input(self, tensor: LogicalTensor) -> None:
+        ...
+    def add_output(self, tensor: LogicalTensor) -> None:
+        ...
+    def set_attr(self, attr: typing.Any, value: typing.Any) -> None:
+        """
+        Set an attribute; the value must have exactly the kind that oneDNN wants for it.
+        """
+    @property
+    def attributes(self) -> typing.Any:
+        ...
+    @property
+    def id(self) -> int:
+        ...
+    @property
+    def inputs(self) -> list[LogicalTensor]:
+        ...
+    @property
+    def kind(self) -> op_kind:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+    @property
+    def outputs(self) -> list[LogicalTensor]:
+        ...
+class GraphTensor:
+    """
+    Data of a logical tensor in USM. Immutable.
+    """
+    @typing.overload
+    def __init__(self, logical_tensor: LogicalTensor, engine: Engine, memory: typing.Any, offset: typing.SupportsInt | typing.SupportsIndex, owner: typing.Any, writable: bool) -> None:
+        ...
+    @typing.overload
+    def __init__(self, logical_tensor: LogicalTensor, value: bytes) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
+    @property
+    def engine(self) -> typing.Any:
+        """
+        The engine; None for a host scalar.
+        """
+    @property
+    def id(self) -> int:
+        ...
+    @property
+    def logical_tensor(self) -> LogicalTensor:
+        ...
+    @property
+    def owner(self) -> typing.Any:
+        """
+        What holds the data: the array given, or a dpctl.memory object.
+        """
+    @property
+    def pointer(self) -> int:
+        """
+        USM address of the first element; 0 for a host scalar.
+        """
+    @property
+    def writable(self) -> bool:
+        ...
+class CompiledPartition:
+    """
+    A partition ready to run; several threads may execute it.
+    """
+    def execute(self, stream: Stream, inputs: collections.abc.Sequence, outputs: collections.abc.Sequence, scratchpad: typing.Any = None, depends: typing.Any = ()) -> typing.Any:
+        """
+        Submit after the events ``depends``; return the event of completion. Tensors are matched by their numbers, in any order. On the CPU device the call returns when the work is done.
+        """
+    def query_logical_tensor(self, id: typing.SupportsInt | typing.SupportsIndex) -> LogicalTensor:
+        """
+        The input or output as compiled: outputs have their shape and layout now.
+        """
+    @property
+    def engine(self) -> Engine:
+        ...
+    @property
+    def inplace_ports(self) -> list[tuple[int, int]]:
+        """
+        Pairs of input and output that may share memory.
+        """
+    @property
+    def inputs(self) -> list[LogicalTensor]:
+        ...
+    @property
+    def outputs(self) -> list[LogicalTensor]:
+        ...
+    @property
+    def partition(self) -> typing.Any:
+        ...
+    @property
+    def scratchpad_logical_tensor(self) -> LogicalTensor:
+        ...
+class Partition:
+    """
+    Operations of a graph that run as one.
+    """
+    def __init__(self, op: Op, engine_kind: typing.Any) -> None:
+        """
+        One operation, without a graph.
+        """
+    def __repr__(self) -> str:
+        ...
+    def compile(self, inputs: collections.abc.Sequence[LogicalTensor], outputs: collections.abc.Sequence[LogicalTensor], engine: Engine) -> CompiledPartition:
+        """
+        Compile for these logical tensors, which are matched with the ports by their numbers. Output sizes may be unknown, their layout ``any``.
+        """
+    @property
+    def engine_kind(self) -> engine_kind:
+        ...
+    @property
+    def id(self) -> int:
+        ...
+    @property
+    def input_ports(self) -> list[LogicalTensor]:
+        ...
+    @property
+    def is_supported(self) -> bool:
+        """
+        Whether oneDNN can compile it.
+        """
+    @property
+    def ops(self) -> list[int]:
+        """
+        Numbers of the operations.
+        """
+    @property
+    def output_ports(self) -> list[LogicalTensor]:
+        ...
+class OpGraph:
+    """
+    oneDNN's graph: operations, then partitions.
+    """
+    def __init__(self, engine_kind: typing.Any, fpmath_mode: typing.Any = None) -> None:
+        ...
+    def add_op(self, op: Op, allow_exception: bool = True) -> graph_status:
+        """
+        Add an operation; its status is returned, or raised if it is not success.
+        """
+    def finalize(self) -> None:
+        """
+        End building: no operation can be added any more.
+        """
+    def get_fpmath_mode(self) -> tuple:
+        """
+        The mode, and whether it holds for integers too.
+        """
+    def get_partitions(self, policy: typing.Any = 'fusion') -> list[Partition]:
+        """
+        The partitions in an order in which they can run.
+        """
+    def set_fpmath_mode(self, mode: typing.Any, apply_to_int: bool = False) -> None:
+        ...
+    @property
+    def engine_kind(self) -> engine_kind:
+        ...
+    @property
+    def is_finalized(self) -> bool:
         ...
 def _replayed(arg0: typing.Any, arg1: collections.abc.Iterable) -> typing.Any:
     ...
@@ -1208,6 +1644,10 @@ def batch_normalization_forward(engine: Engine, *, prop_kind: prop_kind, src: Me
 def binary(engine: Engine, *, algorithm: algorithm, src0: MemoryDesc, src1: MemoryDesc, src2: MemoryDesc | None = None, dst: MemoryDesc, attr: PrimitiveAttr = None, allow_empty: bool = False) -> typing.Any:
     """
     Primitive descriptor of binary; executes src_0 src_1 src_2 -> dst
+    """
+def clear_graph_pool() -> None:
+    """
+    Free the buffers of graphs that nothing uses.
     """
 def clear_scratchpads() -> None:
     """
@@ -1253,6 +1693,10 @@ def format_tags() -> list[tuple[str, int]]:
     """
     The names and values of all format tags, in the header's order; aliases included.
     """
+def get_compiled_partition_cache_capacity() -> int:
+    ...
+def get_constant_tensor_cache_capacity(engine_kind: typing.Any) -> int:
+    ...
 def get_cpu_isa_hints() -> cpu_isa_hints:
     ...
 def get_default_fpmath_mode() -> fpmath_mode:
@@ -1263,6 +1707,10 @@ def get_effective_cpu_isa() -> cpu_isa:
     """
 def get_primitive_cache_capacity() -> int:
     ...
+def graph_pool_info() -> dict:
+    """
+    Number, bytes and busy ones of the buffers that oneDNN's graphs have taken.
+    """
 def group_normalization_backward(engine: Engine, *, prop_kind: prop_kind, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, groups: typing.SupportsInt | typing.SupportsIndex, epsilon: typing.SupportsFloat | typing.SupportsIndex, flags: normalization_flags = ..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr = None, allow_empty: bool = False) -> typing.Any:
     """
     Primitive descriptor of group_normalization_backward; executes src diff_dst mean variance scale -> diff_src diff_scale diff_shift
@@ -1371,6 +1819,14 @@ def scratchpad_info() -> dict:
     """
     Number, bytes and busy ones of the scratchpad buffers that the process holds.
     """
+def set_compiled_partition_cache_capacity(capacity: typing.SupportsInt | typing.SupportsIndex) -> None:
+    """
+    Number of compiled partitions that oneDNN keeps; 0 keeps none.
+    """
+def set_constant_tensor_cache_capacity(engine_kind: typing.Any, megabytes: typing.SupportsInt | typing.SupportsIndex) -> None:
+    """
+    Memory for what oneDNN derives from constant tensors; 0 turns the cache off. It goes by the addresses of the constants, so their memory must not be written or freed meanwhile.
+    """
 def set_cpu_isa_hints(isa_hints: cpu_isa_hints) -> None:
     """
     Hint such as prefer_ymm; only before oneDNN's first use.
@@ -1378,6 +1834,10 @@ def set_cpu_isa_hints(isa_hints: cpu_isa_hints) -> None:
 def set_default_fpmath_mode(mode: fpmath_mode) -> None:
     """
     Math mode of PrimitiveAttr objects made from now on.
+    """
+def set_graph_dump_mode(modes: typing.SupportsInt | typing.SupportsIndex) -> None:
+    """
+    Write graphs or partitions as JSON into the current folder.
     """
 def set_jit_dump(enable: bool) -> None:
     """

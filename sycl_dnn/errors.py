@@ -33,7 +33,8 @@ class DnnlError(Exception):
         """The status code as oneDNN names it."""
         from sycl_dnn import _core
 
-        return _core.status[self.status_name]
+        known = _core.status if self.status_name in _core.status.__members__ else _core.graph_status
+        return known[self.status_name]
 
     @cached_property
     def reasons(self) -> tuple[str, ...]:
@@ -78,6 +79,9 @@ class NoDeviceError(RuntimeError):
 
 
 _CLASSES = {cls.status_name: cls for cls in (InvalidArguments, OutOfMemory, Unimplemented)}
+_CLASSES |= dict.fromkeys(
+    ("invalid_graph", "invalid_graph_op", "invalid_shape", "invalid_data_type"), InvalidArguments
+)
 
 
 def from_status(status: Any, message: str) -> DnnlError:

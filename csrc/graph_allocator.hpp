@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+namespace sycl {
+inline namespace _V1 {
+class context;
+class device;
+}  // namespace _V1
+}  // namespace sycl
+
+namespace sycl_dnn {
+
+// An engine whose graph partitions allocate from a pool: a buffer that the library gives back
+// with the event of its last use is lent again when that is complete. Nothing waits.
+dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &context);
+
+struct graph_pool_statistics {
+    size_t buffers, nbytes, busy;
+};
+graph_pool_statistics graph_pool_total();
+// Frees all buffers that nothing uses.
+void clear_graph_pool();
+
+}  // namespace sycl_dnn

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python class Tensor: USM in the layout of a logical tensor.
+#include <oneapi/dnnl/dnnl_sycl.hpp>
+#include <sycl/sycl.hpp>
+
+#include "dpctl_api.hpp"
+#include "errors.hpp"
+#include "graph_types.hpp"
+
+namespace sycl_dnn {
+
+static void require(bool ok, const std::string &rule, const logical &got) {
+    if (!ok) throw invalid_arguments("Tensor: " + rule + ", got " + describe(got));
+}
+
+static void check_place(const Engine &engine, const usm_buffer &buffer) {
+    if (buffer.queue->get_context() == queue_of(engine.queue).get_context()) return;
+    const auto placement =
+        py::module_::import("dpnp").attr("exceptions").attr("ExecutionPlacementError");
+    raise(placement("Tensor: array must be allocated in the context of the engine (" +
+                    describe(engine) + "), it belongs to a queue on " +
+                    buffer.queue->get_device().get_info<sycl::info::device::name>()));
+}
+
+static GraphTensor wrap(const logical &layout, const Engine &engine, const py::object &memory,
+                        size_t offset, const py::object &owner, bool writable) {
+    require(has_known_shape(layout), "logical tensor must have a known shape", layout);
+    const auto kind = layout.get_layout_type();
+    require(kind == logical::layout_type::strided || kind == logical::layout_type::opaque,
+            "logical tensor must say the layout (query it from the compiled partition)", layout);
+    require(layout.get_property_type() != logical::property_type::host_scalar,
+            "a host scalar must be made from a number", layout);
+    const usm_buffer buffer = buffer_of(memory);
+    check_place(engine, buffer);
+    const size_t needed = extent(layout);
+    if (offset + needed > buffer.nbytes)
+        throw invalid_arguments("Tensor: array must hold " + std::to_string(needed) +
+                                " bytes behind its offset, got " +
+                                std::to_string(buffer.nbytes - std::min(offset, buffer.nbytes)));
+    char *first = buffer.pointer + offset;
+    return {graph::tensor(layout, engine.handle, first),
+            layout,
+            engine.handle.get(),
+            py::cast(engine),
+            owner,
+            writable,
+            first,
+            needed,
+            has_no_gaps(layout)};
+}
+
+// `bytes` is the value in the tensor's data type, as the Python side converted it.
+static GraphTensor host_scalar(const logical &layout, const py::bytes &bytes) {
+    std::string value = bytes;
+    require(layout.get_property_type() == logical::property_type::host_scalar,
+            "logical tensor of a number must be a host scalar", layout);
+    const size_t wanted = layout.get_data_type() == logical::data_type::s64 ? 8 : 4;
+    require(value.size() == wanted, "bytes of a host scalar must be " + std::to_string(wanted),
+            layout);
+    return {graph::tensor::make_scalar_tensor(layout, value.data()),
+            layout,
+            nullptr,
+            py::none(),
+            bytes,
+            false,
+            nullptr,
+            0,
+            true};
+}
+
+void bind_graph_tensor(py::module_ &m) {
+    py::class_<GraphTensor>(m, "GraphTensor", "Data of a logical tensor in USM. Immutable.")
+        .def(py::init(&wrap), py::arg("logical_tensor"), py::arg("engine"), py::arg("memory"),
+             py::arg("offset"), py::arg("owner"), py::arg("writable"))
+        .def(py::init(&host_scalar), py::arg("logical_tensor"), py::arg("value"))
+        .def_property_readonly("logical_tensor", [](const GraphTensor &t) { return t.layout; })
+        .def_property_readonly("id", [](const GraphTensor &t) { return t.layout.get_id(); })
+        .def_property_readonly(
+            "engine", [](const GraphTensor &t) { return t.engine_object; },
+            "The engine; None for a host scalar.")
+        .def_property_readonly(
+            "owner", [](const GraphTensor &t) { return t.owner; },
+            "What holds the data: the array given, or a dpctl.memory object.")
+        .def_readonly("writable", &GraphTensor::writable)
+        .def_property_readonly(
+            "pointer", [](const GraphTensor &t) { return reinterpret_cast<size_t>(t.first); },
+            "USM address of the first element; 0 for a host scalar.")
+        .def("__repr__",
+             [](const GraphTensor &t) { return "<Tensor " + describe(t.layout) + ">"; });
+}
+
+}  // namespace sycl_dnn

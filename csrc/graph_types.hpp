@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the Graph API share.
+#pragma once
+
+#include <oneapi/dnnl/dnnl_graph.hpp>
+#include <vector>
+
+#include "engine.hpp"
+
+namespace sycl_dnn {
+
+namespace graph = dnnl::graph;
+using logical = graph::logical_tensor;
+
+// A member of one of _core's enumerations, or its name.
+py::object member_of(const char *enumeration, const py::object &given, const char *argument);
+template <class E>
+E enum_of(const char *enumeration, const py::object &given, const char *argument) {
+    return member_of(enumeration, given, argument).cast<E>();
+}
+
+// "7: f32 (2, 3) strided (3, 1)", for messages.
+std::string describe(const logical &tensor);
+bool has_known_shape(const logical &tensor);
+// Bytes from the first element to the end of the last one.
+size_t extent(const logical &tensor);
+bool has_no_gaps(const logical &tensor);
+// Whether memory laid out as `given` may be taken for `wanted`.
+bool same_layout(const logical &wanted, const logical &given);
+
+struct GraphOp {
+    graph::op handle;
+    size_t id;
+    graph::op::kind kind;
+    std::string name;
+    std::vector<logical> inputs, outputs;
+    py::dict attributes;
+};
+
+// A partition may be compiled when its graph is gone; it holds what it needs.
+struct Partition {
+    graph::partition handle;
+    // Kinds at which oneDNN loses events.
+    bool reshapes;  // has a StaticReshape
+    bool indexes;   // has a GenIndex
+};
+
+// Memory in the layout of a logical tensor. Immutable.
+struct GraphTensor {
+    graph::tensor handle;
+    logical layout;
+    dnnl_engine_t engine;      // null for a host scalar
+    py::object engine_object;  // the Engine, or None
+    py::object owner;          // what holds the memory; the bytes of a host scalar
+    bool writable;
+    char *first;
+    size_t nbytes;
+    bool dense;
+};
+
+}  // namespace sycl_dnn

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gated feed-forward layer of language models: three products and a gate, one partition.
+
+Counterpart of oneDNN's gated_mlp.
+"""
+
+import numpy as np
+from _graph_example import Example, swish
+
+ROWS, SIZE, HIDDEN = 8, 64, 128
+
+
+def main() -> None:
+    """down(swish(x gate) * (x up))."""
+    example = Example(__doc__)
+    graph = example.graph()
+    x = graph.input((ROWS, SIZE), name="x")
+    gate, up = (graph.input((SIZE, HIDDEN), name=n) for n in ("gate", "up"))
+    a, b = graph.matmul(x, gate), graph.matmul(x, up)
+    hidden = graph.multiply(graph.multiply(a, graph.sigmoid(a)), b)
+    graph.matmul(hidden, graph.input((HIDDEN, SIZE), name="down"))
+
+    values = {n: example.normal(*v.shape) for n, v in graph.inputs.items()}
+    got = example.run(graph, {n: example.array(v) for n, v in values.items()})
+    x, gate, up, down = (v.astype(np.float64) for v in values.values())
+    example.compare("gated layer", got, (swish(x @ gate) * (x @ up)) @ down, 1e-5)
+    example.finish("gated_mlp")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention where groups of query heads share keys and values, one partition.
+
+Counterpart of oneDNN's gqa.
+"""
+
+from _graph_example import Example, attention
+
+BATCH, SHARED, GROUP, LENGTH, SIZE = 2, 2, 4, 64, 32
+
+
+def main() -> None:
+    """Five axes: batch, shared heads, heads of a group, length, size."""
+    example = Example(__doc__)
+    graph = example.graph()
+    query = graph.input((BATCH, SHARED, GROUP, LENGTH, SIZE), name="q")
+    key, value = (graph.input((BATCH, SHARED, 1, LENGTH, SIZE), name=n) for n in "kv")
+    scores = graph.divide(graph.matmul(query, key, transpose_b=True), SIZE**0.5)
+    graph.matmul(graph.softmax(scores, axis=-1, mode="inf_as_zero"), value)
+
+    values = {n: example.normal(*v.shape) for n, v in graph.inputs.items()}
+    got = example.run(graph, {n: example.array(v) for n, v in values.items()})
+    example.compare("grouped", got, attention(*values.values()), 1e-5)
+    example.finish("gqa")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A quantised convolution: integers in and out, one partition.
+
+Counterpart of oneDNN's cpu_inference_int8.
+"""
+
+import numpy as np
+from _graph_example import Example, dpnp
+
+import sycl_dnn.functional as F
+
+WINDOW = {"strides": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1), "dilations": (1, 1)}
+SCALE_X, SCALE_Y = 0.02, 0.1
+
+
+def main() -> None:
+    """Dequantize, convolve, ReLU, quantize; compare with the same in float32."""
+    example = Example(__doc__)
+    scales_w = tuple(float(s) for s in np.linspace(0.005, 0.02, 32, dtype=np.float32))
+    graph = example.graph(data_format="NCX")
+    x = graph.dequantize(graph.input((8, 16, 28, 28), "u8", name="x"), scales=(SCALE_X,), zps=(0,))
+    w = graph.dequantize(
+        graph.input((32, 16, 3, 3), "s8", name="w"), qtype="per_channel", axis=0, scales=scales_w
+    )
+    y = graph.relu(graph.convolution(x, w, graph.input((32,), name="b"), **WINDOW))
+    graph.quantize(y, dtype="u8", scales=(SCALE_Y,), zps=(0,))
+
+    x, w = (
+        example.rng.integers(0, 256, (8, 16, 28, 28)),
+        example.rng.integers(-60, 60, (32, 16, 3, 3)),
+    )
+    arrays = {"x": example.array(x, "uint8"), "w": example.array(w, "int8")}
+    arrays["b"] = example.array(example.normal(32))
+    got = example.run(graph, arrays)
+    wide = example.array(x * SCALE_X), example.array(w * np.reshape(scales_w, (-1, 1, 1, 1)))
+    wanted = dpnp.asnumpy(F.relu(F.conv2d(*wide, arrays["b"], padding=1)))
+    example.compare("int8", got, np.clip(np.rint(wanted / SCALE_Y), 0, 255), 1 / 255)
+    example.finish("inference_int8")
+
+
+if __name__ == "__main__":
+    main()

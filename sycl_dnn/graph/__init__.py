@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""oneDNN's Graph API: operations, partitions, compiled partitions; and calls on arrays.
+
+``Graph`` has all operations as methods. What it stands on is here under oneDNN's names as well:
+logical tensors, operations, partitions, compiled partitions, tensors, caches.
+"""
+
+from __future__ import annotations
+
+from sycl_dnn import _core
+from sycl_dnn._core import (
+    CompiledPartition,
+    LogicalTensor,
+    Op,
+    Partition,
+    clear_graph_pool,
+    get_compiled_partition_cache_capacity,
+    get_constant_tensor_cache_capacity,
+    graph_dump_mode,
+    graph_pool_info,
+    graph_status,
+    layout_type,
+    logical_data_type,
+    op_attr,
+    op_kind,
+    partition_policy,
+    property_type,
+    set_compiled_partition_cache_capacity,
+    set_constant_tensor_cache_capacity,
+    set_graph_dump_mode,
+)
+from sycl_dnn._location import require_fit
+
+require_fit(_core)
+
+from sycl_dnn.graph.builder import Graph  # noqa: E402
+from sycl_dnn.graph.compiled import CompiledGraph  # noqa: E402
+from sycl_dnn.graph.rows import OPERATIONS  # noqa: E402
+from sycl_dnn.graph.tensor import Tensor, logical_tensor_of  # noqa: E402
+from sycl_dnn.graph.value import Value  # noqa: E402
+
+__all__ = [
+    "OPERATIONS",
+    "CompiledGraph",
+    "CompiledPartition",
+    "Graph",
+    "LogicalTensor",
+    "Op",
+    "Partition",
+    "Tensor",
+    "Value",
+    "clear_graph_pool",
+    "get_compiled_partition_cache_capacity",
+    "get_constant_tensor_cache_capacity",
+    "graph_dump_mode",
+    "graph_pool_info",
+    "graph_status",
+    "layout_type",
+    "logical_data_type",
+    "logical_tensor_of",
+    "op_attr",
+    "op_kind",
+    "partition_policy",
+    "property_type",
+    "set_compiled_partition_cache_capacity",
+    "set_constant_tensor_cache_capacity",
+    "set_graph_dump_mode",
+]

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CompiledGraph: a graph that is called with arrays."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn import _core
+from sycl_dnn.device import default_queue
+from sycl_dnn.dispatch import allocation
+from sycl_dnn.dispatch.places import place_of
+from sycl_dnn.errors import InvalidArguments
+from sycl_dnn.graph import dtypes, summary
+from sycl_dnn.graph.nodes import HostData
+from sycl_dnn.graph.plan import Number, Plan
+from sycl_dnn.graph.tensor import Tensor, element_strides, logical_tensor_of
+
+if TYPE_CHECKING:
+    from sycl_dnn.graph.builder import Graph
+    from sycl_dnn.graph.value import Value
+
+__all__ = ["CompiledGraph"]
+
+#: Plans that one compiled graph keeps, one for each set of shapes and strides.
+MOST_PLANS = 32
+
+
+class CompiledGraph:
+    """A graph on a queue. Calling it runs the partitions in order; made by ``Graph.compile``.
+
+    Several threads may call it. Partitions are compiled at the first call with new shapes or
+    strides of the inputs.
+
+    Attributes
+    ----------
+    graph : Graph
+    queue : dpctl.SyclQueue
+    partitions : list of Partition
+    """
+
+    def __init__(self, graph: Graph, target: Any = None, policy: str = "fusion") -> None:
+        self.graph = graph
+        self.queue = _queue_of(graph, target)
+        place, self.stream = place_of(self.queue)
+        self.engine = place.engine
+        if self.engine.kind is not graph.engine_kind:
+            raise InvalidArguments(
+                f"Graph.compile: target must be a {graph.engine_kind.name} as the graph says, "
+                f"got {self.engine}"
+            )
+        self.partitions = graph.partitions(policy)
+        self._constants: dict[int, Any] = {}
+        self._plans: OrderedDict[Any, Plan] = OrderedDict()
+        self._guard = threading.RLock()
+        if all(v.has_known_shape for v in graph.inputs.values()):
+            self.plan_for({v.id: (v.shape, None) for v in graph.inputs.values()})
+
+    def __call__(self, *args: Any, **arrays: Any) -> Any:
+        """Submit with an array for each input, by name or in the order of the inputs.
+
+        Parameters
+        ----------
+        *args, **arrays : dpnp.ndarray, Array, or number for a host scalar
+            On the graph's queue; of the input's dtype and shape, with any strides.
+
+        Returns
+        -------
+        dpnp.ndarray or Array, or tuple of them
+            The results in the order of ``graph.outputs``, ordered with dpnp's work on the queue.
+
+        Raises
+        ------
+        InvalidArguments
+            An array is missing, or its shape does not fit.
+        TypeError
+            An argument's dtype is another one.
+        dpnp.exceptions.ExecutionPlacementError
+            An array belongs to another queue.
+        """
+        plan, tensors, kind = self._prepared(args, arrays)
+        made = plan.run(tensors, self.stream, kind)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _prepared(
+        self, args: tuple[Any, ...], arrays: dict[str, Any]
+    ) -> tuple[Plan, dict[int, Any], Any]:
+        """Return the plan for some arguments, their tensors, and the allocator of results."""
+        given = self._bind(args, arrays)
+        inputs = self.graph.inputs
+        plan = self.plan_for({v.id: self._checked(v, n, given[n]) for n, v in inputs.items()})
+        tensors = {v.id: self._tensor(plan, v, given[n]) for n, v in inputs.items()}
+        usm = [a.get_array() for a in given.values() if hasattr(a, "get_array")]
+        return plan, tensors, allocation.coerced_kind(usm)
+
+    def summary(self, *args: Any, rounds: int = 5, **arrays: Any) -> str:
+        """Return a table of the steps: operations, how they run, scratchpad, and time.
+
+        Parameters
+        ----------
+        *args, **arrays
+            As for a call; times are left out without them.
+        rounds : int
+            The least time of so many is told, in milliseconds. Each step is waited for, so the
+            times add up to more than a call takes.
+
+        Returns
+        -------
+        str
+        """
+        if not args and not arrays and self.graph.inputs:
+            if not self._plans:
+                raise InvalidArguments("summary: arrays must be given before the first call")
+            return summary.of_plan(self.plans[-1])
+        plan, tensors, kind = self._prepared(args, arrays)
+        return summary.of_plan(plan, summary.timed(plan, tensors, self.stream, kind, rounds))
+
+    def plan_for(self, signature: dict[int, tuple[Any, Any]]) -> Plan:
+        """Return the plan for shapes and strides of the inputs by number, compiled if new."""
+        key = tuple(
+            (id, shape, _row_major(shape) if strides is None else tuple(strides))
+            for id, (shape, strides) in signature.items()
+        )
+        with self._guard:
+            plan = self._plans.get(key)
+            if plan is None:
+                plan = Plan(self, {id: (shape, strides) for id, shape, strides in key})
+                if len(self._plans) >= MOST_PLANS:
+                    self._plans.popitem(last=False)
+                self._plans[key] = plan
+            return plan
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The plans made so far."""
+        return list(self._plans.values())
+
+    def constant(self, value: Value) -> Tensor:
+        """Return the tensor of a constant on this queue."""
+        with self._guard:
+            found = self._constants.get(value.id)
+            if found is None:
+                array = self._on_device(value)
+                layout = logical_tensor_of(array, value.id, property_type="constant")
+                found = self._constants[value.id] = Tensor(layout, self.engine, array)
+            return found
+
+    def _on_device(self, value: Value) -> Any:
+        from sycl_dnn.functional import asarray
+
+        data = value._data
+        if isinstance(data, HostData):
+            wanted = dtypes.LONG[data.dtype]
+            carried = wanted not in (
+                "bool",
+                "float32",
+                "float16",
+                "int64",
+                "int32",
+                "int8",
+                "uint8",
+            )
+            if carried:
+                return asarray(data.values.astype("f4"), wanted, sycl_queue=self.queue)
+            return dpnp.asarray(data.values, dtype=wanted, sycl_queue=self.queue)
+        if data.sycl_queue != self.queue:
+            raise dpnp.exceptions.ExecutionPlacementError(
+                f"Graph.constant: {value.name} must be on the queue that the graph is compiled for"
+            )
+        return data
+
+    def _bind(self, args: tuple[Any, ...], arrays: dict[str, Any]) -> dict[str, Any]:
+        names = list(self.graph.inputs)
+        if len(args) > len(names):
+            raise InvalidArguments(f"graph: takes {len(names)} arrays, got {len(args)}")
+        given = dict(zip(names, args, strict=False))
+        for name, array in arrays.items():
+            if name not in self.graph.inputs:
+                raise InvalidArguments(f"graph: inputs are {', '.join(names)}, got {name!r}")
+            if name in given:
+                raise InvalidArguments(f"graph: {name} must be given once, got two")
+            given[name] = array
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise InvalidArguments(f"graph: {missing[0]} must be given, got nothing for it")
+        return given
+
+    def _checked(self, value: Value, name: str, array: Any) -> tuple[Any, Any]:
+        """Return shape and strides of an argument that fits."""
+        if value.property == "host_scalar":
+            return (), ()
+        if not hasattr(array, "get_array"):
+            raise TypeError(
+                f"graph: {name} must be a dpnp array or an Array, got {type(array).__name__}"
+            )
+        dtype = dtypes.of_array(array, f"graph: {name}")
+        if dtype != value.dtype:
+            raise TypeError(f"graph: {name} must have dtype {value.dtype}, got {dtype}")
+        shape = tuple(array.shape)
+        if value.shape is not None and (
+            len(shape) != len(value.shape)
+            or any(n is not None and n != m for n, m in zip(value.shape, shape, strict=True))
+        ):
+            raise InvalidArguments(f"graph: {name} must have shape {value.shape}, got {shape}")
+        if array.sycl_queue != self.queue:
+            raise dpnp.exceptions.ExecutionPlacementError(
+                f"graph: {name} must be on the graph's queue, on {self.engine.sycl_device.name}"
+            )
+        return shape, element_strides(array)
+
+    def _tensor(self, plan: Plan, value: Value, array: Any) -> Any:
+        layout = plan.layouts[value.id]
+        if value.property == "host_scalar":
+            return Number(layout, array)
+        return Tensor(layout, self.engine, array)
+
+    def __repr__(self) -> str:
+        return f"<CompiledGraph of {len(self.partitions)} partitions on the {self.engine}>"
+
+
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides = [1]
+    for n in shape[:0:-1]:
+        strides.append(strides[-1] * max(n, 1))
+    return tuple(strides[::-1]) if shape else ()
+
+
+def _queue_of(graph: Graph, target: Any) -> Any:
+    if target is None:
+        return default_queue(graph.engine_kind.name)
+    if isinstance(target, _core.Engine):
+        return target.sycl_queue
+    if isinstance(target, str):
+        return default_queue(target)
+    return target

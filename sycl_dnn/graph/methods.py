@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The builder's methods, made from the rows: signature, docstring and body of each.
+
+``methods.pyi`` holds the same signatures for type checkers; a test keeps it in step.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from sycl_dnn.graph.rows import OPERATIONS
+from sycl_dnn.graph.table import Operation
+
+__all__ = ["Operations", "signature_of", "stub"]
+
+_ANNOTATIONS = {
+    "float": "float",
+    "floats": "Sequence[float]",
+    "int": "int",
+    "ints": "Sequence[int]",
+    "bool": "bool",
+    "str": "str",
+}
+_RULES = {
+    "float": "float",
+    "floats": "sequence of float",
+    "int": "int",
+    "ints": "sequence of int",
+    "bool": "bool",
+    "str": "str",
+}
+_GUIDE = "https://uxlfoundation.github.io/oneDNN/dev_guide_op_{}.html"
+
+
+def shared_names(row: Operation) -> set[str]:
+    """Return the names that are attributes, or tensors where the values are not known yet."""
+    return {i.name for i in row.inputs} & {a.name for a in row.attributes}
+
+
+def _parameter(name: str, kind: Any, annotation: str, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, kind, annotation=annotation, default=default)
+
+
+def signature_of(row: Operation) -> inspect.Signature:
+    """Return the signature of the builder's method: tensors by position, all else by keyword."""
+    empty, shared = inspect.Parameter.empty, shared_names(row)
+    place, word = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    made = [inspect.Parameter("self", place)]
+    for tensor in row.inputs:
+        if tensor.name not in shared:
+            of = "Sequence[Value]" if tensor.many else "Value | float"
+            optional = " | None" if tensor.optional else ""
+            made.append(
+                _parameter(tensor.name, place, of + optional, None if tensor.optional else empty)
+            )
+    for attribute in row.attributes:
+        of = _ANNOTATIONS[attribute.kind] + (" | Value" if attribute.name in shared else "")
+        required = attribute.required
+        default = empty if required else attribute.default
+        if attribute.name in ("data_format", "weights_format"):
+            default = None
+        of += " | None" if default is None else ""
+        made.append(_parameter(attribute.name, word, of, default))
+    if row.chosen_dtypes:
+        must = row.outputs[0].dtype is None
+        made.append(
+            _parameter("dtype", word, "str" if must else "str | None", empty if must else None)
+        )
+    made.append(_parameter("name", word, "str", ""))
+    return inspect.Signature(made, return_annotation=_result(row))
+
+
+def _result(row: Operation) -> str:
+    if not row.outputs:
+        return "None"
+    if len(row.outputs) == 1:
+        return "Value"
+    sure = [o for o in row.outputs if o.when is None]
+    return "tuple[Value, ...]" if len(sure) > 1 else "Value | tuple[Value, ...]"
+
+
+def _described(row: Operation) -> list[str]:
+    shared, lines = shared_names(row), []
+    for tensor in row.inputs:
+        if tensor.name not in shared:
+            of = "sequence of Value" if tensor.many else "Value or float"
+            note = ", optional" if tensor.optional else ""
+            lines += [f"{tensor.name} : {of}{note}", f"    {' or '.join(tensor.dtypes)}."]
+    for a in row.attributes:
+        of = "{" + ", ".join(map(repr, a.choices)) + "}" if a.choices else _RULES[a.kind]
+        of += " or Value" if a.name in shared else ""
+        graph_default = a.name in ("data_format", "weights_format")
+        default = "the graph's" if graph_default else a.default
+        note = "" if a.required else f", default {default}" if default is not None else ", optional"
+        lines.append(f"{a.name} : {of}{note}")
+    if row.chosen_dtypes:
+        default = row.outputs[0].dtype
+        note = f", default that of {default}" if default else ""
+        lines.append(f"dtype : {' or '.join(row.chosen_dtypes)}{note}")
+    return [*lines, "name : str, optional"]
+
+
+def docstring_of(row: Operation) -> str:
+    """Return the method's documentation in NumPy style."""
+    lines = [row.summary, "", "Parameters", "----------", *_described(row)]
+    if row.outputs:
+        lines += ["", "Returns", "-------"]
+        for output in row.outputs:
+            when = f"; with {output.when}" if output.when else ""
+            lines.append(f"{output.name} : Value{when}")
+    lines += [
+        "",
+        "Raises",
+        "------",
+        "InvalidArguments",
+        "    A tensor or attribute breaks a rule.",
+    ]
+    page = row.kind.lower()
+    lines += ["", "Notes", "-----", f"Source: oneDNN ``{row.kind}``, {_GUIDE.format(page)}"]
+    return "\n".join(lines)
+
+
+def _method(row: Operation) -> Callable[..., Any]:
+    signature = signature_of(row)
+
+    def method(*args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as problem:
+            raise TypeError(f"{row.name}: {problem}") from None
+        bound.apply_defaults()
+        given = dict(bound.arguments)
+        return given.pop("self").add_operation(row, given)
+
+    method.__name__ = row.name
+    method.__qualname__ = f"Graph.{row.name}"
+    method.__doc__ = docstring_of(row)
+    method.__signature__ = signature
+    return method
+
+
+class Operations:
+    """The operations of oneDNN's Graph API as methods of a builder."""
+
+
+for _row in OPERATIONS.values():
+    if _row.infer is not None:
+        setattr(Operations, _row.name, _method(_row))
+
+
+def stub() -> str:
+    """Return the text of ``methods.pyi``."""
+    lines = [
+        "# SPDX-License-Identifier: Apache-2.0",
+        "# Written by: python tests/graph/test_graph_table.py",
+        "import inspect",
+        "from collections.abc import Sequence",
+        "",
+        "from sycl_dnn.graph.table import Operation",
+        "from sycl_dnn.graph.value import Value",
+        "",
+        "def signature_of(row: Operation) -> inspect.Signature: ...",
+        "def shared_names(row: Operation) -> set[str]: ...",
+        "def docstring_of(row: Operation) -> str: ...",
+        "def stub() -> str: ...",
+        "",
+        "class Operations:",
+    ]
+    for row in OPERATIONS.values():
+        if row.infer is not None:
+            signature = signature_of(row)
+            parameters = [p.replace(annotation=inspect.Parameter.empty) if p.name == "self" else p
+                          for p in signature.parameters.values()]  # fmt: skip
+            text = ["    def " + row.name + "("]
+            star = False
+            for p in parameters:
+                if p.kind is p.KEYWORD_ONLY and not star:
+                    text.append("        *,")
+                    star = True
+                of = "" if p.annotation is p.empty else f": {p.annotation}"
+                value = "" if p.default is p.empty else f" = {p.default!r}"
+                text.append(f"        {p.name}{of}{value},")
+            lines += [*text, f"    ) -> {signature.return_annotation}: ..."]
+    return "\n".join(lines) + "\n"

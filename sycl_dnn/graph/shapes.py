@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes of results. A rule takes the shapes of the inputs by name and the attributes by name.
+
+It returns one shape for each output of the row, those that are left out included, or None where a
+shape is given by a tensor's values. What breaks a rule raises ``Broken(argument, rule, value)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+Shape = tuple[int, ...]
+Shapes = Mapping[str, Any]
+Attrs = Mapping[str, Any]
+
+
+class Broken(Exception):
+    """A rule about one argument does not hold."""
+
+
+def like(*names: str) -> Callable[[Shapes, Attrs], list[Shape]]:
+    """Return the rule that each output has the shape of the input of that name."""
+    return lambda s, a: [s.get(name) for name in names]
+
+
+same = like("src")
+
+
+def broadcast(s: Shapes, a: Attrs) -> list[Shape]:
+    """NumPy's rule for two or three operands."""
+    shapes = [s[n] for n in ("cond", "src_0", "src_1") if n in s]
+    if a.get("auto_broadcast") == "none":
+        if len(set(shapes)) > 1:
+            raise Broken("src_1", f"have the shape of src_0 ({shapes[0]}) without broadcasting",
+                         shapes[-1])  # fmt: skip
+        return [shapes[0]]
+    try:
+        return [np.broadcast_shapes(*shapes)]
+    except ValueError:
+        raise Broken("src_1", f"broadcast with shape {shapes[-2]}", shapes[-1]) from None
+
+
+def matmul(s: Shapes, a: Attrs) -> list[Shape]:
+    """``(..., M, K) @ (..., K, N)``; a vector on either side loses its axis."""
+    left, right = s["src"], s["weights"]
+    if not left or not right:
+        raise Broken("src", "have at least one axis, as weights", (left, right))
+    rows = _swapped(left, a["transpose_a"]) if len(left) > 1 else (1, *left)
+    columns = _swapped(right, a["transpose_b"]) if len(right) > 1 else (*right, 1)
+    if rows[-1] != columns[-2]:
+        raise Broken("weights", f"have {rows[-1]} rows to multiply {left}", right)
+    try:
+        batch = np.broadcast_shapes(rows[:-2], columns[:-2])
+    except ValueError:
+        raise Broken("weights", f"have batch axes that broadcast with {left}", right) from None
+    made = (*batch, *([rows[-2]] if len(left) > 1 else []))
+    return [(*made, *([columns[-1]] if len(right) > 1 else []))]
+
+
+def _swapped(shape: Shape, swap: bool) -> Shape:
+    return (*shape[:-2], shape[-1], shape[-2]) if swap else shape
+
+
+def axis_of(a: Attrs, ndim: int, name: str = "axis") -> int:
+    """Return an axis counted from the front."""
+    axis = a[name]
+    if not -ndim <= axis < ndim:
+        raise Broken(name, f"be an axis of a tensor with {ndim}", axis)
+    return axis % ndim
+
+
+def concat(s: Shapes, a: Attrs) -> list[Shape]:
+    """All sizes agree except along the axis."""
+    shapes = s["src"]
+    axis = axis_of(a, len(shapes[0]))
+    for other in shapes[1:]:
+        if len(other) != len(shapes[0]) or any(
+            i != axis and n != m for i, (n, m) in enumerate(zip(other, shapes[0], strict=True))
+        ):
+            raise Broken("src", f"have the sizes of {shapes[0]} except along axis {axis}", other)
+    size = sum(shape[axis] for shape in shapes)
+    return [(*shapes[0][:axis], size, *shapes[0][axis + 1 :])]
+
+
+def axes_of(a: Attrs, ndim: int) -> set[int]:
+    """Return the axes of a reduction, counted from the front."""
+    return {axis_of({"axes": axis}, ndim, "axes") for axis in a["axes"]}
+
+
+def reduce(s: Shapes, a: Attrs) -> list[Shape] | None:
+    """Drop the axes, or keep them with size 1."""
+    if a.get("axes") is None:
+        return None
+    shape, axes = s["src"], axes_of(a, len(s["src"]))
+    if a["keep_dims"]:
+        return [tuple(1 if i in axes else n for i, n in enumerate(shape))]
+    return [tuple(n for i, n in enumerate(shape) if i not in axes)]
+
+
+def reshape(s: Shapes, a: Attrs) -> list[Shape]:
+    """-1 is what remains; 0 copies the input's size if ``special_zero``."""
+    source = s["src"]
+    wanted = list(a["shape"])
+    if a["special_zero"]:
+        if len(wanted) > len(source) and 0 in wanted[len(source) :]:
+            raise Broken("shape", f"have zeros where {source} has sizes", a["shape"])
+        wanted = [n or source[i] for i, n in enumerate(wanted)]
+    rest = math.prod(n for n in wanted if n != -1)
+    if wanted.count(-1) == 1 and rest and math.prod(source) % rest == 0:
+        wanted[wanted.index(-1)] = math.prod(source) // rest
+    if min(wanted, default=0) < 0 or math.prod(wanted) != math.prod(source):
+        raise Broken("shape", f"have {math.prod(source)} elements as {source} has", a["shape"])
+    return [tuple(wanted)]
+
+
+def transpose(s: Shapes, a: Attrs) -> list[Shape]:
+    """``order`` is a permutation of the axes."""
+    shape, order = s["src"], a["order"]
+    if sorted(n % max(len(shape), 1) for n in order) != list(range(len(shape))):
+        raise Broken("order", f"be a permutation of {len(shape)} axes", order)
+    return [tuple(shape[i] for i in order)]
+
+
+def softmax(s: Shapes, a: Attrs) -> list[Shape]:
+    """Keep the axis of the statistics with size 1."""
+    shape = s["src"]
+    axis = axis_of(a, len(shape))
+    return [shape, (*shape[:axis], 1, *shape[axis + 1 :])]
+
+
+def gen_index(s: Shapes, a: Attrs) -> list[Shape]:
+    """As src, whose axis must exist."""
+    axis_of(a, len(s["src"]))
+    return [s["src"]]
+
+
+def channels(shape: Shape, a: Attrs, argument: str = "src") -> int:
+    """Return the number of channels by ``data_format``."""
+    if len(shape) < 2:
+        raise Broken(argument, "have batch and channels", shape)
+    return shape[1] if a["data_format"] == "NCX" else shape[-1]
+
+
+def check_length(s: Shapes, name: str, wanted: int) -> None:
+    """Raise unless the vector has this length."""
+    if s.get(name) is not None and s[name] != (wanted,):
+        raise Broken(name, f"have shape {(wanted,)}, one for each channel", s[name])
+
+
+def bias_add(s: Shapes, a: Attrs) -> list[Shape]:
+    """One bias for each channel."""
+    check_length(s, "bias", channels(s["src"], a))
+    return [s["src"]]
+
+
+def bias_add_backward(s: Shapes, a: Attrs) -> list[Shape]:
+    """One gradient for each channel."""
+    return [(channels(s["diff_dst"], a, "diff_dst"),)]
+
+
+def batch_norm(s: Shapes, a: Attrs) -> list[Shape]:
+    """Statistics and parameters have one element for each channel."""
+    wanted = channels(s["src"], a)
+    for name in ("gamma", "beta", "mean", "variance"):
+        check_length(s, name, wanted)
+    return [s["src"], *[(wanted,)] * 4]
+
+
+def layer_norm(s: Shapes, a: Attrs) -> list[Shape]:
+    """Statistics have the axes before the normalised ones; parameters the last ones."""
+    shape = s["src"]
+    first = axis_of(a, len(shape), "begin_norm_axis")
+    for name in ("gamma", "beta"):
+        if s.get(name) is not None and s[name] != shape[first:]:
+            raise Broken(name, f"have shape {shape[first:]}, that of the normalised axes", s[name])
+    return [shape, shape[:first], shape[:first]]
+
+
+def layer_norm_backward(s: Shapes, a: Attrs) -> list[Shape]:
+    """Gradients of the parameters have the normalised axes."""
+    shape = layer_norm(s, a)[0]
+    inner = shape[axis_of(a, len(shape), "begin_norm_axis") :]
+    return [shape, inner, inner]
+
+
+def group_norm(s: Shapes, a: Attrs) -> list[Shape]:
+    """Statistics are ``(N, groups)``."""
+    shape, groups = s["src"], a["groups"]
+    wanted = channels(shape, a)
+    if groups < 1 or wanted % groups:
+        raise Broken("groups", f"divide the {wanted} channels", groups)
+    for name in ("gamma", "beta"):
+        check_length(s, name, wanted)
+    return [shape, (shape[0], groups), (shape[0], groups)]
+
+
+def batch_norm_backward(s: Shapes, a: Attrs) -> list[Shape]:
+    """Gradients of the parameters have one element for each channel."""
+    return batch_norm(s, a)[:3]

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of a graph, as a table: partitions, operations, how they run, how long."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sycl_dnn.graph.builder import Graph
+    from sycl_dnn.graph.plan import Plan
+
+__all__ = ["of_graph", "of_plan", "timed"]
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
+    lines.insert(1, "  ".join("-" * w for w in widths))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def of_graph(graph: Graph) -> str:
+    """Return the table of a graph's partitions."""
+    names = {node.id: node.operation.kind for node in graph.nodes}
+    rows = [("partition", "operations", "supported")]
+    for partition in graph.partitions():
+        ops = " + ".join(names[op] for op in partition.ops)
+        rows.append((str(partition.id), ops, "yes" if partition.is_supported else "no"))
+    return _table(rows)
+
+
+def of_plan(plan: Plan, times: list[float] | None = None) -> str:
+    """Return the table of a plan's steps, with the milliseconds of each if they are known."""
+    rows = [("step", "operations", "runs as", "scratchpad", *(["ms"] if times else []))]
+    for number, step in enumerate(plan.steps):
+        compiled = getattr(step, "compiled", None)
+        how = "oneDNN partition" if compiled else step.reason
+        size = compiled.scratchpad_logical_tensor.mem_size if compiled else 0
+        ops = " + ".join(node.operation.kind for node in step.nodes)
+        cells = (str(number), ops, how, f"{size / 1024:.1f} KB")
+        rows.append((*cells, f"{times[number]:.3f}") if times else cells)
+    return _table(rows)
+
+
+def timed(plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any, rounds: int) -> list[float]:
+    """Return the least milliseconds of each step over some rounds, waiting after each step."""
+    best = [float("inf")] * len(plan.steps)
+    for _ in range(rounds):
+        live = dict(tensors) | plan.constants
+        for number, step in enumerate(plan.steps):
+            stream.wait()
+            start = time.perf_counter()
+            step.run(plan, live, stream, kind)
+            stream.wait()
+            best[number] = min(best[number], 1e3 * (time.perf_counter() - start))
+    return best

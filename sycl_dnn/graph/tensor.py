@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensor: the data of a logical tensor, over dpnp arrays, dpctl memory or a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpctl.memory
+import numpy as np
+
+from sycl_dnn import _core
+from sycl_dnn.errors import InvalidArguments
+from sycl_dnn.graph import dtypes
+
+__all__ = ["Tensor", "logical_tensor_of"]
+
+_KINDS = {
+    "device": dpctl.memory.MemoryUSMDevice,
+    "shared": dpctl.memory.MemoryUSMShared,
+    "host": dpctl.memory.MemoryUSMHost,
+}
+_SCALARS = {"f32": np.dtype("f4"), "s32": np.dtype("i4"), "s64": np.dtype("i8")}
+
+
+def element_strides(array: Any) -> tuple[int, ...]:
+    """Return an array's strides in elements."""
+    strides = getattr(array, "element_strides", None)
+    return strides if strides is not None else array.get_array().strides
+
+
+def logical_tensor_of(array: Any, id: int, *, property_type: str = "undef") -> _core.LogicalTensor:
+    """Return the logical tensor that describes an array as it lies.
+
+    Parameters
+    ----------
+    array : dpnp.ndarray or Array
+    id : int
+        The tensor's number in its graph.
+    property_type : {"undef", "variable", "constant"}
+
+    Returns
+    -------
+    LogicalTensor
+        With the array's data type, shape and strides.
+    """
+    dtype = dtypes.of_array(array, "logical_tensor_of")
+    return _core.LogicalTensor(
+        id, dtype, array.shape, strides=element_strides(array), property_type=property_type
+    )
+
+
+def _place(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, bool]:
+    """Return memory, offset in bytes and whether it may be written."""
+    if hasattr(array, "get_array"):
+        array = array.get_array()
+    if hasattr(array, "usm_data"):
+        buffer = array.usm_data
+        return buffer, array._pointer - buffer._pointer, bool(array.flags["W"])
+    return array, 0, True
+
+
+def _check_array(tensor: _core.LogicalTensor, array: Any) -> None:
+    wanted = tensor.data_type.name
+    if dtypes.of_array(array, "Tensor") != wanted:
+        raise InvalidArguments(f"Tensor: array must have dtype {wanted}, got {array.dtype}")
+    if tensor.layout_type is not _core.layout_type.strided:
+        return
+    if tuple(array.shape) != tensor.dims:
+        raise InvalidArguments(f"Tensor: array must have shape {tensor.dims}, got {array.shape}")
+    given, strides = element_strides(array), tensor.strides
+    if any(n > 1 and a != b for n, a, b in zip(tensor.dims, given, strides, strict=True)):
+        raise InvalidArguments(f"Tensor: array must have strides {strides}, got {given}")
+
+
+def scalar_bytes(value: Any, dtype: str) -> bytes:
+    """Return a number as the bytes of a host scalar."""
+    number = np.asarray(value)
+    wanted = _SCALARS[dtype]
+    if number.ndim or number.dtype.kind not in "biuf":
+        raise TypeError(f"Tensor: a host scalar must be a number, got {value!r}")
+    if wanted.kind == "i" and (number != np.trunc(number) or not _fits(number, wanted)):
+        raise InvalidArguments(f"Tensor: a host scalar must be an integer of {dtype}, got {value}")
+    return number.astype(wanted).tobytes()
+
+
+def _fits(number: np.ndarray, dtype: np.dtype) -> bool:
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= number <= limits.max)
+
+
+class Tensor(_core.GraphTensor):
+    """Data of a logical tensor: an array that is shared, new memory, or a number.
+
+    Parameters
+    ----------
+    logical_tensor : LogicalTensor
+        With known shape and layout, as a compiled partition tells them.
+    engine : Engine, or the number of a host scalar
+    array : dpnp.ndarray, Array or dpctl.memory object, optional
+        Shared, not copied, and kept alive while an execution uses it. Without it, memory of the
+        logical tensor's size is allocated.
+    usm_type : {"device", "shared", "host"}
+        Kind of that allocation.
+
+    Raises
+    ------
+    InvalidArguments
+        dtype, shape, strides or size of the array do not fit.
+    dpnp.exceptions.ExecutionPlacementError
+        The array belongs to another SYCL context than the engine.
+
+    Notes
+    -----
+    Source: oneDNN ``dnnl::graph::tensor``.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        logical_tensor: _core.LogicalTensor,
+        engine: Any = None,
+        array: Any = None,
+        *,
+        usm_type: str = "device",
+    ) -> None:
+        if logical_tensor.property_type is _core.property_type.host_scalar:
+            value = scalar_bytes(engine, logical_tensor.data_type.name)
+            super().__init__(logical_tensor, value)
+            return
+        if not isinstance(engine, _core.Engine):
+            raise TypeError(f"Tensor: engine must be an Engine, got {type(engine).__name__}")
+        if array is None:
+            size = max(logical_tensor.mem_size, 1)
+            array = _KINDS[usm_type](size, queue=engine.sycl_queue)
+        elif hasattr(array, "get_array"):
+            _check_array(logical_tensor, array)
+        super().__init__(logical_tensor, engine, *_placed(logical_tensor, array))
+
+    def to_array(self) -> Any:
+        """Return a dpnp array, or an Array of a dtype that dpnp lacks, over the same memory.
+
+        Raises
+        ------
+        InvalidArguments
+            The layout is opaque, or the tensor a host scalar.
+        """
+        return array_over(self.logical_tensor, self.owner)
+
+
+def _placed(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, Any, bool]:
+    memory, offset, writable = _place(tensor, array)
+    return memory, offset, array, writable
+
+
+def array_over(tensor: _core.LogicalTensor, owner: Any) -> Any:
+    """Return the array that lies in memory as the logical tensor says."""
+    from dpnp.tensor import usm_ndarray
+
+    from sycl_dnn.dispatch.array import wrapped
+
+    if not isinstance(owner, dpctl.memory._memory._Memory):
+        if hasattr(owner, "get_array"):
+            return owner
+        raise InvalidArguments(f"to_array: the tensor must not be a host scalar, got {tensor}")
+    if tensor.layout_type is not _core.layout_type.strided:
+        raise InvalidArguments(f"to_array: the layout must be strided, got {tensor}")
+    dtype = tensor.data_type.name
+    shape, strides = tensor.dims, tensor.strides
+    if dtype in dtypes.PACKED:
+        shape, strides = (*shape[:-1], shape[-1] // 2), (*(s // 2 for s in strides[:-1]), 1)
+    made = usm_ndarray(shape, dtype=dtypes.storage(dtype), buffer=owner, strides=strides)
+    return wrapped(made, dtypes.LONG[dtype])

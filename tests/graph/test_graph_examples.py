@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each example of the Graph API runs and checks itself; oneDNN's own have a counterpart each."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sycl_dnn.device import usable_devices
+
+FOLDER = Path(__file__).parents[2] / "examples" / "graph"
+PROGRAMS = sorted(p.stem for p in FOLDER.glob("[!_]*.py"))
+KINDS = [kind for kind in ("gpu", "cpu") if usable_devices(kind)]
+#: What oneDNN 3.13 has in examples/graph.
+THEIRS = """
+cpu_getting_started cpu_inference_int8 cpu_single_op_partition gated_mlp gated_mlp_int4
+gated_mlp_wei_combined gpu_opencl_getting_started gqa gqa_training mqa sdpa
+sdpa_bottom_right_causal_mask sdpa_quantized sdpa_stacked_qkv sycl_getting_started
+sycl_single_op_partition
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS or ["none"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_graph_example_checks_itself(name, kind, tmp_path):
+    command = [sys.executable, str(FOLDER / f"{name}.py"), "--device", kind]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert f"{name}: passed" in done.stdout
+    # Attention and gated layers are one partition; nothing runs as something else.
+    assert "oneDNN partition" in done.stdout or name == "single_op_partition"
+
+
+@pytest.mark.parametrize("theirs", THEIRS.split())
+def test_example_of_onednn_has_a_counterpart(theirs):
+    assert any(theirs in (FOLDER / f"{n}.py").read_text().split('"""')[1] for n in PROGRAMS)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What oneDNN fuses: each pattern becomes ONE partition and computes the right numbers."""
+
+import pytest
+from graph_ops import download, evaluate, is_close
+from graph_ops.pattern_values import arrays_of, values_of
+from graph_ops.patterns import PATTERNS
+
+from sycl_dnn.graph import Graph
+from sycl_dnn.graph.plan import PartitionStep
+
+RUNS = [(name, build, dtype, kwargs) for name, build, types, kwargs in PATTERNS for dtype in types]
+
+
+def test_every_name_is_used_once():
+    names = [name for name, *_ in PATTERNS]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "dtype", "kwargs"), RUNS, ids=[f"{r[0]}-{r[2]}" for r in RUNS]
+)
+def test_pattern_is_one_partition_and_right(name, build, dtype, kwargs, queue):
+    graph = Graph("cpu" if queue.sycl_device.is_cpu else "gpu")
+    given = build(graph, dtype, **kwargs) or {}
+    values = values_of(graph, name, given)
+    compiled = graph.compile(queue)
+    made = compiled(**arrays_of(graph, values, given, queue))
+    (step,) = compiled.plans[-1].steps
+    assert isinstance(step, PartitionStep)
+    (partition,) = [p for p in compiled.partitions if p.is_supported]
+    assert len(partition.ops) == len([n for n in graph.nodes if n.operation.name != "end"])
+    wanted = evaluate(graph, values, compiled.plans[-1].shapes)
+    for value, array in zip(
+        graph.outputs, made if isinstance(made, tuple) else (made,), strict=True
+    ):
+        coarsest = dtype if value.dtype == "f32" else value.dtype
+        assert is_close(download(array), wanted[value.id], coarsest, 3.0), value

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each of the 88 operations alone: built, partitioned, compiled, run, compared with NumPy."""
+
+import pytest
+from graph_ops import CASES, build, execute, expected, is_close
+
+from sycl_dnn.graph import OPERATIONS
+from sycl_dnn.graph.plan import PartitionStep
+
+CASES_BY_TYPE = [(case, dtype) for case in CASES for dtype in case.dtypes]
+#: Tested in files of their own: random numbers, and a function of the user's.
+ELSEWHERE = {"dropout", "wildcard"}
+
+
+@pytest.mark.parametrize(("case", "dtype"), CASES_BY_TYPE, ids=lambda v: str(v))
+def test_operation_alone(case, dtype, queue):
+    kind = "cpu" if queue.sycl_device.is_cpu else "gpu"
+    graph, arrays = build(case, dtype, kind)
+    compiled, results = execute(graph, arrays, queue)
+    fused = all(isinstance(step, PartitionStep) for step in compiled.plans[-1].steps)
+    assert fused is not case.instead
+    for value, got, wanted in zip(
+        graph.outputs, results, expected(graph, arrays, compiled), strict=True
+    ):
+        coarsest = dtype if dtype in ("bf16", "f16") and value.dtype == "f32" else value.dtype
+        assert is_close(got, wanted, coarsest, case.tolerance), value
+
+
+def test_every_operation_is_tried():
+    assert {case.op for case in CASES} | ELSEWHERE == set(OPERATIONS)

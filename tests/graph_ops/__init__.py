@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations of the Graph API as data, what they compute, and how they are run."""
+
+from .cases import CASES, Case, T, rounded
+from .reference import evaluate
+from .run import build, download, execute, expected, is_close, upload
+
+__all__ = [
+    "CASES",
+    "Case",
+    "T",
+    "build",
+    "download",
+    "evaluate",
+    "execute",
+    "expected",
+    "is_close",
+    "rounded",
+    "upload",
+]
