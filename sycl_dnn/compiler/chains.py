@@ -90,6 +90,8 @@ def chain_on(node: Node, name: str) -> Chain | str:
     maker, dst = _MAKERS.get(node.row), node.dst
     if maker is None or dst is None:
         return f"{node.row} is not element-wise"
+    if name not in ("src", "src_0", "src_1"):
+        return f"{node.row} has it as the operand of a post-op"
     if not has_only_post_ops(node.attr):
         return f"{node.row} has scales of its own"
     source = node.inputs[name]

@@ -13,31 +13,34 @@ from sycl_dnn.dispatch import dtypes, layout
 def clean(graph: Graph) -> None:
     """Drop what is dead, what is there already, and copies that change nothing."""
     graph.drop_dead()
-    while _merge_equal(graph) or _skip_copies(graph):
+    changed = True
+    while changed:
+        changed = _merge_equal(graph) | _skip_copies(graph)
         graph.drop_dead()
 
 
 def _key(node: Node) -> Any:
     looks = [(n, id(t.storage), t.offset, t.desc) for n, t in sorted(node.inputs.items())]
     outs = [(n, t.offset, t.desc, t.storage.desc) for n, t in sorted(node.outputs.items())]
-    return (node.row, repr(node.attr), repr(node.params), tuple(looks), tuple(outs))
+    return (*node.work, tuple(looks), tuple(outs))
 
 
 def _merge_equal(graph: Graph) -> bool:
     """Let nodes that do the same on the same values be one; whether there were any."""
     seen: dict[Any, Node] = {}
-    unsteady = _unsteady(graph)
+    unsteady, gone = _unsteady(graph), set()
     for node in graph.nodes:
         if node.pd is None or not _is_pure(graph, node, unsteady):
             continue
         first = seen.setdefault(_key(node), node)
         if first is not node and all(graph.is_inner(t.storage) for t in node.outputs.values()):
-            for name, tensor in node.outputs.items():
+            made = list(node.outputs.items())
+            gone.add(id(node))
+            for name, tensor in made:
                 graph.redirect(tensor.storage, first.outputs[name].storage)
-            graph.nodes = [n for n in graph.nodes if n is not node]
-            graph.index()
-            return True
-    return False
+    graph.nodes = [n for n in graph.nodes if id(n) not in gone]
+    graph.index()
+    return bool(gone)
 
 
 def _unsteady(graph: Graph) -> set[int]:
@@ -55,23 +58,21 @@ def _is_pure(graph: Graph, node: Node, unsteady: set[int]) -> bool:
 
 def _skip_copies(graph: Graph) -> bool:
     """Read what was copied in place of a copy that is no different; whether there was one."""
-    unsteady = _unsteady(graph)
-    for node in graph.nodes:
-        if node.row != "reorder" or len(node.inputs) > 1 or node.attr.get("set_post_ops"):
-            continue
-        if not _is_pure(graph, node, unsteady):
+    unsteady, changed = _unsteady(graph), False
+    for node in list(graph.nodes):
+        is_copy = node.row == "reorder" and len(node.inputs) == 1 and not len(node.post_ops)
+        if not is_copy or not _is_pure(graph, node, unsteady):
             continue
         src, dst = node.inputs["src"], node.outputs["dst"]
-        if src.desc is None or not graph.is_inner(dst.storage) or dst.offset:
+        if not graph.is_inner(dst.storage) or dst.offset:
             continue
         if _is_same(src.desc, dst.desc) and dst.desc == dst.storage.desc:
+            graph.remove(node)
             graph.redirect(dst.storage, src.storage, src.offset)
-            graph.nodes = [n for n in graph.nodes if n is not node]
-            graph.index()
-            return True
-        if _from_further(graph, node, unsteady):
-            return True
-    return False
+            changed = True
+        else:
+            changed |= _from_further(graph, node, unsteady)
+    return changed
 
 
 def _is_same(a: Any, b: Any) -> bool:

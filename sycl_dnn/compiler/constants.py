@@ -14,31 +14,24 @@ from sycl_dnn.dispatch.tensor import Storage, Tensor
 
 def constant_ids(graph: Graph) -> set[int]:
     """Return the ids of the storages whose content no call changes."""
-    given = graph.trace.constant_storages()
-    written = {id(t.storage) for n in graph.nodes for t in n.outputs.values()}
-    found = {i for i in given if i not in written}
+    found = set(graph.trace.constant_storages())
+    found -= {id(t.storage) for n in graph.nodes for t in n.outputs.values()}
     found |= {id(t.storage) for n in graph.nodes for t in n.inputs.values() if t.storage.memory}
-    nodes = [n for n in graph.nodes if _may_stand(graph, n)]
-    while True:
-        made = found | {id(t.storage) for n in nodes for t in n.outputs.values()}
-        kept = [n for n in nodes if _stands(graph, n, made, nodes)]
-        if len(kept) == len(nodes):
-            return made
-        nodes = kept
-
-
-def _may_stand(graph: Graph, node: Node) -> bool:
-    outputs = [t.storage for t in node.outputs.values()]
-    return all(s.argument is None and not graph.is_final(s) for s in outputs)
-
-
-def _stands(graph: Graph, node: Node, made: set[int], nodes: list[Node]) -> bool:
-    known = {id(n) for n in nodes}
-    if any(id(t.storage) not in made for t in node.inputs.values()):
-        return False
-    # All that write to one storage must stand still.
-    writers = (w for t in node.outputs.values() for w in graph.writers(t.storage))
-    return all(id(w) in known for w in writers)
+    # What other nodes write as well stands still only if those do, so the last one decides.
+    standing: set[int] = set()
+    for node in graph.nodes:
+        outputs = {id(t.storage): t.storage for t in node.outputs.values()}
+        if not outputs or any(s.argument is not None for s in outputs.values()):
+            continue
+        if any(id(t.storage) not in found for t in node.inputs.values()):
+            continue
+        standing.add(id(node))
+        for key, storage in outputs.items():
+            if graph.is_final(storage):
+                continue
+            if all(id(w) in standing for w in graph.writers(storage)):
+                found.add(key)
+    return found
 
 
 class Pool:
@@ -149,10 +142,9 @@ class _Keys:
             self._note(node)
 
     def _note(self, node: Node) -> None:
-        work = [node.row, repr(node.attr) if node.pd is not None else id(node.function)]
-        work.append(repr(sorted(node.params.items(), key=lambda p: p[0])))
-        if node.function is not None:
-            self._pool.hold(node.function)
+        is_call = node.function is not None
+        work: list[Any] = [self._pool.hold(node.function)] if is_call else []
+        work += node.work if node.pd is not None else [node.row]
         for name, tensor in node.inputs.items():
             work.append((name, self._look(tensor)))
         for name, tensor in node.outputs.items():

@@ -52,14 +52,15 @@ def _split(graph: Graph, node: Node) -> None:
 
 def fold(graph: Graph) -> None:
     """Take products and sums with constants into the weights and bias before them."""
+    constants = constant_ids(graph)
     for node in list(graph.nodes):
         while node is not None and node.row in ROWS:
-            node = _folded_once(graph, node)
+            node = _folded_once(graph, node, constants)
 
 
-def _folded_once(graph: Graph, node: Node) -> Node | None:
+def _folded_once(graph: Graph, node: Node, constants: set[int]) -> Node | None:
     """Return the node that took over what its reader did, or None."""
-    dst, constants = node.dst, constant_ids(graph)
+    dst = node.dst
     if dst is None or not graph.is_inner(dst.storage) or len(node.post_ops):
         return None
     given = [node.inputs[n] for n in ("weights", "bias") if n in node.inputs]
@@ -74,7 +75,10 @@ def _folded_once(graph: Graph, node: Node) -> Node | None:
     if isinstance(ops, str) or chain.source.offset != dst.offset:
         return None
     taken, rest = _foldable(ops, _channel(node), constants)
-    return _with_folded(graph, node, readers[0], chain, taken, rest) if taken else None
+    made = _with_folded(graph, node, readers[0], chain, taken, rest) if taken else None
+    if made is not None:
+        constants |= {id(made.inputs[n].storage) for n in ("weights", "bias") if n in made.inputs}
+    return made
 
 
 def _channel(node: Node) -> int:

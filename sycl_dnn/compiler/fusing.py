@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sycl_dnn import _core, errors
 from sycl_dnn._core import MemoryDesc, algorithm, data_type
 from sycl_dnn.compiler import packing
 from sycl_dnn.compiler.chains import ELEMENTWISE, Chain, Op, attached, chain_on, simplified
 from sycl_dnn.compiler.frames import carried, relaid, same_places, same_span
-from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.graph import Graph, Node, post_ops_of
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
+from sycl_dnn.compiler.wrong_fusions import is_wrong
 from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.tensor import Tensor
 
@@ -47,7 +49,9 @@ def fuse(graph: Graph) -> None:
 def _fused_once(graph: Graph, node: Node) -> bool:
     """Take the only reader of a node's result into it; whether that was possible."""
     dst = node.dst
-    if dst is None or not graph.is_inner(dst.storage) or dst.desc.data_type not in _FLOATS:
+    if dst is None or node.is_rounded or not graph.is_inner(dst.storage):
+        return False
+    if dst.desc.data_type not in _FLOATS:
         return False
     readers = graph.readers(dst.storage)
     if len(readers) != 1 or readers[0].row not in ELEMENTWISE or graph.is_locked(readers[0]):
@@ -57,8 +61,14 @@ def _fused_once(graph: Graph, node: Node) -> bool:
     if isinstance(made, str):
         node.refused.append(f"{reader.row}: {made}")
         return False
+    made.is_rounded = reader.row == "reorder" and _narrows(reader)
     graph.replace([node], made, at=reader)
     return True
+
+
+def _narrows(copy: Node) -> bool:
+    widths = [dtypes.bits_of(t.dtype) for t in (copy.inputs["src"], copy.outputs["dst"])]
+    return widths[1] < widths[0]
 
 
 def primary(node: Node, dst: Tensor) -> str | None:
@@ -143,8 +153,11 @@ def _tried(
 ) -> Node | str:
     inputs = dict(node.inputs)
     attr = attached(node.attr, ops, inputs)
-    if len(node.post_ops) + len(ops) > _MOST:
+    post_ops = post_ops_of(attr)
+    if len(post_ops) > _MOST:
         return "there are too many post-ops"
+    if is_wrong(node.row, result.desc, post_ops):
+        return f"oneDNN computes this post-op of {node.row} wrongly"
     pd = rebuilt(result.trace.engine, node, attr, dst=result.desc)
     if isinstance(pd, str):
         return pd
@@ -174,8 +187,8 @@ def _as_binary(node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor) ->
     first = Op("eltwise", p["algorithm"], p["alpha"], p["beta"])
     inputs = {"src_0": src, "src_1": src}
     attr = attached(node.attr, (first, *ops), inputs)
-    from sycl_dnn import _core, errors
-
+    if is_wrong("binary", result.desc, post_ops_of(attr)):
+        return "oneDNN computes this post-op of binary wrongly"
     try:
         pd = _core.binary(
             src.trace.engine, algorithm=algorithm.binary_max, src0=src.desc, src1=src.desc,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,8 @@ class Node:
     #: What was fused into it, and what was not, with the reason; both for the report.
     fused: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    #: Whether the result is rounded to fewer bits on the function's wish.
+    is_rounded: bool = False
 
     @property
     def row(self) -> str:
@@ -34,6 +37,11 @@ class Node:
         if self.pd is not None:
             return self.pd.name
         return "zeros" if self.function is None else "dpnp"
+
+    @functools.cached_property
+    def work(self) -> tuple[str, ...]:
+        """What tells the primitive from others that read and write the same."""
+        return (self.row, repr(self.attr), repr(self.params))
 
     @property
     def attr(self) -> Any:
@@ -139,11 +147,19 @@ class Graph:
 
     def redirect(self, old: Storage, new: Storage, offset: int = 0) -> None:
         """Let all that read or write ``old`` look into ``new``, from ``offset`` bytes on."""
-        for node in self.nodes:
+        for node in (*self.readers(old), *self.writers(old)):
             for tensors in (node.inputs, node.outputs):
                 for name, t in tensors.items():
                     if t.storage is old:
                         tensors[name] = moved(t, new, t.offset + offset)
+        for found in (self._readers, self._writers):
+            nodes = found.get(id(new), []) + found.pop(id(old), [])
+            if nodes:
+                found[id(new)] = sorted(set(nodes), key=self.place)
+
+    def remove(self, node: Node) -> None:
+        """Leave out one node."""
+        self.nodes = [n for n in self.nodes if n is not node]
         self.index()
 
     def drop_dead(self) -> None:
