@@ -13,6 +13,7 @@ from typing import Any
 from sycl_dnn.compiler import structure
 from sycl_dnn.compiler.constants import Pool
 from sycl_dnn.compiler.lowering import Lowered, traced
+from sycl_dnn.compiler.report import Report, report
 from sycl_dnn.dispatch import allocation, arguments, layout, policy
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.cache import CacheInfo
@@ -70,7 +71,8 @@ class Compiled:
             return self._function(*args, **kwargs)
         queue = arguments.shared_queue(given.arrays, self.__name__)
         outs = () if out is None else structure.leaves_of(out)
-        key += tuple(check_out(self.__name__, o, given, queue) for o in outs)
+        if outs:
+            key += tuple(check_out(self.__name__, o, given, queue) for o in outs)
         place, stream = place_of(queue)
         key += (place,)
         plan = self._plans.get(key)
@@ -86,6 +88,15 @@ class Compiled:
         written = {i: o.get_array() for i, o in enumerate(outs)} or None
         registers = plan.executable.run(queue, stream, given.arrays, kind, written)
         return plan.results(registers, given.objects) if out is None else out
+
+    def _plan(self, args: Any, kwargs: Any) -> Any:
+        """Return the program for a call, made if it is not there."""
+        swap = arguments.describable
+        args, kwargs = structure.replaced(args, swap), structure.replaced(kwargs, swap)
+        given, key = self._key(args, kwargs)
+        queue = arguments.shared_queue(given.arrays, self.__name__)
+        place, _ = place_of(queue)
+        return self._made((*key, place), args, kwargs, None, given, queue)
 
     def _key(self, args: Any, kwargs: Any) -> tuple[structure.Given, tuple[Any, ...]]:
         given = structure.Given()
@@ -173,6 +184,41 @@ class Compiled:
         swapped = structure.replaced(args, swap)
         return self(*swapped, out=out, **structure.replaced(kwargs, swap))
 
+    def explain(self, *args: Any, **kwargs: Any) -> Report:
+        """Return what runs for arguments like these, compiled if it is not yet.
+
+        Returns
+        -------
+        Report
+            Steps, implementations, what was fused and what was not, memory; ``str`` of it is a
+            text.
+
+        Raises
+        ------
+        RuntimeError
+            The function runs operation by operation, since the device lacks one.
+        """
+        plan = self._plan(args, kwargs)
+        if not isinstance(plan, Lowered):
+            raise RuntimeError(
+                f"{self.__name__}: runs operation by operation: the device has no {plan.row}"
+            )
+        nbytes = self._pool.nbytes
+        return report(self.__name__, plan.graph, plan.n_recorded, plan.executable, nbytes)
+
+    def summary(self) -> str:
+        """Return a line for each program that is kept."""
+        lines = [f"{self.__name__}: {len(self._plans)} programs"]
+        for key, plan in list(self._plans.items()):
+            shapes = " ".join(_shapes(key)) or "no arrays"
+            if not isinstance(plan, Lowered):
+                lines.append(f"  {shapes}: operation by operation, the device has no {plan.row}")
+                continue
+            arena = sum(p.arena_bytes for p in plan.executable.programs)
+            steps = f"{len(plan.graph.nodes)} steps of {plan.n_recorded}"
+            lines.append(f"  {shapes}: {steps}, arena {arena:,} bytes")
+        return "\n".join(lines)
+
     def warmup(self, *args: Any, **kwargs: Any) -> Compiled:
         """Compile for arguments like these, run once, and wait."""
         self(*args, **kwargs)
@@ -193,6 +239,19 @@ class Compiled:
 
     def __repr__(self) -> str:
         return f"<compiled {self.__name__}, {len(self._plans)} programs>"
+
+
+def _shapes(key: Any) -> list[str]:
+    """Return the arrays that a key speaks of."""
+    if not isinstance(key, tuple):
+        return []
+    if len(key) == 3 and all(_is_sizes(k) for k in key[:2]):
+        return [f"{key[2]}{list(key[0])}"]
+    return [text for part in key for text in _shapes(part)]
+
+
+def _is_sizes(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(n, int) for n in value)
 
 
 def _signature(function: Callable[..., Any], constants: tuple[str, ...]) -> inspect.Signature:

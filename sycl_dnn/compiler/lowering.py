@@ -12,6 +12,7 @@ from sycl_dnn.compiler.constants import Pool, settle
 from sycl_dnn.compiler.folding import fold, split_batch_norms
 from sycl_dnn.compiler.fusing import fuse
 from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.interleaving import read_in_place
 from sycl_dnn.compiler.summing import sum_in_place
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.dispatch.arguments import argument_of
@@ -26,6 +27,7 @@ PASSES: tuple[Callable[[Graph], None], ...] = (
     split_batch_norms,
     fold,
     fuse,
+    read_in_place,
     clean,
     sum_in_place,
 )
