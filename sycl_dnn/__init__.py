@@ -42,6 +42,7 @@ _LAZY = {
     "fallback": "sycl_dnn.dispatch.policy",
     "freeze": "sycl_dnn.dispatch.frozen",
     "plan": "sycl_dnn.dispatch.bound",
+    "quantize": "sycl_dnn.compiler.quantize",
     "set_fallback": "sycl_dnn.dispatch.policy",
     "submit": "sycl_dnn.dispatch.bound",
     "vjp": "sycl_dnn.dispatch.reverse",

@@ -44,6 +44,7 @@ class Compiled:
         fallback: str = "auto",
     ) -> None:
         self._function = function
+        self._extra: tuple[Any, ...] = ()
         self._constants = (constants,) if isinstance(constants, str) else tuple(constants)
         self._signature = _signature(function, self._constants)
         self._dtype = dtype
@@ -88,6 +89,40 @@ class Compiled:
         written = {i: o.get_array() for i, o in enumerate(outs)} or None
         registers = plan.executable.run(queue, stream, given.arrays, kind, written)
         return plan.results(registers, given.objects) if out is None else out
+
+    def derived(self, *passes: Any) -> Compiled:
+        """Return the same function compiled with further passes over its graph."""
+        made = Compiled(
+            self._function, self._constants, self._dtype, self._capacity, self._fallback
+        )
+        made._extra = (*self._extra, *passes)
+        return made
+
+    def run_once(self, args: tuple[Any, ...]) -> tuple[Lowered, list[Any]]:
+        """Run on arguments; return the program and all that it wrote, after waiting.
+
+        Raises
+        ------
+        RuntimeError
+            The function runs operation by operation, since the device lacks one.
+        """
+        args = structure.replaced(args, arguments.describable)
+        plan = self._program(args, {})
+        given, _ = self._key(args, {})
+        queue = arguments.shared_queue(given.arrays, self.__name__)
+        _, stream = place_of(queue)
+        kind = allocation.coerced_kind(given.arrays)
+        registers = plan.executable.run(queue, stream, given.arrays, kind)
+        queue.wait()
+        return plan, registers
+
+    def _program(self, args: Any, kwargs: Any) -> Lowered:
+        plan = self._plan(args, kwargs)
+        if not isinstance(plan, Lowered):
+            raise RuntimeError(
+                f"{self.__name__}: runs operation by operation: the device has no {plan.row}"
+            )
+        return plan
 
     def _plan(self, args: Any, kwargs: Any) -> Any:
         """Return the program for a call, made if it is not there."""
@@ -146,7 +181,9 @@ class Compiled:
                 raise lack.error from None
             return lack
         targets = self._targets(leaves, out, given)
-        return Lowered(trace, leaves, form, n_given, self._pool, queue, stream, targets)
+        return Lowered(
+            trace, leaves, form, n_given, self._pool, queue, stream, targets, self._extra
+        )
 
     def _held(self, args: Any, kwargs: Any) -> set[int]:
         """Return the ids of the arrays that arguments named as constants are made of."""
@@ -198,11 +235,7 @@ class Compiled:
         RuntimeError
             The function runs operation by operation, since the device lacks one.
         """
-        plan = self._plan(args, kwargs)
-        if not isinstance(plan, Lowered):
-            raise RuntimeError(
-                f"{self.__name__}: runs operation by operation: the device has no {plan.row}"
-            )
+        plan = self._program(args, kwargs)
         nbytes = self._pool.nbytes
         return report(self.__name__, plan.graph, plan.n_recorded, plan.executable, nbytes)
 

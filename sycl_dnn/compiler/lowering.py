@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn.compiler import hints, structure
@@ -21,16 +21,11 @@ from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.program import finalized
 from sycl_dnn.dispatch.tensor import Tensor
 
+Pass = Callable[[Graph], None]
 #: Rewrites of the graph, in order. Each leaves a graph that computes the same.
-PASSES: tuple[Callable[[Graph], None], ...] = (
-    clean,
-    split_batch_norms,
-    fold,
-    fuse,
-    read_in_place,
-    clean,
-    sum_in_place,
-)
+PASSES: tuple[Pass, ...] = (clean, split_batch_norms, fold, fuse, read_in_place, clean)
+#: Those that come behind what a caller adds.
+LAST_PASSES: tuple[Pass, ...] = (sum_in_place,)
 
 
 class Lowered:
@@ -49,6 +44,8 @@ class Lowered:
         What is computed from constants.
     targets : dict, optional
         By number of the result: what the caller wants it written to.
+    extra : sequence of callable
+        Further passes.
     """
 
     def __init__(
@@ -61,13 +58,16 @@ class Lowered:
         queue: Any,
         stream: Any,
         targets: dict[int, Any] | None = None,
+        extra: Sequence[Pass] = (),
     ) -> None:
         self.form = form
         self.is_single = form is structure.LEAF
         finals = finalized(trace, leaves, targets)
         self.graph = graph = Graph(trace, finals, _sharing(finals, targets))
         self.n_recorded = len(graph.nodes)
-        for rewrite in PASSES:
+        #: Results of the function; a pass may have added others.
+        self.n_results = len(finals)
+        for rewrite in (*PASSES, *extra, *LAST_PASSES):
             rewrite(graph)
         given = trace.arguments[:n_given]
         held = settle(graph, pool, queue, stream)
@@ -75,7 +75,7 @@ class Lowered:
 
     def results(self, registers: list[Any], given: list[Any]) -> Any:
         """Return what a call gives back, from the registers that it filled."""
-        leaves = self.executable.leaves(registers, given)
+        leaves = self.executable.leaves(registers, given)[: self.n_results]
         return leaves[0] if self.is_single else structure.built(self.form, iter(leaves))
 
 

@@ -40,8 +40,8 @@ def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **chan
         pd = make(engine, **(node.params | changes), attr=attr)
     except errors.DnnlError:
         return f"{node.row} has no implementation for it"
-    best = pd.impl_info
-    if best != least and not _go_on(pd, least):
+    # Implementations of a slow kind were taken on purpose, for what oneDNN itself would take.
+    if _slow_parts(least) and pd.impl_info != least and not _go_on(pd, least):
         pd = make(engine, **(node.params | changes), attr=attr)
     if is_slower(pd.impl_info, least):
         return f"{node.row} would run as {pd.impl_info} instead of {least}"
