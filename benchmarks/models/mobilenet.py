@@ -79,9 +79,7 @@ def _conv(name: str, outputs: int, inputs: int, k: int) -> Iterator[tuple[str, t
         yield f"{name}.norm.{part}", (outputs,)
 
 
-def random_parameters(
-    seed: int = 0, blocks: tuple[Block, ...] = LARGE
-) -> dict[str, np.ndarray]:
+def random_parameters(seed: int = 0, blocks: tuple[Block, ...] = LARGE) -> dict[str, np.ndarray]:
     """Return parameters that keep the size of activations from layer to layer."""
     rng = np.random.default_rng(seed)
     made = {}

@@ -138,7 +138,10 @@ def _with_operand(kind: algorithm, operand: Tensor) -> Op:
 def _prelu(node: Node, name: str) -> tuple[Op, ...] | str:
     if name != "src":
         return "prelu has it as weights"
-    weights = node.inputs["weights"]
+    # Post-ops take float32 only, without saying so.
+    weights = node.inputs["src"].trace.widened(node.inputs["weights"])
+    if weights.dtype != "float32":
+        return "the slopes are not in float32"
     return (Op("prelu", operand=weights, desc=weights.desc),)
 
 

@@ -11,6 +11,7 @@ from sycl_dnn.compiler.cleaning import clean
 from sycl_dnn.compiler.constants import Pool, settle
 from sycl_dnn.compiler.folding import fold, split_batch_norms
 from sycl_dnn.compiler.fusing import fuse
+from sycl_dnn.compiler.gates import merge_gates
 from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.interleaving import read_in_place
 from sycl_dnn.compiler.summing import sum_in_place
@@ -23,7 +24,16 @@ from sycl_dnn.dispatch.tensor import Tensor
 
 Pass = Callable[[Graph], None]
 #: Rewrites of the graph, in order. Each leaves a graph that computes the same.
-PASSES: tuple[Pass, ...] = (clean, split_batch_norms, fold, fuse, read_in_place, clean)
+PASSES: tuple[Pass, ...] = (
+    clean,
+    merge_gates,
+    clean,
+    split_batch_norms,
+    fold,
+    fuse,
+    read_in_place,
+    clean,
+)
 #: Those that come behind what a caller adds.
 LAST_PASSES: tuple[Pass, ...] = (sum_in_place,)
 
