@@ -38,6 +38,7 @@ class Quantizer:
         while True:
             made = _Rewriting(graph, self._ranges, refused).run()
             if made is None:
+                graph.drop_dead()
                 return
             refused.add(made)
 
@@ -204,10 +205,21 @@ class _Rewriting:
         key = (id(src.storage), src.offset, src.desc, scale)
         if key not in self._copies:
             attr = _core.PrimitiveAttr()
-            inputs = {"src": src} | self._scaled(attr, "dst", scale)
+            inputs = {"src": self._before_copy(src)} | self._scaled(attr, "dst", scale)
             out = {"dst": Out(src.shape, scale.dtype, src)}
             self._copies[key] = self._trace.primitive("reorder", inputs, out, attr=attr)["dst"]
         return self._copies[key]
+
+    def _before_copy(self, tensor: Tensor) -> Tensor:
+        """Return what a tensor was copied from, since it is copied into integers anyway."""
+        copy = self._graph.writer(tensor)
+        if copy is None or copy.row != "reorder" or len(copy.inputs) > 1 or copy.attr.calls:
+            return tensor
+        source, made = copy.inputs["src"], copy.outputs["dst"]
+        is_it = made.desc == tensor.desc and made.offset == tensor.offset
+        # An array of the caller's may be written to in between.
+        is_safe = source.storage.argument is None or not self._trace.written
+        return source if is_it and is_safe and source.desc.is_plain else tensor
 
     def _scaled(self, attr: Any, name: str, scale: Scale) -> dict[str, Tensor]:
         """Set scale and zero point of an argument; return what holds them."""
