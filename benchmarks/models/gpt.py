@@ -82,7 +82,7 @@ def step(p: dict[str, Any], config: Config, x: Any, keys: list[Any], values: lis
         new_keys.append(key)
         new_values.append(value)
         x = x + _dense(p, f"{at}attn.c_proj", y)
-        y = F.gelu(_dense(p, f"{at}mlp.c_fc", _normed(p, f"{at}ln_2", x)), "tanh")
+        y = F.gelu(_dense(p, f"{at}mlp.c_fc", _normed(p, f"{at}ln_2", x)), approximate="tanh")
         x = x + _dense(p, f"{at}mlp.c_proj", y)
     x = _normed(p, "ln_f", x)[:, -1]
     return F.linear(x, p["lm_head.weight"]), new_keys, new_values

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn.compiler import structure
+from sycl_dnn.compiler.bound import Bound
 from sycl_dnn.compiler.constants import Pool
 from sycl_dnn.compiler.lowering import Lowered, traced
 from sycl_dnn.compiler.report import Report, report
@@ -201,7 +202,9 @@ class Compiled:
             raise ValueError(
                 f"{self.__name__}: out must have {len(leaves)} arrays, got {len(outs)}"
             )
-        return {i: self._target(t, o, given) for i, (t, o) in enumerate(zip(leaves, outs))}
+        return {
+            i: self._target(t, o, given) for i, (t, o) in enumerate(zip(leaves, outs, strict=True))
+        }
 
     def _target(self, tensor: Any, out: Any, given: structure.Given) -> Target:
         check_strides(self.__name__, out)
@@ -258,6 +261,28 @@ class Compiled:
         given, _ = self._key(args, kwargs)
         arguments.shared_queue(given.arrays, self.__name__).wait()
         return self
+
+    def bind(self, *args: Any, **kwargs: Any) -> Bound:
+        """Bind a call to its arrays, so that repeating it costs no more than submitting it.
+
+        Returns
+        -------
+        Bound
+            Called without arguments it submits the work and returns the result, always the same
+            arrays. It reads what the arguments hold then.
+
+        Raises
+        ------
+        ValueError
+            Arrays have negative strides.
+        RuntimeError
+            The function runs operation by operation, since the device lacks one.
+        """
+        given, _ = self._key(args, kwargs)
+        if not arguments.is_describable(given.arrays):
+            raise ValueError("bind: arrays must have positive strides")
+        plan = self._program(args, kwargs)
+        return Bound(plan, given, arguments.shared_queue(given.arrays, self.__name__))
 
     def cache_info(self) -> CacheInfo:
         """Return hits, misses, number of compiled programs and the most there may be."""

@@ -194,10 +194,7 @@ class _Rewriting:
     def _operands(self, node: Node, scale: Scale) -> tuple[Tensor, Tensor, Tensor]:
         """Record the source as integers, the weights as such, and the scales of those."""
         src = node.inputs["src"]
-        if self._is_narrow(src):
-            src = self._integers(src)
-        else:
-            src = self._quantized(src, scale)
+        src = self._integers(src) if self._is_narrow(src) else self._quantized(src, scale)
         weights, scales = self._weights(node)
         return src, weights, scales
 

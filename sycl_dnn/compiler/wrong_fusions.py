@@ -22,28 +22,28 @@ def _wide(operand: MemoryDesc) -> list[int]:
 
 
 def _last_axis_elsewhere(dst: MemoryDesc, operands: Operands) -> bool:
-    """An operand along the last axis of a result that has another axis innermost."""
+    """Tell an operand along the last axis of a result that has another axis innermost."""
     is_innermost = in_order(dst)[-1] == dst.ndims - 1
     found = any(d is not None and _wide(d) == [dst.ndims - 1] for d in operands)
     return found and not is_innermost
 
 
 def _lone_positions(dst: MemoryDesc, operands: Operands) -> bool:
-    """An operand along the channels of (N, C, 1...)."""
+    """Tell an operand along the channels of (N, C, 1...)."""
     if dst.ndims < 3 or any(n > 1 for n in dst.dims[2:]):
         return False
     return any(d is not None and _wide(d) == [1] for d in operands)
 
 
 def _two_rows(dst: MemoryDesc, operands: Operands) -> bool:
-    """Two operands along the last axis behind an element-wise post-op."""
+    """Tell two operands along the last axis behind an element-wise post-op."""
     first = next((i for i, d in enumerate(operands) if d is None), len(operands))
     rows = [d for d in operands[first:] if d is not None and _wide(d) == [dst.ndims - 1]]
     return len(rows) > 1
 
 
 def _full_by_rows(dst: MemoryDesc, operands: Operands) -> bool:
-    """An operand of the result's shape where channels are not innermost."""
+    """Tell an operand of the result's shape where channels are not innermost."""
     found = any(d is not None and d.dims == dst.dims for d in operands)
     return found and not layout.is_channels_last(dst)
 

@@ -293,3 +293,18 @@ def test_arguments_of_compile_are_checked():
             sycl_dnn.compile(lambda x: x, **options)
     with pytest.raises(TypeError, match="at least one argument must be"):
         sycl_dnn.compile(lambda x: x)(3)
+
+
+def test_a_bound_call_sees_new_input(make, weights):
+    x, table = make(5, 16), make(10, 16)
+    function = sycl_dnn.compile(lambda a: {"y": F.relu(F.linear(a, weights)), "x": a})
+    bound = function.bind(x)
+    assert_same(bound()["y"], F.relu(F.linear(x, weights)))
+    x[...] = make(5, 16)
+    assert_same(bound()["y"], F.relu(F.linear(x, weights)))
+    assert bound()["x"] is x
+    rows = dpnp.asarray([1, 2], sycl_queue=x.sycl_queue)
+    looked_up = sycl_dnn.compile(lambda i: F.relu(F.embedding(i, table))).bind(rows)
+    assert_same(looked_up(), F.relu(F.embedding(rows, table)))
+    with pytest.raises(ValueError, match="positive strides"):
+        function.bind(x[::-1])

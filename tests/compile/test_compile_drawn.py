@@ -3,7 +3,6 @@
 
 import dpnp
 import numpy as np
-import pytest
 from chain_drawing import drawn
 from hypothesis import HealthCheck, given, settings
 

@@ -34,7 +34,8 @@ def test_a_product_is_that_of_rounded_operands(make):
 FORMS = {
     "conv": (lambda x, w, b: F.conv2d(x, w, b, padding=1), (2, 16, 6, 6), (24, 16, 3, 3), (24,)),
     "grouped": (lambda x, w, b: F.conv2d(x, w, b, groups=2), (2, 16, 6, 6), (24, 8, 1, 1), (24,)),
-    "depthwise": (lambda x, w, b: F.conv2d(x, w, b, groups=16), (2, 16, 6, 6), (16, 1, 3, 3), (16,)),
+    "depthwise": (lambda x, w, b: F.conv2d(x, w, b, groups=16), (2, 16, 6, 6), (16, 1, 3, 3),
+                  (16,)),
     "turned": (lambda x, w, b: F.conv_transpose2d(x, w, b, 2), (2, 16, 4, 4), (16, 8, 2, 2), (8,)),
     "linear": (F.linear, (3, 5, 16), (24, 16), (24,)),
     "matmul": (lambda x, w, b: F.matmul(x, w) + b, (3, 5, 16), (16, 24), (24,)),
