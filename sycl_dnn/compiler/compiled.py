@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import threading
@@ -149,10 +150,10 @@ class Compiled:
         return given, (policy.current(), *key)
 
     def _touch(self, key: Any) -> None:
-        with self._lock:
-            self._hits += 1
-            if key in self._plans:
-                self._plans.move_to_end(key)
+        self._hits += 1
+        # Another thread may just have dropped it; the program itself is good.
+        with contextlib.suppress(KeyError):
+            self._plans.move_to_end(key)
 
     def _made(
         self, key: Any, args: Any, kwargs: Any, out: Any, given: structure.Given, queue: Any
