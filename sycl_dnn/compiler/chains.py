@@ -222,6 +222,11 @@ def _looking(op: Op) -> Tensor:
     return Tensor(t.trace, t.storage, desc, dtypes.NAMES[desc.data_type], desc.dims, t.offset)
 
 
+def is_moderate(op: Op) -> bool:
+    """Whether the factors of a linear map may be multiplied by others without an overflow."""
+    return all(v == 0 or 1e-12 < abs(v) < 1e12 for v in (op.alpha, op.beta))
+
+
 def simplified(ops: tuple[Op, ...]) -> tuple[Op, ...]:
     """Return the operations without linear maps that do nothing or follow one another."""
     made: list[Op] = []
@@ -229,7 +234,8 @@ def simplified(ops: tuple[Op, ...]) -> tuple[Op, ...]:
         if op.algorithm is not A.eltwise_linear:
             made.append(op)
             continue
-        if made and made[-1].algorithm is A.eltwise_linear:
+        is_next = made and made[-1].algorithm is A.eltwise_linear
+        if is_next and is_moderate(op) and is_moderate(made[-1]):
             first = made.pop()
             beta = op.alpha * first.beta + op.beta
             op = replace(op, alpha=op.alpha * first.alpha, beta=beta)

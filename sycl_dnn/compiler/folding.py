@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from sycl_dnn._core import algorithm, normalization_flags
-from sycl_dnn.compiler.chains import Chain, Op, chain_on
+from sycl_dnn.compiler.chains import Chain, Op, chain_on, is_moderate
 from sycl_dnn.compiler.constants import constant_ids
 from sycl_dnn.compiler.frames import same_span
 from sycl_dnn.compiler.fusing import on_target, primary, with_ops
@@ -96,7 +96,7 @@ def _foldable(
             wide = [i for i, n in enumerate(op.desc.dims) if n > 1]
             if wide not in ([], [channel]) or id(op.operand.storage) not in constants:
                 break
-        elif op.algorithm is not A.eltwise_linear:
+        elif op.algorithm is not A.eltwise_linear or not is_moderate(op):
             break
         taken.append(op)
     return taken, ops[len(taken) :]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from sycl_dnn import _core
 from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.chains import with_post_ops
+from sycl_dnn.compiler.frames import same_span
 from sycl_dnn.compiler.graph import Graph, Node, moved
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 
@@ -29,7 +30,7 @@ def _is_residual(graph: Graph, node: Node, index: int) -> bool:
     other, dst = node.inputs[f"attr_post_op_{index}_src_1"], node.dst
     if other.desc != dst.desc or other.offset or dst.offset:
         return False
-    if other.storage.desc != other.desc or dst.storage.desc != dst.desc:
+    if not all(same_span(t.desc, t.storage.desc) for t in (other, dst)):
         return False
     is_only = len(graph.writers(dst.storage)) == 1 and dst.storage.argument is None
     return is_only and _dies_at(graph, other.storage, node)
