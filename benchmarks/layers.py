@@ -26,12 +26,18 @@ class Worker:
     """A process that measures blocks in one library."""
 
     def __init__(self, library: str, environment: dict[str, str], program: Path = PROGRAM) -> None:
-        command = [sys.executable, str(program), library]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            self.command(library, program),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
             env={**os.environ, **environment},
-        )  # fmt: skip
+        )
         self.version = self._answer()
+
+    def command(self, library: str, program: Path) -> list[str]:
+        """Return the command line of the process."""
+        return [sys.executable, str(program), library]
 
     def _answer(self) -> Any:
         line = self._process.stdout.readline()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.operators import Operators
+from sycl_dnn.dispatch.tensor_methods import ArrayMethods
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.trace import Trace
@@ -46,7 +47,7 @@ class Storage:
         return self.desc.get_size()
 
 
-class Tensor(Operators):
+class Tensor(ArrayMethods, Operators):
     """One value of a trace: a layout at an offset of a storage.
 
     ``shape`` and ``dtype`` read as on arrays; ``desc`` is None for a dtype that oneDNN lacks.
@@ -99,12 +100,6 @@ class Tensor(Operators):
         if not self.shape:
             raise TypeError("a tensor without axes has no length")
         return self.shape[0]
-
-    def __bool__(self) -> bool:
-        raise TypeError(
-            "the value of a tensor is not known while a function is traced; "
-            "functions given to plan, vjp or compile must not depend on values"
-        )
 
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype}, {self.desc})"

@@ -108,7 +108,7 @@ def with_given_stats(
     """Normalize (N, C, *S) with a mean and variance per channel."""
     has_fast_kernel = x.shape[1] % 16 == 0 and dense_layout(x) == "channels_last"
     if not (x.trace.training or has_fast_kernel or x.size < _LARGE):
-        return _by_coefficients(x, mean, var, weight, bias, eps)
+        return by_coefficients(x, mean, var, weight, bias, eps)
     flat, wanted, back = _arranged(x)
     inputs, given = affine(weight, bias)
     inputs |= {"mean": float32(mean), "variance": float32(var)}
@@ -132,7 +132,7 @@ def _submitted(
     )
 
 
-def _by_coefficients(
+def by_coefficients(
     x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
     """Return ``x * a + b`` with what statistics, weight and bias come to for each channel."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks for the benchmarks: functions over dicts of parameters, which are random."""

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Take element-wise nodes into the primitives before them, as post-ops.
+
+This is the one place that decides which nodes run as one: a partition of another library could be
+put in here instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sycl_dnn import _core, errors
+from sycl_dnn._core import MemoryDesc, algorithm, data_type
+from sycl_dnn.compiler import packing
+from sycl_dnn.compiler.chains import ELEMENTWISE, Chain, Op, attached, chain_on, simplified
+from sycl_dnn.compiler.frames import carried, relaid, same_places, same_span
+from sycl_dnn.compiler.graph import Graph, Node, post_ops_of
+from sycl_dnn.compiler.rebuilding import misfit, rebuilt
+from sycl_dnn.compiler.wrong_fusions import is_wrong
+from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch.tensor import Tensor
+
+#: Rows whose post-ops oneDNN has compiled kernels for, in some cases at least.
+PRODUCERS = frozenset(
+    (
+        "batch_normalization_forward", "binary", "convolution_forward", "deconvolution_forward",
+        "eltwise_forward", "group_normalization_forward", "inner_product_forward",
+        "layer_normalization_forward", "matmul", "pooling_forward", "reduction",
+        "resampling_forward", "softmax_forward",
+    )
+)  # fmt: skip
+#: Rows that can write a permuted result.
+_RELAYING = frozenset(("matmul", "binary", "softmax_forward", "convolution_forward"))
+_FLOATS = (data_type.f32, data_type.bf16, data_type.f16)
+#: Post-ops that oneDNN takes with one primitive.
+_MOST = 30
+
+
+def fuse(graph: Graph) -> None:
+    """Fuse until nothing fits any more."""
+    at = 0
+    while at < len(graph.nodes):
+        node = graph.nodes[at]
+        # A node that took in another one stands further back now; its place has a new one.
+        if node.row not in PRODUCERS or not _fused_once(graph, node):
+            at += 1
+
+
+def _fused_once(graph: Graph, node: Node) -> bool:
+    """Take the only reader of a node's result into it; whether that was possible."""
+    dst = node.dst
+    if dst is None or node.is_rounded or not graph.is_inner(dst.storage):
+        return False
+    if dst.desc.data_type not in _FLOATS:
+        return False
+    readers = graph.readers(dst.storage)
+    if len(readers) != 1 or readers[0].row not in ELEMENTWISE or graph.is_locked(readers[0]):
+        return False
+    reader = readers[0]
+    made = _absorbed(graph, node, reader)
+    if isinstance(made, str):
+        node.refused.append(f"{reader.row}: {made}")
+        return False
+    made.is_rounded = reader.row == "reorder" and _narrows(reader)
+    graph.replace([node], made, at=reader)
+    return True
+
+
+def _narrows(copy: Node) -> bool:
+    widths = [dtypes.bits_of(t.dtype) for t in (copy.inputs["src"], copy.outputs["dst"])]
+    return widths[1] < widths[0]
+
+
+def primary(node: Node, dst: Tensor) -> str | None:
+    """Return the name of the one input of a node that shows ``dst``; None if several do."""
+    names = [n for n, t in node.inputs.items() if t.storage is dst.storage]
+    is_twice = node.row == "binary" and names[:2] == ["src_0", "src_1"] and len(names) == 2
+    return names[0] if len(names) == 1 or is_twice else None
+
+
+def _absorbed(graph: Graph, node: Node, reader: Node) -> Node | str:
+    """Return the node that does what both do, or why there is none."""
+    dst, name = node.dst, primary(reader, node.dst)
+    if name is None:
+        return "it reads the result twice"
+    shown = reader.inputs[name]
+    if reader.row == "reorder" and not same_places(shown.desc, reader.dst.desc):
+        made = _relaid_node(graph, node, reader)
+        if not isinstance(made, str):
+            return made
+    chain = chain_on(reader, name)
+    if isinstance(chain, str):
+        return chain
+    if shown.offset != dst.offset or not same_span(shown.desc, dst.desc):
+        return "it reads a part of the result"
+    if chain.result.desc.data_type not in _FLOATS:
+        return "the result has no floating-point dtype"
+    if _is_overwritten(graph, node, reader):
+        return "an input is overwritten in between"
+    ops = on_target(dst.desc, shown.desc, chain)
+    if isinstance(ops, str):
+        return ops
+    return with_ops(graph, node, reader, chain, ops)
+
+
+def _is_overwritten(graph: Graph, node: Node, reader: Node) -> bool:
+    """Whether something between the two writes to what the first reads."""
+    between = graph.nodes[graph.place(node) + 1 : graph.place(reader)]
+    written = {id(t.storage) for n in between for t in n.outputs.values()}
+    return any(id(t.storage) in written for t in node.inputs.values())
+
+
+def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, ...] | str:
+    """Return the operations with their operands as they lie on ``target``."""
+    made = []
+    for op in chain.ops:
+        if op.operand is None:
+            made.append(op)
+            continue
+        desc = carried(op.desc, frame, target)
+        if desc is None:
+            return f"the operand of {op.label} does not lie on the result"
+        made.append(replace(op, desc=desc))
+    return tuple(made)
+
+
+def with_ops(
+    graph: Graph, node: Node, reader: Node, chain: Chain, ops: tuple[Op, ...]
+) -> Node | str:
+    """Return the node with post-ops, which writes the reader's result."""
+    result = _result(node.dst, chain.result)
+    work = simplified(tuple(op for op in ops if op.kind != "convert"))
+    if node.row == "eltwise_forward" and work:
+        found = _as_binary(node, reader, work, result)
+    else:
+        found = _tried(graph, node, reader, work, result)
+    if isinstance(found, Node):
+        found.fused = [*node.fused, *reader.fused, chain.label]
+        found.refused = [*node.refused, *reader.refused]
+    return found
+
+
+def _result(dst: Tensor, wanted: Tensor) -> Tensor:
+    """Return the place of the reader's result with the axes of the node's."""
+    desc = dst.desc
+    if desc.data_type != wanted.desc.data_type:
+        desc = layout.strided(dst.desc.dims, wanted.dtype, dst.desc.strides)
+    return Tensor(dst.trace, wanted.storage, desc, wanted.dtype, dst.shape, wanted.offset)
+
+
+def _tried(
+    graph: Graph, node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor
+) -> Node | str:
+    inputs = dict(node.inputs)
+    attr = attached(node.attr, ops, inputs)
+    post_ops = post_ops_of(attr)
+    if len(post_ops) > _MOST:
+        return "there are too many post-ops"
+    if is_wrong(node.row, result.desc, post_ops):
+        return f"oneDNN computes this post-op of {node.row} wrongly"
+    pd = rebuilt(result.trace.engine, node, attr, dst=result.desc)
+    if isinstance(pd, str):
+        return pd
+    if pd.desc_of("dst") != result.desc:
+        return f"{node.row} would write another layout"
+    reason = misfit(pd, node, inputs)
+    if reason is not None:
+        return reason
+    made = node.with_pd(pd, inputs=inputs, outputs={"dst": result})
+    packed = packing.repacked(graph, made)
+    if isinstance(packed, str):
+        return packed
+    made, nodes = packed
+    graph.insert(nodes, before=reader)
+    return made
+
+
+def _as_binary(node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor) -> Node | str:
+    """Return an element-wise node and what follows it as one pass of a binary primitive.
+
+    oneDNN's element-wise primitives have no fast post-ops; a maximum of a value with itself has.
+    """
+    src = node.inputs["src"]
+    p = node.params
+    if len(node.post_ops) or src.desc != node.dst.desc:
+        return "eltwise_forward changes the layout or dtype"
+    first = Op("eltwise", p["algorithm"], p["alpha"], p["beta"])
+    inputs = {"src_0": src, "src_1": src}
+    attr = attached(node.attr, (first, *ops), inputs)
+    if is_wrong("binary", result.desc, post_ops_of(attr)):
+        return "oneDNN computes this post-op of binary wrongly"
+    try:
+        pd = _core.binary(
+            src.trace.engine, algorithm=algorithm.binary_max, src0=src.desc, src1=src.desc,
+            dst=result.desc, attr=attr,
+        )  # fmt: skip
+    except errors.DnnlError:
+        return "binary has no implementation for it"
+    if "ref" in pd.impl_info:
+        return f"binary would run as {pd.impl_info}"
+    made = Node(pd, inputs, {"dst": result}, dict(pd.parameters))
+    label = first.label
+    node.fused = [label]
+    return made
+
+
+def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | str:
+    """Return the node that writes at once what a copy makes of its result."""
+    src, dst = reader.inputs["src"], reader.outputs["dst"]
+    if node.row not in _RELAYING or len(reader.inputs) > 1 or len(reader.post_ops):
+        return f"{node.row} cannot write another layout"
+    if dst.desc.data_type not in _FLOATS or src.offset != node.dst.offset:
+        return "the copy is of a part, or makes integers"
+    if not (src.desc.is_plain and dst.desc.is_plain and layout.is_dense(src.desc)):
+        return "the copy is of a part, or into a layout of oneDNN's own"
+    desc = relaid(node.dst.desc, src.desc, dst.desc, dtypes.NAMES[dst.desc.data_type])
+    if desc is None:
+        return "the axes of the copy do not correspond"
+    result = Tensor(dst.trace, dst.storage, desc, dst.dtype, node.dst.shape, dst.offset)
+    made = _tried(graph, node, reader, (), result)
+    if isinstance(made, Node):
+        made.fused, made.refused = [*node.fused, "reorder"], [*node.refused, *reader.refused]
+    return made

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products and convolutions in 8-bit integers: a pass over a fused graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn._core import algorithm
+from sycl_dnn.compiler.frames import same_span
+from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.packing import origin
+from sycl_dnn.compiler.ranges import Ranges, Scale, integer_candidates
+from sycl_dnn.compiler.rebuilding import misfit, rebuilt
+from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch.ones import filled
+from sycl_dnn.dispatch.primitives import div
+from sycl_dnn.dispatch.record import Out
+from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.dispatch.views import reshape
+
+_LARGEST = 127.0
+
+
+class Quantizer:
+    """A pass that lets products with constant weights multiply integers.
+
+    A value between two such products stays in integers where everybody who reads it can take
+    them: products, pools, and residuals that are added in place.
+    """
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+
+    def __call__(self, graph: Graph) -> None:
+        """Rewrite the graph."""
+        refused: set[int] = set()
+        while True:
+            made = _Rewriting(graph, self._ranges, refused).run()
+            if made is None:
+                graph.drop_dead()
+                return
+            refused.add(made)
+
+
+class _Rewriting:
+    """One attempt: which values become integers, then the nodes."""
+
+    def __init__(self, graph: Graph, ranges: Ranges, refused: set[int]) -> None:
+        self._graph = graph
+        self._trace = graph.trace
+        self._products: dict[int, tuple[Any, Node]] = {}
+        for key, node in integer_candidates(graph).items():
+            known = ranges.scale(key, "src") and ranges.scale(key, "dst")
+            if known and id(node) not in refused:
+                self._products[id(node)] = (key, node)
+        self._ranges = ranges
+        self._scales: dict[int, Scale] = {}
+        #: Storages whose values are integers, by id of the old one.
+        self._narrow: dict[int, Storage] = {}
+        self._copies: dict[Any, Tensor] = {}
+
+    def run(self) -> int | None:
+        """Rewrite; return the id of a node that oneDNN cannot do, nothing changed then."""
+        staying = self._staying()
+        self._scales = {key: s for key, s in self._scales.items() if key in staying}
+        made: list[tuple[Node, list[Node], Node]] = []
+        for node in list(self._graph.nodes):
+            if id(node) in self._products:
+                key, _ = self._products[id(node)]
+                new, node_copies = self._product(node, key)
+            elif node.row == "pooling_forward" and self._is_narrow(node.inputs["src"]):
+                new, node_copies = self._pooled(node), []
+            else:
+                continue
+            if new is None:
+                return id(node)
+            made.append((node, node_copies, new))
+        for old, copies, new in made:
+            self._graph.insert(copies, before=old)
+            self._graph.replace([], new, at=old)
+        return None
+
+    # --- which values stay integers ---------------------------------------------------------------
+
+    def _staying(self) -> set[int]:
+        """Return the ids of the storages that hold integers from writer to readers."""
+        found = {}
+        for key, node in self._products.values():
+            if self._is_whole(node.dst) and self._graph.is_inner(node.dst.storage):
+                found[id(node.dst.storage)] = node.dst.storage
+                self._scales[id(node.dst.storage)] = self._ranges.scale(key, "dst")
+        self._add_pools(found)
+        while True:
+            kept = {k: s for k, s in found.items() if self._can_stay(s, found)}
+            if len(kept) == len(found):
+                return set(found)
+            found = kept
+
+    def _add_pools(self, found: dict[int, Storage]) -> None:
+        """Add what pools make of values that may be integers; in order, so chains are followed."""
+        for node in self._graph.nodes:
+            if node.row != "pooling_forward" or node.dst is None or len(node.post_ops):
+                continue
+            src, dst = node.inputs["src"].storage, node.dst.storage
+            if id(src) in found and self._is_whole(node.dst) and self._graph.is_inner(dst):
+                found[id(dst)] = dst
+                self._scales[id(dst)] = self._scales[id(src)]
+
+    def _can_stay(self, storage: Storage, found: dict[int, Storage]) -> bool:
+        writer = self._graph.writers(storage)[0]
+        is_pooled = writer.row == "pooling_forward"
+        if is_pooled and id(writer.inputs["src"].storage) not in found:
+            return False
+        readers = self._graph.readers(storage)
+        return bool(readers) and all(self._takes(n, storage, found) for n in readers)
+
+    def _takes(self, node: Node, storage: Storage, found: dict[int, Storage]) -> bool:
+        """Whether a node can read integers from a storage."""
+        names = [n for n, t in node.inputs.items() if t.storage is storage]
+        if len(names) != 1 or not self._is_whole(node.inputs[names[0]]):
+            return False
+        if node.row == "pooling_forward":
+            return node.dst is not None and id(node.dst.storage) in found
+        if id(node) not in self._products:
+            return False
+        return names == ["src"] or self._residual(node, storage, found) is not None
+
+    def _residual(self, node: Node, storage: Storage, found: Any) -> int | None:
+        """Return the number of the post-op that can add a residual of integers in place."""
+        if id(node.dst.storage) not in found or id(storage) not in found:
+            return None
+        last = self._graph.place(node)
+        if any(self._graph.place(n) > last for n in self._graph.readers(storage)):
+            return None
+        for index in range(len(node.post_ops)):
+            name, args = node.post_ops[index]
+            operand = node.inputs.get(f"attr_post_op_{index}_src_1")
+            is_sum = name == "append_binary" and args[0] is algorithm.binary_add
+            if is_sum and operand.storage is storage and operand.desc == node.dst.desc:
+                return index
+        return None
+
+    @staticmethod
+    def _is_whole(tensor: Tensor) -> bool:
+        return not tensor.offset and same_span(tensor.desc, tensor.storage.desc)
+
+    def _is_narrow(self, tensor: Tensor) -> bool:
+        return id(tensor.storage) in self._scales
+
+    # --- nodes -----------------------------------------------------------------------------------
+
+    def _integers(self, tensor: Tensor) -> Tensor:
+        """Return the look of a tensor at the integers that took its place."""
+        scale = self._scales[id(tensor.storage)]
+        storage = self._narrow.get(id(tensor.storage))
+        if storage is None:
+            storage = Storage(layout.like(tensor.storage.desc, scale.dtype))
+            self._narrow[id(tensor.storage)] = storage
+        return _look(tensor, storage, scale.dtype)
+
+    def _product(self, node: Node, key: Any) -> tuple[Node | None, list[Node]]:
+        """Return a product of integers, and the nodes that make its operands."""
+        graph, attr = self._graph, _core.PrimitiveAttr()
+        src_scale = self._scales.get(id(node.inputs["src"].storage))
+        src_scale = src_scale or self._ranges.scale(key, "src")
+        made, copies = graph.recorded(lambda: self._operands(node, src_scale))
+        src, weights, scales = made
+        inputs = {"src": src} | self._scaled(attr, "src", src_scale)
+        attr.set_scales_mask("weights", _output_mask(node, weights))
+        inputs["attr_scales_weights"] = scales
+        if "bias" in node.inputs:
+            bias, more = graph.recorded(
+                lambda: self._trace.convert(origin(graph, node.inputs["bias"]), "float32")
+            )
+            inputs["bias"], copies = bias, copies + more
+        dst = node.dst
+        if self._is_narrow(dst):
+            inputs |= self._scaled(attr, "dst", self._scales[id(dst.storage)])
+            dst = self._integers(dst)
+        dst = self._with_post_ops(node, attr, inputs, dst)
+        changes = {"src": src.desc, "dst": dst.desc}
+        changes["weights"] = layout.any_layout(weights.shape, "int8")
+        changes |= {"bias": inputs["bias"].desc} if "bias" in inputs else {}
+        pd = rebuilt(self._trace.engine, node, attr, **changes)
+        if isinstance(pd, str) or misfit(pd, node, inputs) or pd.desc_of("dst") != dst.desc:
+            node.refused.append("integers: " + (pd if isinstance(pd, str) else "another layout"))
+            return None, []
+        packed, more = graph.recorded(lambda: self._trace.reorder(weights, pd.desc_of("weights")))
+        inputs["weights"] = packed
+        fused = [*node.fused, f"{src.dtype} x int8 -> {dst.dtype}"]
+        return node.with_pd(pd, inputs=inputs, outputs={"dst": dst}, fused=fused), copies + more
+
+    def _operands(self, node: Node, scale: Scale) -> tuple[Tensor, Tensor, Tensor]:
+        """Record the source as integers, the weights as such, and the scales of those."""
+        src = node.inputs["src"]
+        src = self._integers(src) if self._is_narrow(src) else self._quantized(src, scale)
+        weights, scales = self._weights(node)
+        return src, weights, scales
+
+    def _quantized(self, src: Tensor, scale: Scale) -> Tensor:
+        key = (id(src.storage), src.offset, src.desc, scale)
+        if key not in self._copies:
+            attr = _core.PrimitiveAttr()
+            inputs = {"src": self._before_copy(src)} | self._scaled(attr, "dst", scale)
+            out = {"dst": Out(src.shape, scale.dtype, src)}
+            self._copies[key] = self._trace.primitive("reorder", inputs, out, attr=attr)["dst"]
+        return self._copies[key]
+
+    def _before_copy(self, tensor: Tensor) -> Tensor:
+        """Return what a tensor was copied from, since it is copied into integers anyway."""
+        copy = self._graph.writer(tensor)
+        if copy is None or copy.row != "reorder" or len(copy.inputs) > 1 or copy.attr.calls:
+            return tensor
+        source, made = copy.inputs["src"], copy.outputs["dst"]
+        is_it = made.desc == tensor.desc and made.offset == tensor.offset
+        # An array of the caller's may be written to in between.
+        is_safe = source.storage.argument is None or not self._trace.written
+        return source if is_it and is_safe and source.desc.is_plain else tensor
+
+    def _scaled(self, attr: Any, name: str, scale: Scale) -> dict[str, Tensor]:
+        """Set scale and zero point of an argument; return what holds them."""
+        attr.set_scales_mask(name, 0)
+        made = {f"attr_scales_{name}": filled(self._trace, scale.scale, (1,))}
+        if scale.zero:
+            attr.set_zero_points_mask(name, 0)
+            made[f"attr_zero_points_{name}"] = filled(self._trace, scale.zero, (1,), "int32")
+        return made
+
+    def _weights(self, node: Node) -> tuple[Tensor, Tensor]:
+        """Return weights as int8 with a scale (O,) for each output."""
+        from sycl_dnn import functional as F  # noqa: N812
+
+        trace = self._trace
+        wide = trace.convert(origin(self._graph, node.inputs["weights"]), "float32")
+        axes = [a for a in range(wide.ndim) if not _output_mask(node, wide) >> a & 1]
+        largest = F.amax(F.abs(wide), axes, True) if axes else F.abs(wide)
+        scales = F.maximum(largest * (1 / _LARGEST), 1e-12)
+        # A row-major copy: later nodes read it in any shape.
+        return trace.convert(div(wide, scales), "int8"), reshape(scales, (scales.size,))
+
+    def _with_post_ops(self, node: Node, attr: Any, inputs: dict, dst: Tensor) -> Tensor:
+        """Set the post-ops, residuals of integers among them; return the place of the result."""
+        post_ops, at = _core.PostOps(), None
+        for index in range(len(node.post_ops)):
+            name, args = node.post_ops[index]
+            operand = node.inputs.get(f"attr_post_op_{index}_src_1")
+            if operand is not None and id(operand.storage) in self._scales:
+                scale, at = self._scales[id(operand.storage)], operand
+                kind = dtypes.DATA_TYPES[scale.dtype]
+                post_ops.append_sum(scale.scale, scale.zero, kind)
+                continue
+            getattr(post_ops, name)(*args)
+            for argument in ("src_1", "weights"):
+                place = f"attr_post_op_{index}_{argument}"
+                if place in node.inputs:
+                    inputs[place] = node.inputs[place]
+        if len(post_ops):
+            attr.set_post_ops(post_ops)
+        if at is None:
+            return dst
+        # The result takes the place of the residual.
+        storage = self._integers(at).storage
+        self._narrow[id(node.dst.storage)] = storage
+        return _look(node.dst, storage, dst.dtype)
+
+    def _pooled(self, node: Node) -> Node | None:
+        src, dst = self._integers(node.inputs["src"]), self._integers(node.dst)
+        pd = rebuilt(self._trace.engine, node, node.attr, src=src.desc, dst=dst.desc)
+        if isinstance(pd, str):
+            return None
+        fused = [*node.fused, f"{src.dtype} -> {dst.dtype}"]
+        return node.with_pd(pd, inputs={"src": src}, outputs={"dst": dst}, fused=fused)
+
+
+def _look(tensor: Tensor, storage: Storage, dtype: str) -> Tensor:
+    """Return the look of a whole tensor at a storage of another dtype."""
+    desc = layout.strided(tensor.desc.dims, dtype, tensor.desc.strides)
+    return Tensor(tensor.trace, storage, desc, dtype, tensor.shape)
+
+
+def _output_mask(node: Node, weights: Tensor) -> int:
+    """Return the bits of the axes of weights along which outputs differ."""
+    if node.row == "matmul":
+        return 1 << (weights.ndim - 1)
+    return 3 if weights.ndim > node.dst.ndim else 1

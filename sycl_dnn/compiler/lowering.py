@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a function and its arguments to an executable: trace, passes, constants, program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sycl_dnn.compiler import hints, structure
+from sycl_dnn.compiler.cleaning import clean
+from sycl_dnn.compiler.constants import Pool, settle
+from sycl_dnn.compiler.folding import fold, split_batch_norms
+from sycl_dnn.compiler.fusing import fuse
+from sycl_dnn.compiler.gates import merge_gates
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.interleaving import read_in_place
+from sycl_dnn.compiler.summing import sum_in_place
+from sycl_dnn.compiler.tracing import CompileTrace
+from sycl_dnn.dispatch.arguments import argument_of
+from sycl_dnn.dispatch.executable import Executable
+from sycl_dnn.dispatch.frozen import Frozen
+from sycl_dnn.dispatch.program import finalized
+from sycl_dnn.dispatch.tensor import Tensor
+
+Pass = Callable[[Graph], None]
+#: Rewrites of the graph, in order. Each leaves a graph that computes the same.
+PASSES: tuple[Pass, ...] = (
+    clean,
+    merge_gates,
+    clean,
+    split_batch_norms,
+    fold,
+    fuse,
+    read_in_place,
+    clean,
+)
+#: Those that come behind what a caller adds.
+LAST_PASSES: tuple[Pass, ...] = (sum_in_place,)
+
+
+class Lowered:
+    """What a function became for arguments of one kind.
+
+    Parameters
+    ----------
+    trace : CompileTrace
+    leaves : list of Tensor
+        Results of the function, in order.
+    form
+        How results are nested.
+    n_given : int
+        Arrays that a call gives; they were the trace's first arguments.
+    pool : Pool
+        What is computed from constants.
+    targets : dict, optional
+        By number of the result: what the caller wants it written to.
+    extra : sequence of callable
+        Further passes.
+    """
+
+    def __init__(
+        self,
+        trace: CompileTrace,
+        leaves: list[Tensor],
+        form: Any,
+        n_given: int,
+        pool: Pool,
+        queue: Any,
+        stream: Any,
+        targets: dict[int, Any] | None = None,
+        extra: Sequence[Pass] = (),
+    ) -> None:
+        self.form = form
+        self.is_single = form is structure.LEAF
+        finals = finalized(trace, leaves, targets)
+        self.graph = graph = Graph(trace, finals, _sharing(finals, targets))
+        self.n_recorded = len(graph.nodes)
+        #: Results of the function; a pass may have added others.
+        self.n_results = len(finals)
+        for rewrite in (*PASSES, *extra, *LAST_PASSES):
+            rewrite(graph)
+        given = trace.arguments[:n_given]
+        held = settle(graph, pool, queue, stream)
+        self.executable = Executable(trace, list(graph.steps()), graph.finals, [*given, *held])
+
+    def results(self, registers: list[Any], given: list[Any]) -> Any:
+        """Return what a call gives back, from the registers that it filled."""
+        leaves = self.executable.leaves(registers, given)[: self.n_results]
+        return leaves[0] if self.is_single else structure.built(self.form, iter(leaves))
+
+
+def traced(
+    function: Callable[..., Any], args: Any, kwargs: Any, engine: Any, dtype: str | None,
+    is_held: Callable[[Any], bool],
+) -> tuple[CompileTrace, list[Tensor], Any, int]:  # fmt: skip
+    """Run a function over tensors; return the trace, the results, their form, and n arguments.
+
+    Arrays for which ``is_held`` is true are constants.
+    """
+    trace = CompileTrace(engine, dtype)
+    made: list[Tensor] = []
+
+    def swap(value: Any) -> Any:
+        if isinstance(value, Frozen) or is_held(value):
+            return _Held(value)
+        made.append(argument_of(trace, value))
+        return made[-1]
+
+    # Arguments come before constants: a call gives the first ones.
+    args, kwargs = structure.replaced(args, swap), structure.replaced(kwargs, swap)
+    n_given = len(trace.arguments)
+    args, kwargs = _completed(args, trace), _completed(kwargs, trace)
+    with hints.explained(function):
+        result = function(*args, **kwargs)
+    leaves, form = structure.flattened(result, trace.capture)
+    if dtype is not None:
+        leaves = [trace.convert(t, "float32") if t.dtype == dtype else t for t in leaves]
+    return trace, leaves, form, n_given
+
+
+def _sharing(finals: list[Tensor], targets: dict[int, Any] | None) -> list[Tensor]:
+    """Return the results that share memory with an input of the call."""
+    found = targets or {}
+    return [t for i, t in enumerate(finals) if i in found and any(found[i][1:])]
+
+
+class _Held:
+    """A constant among arguments that are still to be captured."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _completed(value: Any, trace: CompileTrace) -> Any:
+    """Return arguments with constants captured and tensors lowered."""
+    if isinstance(value, _Held):
+        return trace.capture(value.value)
+    if isinstance(value, Tensor):
+        return trace.lowered(value)
+    if isinstance(value, dict):
+        return {k: _completed(v, trace) for k, v in value.items()}
+    if isinstance(value, (tuple, list)):
+        made = [_completed(v, trace) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    return value

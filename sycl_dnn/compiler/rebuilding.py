@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make a node's descriptor anew with other attributes or layouts, and judge what comes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn import _core, errors
+from sycl_dnn.compiler.graph import Node
+
+#: Parts of the names of implementations that are slower than others.
+_SLOW = {"ref", "simple", "gemm"}
+#: Arguments that stand still and may be packed anew.
+PACKABLE = "weights"
+
+
+def _slow_parts(name: str) -> set[str]:
+    return _SLOW & set(name.replace("+", ":").replace("_", ":").split(":"))
+
+
+def is_slower(name: str, than: str) -> bool:
+    """Whether an implementation is of a slower kind than another, by their names."""
+    return bool(_slow_parts(name) - _slow_parts(than))
+
+
+def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **changes: Any) -> Any:
+    """Return a descriptor like the node's with other parameters, or the reason why not.
+
+    Parameters
+    ----------
+    attr : PrimitiveAttr
+    least : str, optional
+        Name of the implementation that the new one must not be slower than; the node's own.
+    **changes
+        Parameters that differ.
+    """
+    least = node.pd.impl_info if least is None else least
+    make = getattr(_core, node.row)
+    try:
+        pd = make(engine, **(node.params | changes), attr=attr)
+    except errors.DnnlError:
+        return f"{node.row} has no implementation for it"
+    # Implementations of a slow kind were taken on purpose, for what oneDNN itself would take.
+    if _slow_parts(least) and pd.impl_info != least and not _go_on(pd, least):
+        pd = make(engine, **(node.params | changes), attr=attr)
+    if is_slower(pd.impl_info, least):
+        return f"{node.row} would run as {pd.impl_info} instead of {least}"
+    return pd
+
+
+def _go_on(pd: Any, name: str) -> bool:
+    """Move a descriptor to the implementation of a name."""
+    while pd.impl_info != name:
+        if not pd.next_impl():
+            return False
+    return True
+
+
+def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> str | None:
+    """Return why the inputs do not lie as a new descriptor wants them; None if they do."""
+    for name, tensor in inputs.items():
+        wanted = pd.desc_of(name)
+        if name == PACKABLE or not wanted or tensor.storage.scalar:
+            continue
+        if tensor.desc != wanted:
+            return f"{node.row} would want {name} in another layout"
+    return None

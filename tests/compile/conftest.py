@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays for the tests of compiled functions."""
+
+import sys
+from pathlib import Path
+
+import dpnp
+import numpy as np
+import pytest
+
+sys.path += [str(Path(__file__).parents[2] / name) for name in ("benchmarks", "examples")]
+
+
+@pytest.fixture
+def make(queue):
+    """Return a maker of random float32 arrays by shape."""
+    rng = np.random.default_rng(0)
+    return lambda *shape: dpnp.asarray(rng.standard_normal(shape).astype("f4"), sycl_queue=queue)
+
+
+@pytest.fixture
+def on_device(queue):
+    """Return a copier of dicts of NumPy arrays."""
+    return lambda p: {name: dpnp.asarray(v, sycl_queue=queue) for name, v in p.items()}

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How compiled functions are called: arguments, results, constants, threads, errors."""
+
+import gc
+import threading
+import weakref
+
+import dpnp
+import numpy as np
+import pytest
+from comparing import assert_same
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+@pytest.fixture
+def weights(make):
+    return make(16, 16) / 4
+
+
+def test_as_a_decorator_with_and_without_options(make, weights):
+    @sycl_dnn.compile
+    def plain(x):
+        """Double."""
+        return F.relu(F.linear(x, weights))
+
+    @sycl_dnn.compile(cache_size=2)
+    def bounded(x):
+        return F.relu(F.linear(x, weights))
+
+    assert (plain.__name__, plain.__doc__) == ("plain", "Double.")
+    for rows in (1, 2, 3, 2, 3):
+        x = make(rows, 16)
+        assert_same((plain(x), bounded(x)), (F.relu(F.linear(x, weights)),) * 2)
+    assert plain.cache_info()[:3] == (2, 3, 3)
+    assert bounded.cache_info().size == 2
+    assert "3 steps" not in plain.summary()
+    assert "float32[1, 16]: 1 steps" in plain.summary()
+
+
+def test_nested_arguments_and_results(make):
+    @sycl_dnn.compile
+    def function(tree, factor, *, name):
+        a, (b, c) = tree["first"], tree["rest"]
+        return {"sum": a + b, name: [c * factor, (a - b).T], "none": None, "number": 3}
+
+    tree = {"first": make(3, 4), "rest": (make(3, 4), make(3, 4))}
+    a, (b, c) = tree["first"], tree["rest"]
+    made = function(tree, 2.0, name="x")
+    assert list(made) == ["sum", "x", "none", "number"]
+    assert (made["none"], made["number"]) == (None, 3)
+    assert_same(made, {"sum": a + b, "x": [c * 2.0, (a - b).T]})
+    assert_same(function(tree, 3.0, name="x")["x"][0], c * 3.0)
+    assert function.cache_info().misses == 2
+
+
+def test_methods_of_arrays(make):
+    def function(x):
+        y = x[1:3, :, None, ::2].reshape(2, -1).swapaxes(0, 1)
+        z = (x.sum(axis=(0, 1)) + x.max(axis=0).min(axis=0)) * x[..., 0, :].mean(axis=0)
+        return y, z, x.flatten()[-1], x.squeeze(), x[0, -1].astype("float32"), x.ravel()
+
+    x = make(4, 6, 8)
+    assert_same(sycl_dnn.compile(function)(x), function(x))
+    for part in sycl_dnn.compile(lambda t: list(t))(x):
+        assert part.shape == (6, 8)
+
+
+def test_comparisons_of_tensors(make):
+    x, y = make(4, 5), make(4, 5)
+    function = sycl_dnn.compile(lambda a, b: (F.where(a > b, a, b), a == a, a != b))
+    largest, same, other = function(x, y)
+    assert_same(largest, dpnp.maximum(x, y))
+    assert bool(dpnp.all(same))
+    assert bool(dpnp.all(other))
+
+
+def test_results_are_written_to_out(make, weights):
+    function = sycl_dnn.compile(lambda x: F.relu(F.linear(x, weights)))
+    x, out = make(5, 16), make(16, 5).T
+    assert function(x, out=out) is out
+    assert_same(out, F.relu(F.linear(x, weights)))
+    pair = sycl_dnn.compile(lambda x: {"a": x * 2.0, "b": x + 1.0})
+    outs = {"a": make(5, 16), "b": make(5, 16)}
+    assert pair(x, out=outs) is outs
+    assert_same(outs, {"a": x * 2.0, "b": x + 1.0})
+    with pytest.raises(ValueError, match="out must have shape"):
+        function(x, out=make(4, 16))
+    with pytest.raises(ValueError, match="out must have 2 arrays"):
+        pair(x, out=make(5, 16))
+
+
+def test_out_may_be_an_input(make, weights):
+    x = make(5, 16)
+    function = sycl_dnn.compile(lambda a: F.relu(F.linear(a, weights)) + a)
+    wanted = dpnp.asnumpy(F.relu(F.linear(x, weights)) + x)
+    function(x, out=x)
+    np.testing.assert_allclose(dpnp.asnumpy(x), wanted, atol=1e-5)
+    chained = sycl_dnn.compile(lambda a: F.tanh(a * 2.0) + F.softmax(a, -1))
+    wanted = dpnp.asnumpy(F.tanh(x * 2.0) + F.softmax(x, -1))
+    chained(x, out=x)
+    np.testing.assert_allclose(dpnp.asnumpy(x), wanted, atol=1e-5)
+
+
+def test_views_and_strides(make, weights):
+    function = sycl_dnn.compile(lambda x: F.gelu(F.linear(x, weights)) + 1.0)
+    wide = make(10, 32)
+    for x in (wide[::2, :16], wide[:, ::2], make(16, 10).T, wide[::-1, :16], wide[:, 15::-1]):
+        assert_same(function(x), F.gelu(F.linear(x, weights)) + 1.0)
+
+
+def test_named_constants(make, weights):
+    @sycl_dnn.compile(constants="p")
+    def function(x, p):
+        return F.relu(F.linear(x, p["w"], p["b"]))
+
+    p = {"w": weights, "b": make(16)}
+    x = make(3, 16)
+    assert_same(function(x, p), F.relu(F.linear(x, p["w"], p["b"])))
+    assert function.explain(x, p).n_steps == 1
+    other = {"w": make(16, 16), "b": p["b"]}
+    assert_same(function(x, p=other), F.relu(F.linear(x, other["w"], other["b"])))
+    assert function.cache_info().size == 2
+    with pytest.raises(ValueError, match="constants must name parameters"):
+        sycl_dnn.compile(lambda x: x, constants=("weights",))
+
+
+def test_frozen_arguments_are_constants(make, weights):
+    function = sycl_dnn.compile(F.linear)
+    frozen, x = sycl_dnn.freeze(weights), make(64, 16)
+    assert_same(function(x, frozen), F.linear(x, weights))
+    assert function.explain(x, frozen).n_reorders == 0
+
+
+def test_plain_arguments_may_change(make, weights):
+    function = sycl_dnn.compile(lambda x, w: F.relu(F.linear(x, w)))
+    x = make(3, 16)
+    function(x, weights)
+    weights[...] = -weights
+    assert_same(function(x, weights), F.relu(F.linear(x, weights)))
+
+
+def test_clear_reads_constants_anew(make):
+    w, v = make(16, 3, 3, 3), make(16)
+    function = sycl_dnn.compile(lambda x: F.conv2d(x, w) * v[:, None, None])
+    x = make(2, 3, 8, 8)
+    function(x)
+    w[...] = -w
+    function.clear()
+    assert_same(function(x), F.conv2d(x, w) * v[:, None, None])
+
+
+def test_a_function_that_returns_what_it_got(make, weights):
+    x = make(3, 16)
+    function = sycl_dnn.compile(lambda a: (a, weights, F.relu(a)))
+    same, constant, made = function(x)
+    assert same is x
+    assert_same((constant, made), (weights, F.relu(x)))
+
+
+def test_inside_plan_and_other_compiled_functions(make, weights):
+    inner = sycl_dnn.compile(lambda x: F.linear(x, weights))
+    outer = sycl_dnn.compile(lambda x: F.relu(inner(x)))
+    x = make(3, 16)
+    assert_same(outer(x), F.relu(F.linear(x, weights)))
+    assert outer.explain(x).n_steps == 1
+    assert_same(sycl_dnn.plan(inner, x)(), F.linear(x, weights))
+    y, pullback = sycl_dnn.vjp(inner, x)
+    assert_same((y, pullback(y)), (F.linear(x, weights), F.matmul(y, weights)))
+
+
+def test_integers_and_tables(make, queue):
+    table = make(10, 16)
+    function = sycl_dnn.compile(lambda i: F.relu(F.embedding(i, table) * 2.0))
+    numbers = dpnp.asarray(np.array([[1, 2], [9, 0]]), sycl_queue=queue)
+    assert_same(function(numbers), F.relu(F.embedding(numbers, table) * 2.0))
+    assert [p.way for p in function.explain(numbers).parts][0] == "dpnp"
+    low = sycl_dnn.compile(lambda i: F.relu(F.embedding(i, table)), dtype="bfloat16")
+    assert_same(low(numbers), F.relu(F.embedding(numbers, table)), 1e-2)
+
+
+def test_threads(make, weights):
+    function = sycl_dnn.compile(lambda x: F.softmax(F.relu(F.linear(x, weights)), -1))
+    inputs = [make(rows, 16) for rows in range(1, 9)]
+    wanted = [dpnp.asnumpy(F.softmax(F.relu(F.linear(x, weights)), -1)) for x in inputs]
+    errors = []
+
+    def work(number):
+        for turn in range(20):
+            i = (number + turn) % len(inputs)
+            got = dpnp.asnumpy(function(inputs[i]))
+            if not np.allclose(got, wanted[i], atol=1e-5):
+                errors.append(i)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert function.cache_info().size == 8
+
+
+def test_inputs_may_be_freed_before_the_work_is_done(make, weights):
+    function = sycl_dnn.compile(lambda x: F.linear(F.relu(F.linear(x, weights)), weights))
+    kept = make(512, 16)
+    wanted = dpnp.asnumpy(function(kept))
+    results = []
+    for _ in range(30):
+        x = kept.copy()
+        results.append(function(x))
+        del x
+    for got in results:
+        np.testing.assert_allclose(dpnp.asnumpy(got), wanted, atol=1e-5)
+
+
+def test_a_dropped_function_lets_go_of_its_constants(make):
+    weights = make(16, 16)
+    compiled = sycl_dnn.compile(lambda x: F.linear(x, weights))
+    compiled(make(4, 16))
+    gone = weakref.ref(compiled)
+    del compiled
+    gc.collect()
+    assert gone() is None
+
+
+def test_dropout_draws_anew(make):
+    x = dpnp.ones_like(make(64, 64))
+    function = sycl_dnn.compile(lambda a: F.dropout(a, 0.5))
+    first, second = dpnp.asnumpy(function(x)), dpnp.asnumpy(function(x))
+    assert set(np.unique(first)) == {0.0, 2.0}
+    assert (first != second).any()
+
+
+def _uses_bool(x):
+    return x if x.sum() > 0 else -x
+
+
+def _uses_item(x):
+    return x * x.max().item()
+
+
+def _uses_float(x):
+    return x * float(x[0, 0])
+
+
+def _uses_mask(x):
+    return x[x > 0]
+
+
+def _uses_numpy(x):
+    return np.tanh(x)
+
+
+def _uses_dpnp(x):
+    return dpnp.reshape(x, -1)
+
+
+def _uses_ufunc(x):
+    return dpnp.exp(x)
+
+
+def _adds_on_the_left(x):
+    return dpnp.ones_like(_adds_on_the_left.other) + x
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (_uses_bool, r"x if x.sum\(\) > 0 else -x.*must not depend on"),
+        (_uses_item, r"item\(\).*not known"),
+        (_uses_float, r"float\(\).*not known"),
+        (_uses_mask, r"embedding.*where"),
+        (_uses_numpy, "conversion to NumPy"),
+        (_uses_dpnp, r"dpnp.reshape takes no traced arrays; use sycl_dnn.functional.reshape"),
+        (_uses_ufunc, r"dpnp.exp takes no traced arrays; use sycl_dnn.functional.exp"),
+        (_adds_on_the_left, r"use sycl_dnn.functional.add"),
+        (lambda x: object(), "must return arrays"),
+    ],
+)
+def test_what_cannot_be_traced_is_told(function, said, make):
+    function.other = make(3, 4)
+    compiled = sycl_dnn.compile(function)
+    for _ in range(2):
+        with pytest.raises(TypeError, match=said):
+            compiled(make(3, 4))
+
+
+def test_arguments_of_compile_are_checked():
+    for options in ({"dtype": "int8"}, {"cache_size": 0}, {"fallback": "never"}):
+        with pytest.raises(ValueError, match="compile: "):
+            sycl_dnn.compile(lambda x: x, **options)
+    with pytest.raises(TypeError, match="at least one argument must be"):
+        sycl_dnn.compile(lambda x: x)(3)
+
+
+def test_a_bound_call_sees_new_input(make, weights):
+    x, table = make(5, 16), make(10, 16)
+    function = sycl_dnn.compile(lambda a: {"y": F.relu(F.linear(a, weights)), "x": a})
+    bound = function.bind(x)
+    assert_same(bound()["y"], F.relu(F.linear(x, weights)))
+    x[...] = make(5, 16)
+    assert_same(bound()["y"], F.relu(F.linear(x, weights)))
+    assert bound()["x"] is x
+    rows = dpnp.asarray([1, 2], sycl_queue=x.sycl_queue)
+    looked_up = sycl_dnn.compile(lambda i: F.relu(F.embedding(i, table))).bind(rows)
+    assert_same(looked_up(), F.relu(F.embedding(rows, table)))
+    with pytest.raises(ValueError, match="positive strides"):
+        function.bind(x[::-1])

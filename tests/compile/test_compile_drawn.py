@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions drawn at random compute the same compiled as step by step."""
+
+import dpnp
+import numpy as np
+from chain_drawing import drawn
+from hypothesis import HealthCheck, given, settings
+
+import sycl_dnn
+
+#: Largest error relative to the largest element.
+TOLERANCE = {None: 2e-5, "bfloat16": 8e-2}
+RARE = settings(
+    max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
+
+
+def compare(case, queue, dtype):
+    x, function = case.input(queue), case.function(queue)
+    wanted = dpnp.asnumpy(function(x))
+    compiled = sycl_dnn.compile(function, dtype=dtype)
+    for _ in range(2):
+        got = compiled(x)
+        assert got.shape == wanted.shape
+        assert got.dtype == np.float32
+        scale = max(np.abs(wanted).max(), 1e-3)
+        np.testing.assert_allclose(
+            dpnp.asnumpy(got), wanted, rtol=0, atol=TOLERANCE[dtype] * scale, err_msg=repr(case)
+        )
+
+
+@RARE
+@given(case=drawn)
+def test_compiled_is_eager(case, queue):
+    compare(case, queue, None)
+
+
+#: What loses the digits that bfloat16 has, or says itself which dtype to take.
+_TOO_FINE = ("div", "sub", "sub_r", "square", "layer", "bfloat16", "flip")
+
+
+@RARE
+@given(case=drawn)
+def test_lowered_to_bfloat16_is_near_eager(case, queue):
+    case.steps = [s for s in case.steps if s[1] not in _TOO_FINE] or [("unary", "relu")]
+    compare(case, queue, "bfloat16")

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each fusion: the right numbers, one step where there were several, no reference kernel."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import dpnp
+import pytest
+from comparing import assert_same, compiled_as_eager
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+C = (2, 32, 6, 6)
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """A function of one input and constants that becomes so many steps, copies left out."""
+
+    name: str
+    function: Callable[..., Any]
+    shapes: tuple[tuple[int, ...], ...]
+    n_steps: int = 1
+
+    def __str__(self) -> str:
+        return self.name
+
+
+ACTIVATIONS = {
+    "relu": F.relu, "leaky_relu": F.leaky_relu, "elu": F.elu, "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, "tanh"), "silu": F.silu, "mish": F.mish,
+    "sigmoid": F.sigmoid, "tanh": F.tanh, "hardswish": F.hardswish, "hardsigmoid": F.hardsigmoid,
+    "relu6": F.relu6, "hardtanh": F.hardtanh, "abs": F.abs, "square": F.square, "exp": F.exp,
+    "selu": F.selu, "affine": lambda x: 2.0 * x - 1.0,
+}  # fmt: skip
+K3, K1, DW, TURNED = (32, 32, 3, 3), (32, 32, 1, 1), (32, 1, 3, 3), (32, 32, 2, 2)
+V = (32,)
+L, W = (5, 7, 32), (48, 32)
+
+
+def _conv_norm(x, w, b, *stats):
+    return F.relu(F.batch_norm(F.conv2d(x, w, b, padding=1), *stats))
+
+
+FUSIONS = [
+    *[Fusion(f"conv-{n}", lambda x, w, b, f=f: f(F.conv2d(x, w, b, padding=1)), (C, K3, V))
+      for n, f in ACTIVATIONS.items()],
+    *[Fusion(f"linear-{n}", lambda x, w, b, f=f: f(F.linear(x, w, b)), (L, W, (48,)))
+      for n, f in ACTIVATIONS.items()],
+    Fusion("depthwise-hardswish",
+           lambda x, w: F.hardswish(F.conv2d(x, w, padding=1, groups=32)), (C, DW)),
+    Fusion("turned-relu", lambda x, w, b: F.relu(F.conv_transpose2d(x, w, b, stride=2)),
+           (C, TURNED, V)),
+    Fusion("conv-prelu", lambda x, w, a: F.prelu(F.conv2d(x, w), a), (C, K1, V)),
+    Fusion("conv-norm-relu", _conv_norm, (C, K3, V, V, V, V, V)),
+    Fusion("grouped-norm-relu",
+           lambda x, w, *s: F.relu(F.batch_norm(F.conv2d(x, w, groups=4), *s)),
+           (C, (32, 8, 3, 3), V, V, V, V)),
+    Fusion("depthwise-norm", lambda x, w, *s: F.batch_norm(F.conv2d(x, w, groups=32), *s),
+           (C, DW, V, V, V, V)),
+    Fusion("turned-norm",
+           lambda x, w, *s: F.batch_norm(F.conv_transpose2d(x, w, stride=2), *s),
+           (C, TURNED, V, V, V, V)),
+    Fusion("linear-norm", lambda x, w, *s: F.batch_norm(F.linear(x, w), *s),
+           ((6, 32), W, (48,), (48,), (48,), (48,))),
+    Fusion("conv-scale-shift", lambda x, w, a, b: F.conv2d(x, w) * a + b,
+           (C, K1, (1, 32, 1, 1), (32, 1, 1))),
+    Fusion("conv-add-relu", lambda x, w, b: F.relu(F.conv2d(x, w, b) + x), (C, K1, V)),
+    Fusion("conv-add-of-conv", lambda x, w, v: F.relu(F.conv2d(x, w) + F.conv2d(x, v)),
+           (C, K1, K1), 2),
+    Fusion("add-on-the-left", lambda x, w, v: F.conv2d(x, w) - F.conv2d(x, v), (C, K1, K1), 2),
+    Fusion("linear-gelu-linear-add",
+           lambda x, w, v: F.linear(F.gelu(F.linear(x, w)), v) + x, (L, W, (32, 48)), 2),
+    Fusion("linear-times-full", lambda x, w, y: F.linear(x, w) * y, (L, W, (5, 7, 48))),
+    Fusion("matmul-scale-softmax", lambda x, y: F.softmax(F.matmul(x, y) * 0.125, -1),
+           ((2, 3, 8, 16), (2, 3, 16, 8)), 2),
+    Fusion("softmax-times", lambda x, y: F.softmax(x, -1) * y, (L, L)),
+    Fusion("layer-norm-relu", lambda x, w, b: F.relu(F.layer_norm(x, (32,), w, b)), (L, V, V)),
+    Fusion("group-norm-silu", lambda x, w, b: F.silu(F.group_norm(x, 4, w, b)), (C, V, V), 2),
+    Fusion("pool-relu", lambda x: F.relu(F.max_pool2d(x, 2)), (C,)),
+    Fusion("average-add", lambda x, y: F.avg_pool2d(x, 2) + y, (C, (2, 32, 3, 3)), 1),
+    Fusion("chain-of-ten", lambda x, y: F.tanh(F.relu(F.abs(x * 2.0 + y) - 1.0) * y) / 3.0,
+           (C, C)),
+    Fusion("gate-of-two", lambda x, w: (lambda y: y * F.sigmoid(y))(F.conv2d(x, w)), (C, K1), 1),
+    Fusion("hard-gate", lambda x, w: (lambda y: y * F.relu6(y + 3.0) / 6.0)(F.conv2d(x, w)),
+           (C, K1), 1),
+    Fusion("no-dropout", lambda x, w: F.relu(F.dropout(F.linear(x, w), 0.5, training=False)),
+           (L, W)),
+    Fusion("twice-transposed",
+           lambda x, w: F.relu(F.transpose(F.transpose(F.linear(x, w), 0, 1), 0, 1)), (L, W)),
+    Fusion("common-part", lambda x, w: F.relu(F.linear(x, w)) * F.relu(F.linear(x, w)), (L, W), 2),
+    Fusion("constant-part", lambda x, w, v: F.linear(x, F.matmul(w, v)), (L, W, (32, 32))),
+]  # fmt: skip
+
+
+def _arrays(fusion, make):
+    """Return the input and the constants; of four vectors the second is a variance."""
+    x, *rest = (make(*shape) for shape in fusion.shapes)
+    if "norm" in fusion.name and len(rest) > 4:
+        rest[-3] = dpnp.abs(rest[-3]) + 0.5
+    # Weights that keep the size of values.
+    return x, [a / 4 if a.ndim in (2, 4) else a for a in rest]
+
+
+@pytest.mark.parametrize("fusion", FUSIONS, ids=str)
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+def test_fused(fusion, dtype, make):
+    x, rest = _arrays(fusion, make)
+    function = lambda a: fusion.function(a, *rest)  # noqa: E731
+    report = compiled_as_eager(function, x, dtype=dtype, tolerance=2e-5 if dtype is None else 5e-2)
+    steps = [p for p in report.parts if p.row != "reorder"]
+    assert len(steps) == fusion.n_steps, str(report)
+    assert not report.slow, str(report)
+
+
+def test_what_cannot_be_fused_is_told(make):
+    x, w = make(*C), make(*K1)
+    compiled = sycl_dnn.compile(lambda a: (lambda y: (F.relu(y), y))(F.conv2d(a, w)))
+    assert_same(compiled(x), (F.relu(F.conv2d(x, w)), F.conv2d(x, w)))
+    assert compiled.explain(x).n_steps >= 2
+    narrow = sycl_dnn.compile(lambda a: F.conv2d(a, w) + make.row)
+    make.row = make(1, 1, 1, 6)
+    report = narrow.explain(x)
+    refused = [text for part in report.parts for text in part.refused]
+    assert any("instead of" in text for text in refused), str(report)
+    assert "instead of" in str(report)
+
+
+def test_a_residual_is_added_in_place(make):
+    x, w = make(*C), make(*K1)
+    compiled = sycl_dnn.compile(lambda a: F.relu(F.conv2d(F.tanh(a), w) + F.tanh(a)) * 2.0)
+    assert_same(compiled(x), F.relu(F.conv2d(F.tanh(x), w) + F.tanh(x)) * 2.0)
+
+
+def test_rounding_that_the_function_asks_for_stays(make):
+    x, w = make(*L), make(*W)
+
+    def rounded(a):
+        return F.astype(F.astype(F.linear(a, w), "bfloat16"), "float32") * 3.0
+
+    compiled_as_eager(rounded, x, tolerance=1e-6)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled functions in integers: against exact arithmetic, chains, residuals, methods."""
+
+import dpnp
+import numpy as np
+import pytest
+from comparing import assert_same
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def _rounded(values, scale, zero, low, high):
+    return (np.clip(np.rint(values / scale) + zero, low, high) - zero) * scale
+
+
+def _as_uint8(values):
+    low, high = min(values.min(), 0.0), max(values.max(), 0.0)
+    step = (high - low) / 255
+    return _rounded(values, step, np.rint(-low / step), 0, 255)
+
+
+def test_a_product_is_that_of_rounded_operands(make):
+    x, w, b = dpnp.abs(make(5, 32)), make(24, 32), make(24)
+    made, _ = sycl_dnn.quantize(sycl_dnn.compile(lambda a: F.linear(a, w, b)), [x])
+    weights = dpnp.asnumpy(w).astype(np.float64)
+    scales = np.abs(weights).max(1, keepdims=True) / 127
+    wanted = _as_uint8(dpnp.asnumpy(x).astype(np.float64)) @ _rounded(
+        weights, scales, 0, -127, 127
+    ).T + dpnp.asnumpy(b)
+    np.testing.assert_allclose(dpnp.asnumpy(made(x)), wanted, atol=2e-4 * np.abs(wanted).max())
+
+
+FORMS = {
+    "conv": (lambda x, w, b: F.conv2d(x, w, b, padding=1), (2, 16, 6, 6), (24, 16, 3, 3), (24,)),
+    "grouped": (lambda x, w, b: F.conv2d(x, w, b, groups=2), (2, 16, 6, 6), (24, 8, 1, 1), (24,)),
+    "depthwise": (lambda x, w, b: F.conv2d(x, w, b, groups=16), (2, 16, 6, 6), (16, 1, 3, 3),
+                  (16,)),
+    "turned": (lambda x, w, b: F.conv_transpose2d(x, w, b, 2), (2, 16, 4, 4), (16, 8, 2, 2), (8,)),
+    "linear": (F.linear, (3, 5, 16), (24, 16), (24,)),
+    "matmul": (lambda x, w, b: F.matmul(x, w) + b, (3, 5, 16), (16, 24), (24,)),
+    "strided": (lambda x, w, b: F.conv2d(x, w, b, 2, 1), (1, 3, 9, 9), (8, 3, 3, 3), (8,)),
+}  # fmt: skip
+SIGNS = {"positive": dpnp.abs, "mixed": lambda a: a, "lopsided": lambda a: F.hardswish(a * 3.0)}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+def test_forms(form, sign, dtype, make):
+    function, *shapes = FORMS[form]
+    x, w, b = (make(*s) for s in shapes)
+    x = SIGNS[sign](x)
+    compiled = sycl_dnn.compile(lambda a: function(a, w, b), dtype=dtype)
+    made, accuracy = sycl_dnn.quantize(compiled, [x])
+    assert accuracy[0].relative < 0.02, str(accuracy[0])
+    report = made.explain(x)
+    assert any("x int8" in text for part in report.parts for text in part.fused), str(report)
+    assert not report.slow, str(report)
+
+
+def test_a_chain_with_a_residual_stays_in_integers(make):
+    w = [make(16, 16, 1, 1) / 4 for _ in range(4)]
+
+    def block(x):
+        x = F.relu(F.conv2d(x, w[0]))
+        y = F.relu(F.conv2d(x, w[1]))
+        x = F.relu(F.conv2d(y, w[2]) + x)
+        return F.conv2d(F.max_pool2d(x, 2), w[3])
+
+    x = make(2, 16, 8, 8)
+    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(block), [x])
+    report = made.explain(x)
+    assert [p.dtype for p in report.parts if p.row != "reorder"] == ["uint8"] * 4 + ["float32"]
+    assert accuracy[0].relative < 0.03
+    assert_same(made(x), block(x), 0.1)
+
+
+def test_other_shapes_take_the_same_ranges(make):
+    w, b = make(24, 16, 3, 3), make(24)
+    compiled = sycl_dnn.compile(lambda x: F.relu(F.conv2d(x, w, b, padding=1)))
+    made, _ = sycl_dnn.quantize(compiled, [make(2, 16, 8, 8), make(1, 16, 8, 8)])
+    x = make(3, 16, 5, 7)
+    assert_same(made(x), compiled(x), 0.05)
+    assert any("x int8" in t for p in made.explain(x).parts for t in p.fused)
+
+
+def test_percentiles_leave_outliers_out(make):
+    w, x = make(24, 64), make(2000, 64)
+    x[0, 0] = 1000.0
+    compiled = sycl_dnn.compile(lambda a: F.linear(a, w))
+    rest = lambda f: dpnp.asnumpy(f(x))[1:]  # noqa: E731
+    errors = {}
+    for method in ("minmax", "percentile"):
+        made, _ = sycl_dnn.quantize(compiled, [x], method)
+        errors[method] = np.abs(rest(made) - rest(compiled)).max()
+    assert errors["percentile"] < errors["minmax"] / 10
+
+
+def test_what_cannot_be_quantized_is_told(make):
+    x = make(3, 4)
+    with pytest.raises(TypeError, match="compiled must be a Compiled"):
+        sycl_dnn.quantize(F.relu, [x])
+    compiled = sycl_dnn.compile(lambda a: F.relu(a))
+    with pytest.raises(ValueError, match="convolutions or products"):
+        sycl_dnn.quantize(compiled, [x])
+    with pytest.raises(ValueError, match="one example at least"):
+        sycl_dnn.quantize(compiled, [])
+    with pytest.raises(ValueError, match="method"):
+        sycl_dnn.quantize(compiled, [x], "entropy")
+    with pytest.raises(ValueError, match="percentile"):
+        sycl_dnn.quantize(compiled, [x], "percentile", percentile=20)

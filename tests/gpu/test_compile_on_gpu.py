@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled functions on a GPU: fused, submitted; no values."""
+
+import sys
+from pathlib import Path
+
+import dpnp
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+sys.path += [str(Path(__file__).parents[2] / name) for name in ("benchmarks", "examples")]
+
+
+@pytest.fixture
+def ones(gpu):
+    return lambda *shape: dpnp.ones(shape, dtype="f4", sycl_queue=gpu)
+
+
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+def test_a_convolution_with_all_that_follows(ones, gpu, dtype):
+    w, v = ones(16, 16, 3, 3), ones(16)
+
+    def block(x):
+        y = F.batch_norm(F.conv2d(x, w, padding=1), v, v, v, v)
+        return F.relu(y + x)
+
+    x = ones(2, 16, 8, 8)
+    compiled = sycl_dnn.compile(block, dtype=dtype)
+    for _ in range(3):
+        assert compiled(x).shape == (2, 16, 8, 8)
+    gpu.wait()
+    report = compiled.explain(x)
+    fused = [text for part in report.parts for text in part.fused]
+    assert any("in weights" in text for text in fused), str(report)
+
+
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+def test_networks(gpu, dtype):
+    from models import bert, gpt
+
+    small = bert.Config(layers=1, width=64, heads=4, inner=128)
+    p = {n: dpnp.asarray(v, sycl_queue=gpu) for n, v in bert.random_parameters(small).items()}
+    compiled = sycl_dnn.compile(lambda x: bert.forward(p, small, x), dtype=dtype)
+    assert compiled(dpnp.ones((2, 16, 64), dtype="f4", sycl_queue=gpu)).shape == (2, 16, 64)
+    tiny = gpt.Config(layers=1, width=64, heads=4, vocabulary=50)
+    q = {n: dpnp.asarray(v, sycl_queue=gpu) for n, v in gpt.random_parameters(tiny).items()}
+    step = sycl_dnn.compile(lambda x, k, v: gpt.step(q, tiny, x, k, v), dtype=dtype)
+    cache = [dpnp.ones((1, 4, 3, 16), dtype="f4", sycl_queue=gpu)]
+    logits, keys, _ = step(dpnp.ones((1, 1, 64), dtype="f4", sycl_queue=gpu), cache, cache)
+    gpu.wait()
+    assert logits.shape == (1, 50)
+    assert keys[0].shape == (1, 4, 4, 16)
+
+
+def test_cpu_and_gpu_have_programs_of_their_own(ones, cpu):
+    compiled = sycl_dnn.compile(lambda x: F.relu(x) * 2.0)
+    assert compiled(ones(4)).sycl_queue != compiled(
+        dpnp.ones(4, dtype="f4", sycl_queue=cpu)
+    ).sycl_queue  # fmt: skip
+    assert compiled.cache_info().size == 2
