@@ -114,6 +114,9 @@ void InFlight::add(const sycl::event &event, std::vector<PyObject *> &&owners, s
 }
 
 void InFlight::wait() {
+    // A queue that another thread waits for is left too early: SYCL has then handed all its events
+    // to that thread. Each event by itself is right.
+    drain();
     {
         py::gil_scoped_release nogil;
         sycl::queue(queue).wait();

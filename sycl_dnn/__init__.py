@@ -45,6 +45,7 @@ _LAZY = {
     "quantize": "sycl_dnn.compiler.quantize",
     "set_fallback": "sycl_dnn.dispatch.policy",
     "submit": "sycl_dnn.dispatch.bound",
+    "synchronize": "sycl_dnn.dispatch.synchronize",
     "vjp": "sycl_dnn.dispatch.reverse",
 }
 _SUBMODULES = {"cache": "sycl_dnn.dispatch.cache"} | {

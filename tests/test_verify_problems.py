@@ -90,6 +90,11 @@ def test_scales_and_zero_points():
     assert (zero.policy, zero.dtype, zero.groups) == (6, "s4", (1, 16, 1))
 
 
+def test_masks_as_numbers():
+    src, wei = attr_text.scales("src:2+wei:0:2")
+    assert (src.policy, src.value, wei.policy, wei.value) == (2, None, 0, 2.0)
+
+
 MASKS = {
     # driver, problem: argument, policy -> mask
     ("conv", "ic4oc4ih3kh1", "weights", "per_oc"): 1,

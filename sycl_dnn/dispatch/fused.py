@@ -137,7 +137,7 @@ def _alike(tensor: Tensor, a: Tensor) -> Tensor:
 def slope(kind: algorithm, x: Tensor, dy: Tensor, alpha: float = 0.0, beta: float = 0.0) -> Tensor:
     """Return ``dy`` times the derivative of an element-wise function at ``x``."""
     desc = layout.like(x.desc, x.dtype)
-    given = {"algorithm": kind, "alpha": alpha, "beta": beta}
+    given: dict[str, Any] = {"algorithm": kind, "alpha": alpha, "beta": beta}
     training = _core.prop_kind.forward_training
     try:
         forward = _core.eltwise_forward(
@@ -146,8 +146,8 @@ def slope(kind: algorithm, x: Tensor, dy: Tensor, alpha: float = 0.0, beta: floa
     except errors.Unimplemented:
         if x.dtype in ("float32", "float64"):
             raise
-        wide = [x.trace.convert(t, "float32") for t in (x, dy)]
-        return x.trace.convert(slope(kind, *wide, alpha, beta), x.dtype)
+        wide, wide_dy = (x.trace.convert(t, "float32") for t in (x, dy))
+        return x.trace.convert(slope(kind, wide, wide_dy, alpha, beta), x.dtype)
     made = x.trace.primitive(
         "eltwise_backward",
         {"src": x, "diff_dst": dy},

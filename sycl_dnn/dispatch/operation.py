@@ -72,19 +72,19 @@ class Operation:
         key.append(place)
         if out is not None:
             key.append(check_out(self.name, out, found, queue))
-        key = tuple(key)
-        plan = cache.get(key)
+        whole = tuple(key)
+        plan = cache.get(whole)
         if plan is None:
             if not arguments.is_describable(found.arrays):
                 return self._on_copies(args, kwargs, out)
             try:
-                plan = cache.make(key, lambda: self.build(place, args, kwargs, out))
+                plan = cache.make(whole, lambda: self.build(place, args, kwargs, out))
             except NeedsAnotherDevice as lack:
                 return self._elsewhere(lack, queue, args, kwargs, out)
         result = plan.run(queue, stream, found, out)
         if plan.executable.call_plan is not None:
             call = (self, policy.current(), args, kwargs, out)
-            cache.calls.remember(*call, key, plan.executable.call_plan, stream, pool_of(queue))
+            cache.calls.remember(*call, whole, plan.executable.call_plan, stream, pool_of(queue))
         return result
 
     def build(
@@ -149,5 +149,5 @@ def operation(body: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         return self(args, kwargs, out)
 
-    function.operation = self
+    function.operation = self  # type: ignore[attr-defined]
     return function

@@ -313,7 +313,7 @@ class Trace:
 
     def literal(self, values: np.ndarray) -> Tensor:
         """Return a tensor of float32 values that are known while tracing."""
-        from sycl_dnn.onednn import Memory
+        from sycl_dnn.onednn._memory import Memory
 
         dense = np.ascontiguousarray(values, np.float32)
         desc = layout.row_major(dense.shape, "float32")

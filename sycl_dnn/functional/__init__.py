@@ -28,6 +28,7 @@ from sycl_dnn.functional.adaptive_pool import (
     adaptive_max_pool2d,
     adaptive_max_pool3d,
 )
+from sycl_dnn.functional.added_product import addmm, baddbmm
 from sycl_dnn.functional.arithmetic import add, maximum, minimum, mul, pow, sub
 from sycl_dnn.functional.attention import scaled_dot_product_attention
 from sycl_dnn.functional.avg_pool import avg_pool1d, avg_pool2d, avg_pool3d
@@ -54,7 +55,7 @@ from sycl_dnn.functional.linear import bilinear, linear
 from sycl_dnn.functional.loss import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from sycl_dnn.functional.lp_pool import lp_pool1d, lp_pool2d, lp_pool3d
 from sycl_dnn.functional.lrn import local_response_norm
-from sycl_dnn.functional.matmul import addmm, baddbmm, bmm, matmul, mm
+from sycl_dnn.functional.matmul import bmm, matmul, mm
 from sycl_dnn.functional.max_pool import max_pool1d, max_pool2d, max_pool3d
 from sycl_dnn.functional.max_unpool import max_unpool1d, max_unpool2d, max_unpool3d
 from sycl_dnn.functional.normalize import normalize

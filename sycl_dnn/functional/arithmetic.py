@@ -44,7 +44,10 @@ def pair(name: str, kind: algorithm, function: Callable[..., Any], a: Any, b: An
     if not dtypes.is_float(dtype):
         return by_dpnp(function, dtype, a, b)
     made = _with_number(kind, dtype, a, b)
-    return binary(kind, *as_floats(dtype, a, b), dtype) if made is None else made
+    if made is not None:
+        return made
+    x, y = as_floats(dtype, a, b)
+    return binary(kind, x, y, dtype)
 
 
 def _with_number(kind: algorithm, dtype: str, a: Any, b: Any) -> Tensor | None:

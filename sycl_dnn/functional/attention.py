@@ -101,11 +101,11 @@ def scaled_dot_product_attention(
         _check_mask(attn_mask, (*shape[:-1], columns))
         mask = joined(query.trace, attn_mask, is_causal, (rows, columns))
         mask = per_score(mask, query.shape[:-2], groups)
-    operands, mask = _few_axes([query, key, value], mask)
+    (query, key, value), mask = _few_axes([query, key, value], mask)
     if is_causal and mask is None:
-        made = attend_causally(*operands, dropout_p, scale, groups)
+        made = attend_causally(query, key, value, dropout_p, scale, groups)
     else:
-        made = attend(*operands, mask, dropout_p, scale)
+        made = attend(query, key, value, mask, dropout_p, scale)
     return reshape(made if attn_mask is None else hiding(made, visible(mask)), shape)
 
 

@@ -34,8 +34,8 @@ def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0, groups: in
     keys = np.arange(n_keys)[None]
     if groups * n_queries * n_keys <= _KEPT:
         return trace.literal(np.where(keys > queries, LOW, 0.0))
-    numbers = [trace.literal(v.astype(np.float32)) for v in (keys, queries)]
-    return linear_map(binary(algorithm.binary_gt, *numbers, "float32"), LOW)
+    of_keys, of_queries = (trace.literal(v.astype(np.float32)) for v in (keys, queries))
+    return linear_map(binary(algorithm.binary_gt, of_keys, of_queries, "float32"), LOW)
 
 
 def summand(attn_mask: Tensor) -> Tensor:

@@ -126,8 +126,8 @@ def cross_entropy(
     reduction = checked_reduction(name, reduction, size_average, reduce)
     has_probabilities = target.is_float
     if has_probabilities:
-        weights = {} if weight is None else {"weight": weight}
-        input, target, *weights = promoted(name, input, target=target, **weights)
+        given = {} if weight is None else {"weight": weight}
+        input, target, *weights = promoted(name, input, target=target, **given)
         weight = weights[0] if weights else None
     _check_input(name, input, weight)
     if not 0 <= label_smoothing <= 1:

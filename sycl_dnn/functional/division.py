@@ -42,7 +42,8 @@ def div(
     dtype = result_dtype(a, b)
     if rounding_mode is None:
         dtype = dtype if dtypes.is_float(dtype) else "float32"
-        return binary(algorithm.binary_div, *as_floats(dtype, a, b), dtype)
+        x, y = as_floats(dtype, a, b)
+        return binary(algorithm.binary_div, x, y, dtype)
     modes = {"trunc": (_truncated, _truncated_integers), "floor": (_floored, dpnp.floor_divide)}
     if rounding_mode not in modes:
         raise ValueError(

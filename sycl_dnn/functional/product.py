@@ -17,6 +17,7 @@ from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.dispatch.views import reshape, transpose
+from sycl_dnn.functional.pointwise import check_float
 
 
 def check_same_dtype(name: str, first: str, second: str, a: Tensor, b: Tensor) -> None:
@@ -157,3 +158,18 @@ def _matmul(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads
         bias = entry.inputs["bias"]
         found["bias"] = trace.convert(sum_to(dy, bias.shape), bias.dtype)
     return found
+
+
+def check_ranks(name: str, rank: int, **operands: Tensor) -> None:
+    """Raise unless two operands of a product have ``rank`` axes, fitting sizes and one dtype."""
+    for argument, tensor in operands.items():
+        if tensor.ndim != rank:
+            raise ValueError(f"{name}: {argument} must have {rank} axes, got shape {tensor.shape}")
+    (first, a), (second, b) = operands.items()
+    if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+        raise ValueError(
+            f"{name}: {second} must have shape {(*a.shape[:-2], a.shape[-1])} but for its last "
+            f"axis, got {b.shape}"
+        )
+    check_same_dtype(name, first, second, a, b)
+    check_float(name, **operands)

@@ -43,7 +43,7 @@ class SparseProduct:
         self, values: dpnp.ndarray, columns: dpnp.ndarray, starts: dpnp.ndarray, dense: dpnp.ndarray
     ) -> dpnp.ndarray:
         """Multiply; row ``i`` has the elements ``starts[i]`` to ``starts[i + 1]``."""
-        from sycl_dnn.onednn import Memory
+        from sycl_dnn.onednn._memory import Memory
 
         queue = dense.sycl_queue
         place, stream = place_of(queue)
@@ -84,21 +84,27 @@ def rows_by_number(engine: Any, n: int, m: int, width: int, dtype: str) -> Rows:
     Numbers outside of [0, n) give rows of NaN, zeros for integers.
     """
     product = _product_or_none(dtype, engine, m, n, m, width)
+    if product is not None:
+        return _by_product(product, n, m)
     absent = _NAN_BITS.get(dtype, float("nan") if dtypes.is_float(dtype) else 0)
 
     def taken(numbers: dpnp.ndarray, table: dpnp.ndarray) -> dpnp.ndarray:
         rows = dpnp.take(table, numbers, axis=0, mode="clip")
         return dpnp.where(inside(numbers, n)[:, None], rows, scalar(absent, rows))
 
+    return taken
+
+
+def _by_product(product: SparseProduct, n: int, m: int) -> Rows:
     def multiplied(numbers: dpnp.ndarray, table: dpnp.ndarray) -> dpnp.ndarray:
         queue = numbers.sycl_queue
         known = inside(numbers, n)
-        limits = dpnp.asarray([1, absent], dtype="float32", sycl_queue=queue)
+        limits = dpnp.asarray([1, float("nan")], dtype="float32", sycl_queue=queue)
         values = dpnp.where(known, limits[0], limits[1])
         starts = dpnp.arange(m + 1, dtype="int32", sycl_queue=queue)
         return product(values, dpnp.where(known, numbers, 0), starts, table)
 
-    return taken if product is None else multiplied
+    return multiplied
 
 
 class Sorted:

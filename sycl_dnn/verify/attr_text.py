@@ -104,7 +104,7 @@ def _quantity(text: str, default_type: str) -> Quantity:
         raise ValueError(f"scales and zero points must be ARG:POLICY..., got {text!r}")
     arg, policy, rest = _argument(parts[0]), _policy(parts[1]), parts[2:]
     value = None
-    if policy in _SINGLE and rest:
+    if (policy in _SINGLE or policy == 0) and rest:
         value = _number(rest.pop(0), "value")
     dtype = rest.pop(0) if rest else default_type
     groups = _dims(rest.pop(0)) if rest else ()

@@ -189,7 +189,9 @@ def test_threads(make, weights):
     def work(number):
         for turn in range(20):
             i = (number + turn) % len(inputs)
-            got = dpnp.asnumpy(function(inputs[i]))
+            made = function(inputs[i])
+            sycl_dnn.synchronize(made.sycl_queue)
+            got = dpnp.asnumpy(made)
             if not np.allclose(got, wanted[i], atol=1e-5):
                 errors.append(i)
 

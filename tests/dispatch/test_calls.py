@@ -169,6 +169,7 @@ def test_eight_threads_repeat_calls(queue):
     def work(i):
         for _ in range(200):
             y = F.add(F.relu(inputs[i]), 1.0)
+        sycl_dnn.synchronize(queue)
         if dpnp.asnumpy(y).tolist() != [[i + 1.0] * (i + 1)] * 5:
             wrong.append(i)
 

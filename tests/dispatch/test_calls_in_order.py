@@ -50,6 +50,7 @@ def test_eight_threads_share_functions_and_plans(queue):
         x = dpnp.full((16, 32), float(number), dtype="f4", sycl_queue=queue)
         for size in range(1, 40):
             y = F.relu(F.linear(x[: 1 + size % 16], w))
+            sycl_dnn.synchronize(queue)
             if not (dpnp.asnumpy(y) == number).all():
                 failures.append(number)
 

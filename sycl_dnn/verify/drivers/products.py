@@ -145,8 +145,9 @@ def n_summed(call: Call) -> int:
     if "diff_weights" in t:
         return t["diff_dst"].dims[0] * prod(t["diff_dst"].dims[2:])
     if "diff_src" in t:
-        weights = t["weights"].dims
-        return t["diff_dst"].dims[1] * prod(weights[2:]) // max(weights[0], 1) or prod(weights)
+        size = t["diff_src"].dims
+        places = prod(size[1:]) if call.driver == "ip" else size[1]
+        return max(prod(t["weights"].dims) // max(places, 1), 1)
     return max(prod(t["weights"].dims) // max(t["dst"].dims[1], 1), 1)
 
 

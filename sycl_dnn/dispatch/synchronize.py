@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wait until everything on a queue is done, from any number of threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpctl
+from dpctl.utils import SequentialOrderManager
+
+from sycl_dnn.device import default_queue
+from sycl_dnn.dispatch.places import place_of
+
+__all__ = ["synchronize"]
+
+
+def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
+    """Wait until all work on a queue is done: that of this package and that of dpnp.
+
+    One thread alone may as well call ``queue.wait()``, as ``dpnp.asnumpy`` does by itself. Where
+    several threads share a queue of a CPU device, SYCL lets ``queue.wait()`` return too early in
+    all threads but one; ``synchronize`` waits for each submission by its own event.
+
+    Parameters
+    ----------
+    queue : dpctl.SyclQueue, optional
+        ``default_queue()`` if left away.
+
+    Raises
+    ------
+    TypeError
+        ``queue`` is something else.
+    """
+    queue = default_queue() if queue is None else queue
+    if not isinstance(queue, dpctl.SyclQueue):
+        raise TypeError(f"synchronize: queue must be a dpctl.SyclQueue, got {type(queue).__name__}")
+    events: Any = SequentialOrderManager[queue].submitted_events
+    dpctl.SyclEvent.wait_for(events)
+    place_of(queue)[1].wait()

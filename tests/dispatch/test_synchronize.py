@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+import threading
+
+import dpnp
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def test_a_queue_is_needed():
+    with pytest.raises(TypeError, match="queue must be a dpctl.SyclQueue, got str"):
+        sycl_dnn.synchronize("cpu")
+
+
+def test_nothing_is_pending_afterwards(queue):
+    x = dpnp.ones((64, 64), dtype="f4", sycl_queue=queue)
+    for _ in range(5):
+        x = F.relu(x)
+    sycl_dnn.synchronize(queue)
+    assert sycl_dnn.onednn.Stream(sycl_dnn.onednn.Engine(queue), queue).pending == 0
+
+
+def test_threads_read_what_they_waited_for(queue):
+    """``queue.wait()`` alone lets a thread through while another one is in it."""
+    x = dpnp.ones((8, 16), dtype="f4", sycl_queue=queue)
+    sycl_dnn.synchronize(queue)
+    early = []
+
+    def work(number):
+        for turn in range(100):
+            y = F.softmax(F.relu(F.mul(x, float(number))), dim=-1)
+            sycl_dnn.synchronize(queue)
+            if not (dpnp.asnumpy(y) == 1 / 16).all():
+                early.append((number, turn))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not early
