@@ -50,6 +50,13 @@ class Constants:
     def __bool__(self) -> bool:
         return bool(self._slots)
 
+    @property
+    def slots(self) -> list[tuple[int, int, int]] | None:
+        """Register, recipe and source of each result, if each comes from one frozen array."""
+        if any(len(sources) > 1 for *_, sources in self._slots):
+            return None
+        return [(register, recipe, sources[0]) for register, _, recipe, sources in self._slots]
+
     def fill(
         self, registers: list[Any], queue: Any, stream: Any, frozen: Mapping[int, Any]
     ) -> None:
@@ -64,7 +71,8 @@ class Constants:
             return
         for register, blank, _, _ in self._slots:
             registers[register] = blank.new(queue, pooled=False)
-        self._segment.run(registers, queue, stream)
+        # Other threads find the copies too, and no order holds between threads.
+        self._segment.run(registers, queue, stream).wait()
         for register, _, recipe, sources in self._slots:
             frozen[sources[0]].packed[_key(recipe, sources, frozen)] = registers[register]
 

@@ -47,6 +47,7 @@ def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[
     compare.__name__ = compare.__qualname__ = name
     compare.__doc__ = DOC.format(
         summary=f"Return where ``input {sign} other``.",
+        second="other",
         parameters="",
         returns="The common shape, dtype bool.",
         notes=_NOTES,

@@ -7,6 +7,8 @@ bias (O,); S, T and K have one to three axes. Deconvolution has its weights in t
 exchanged, so it needs no contraction of its own.
 """
 
+from math import prod
+
 import numpy as np
 
 from .window import crop_spatial, kernel_positions, output_size, pad_spatial, window
@@ -29,7 +31,7 @@ def _split(x, groups):
 
 def _join(x):
     """Undo `_split`."""
-    return x.reshape(x.shape[0], -1, *x.shape[3:])
+    return x.reshape(x.shape[0], x.shape[1] * x.shape[2], *x.shape[3:])
 
 
 def correlate(src, weights, geometry):
@@ -59,11 +61,12 @@ def pair(src, dst, geometry, kernel):
     """Transpose of `correlate` in ``weights``: -> (G, O, C, *kernel)."""
     strides, dilation, low, high = geometry
     padded = pad_spatial(src, low, high)
-    flat = dst.reshape(*dst.shape[:3], -1)
+    positions = prod(dst.shape[3:])
+    flat = dst.reshape(*dst.shape[:3], positions)
     weights = np.zeros((dst.shape[1], dst.shape[2], src.shape[2], *kernel))
     for at in kernel_positions(kernel):
         seen = padded[window(at, dst.shape[3:], strides, dilation)]
-        seen = seen.reshape(*src.shape[:3], -1)
+        seen = seen.reshape(*src.shape[:3], positions)
         weights[(..., *at)] = np.einsum("ngcs,ngos->goc", seen, flat)
     return weights
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Matrix products: matmul and inner product."""
 
+from math import prod
+
 import numpy as np
 
 
@@ -13,7 +15,7 @@ def matmul(params, arrays, shapes):
 
 
 def _rows(x):
-    return x.reshape(len(x), -1)
+    return x.reshape(len(x), prod(x.shape[1:]))
 
 
 def inner_product_forward(params, arrays, shapes):

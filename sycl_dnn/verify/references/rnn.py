@@ -143,15 +143,24 @@ def _state(inputs, name, layer, direction, channels):
     return Node([[0.0] * channels] * inputs["src_layer"].value.shape[1])
 
 
+def _stored(params):
+    """How a state is kept from step to step: ``state`` rounds it where a cell is quantised."""
+    if "state" not in params:
+        return lambda h: h
+    return lambda h: Node(params["state"](h.value))
+
+
 def _unroll(cell_type, params, inputs, layer, direction, xs, attention):
     """Run one cell over its inputs: outputs of all steps, and the last h and c."""
     cell = cell_type(inputs, params, layer, direction)
     sic, dhc = inputs["weights_iter"].value.shape[2], inputs["weights_iter"].value.shape[4]
-    h = _state(inputs, "src_iter", layer, direction, sic)
+    kept = _stored(params)
+    h = kept(_state(inputs, "src_iter", layer, direction, sic))
     c = _state(inputs, "src_iter_c", layer, direction, dhc)
     outputs = []
     for x, a in zip(xs, attention, strict=True):
         h, c = cell.step(x, h, c, a)
+        h = kept(h)
         outputs.append(h)
     return outputs, h, c
 
