@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn import _core
@@ -78,6 +77,8 @@ class Plan:
         self.engine, self.stream = owner.engine, owner.stream
         self.layouts: dict[int, _core.LogicalTensor] = {}
         self.steps: list[PartitionStep | InsteadStep] = []
+        #: Fused partitions that oneDNN then did not compile: operations, and its words.
+        self.refused: list[tuple[list[Node], str]] = []
         self._values = {v.id: v for v in self._all_values()}
         self._place_inputs(inputs)
         self.shapes = self._infer({id: shape for id, (shape, _) in inputs.items()})
@@ -87,6 +88,7 @@ class Plan:
         except DnnlError:
             # What does not run as a partition cannot read an opaque layout.
             self.steps.clear()
+            self.refused.clear()
             self._build(owner.partitions, keep_opaque=False)
         self._drops = self._last_uses()
 
@@ -151,6 +153,7 @@ class Plan:
             if len(group) == 1:
                 self._add_instead(group[0], problem)
             else:
+                self.refused.append((group, str(problem)))
                 self._add_alone(group)
             return
         for tensor in self.steps[-1].compiled.outputs:
@@ -234,10 +237,6 @@ class Plan:
     def scalars_of(self, tensors: dict[int, Any]) -> dict[int, Any]:
         """Return the numbers of the host scalars of a call."""
         return {id: t.value for id, t in tensors.items() if isinstance(t, Number)}
-
-    def nbytes(self, id: int) -> int:
-        """Return the bytes of a tensor."""
-        return self.layouts[id].mem_size if self.layouts[id].dims else math.prod(())
 
 
 class Number(Tensor):

@@ -40,7 +40,11 @@ def of_plan(plan: Plan, times: list[float] | None = None) -> str:
         ops = " + ".join(node.operation.kind for node in step.nodes)
         cells = (str(number), ops, how, f"{size / 1024:.1f} KB")
         rows.append((*cells, f"{times[number]:.3f}") if times else cells)
-    return _table(rows)
+    notes = [
+        f"not compiled as one: {' + '.join(n.operation.kind for n in nodes)} ({words})"
+        for nodes, words in plan.refused
+    ]
+    return "\n".join([_table(rows), *notes])
 
 
 def timed(plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any, rounds: int) -> list[float]:

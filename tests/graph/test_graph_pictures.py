@@ -84,3 +84,24 @@ def test_summary_needs_shapes(queue):
     g.relu(g.input((None, 4)))
     with pytest.raises(InvalidArguments, match="arrays must be given"):
         g.compile(queue).summary()
+
+
+def test_summary_names_what_was_not_compiled_as_one(queue):
+    """Groups of 8 are too small for oneDNN's products of 4-bit weights."""
+    if not queue.sycl_device.is_cpu:
+        pytest.skip("the graph is one for the CPU")
+    g = Graph("cpu", "bf16")
+    g.set_fpmath_mode("bf16", True)
+    x = g.input((4, 16), "bf16")
+
+    def weights(rows, columns):
+        of = (rows, columns // 8)
+        given = g.input((rows, columns), "u4"), g.input(of, "bf16"), g.input(of, "u8")
+        return g.dynamic_dequantize(*given, qtype="per_group", group_shape=(1, 8), axis=-1)
+
+    a, b = (g.matmul(x, weights(16, 24), dtype="f32") for _ in range(2))
+    hidden = g.multiply(g.multiply(a, g.sigmoid(a)), b)
+    g.matmul(g.type_cast(hidden, dtype="bf16"), weights(24, 16))
+    lines = g.compile(queue).summary().splitlines()
+    assert lines[-1].startswith("not compiled as one: DynamicDequantize + MatMul")
+    assert len(lines) == 2 + 10 + 1
