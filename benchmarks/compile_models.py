@@ -3,7 +3,7 @@
 
 Each library that is installed has a process of its own with two threads; blocks of calls alternate
 between them in one run. Results are compared first. Prints medians in ms, rates and the ratio to
-the compiled function, and after each network the time to compile and the peak memory so far.
+the compiled function, and after each dtype the time to compile and the peak memory so far.
 """
 
 from __future__ import annotations
@@ -84,6 +84,22 @@ def measure(
     return {"times": times, "notes": notes}
 
 
+def of_network(options: Any, name: str, items: int) -> dict[str, Any]:
+    """Measure one network in processes of its own, so that their memory is that of the network."""
+    with tempfile.TemporaryDirectory() as folder:
+        workers = started(options, folder)
+        print(" against ".join(str(w.version) for w in workers.values()), flush=True)
+        if "torch" in workers and {"onnxruntime", "openvino"} & set(workers):
+            workers["torch"].ask(name, "export")
+        made = {
+            f"{name} {dtype}": measure(workers, name, dtype, options.rounds, items)
+            for dtype in options.dtypes
+        }
+        for worker in workers.values():
+            worker.close()
+    return made
+
+
 def check(results: dict[str, np.ndarray], name: str, dtype: str) -> None:
     """Stop if variants do not compute the same."""
     wanted = results[BASE]
@@ -112,20 +128,9 @@ def main() -> None:
     options = parse_arguments()
     print(describe_machine())
     found: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        workers = started(options, folder)
-        print(" against ".join(str(w.version) for w in workers.values()), flush=True)
-        for name, entry in (zoo.TINY if options.tiny else zoo.ENTRIES).items():
-            if options.only not in name:
-                continue
-            if "torch" in workers and {"onnxruntime", "openvino"} & set(workers):
-                workers["torch"].ask(name, "export")
-            for dtype in options.dtypes:
-                found[f"{name} {dtype}"] = measure(
-                    workers, name, dtype, options.rounds, entry.items
-                )
-        for worker in workers.values():
-            worker.close()
+    for name, entry in (zoo.TINY if options.tiny else zoo.ENTRIES).items():
+        if options.only in name:
+            found |= of_network(options, name, entry.items)
     if options.json:
         options.json.write_text(json.dumps(found))
 
