@@ -24,7 +24,8 @@ from timing import describe_machine
 PROGRAM = Path(__file__).with_name("model_workers.py")
 LIBRARIES = ("ours", "torch", "onnxruntime", "openvino")
 #: Largest error of the first results, relative to the largest of them.
-TOLERANCE = {"float32": 2e-3, "bfloat16": 0.15, "int8": 0.5}
+TOLERANCE = {"float32": 2e-3, "bfloat16": 0.15, "int8": 0.5, "w8": 0.5, "w4": 0.5}
+DEFAULT = ("float32", "bfloat16", "int8")
 BASE = "ours, compiled"
 
 
@@ -114,7 +115,7 @@ def parse_arguments() -> Any:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="blocks per variant")
     parser.add_argument("--only", default="", help="networks whose name contains this")
-    parser.add_argument("--dtypes", nargs="+", default=list(TOLERANCE), choices=list(TOLERANCE))
+    parser.add_argument("--dtypes", nargs="+", default=list(DEFAULT), choices=list(TOLERANCE))
     parser.add_argument("--libraries", nargs="+", default=list(LIBRARIES), choices=LIBRARIES)
     parser.add_argument("--path", action="append", default=[], help="folder with other libraries")
     parser.add_argument("--lean", action="store_true", help="of ours only the compiled function")
