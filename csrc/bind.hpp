@@ -39,6 +39,7 @@ void bind_primitive(py::module_ &m);
 void bind_primitives(py::module_ &m);
 void bind_rnn_primitives(py::module_ &m);
 void bind_program(py::module_ &m);
+void bind_calls(py::module_ &m);
 void bind_settings(py::module_ &m);
 
 }  // namespace sycl_dnn

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python class Program: how sycl_dnn.dispatch hands over a traced function.
+#include "bind_program.hpp"
+
 #include "dpctl_api.hpp"
 #include "errors.hpp"
 #include "in_flight.hpp"
@@ -116,18 +118,6 @@ py::object register_call(const Stream &stream, const OrderedCall &order, const s
     return made;
 }
 
-py::object run(const py::object &self, const Stream &stream, const py::list &given,
-               const py::object &depends) {
-    Program &p = self.cast<Program &>();
-    const auto arguments = arguments_of(p, given);
-    std::vector<sycl::event> events;
-    append_events(depends, events);
-    const OrderedCall order(stream, events);
-    const sycl::event event =
-        submit_or_raise(p, [&] { return p.submit(stream, arguments, events); });
-    return register_call(stream, order, event, {self.ptr(), given.ptr()}, p.array_bytes);
-}
-
 // A program whose arrays and intermediate memory stay the same: one call has nothing to prepare.
 struct BoundProgram {
     py::object program;
@@ -196,11 +186,24 @@ py::object submit_all(const py::sequence &programs) {
 
 }  // namespace
 
+py::object run_program(const py::object &self, const Stream &stream, const py::list &given,
+                       const py::object &depends) {
+    Program &p = self.cast<Program &>();
+    const auto arguments = arguments_of(p, given);
+    std::vector<sycl::event> events;
+    append_events(depends, events);
+    const OrderedCall order(stream, events);
+    const sycl::event event =
+        submit_or_raise(p, [&] { return p.submit(stream, arguments, events); });
+    return register_call(stream, order, event, {self.ptr(), given.ptr()}, p.array_bytes);
+}
+
 void bind_program(py::module_ &m) {
     py::class_<Program>(m, "Program", "A fixed sequence of primitives, submitted by one call.")
         .def(py::init(&make_program), py::arg("engine"), py::arg("values"), py::arg("steps"),
              py::arg("n_arguments"), py::arg("arena_bytes"))
-        .def("run", &run, py::arg("stream"), py::arg("arrays"), py::arg("depends") = py::tuple(),
+        .def("run", &run_program, py::arg("stream"), py::arg("arrays"),
+             py::arg("depends") = py::tuple(),
              "Submit with the arrays (objects that have ``_pointer``) and the bytes of the host "
              "scalars, by number; return the event of completion. Layouts are taken on trust.")
         .def_readonly("arena_bytes", &Program::arena_bytes)

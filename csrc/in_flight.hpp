@@ -32,6 +32,11 @@ class InFlight {
     void add(const sycl::event &event, std::vector<PyObject *> &&owners, size_t nbytes);
     // Lets go of what finished executions used. Call with the GIL.
     void prune();
+    // The same where asking costs nothing, on the CPU: a result then takes the memory of the one
+    // before, which the cache still holds, and not that of eight calls ago.
+    void prune_if_cheap() {
+        if (bounded) prune();
+    }
     // Waits for the whole queue, without the GIL, then prunes.
     void wait();
     size_t size();

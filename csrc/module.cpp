@@ -24,6 +24,7 @@ PYBIND11_MODULE(_core, m) {
     bind_primitives(m);
     bind_rnn_primitives(m);
     bind_program(m);
+    bind_calls(m);
     bind_settings(m);
     release_startup_pages();
 }

@@ -54,6 +54,7 @@ Program::frame Program::make_frame() const {
         for (const auto &[id, index] : s.args) args.push_back({id, made.memories[index].get()});
         made.args.push_back(std::move(args));
     }
+    made.addresses.assign(values.size(), nullptr);
     made.leased = true;
     return made;
 }
@@ -94,8 +95,10 @@ void Program::place_values(frame &f, const arguments &given, char *arena) const 
                   "could not set a host scalar");
             continue;
         }
-        char *base = v.where == place::arena ? arena : given.arrays[v.index];
-        check(dnnl_memory_set_data_handle(handle, base + v.offset), "could not place a value");
+        char *address = (v.where == place::arena ? arena : given.arrays[v.index]) + v.offset;
+        if (f.addresses[i] == address) continue;
+        check(dnnl_memory_set_data_handle(handle, address), "could not place a value");
+        f.addresses[i] = address;
     }
 }
 

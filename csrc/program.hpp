@@ -42,6 +42,7 @@ class Program {
     struct frame {
         std::vector<dnnl::memory> memories;
         std::vector<std::vector<dnnl_exec_arg_t>> args;
+        std::vector<const char *> addresses;  // oneDNN asks the driver about every one it is told
         sycl::event last_use;
         bool leased;
     };

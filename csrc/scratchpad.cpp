@@ -3,6 +3,8 @@
 
 #include <new>
 
+#include "huge_pages.hpp"
+
 namespace sycl_dnn {
 
 // Above this a pool prefers waiting on the device to growing.
@@ -77,6 +79,7 @@ ScratchpadPool::buffer &ScratchpadPool::allocate(size_t nbytes) {
         pointer = sycl::malloc_device(rounded, device, context);
     }
     if (!pointer) throw std::bad_alloc();
+    want_huge_pages(device, pointer, rounded);
     const dnnl::memory::desc bytes({static_cast<dnnl::memory::dim>(rounded)},
                                    dnnl::memory::data_type::u8, dnnl::memory::format_tag::a);
     return buffers.emplace_back(

@@ -53,6 +53,9 @@ void bind_stream(py::module_ &m) {
             "pending", [](const Stream &s) { return s.flight->size(); },
             "Executions whose memories are still held.")
         .def(
+            "let_go", [](const Stream &s) { s.flight->prune_if_cheap(); },
+            "Let go of what finished executions used, without waiting; on a CPU only.")
+        .def(
             "wait", [](const Stream &s) { s.flight->wait(); },
             "Wait until everything on the queue is done; other threads run meanwhile.");
     m.def("scratchpad_info", &scratchpad_info,

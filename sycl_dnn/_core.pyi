@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import sycl_dnn.onednn
 import typing
-__all__: list[str] = ['ARGUMENTS', 'BoundProgram', 'Engine', 'Memory', 'MemoryDesc', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'layer_normalization_backward', 'layer_normalization_forward', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'submit_all', 'sum', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
+__all__: list[str] = ['ARGUMENTS', 'BoundProgram', 'CallPlan', 'CallTable', 'Engine', 'Memory', 'MemoryDesc', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'ResultPool', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'layer_normalization_backward', 'layer_normalization_forward', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'submit_all', 'sum', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
 class status(enum.Enum):
     invalid_arguments: typing.ClassVar[status]
     last_impl_reached: typing.ClassVar[status]
@@ -395,6 +395,10 @@ class Stream:
     def __init__(self, engine: Engine, queue: typing.Any = None, *, ordered: bool = False) -> None:
         """
         ``queue`` defaults to the engine's. ``ordered=True`` puts executions into one sequence with dpnp's own work on the queue.
+        """
+    def let_go(self) -> None:
+        """
+        Let go of what finished executions used, without waiting; on a CPU only.
         """
     def wait(self) -> None:
         """
@@ -1122,6 +1126,61 @@ class BoundProgram:
     @property
     def result(self) -> typing.Any:
         ...
+class ResultPool:
+    """
+    Memory of a queue's results that were dropped, used again.
+    """
+    @staticmethod
+    def rounded(nbytes: typing.SupportsInt | typing.SupportsIndex) -> int:
+        """
+        Return the size of the block for so many bytes.
+        """
+    def __init__(self, queue: typing.Any, most: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    def drop_unused(self) -> None:
+        """
+        Give back the blocks that nothing uses.
+        """
+    def take(self, kind: typing.Any, nbytes: typing.SupportsInt | typing.SupportsIndex) -> typing.Any:
+        """
+        Return a dpctl.memory object of the class ``kind`` of at least so many bytes.
+        """
+    @property
+    def nbytes(self) -> int:
+        ...
+class CallPlan:
+    """
+    A program, and what a call of it allocates and returns.
+    """
+    def __init__(self, program: typing.Any, reads: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], n_arrays: typing.SupportsInt | typing.SupportsIndex, blanks: list, constants: list, result: typing.SupportsInt | typing.SupportsIndex, carried_dtype: typing.Any = None) -> None:
+        ...
+class CallTable:
+    """
+    Repeats calls that it was told of; knows dpnp only by what it is given.
+    """
+    def __init__(self, ndarray: typing.Any, carried: typing.Any, frozen: typing.Any, memory: collections.abc.Sequence[typing.Any], usm_ndarray: typing.Any, wrap: typing.Any, move_to_end: typing.Any) -> None:
+        ...
+    def call(self, operation: typing.Any, policy: typing.Any, args: tuple, kwargs: dict, out: typing.Any) -> typing.Any:
+        """
+        Return the result, or NotImplemented where the call is not known.
+        """
+    def clear(self) -> None:
+        """
+        Forget everything.
+        """
+    def remember(self, operation: typing.Any, policy: typing.Any, args: tuple, kwargs: dict, out: typing.Any, key: typing.Any, plan: CallPlan, stream: typing.Any, pool: ResultPool) -> None:
+        """
+        Let calls like this one run ``plan`` as long as the cache has ``key``.
+        """
+    @property
+    def capacity(self) -> int:
+        ...
+    @capacity.setter
+    def capacity(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None:
+        ...
+    @property
+    def hits(self) -> int:
+        ...
 def _replayed(arg0: typing.Any, arg1: collections.abc.Iterable) -> typing.Any:
     ...
 def _watch(arg0: collections.abc.Set[str], arg1: typing.Any) -> None:
@@ -1382,4 +1441,4 @@ RUNTIME_DIM_VAL: int = -9223372036854775808
 RUNTIME_F32_VAL: float
 RUNTIME_S32_VAL: int = -2147483648
 RUNTIME_SIZE_VAL: int = 9223372036854775808
-_interface: int = 1
+_interface: int = 3

@@ -186,6 +186,29 @@ def test_an_array_on_the_left_of_float32(queue):
     assert dpnp.asnumpy(got).tolist() == [1.5, 2.5]
 
 
+def test_numpy_on_the_left_leaves_it_to_the_array(queue):
+    a = sycl_dnn.asarray([1.0, 2.0], "bfloat16", sycl_queue=queue)
+    got = np.float32(3) * a - np.float64(1)
+    assert got.dtype == "bfloat16"
+    assert got.asnumpy().tolist() == [2, 5]
+    with pytest.raises(TypeError, match="arrays must be dpnp.ndarray, got numpy.ndarray"):
+        np.ones(2) * a
+    x = dpnp.asarray(np.array([0.5, 4], "f4"), sycl_queue=queue)
+    y, pullback = sycl_dnn.vjp(lambda x: np.float32(3) * x, x)
+    assert dpnp.asnumpy(y).tolist() == [1.5, 12]
+
+
+def test_dpnp_on_the_left_knows_only_its_own_arrays(queue):
+    a = sycl_dnn.asarray([1.0, 2.0], "bfloat16", sycl_queue=queue)
+    x = dpnp.asarray(np.array([0.5, 0.5], "f4"), sycl_queue=queue)
+    for call in (lambda: x - a, lambda: x @ a, lambda: x == a, lambda: x.__iadd__(a)):
+        with pytest.raises(TypeError, match="sycl_dnn.dispatch.array.Array"):
+            call()
+    assert dpnp.asnumpy(F.sub(x, a)).tolist() == [-0.5, -1.5]
+    assert F.add(x, a, out=x) is x
+    assert dpnp.asnumpy(x).tolist() == [1.5, 2.5]
+
+
 def test_repr_shows_values_and_dtype(queue):
     array = sycl_dnn.asarray([1.0, 2.5], "bfloat16", sycl_queue=queue)
     assert repr(array) == "Array([1. , 2.5], dtype=bfloat16)"

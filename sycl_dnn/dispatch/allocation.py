@@ -12,7 +12,7 @@ import numpy as np
 
 from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.layout import row_major_strides
-from sycl_dnn.dispatch.pool import SMALLEST, pool_of
+from sycl_dnn.dispatch.pool import pool_of
 from sycl_dnn.dispatch.tensor import Tensor
 
 wrap = dpnp.ndarray._create_from_usm_ndarray
@@ -42,11 +42,10 @@ class Blank(NamedTuple):
 
         What stays for long is better not ``pooled``.
         """
-        nbytes = self.nbytes
-        if nbytes < SMALLEST or not pooled:
-            memory = kind(nbytes or 1, queue=queue)
+        if pooled:
+            memory = pool_of(queue).take(kind, self.nbytes)
         else:
-            memory = pool_of(queue).take(kind, nbytes)
+            memory = kind(self.nbytes or 1, queue=queue)
         shape = self.shape
         if shape is None:
             return memory

@@ -46,7 +46,7 @@ class Array(Operators):
 
     __slots__ = ("data", "dtype", "shape")
     # Comparisons give arrays, as those of dpnp do.
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, data: dpnp.ndarray, dtype: str) -> None:
         if dtype not in dtypes.CARRIED:

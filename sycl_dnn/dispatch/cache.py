@@ -9,7 +9,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
-from sycl_dnn.dispatch import pool
+import dpnp
+
+from sycl_dnn._core import CallTable
+from sycl_dnn.dispatch import allocation, pool
+from sycl_dnn.dispatch.array import Array
+from sycl_dnn.dispatch.frozen import Frozen
 
 __all__ = ["CacheInfo", "clear", "info", "memory", "resize"]
 
@@ -41,6 +46,17 @@ class _Cache:
 
 _cache = _Cache()
 
+#: Finds plans of plain calls without Python; an index into the plans above.
+calls = CallTable(
+    ndarray=dpnp.ndarray,
+    carried=Array,
+    frozen=Frozen,
+    memory=list(allocation.ALLOCATORS.values()),
+    usm_ndarray=allocation.usm_ndarray,
+    wrap=allocation.wrap,
+    move_to_end=_cache.plans.move_to_end,
+)
+
 
 def get(key: Hashable) -> Any:
     """Return the plan of a key, or None."""
@@ -66,13 +82,13 @@ def make(key: Hashable, build: Callable[[], Any]) -> Any:
 
 def info() -> CacheInfo:
     """Return hits, misses, number of plans and the most there may be."""
-    return CacheInfo(_cache.hits, _cache.misses, len(_cache.plans), _cache.capacity)
+    return CacheInfo(_cache.hits + calls.hits, _cache.misses, len(_cache.plans), _cache.capacity)
 
 
 def memory() -> int:
     """Return the bytes that are kept for results, in use or not; at most 1 GiB for a queue.
 
-    Results of 64 KiB and more use the memory of dropped ones again.
+    Results use the memory of dropped ones again.
     """
     return pool.total_bytes()
 
@@ -82,6 +98,7 @@ def clear() -> None:
     pool.drop_all()
     with _cache.lock:
         _cache.plans.clear()
+        calls.clear()
         _cache.hits = _cache.misses = 0
 
 
@@ -96,5 +113,5 @@ def resize(capacity: int) -> None:
     if capacity < 0:
         raise ValueError(f"resize: capacity must not be negative, got {capacity}")
     with _cache.lock:
-        _cache.capacity = capacity
+        _cache.capacity = calls.capacity = capacity
         _cache.shrink()

@@ -50,6 +50,13 @@ class Constants:
     def __bool__(self) -> bool:
         return bool(self._slots)
 
+    @property
+    def slots(self) -> list[tuple[int, int, int]] | None:
+        """Register, recipe and source of each result, if each comes from one frozen array."""
+        if any(len(sources) > 1 for *_, sources in self._slots):
+            return None
+        return [(register, recipe, sources[0]) for register, _, recipe, sources in self._slots]
+
     def fill(
         self, registers: list[Any], queue: Any, stream: Any, frozen: Mapping[int, Any]
     ) -> None:
@@ -64,7 +71,9 @@ class Constants:
             return
         for register, blank, _, _ in self._slots:
             registers[register] = blank.new(queue, pooled=False)
-        self._segment.run(registers, queue, stream)
+        # Other threads find the copies too, and no order holds between threads.
+        assert self._segment is not None  # there is something to pack
+        self._segment.run(registers, queue, stream).wait()
         for register, _, recipe, sources in self._slots:
             frozen[sources[0]].packed[_key(recipe, sources, frozen)] = registers[register]
 
@@ -110,6 +119,7 @@ def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ..
 
 def _work(step: Step) -> tuple[Any, ...]:
     """Return what a primitive does, apart from what it reads."""
+    assert step.primitive is not None
     pd = step.primitive.primitive_desc
     layouts = [t.desc for t in (*step.inputs.values(), *step.outputs.values())]
     return (pd.name, repr(pd.parameters), repr(pd.primitive_attr), *layouts)

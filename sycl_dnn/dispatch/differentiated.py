@@ -62,7 +62,8 @@ class Differentiated:
         found = dict(zip(map(id, wanted), propagate(trace, tape, seeds, wanted), strict=True))
         #: For each positional array: number among the gradients, None without one.
         self.gradient_of: list[int | None] = []
-        grads, targets = [], {}
+        grads: list[Tensor] = []
+        targets: dict[int, Target] = {}
         for tensor in inputs:
             grad = found.get(id(tensor))
             self.gradient_of.append(None if grad is None else len(grads))

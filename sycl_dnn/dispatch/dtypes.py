@@ -30,7 +30,7 @@ NAMES = {kind: name for name, kind in DATA_TYPES.items()}
 #: Floating-point types, widest last; gradients exist for these.
 FLOATS = ("float8_e5m2", "float8_e4m3", "float16", "bfloat16", "float32", "float64")
 #: What dpnp has no dtype for and an ``Array`` carries.
-CARRIED = {
+CARRIED: dict[str, np.dtype] = {
     "bfloat16": np.dtype("u2"),
     "float8_e5m2": np.dtype("u1"),
     "float8_e4m3": np.dtype("u1"),
@@ -108,12 +108,8 @@ def result_dtype(*operands: Any) -> str:
             ranked[2].append(_OF_NUMBERS[type(value)])
         else:
             ranked[0 if value.shape else 1].append(value.dtype)
-    found = None
-    for names in ranked:
-        if names:
-            name = promote(*names)
-            found = name if found is None or _kind(name) > _kind(found) else found
-    return found
+    found = [promote(*names) for names in ranked if names]
+    return max(found, key=_kind)  # of equal kinds the first
 
 
 def _kind(name: str) -> int:

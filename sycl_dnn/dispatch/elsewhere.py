@@ -8,10 +8,13 @@ from typing import Any
 import dpnp
 
 from sycl_dnn.device import default_queue
-from sycl_dnn.dispatch import arguments, policy
+from sycl_dnn.dispatch import arguments, cache, policy
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.frozen import Frozen
+from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.record import NeedsAnotherDevice
+from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.errors import Unimplemented
 
 
 def moved(value: Any, queue: Any) -> Any:
@@ -23,10 +26,26 @@ def moved(value: Any, queue: Any) -> Any:
     return dpnp.asarray(value, sycl_queue=queue) if hasattr(value, "sycl_queue") else value
 
 
-def _announce(name: str, lack: NeedsAnotherDevice, queue: Any) -> None:
+def _arrays(args: Any, kwargs: Any) -> list[Any]:
+    """Return the arrays of a call in the order in which a trace numbers them."""
+    found: list[Any] = []
+    for value in (*args, *kwargs.values()):
+        arguments.replaced(value, found.append)
+    return found
+
+
+def _announce(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> None:
     """Warn that the CPU takes over; raise what the engine said if that is not possible."""
     if queue.sycl_device.is_cpu or policy.current().fallback == "error":
-        raise lack.error
+        has_doubles = any(str(a.dtype) == "float64" for a in arrays)
+        hint = "; it computes no float64: convert with astype('float32')" if has_doubles else ""
+        said = Exception.__str__(lack.error)
+        where = queue.sycl_device.name
+        error = Unimplemented(
+            f"{name}: oneDNN has no {lack.row} for these arrays on {where}{hint}\n{said}"
+        )
+        error.recipe = lack.error.recipe
+        raise error from None
     policy.warn_once(
         policy.FallbackWarning,
         (name, "cpu"),
@@ -43,19 +62,48 @@ def _all_moved(args: Any, kwargs: Any, queue: Any) -> tuple[list[Any], dict[str,
     return [arguments.replaced(a, move) for a in args], named
 
 
+def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
+    """Return the numbers of the arrays that ``body`` writes to, as running statistics are."""
+    found = arguments.Collected()
+    tokens = [found.token(args), *((n, found.token(v)) for n, v in kwargs.items())]
+    place, _ = place_of(queue)
+    key = ("updated", body, policy.current(), place, *tokens)
+
+    def numbers() -> tuple[int, ...]:
+        trace = Trace(place.engine)
+        swapped, named = arguments.traced(trace, args, kwargs)
+        body(*swapped, **named)
+        given = [s.argument for s, _ in trace.written if s.argument is not None]
+        return tuple(n for n in given if n < len(found.arrays))
+
+    known = cache.get(key)
+    return cache.make(key, numbers) if known is None else known
+
+
+def _write_back(body: Any, here: tuple[Any, Any], there: tuple[Any, Any], queue: Any) -> None:
+    """Copy what ``body`` wrote into the copies on the CPU to the caller's arrays."""
+    originals, copies = _arrays(*here), _arrays(*there)
+    for number in _updated(body, default_queue("cpu"), *there):
+        original, copy = originals[number], copies[number]
+        if isinstance(original, Array):
+            original, copy = original.data, copy.data
+        original[...] = moved(copy, queue)
+
+
 def run_on_cpu(
     operation: Any, lack: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any, out: Any
 ) -> Any:
-    """Call ``operation`` with copies on the CPU and copy the results back.
+    """Call ``operation`` with copies on the CPU; copy back the results and what it updates.
 
     Raises
     ------
     Unimplemented
         The CPU's engine has said no itself, or the policy is ``"error"``.
     """
-    _announce(operation.name, lack, queue)
+    _announce(operation.name, lack, queue, _arrays(args, kwargs))
     there, named = _all_moved(args, kwargs, default_queue("cpu"))
     result = operation(tuple(there), named)
+    _write_back(operation.body, (args, kwargs), (there, named), queue)
     back = arguments.replaced(result, lambda v: moved(v, queue))
     if out is None:
         return back
@@ -81,9 +129,12 @@ def vjp_on_cpu(
     vjp: Any, function: Any, lack: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any
 ) -> tuple[Any, PullbackElsewhere]:
     """Take value and pullback with copies on the CPU; raises as ``run_on_cpu``."""
-    _announce(getattr(function, "__name__", "vjp"), lack, queue)
+    _announce(getattr(function, "__name__", "vjp"), lack, queue, _arrays(args, kwargs))
     cpu = default_queue("cpu")
     there, named = _all_moved(args, kwargs, cpu)
     y, pullback = vjp(function, *there, **named)
+    operation = getattr(function, "operation", None)
+    body = function if operation is None else operation.body
+    _write_back(body, (args, kwargs), (there, named), queue)
     back = arguments.replaced(y, lambda v: moved(v, queue))
     return back, PullbackElsewhere(pullback, queue, cpu)

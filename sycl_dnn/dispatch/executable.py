@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sycl_dnn.dispatch import allocation
+from sycl_dnn import _core
+from sycl_dnn.dispatch import allocation, dtypes
 from sycl_dnn.dispatch.arguments import Seed
 from sycl_dnn.dispatch.array import wrapped
 from sycl_dnn.dispatch.array_call import ArrayCall
@@ -66,9 +67,21 @@ class Executable:
         self._written = [
             (self._registers[id(s)], name) for s, name in trace.written if id(s) in self._registers
         ]
-        plain = not (self.captured or self.constants or self._written)
+        plain = only if isinstance(only, Segment) and not (self.captured or self._written) else None
         #: The one program of a simple function: the shortest way.
-        self._single = only if isinstance(only, Segment) and plain else None
+        self._single = plain if not self.constants else None
+        #: The same for ``cache.calls``, where a function returns one new array.
+        self.call_plan = self._call_plan(plain) if plain is not None else None
+
+    def _call_plan(self, only: Segment) -> _core.CallPlan | None:
+        slots = self.constants.slots
+        if slots is None or len(self.results) != 1 or self.results[0] < self._n_arguments:
+            return None
+        carried = self.result_dtypes[0] if self.result_dtypes[0] in dtypes.CARRIED else None
+        blanks = [(r, b.nbytes, b.shape, b.strides, b.dtype) for r, b in self._blanks]
+        return _core.CallPlan(
+            only.program, only.reads, self._n_registers, blanks, slots, self.results[0], carried
+        )
 
     def register(self, storage: Storage) -> int:
         """Return the number of the register of a storage, a new one for a new storage."""
@@ -124,6 +137,7 @@ class Executable:
         frozen : dict
             By number of the argument of the traced function: what keeps its packed copies.
         """
+        stream.let_go()
         if self._single is not None:
             registers = self._allocated(queue, arguments, kind, outs)
             program = self._single

@@ -8,7 +8,7 @@ from typing import Any
 from sycl_dnn import _core, errors
 from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch import layout
-from sycl_dnn.dispatch.record import Out
+from sycl_dnn.dispatch.record import NeedsAnotherDevice, Out
 from sycl_dnn.dispatch.tensor import Tensor
 
 ABS = (algorithm.eltwise_abs,)
@@ -85,14 +85,27 @@ def fused(
     """
     inputs = {"src_0": a, "src_1": b}
     attr = _post_ops(a, steps, inputs)
-    made = a.trace.primitive(
-        "binary",
-        inputs,
-        {"dst": Out(a.shape, dtype or a.dtype, a)},
-        ask={"src_0": a, "src_1": a if b.shape == a.shape else b},
-        attr=attr,
-        algorithm=kind,
-    )
+    ask = {"src_0": a, "src_1": a if b.shape == a.shape else b}
+    return _binary(a, inputs, ask, attr, kind, dtype)
+
+
+def _binary(
+    a: Tensor,
+    inputs: dict[str, Tensor],
+    ask: dict[str, Tensor],
+    attr: _core.PrimitiveAttr,
+    kind: algorithm,
+    dtype: str | None = None,
+) -> Tensor:
+    out = Out(a.shape, dtype or a.dtype, a)
+    try:
+        made = a.trace.primitive("binary", inputs, {"dst": out}, ask=ask, attr=attr, algorithm=kind)
+    except errors.InvalidArguments as refusal:
+        if a.dtype != "float64":
+            raise
+        # What an engine that lacks float64 says of steps after it.
+        lack = errors.Unimplemented(Exception.__str__(refusal))
+        raise NeedsAnotherDevice("binary", lack) from None
     return made["dst"]
 
 
@@ -109,15 +122,8 @@ def choose(condition: Tensor, yes: Tensor, no: Tensor, *steps: tuple[Any, ...]) 
     """
     inputs = {"src_0": yes, "src_1": no, "src_2": condition}
     attr = _post_ops(yes, steps, inputs)
-    made = yes.trace.primitive(
-        "binary",
-        inputs,
-        {"dst": Out(yes.shape, yes.dtype, yes)},
-        ask={"src_0": yes, "src_1": yes if no.shape == yes.shape else no, "src_2": yes},
-        attr=attr,
-        algorithm=algorithm.binary_select,
-    )
-    return made["dst"]
+    ask = {"src_0": yes, "src_1": yes if no.shape == yes.shape else no, "src_2": yes}
+    return _binary(yes, inputs, ask, attr, algorithm.binary_select)
 
 
 def _alike(tensor: Tensor, a: Tensor) -> Tensor:
@@ -131,7 +137,7 @@ def _alike(tensor: Tensor, a: Tensor) -> Tensor:
 def slope(kind: algorithm, x: Tensor, dy: Tensor, alpha: float = 0.0, beta: float = 0.0) -> Tensor:
     """Return ``dy`` times the derivative of an element-wise function at ``x``."""
     desc = layout.like(x.desc, x.dtype)
-    given = {"algorithm": kind, "alpha": alpha, "beta": beta}
+    given: dict[str, Any] = {"algorithm": kind, "alpha": alpha, "beta": beta}
     training = _core.prop_kind.forward_training
     try:
         forward = _core.eltwise_forward(
@@ -140,8 +146,8 @@ def slope(kind: algorithm, x: Tensor, dy: Tensor, alpha: float = 0.0, beta: floa
     except errors.Unimplemented:
         if x.dtype in ("float32", "float64"):
             raise
-        wide = [x.trace.convert(t, "float32") for t in (x, dy)]
-        return x.trace.convert(slope(kind, *wide, alpha, beta), x.dtype)
+        wide, wide_dy = (x.trace.convert(t, "float32") for t in (x, dy))
+        return x.trace.convert(slope(kind, wide, wide_dy, alpha, beta), x.dtype)
     made = x.trace.primitive(
         "eltwise_backward",
         {"src": x, "diff_dst": dy},

@@ -69,7 +69,8 @@ def backward(
     ``params`` overrides what the forward primitive was given.
     """
     reads, writes = signature(row)
-    inputs, ask = {}, {}
+    inputs: dict[str, Tensor] = {}
+    ask: dict[str, Any] = {}
     for name in reads:
         tensor = _source(name, entry, grads)
         if tensor is None:

@@ -40,7 +40,7 @@ def _buffer(engine: Any, value: float, dtype: str, size: int) -> Any:
 
 def filled(trace: Trace, value: float, shape: tuple[int, ...], dtype: str = "float32") -> Tensor:
     """Return a tensor that holds ``value`` everywhere."""
-    from sycl_dnn.onednn import Memory
+    from sycl_dnn.onednn._memory import Memory
 
     desc = layout.row_major(shape, dtype)
     memory = Memory(desc, trace.engine, _buffer(trace.engine, value, dtype, math.prod(shape)))

@@ -9,10 +9,11 @@ from typing import Any
 
 from sycl_dnn.dispatch import allocation, arguments, cache, layout, policy, structure
 from sycl_dnn.dispatch.arguments import Collected
-from sycl_dnn.dispatch.array import Array, wrapped
+from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.executable import Executable
 from sycl_dnn.dispatch.outputs import Target, check_out, check_strides, sharing
 from sycl_dnn.dispatch.places import Place, place_of
+from sycl_dnn.dispatch.pool import pool_of
 from sycl_dnn.dispatch.program import finalized
 from sycl_dnn.dispatch.record import NeedsAnotherDevice
 from sycl_dnn.dispatch.tensor import Tensor
@@ -24,13 +25,21 @@ __all__ = ["Operation", "operation"]
 class Plan:
     """An executable and the form of what its function returns."""
 
-    __slots__ = ("executable", "form", "single")
+    __slots__ = ("executable", "form")
 
     def __init__(self, executable: Executable, form: Any) -> None:
         self.executable = executable
         self.form = form
-        #: Whether the function returns one array.
-        self.single = form is structure.LEAF
+
+    def run(self, queue: Any, stream: Any, found: Collected, out: Any = None) -> Any:
+        """Submit for the arrays of a call; return what the function returns."""
+        kind = allocation.coerced_kind(found.arrays)
+        outs = None if out is None else {0: out.get_array()}
+        executable = self.executable
+        registers = executable.run(queue, stream, found.arrays, kind, outs, found.frozen)
+        if out is not None:
+            return out
+        return structure.build(self.form, executable.leaves(registers, found.objects))
 
 
 class Operation:
@@ -42,6 +51,9 @@ class Operation:
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None) -> Any:
         """Run the function on arrays; inside a trace, join it."""
+        result = cache.calls.call(self, policy.current(), args, kwargs, out)
+        if result is not NotImplemented:
+            return result
         found = Collected()
         key = [self, policy.current()]
         for value in args:
@@ -51,33 +63,29 @@ class Operation:
             key.append(found.token(kwargs[name]))
         if found.traced:
             return self._inline(args, kwargs)
-        arrays = found.arrays
-        queue = arguments.shared_queue(arrays, self.name)
+        return self._run(key, found, args, kwargs, out)
+
+    def _run(self, key: list[Any], found: Collected, args: Any, kwargs: Any, out: Any) -> Any:
+        """Run with the plan of the key, made if it is not there."""
+        queue = arguments.shared_queue(found.arrays, self.name)
         place, stream = place_of(queue)
         key.append(place)
         if out is not None:
             key.append(check_out(self.name, out, found, queue))
-        key = tuple(key)
-        plan = cache.get(key)
+        whole = tuple(key)
+        plan = cache.get(whole)
         if plan is None:
-            if not arguments.is_describable(arrays):
+            if not arguments.is_describable(found.arrays):
                 return self._on_copies(args, kwargs, out)
             try:
-                plan = cache.make(key, lambda: self.build(place, args, kwargs, out))
+                plan = cache.make(whole, lambda: self.build(place, args, kwargs, out))
             except NeedsAnotherDevice as lack:
                 return self._elsewhere(lack, queue, args, kwargs, out)
-        kind = allocation.coerced_kind(arrays)
-        executable = plan.executable
-        outs = None if out is None else {0: out.get_array()}
-        registers = executable.run(queue, stream, arrays, kind, outs, found.frozen)
-        if out is not None:
-            return out
-        if plan.single:
-            register = executable.results[0]
-            if register < len(found.objects):
-                return found.objects[register]
-            return wrapped(registers[register], executable.result_dtypes[0])
-        return structure.build(plan.form, executable.leaves(registers, found.objects))
+        result = plan.run(queue, stream, found, out)
+        if plan.executable.call_plan is not None:
+            call = (self, policy.current(), args, kwargs, out)
+            cache.calls.remember(*call, whole, plan.executable.call_plan, stream, pool_of(queue))
+        return result
 
     def build(
         self, place: Place, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None
@@ -141,5 +149,5 @@ def operation(body: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         return self(args, kwargs, out)
 
-    function.operation = self
+    function.operation = self  # type: ignore[attr-defined]
     return function

@@ -31,10 +31,14 @@ def _single(name: str) -> Callable[[Any], Any]:
 class Operators:
     """``+ - * / ** @ < <= > >=``; numbers and arrays may stand on the right, numbers on the left.
 
-    An array of dpnp's on the left is in charge itself, and knows only arrays of its own.
+    An array of dpnp's on the left is in charge itself and raises TypeError for all but arrays of
+    its own; there is no way for another class to take over. So write ``a + x``, or
+    ``sycl_dnn.functional.sub(x, a)`` where the order matters.
     """
 
     __slots__ = ()
+    # Lets NumPy's numbers on the left leave the operation to this class.
+    __array_ufunc__ = None
 
     __add__ = _operator("add")
     __radd__ = _operator("add", is_reflected=True)

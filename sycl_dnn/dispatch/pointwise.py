@@ -34,8 +34,9 @@ _MIRRORED = {
     A.binary_sub: (A.binary_sub, True),
 }
 #: Where the second operand has more than size 1, axes merged: what oneDNN has compiled kernels for.
-FAST = ([], [True], [False], [False, True], [True, False], [False, True, False],
-         [True, False, True])  # fmt: skip
+FAST: tuple[list[bool], ...] = (
+    [], [True], [False], [False, True], [True, False], [False, True, False], [True, False, True],
+)  # fmt: skip
 
 
 def merged(shape: tuple[int, ...], order: tuple[int, ...], *operands: Tensor) -> list[list]:

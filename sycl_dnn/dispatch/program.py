@@ -140,9 +140,9 @@ class Segment:
             engine, self._values, rows, len(self.reads), self._arena.nbytes
         )
 
-    def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
-        """Submit the program over the arrays in ``registers``."""
-        self.program.run(stream, [registers[r] for r in self.reads])
+    def run(self, registers: list[Any], queue: Any, stream: Any) -> Any:
+        """Submit the program over the arrays in ``registers``; return the event."""
+        return self.program.run(stream, [registers[r] for r in self.reads])
 
     def _row(self, index: int, step: Step) -> tuple[Any, list[tuple[int, int]]]:
         tensors = {**step.inputs, **step.outputs}

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dpnp
 
@@ -15,6 +15,9 @@ from sycl_dnn.dispatch.differentiated import Differentiated
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.record import NeedsAnotherDevice
 from sycl_dnn.dispatch.tensor import Tensor
+
+if TYPE_CHECKING:
+    from sycl_dnn.dispatch.elsewhere import PullbackElsewhere
 
 __all__ = ["Pullback", "vjp"]
 
@@ -94,7 +97,9 @@ class Pullback:
 _CARRIED = arguments.dtypes.CARRIED
 
 
-def vjp(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, Pullback]:
+def vjp(
+    function: Callable[..., Any], *args: Any, **kwargs: Any
+) -> tuple[Any, Pullback | PullbackElsewhere]:
     """Return ``function(*args, **kwargs)`` and the pullback of its gradient.
 
     Parameters
@@ -130,13 +135,13 @@ def vjp(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, P
         return vjp(
             function, *swapped, **{n: arguments.replaced(v, swap) for n, v in kwargs.items()}
         )
-    key = (*key, place)
-    plan = cache.get(key)
+    whole = (*key, place)
+    plan = cache.get(whole)
     if plan is None:
         operation = getattr(function, "operation", None)
         body = function if operation is None else operation.body
         try:
-            plan = cache.make(key, lambda: Differentiated(place, body, args, kwargs))
+            plan = cache.make(whole, lambda: Differentiated(place, body, args, kwargs))
         except NeedsAnotherDevice as lack:
             from sycl_dnn.dispatch.elsewhere import vjp_on_cpu
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.dispatch import dtypes, layout
@@ -31,7 +31,7 @@ class Storage:
         scalar: bool = False,
     ) -> None:
         #: The layout as it was made; its size is that of the storage.
-        self.desc = desc
+        self.desc: Any = desc
         #: Number of the array in the call; None for what is made on the way.
         self.argument = argument
         #: A Memory that is there for good.
@@ -68,18 +68,19 @@ class Tensor(ArrayMethods, Operators):
         # The trace holds its tensors; both ways round, plans would live until a garbage collection.
         self._trace = weakref.ref(trace)
         self.storage = storage
-        self.desc = desc
+        # Nearly everywhere there is one: who cannot do without need not ask.
+        self.desc: Any = desc
         self.dtype = dtype
         self.shape = shape
         self.offset = offset
         if strides is None and desc is not None and desc.is_plain:
             strides = desc.strides[: len(shape)]
-        self.strides = strides
+        self.strides: Any = strides
 
     @property
     def trace(self) -> Trace:
         """The trace that records what is done with the tensor."""
-        return self._trace()
+        return cast("Trace", self._trace())
 
     @property
     def ndim(self) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import dpnp
 import numpy as np
+from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import _core, errors
 from sycl_dnn.dispatch import dtypes, layout, policy
@@ -89,6 +90,13 @@ class Trace:
         for _, known, tensor in self.captured:
             if known is value:
                 return tensor
+        array = value.get_array() if hasattr(value, "get_array") else value
+        queue = getattr(array, "sycl_queue", None)
+        if queue is not None and queue.sycl_context != self.engine.sycl_queue.sycl_context:
+            raise ExecutionPlacementError(
+                "an array that a traced function holds itself must be on the device of its "
+                f"arguments, got {queue.sycl_device.filter_string}"
+            )
         index = len(self.arguments)
         tensor = argument_of(self, value)
         self.captured.append((index, value, tensor))
@@ -269,9 +277,13 @@ class Trace:
 
     def copy_step(self, src: Tensor, dst: Tensor, attr: _core.PrimitiveAttr | None = None) -> Step:
         """Return a reorder, not recorded yet; 64-bit numbers are copied as pairs of halves."""
-        if src.dtype == dst.dtype and src.dtype in ("int64", "float64"):
+        # Halves can be copied, not added.
+        if attr is None and src.dtype == dst.dtype and src.dtype in ("int64", "float64"):
             src, dst = src.halves(), dst.halves()
-        pd = _core.reorder(self.engine, src=src.desc, dst=dst.desc, attr=attr)
+        try:
+            pd = _core.reorder(self.engine, src=src.desc, dst=dst.desc, attr=attr)
+        except errors.Unimplemented as error:
+            raise NeedsAnotherDevice("reorder", error) from None
         return Step(_core.Primitive(pd), {"src": src}, {"dst": dst})
 
     def plain(self, tensor: Tensor) -> Tensor:
@@ -305,7 +317,7 @@ class Trace:
 
     def literal(self, values: np.ndarray) -> Tensor:
         """Return a tensor of float32 values that are known while tracing."""
-        from sycl_dnn.onednn import Memory
+        from sycl_dnn.onednn._memory import Memory
 
         dense = np.ascontiguousarray(values, np.float32)
         desc = layout.row_major(dense.shape, "float32")

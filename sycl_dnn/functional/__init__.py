@@ -28,18 +28,21 @@ from sycl_dnn.functional.adaptive_pool import (
     adaptive_max_pool2d,
     adaptive_max_pool3d,
 )
-from sycl_dnn.functional.arithmetic import add, div, maximum, minimum, mul, pow, sub
+from sycl_dnn.functional.added_product import addmm, baddbmm
+from sycl_dnn.functional.arithmetic import add, maximum, minimum, mul, pow, sub
 from sycl_dnn.functional.attention import scaled_dot_product_attention
 from sycl_dnn.functional.avg_pool import avg_pool1d, avg_pool2d, avg_pool3d
 from sycl_dnn.functional.batch_norm import batch_norm
+from sycl_dnn.functional.clamp import clamp
 from sycl_dnn.functional.class_loss import cross_entropy, nll_loss
 from sycl_dnn.functional.compare import eq, ge, gt, le, lt, ne, where
 from sycl_dnn.functional.conv import conv1d, conv2d, conv3d
 from sycl_dnn.functional.conv_transpose import conv_transpose1d, conv_transpose2d, conv_transpose3d
 from sycl_dnn.functional.convert import asarray, astype
 from sycl_dnn.functional.divergence import kl_div
+from sycl_dnn.functional.division import div
 from sycl_dnn.functional.dropout import dropout
-from sycl_dnn.functional.elementary import abs, clamp, exp, log, neg, reciprocal, sqrt, square
+from sycl_dnn.functional.elementary import abs, exp, log, neg, reciprocal, sqrt, square
 from sycl_dnn.functional.embedding import embedding, one_hot
 from sycl_dnn.functional.extremes import amax, amin, argmax, argmin, max, min
 from sycl_dnn.functional.fold import fold, unfold
@@ -52,8 +55,9 @@ from sycl_dnn.functional.linear import bilinear, linear
 from sycl_dnn.functional.loss import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from sycl_dnn.functional.lp_pool import lp_pool1d, lp_pool2d, lp_pool3d
 from sycl_dnn.functional.lrn import local_response_norm
-from sycl_dnn.functional.matmul import addmm, baddbmm, bmm, matmul, mm
+from sycl_dnn.functional.matmul import bmm, matmul, mm
 from sycl_dnn.functional.max_pool import max_pool1d, max_pool2d, max_pool3d
+from sycl_dnn.functional.max_unpool import max_unpool1d, max_unpool2d, max_unpool3d
 from sycl_dnn.functional.normalize import normalize
 from sycl_dnn.functional.padding import pad
 from sycl_dnn.functional.probability_loss import (
@@ -165,6 +169,9 @@ __all__ = [
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "maximum",
     "mean",
     "min",

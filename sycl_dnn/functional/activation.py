@@ -108,7 +108,7 @@ def celu(
 
 
 @pointwise(page=' (and Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016)')
-def gelu(input: dpnp.ndarray | Array, approximate: str = "none") -> dpnp.ndarray | Array:
+def gelu(input: dpnp.ndarray | Array, *, approximate: str = "none") -> dpnp.ndarray | Array:
     """Return ``x`` times the normal distribution's share below ``x``.
 
     approximate : {"none", "tanh"}

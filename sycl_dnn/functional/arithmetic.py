@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic of two operands, element by element: add, sub, mul, div, maximum, minimum, pow."""
+"""Arithmetic of two operands, element by element: add, sub, mul, maximum, minimum, pow."""
 
 from __future__ import annotations
 
@@ -31,22 +31,23 @@ from sycl_dnn.functional.pointwise import eltwise
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array
 
-__all__ = ["add", "div", "maximum", "minimum", "mul", "pow", "sub"]
+__all__ = ["add", "maximum", "minimum", "mul", "pow", "sub"]
 
 A = algorithm
 _INTEGERS = "Integers alone are dpnp's work: oneDNN adds in float32, which is not exact for them."
 
 
-def _pair(name: str, kind: algorithm, function: Callable[..., Any], a: Any, b: Any) -> Tensor:
+def pair(name: str, kind: algorithm, function: Callable[..., Any], a: Any, b: Any) -> Tensor:
     """Apply a primitive to floats, a function of dpnp's to integers."""
     a, b = checked_operands(name, input=a, other=b)
     dtype = result_dtype(a, b)
-    if kind is A.binary_div and not dtypes.is_float(dtype):
-        dtype = "float32"
     if not dtypes.is_float(dtype):
         return by_dpnp(function, dtype, a, b)
     made = _with_number(kind, dtype, a, b)
-    return binary(kind, *as_floats(dtype, a, b), dtype) if made is None else made
+    if made is not None:
+        return made
+    x, y = as_floats(dtype, a, b)
+    return binary(kind, x, y, dtype)
 
 
 def _with_number(kind: algorithm, dtype: str, a: Any, b: Any) -> Tensor | None:
@@ -65,10 +66,16 @@ def _with_number(kind: algorithm, dtype: str, a: Any, b: Any) -> Tensor | None:
     return linear_map(converted(x, dtype), *scale_and_shift)
 
 
-def _documented(notes: str, parameters: str = "") -> Callable[..., Any]:
+def documented(notes: str, parameters: str = "", second: str = "other") -> Callable[..., Any]:
+    """Complete the docstring of a function of ``input`` and ``second``, so far its summary."""
+
     def attach(function: Callable[..., Any]) -> Callable[..., Any]:
         function.__doc__ = DOC.format(
-            summary=function.__doc__, parameters=parameters, returns=PROMOTED, notes=notes
+            summary=function.__doc__,
+            second=second,
+            parameters=parameters,
+            returns=PROMOTED,
+            notes=notes,
         )
         return function
 
@@ -90,57 +97,48 @@ _TIES = "Where both are equal, each gets half of the gradient. NaN wins."
 
 
 @operation
-@_documented(_INTEGERS, _ALPHA)
+@documented(_INTEGERS, _ALPHA)
 def add(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float, *, alpha: float = 1
 ) -> dpnp.ndarray | Array:
     """Return ``input + alpha * other``."""
-    return _pair("add", A.binary_add, dpnp.add, input, _scaled(other, alpha))
+    return pair("add", A.binary_add, dpnp.add, input, _scaled(other, alpha))
 
 
 @operation
-@_documented(_INTEGERS, _ALPHA)
+@documented(_INTEGERS, _ALPHA)
 def sub(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float, *, alpha: float = 1
 ) -> dpnp.ndarray | Array:
     """Return ``input - alpha * other``."""
-    return _pair("sub", A.binary_sub, dpnp.subtract, input, _scaled(other, alpha))
+    return pair("sub", A.binary_sub, dpnp.subtract, input, _scaled(other, alpha))
 
 
 @operation
-@_documented(_INTEGERS)
+@documented(_INTEGERS)
 def mul(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
     """Return ``input * other``."""
-    return _pair("mul", A.binary_mul, dpnp.multiply, input, other)
+    return pair("mul", A.binary_mul, dpnp.multiply, input, other)
 
 
 @operation
-@_documented("Quotients of integers are float32.")
-def div(
-    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
-) -> dpnp.ndarray | Array:
-    """Return ``input / other``."""
-    return _pair("div", A.binary_div, dpnp.divide, input, other)
-
-
-@operation
-@_documented(_TIES)
+@documented(_TIES)
 def maximum(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
     """Return the larger of both."""
-    return _pair("maximum", A.binary_max, dpnp.maximum, input, other)
+    return pair("maximum", A.binary_max, dpnp.maximum, input, other)
 
 
 @operation
-@_documented(_TIES)
+@documented(_TIES)
 def minimum(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
     """Return the smaller of both."""
-    return _pair("minimum", A.binary_min, dpnp.minimum, input, other)
+    return pair("minimum", A.binary_min, dpnp.minimum, input, other)
 
 
 _POWER = """Powers with a number as exponent are oneDNN's (eltwise pow); others are dpnp's work. An
@@ -148,12 +146,12 @@ exponent has no gradient where ``input`` is 0 or negative."""
 
 
 @operation
-@_documented(_POWER)
+@documented(_POWER, second="exponent")
 def pow(
-    input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
+    input: dpnp.ndarray | Array | float, exponent: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
-    """Return ``input`` to the power of ``other``."""
-    a, b = checked_operands("pow", input=input, other=other)
+    """Return ``input`` to the power of ``exponent``."""
+    a, b = checked_operands("pow", input=input, exponent=exponent)
     dtype = result_dtype(a, b)
     if not dtypes.is_float(dtype):
         return by_dpnp(dpnp.power, dtype, a, b)

@@ -7,19 +7,35 @@ import numpy as np
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch.fused import IS_POSITIVE, LARGEST, chain, clip, scale
-from sycl_dnn.dispatch.primitives import add, broadcast_to, expand_rank, filled, mul, reduce, select
+from sycl_dnn.dispatch.primitives import (
+    add,
+    binary,
+    broadcast_to,
+    expand_rank,
+    filled,
+    linear_map,
+    mul,
+    reduce,
+    select,
+)
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.dispatch.views import reshape, row_major
 
 #: Stands for minus infinity: scores vanish beside it, yet its differences are numbers.
 LOW = -1e30
+#: Elements of the largest mask that a plan holds; larger ones are made in every call.
+_KEPT = 2**17
 
 
-def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0) -> Tensor:
-    """Return (L, S): query i, counted from ``first``, sees the keys up to i."""
-    hidden = np.triu(np.ones((n_queries, n_keys), bool), first + 1)
-    return trace.literal(np.where(hidden, LOW, 0.0))
+def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0, groups: int = 1) -> Tensor:
+    """Return (groups * L, S): query i of each group, counted from ``first``, sees keys up to i."""
+    queries = np.tile(np.arange(first, first + n_queries), groups)[:, None]
+    keys = np.arange(n_keys)[None]
+    if groups * n_queries * n_keys <= _KEPT:
+        return trace.literal(np.where(keys > queries, LOW, 0.0))
+    of_keys, of_queries = (trace.literal(v.astype(np.float32)) for v in (keys, queries))
+    return linear_map(binary(algorithm.binary_gt, of_keys, of_queries, "float32"), LOW)
 
 
 def summand(attn_mask: Tensor) -> Tensor:

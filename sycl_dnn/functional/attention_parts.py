@@ -7,7 +7,7 @@ from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.dispatch.primitives import add, expand_rank, sum_to
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.views import narrow
+from sycl_dnn.dispatch.views import narrow, reshape
 from sycl_dnn.functional.attention_mask import causal
 from sycl_dnn.functional.joining import join
 from sycl_dnn.functional.product import product, recorded, swapped
@@ -81,20 +81,28 @@ def attend(
 
 
 def attend_causally(
-    query: Tensor, key: Tensor, value: Tensor, dropout_p: float, scale: float
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: float,
+    scale: float,
+    groups: int = 1,
 ) -> Tensor:
-    """Return (*, L, F) where query i sees the keys up to i.
+    """Return (*, groups * L, F) where query i of each group sees the keys up to i.
 
     Blocks of queries leave out the keys that none of them sees: nearly half of the work.
     """
-    rows, columns = query.shape[-2], key.shape[-2]
+    lead, rows, columns = query.shape[:-2], query.shape[-2] // groups, key.shape[-2]
+    apart = reshape(query, (*lead, groups, rows, query.shape[-1]))
     size = max(_BLOCK, rows // 8)
     made = []
     for start in range(0, rows, size):
         count = min(size, rows - start)
         seen = min(start + count, columns)
-        mask = expand_rank(causal(query.trace, count, seen, start), query.ndim)
-        block = narrow(query, -2, start, count) if count < rows else query
+        mask = expand_rank(causal(query.trace, count, seen, start, groups), query.ndim)
+        block = narrow(apart, -2, start, count) if count < rows else apart
         keys, values = (narrow(t, -2, 0, seen) if seen < columns else t for t in (key, value))
-        made.append(attend(block, keys, values, mask, dropout_p, scale))
-    return join(made, query.ndim - 2)
+        block = reshape(block, (*lead, groups * count, query.shape[-1]))
+        part = attend(block, keys, values, mask, dropout_p, scale)
+        made.append(reshape(part, (*lead, groups, count, value.shape[-1])))
+    return reshape(join(made, len(lead) + 1), (*lead, groups * rows, value.shape[-1]))

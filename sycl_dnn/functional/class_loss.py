@@ -11,7 +11,7 @@ from sycl_dnn.dispatch.primitives import linear_map, mul, reduce
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape, row_major, transpose
 from sycl_dnn.functional.class_rows import Rows, as_float, class_loss, is_index, loss_of_nothing
-from sycl_dnn.functional.loss import check_dtypes
+from sycl_dnn.functional.loss_dtypes import check_dtypes, promoted
 from sycl_dnn.functional.loss_reduction import checked_reduction, loss, reduced
 from sycl_dnn.functional.softmax import normalized
 
@@ -113,7 +113,8 @@ def cross_entropy(
     input : dpnp.ndarray or Array (N, C, *) or (C,)
         Any numbers.
     target : dpnp.ndarray (N, *) or (), or dpnp.ndarray or Array (N, C, *) or (C,)
-        Class indices, as for ``nll_loss``, or probabilities of all classes in the input's dtype.
+        Class indices, as for ``nll_loss``, or probabilities of all classes; then dtypes that differ
+        are promoted.
     weight : dpnp.ndarray or Array (C,), optional
         Weights of the classes. With indices the mean divides by the sum of those of the targets.
     ignore_index : int
@@ -123,12 +124,15 @@ def cross_entropy(
     """
     name = "cross_entropy"
     reduction = checked_reduction(name, reduction, size_average, reduce)
+    has_probabilities = target.is_float
+    if has_probabilities:
+        given = {} if weight is None else {"weight": weight}
+        input, target, *weights = promoted(name, input, target=target, **given)
+        weight = weights[0] if weights else None
     _check_input(name, input, weight)
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"{name}: label_smoothing must be in [0, 1], got {label_smoothing}")
-    has_probabilities = target.is_float
     if has_probabilities:
-        check_dtypes(name, input, target=target)
         if target.shape != input.shape:
             raise ValueError(f"{name}: target must have shape {input.shape}, got {target.shape}")
     else:

@@ -42,11 +42,13 @@ def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[
         dtype = result_dtype(a, b)
         if not dtypes.is_float(dtype):
             return by_dpnp(function, "bool", a, b)
-        return binary(kind, *as_floats(dtype, a, b), "bool")
+        x, y = as_floats(dtype, a, b)
+        return binary(kind, x, y, "bool")
 
     compare.__name__ = compare.__qualname__ = name
     compare.__doc__ = DOC.format(
         summary=f"Return where ``input {sign} other``.",
+        second="other",
         parameters="",
         returns="The common shape, dtype bool.",
         notes=_NOTES,

@@ -5,24 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch.operation import operation
-from sycl_dnn.dispatch.record import Out
-from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.views import reshape, transpose
-from sycl_dnn.functional.convolution import check_groups, check_operands, spread_choice, widened
-from sycl_dnn.functional.pieces import padded
-from sycl_dnn.functional.window import (
-    Axis,
-    Pads,
-    Sizes,
-    batched,
-    extents,
-    lone_windows,
-    pads_per_axis,
-    per_axis,
-    unbatched,
-)
+from sycl_dnn.functional.transposed_convolution import conv_transpose
 
 if TYPE_CHECKING:
     import dpnp
@@ -30,99 +14,6 @@ if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array
 
 __all__ = ["conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
-
-
-def _outputs_first(weight: Tensor, groups: int) -> Tensor:
-    """Return PyTorch's (C, O / groups, *K) as oneDNN's [G,] O / G, C / G, *K."""
-    if groups == 1:
-        return transpose(weight, (1, 0, *range(2, weight.ndim)))
-    split = reshape(weight, (groups, weight.shape[0] // groups, *weight.shape[1:]))
-    return transpose(split, (0, 2, 1, *range(3, split.ndim)))
-
-
-def _check_weight(name: str, x: Tensor, weight: Tensor) -> None:
-    if weight.ndim != x.ndim or weight.shape[0] != x.shape[1] or 0 in weight.shape:
-        raise ValueError(
-            f"{name}: weight must have {x.ndim} axes, {x.shape[1]} input channels first and no "
-            f"empty axis, got shape {weight.shape}"
-        )
-
-
-def _extra(name: str, value: Any, stride: Sizes, dilation: Sizes) -> Sizes:
-    extra = per_axis(name, "output_padding", value, len(stride), 0)
-    if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
-        raise ValueError(
-            f"{name}: output_padding must be less than stride {stride} or dilation {dilation}, "
-            f"got {value!r}"
-        )
-    return extra
-
-
-def _result_sizes(
-    name: str, sizes: Sizes, reach: Sizes, stride: Sizes, pads: Pads, extra: Sizes
-) -> Sizes:
-    made = tuple(
-        (n - 1) * s + e + o - left - right
-        for n, s, e, o, (left, right) in zip(sizes, stride, reach, extra, pads, strict=True)
-    )
-    if min(made) < 1:
-        raise ValueError(f"{name}: padding must leave at least one element, got sizes {made}")
-    return made
-
-
-def _conv_transpose(
-    name: str,
-    rank: int,
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
-    groups: Any,
-    dilation: Any,
-) -> Tensor:
-    x = batched(name, input, rank)
-    groups = check_groups(name, groups, x.shape[1])
-    _check_weight(name, x, weight)
-    n_out, kernel = weight.shape[1] * groups, weight.shape[2:]
-    check_operands(name, x, weight, bias, n_out)
-    stride = per_axis(name, "stride", stride, rank)
-    dilation = per_axis(name, "dilation", dilation, rank)
-    pads = pads_per_axis(name, padding, rank)
-    extra = _extra(name, output_padding, stride, dilation)
-    sizes = _result_sizes(name, x.shape[2:], extents(kernel, dilation), stride, pads, extra)
-    shape = (x.shape[0], n_out, *sizes)
-    left, right = zip(*pads, strict=True)
-    kept = [r - e for r, e in zip(right, extra, strict=True)]
-    # The windows that the elements of the input are spread over, in the result.
-    axes = [Axis(*a) for a in zip(sizes, kernel, stride, left, kept, dilation, strict=True)]
-    axes = lone_windows(axes, x.shape[2:])
-    # Right padding may be negative but less than a stride: zeros after the input reach further.
-    lacks = [max(-a.right, 0) // a.stride for a in axes]
-    x, weight, bias = widened(padded(x, lacks), axes, weight, bias)
-    params = {
-        "strides": tuple(a.stride for a in axes),
-        "dilates": tuple(d - 1 for d in dilation),
-        "padding_l": left,
-        "padding_r": tuple(a.right + n * a.stride for a, n in zip(axes, lacks, strict=True)),
-    }
-    layout, words = spread_choice(
-        x.trace, shape, groups=groups, kernel=kernel, strides=params["strides"]
-    )
-    inputs = {"src": x, "weights": _outputs_first(weight, groups)}
-    made = x.trace.primitive(
-        "deconvolution_forward",
-        inputs if bias is None else inputs | {"bias": bias},
-        {"dst": Out(shape, x.dtype, layout)},
-        # "any": with weights in a plain layout oneDNN mistakes their axes or computes slowly.
-        ask={"src": layout, "weights": "any"},
-        prefer=words,
-        prop_kind=x.trace.forward_kind,
-        algorithm=algorithm.deconvolution_direct,
-        **params,
-    )
-    return unbatched(x.trace.convert(made["dst"], input.dtype), input)
 
 
 @operation
@@ -140,7 +31,7 @@ def conv_transpose1d(
 
     Parameters, results and errors are those of ``conv_transpose2d`` with one spatial axis.
     """
-    return _conv_transpose(
+    return conv_transpose(
         "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups,
         dilation,
     )  # fmt: skip
@@ -191,7 +82,7 @@ def conv_transpose2d(
     -----
     Source: oneDNN developer guide, "Convolution", section on deconvolution.
     """
-    return _conv_transpose(
+    return conv_transpose(
         "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups,
         dilation,
     )  # fmt: skip
@@ -212,7 +103,7 @@ def conv_transpose3d(
 
     Parameters, results and errors are those of ``conv_transpose2d`` with three spatial axes.
     """
-    return _conv_transpose(
+    return conv_transpose(
         "conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups,
         dilation,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch.fused import EXP, chain, fused, plus, scale, times
 from sycl_dnn.dispatch.primitives import broadcast_shape, broadcast_to, linear_map
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.functional.loss import check_dtypes
+from sycl_dnn.functional.loss_dtypes import promoted
 from sycl_dnn.functional.loss_reduction import checked_reduction, loss, pointwise_loss
 from sycl_dnn.functional.probability_loss import bounded_log
 
@@ -68,13 +68,13 @@ def kl_div(
     input : dpnp.ndarray or Array (N, *)
         Logarithms of probabilities.
     target : dpnp.ndarray or Array (N, *)
-        Probabilities, of the input's dtype; shapes broadcast.
+        Probabilities; shapes broadcast, dtypes that differ are promoted.
     log_target : bool
         Whether the target holds logarithms, too.
     """
     known = ("none", "mean", "sum", "batchmean")
     reduction = checked_reduction("kl_div", reduction, size_average, reduce, known)
-    check_dtypes("kl_div", input, target=target)
+    input, target = promoted("kl_div", input, target=target)
     if reduction == "mean" and size_average is None and reduce is None:
         warnings.warn(
             "kl_div: reduction='mean' divides by the number of elements; the divergence of a "

@@ -7,33 +7,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import dpnp
-import numpy as np
 
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.functional.axes import checked_int
-from sycl_dnn.functional.row_sums import row_sums, rows_by_number
+from sycl_dnn.functional.operands import check_unpacked
+from sycl_dnn.functional.row_sums import Sorted, row_sums, rows_by_number
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array
 
 _INDICES = ("int32", "int64")
-
-
-def checked_numbers(name: str, indices: dpnp.ndarray, n: int) -> np.ndarray:
-    """Return the numbers, flat, on the host, which waits for the device.
-
-    Raises
-    ------
-    IndexError
-        One is not in [0, n).
-    """
-    numbers = dpnp.asnumpy(indices).ravel()
-    if numbers.size and (numbers.min() < 0 or numbers.max() >= n):
-        least, most = numbers.min(), numbers.max()
-        raise IndexError(f"{name}: input must have values in [0, {n}), got {least} to {most}")
-    return numbers
 
 
 def _gradient(
@@ -47,13 +32,9 @@ def _gradient(
     sums = row_sums(trace.engine, n, m, width, wide)
 
     def scattered(indices: dpnp.ndarray, dy: dpnp.ndarray) -> dpnp.ndarray:
-        numbers = dpnp.asnumpy(indices).ravel()
-        values = np.ones(m, wide)
-        if padding_idx is not None:
-            values[numbers == padding_idx] = 0
-        if by_frequency:
-            values /= np.bincount(numbers, minlength=n)[numbers]
-        return sums(numbers, values, dy.reshape(m, width))
+        found = Sorted(indices.ravel(), n, padding_idx)
+        made = sums(found, dy.reshape(m, width))
+        return made / dpnp.maximum(found.counts(), 1)[:, None] if by_frequency else made
 
     made = trace.array_call(
         scattered, [input, trace.convert(grad, wide)], [Out(weight.shape, wide)]
@@ -64,8 +45,11 @@ def _gradient(
 def _check_embedding(input: Tensor, weight: Tensor, **refused: Any) -> None:
     if input.dtype not in _INDICES:
         raise TypeError(f"embedding: input must be int32 or int64, got {input.dtype}")
+    check_unpacked("embedding", "weight", weight)
     if weight.ndim != 2:
         raise ValueError(f"embedding: weight must have shape (V, D), got {weight.shape}")
+    if input.size and not weight.shape[0]:
+        raise ValueError(f"embedding: weight must have a row, got shape {weight.shape}")
     for argument, value in refused.items():
         if value:
             raise ValueError(f"embedding: {argument} must be left away here, got {value}")
@@ -86,7 +70,8 @@ def embedding(
     Parameters
     ----------
     input : array (*S) of int32 or int64
-        Numbers of rows. That they lie inside the table is looked at, which waits for the device.
+        Numbers of rows, 0 to V - 1. Others, negative ones too, give rows of NaN (of zeros where
+        the table holds integers) and add nothing to the gradient; the device is not waited for.
     weight : array (V, D) of any dtype
     padding_idx : int, optional
         Row whose gradient is 0; negative counts from the end.
@@ -102,16 +87,15 @@ def embedding(
 
     Raises
     ------
-    IndexError
-        A number is not in [0, V).
     TypeError
-        ``input`` is no array of integers.
+        ``input`` is no array of integers, or ``weight`` is of 4-bit numbers.
     ValueError
         ``weight`` is no table, or ``padding_idx`` is out of range.
 
     Notes
     -----
-    Float32 tables are multiplied by a sparse matrix of ones, as the gradient is.
+    On CPUs float32 tables are multiplied by a sparse matrix of ones, as the gradient is; else both
+    are dpnp's work.
 
     Source: oneDNN developer guide, "Matrix Multiplication", sparse (CSR) source.
     """
@@ -133,14 +117,14 @@ def embedding(
 
 def _looked_up(engine: Any, m: int, weight: Tensor, out: Out) -> Callable[..., dpnp.ndarray]:
     n, width = weight.shape
-    is_full = m and weight.size
-    rows = rows_by_number(engine, n, m, width, weight.dtype) if is_full else None
+    if not (m and width):
+        return lambda indices, table: dpnp.empty(
+            out.shape, dtype=table.dtype, sycl_queue=table.sycl_queue
+        )
+    rows = rows_by_number(engine, n, m, width, weight.dtype)
 
     def looked_up(indices: dpnp.ndarray, table: dpnp.ndarray) -> dpnp.ndarray:
-        numbers = checked_numbers("embedding", indices, n)
-        if rows is None:
-            return dpnp.empty(out.shape, dtype=table.dtype, sycl_queue=table.sycl_queue)
-        return rows(numbers, table).reshape(out.shape)
+        return rows(indices.ravel(), table).reshape(out.shape)
 
     return looked_up
 
@@ -154,7 +138,6 @@ def _one_hot(input, num_classes):
     n = checked_int("one_hot", "num_classes", num_classes, 1)
 
     def encoded(indices: dpnp.ndarray) -> dpnp.ndarray:
-        checked_numbers("one_hot", indices, n)
         classes = dpnp.arange(n, sycl_queue=indices.sycl_queue)
         return (indices[..., None] == classes).astype("int64")
 
@@ -169,16 +152,16 @@ def one_hot(input: dpnp.ndarray, num_classes: int = -1) -> dpnp.ndarray:
     input : array (*S) of int32 or int64
         Classes, counted from 0.
     num_classes : int
-        -1: one more than the largest class, which waits for the device; not inside a trace.
+        -1: one more than the largest class. Looking that up waits for the device, and is not
+        possible inside a trace.
 
     Returns
     -------
     array (*S, num_classes) of int64
+        Nothing but zeros for a number that is not in [0, num_classes).
 
     Raises
     ------
-    IndexError
-        A class is not in [0, num_classes).
     TypeError
         ``input`` is no array of integers.
     ValueError

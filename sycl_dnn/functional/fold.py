@@ -39,13 +39,13 @@ class Windows(NamedTuple):
         """
         reach = extents(self.kernel, self.dilation)
         rows = zip(size, self.padding, reach, self.stride, strict=True)
-        made = tuple((n + 2 * p - r) // s + 1 for n, p, r, s in rows)
-        if min(made) < 1:
+        down, along = ((n + 2 * p - r) // s + 1 for n, p, r, s in rows)
+        if min(down, along) < 1:
             raise ValueError(
                 f"{name}: kernel_size must fit into the image of {tuple(size)}, got {self.kernel} "
                 f"with dilation {self.dilation} and padding {self.padding}"
             )
-        return made
+        return down, along
 
     def places(self, canvas: Tensor, counts: Pair) -> Iterator[Tensor]:
         """Yield, for each element of the kernel, the part of the canvas that it looks at."""
@@ -58,7 +58,8 @@ class Windows(NamedTuple):
 
     def padded(self, size: Sequence[int]) -> Pair:
         """Return the size of the image with its borders."""
-        return tuple(n + 2 * p for n, p in zip(size, self.padding, strict=True))
+        height, width = (n + 2 * p for n, p in zip(size, self.padding, strict=True))
+        return height, width
 
 
 def _windows(

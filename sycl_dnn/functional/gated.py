@@ -63,7 +63,7 @@ def glu(input: dpnp.ndarray | Array, dim: int = -1) -> dpnp.ndarray | Array:
     axis = check_axis("glu", dim, input.ndim)
     if input.shape[axis] % 2:
         raise ValueError(f"glu: input must have an even size along {axis}, got {input.shape}")
-    kept = []
+    kept: list[Tensor] = []
 
     def value() -> Tensor:
         a, b = _halves(input, axis)

@@ -20,14 +20,10 @@ from sycl_dnn.functional.affine import (
     empty_like,
     scaled,
 )
-from sycl_dnn.functional.batch_norm import (
-    check_momentum,
-    check_stats,
-    update_running,
-    with_given_stats,
-)
-from sycl_dnn.functional.layer_norm import normalized_rows
+from sycl_dnn.functional.batch_norm import with_given_stats
+from sycl_dnn.functional.normalized_rows import normalized_rows
 from sycl_dnn.functional.pointwise import check_float
+from sycl_dnn.functional.running_statistics import check_momentum, check_stats, update_running
 
 
 def _by_rows(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import dpnp
@@ -15,6 +15,7 @@ from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import narrow, reshape
 from sycl_dnn.functional.axes import check_axis
+from sycl_dnn.functional.convert import converted
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array
@@ -27,7 +28,7 @@ def join(parts: Sequence[Tensor], axis: int) -> Tensor:
     first, full = parts[0], [p for p in parts if p.size]
     sizes = [p.shape[axis] for p in parts]
     shape = tuple(sum(sizes) if i == axis else n for i, n in enumerate(first.shape))
-    if not first.is_float:
+    if not first.is_float or first.dtype == "float64":  # concat lacks it on CPUs
         return _joined_by_dpnp(parts, axis, Out(shape, first.dtype))
     if not full:
         made = first.trace.zeros(layout.row_major(shape, first.dtype), shape, first.dtype)
@@ -67,17 +68,24 @@ def _joined_by_dpnp(parts: Sequence[Tensor], axis: int, out: Out) -> Tensor:
     def joined(*arrays):
         return dpnp.concatenate(arrays, axis=axis)
 
-    return parts[0].trace.array_call(joined, parts, [out])[0]
+    def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return _shares(grads["0"], entry.inputs, axis)
+
+    return parts[0].trace.array_call(joined, parts, [out], rule)[0]
+
+
+def _shares(grad: Tensor, parts: Mapping[str, Tensor], axis: int) -> dict[str, Tensor]:
+    """Return the part of a gradient that belongs to each of the tensors that were joined."""
+    found, start = {}, 0
+    for name, part in parts.items():
+        found[name] = narrow(grad, axis, start, part.shape[axis])
+        start += part.shape[axis]
+    return found
 
 
 @rule_for("concat")
 def _concat_gradient(trace, entry, grads, needed):
-    axis, start, found = entry.params["concat_dimension"], 0, {}
-    for name, part in entry.inputs.items():
-        if name in needed:
-            found[name] = narrow(grads["dst"], axis, start, part.shape[axis])
-        start += part.shape[axis]
-    return found
+    return _shares(grads["dst"], entry.inputs, entry.params["concat_dimension"])
 
 
 def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -85,7 +93,7 @@ def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     if not isinstance(tensors, (tuple, list)) or not tensors:
         raise ValueError(f"{name}: tensors must be a list of at least one array, got {tensors!r}")
     dtype = dtypes.promote(*(t.dtype for t in tensors))
-    return [t.trace.convert(t, dtype) for t in tensors]
+    return [converted(t, dtype) for t in tensors]
 
 
 @operation

@@ -11,8 +11,8 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch.fused import ABS, SIGN, SQUARE, clip, fused, plus, scale, times
 from sycl_dnn.dispatch.primitives import broadcast_shape, broadcast_to, div, linear_map, mul
 from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.functional.loss_dtypes import check_dtypes, promoted, promoted_with_integers
 from sycl_dnn.functional.loss_reduction import checked_reduction, loss, pointwise_loss, reduced
-from sycl_dnn.functional.pointwise import check_float
 
 if TYPE_CHECKING:
     import dpnp
@@ -26,20 +26,11 @@ Elements = Callable[[Tensor, Tensor], Tensor]
 Slope = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-def check_dtypes(name: str, input: Tensor, **others: Tensor | None) -> None:
-    """Raise TypeError unless all tensors are floating-point and of one dtype."""
-    check_float(name, input=input, **others)
-    for argument, tensor in others.items():
-        if tensor is not None and tensor.dtype != input.dtype:
-            raise TypeError(
-                f"{name}: {argument} must have the dtype of input, {input.dtype}, got "
-                f"{tensor.dtype}"
-            )
-
-
 def _pair(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return both in the shape that they broadcast to."""
-    check_dtypes(name, input, target=target)
+    """Return both in the shape that they broadcast to and the dtype that holds both."""
+    if name == "huber_loss":  # torch's, too, has a gradient for one dtype only
+        check_dtypes(name, input, target=target)
+    input, target = promoted_with_integers(name, input, target)
     if input.shape == target.shape:
         return input, target
     warnings.warn(
@@ -62,8 +53,7 @@ def _weighted(name: str, x: Tensor, weight: Tensor, elements: Tensor) -> Tensor:
         raise ValueError(
             f"{name}: weight must have the shape of input, {x.shape}, got {weight.shape}"
         )
-    check_dtypes(name, x, weight=weight)
-    return mul(elements, weight)
+    return mul(*promoted(name, elements, weight=weight))
 
 
 def _of_difference(
@@ -131,7 +121,8 @@ def mse_loss(
     """Return ``(input - target)**2``, the mean of it unless told otherwise.
 
     input, target : dpnp.ndarray or Array (*)
-        Of one dtype. Shapes that differ are broadcast, with a warning.
+        The target may hold integers, too; dtypes that differ are promoted. Shapes that differ are
+        broadcast, with a warning.
     weight : dpnp.ndarray or Array (*), optional
         Factors of the elements, shape of the input; the mean divides by their sum.
     """
@@ -151,7 +142,8 @@ def l1_loss(
     """Return ``abs(input - target)``, the mean of it unless told otherwise.
 
     input, target : dpnp.ndarray or Array (*)
-        Of one dtype. Shapes that differ are broadcast, with a warning.
+        The target may hold integers, too; dtypes that differ are promoted. Shapes that differ are
+        broadcast, with a warning.
     weight : dpnp.ndarray or Array (*), optional
         Factors of the elements, shape of the input; the mean divides by their sum.
     """
@@ -171,7 +163,8 @@ def smooth_l1_loss(
     """Return ``d**2 / (2 * beta)`` where ``d = abs(input - target) < beta``, else ``d - beta / 2``.
 
     input, target : dpnp.ndarray or Array (*)
-        Of one dtype. Shapes that differ are broadcast, with a warning.
+        The target may hold integers, too; dtypes that differ are promoted. Shapes that differ are
+        broadcast, with a warning.
     beta : float
         Not negative; with 0 it is ``l1_loss``.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices: matmul, mm, bmm, addmm, baddbmm."""
+"""Products of matrices: matmul, mm, bmm."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 import dpnp
 
 from sycl_dnn.dispatch.operation import operation
-from sycl_dnn.dispatch.primitives import add, broadcast_shape, linear_map
+from sycl_dnn.dispatch.primitives import broadcast_shape
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.pointwise import check_float
-from sycl_dnn.functional.product import check_same_dtype, product, swapped
+from sycl_dnn.functional.product import check_ranks, check_same_dtype, product, swapped
 from sycl_dnn.functional.quantized_tensor import QuantizedTensor
 from sycl_dnn.functional.weight_only import weight_only_product
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array
 
-__all__ = ["addmm", "baddbmm", "bmm", "matmul", "mm", "product", "swapped"]
+__all__ = ["bmm", "matmul", "mm", "product", "swapped"]
 
 
 @operation
@@ -101,20 +101,6 @@ def _integer_product(a: Tensor, b: Tensor) -> Tensor:
     return a.trace.array_call(dpnp.matmul, [a, b], [Out(shape, a.dtype)], lambda e, g: {})[0]
 
 
-def _check_ranks(name: str, rank: int, **operands: Tensor) -> None:
-    for argument, tensor in operands.items():
-        if tensor.ndim != rank:
-            raise ValueError(f"{name}: {argument} must have {rank} axes, got shape {tensor.shape}")
-    (first, a), (second, b) = operands.items()
-    if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
-        raise ValueError(
-            f"{name}: {second} must have shape {(*a.shape[:-2], a.shape[-1])} but for its last "
-            f"axis, got {b.shape}"
-        )
-    check_same_dtype(name, first, second, a, b)
-    check_float(name, **operands)
-
-
 @operation
 def mm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     """Return the product of two matrices.
@@ -133,7 +119,7 @@ def mm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray 
     ValueError, TypeError
         As ``matmul``; also where an operand is no matrix.
     """
-    _check_ranks("mm", 2, input=input, mat2=mat2)
+    check_ranks("mm", 2, input=input, mat2=mat2)
     return product(input, mat2)
 
 
@@ -155,88 +141,5 @@ def bmm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray
     ValueError, TypeError
         As ``matmul``; also where an operand has not three axes.
     """
-    _check_ranks("bmm", 3, input=input, mat2=mat2)
+    check_ranks("bmm", 3, input=input, mat2=mat2)
     return product(input, mat2)
-
-
-def _added(name: str, x: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
-    """Return ``beta * x + alpha * (a @ b)``; with ``beta`` 0 whatever is in ``x``, as torch."""
-    shape = (*a.shape[:-1], b.shape[-1])
-    try:
-        fits = broadcast_shape(x.shape, shape) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(f"{name}: input must broadcast to {shape}, got {x.shape}")
-    check_same_dtype(name, "mat1", "input", a, x)
-    if alpha == beta == 1 and x.shape == shape[-1:]:
-        return product(a, b, x)
-    made = product(a, b)
-    made = made if alpha == 1 else linear_map(made, alpha)
-    if beta == 0:
-        return made
-    return add(made, x if beta == 1 else linear_map(x, beta))
-
-
-@operation
-def addmm(
-    input: dpnp.ndarray | Array,
-    mat1: dpnp.ndarray | Array,
-    mat2: dpnp.ndarray | Array,
-    *,
-    beta: float = 1,
-    alpha: float = 1,
-) -> dpnp.ndarray | Array:
-    """Return ``beta * input + alpha * (mat1 @ mat2)``.
-
-    Parameters
-    ----------
-    input : dpnp.ndarray or Array
-        Broadcasts to (M, N). With ``beta`` 0 its values do not count, NaN neither.
-    mat1 : dpnp.ndarray or Array (M, K)
-    mat2 : dpnp.ndarray or Array (K, N)
-    beta, alpha : number
-
-    Returns
-    -------
-    dpnp.ndarray or Array (M, N)
-
-    Raises
-    ------
-    ValueError, TypeError
-        As ``mm``; also where ``input`` does not fit.
-    """
-    _check_ranks("addmm", 2, mat1=mat1, mat2=mat2)
-    return _added("addmm", input, mat1, mat2, beta, alpha)
-
-
-@operation
-def baddbmm(
-    input: dpnp.ndarray | Array,
-    batch1: dpnp.ndarray | Array,
-    batch2: dpnp.ndarray | Array,
-    *,
-    beta: float = 1,
-    alpha: float = 1,
-) -> dpnp.ndarray | Array:
-    """Return ``beta * input + alpha * (batch1 @ batch2)``, as ``addmm`` for batches.
-
-    Parameters
-    ----------
-    input : dpnp.ndarray or Array
-        Broadcasts to (B, M, N).
-    batch1 : dpnp.ndarray or Array (B, M, K)
-    batch2 : dpnp.ndarray or Array (B, K, N)
-    beta, alpha : number
-
-    Returns
-    -------
-    dpnp.ndarray or Array (B, M, N)
-
-    Raises
-    ------
-    ValueError, TypeError
-        As ``bmm``; also where ``input`` does not fit.
-    """
-    _check_ranks("baddbmm", 3, batch1=batch1, batch2=batch2)
-    return _added("baddbmm", input, batch1, batch2, beta, alpha)

@@ -12,7 +12,7 @@ from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import binary
 from sycl_dnn.functional.affine import check_eps
-from sycl_dnn.functional.elementary import clamp
+from sycl_dnn.functional.clamp import clamp
 from sycl_dnn.functional.pointwise import check_float
 from sycl_dnn.functional.statistics import norm
 

@@ -18,7 +18,7 @@ DOC = """{summary}
 
 Parameters
 ----------
-input, other : dpnp.ndarray or Array (*), or a number
+input, {second} : dpnp.ndarray or Array (*), or a number
     Shapes broadcast; one of the two at least is an array.
 {parameters}
 Returns
@@ -94,8 +94,17 @@ def as_floats(dtype: str, *operands: Any) -> list[Tensor]:
     return made
 
 
-def by_dpnp(function: Callable[..., Any], dtype: str, *operands: Any) -> Tensor:
-    """Record a function of dpnp's over tensors and numbers, without a gradient."""
+def _without_gradient(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {}
+
+
+def by_dpnp(
+    function: Callable[..., Any],
+    dtype: str,
+    *operands: Any,
+    rule: Callable[..., dict[str, Tensor]] = _without_gradient,
+) -> Tensor:
+    """Record a function of dpnp's over tensors and numbers."""
     fixed = [None if isinstance(v, Tensor) else v for v in operands]
     tensors = [v for v in operands if isinstance(v, Tensor)]
 
@@ -104,7 +113,7 @@ def by_dpnp(function: Callable[..., Any], dtype: str, *operands: Any) -> Tensor:
         return function(*(next(supply) if v is None else v for v in fixed))
 
     out = Out(broadcast_shape(*(t.shape for t in tensors)), dtype)
-    return trace_of(*tensors).array_call(call, tensors, [out], lambda entry, grads: {})[0]
+    return trace_of(*tensors).array_call(call, tensors, [out], rule)[0]
 
 
 def result_dtype(*operands: Any) -> str:

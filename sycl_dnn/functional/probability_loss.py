@@ -22,8 +22,10 @@ from sycl_dnn.dispatch.fused import (
 )
 from sycl_dnn.dispatch.primitives import broadcast_shape, linear_map, mul, sub
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.functional.loss import check_dtypes
+from sycl_dnn.functional.convert import converted
+from sycl_dnn.functional.loss_dtypes import check_dtypes, promoted
 from sycl_dnn.functional.loss_reduction import checked_reduction, loss, pointwise_loss, reduced
+from sycl_dnn.functional.pointwise import check_float
 from sycl_dnn.functional.softplus import log_of_one_plus_exp, logsigmoid
 
 if TYPE_CHECKING:
@@ -47,13 +49,16 @@ def bounded_log(p: Tensor) -> Tensor:
     return chain(made, *steps, plus(made))
 
 
-def _check_same_shape(name: str, input: Tensor, target: Tensor, **others: Tensor | None) -> None:
-    check_dtypes(name, input, target=target, **others)
+def _checked_factors(
+    name: str, input: Tensor, target: Tensor, **factors: Tensor | None
+) -> list[Tensor | None]:
+    """Check shapes; return the factors in the dtype of the input."""
+    check_float(name, **factors)
     if target.shape != input.shape:
         raise ValueError(
             f"{name}: target must have the shape of input, {input.shape}, got {target.shape}"
         )
-    for argument, tensor in others.items():
+    for argument, tensor in factors.items():
         if tensor is None:
             continue
         try:
@@ -65,6 +70,7 @@ def _check_same_shape(name: str, input: Tensor, target: Tensor, **others: Tensor
                 f"{name}: {argument} must broadcast to the shape of input, {input.shape}, got "
                 f"{tensor.shape}"
             )
+    return [None if t is None else converted(t, input.dtype) for t in factors.values()]
 
 
 def _cross_entropy(p: Tensor, t: Tensor) -> Tensor:
@@ -105,7 +111,8 @@ def binary_cross_entropy(
     """
     name = "binary_cross_entropy"
     reduction = checked_reduction(name, reduction, size_average, reduce)
-    _check_same_shape(name, input, target, weight=weight)
+    check_dtypes(name, input, target=target)
+    (weight,) = _checked_factors(name, input, target, weight=weight)
     slopes = {"input": _cross_entropy_slope, "target": _cross_entropy_slope_at_target}
     operands = {"input": input, "target": target}
     if weight is None:
@@ -134,7 +141,7 @@ def binary_cross_entropy_with_logits(
     """Return ``binary_cross_entropy(sigmoid(input), target)`` without its rounding.
 
     input, target : dpnp.ndarray or Array (*)
-        Of one shape and dtype; any numbers, and probabilities.
+        Of one shape; any numbers, and probabilities. The result has the dtype of the target.
     weight : dpnp.ndarray or Array, optional
         Factors of the elements, broadcast to the input's shape.
     pos_weight : dpnp.ndarray or Array, optional
@@ -142,7 +149,20 @@ def binary_cross_entropy_with_logits(
     """
     name = "binary_cross_entropy_with_logits"
     reduction = checked_reduction(name, reduction, size_average, reduce)
-    _check_same_shape(name, input, target, weight=weight, pos_weight=pos_weight)
+    dtype = target.dtype
+    input, target = promoted(name, input, target=target)
+    factors = {"weight": weight, "pos_weight": pos_weight}
+    weight, pos_weight = _checked_factors(name, input, target, **factors)
+    return converted(_logistic(input, target, weight, pos_weight, reduction), dtype)
+
+
+def _logistic(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Tensor | None,
+    reduction: str,
+) -> Tensor:
     if weight is None and pos_weight is None:
         slopes = {
             "input": lambda g, x, t: chain(x, _LOGISTIC, minus(t), times(g)),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from sycl_dnn import _core
 from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.gradients import Grads, rule_for
 from sycl_dnn.dispatch.primitives import (
@@ -16,6 +17,7 @@ from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.dispatch.views import reshape, transpose
+from sycl_dnn.functional.pointwise import check_float
 
 
 def check_same_dtype(name: str, first: str, second: str, a: Tensor, b: Tensor) -> None:
@@ -107,6 +109,40 @@ def _weight_gradient(a: Tensor, b: Tensor, dy: Tensor) -> Tensor:
     return product(swapped(a), dy, dtype=b.dtype)
 
 
+def _is_linear(entry: Entry, dy: Tensor) -> bool:
+    """Whether the product is rows times turned weights, as ``linear`` makes it."""
+    a, b, bias = (entry.inputs[n] for n in ("src", "weights", "bias"))
+    is_turned = b.strides is not None and b.strides == (1, b.shape[0])
+    same = a.dtype == b.dtype == bias.dtype == dy.dtype == "float32"
+    return is_turned and same and a.ndim == 2 and bias.shape == (1, b.shape[1])
+
+
+def _weight_and_bias_gradients(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
+    """Return both gradients from one primitive: for few rows a submission costs more than sums."""
+    a, b = entry.inputs["src"], entry.inputs["weights"]
+    (m, k), n = a.shape, b.shape[1]
+    descs = {
+        "src": layout.row_major((m, k), a.dtype),
+        "weights": layout.row_major((n, k), a.dtype),
+        "bias": layout.row_major((n,), a.dtype),
+        "dst": layout.row_major((m, n), a.dtype),
+    }
+    hint = _core.inner_product_forward(
+        trace.engine, prop_kind=_core.prop_kind.forward_training, **descs
+    )
+    outs = {"diff_weights": Out((n, k), a.dtype), "diff_bias": Out((n,), a.dtype)}
+    ask = {"src": descs["src"], "diff_dst": descs["dst"]}
+    made = trace.primitive(
+        "inner_product_backward_weights",
+        {"src": a, "diff_dst": dy},
+        outs,
+        ask=ask,
+        hint_fwd_pd=hint,
+    )
+    bias = reshape(made["diff_bias"], (1, n))
+    return {"weights": swapped(made["diff_weights"]), "bias": bias}
+
+
 @rule_for("matmul")
 def _matmul(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     a, b = entry.inputs["src"], entry.inputs["weights"]
@@ -114,9 +150,26 @@ def _matmul(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads
     found = {}
     if "src" in needed:
         found["src"] = sum_to(product(dy, swapped(b), dtype=a.dtype), a.shape)
+    if {"weights", "bias"} <= needed and _is_linear(entry, dy):
+        return found | _weight_and_bias_gradients(trace, entry, dy)
     if "weights" in needed:
         found["weights"] = sum_to(_weight_gradient(a, b, dy), b.shape)
     if "bias" in needed:
         bias = entry.inputs["bias"]
         found["bias"] = trace.convert(sum_to(dy, bias.shape), bias.dtype)
     return found
+
+
+def check_ranks(name: str, rank: int, **operands: Tensor) -> None:
+    """Raise unless two operands of a product have ``rank`` axes, fitting sizes and one dtype."""
+    for argument, tensor in operands.items():
+        if tensor.ndim != rank:
+            raise ValueError(f"{name}: {argument} must have {rank} axes, got shape {tensor.shape}")
+    (first, a), (second, b) = operands.items()
+    if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+        raise ValueError(
+            f"{name}: {second} must have shape {(*a.shape[:-2], a.shape[-1])} but for its last "
+            f"axis, got {b.shape}"
+        )
+    check_same_dtype(name, first, second, a, b)
+    check_float(name, **operands)

@@ -61,8 +61,8 @@ def _run_in_float32(
         "(set_fallback('error') refuses instead)",
     )
     convert = x.trace.convert
-    wide = [{n: convert(t, "float32") for n, t in g.items()} for g in (states, weights)]
-    made = run_cell(cell, convert(x, "float32"), *wide, sizes, reverse)
+    first, second = ({n: convert(t, "float32") for n, t in g.items()} for g in (states, weights))
+    made = run_cell(cell, convert(x, "float32"), first, second, sizes, reverse)
     return {n: t if n == "dst_iter_c" else convert(t, x.dtype) for n, t in made.items()}
 
 

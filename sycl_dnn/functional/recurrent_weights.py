@@ -108,6 +108,7 @@ def _bias(b_ih: Tensor, b_hh: Tensor, cell: Cell) -> Tensor:
 def _expected(cell: Cell, sizes: Sizes, bias: bool) -> list[tuple[str, tuple[int, ...]]]:
     """Return names and shapes of the arrays of one layer and direction, in PyTorch's order."""
     rows = cell.gates * sizes.hidden
+    made: list[tuple[str, tuple[int, ...]]]
     made = [("weight_ih", (rows, sizes.input)), ("weight_hh", (rows, sizes.output))]
     if bias:
         made += [("bias_ih", (rows,)), ("bias_hh", (rows,))]
@@ -174,7 +175,7 @@ def network_weights(
             f"{name}: params must be {each} arrays for each of {n_layers} layers and "
             f"{n_directions} directions, got {len(params)}"
         )
-    made = []
+    made: list[list[Any]] = []
     for layer in range(n_layers):
         made.append([])
         for direction in range(n_directions):

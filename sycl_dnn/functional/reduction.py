@@ -120,6 +120,7 @@ def sum(
     input: dpnp.ndarray | Array,
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
+    *,
     dtype: Any = None,
 ) -> dpnp.ndarray | Array:
     """Return the sum over axes."""
@@ -133,6 +134,7 @@ def mean(
     input: dpnp.ndarray | Array,
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
+    *,
     dtype: Any = None,
 ) -> dpnp.ndarray | Array:
     """Return the mean over axes."""
@@ -149,6 +151,7 @@ def prod(
     input: dpnp.ndarray | Array,
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
+    *,
     dtype: Any = None,
 ) -> dpnp.ndarray | Array:
     """Return the product over axes."""

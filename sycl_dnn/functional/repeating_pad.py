@@ -45,7 +45,8 @@ def _slices(
             sizes = (*whole.shape[:axis], length, *whole.shape[axis + 1 :])
             step = whole.strides[axis]
             if length:
-                made.append(tuple(whole.view(sizes, whole.strides, i * step) for i in (to, source)))
+                first, second = (whole.view(sizes, whole.strides, i * step) for i in (to, source))
+                made.append((first, second))
     return made
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import algorithm
@@ -86,105 +87,68 @@ def _run(name: str, input: Tensor, dim: Any, dtype: Any, kind: str, sign: int = 
     return normalized(x, axis, getattr(algorithm, kind))
 
 
+#: What the functions say of themselves, after a summary each.
+_DOC = """{summary}
+
+Parameters
+----------
+input : dpnp.ndarray or Array (*)
+    float32, bfloat16 or float16, float64 where the device has it. The innermost axis of the
+    memory is the fastest, for the gradient in particular.
+dim : int, optional
+    The axis, may count from the end. Without it 0 for an input with 0, 1 or 3 axes, else 1,
+    and a warning.
+dtype : dtype, optional
+    The input is converted to it first.
+
+Returns
+-------
+dpnp.ndarray or Array (*)
+    Shape of the input. {note}
+
+Raises
+------
+TypeError
+    The dtype is not floating-point.
+ValueError
+    There is no axis ``dim``.
+
+Notes
+-----
+Source: oneDNN developer guide, "Softmax", {source}.
+"""
+
+
+def _documented(note: str, source: str) -> Callable[..., Any]:
+    def attach(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__doc__ = _DOC.format(summary=function.__doc__, note=note, source=source)
+        return function
+
+    return attach
+
+
 @operation
+@_documented("NaN where all of a slice is minus infinity.", "algorithm ``softmax_accurate``")
 def softmax(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
 ) -> dpnp.ndarray | Array:
-    """Return ``exp(x) / sum(exp(x))``, the sum over one axis.
-
-    Parameters
-    ----------
-    input : dpnp.ndarray or Array (*)
-        float32, bfloat16 or float16, float64 where the device has it. The innermost axis of the
-        memory is the fastest, for the gradient in particular.
-    dim : int, optional
-        The axis, may count from the end. Without it 0 for an input with 0, 1 or 3 axes, else 1,
-        and a warning.
-    dtype : dtype, optional
-        The input is converted to it first.
-
-    Returns
-    -------
-    dpnp.ndarray or Array (*)
-        Shape of the input. NaN where all of a slice is minus infinity.
-
-    Raises
-    ------
-    TypeError
-        The dtype is not floating-point.
-    ValueError
-        There is no axis ``dim``.
-
-    Notes
-    -----
-    Source: oneDNN developer guide, "Softmax", algorithm ``softmax_accurate``.
-    """
+    """Return ``exp(x) / sum(exp(x))``, the sum over one axis."""
     return _run("softmax", input, dim, dtype, "softmax_accurate")
 
 
 @operation
+@_documented("On CPUs, oneDNN's logarithm is exact to 4e-6.", "algorithm ``softmax_log``")
 def log_softmax(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
 ) -> dpnp.ndarray | Array:
-    """Return ``x - log(sum(exp(x)))``, the sum over one axis.
-
-    Parameters
-    ----------
-    input : dpnp.ndarray or Array (*)
-        As for ``softmax``.
-    dim : int, optional
-        As for ``softmax``.
-    dtype : dtype, optional
-        The input is converted to it first.
-
-    Returns
-    -------
-    dpnp.ndarray or Array (*)
-        Shape of the input. On CPUs, oneDNN's logarithm is exact to 4e-6.
-
-    Raises
-    ------
-    TypeError
-        The dtype is not floating-point.
-    ValueError
-        There is no axis ``dim``.
-
-    Notes
-    -----
-    Source: oneDNN developer guide, "Softmax", algorithm ``softmax_log``.
-    """
+    """Return ``x - log(sum(exp(x)))``, the sum over one axis."""
     return _run("log_softmax", input, dim, dtype, "softmax_log")
 
 
 @operation
+@_documented("NaN where all of a slice is infinity.", 'after "Eltwise"')
 def softmin(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
 ) -> dpnp.ndarray | Array:
-    """Return ``softmax(-x)``.
-
-    Parameters
-    ----------
-    input : dpnp.ndarray or Array (*)
-        As for ``softmax``.
-    dim : int, optional
-        As for ``softmax``.
-    dtype : dtype, optional
-        The input is converted to it first.
-
-    Returns
-    -------
-    dpnp.ndarray or Array (*)
-        Shape of the input.
-
-    Raises
-    ------
-    TypeError
-        The dtype is not floating-point.
-    ValueError
-        There is no axis ``dim``.
-
-    Notes
-    -----
-    Source: oneDNN developer guide, "Softmax" and "Eltwise".
-    """
+    """Return ``softmax(-x)``."""
     return _run("softmin", input, dim, dtype, "softmax_accurate", -1)

@@ -37,7 +37,7 @@ def weight_scales(name: str, weight: QuantizedTensor, attr: PrimitiveAttr) -> di
 
 
 def _check_groups(name: str, weight: QuantizedTensor) -> None:
-    if weight.axis != 1 or weight.group_size % 16:
+    if weight.axis != 1 or (weight.group_size or 0) % 16:
         raise ValueError(
             f"{name}: groups of the weights must be of a multiple of 16 inputs, got groups of "
             f"{weight.group_size} along axis {weight.axis}"

@@ -37,8 +37,9 @@ def per_axis(name: str, argument: str, value: Any, rank: int, least: int = 1) ->
         There are not 1 or ``rank`` numbers, or one is less than ``least``.
     """
     items = value if isinstance(value, (tuple, list)) else [value]
-    numbers = [whole_number(v) for v in items]
-    if None in numbers:
+    known = [whole_number(v) for v in items]
+    numbers = [n for n in known if n is not None]
+    if len(numbers) < len(known):
         raise TypeError(f"{name}: {argument} must be an int or {rank} of them, got {value!r}")
     if len(numbers) == 1:
         numbers *= rank
@@ -55,7 +56,8 @@ def pads_per_axis(name: str, value: Any, rank: int) -> Pads:
     if isinstance(value, (tuple, list)) and any(isinstance(v, (tuple, list)) for v in value):
         if len(value) != rank:
             raise ValueError(f"{name}: padding must have {rank} entries, got {value!r}")
-        return tuple(per_axis(name, "padding", v, 2, 0) for v in value)
+        pairs = (per_axis(name, "padding", v, 2, 0) for v in value)
+        return tuple((before, after) for before, after in pairs)
     return tuple((p, p) for p in per_axis(name, "padding", value, rank, 0))
 
 

@@ -33,10 +33,10 @@ from sycl_dnn._core import (  # noqa: E402
     Stream,
 )
 from sycl_dnn.onednn import _faults  # noqa: E402, F401  (watches new descriptors)
-from sycl_dnn.onednn._memory import Memory, desc_of_array  # noqa: E402
+from sycl_dnn.onednn._memory import Memory, desc_of_array  # type: ignore[assignment]  # noqa: E402
 
 #: The execution arguments: ``arg.src`` is DNNL_ARG_SRC.
-arg = enum.IntEnum("arg", ARGUMENTS, module=__name__)
+arg = enum.IntEnum("arg", ARGUMENTS, module=__name__)  # type: ignore[misc]
 
 #: The names of all primitives, as dnnl.hpp calls them.
 PRIMITIVES: tuple[str, ...] = tuple(ROWS)
@@ -69,7 +69,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # 1,674 members take 10 ms to build, so only who uses the enum pays; names work as well.
     if name == "format_tag":
-        tags = enum.IntEnum("format_tag", _core.format_tags(), module=__name__)
+        tags = enum.IntEnum("format_tag", _core.format_tags(), module=__name__)  # type: ignore[misc]
         globals()[name] = tags
         return tags
     raise AttributeError(f"module 'sycl_dnn.onednn' has no attribute {name!r}")

@@ -15,7 +15,15 @@ from sycl_dnn import _core
 _ANY = _core.format_kind.any
 _SPATIAL = ("strides", "dilates", "dilation", "padding_l", "padding_r", "kernel")
 #: Primitives whose source must say its layout; only results and gradients may be ``any``.
-_CONCRETE_SOURCE = ("eltwise", "pooling", "batch_", "layer_", "group_", "softmax", "lrn")
+_CONCRETE_SOURCE: tuple[str, ...] = (
+    "eltwise",
+    "pooling",
+    "batch_",
+    "layer_",
+    "group_",
+    "softmax",
+    "lrn",
+)
 _CONCRETE_SOURCE += ("shuffle", "reduction", "resampling", "binary", "concat")
 
 Rule = Callable[[str, dict], "str | None"]

@@ -14,7 +14,7 @@ _T = _core.data_type
 
 #: What an array has for each data type. Types below the line have no dtype of their own in dpnp:
 #: their bits ride in unsigned integers; 4-bit types lie two in a byte, low half first.
-ARRAY_DTYPES = {
+ARRAY_DTYPES: dict[Any, np.dtype] = {
     _T.f64: np.dtype("f8"),
     _T.f32: np.dtype("f4"),
     _T.f16: np.dtype("f2"),

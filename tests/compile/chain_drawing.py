@@ -17,7 +17,7 @@ UNARY = {
     "leaky_relu": F.leaky_relu,
     "elu": F.elu,
     "gelu": F.gelu,
-    "gelu_tanh": lambda x: F.gelu(x, "tanh"),
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "silu": F.silu,
     "sigmoid": F.sigmoid,
     "tanh": F.tanh,

@@ -272,7 +272,7 @@ def _adds_on_the_left(x):
         (_uses_item, r"item\(\).*not known"),
         (_uses_float, r"float\(\).*not known"),
         (_uses_mask, r"embedding.*where"),
-        (_uses_numpy, "conversion to NumPy"),
+        (_uses_numpy, "NumPy takes no traced arrays"),
         (_uses_dpnp, r"dpnp.reshape takes no traced arrays; use sycl_dnn.functional.reshape"),
         (_uses_ufunc, r"dpnp.exp takes no traced arrays; use sycl_dnn.functional.exp"),
         (_adds_on_the_left, r"use sycl_dnn.functional.add"),

@@ -30,7 +30,7 @@ class Fusion:
 
 ACTIVATIONS = {
     "relu": F.relu, "leaky_relu": F.leaky_relu, "elu": F.elu, "gelu": F.gelu,
-    "gelu_tanh": lambda x: F.gelu(x, "tanh"), "silu": F.silu, "mish": F.mish,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu, "mish": F.mish,
     "sigmoid": F.sigmoid, "tanh": F.tanh, "hardswish": F.hardswish, "hardsigmoid": F.hardsigmoid,
     "relu6": F.relu6, "hardtanh": F.hardtanh, "abs": F.abs, "square": F.square, "exp": F.exp,
     "selu": F.selu, "affine": lambda x: 2.0 * x - 1.0,

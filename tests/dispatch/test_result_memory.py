@@ -6,6 +6,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn._core import ResultPool
 from sycl_dnn.dispatch import pool
 
 
@@ -69,11 +70,21 @@ def test_queues_do_not_share_memory(queue):
     assert F.relu(large(other)).get_array()._pointer != place
 
 
-def test_the_pool_is_bounded(queue, monkeypatch):
-    monkeypatch.setattr(pool, "MOST", 8 << 20)
-    kept = [F.relu(large(queue)) for _ in range(40)]
-    assert 0 < pool.pool_of(queue).nbytes <= 8 << 20
-    assert len({y.get_array()._pointer for y in kept}) == 40
+def test_the_pool_is_bounded(queue):
+    bounded = ResultPool(queue, 8 << 20)
+    kept = [bounded.take(dpctl.memory.MemoryUSMDevice, 256 << 10) for _ in range(40)]
+    assert bounded.nbytes == 8 << 20
+    assert len({y._pointer for y in kept}) == 40
+
+
+def test_blocks_in_use_do_not_hide_the_free_ones(queue):
+    blocks = ResultPool(queue, 1 << 30)
+    kept = [blocks.take(dpctl.memory.MemoryUSMDevice, 1000) for _ in range(100)]
+    held = blocks.nbytes
+    del kept[50:52]
+    for _ in range(1000):
+        blocks.take(dpctl.memory.MemoryUSMDevice, 1000)
+    assert blocks.nbytes <= held + 10 * ResultPool.rounded(1000)
 
 
 def test_clear_gives_unused_memory_back(queue):
@@ -89,6 +100,8 @@ def test_clear_gives_unused_memory_back(queue):
     assert float(y.sum()) == 1 << 16
 
 
-@pytest.mark.parametrize("nbytes", [65536, 65537, 100_000, 1 << 20, (1 << 20) + 1, 25_690_112])
+@pytest.mark.parametrize(
+    "nbytes", [0, 1, 257, 5000, 65536, 65537, 100_000, 1 << 20, (1 << 20) + 1, 25_690_112]
+)
 def test_a_block_is_at_most_an_eighth_larger(nbytes):
-    assert nbytes <= pool.rounded(nbytes) <= max(nbytes * 9 / 8 + 1, nbytes + 4096)
+    assert nbytes <= ResultPool.rounded(nbytes) <= max(nbytes * 9 / 8 + 1, nbytes + 256)

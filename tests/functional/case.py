@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ class Spec:
     """An array argument: its shape and how its values and layout are made."""
 
     shape: tuple[int, ...]
-    #: "normal", "positive" (0.5 to 2), "unit" (0 to 1), "integer" (0 to ``high``), "distinct".
+    #: "normal", "positive" (0.5 to 2), "unit" (0 to 1), "distinct"; of integers below ``high``
+    #: "integer", and "places": as many neighbours as possible differ.
     values: str = "normal"
     high: int = 1
     #: dtype of its own; None follows the case.
@@ -23,6 +25,11 @@ class Spec:
     #: "plain", "channels_last", "strided" (a view with gaps), "reversed", "transposed".
     layout: str = "plain"
     differentiable: bool = True
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether the values are integers, which have no gradient."""
+        return self.values in ("integer", "places")
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,9 @@ TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-
 def _values(spec: Spec, rng: np.random.Generator) -> np.ndarray:
     if spec.values == "integer":
         return rng.integers(0, spec.high, spec.shape)
+    if spec.values == "places":
+        step = next(i for i in range(spec.high // 2 + 1, 2 * spec.high) if gcd(i, spec.high) == 1)
+        return (np.arange(np.prod(spec.shape, dtype=int)) * step % spec.high).reshape(spec.shape)
     if spec.values == "positive":
         return rng.uniform(0.5, 2.0, spec.shape)
     if spec.values == "unit":
@@ -89,8 +99,7 @@ def numpy_arguments(case: Case, seed: int = 0) -> list[Any]:
 
     def make(value: Any) -> Any:
         if isinstance(value, Spec):
-            is_integer = value.values == "integer"
-            dtype = value.dtype or ("int64" if is_integer else case.dtype)
+            dtype = value.dtype or ("int64" if value.is_integer else case.dtype)
             return rounded(_values(value, rng), dtype)
         if isinstance(value, (list, tuple)):
             return type(value)(make(v) for v in value)

@@ -1,19 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The properties that every case is tested for; a test file parametrises them over its cases."""
+"""The properties that every case is tested for.
+
+A test file has a list ``CASES`` and a ``class TestCases(Checks)`` whose ``cases`` are those. What
+is special is the rest of the file.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from functional.case import TOLERANCE, Case, arrays_of, filled, numpy_arguments, specs_of
+from functional.implementations import assert_no_reference
 from functional.on_device import assert_close, device_arguments, flat, to_device, to_numpy
 
 import sycl_dnn
 
 #: Step of the central differences, in float64.
 _STEP = 1e-6
+
+
+class Checks:
+    """The tests that the cases of a file go through."""
+
+    cases: Sequence[Case] = ()
+    #: By name of a test without ``test_``: what it runs over in place of ``cases``.
+    instead: Mapping[str, Sequence[Case]] = {}
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Give each test its cases."""
+        if "case" in metafunc.fixturenames:
+            name = metafunc.function.__name__.removeprefix("test_")
+            given = self.instead.get(name, self.cases)
+            fits = _computes if name == "no_reference_implementation" else bool
+            metafunc.parametrize("case", [c for c in given if fits(c)], ids=str)
+
+    def test_value(self, case: Case, queue: Any) -> None:
+        check_value(case, queue)
+
+    def test_gradient(self, case: Case, queue: Any) -> None:
+        check_gradient(case, queue)
+
+    def test_torch(self, case: Case, queue: Any) -> None:
+        check_torch(case, queue)
+
+    def test_no_reference_implementation(self, case: Case, queue: Any) -> None:
+        if not queue.sycl_device.is_cpu:
+            pytest.skip("a rule for CPUs")
+        assert_no_reference(case, queue)
+
+
+def _computes(case: Case) -> bool:
+    """Whether a case is one function of the layer in a dtype that has kernels of its own."""
+    return hasattr(case.function, "operation") and case.dtype != "float16"
 
 
 def check_value(case: Case, queue: Any) -> None:
@@ -57,7 +98,7 @@ def check_gradient(case: Case, queue: Any) -> None:
     rng = np.random.default_rng(11)
     seeds = [to_numpy(d) for d in dy]
     for index, (spec, grad) in enumerate(zip(specs_of(case.args), leaves, strict=True)):
-        if spec.values == "integer" or not spec.differentiable:
+        if spec.is_integer or not spec.differentiable:
             continue
         assert grad is not None, f"{case}: argument {index} has no gradient"
         assert tuple(grad.shape) == spec.shape

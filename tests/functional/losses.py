@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from functional.case import Case, Spec
-from functional.checks import check_gradient
 
-import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.dispatch import policy
 
 
 def reduced(elements: np.ndarray, reduction: str, divisor: Any = None) -> np.ndarray:
@@ -34,14 +30,3 @@ def make(name: str, reference: Any, specs: tuple[Any, ...], dtype: str = "float3
     words = [f"{k}={v}" for k, v in kwargs.items()]
     return Case("-".join([name, *shapes, *words]), getattr(F, name), reference, specs, kwargs,
                 torch=name, dtype=dtype)  # fmt: skip
-
-
-def check_no_reference_implementation(cases: list[Case], queue: Any) -> None:
-    """Run the cases with the warning of slow implementations as an error."""
-    sycl_dnn.cache.clear()
-    policy._said.clear()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", sycl_dnn.ReferenceWarning)
-        for case in cases:
-            if case.dtype != "float16":
-                check_gradient(case, queue)

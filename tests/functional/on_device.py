@@ -67,7 +67,7 @@ def device_arguments(case: Case, queue: Any) -> list[Any]:
 
 
 def _dtype(spec: Spec, case: Case) -> str:
-    return spec.dtype or ("int64" if spec.values == "integer" else case.dtype)
+    return spec.dtype or ("int64" if spec.is_integer else case.dtype)
 
 
 def flat(value: Any) -> list[Any]:

@@ -3,12 +3,15 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import check_gradient, check_torch, check_value
-from functional.implementations import assert_no_reference
-from functional.on_device import to_numpy
+from functional.checks import Checks, check_gradient
+from functional.on_device import device_arguments, to_numpy
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.dispatch.arguments import traced
+from sycl_dnn.dispatch.places import place_of
+from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.functional import attention_mask
 
 attention = F.scaled_dot_product_attention
 
@@ -51,6 +54,12 @@ _PLAIN = {
     "scaled": ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8), (0.0, False), {"scale": 0.7}),
     "groups": ((2, 6, 5, 8), (2, 2, 7, 8), (2, 2, 7, 8), (0.0, False), {"enable_gqa": True}),
     "groups-causal": ((2, 6, 7, 8), (2, 3, 7, 8), (2, 3, 7, 8), (0.0, True), {"enable_gqa": True}),
+    "groups-causal-blocks": ((1, 4, 300, 8), (1, 2, 300, 8), (1, 2, 300, 8), (0.0, True),
+                             {"enable_gqa": True}),
+    "groups-causal-wide": ((4, 131, 8), (2, 150, 8), (2, 150, 6), (0.0, True),
+                           {"enable_gqa": True}),
+    "groups-causal-tall": ((2, 1, 6, 290, 4), (2, 1, 2, 150, 4), (2, 1, 2, 150, 4), (0.0, True),
+                           {"enable_gqa": True}),
     "groups-rank-3": ((6, 5, 8), (2, 7, 8), (2, 7, 8), (0.0, False), {"enable_gqa": True}),
     "group-of-one": ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8), (0.0, False), {"enable_gqa": True}),
     "strided": ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 6), (), {}, "strided"),
@@ -59,7 +68,7 @@ _PLAIN = {
     "no-batch": ((0, 3, 5, 8), (0, 3, 7, 8), (0, 3, 7, 6)),
     "no-queries": ((2, 3, 0, 8), (2, 3, 7, 8), (2, 3, 7, 6)),
     "no-keys": ((2, 3, 5, 8), (2, 3, 0, 8), (2, 3, 0, 6)),
-}
+}  # fmt: skip
 #: name: shape of the mask, of query and key, then the same; the layout is the mask's.
 _Q, _K = (2, 6, 5, 8), (2, 6, 7, 8)
 _MASKED = {
@@ -113,24 +122,34 @@ _NARROW = (
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in _NARROW]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_value(case, queue):
-    check_value(case, queue)
+class TestCases(Checks):
+    cases = CASES
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_gradient(case, queue):
+@pytest.mark.parametrize("case", [c for c in CASES if "causal" in c.name], ids=str)
+def test_large_masks_are_made_in_the_call(case, queue, monkeypatch):
+    monkeypatch.setattr(attention_mask, "_KEPT", 0)
+    sycl_dnn.cache.clear()
     check_gradient(case, queue)
+    sycl_dnn.cache.clear()
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_no_reference_implementation(case, queue):
-    assert_no_reference(case, queue)
+@pytest.mark.parametrize("groups", [1, 3])
+def test_causal_blocks_hold_few_scores(groups, queue):
+    """No result of the plan is as large as all scores of the queries would be."""
+    rows, size = 2048, 8
+    case = Case("long", attention, reference, (Spec((groups, rows, size)),
+                Spec((1, rows, size)), Spec((1, rows, size)), None, 0.0, True),
+                {"enable_gqa": True})  # fmt: skip
+    place, _ = place_of(queue)
+    trace = Trace(place.engine)
+    args, kwargs = traced(trace, device_arguments(case, queue), case.kwargs)
+    attention.operation.body(*args, **kwargs)
+    made = [t.size for step in trace.steps for t in step.outputs.values()]
+    read = {id(t.storage): t.storage for step in trace.steps for t in step.inputs.values()}
+    literals = [s.desc.get_size() for s in read.values() if s.memory is not None]
+    assert max(made) <= groups * rows * rows // 8
+    assert sum(literals) <= 2**22
 
 
 def _operands(queue, dtype="float32", seed=0):

@@ -3,8 +3,8 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Spec
-from functional.checks import check_gradient, check_torch, check_value
-from functional.losses import check_no_reference_implementation, make, reduced
+from functional.checks import Checks
+from functional.losses import make, reduced
 from functional.on_device import to_device
 
 import sycl_dnn
@@ -105,23 +105,8 @@ CASES += [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
-
-
-def test_nothing_is_computed_by_a_reference_implementation(queue):
-    check_no_reference_implementation(CASES, queue)
+class TestCases(Checks):
+    cases = CASES
 
 
 def test_no_rows(queue):

@@ -3,8 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import check_gradient, check_torch, check_value
-from functional.implementations import assert_no_reference
+from functional.checks import Checks
 from functional.windows import conv
 
 import sycl_dnn
@@ -60,29 +59,14 @@ CASES.append(
 _NARROW = ("signal", "image", "image-1x1", "image-groups", "image-depthwise", "image-few-wide",
            "volume", "volume-over-padded", "volume-small", "image-lone-window")  # fmt: skip
 CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
+_HALF = CASES[3].as_dtype("float16")
 _EMPTY = _case("image-no-batch", F.conv2d, (0, 3, 5, 5), (4, 3, 3, 3), (4,), 1, 1)
 
 
-@pytest.mark.parametrize("case", [*CASES, _EMPTY, CASES[3].as_dtype("float16")], ids=str)
 @pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", [*CASES, CASES[3].as_dtype("float16")], ids=str)
-@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_no_reference_implementation(case, queue):
-    assert_no_reference(case, queue)
+class TestCases(Checks):
+    cases = CASES
+    instead = {"value": [*CASES, _EMPTY, _HALF], "gradient": [*CASES, _HALF]}
 
 
 def test_result_is_channels_last(queue):

@@ -2,8 +2,7 @@
 import dpnp
 import pytest
 from functional.case import Case, Spec
-from functional.checks import check_gradient, check_torch, check_value
-from functional.implementations import assert_no_reference
+from functional.checks import Checks
 from functional.windows import conv_transpose
 
 from sycl_dnn import functional as F
@@ -57,26 +56,10 @@ CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
 _HALF = CASES[3].as_dtype("float16")
 
 
-@pytest.mark.parametrize("case", [*CASES, _HALF], ids=str)
 @pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", [*CASES, _HALF], ids=str)
-@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_no_reference_implementation(case, queue):
-    assert_no_reference(case, queue)
+class TestCases(Checks):
+    cases = CASES
+    instead = {"value": [*CASES, _HALF], "gradient": [*CASES, _HALF]}
 
 
 def test_no_batch(queue):

@@ -3,7 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import check_gradient, check_torch, check_value
+from functional.checks import Checks
 from functional.on_device import to_device, to_numpy
 
 import sycl_dnn
@@ -43,19 +43,8 @@ CASES = [
 CASES += [c.as_dtype(d) for c in CASES[:3] for d in ("bfloat16", "float16")]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
+class TestCases(Checks):
+    cases = CASES
 
 
 OPTIONS = [
@@ -77,11 +66,11 @@ def _gradient(indices, weight, dy, padding_idx=None, scale_grad_by_freq=False):
     return made
 
 
-@pytest.mark.parametrize("by_counting", [False, True])
+@pytest.mark.parametrize("by_doubling", [False, True])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_options_of_the_gradient(options, by_counting, queue, monkeypatch):
+def test_options_of_the_gradient(options, by_doubling, queue, monkeypatch):
     """Also as on devices that have no sparse products."""
-    if by_counting:
+    if by_doubling:
         sycl_dnn.cache.clear()
         monkeypatch.setattr(
             row_sums, "SparseProduct", lambda *sizes: _refuse(sycl_dnn.Unimplemented)
@@ -97,7 +86,7 @@ def test_options_of_the_gradient(options, by_counting, queue, monkeypatch):
     assert none is None
     wanted = _gradient(indices, weight, dy, **options)
     np.testing.assert_allclose(to_numpy(grad), wanted, atol=2e-5)
-    if by_counting:
+    if by_doubling:
         sycl_dnn.cache.clear()
     torch = pytest.importorskip("torch")
     w = torch.tensor(weight, requires_grad=True)
@@ -136,14 +125,34 @@ def test_other_tables(queue):
         np.testing.assert_array_equal(dpnp.asnumpy(made), table[[[2, 0]]])
 
 
-@pytest.mark.parametrize("wrong", [-1, 3])
-def test_numbers_outside_the_table(wrong, queue):
-    indices = dpnp.asarray([0, wrong], sycl_queue=queue)
-    table = dpnp.zeros((3, 2), dtype="float32", sycl_queue=queue)
-    with pytest.raises(IndexError, match=r"embedding: input must have values in \[0, 3\)"):
-        F.embedding(indices, table)
-    with pytest.raises(IndexError, match=r"one_hot: input must have values in \[0, 3\)"):
-        F.one_hot(indices, 3)
+#: Beyond 32 bits the lower half alone would be a number of the table.
+OUTSIDE = {"int32": [-1, 3, -(2**31), 2**31 - 1], "int64": [-1, 3, -(2**63), 2**32 + 1]}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int32", "bool"])
+@pytest.mark.parametrize("numbers", OUTSIDE)
+def test_numbers_outside_the_table(numbers, dtype, queue):
+    """Rows of NaN or zeros, whatever lies there in memory; the gradient is that of the others."""
+    indices = np.array([0, *OUTSIDE[numbers], 2, 0])
+    known = (indices >= 0) & (indices < 3)
+    values = np.arange(6).reshape(3, 2) + 1
+    there = to_device(indices, numbers, queue)
+    is_float = dtype not in ("int32", "bool")
+    table = to_device(values, dtype, queue)
+    made = to_numpy(F.embedding(there, table))
+    np.testing.assert_array_equal(made[known], values.astype(made.dtype)[indices[known]])
+    assert np.isnan(made[~known]).all() if is_float else not made[~known].any()
+    if is_float and queue.sycl_device.has_aspect_fp64:
+        y, pullback = sycl_dnn.vjp(F.embedding, there, table)
+        dy = to_device(np.ones(y.shape), dtype, queue)
+        np.testing.assert_array_equal(to_numpy(pullback(dy)[1]), [[2, 2], [0, 0], [1, 1]])
+
+
+@pytest.mark.parametrize("numbers", OUTSIDE)
+def test_classes_outside(numbers, queue):
+    indices = np.array([0, *OUTSIDE[numbers], 2, 0])
+    made = dpnp.asnumpy(F.one_hot(to_device(indices, numbers, queue), 3))
+    np.testing.assert_array_equal(made, indices[:, None] == np.arange(3))
 
 
 @pytest.mark.parametrize(
@@ -169,6 +178,10 @@ def test_refused_arrays(queue):
         F.embedding(table, table)
     with pytest.raises(ValueError, match=r"embedding: weight must have shape \(V, D\)"):
         F.embedding(indices, table[0])
+    with pytest.raises(ValueError, match=r"embedding: weight must have a row, got shape \(0, 2\)"):
+        F.embedding(indices, table[:0])
+    with pytest.raises(TypeError, match="embedding: weight must not be of 4-bit numbers, got int4"):
+        F.embedding(indices, sycl_dnn.asarray(table, "int4"))
     with pytest.raises(TypeError, match="one_hot: input must be int32 or int64, got float32"):
         F.one_hot(table, 3)
     with pytest.raises(ValueError, match="one_hot: num_classes must be at least 1, got 0"):

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-import warnings
 
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import check_gradient, check_torch, check_value
+from functional.checks import Checks
 from functional.on_device import to_device
 
-import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.dispatch import policy
 
 
 def glu(x, dim=-1):
@@ -57,19 +54,8 @@ CASES += [make("prelu", prelu, args, "bfloat16") for args in PRELU[:4]]
 CASES += [make("glu", glu, GLU[0], "float16"), make("prelu", prelu, PRELU[0], "float16")]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
+class TestCases(Checks):
+    cases = CASES
 
 
 def test_refusals(queue):
@@ -84,13 +70,3 @@ def test_refusals(queue):
         F.prelu(x, to_device(np.ones(2), "float32", queue))
     with pytest.raises(TypeError, match="prelu: weight must have the dtype of input"):
         F.prelu(x, to_device(np.ones(3), "bfloat16", queue))
-
-
-def test_nothing_is_computed_by_a_reference_implementation(queue):
-    sycl_dnn.cache.clear()
-    policy._said.clear()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", sycl_dnn.ReferenceWarning)
-        for case in CASES:
-            if case.dtype != "float16":
-                check_gradient(case, queue)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from functional import windows
 from functional.case import Case, Spec
-from functional.checks import check_gradient, check_torch, check_value
-from functional.implementations import assert_no_reference
+from functional.checks import Checks
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -113,26 +112,14 @@ _ANTIALIASED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [*CASES, *_HALF], ids=str)
 @pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", [*CASES, *_HALF], ids=str)
-@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", [*CASES, *_ANTIALIASED], ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_no_reference_implementation(case, queue):
-    assert_no_reference(case, queue)
+class TestCases(Checks):
+    cases = CASES
+    instead = {
+        "value": [*CASES, *_HALF],
+        "gradient": [*CASES, *_HALF],
+        "torch": [*CASES, *_ANTIALIASED],
+    }
 
 
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])

@@ -3,8 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import check_gradient, check_torch, check_value
-from functional.implementations import assert_no_reference
+from functional.checks import Checks
 from functional.on_device import to_numpy
 
 import sycl_dnn
@@ -77,24 +76,8 @@ _NARROW = ("rows", "two-axes", "bare", "wide", "strided", "shifted")
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name.endswith(_NARROW)]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_no_reference_implementation(case, queue):
-    assert_no_reference(case, queue)
+class TestCases(Checks):
+    cases = CASES
 
 
 def test_weights_of_another_dtype(queue):

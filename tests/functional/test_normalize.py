@@ -3,8 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import check_gradient, check_torch, check_value
-from functional.implementations import assert_no_reference
+from functional.checks import Checks
 from functional.on_device import to_numpy
 
 import sycl_dnn
@@ -44,24 +43,8 @@ CASES = [
 CASES += [c.as_dtype("bfloat16") for c in CASES if c.name in ("rows", "channels", "channels-last")]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_no_reference_implementation(case, queue):
-    assert_no_reference(case, queue)
+class TestCases(Checks):
+    cases = CASES
 
 
 def test_zero_vectors(queue):

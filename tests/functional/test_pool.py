@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from functional import windows
 from functional.case import Case, Spec
-from functional.checks import check_gradient, check_torch, check_value
-from functional.implementations import assert_no_reference
+from functional.checks import Checks, check_torch
 from functional.on_device import to_numpy
 
 import sycl_dnn
@@ -107,29 +106,12 @@ _NARROW = ("max_pool-2d-plain", "max_pool-2d-dilated-plain", "max_pool-3d-plain"
 CASES = MAX + OTHERS
 CASES += [case.as_dtype("bfloat16") for case in CASES if case.name in _NARROW]
 _HALF = [c.as_dtype("float16") for c in CASES if c.name in _NARROW and c.dtype == "float32"][:5]
-_half_runs = pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
 
 
-@pytest.mark.parametrize("case", [*CASES, *_HALF], ids=str)
-@_half_runs
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", [*CASES, *_HALF], ids=str)
-@_half_runs
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_no_reference_implementation(case, queue):
-    assert_no_reference(case, queue)
+@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
+class TestCases(Checks):
+    cases = CASES
+    instead = {"value": [*CASES, *_HALF], "gradient": [*CASES, *_HALF]}
 
 
 def _with_indices(case):

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import check_gradient, check_torch, check_value
+from functional.checks import Checks
 from functional.on_device import to_device, to_numpy
 
 import sycl_dnn
@@ -185,19 +185,8 @@ def _quiet(recwarn):
     """float16 and bfloat16 with projections run in float32 on the CPU, which warns."""
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
+class TestCases(Checks):
+    cases = CASES
 
 
 def _arrays(kind, queue, t=3, n=2, c=4, h=5, dtype="float32"):

@@ -2,9 +2,9 @@
 import dpnp
 import numpy as np
 import pytest
-from functional.case import Case, Spec, specs_of
-from functional.checks import check_gradient, check_torch, check_value
-from functional.implementations import assert_no_reference, implementations
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.implementations import implementations
 from functional.on_device import to_device
 from functional.torch_functions import of_torch
 
@@ -108,25 +108,8 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
-
-
-@pytest.mark.parametrize("case", [c for c in CASES if 0 not in specs_of(c.args)[0].shape], ids=str)
-def test_no_reference_implementation(case, queue):
-    if queue.sycl_device.is_cpu:
-        assert_no_reference(case, queue)
+class TestCases(Checks):
+    cases = CASES
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])

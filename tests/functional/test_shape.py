@@ -3,7 +3,7 @@ import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import check_gradient, check_torch, check_value
+from functional.checks import Checks
 from functional.on_device import to_device, to_numpy
 
 import sycl_dnn
@@ -249,19 +249,8 @@ NARROW = (
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
+class TestCases(Checks):
+    cases = CASES
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8", "bool", "int16"])

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-import warnings
 
 import dpnp
 import numpy as np
 import pytest
 from functional.case import Case, Spec
-from functional.checks import check_gradient, check_torch, check_value
+from functional.checks import Checks
 from functional.on_device import to_device
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.dispatch import policy
 
 
 def log_softmax(x, dim=None, dtype=None):
@@ -50,19 +48,8 @@ CASES += [make(n, *s, "bfloat16") for n in FUNCTIONS for s in SPECS[1:5]]
 CASES += [make("softmax", *SPECS[1], "float16")]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_value(case, queue):
-    check_value(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_gradient(case, queue):
-    check_gradient(case, queue)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_torch(case, queue):
-    check_torch(case, queue)
+class TestCases(Checks):
+    cases = CASES
 
 
 def test_extremes(queue):
@@ -113,12 +100,3 @@ def test_refusals(queue):
         F.softmin(x, 1, dtype="int32")
     with pytest.raises(TypeError, match="softmax: input must have a floating-point dtype, got int"):
         F.softmax(to_device(np.ones((2, 3)), "int32", queue), 1)
-
-
-def test_nothing_is_computed_by_a_reference_implementation(queue):
-    sycl_dnn.cache.clear()
-    policy._said.clear()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", sycl_dnn.ReferenceWarning)
-        for case in CASES[:-1]:
-            check_gradient(case, queue)

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python classes ResultPool, CallPlan and CallTable: the short way of repeated calls.
+#include "call_table.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<size_t> reads,
+                                         size_t n_arrays, const py::list &blanks,
+                                         const py::list &constants, size_t result,
+                                         const py::object &carried_dtype) {
+    auto plan = std::make_shared<CallPlan>();
+    plan->program = program;
+    plan->reads = std::move(reads);
+    plan->n_arrays = n_arrays;
+    plan->result = result;
+    plan->carried_dtype = carried_dtype;
+    for (const auto &item : blanks) {
+        const auto row = item.cast<py::tuple>();
+        plan->blanks.push_back(
+            {row[0].cast<size_t>(), row[1].cast<size_t>(), row[2], row[3], row[4]});
+    }
+    for (const auto &item : constants) {
+        const auto row = item.cast<py::tuple>();
+        plan->constants.push_back({row[0].cast<size_t>(), row[1], row[2].cast<size_t>()});
+    }
+    return plan;
+}
+
+std::shared_ptr<CallTable> make_call_table(const py::object &ndarray, const py::object &carried,
+                                           const py::object &frozen, std::vector<py::object> memory,
+                                           const py::object &usm_ndarray, const py::object &wrap,
+                                           const py::object &move_to_end) {
+    return std::make_shared<CallTable>(ArrayTypes{ndarray, carried, frozen, std::move(memory)},
+                                       usm_ndarray, wrap, move_to_end);
+}
+
+}  // namespace
+
+void bind_calls(py::module_ &m) {
+    using std::shared_ptr;
+    py::class_<ResultPool, shared_ptr<ResultPool>>(
+        m, "ResultPool", "Memory of a queue's results that were dropped, used again.")
+        .def(py::init<py::object, size_t>(), py::arg("queue"), py::arg("most"))
+        .def("take", &ResultPool::take, py::arg("kind"), py::arg("nbytes"),
+             "Return a dpctl.memory object of the class ``kind`` of at least so many bytes.")
+        .def("drop_unused", &ResultPool::drop_unused, "Give back the blocks that nothing uses.")
+        .def_static("rounded", &ResultPool::rounded, py::arg("nbytes"),
+                    "Return the size of the block for so many bytes.")
+        .def_readonly("nbytes", &ResultPool::held);
+    py::class_<CallPlan, shared_ptr<CallPlan>>(
+        m, "CallPlan", "A program, and what a call of it allocates and returns.")
+        .def(py::init(&make_call_plan), py::arg("program"), py::arg("reads"), py::arg("n_arrays"),
+             py::arg("blanks"), py::arg("constants"), py::arg("result"),
+             py::arg("carried_dtype") = py::none());
+    py::class_<CallTable, shared_ptr<CallTable>>(
+        m, "CallTable", "Repeats calls that it was told of; knows dpnp only by what it is given.")
+        .def(py::init(&make_call_table), py::arg("ndarray"), py::arg("carried"), py::arg("frozen"),
+             py::arg("memory"), py::arg("usm_ndarray"), py::arg("wrap"), py::arg("move_to_end"))
+        .def("call", &CallTable::call, py::arg("operation"), py::arg("policy"), py::arg("args"),
+             py::arg("kwargs"), py::arg("out"),
+             "Return the result, or NotImplemented where the call is not known.")
+        .def("remember", &CallTable::remember, py::arg("operation"), py::arg("policy"),
+             py::arg("args"), py::arg("kwargs"), py::arg("out"), py::arg("key"), py::arg("plan"),
+             py::arg("stream"), py::arg("pool"),
+             "Let calls like this one run ``plan`` as long as the cache has ``key``.")
+        .def("clear", &CallTable::clear, "Forget everything.")
+        .def_readwrite("capacity", &CallTable::capacity)
+        .def_readonly("hits", &CallTable::hits);
+}
+
+}  // namespace sycl_dnn

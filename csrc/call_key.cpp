@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "call_key.hpp"
+
+#include <algorithm>
+
+#include "dpctl_api.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+py::object attribute(py::handle object, PyObject *name) {
+    PyObject *found = PyObject_GetAttr(object.ptr(), name);
+    if (!found) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(found);
+}
+
+// Made once and never freed.
+struct Names {
+    PyObject *array_obj = PyUnicode_InternFromString("_array_obj");
+    PyObject *array = PyUnicode_InternFromString("_array");
+    PyObject *token = PyUnicode_InternFromString("_token");
+    PyObject *data = PyUnicode_InternFromString("data");
+    PyObject *dtype = PyUnicode_InternFromString("dtype");
+    PyObject *flags = PyUnicode_InternFromString("flags");
+    PyObject *pointer = PyUnicode_InternFromString("_pointer");
+    PyObject *shape = PyUnicode_InternFromString("shape");
+    PyObject *strides = PyUnicode_InternFromString("strides");
+    PyObject *usm_data = PyUnicode_InternFromString("usm_data");
+    PyObject *writable = PyUnicode_InternFromString("writable");
+};
+const Names &names() {
+    static const auto *made = new Names;
+    return *made;
+}
+
+bool is_exactly(py::handle value, const py::object &type) {
+    return reinterpret_cast<PyObject *>(Py_TYPE(value.ptr())) == type.ptr();
+}
+
+}  // namespace
+
+template <class T>
+void CallKey::add_value(const T &value) {
+    bytes.append(reinterpret_cast<const char *>(&value), sizeof value);
+}
+
+void CallKey::add_object(py::handle object) {
+    add_value(object.ptr());
+    holds.push_back(py::reinterpret_borrow<py::object>(object));
+}
+
+void CallKey::add_text(py::handle text) {
+    Py_ssize_t size;
+    const char *data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (!data) throw py::error_already_set();
+    add_value(size);
+    bytes.append(data, static_cast<size_t>(size));
+}
+
+void CallKey::add_integer(py::handle value) {
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+    is_known &= overflow == 0;
+    add_value(number);
+}
+
+void CallKey::add(py::handle value) {
+    PyObject *const object = value.ptr();
+    if (!is_known) return;
+    if (is_exactly(value, types.ndarray)) return add_ndarray(value);
+    if (object == Py_None) return add_tag('n');
+    if (PyBool_Check(object)) return add_tag(object == Py_True ? 't' : 'f');
+    if (PyLong_CheckExact(object)) return add_tag('i'), add_integer(value);
+    if (PyFloat_CheckExact(object)) return add_tag('d'), add_value(PyFloat_AS_DOUBLE(object));
+    if (PyUnicode_CheckExact(object)) return add_tag('s'), add_text(value);
+    if (PyTuple_CheckExact(object)) return add_sequence(value, 'T');
+    if (PyList_CheckExact(object)) return add_sequence(value, 'L');
+    if (is_exactly(value, types.frozen)) return add_frozen(value);
+    if (is_exactly(value, types.carried)) return add_carried(value);
+    is_known = false;
+}
+
+void CallKey::add_sequence(py::handle items, char tag) {
+    add_tag(tag);
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.ptr());
+    add_value(n);
+    for (Py_ssize_t i = 0; i < n && is_known; ++i) add(PySequence_Fast_GET_ITEM(items.ptr(), i));
+}
+
+void CallKey::add_sizes(py::handle tuple) {
+    const Py_ssize_t n = PyTuple_GET_SIZE(tuple.ptr());
+    add_value(n);
+    for (Py_ssize_t i = 0; i < n; ++i) add_integer(PyTuple_GET_ITEM(tuple.ptr(), i));
+}
+
+// NumPy's are told apart by identity, those of sycl_dnn.Array by name.
+void CallKey::add_dtype(py::handle dtype) {
+    if (PyUnicode_CheckExact(dtype.ptr())) return add_tag('s'), add_text(dtype);
+    add_tag('p');
+    add_object(dtype);
+}
+
+void CallKey::add_facts(const py::object &array, py::handle dtype) {
+    add_sizes(attribute(array, names().shape));
+    add_sizes(attribute(array, names().strides));
+    add_dtype(dtype);
+}
+
+void CallKey::add_ndarray(py::handle value) {
+    add_tag('A');
+    py::object array = attribute(value, names().array_obj);
+    add_facts(array, attribute(array, names().dtype));
+    note(std::move(array));
+}
+
+void CallKey::add_carried(py::handle value) {
+    add_tag('C');
+    py::object array = attribute(attribute(value, names().data), names().array_obj);
+    add_facts(array, attribute(value, names().dtype));
+    note(std::move(array));
+}
+
+void CallKey::add_frozen(py::handle value) {
+    add_tag('F');
+    const py::object token = attribute(value, names().token);  // ("frozen", shape, strides, dtype)
+    add_sizes(PyTuple_GET_ITEM(token.ptr(), 1));
+    add_sizes(PyTuple_GET_ITEM(token.ptr(), 2));
+    add_dtype(PyTuple_GET_ITEM(token.ptr(), 3));
+    frozen.emplace_back(arrays.size(), py::reinterpret_borrow<py::object>(value));
+    note(attribute(value, names().array));
+}
+
+void CallKey::note(py::object array) {
+    note_place(array, true);
+    arrays.push_back(std::move(array));
+}
+
+void CallKey::note_place(py::handle array, bool is_input) {
+    const py::object memory = attribute(array, names().usm_data);
+    const void *here = buffer_of(memory).queue;
+    if (!queue) {
+        queue = here;
+        memory_rank = types.memory.size();
+    }
+    is_known &= here == queue;
+    if (!is_input) return;
+    const auto same = [&](const py::object &type) { return is_exactly(memory, type); };
+    const auto found = std::find_if(types.memory.begin(), types.memory.end(), same);
+    is_known &= found != types.memory.end();
+    memory_rank = std::min(memory_rank, size_t(found - types.memory.begin()));
+}
+
+void CallKey::add_out(py::handle given) {
+    if (!is_exactly(given, types.ndarray)) {
+        is_known = false;
+        return;
+    }
+    add_tag('O');
+    out = attribute(given, names().array_obj);
+    is_known &= attribute(attribute(out, names().flags), names().writable).is(py::bool_(true));
+    add_facts(out, attribute(out, names().dtype));
+    note_place(out, false);
+    add_sharing();
+}
+
+void CallKey::add_place() {
+    is_known &= !arrays.empty();
+    add_value(queue);
+    add_value(memory_rank);
+}
+
+CallKey::extent CallKey::extent_of(py::handle array) {
+    const usm_buffer whole = buffer_of(attribute(array, names().usm_data));
+    const py::object first = attribute(array, names().pointer);
+    return {whole.pointer, whole.pointer + whole.nbytes,
+            static_cast<const char *>(PyLong_AsVoidPtr(first.ptr()))};
+}
+
+// Plans differ by whether the result overlaps an input, and whether it is one.
+void CallKey::add_sharing() {
+    const extent result = extent_of(out);
+    const py::object strides = attribute(out, names().strides);
+    bool overlaps = false, same = false;
+    for (const py::object &array : arrays) {
+        const extent input = extent_of(array);
+        if (input.begin >= result.end || result.begin >= input.end) continue;
+        const bool is_it =
+            input.first == result.first && attribute(array, names().strides).equal(strides);
+        same |= is_it;
+        overlaps |= !is_it;
+    }
+    add_tag(overlaps ? 'o' : '-');
+    add_tag(same ? 's' : '-');
+}
+
+}  // namespace sycl_dnn

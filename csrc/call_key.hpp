@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bind.hpp"
+
+namespace sycl_dnn {
+
+// The Python classes that calls are made of. The extension reads their attributes only.
+struct ArrayTypes {
+    py::object ndarray;              // dpnp.ndarray: `_array_obj`
+    py::object carried;              // sycl_dnn.Array: `data`, `dtype`
+    py::object frozen;               // Frozen: `_array`, `_token`, `packed`
+    std::vector<py::object> memory;  // dpctl.memory classes, the one that wins first
+};
+
+// What is found in the arguments of one call: a key of plain bytes, and the arrays.
+//
+// Arrays, numbers, strings, None, tuples and lists have a key; `is_known` is false if there is
+// anything else, arrays of different queues for instance. Bytes that are addresses belong to
+// objects in `holds`, which whoever keeps the key must keep as well.
+class CallKey {
+  public:
+    explicit CallKey(const ArrayTypes &t) : types(t) {}
+
+    void add_object(py::handle object);  // by identity
+    void add(py::handle value);
+    void add_out(py::handle out);
+    void add_place();  // queue and class of memory; after all arrays
+
+    bool is_known = true;
+    std::string bytes;
+    std::vector<py::object> arrays;                     // usm_ndarrays in order
+    std::vector<std::pair<size_t, py::object>> frozen;  // by number of the array
+    std::vector<py::object> holds;
+    py::object out;
+    const void *queue = nullptr;  // dpctl's reference
+    size_t memory_rank = 0;       // of the class that results have
+
+  private:
+    void add_tag(char tag) { bytes.push_back(tag); }
+    template <class T>
+    void add_value(const T &value);
+    void add_text(py::handle text);
+    void add_sizes(py::handle tuple);
+    void add_dtype(py::handle dtype);
+    void add_sequence(py::handle items, char tag);
+    void add_integer(py::handle value);
+    void add_ndarray(py::handle value);
+    void add_carried(py::handle value);
+    void add_frozen(py::handle value);
+    void add_facts(const py::object &array, py::handle dtype);
+    void note(py::object array);
+    void note_place(py::handle array, bool is_input);
+    void add_sharing();
+
+    struct extent {
+        const char *begin, *end, *first;
+    };
+    static extent extent_of(py::handle array);
+
+    const ArrayTypes &types;
+};
+
+}  // namespace sycl_dnn

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "huge_pages.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <sycl/sycl.hpp>
+
+namespace sycl_dnn {
+
+static constexpr uintptr_t huge_page = uintptr_t{2} << 20;
+static constexpr size_t smallest = size_t{4} << 20;
+
+void want_huge_pages(const sycl::device &device, void *begin, size_t nbytes) {
+    if (nbytes < smallest || !device.is_cpu()) return;
+    // Only pages that lie inside: the rest may belong to others.
+    const auto address = reinterpret_cast<uintptr_t>(begin);
+    const uintptr_t first = (address + huge_page - 1) & ~(huge_page - 1);
+    const uintptr_t end = (address + nbytes) & ~(huge_page - 1);
+    madvise(reinterpret_cast<void *>(first), end - first, MADV_HUGEPAGE);
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "result_pool.hpp"
+
+#include <bit>
+#include <sycl/sycl.hpp>
+
+#include "dpctl_api.hpp"
+#include "huge_pages.hpp"
+
+namespace sycl_dnn {
+
+// Blocks of one size that are looked at before a new one is made.
+static constexpr size_t looked_at = 16;
+static constexpr size_t smallest_step = 256;
+
+ResultPool::ResultPool(const py::object &q, size_t m) : most(m), queue(q) {}
+
+size_t ResultPool::rounded(size_t nbytes) {
+    const int bits = std::bit_width(nbytes);
+    const size_t step = std::max(size_t{1} << std::max(bits - 4, 0), smallest_step);
+    return std::max((nbytes + step - 1) / step, size_t{1}) * step;
+}
+
+py::object ResultPool::take(py::handle kind, size_t nbytes) {
+    const size_t size = rounded(nbytes);
+    blocks &known = by_size[{kind.ptr(), size}];
+    for (size_t n = std::min(known.size(), looked_at); n > 0; --n) {
+        // What was freed last is the likeliest to be in the processor's cache.
+        if (is_free(known.front())) return known.front();
+        known.push_back(std::move(known.front()));
+        known.pop_front();
+    }
+    return added(kind, size, known);
+}
+
+py::object ResultPool::made(py::handle kind, size_t size) const {
+    py::object block = kind(size, py::arg("queue") = queue);
+    want_huge_pages(queue_of(queue).get_device(), buffer_of(block).pointer, size);
+    return block;
+}
+
+py::object ResultPool::added(py::handle kind, size_t size, blocks &known) {
+    if (held + size > most) drop_unused();
+    py::object block;
+    try {
+        block = made(kind, size);
+    } catch (const py::error_already_set &error) {
+        if (!error.matches(PyExc_MemoryError)) throw;
+        drop_unused();
+        block = made(kind, size);
+    }
+    if (held + size <= most) {
+        known.push_front(block);
+        held += size;
+    }
+    return block;
+}
+
+void ResultPool::drop_unused() {
+    blocks dropped;  // freed at the end: freeing may run other Python code
+    for (auto &[key, known] : by_size) {
+        for (size_t n = known.size(); n > 0; --n) {
+            py::object block = std::move(known.front());
+            known.pop_front();
+            if (is_free(block)) {
+                held -= key.second;
+                dropped.push_back(std::move(block));
+            } else {
+                known.push_back(std::move(block));
+            }
+        }
+    }
+}
+
+}  // namespace sycl_dnn

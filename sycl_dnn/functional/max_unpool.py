@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Maxima back at the places that a max pool took them from, over one to three spatial axes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn.dispatch.operation import operation
+from sycl_dnn.dispatch.record import Out
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.functional.operands import check_unpacked
+from sycl_dnn.functional.row_sums import inside, scalar
+from sycl_dnn.functional.window import Sizes, per_axis, whole_number
+
+if TYPE_CHECKING:
+    from sycl_dnn.dispatch.array import Array
+
+__all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
+
+
+def _sizes(name: str, input: Tensor, windows: tuple[Any, ...], wanted: Any) -> Sizes:
+    """Return the spatial sizes of the result: the ones asked for, or those without leftovers."""
+    kernel, stride, padding = windows
+    rank = len(kernel)
+    steps = zip(input.shape[-rank:], kernel, stride, padding, strict=True)
+    default = tuple((n - 1) * s + k - 2 * p for n, k, s, p in steps)
+    if wanted is None:
+        made = default
+    else:
+        made = tuple(wanted) if isinstance(wanted, (tuple, list)) else (wanted,)
+        made = made[2:] if len(made) == rank + 2 else made
+    if len(made) != rank or None in map(whole_number, made):
+        raise ValueError(f"{name}: output_size must be {rank} sizes, got {wanted!r}")
+    near = zip(made, default, stride, strict=True)
+    if wanted is not None and any(abs(n - d) >= s for n, d, s in near):
+        raise ValueError(
+            f"{name}: output_size must differ from {default} by less than stride {stride}, got "
+            f"{wanted!r}"
+        )
+    if min(made) < 1:
+        raise ValueError(f"{name}: output_size must be positive, got {made}")
+    return made
+
+
+def _check(name: str, rank: int, input: Tensor, indices: Tensor) -> None:
+    check_unpacked(name, "input", input)
+    if input.ndim not in (rank + 1, rank + 2) or 0 in input.shape[-rank - 1 :]:
+        raise ValueError(
+            f"{name}: input must have shape (N, C, *S) or (C, *S), none of C and S empty, got "
+            f"{input.shape}"
+        )
+    if indices.dtype != "int64":
+        raise TypeError(f"{name}: indices must have dtype int64, got {indices.dtype}")
+    if indices.shape != input.shape:
+        raise ValueError(
+            f"{name}: indices must have the shape of input, {input.shape}, got {indices.shape}"
+        )
+
+
+def _max_unpool(
+    name: str, rank: int, input: Tensor, indices: Tensor, windows: tuple[Any, ...], wanted: Any
+) -> Tensor:
+    _check(name, rank, input, indices)
+    kernel, stride, padding = windows
+    kernel = per_axis(name, "kernel_size", kernel, rank)
+    stride = kernel if stride is None else per_axis(name, "stride", stride, rank)
+    padding = per_axis(name, "padding", padding, rank, 0)
+    sizes = _sizes(name, input, (kernel, stride, padding), wanted)
+    lead, length = input.shape[:-rank], math.prod(sizes)
+    flat = (math.prod(lead), math.prod(input.shape[-rank:]))
+
+    def placed(values: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
+        places = places.reshape(flat)
+        # One more column for what lies outside.
+        shape = (flat[0], length + 1)
+        made = dpnp.zeros(shape, dtype=values.dtype, sycl_queue=values.sycl_queue)
+        places = dpnp.where(inside(places, length), places, length)
+        dpnp.put_along_axis(made, places, values.reshape(flat), 1)
+        return made[:, :length].reshape(*lead, *sizes)
+
+    def taken(dy: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
+        places = places.reshape(flat)
+        known = inside(places, length)
+        made = dpnp.take_along_axis(dy.reshape(flat[0], length), dpnp.where(known, places, 0), 1)
+        return dpnp.where(known, made, scalar(0, made)).reshape(input.shape)
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        out = Out(input.shape, input.dtype)
+        return {"0": input.trace.array_call(taken, [grads["0"], indices], [out])[0]}
+
+    out = Out((*lead, *sizes), input.dtype)
+    return input.trace.array_call(placed, [input, indices], [out], rule)[0]
+
+
+@operation
+def max_unpool1d(
+    input: dpnp.ndarray | Array,
+    indices: dpnp.ndarray,
+    kernel_size: int | tuple[int],
+    stride: int | tuple[int] | None = None,
+    padding: int | tuple[int] = 0,
+    output_size: tuple[int, ...] | None = None,
+) -> dpnp.ndarray | Array:
+    """Put the maxima of signals (N, C, W) or (C, W) back where they came from.
+
+    Parameters, results and errors are those of ``max_unpool2d`` with one spatial axis.
+    """
+    windows = (kernel_size, stride, padding)
+    return _max_unpool("max_unpool1d", 1, input, indices, windows, output_size)
+
+
+@operation
+def max_unpool2d(
+    input: dpnp.ndarray | Array,
+    indices: dpnp.ndarray,
+    kernel_size: int | tuple[int, int],
+    stride: int | tuple[int, int] | None = None,
+    padding: int | tuple[int, int] = 0,
+    output_size: tuple[int, ...] | None = None,
+) -> dpnp.ndarray | Array:
+    """Put the maxima of ``max_pool2d(..., return_indices=True)`` back where they came from.
+
+    Parameters
+    ----------
+    input : array (N, C, T, U) or (C, T, U)
+        Any dtype.
+    indices : array of int64, shape of ``input``
+        ``h * W + w`` of each, for a result of width W. What lies outside of the result is left
+        out: that is not looked at, so that the device is not waited for.
+    kernel_size, stride, padding : int or tuple
+        As given to the pool; they say how large the result is.
+    output_size : tuple (H, W) or (N, C, H, W), optional
+        That size itself, where the pool left something over; less than ``stride`` away from
+        H = (T - 1) * stride - 2 * padding + kernel_size.
+
+    Returns
+    -------
+    array (N, C, H, W) or (C, H, W)
+        Zeros elsewhere. Where an index comes twice, one of both.
+
+    Raises
+    ------
+    ValueError
+        Shapes or sizes do not fit.
+    TypeError
+        ``indices`` are not int64.
+
+    Notes
+    -----
+    oneDNN has no scatter: dpnp does it. The gradient is looked up at the indices.
+    """
+    windows = (kernel_size, stride, padding)
+    return _max_unpool("max_unpool2d", 2, input, indices, windows, output_size)
+
+
+@operation
+def max_unpool3d(
+    input: dpnp.ndarray | Array,
+    indices: dpnp.ndarray,
+    kernel_size: int | tuple[int, int, int],
+    stride: int | tuple[int, int, int] | None = None,
+    padding: int | tuple[int, int, int] = 0,
+    output_size: tuple[int, ...] | None = None,
+) -> dpnp.ndarray | Array:
+    """Put the maxima of volumes (N, C, D, H, W) or (C, D, H, W) back where they came from.
+
+    Parameters, results and errors are those of ``max_unpool2d`` with three spatial axes.
+    """
+    windows = (kernel_size, stride, padding)
+    return _max_unpool("max_unpool3d", 3, input, indices, windows, output_size)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m sycl_dnn.verify``: run cases written in benchdnn's language."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import time
+from pathlib import Path
+
+from sycl_dnn.verify.errors import CaseError
+
+_DESCRIPTION = """\
+Run cases in benchdnn's language through sycl_dnn.onednn and compare with NumPy:
+
+  python -m sycl_dnn.verify --conv "mb1ic3ih8oc4kh3" --dir=BWD_W --dt=bf16
+  python -m sycl_dnn.verify --batch=tests/conformance/conv.in --jobs=2
+
+Options of drivers, --reset and --batch=FILE are read in order and stay; those behind the last
+problem of the command line count for that line as a whole. docs/verify.md has the grammar.
+The exit status is 0 if nothing failed, 1 if something did, 2 for lines that cannot be read.
+"""
+
+
+def _bytes(text: str) -> int:
+    units = {"k": 10, "m": 20, "g": 30}
+    shift = units.get(text[-1:].lower(), 0)
+    return int(text[:-1] if shift else text) << shift
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of what is no option of a driver."""
+    found = argparse.ArgumentParser(
+        prog="python -m sycl_dnn.verify",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = found.add_argument
+    add("--device", default="", metavar="D", help="cpu, gpu or a dpctl filter string")
+    add("--engine", dest="device", metavar="D", help="the same, as benchdnn calls it")
+    add("--jobs", type=int, default=1, metavar="N", help="processes (1)")
+    add("--json", type=Path, metavar="FILE", help="write all results")
+    add("--csv", type=Path, metavar="FILE", help="write one row a case")
+    add("--list", action="store_true", help="print the cases and run nothing")
+    add("--quiet", action="store_true", help="print failures and the table only")
+    add("--sample", type=int, metavar="N", help="run N of the cases, drawn by --seed")
+    add("--seed", type=int, default=0, metavar="S", help="for --sample (0)")
+    add("--timeout", type=float, default=300.0, metavar="S", help="seconds for one case (300)")
+    add("--max-memory", type=_bytes, default=2 << 30, metavar="B", help="bytes for a case (2G)")
+    add("--max-operations", type=_bytes, default=4 << 30, metavar="N", help="products (4G)")
+    return found
+
+
+def _in_front(words: list[str]) -> list[str]:
+    """Move options behind the last problem in front of the problems before them."""
+    last = max((i for i, w in enumerate(words) if not w.startswith("-")), default=-1)
+    if last < 0:
+        return words
+    first = last
+    while first > 0 and not words[first - 1].startswith("-"):
+        first -= 1
+    behind = [w for w in words[last + 1 :] if not w.startswith("--batch=")]
+    rest = [w for w in words[last + 1 :] if w.startswith("--batch=")]
+    return [*words[:first], *behind, *words[first : last + 1], *rest]
+
+
+def _cases(arguments: list[str]):
+    from sycl_dnn.verify.cases import Reader
+    from sycl_dnn.verify.grammar import Word
+
+    reader = Reader()
+    words = [Word(text, "command line") for text in _in_front(arguments)]
+    return list(reader.cases(words, Path.cwd())), reader.skipped
+
+
+def _run(options: argparse.Namespace, cases: list, skipped: int) -> int:
+    from sycl_dnn.verify import report
+    from sycl_dnn.verify.jobs import Pool
+    from sycl_dnn.verify.runner import Limits
+
+    output, start = report.Report(len(cases), not options.quiet), time.monotonic()
+    limits = Limits(options.max_memory, options.max_operations)
+    pool = Pool(options.device, limits, options.timeout)
+    try:
+        for result in pool.run(cases, max(options.jobs, 1)):
+            output.add(result)
+    finally:
+        pool.close()
+    good, seconds = output.finish(skipped), time.monotonic() - start
+    print(f"{len(output.results)} cases in {seconds:.1f} s with {options.jobs} processes")
+    facts = {"device": options.device or "default", "jobs": options.jobs, "seconds": seconds}
+    if options.json:
+        report.write_json(options.json, output.results, facts)
+    if options.csv:
+        report.write_csv(options.csv, output.results)
+    return 0 if good and output.results else 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the cases that the arguments name."""
+    options, words = parser().parse_known_args(arguments)
+    if not words:
+        parser().print_usage()
+        return 2
+    try:
+        cases, skipped = _cases(words)
+    except CaseError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if options.sample is not None and options.sample < len(cases):
+        cases = random.Random(options.seed).sample(cases, options.sample)
+    if options.list:
+        print("\n".join(case.line for case in cases))
+        return 0
+    return _run(options, cases, skipped)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BrokenPipeError:
+        os._exit(1)

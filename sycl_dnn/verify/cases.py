@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From words to cases: options that stay, drivers, nested files, products of lists."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sycl_dnn.verify import options
+from sycl_dnn.verify.call import Call
+from sycl_dnn.verify.drivers import DRIVERS
+from sycl_dnn.verify.errors import Skip
+from sycl_dnn.verify.grammar import MAX_DEPTH, Word, words_of_file
+
+MAX_PRODUCT = 200_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case as text: enough to run it anywhere.
+
+    driver : benchdnn's name
+    problem : the problem descriptor
+    texts : options that are not the default
+    place : where it stands
+    """
+
+    driver: str
+    problem: str
+    texts: dict[str, str] = field(default_factory=dict)
+    place: str = "command line"
+
+    @property
+    def line(self) -> str:
+        """Options and problem on one line, as in a case file."""
+        given = [f"--{name}={text}" for name, text in self.texts.items()]
+        return " ".join([f"--{self.driver}", *given, self.problem])
+
+    @property
+    def replay(self) -> str:
+        """The command that runs this case alone."""
+        return f"python -m sycl_dnn.verify {' '.join(map(shlex.quote, self.line.split(' ')))}"
+
+    def call(self) -> Call:
+        """Return the call; see `Driver.call` for the exceptions."""
+        driver = DRIVERS[self.driver]
+        state = options.State(driver.options)
+        for name, text in self.texts.items():
+            state.set(name, text)
+        values = next(state.combinations())[0]
+        return driver.call(driver.read(self.problem), values)
+
+
+class Reader:
+    """Reads words and gives cases; options stay until they are set again."""
+
+    def __init__(self, driver: str = "") -> None:
+        self.driver = driver
+        self.states: dict[str, options.State] = {}
+        self.skipped = 0
+
+    def state(self, word: Word) -> options.State:
+        """Return the options of the current driver."""
+        if not self.driver:
+            raise word.fail(f"a driver such as --conv must come first, got {word.text!r}")
+        driver = DRIVERS[self.driver]
+        return self.states.setdefault(self.driver, options.State(driver.options))
+
+    def cases(self, words: Iterable[Word], folder: Path, depth: int = 0) -> Iterator[Case]:
+        """Iterate over the cases of these words.
+
+        Raises
+        ------
+        CaseError
+            A word cannot be read; the text begins with its place.
+        """
+        for word in words:
+            if word.text.startswith("--batch="):
+                yield from self._nested(word, folder, depth)
+            elif word.text.startswith("-"):
+                self._option(word)
+            else:
+                yield from self._problem(word)
+
+    def _nested(self, word: Word, folder: Path, depth: int) -> Iterator[Case]:
+        if depth >= MAX_DEPTH:
+            raise word.fail(f"case files must be nested at most {MAX_DEPTH} deep")
+        given = Path(word.text.partition("=")[2])
+        tried = [folder / given, given, folder.parent / self.driver / given]
+        found = next((path for path in tried if path.is_file()), None)
+        if found is None:
+            raise word.fail(f"--batch must name a file, got {str(given)!r}")
+        yield from self.cases(words_of_file(found), found.parent, depth + 1)
+
+    def _option(self, word: Word) -> None:
+        name, has_value, value = word.text.lstrip("-").partition("=")
+        if not has_value and name in DRIVERS:
+            self.driver = name
+            return
+        if name == "reset" and not has_value:
+            self.state(word).reset()
+            return
+        state = self.state(word)
+        # A few names are written both ways.
+        spellings = (name, name.replace("_", "-"), name.replace("-", "_"))
+        known = next((n for n in spellings if state.knows(n)), None)
+        if known is None:
+            if name in options.ACCEPTED or (name.startswith("v") and name[1:].isdigit()):
+                return
+            raise word.fail(f"--{self.driver} must have a known option, got {word.text!r}")
+        try:
+            state.set(known, value)
+        except ValueError as error:
+            raise word.fail(f"--{name}: {error}") from None
+
+    def _problem(self, word: Word) -> Iterator[Case]:
+        state, driver = self.state(word), DRIVERS[self.driver]
+        if state.count() > MAX_PRODUCT:
+            raise word.fail(f"lists must make at most {MAX_PRODUCT} cases, got {state.count()}")
+        try:
+            problem = driver.read(word.text)
+        except ValueError as error:
+            raise word.fail(str(error)) from None
+        for values, texts in state.combinations():
+            if self._makes_a_case(word, driver, problem, values):
+                yield Case(self.driver, word.text, texts, word.place)
+
+    def _makes_a_case(self, word: Word, driver: Any, problem: Any, values: dict) -> bool:
+        try:
+            driver.call(problem, values)
+        except Skip:
+            self.skipped += 1
+            return False
+        except ValueError as error:
+            raise word.fail(str(error)) from None
+        return True
+
+
+def read_words(words: Iterable[Word], folder: Path) -> Iterator[Case]:
+    """Iterate over the cases of these words, which begin without a driver."""
+    yield from Reader().cases(words, folder)
+
+
+def read_file(path: Path) -> Iterator[Case]:
+    """Iterate over the cases of a file; it names its driver itself."""
+    yield from Reader().cases(words_of_file(path), path.parent)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a driver is: options, a reader of problems, calls, data, tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.verify.call import Attributes, Call, Tensor
+from sycl_dnn.verify.compare import Rule
+from sycl_dnn.verify.errors import Skip
+from sycl_dnn.verify.options import Option
+
+
+def _usual_fill(call: Call, name: str, tensor: Tensor, rng: Any) -> np.ndarray | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Driver:
+    """One driver of benchdnn.
+
+    name : as in ``--name``
+    options : besides attributes
+    read : problem text -> namespace with a ``name``
+    call : (problem, values of the options) -> Call; raises Skip where they make no case
+    rule : (call, output) -> Rule
+    fill : (call, argument, tensor, rng) -> values, None for the usual ones
+    operations : call -> multiplications of the reference, to refuse what would take hours
+    """
+
+    name: str
+    options: tuple[Option, ...]
+    read: Callable[[str], Any]
+    call: Callable[[Any, dict[str, Any]], Call]
+    rule: Callable[[Call, str], Rule]
+    fill: Callable[[Call, str, Tensor, Any], np.ndarray | None] = _usual_fill
+    operations: Callable[[Call], int] = lambda call: 0
+
+
+def attributes_of(o: dict[str, Any]) -> Attributes:
+    """Return the attributes of a case from the values of its options."""
+    return Attributes(
+        scales=o["attr-scales"],
+        zero_points=o["attr-zero-points"],
+        reductions=o["attr-precomputed-reductions"],
+        post_ops=o["attr-post-ops"],
+        scratchpad=o["attr-scratchpad"],
+        fpmath=o["attr-fpmath"],
+        accumulation=o["attr-acc-mode"],
+        deterministic=o["attr-deterministic"],
+        rounding=o["attr-rounding-mode"],
+        dropout=o["attr-dropout"],
+    )
+
+
+def forward_attributes(o: dict[str, Any]) -> Attributes:
+    """Return the attributes that a forward hint has in common with its backward call."""
+    return Attributes(
+        fpmath=o["attr-fpmath"],
+        accumulation=o["attr-acc-mode"],
+        deterministic=o["attr-deterministic"],
+    )
+
+
+def spread(values: tuple[str, ...], count: int, what: str) -> tuple[str, ...]:
+    """Repeat one data type or tag for ``count`` tensors."""
+    if len(values) == count:
+        return values
+    if len(values) == 1:
+        return values * count
+    raise ValueError(f"--{what} must have 1 or {count} values, got {':'.join(values)}")
+
+
+def prop_kind(direction: str) -> str:
+    """Return the propagation kind of a direction."""
+    if direction == "FWD_I":
+        return "forward_inference"
+    return "forward_training" if direction.startswith("FWD") else "backward"
+
+
+def with_mb(dims: tuple[int, ...], mb: int | None) -> tuple[int, ...]:
+    """Return dims with the minibatch replaced."""
+    return dims if mb is None else (mb, *dims[1:])
+
+
+def strides_of(text: str) -> tuple[int, ...]:
+    """Read ``8x1``."""
+    if not text:
+        return ()
+    if not all(part.isdigit() for part in text.split("x")):
+        raise ValueError(f"strides must be integers between x, got {text!r}")
+    return tuple(map(int, text.split("x")))
+
+
+def require(condition: Any, why: str) -> None:
+    """Skip a combination of options that makes no case."""
+    if not condition:
+        raise Skip(why)

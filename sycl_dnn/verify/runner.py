@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One case from text to result."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sycl_dnn.errors import InvalidArguments, OutOfMemory, Unimplemented
+from sycl_dnn.verify import compare, execute, faults, post
+from sycl_dnn.verify.attributes import memory_bytes
+from sycl_dnn.verify.call import Call
+from sycl_dnn.verify.cases import Case
+from sycl_dnn.verify.drivers import DRIVERS
+from sycl_dnn.verify.errors import Failure, Refusal
+
+#: What a case can come to; the last ones make the exit status 1.
+STATUSES = ("PASSED", "REFUSED", "INVALID", "KNOWN", "MISTRUSTED", "FAILED")
+FAILURES = ("MISTRUSTED", "FAILED")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a case may need.
+
+    memory : bytes, on device and host together
+    operations : multiplications of the reference
+    """
+
+    memory: int = 2 << 30
+    operations: int = 4_000_000_000
+
+
+@dataclass
+class Result:
+    """What became of a case.
+
+    status : one of `STATUSES`
+    reason : why it was refused, which fault is known, what is wrong
+    error : largest error of all outputs, by the measure of the rule
+    impl : oneDNN's name of the implementation
+    """
+
+    driver: str
+    line: str
+    place: str
+    status: str
+    reason: str = ""
+    error: float = 0.0
+    impl: str = ""
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return asdict(self)
+
+
+def _check_limits(call: Call, limits: Limits) -> None:
+    needed = memory_bytes(call)
+    if needed > limits.memory:
+        raise Refusal(f"a case must need at most {limits.memory} bytes, this one {needed}")
+    work = DRIVERS[call.driver].operations(call)
+    if work > limits.operations:
+        raise Refusal(f"a case must need at most {limits.operations} products, this one {work}")
+
+
+def _judge(call: Call, done: execute.Run) -> tuple[str, str, float]:
+    """Return status, reason and error of a finished run."""
+    wanted = post.expected(call, done.inputs)
+    if call.attr.dropout is not None and "attr_dropout_mask" in done.outputs:
+        done.outputs.pop("attr_dropout_mask")
+    rule, wrong, trusted, worst = DRIVERS[call.driver].rule, [], True, 0.0
+    for name, got in done.outputs.items():
+        if name in done.problems:
+            wrong.append((name, f"{name}: {done.problems[name]}"))
+        if name not in wanted:
+            continue
+        verdict = compare.check(call, name, got, wanted[name], rule(call, name), done.dtype(name))
+        worst = max(worst, verdict.error)
+        trusted &= verdict.trusted
+        if verdict.problem:
+            wrong.append((name, verdict.problem))
+    text = "; ".join(problem for _, problem in wrong)
+    if wrong:
+        fault = faults.find(call, done.impl, [name for name, _ in wrong])
+        return ("KNOWN", f"{fault} [{text}]", worst) if fault else ("FAILED", text, worst)
+    if not trusted:
+        return "MISTRUSTED", "too many zeros in the result to say anything", worst
+    return "PASSED", "", worst
+
+
+def _outcome(case: Case, stream: Any, limits: Limits) -> tuple[str, str, float, str]:
+    call = case.call()
+    _check_limits(call, limits)
+    done = execute.run(call, stream, case.line, DRIVERS[case.driver].fill)
+    return (*_judge(call, done), done.impl)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error.args[0] if error.args else error).split("\n")[0]
+
+
+def run_case(case: Case, stream: Any, limits: Limits = Limits()) -> Result:  # noqa: B008
+    """Run one case on the stream's device.
+
+    Parameters
+    ----------
+    case : Case
+    stream : sycl_dnn.onednn.Stream
+    limits : refuse what needs more
+
+    Returns
+    -------
+    Result
+        Never raises for what a case or the library does; only bugs of this package come through
+        as ``FAILED`` with the exception's text.
+    """
+    start, error, impl = time.perf_counter(), 0.0, ""
+    try:
+        status, reason, error, impl = _outcome(case, stream, limits)
+    except (Refusal, Unimplemented, OutOfMemory) as problem:
+        status, reason = "REFUSED", _first_line(problem)
+    except InvalidArguments as problem:
+        status, reason = "INVALID", _first_line(problem)
+    except Failure as problem:
+        impl, fault = problem.impl, faults.find(case.call(), problem.impl, ["execution"])
+        status, reason = ("KNOWN" if fault else "FAILED"), f"{fault} {problem}".strip()
+    except Exception as problem:
+        status, reason = "FAILED", f"{type(problem).__name__}: {_first_line(problem)}"
+    seconds = time.perf_counter() - start
+    return Result(
+        case.driver, case.line, case.place, status, reason, float(error), impl, round(seconds, 4)
+    )

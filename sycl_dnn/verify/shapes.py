@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Problem descriptors: ``16x32:1x32`` and ``mb2ic3ih8oc4kh3``, with what they leave out."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+MAX_DIMS = 12
+MAX_DIM = 2**40
+
+_NAME = re.compile(r'^"(.*)"$')
+_DIMS = re.compile(r"^[0-9x:]+$")
+_NUMBER = re.compile(r"-?\d+\.?\d*(?:e[+-]?\d+)?")
+
+
+def _clean(name: str) -> str:
+    quoted = _NAME.match(name)
+    return quoted.group(1) if quoted else name
+
+
+def _dims(text: str) -> tuple[int, ...]:
+    parts = text.split("x")
+    if not all(part.isdigit() for part in parts):
+        raise ValueError(f"dims must be numbers between x, got {text!r}")
+    dims = tuple(map(int, parts))
+    if len(dims) > MAX_DIMS or max(dims) > MAX_DIM:
+        raise ValueError(f"dims must be at most {MAX_DIMS} and each at most 2**40, got {text!r}")
+    return dims
+
+
+def tensors(text: str, least: int = 1, most: int = 1) -> tuple[list[tuple[int, ...]], str]:
+    """Read ``AxB[:AxB...][_nname]``: the dims of each tensor, and the name."""
+    body, _, name = text.partition("n")
+    body = body.removesuffix("_")
+    if not _DIMS.match(body):
+        raise ValueError(f"problem must be dims such as 2x3:2x1, got {text!r}")
+    found = [_dims(part) for part in body.split(":")]
+    if not least <= len(found) <= most:
+        many = f"{least}" if least == most else f"{least} to {most}"
+        raise ValueError(f"problem must have {many} tensors, got {len(found)} in {text!r}")
+    return found, _clean(name)
+
+
+def letters(text: str, keys: tuple[str, ...], reals: tuple[str, ...] = ()) -> tuple[dict, str]:
+    """Read ``mb2ic3..n"name"``: numbers by key, and the name; ``reals`` may have fractions."""
+    known = sorted((*keys, *reals), key=len, reverse=True)
+    found, at = {}, 0
+    while at < len(text):
+        if text[at] == "_":
+            at += 1
+            continue
+        key = next((k for k in known if text.startswith(k, at)), None)
+        if key is None:
+            if text[at] == "n":
+                return found, _clean(text[at + 1 :])
+            raise ValueError(f"problem must be made of {' '.join(known)}, got {text[at:]!r}")
+        number = _NUMBER.match(text, at + len(key))
+        if number is None:
+            raise ValueError(f"{key} must have a number, got {text[at:]!r}")
+        value = float(number.group()) if key in reals else _whole(key, number.group())
+        found[key] = value
+        at = number.end()
+    return found, ""
+
+
+def _whole(key: str, text: str) -> int:
+    if not text.isdigit():
+        raise ValueError(f"{key} must be an integer from 0 on, got {text}")
+    if int(text) > MAX_DIM:
+        raise ValueError(f"{key} must be at most 2**40, got {text}")
+    return int(text)
+
+
+SPATIAL = {group: tuple(group + axis for axis in "dhw") for group in "iokspd"}
+
+
+def _keys(groups: str) -> tuple[str, ...]:
+    return tuple(key for group in groups for key in SPATIAL[group])
+
+
+def _rank(found: dict, groups: str) -> int:
+    """Return the number of spatial axes that the descriptor speaks of."""
+    for axis, rank in zip("dhw", (3, 2, 1), strict=True):
+        if any(found.get(group + axis) for group in groups):
+            return rank
+    return 0
+
+
+def _spread(found: dict, group: str, rank: int) -> list[int | None]:
+    """Values of one group on the axes; what is left out is taken from the axis before."""
+    values: list[int | None] = []
+    for axis in "dhw"[3 - rank :]:
+        value = found.get(group + axis)
+        values.append(values[-1] if value is None and values else value)
+    return values
+
+
+def _extent(kernel: int, dilation: int) -> int:
+    return (kernel - 1) * (dilation + 1) + 1
+
+
+def windows(found: dict, inverse: bool = False) -> SimpleNamespace:
+    """Fill in what a descriptor of convolution or pooling leaves out, axis by axis.
+
+    Returns i, o, k, s, d, pl and pr: tuples over the spatial axes. ``inverse`` is deconvolution,
+    where the destination is the larger side.
+    """
+    rank = _rank(found, "iok")
+    if not rank:
+        raise ValueError("problem must have spatial sizes such as ih and kh")
+    done: list[dict] = []
+    above: dict[str, int] = {}
+    for axis in "dhw"[3 - rank :]:
+        own = {group: found[group + axis] for group in SPATIAL if group + axis in found}
+        shared = {k: v for k, v in above.items() if k in "ik" or "i" not in own}
+        above = shared | own
+        done.append(_window(above, inverse))
+    return SimpleNamespace(**{key: tuple(one[key] for one in done) for key in done[0]})
+
+
+def _window(given: dict, inverse: bool) -> dict:
+    for key in "ik":
+        if key not in given:
+            raise ValueError(f"problem must say {key}d, {key}h or {key}w for each spatial axis")
+    i, k, s, d = given["i"], given["k"], given.get("s", 1), given.get("d", 0)
+    if min(k, s) < 1:
+        raise ValueError(f"kernel and stride must be at least 1, got {k} and {s}")
+    extent, o, p = _extent(k, d), given.get("o") or None, given.get("p")
+    if o is None:
+        p = p or 0
+        o = (i - 1) * s + extent - 2 * p if inverse else (i - extent + 2 * p) // s + 1
+    small, large = (i, o) if inverse else (o, i)
+    if p is None:
+        p = max(0, ((small - 1) * s - large + extent) // 2)
+    if o < 1:
+        raise ValueError(f"the output must not be empty, got {o} from i{i} k{k} s{s} p{p} d{d}")
+    right = (small - 1) * s - large + extent - p
+    return {"i": i, "o": o, "k": k, "s": s, "d": d, "pl": p, "pr": right}
+
+
+def convolution(text: str, inverse: bool = False) -> SimpleNamespace:
+    """Read a descriptor of convolution or, ``inverse``, of deconvolution."""
+    found, name = letters(text, ("g", "mb", "ic", "oc", *_keys("iokspd")))
+    for key in ("ic", "oc"):
+        if not found.get(key):
+            raise ValueError(f"{key} must be given, got {text!r}")
+    groups = found.get("g")
+    if groups == 0 or (groups and (found["ic"] % groups or found["oc"] % groups)):
+        raise ValueError(f"g must divide ic and oc, got {text!r}")
+    return SimpleNamespace(
+        name=name,
+        g=groups,
+        mb=found.get("mb", 2),
+        ic=found["ic"],
+        oc=found["oc"],
+        **vars(windows(found, inverse)),
+    )
+
+
+def pooling(text: str) -> SimpleNamespace:
+    """Read a descriptor of pooling."""
+    found, name = letters(text, ("mb", "ic", *_keys("iokspd")))
+    if not found.get("ic"):
+        raise ValueError(f"ic must be given, got {text!r}")
+    return SimpleNamespace(name=name, mb=found.get("mb", 2), ic=found["ic"], **vars(windows(found)))
+
+
+def spatial(text: str, keys: tuple[str, ...], reals: tuple[str, ...] = (), groups: str = "i"):
+    """Read a descriptor without windows: numbers by key, and tuples ``i`` (and ``o``)."""
+    found, name = letters(text, ("mb", *keys, *_keys(groups)), reals)
+    rank = _rank(found, groups)
+    sizes = {group: tuple(v or 0 for v in _spread(found, group, rank)) for group in groups}
+    plain = {key: found[key] for key in (*keys, *reals) if key in found}
+    return SimpleNamespace(name=name, mb=found.get("mb", 2), **plain, **sizes)
+
+
+def recurrent(text: str) -> SimpleNamespace:
+    """Read a descriptor of a recurrent network."""
+    keys = ("l", "t", "mb", "sic", "slc", "dhc", "dic")
+    found, name = letters(text, keys)
+    if not found.get("sic"):
+        raise ValueError(f"sic must be given, got {text!r}")
+    found = {"l": 1, "t": 1, "mb": 2} | found
+    found["slc"] = found.get("slc") or found["sic"]
+    found["dhc"] = found.get("dhc") or found["sic"]
+    found["dic"] = found.get("dic") or found["dhc"]
+    return SimpleNamespace(name=name, **found)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A subset of the case files, one line a test; the whole runs with python -m sycl_dnn.verify."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import sycl_dnn
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.verify.cases import read_file
+from sycl_dnn.verify.drivers import DRIVERS
+from sycl_dnn.verify.runner import FAILURES, run_case
+
+FOLDER = Path(__file__).parent
+PER_DRIVER = 10
+
+
+def _of(driver):
+    return list(read_file(FOLDER / f"{driver}.in"))
+
+
+EACH = {driver: _of(driver) for driver in DRIVERS}
+DRAWN = [
+    case
+    for driver, cases in EACH.items()
+    for case in random.Random(driver).sample(cases, min(PER_DRIVER, len(cases)))
+]
+
+
+@pytest.fixture(scope="module")
+def conformance_stream():
+    queue = sycl_dnn.default_queue("cpu")
+    return dnnl.Stream(dnnl.Engine(queue), queue)
+
+
+@pytest.mark.parametrize("case", DRAWN, ids=lambda case: case.line)
+def test_case(case, conformance_stream):
+    result = run_case(case, conformance_stream)
+    assert result.status not in FAILURES, f"{result.reason}\n{case.replay}"
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_every_driver_has_cases_that_pass(driver, conformance_stream):
+    """Refusals alone would say nothing: some case of each driver must give numbers."""
+    statuses = Counter(run_case(case, conformance_stream).status for case in EACH[driver][:12])
+    assert statuses["PASSED"] > 0
+
+
+def test_there_are_enough_cases():
+    assert all(len(cases) >= 40 for cases in EACH.values())
+    assert sum(map(len, EACH.values())) >= 2000
+
+
+def test_one_file_names_all_of_them():
+    lines = {case.line for case in read_file(FOLDER / "all.in")}
+    assert lines == {case.line for cases in EACH.values() for case in cases}
+
+
+def test_lines_that_replay_read_back_to_the_same_case():
+    from sycl_dnn.verify.cases import Reader
+    from sycl_dnn.verify.grammar import words_of_text
+
+    for case in DRAWN:
+        (again,) = Reader().cases(words_of_text(case.line, "line"), FOLDER)
+        assert (again.driver, again.problem, again.texts) == (
+            case.driver,
+            case.problem,
+            case.texts,
+        )

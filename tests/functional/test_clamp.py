@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.on_device import to_device
+from functional.torch_functions import of_torch
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def clamp(x, low=None, high=None):
+    made = x if low is None else np.maximum(x, low)
+    return made if high is None else np.minimum(made, high)
+
+
+X = Spec((4, 6), "distinct")
+
+
+def case(name, *args, dtype="float32"):
+    return Case(f"clamp-{name}", F.clamp, clamp, args, torch=of_torch("clamp"), dtype=dtype)
+
+
+CASES = [
+    case("both", X, -0.3, 0.4),
+    case("low", X, 0.03),
+    case("high", X, None, 0.03),
+    case("low-array", X, Spec((4, 6))),
+    case("high-array", X, None, Spec((6,))),
+    case("arrays", X, Spec((4, 6), layout="transposed"), Spec((4, 6), "positive")),
+    case("crossing", Spec((4, 6)), Spec((4, 6)), Spec((4, 6))),
+    # torch's own clamp fails here.
+    replace(case("broadcast", Spec((4, 1), "distinct"), Spec((6,)), Spec((3, 1, 1), "positive")),
+            torch=lambda x, low, high: x.maximum(low).minimum(high)),
+    case("empty", Spec((0, 3)), Spec((3,))),
+]  # fmt: skip
+CASES += [c.as_dtype("bfloat16") for c in (CASES[0], CASES[5])]
+
+
+class TestCases(Checks):
+    cases = CASES
+
+
+def test_the_gradient_passes_at_the_bounds(queue):
+    x = to_device(np.array([-1.0, 0.0, 0.5, 1.0, 2.0]), "float32", queue)
+    _, pullback = sycl_dnn.vjp(F.clamp, x, 0, 1)
+    grad = pullback(to_device(np.ones(5), "float32", queue))[0]
+    assert list(dpnp.asnumpy(grad)) == [0, 1, 1, 1, 0]
+
+
+def test_nan_stays(queue):
+    x = to_device(np.array([np.nan, 1.0, 0.5]), "float32", queue)
+    low = to_device(np.array([0.0, np.nan, 1.0]), "float32", queue)
+    np.testing.assert_array_equal(dpnp.asnumpy(F.clamp(x, 0.75, 2.0)), [np.nan, 1, 0.75])
+    np.testing.assert_array_equal(dpnp.asnumpy(F.clamp(x, low)), [np.nan, np.nan, 1])
+
+
+def test_integers(queue):
+    x = to_device(np.array([-3, 0, 5]), "int32", queue)
+    got = F.clamp(x, to_device(np.array([-1]), "int32", queue), to_device(np.array([2]), "int64",
+                                                                        queue))  # fmt: skip
+    assert got.dtype == np.int64
+    assert dpnp.asnumpy(got).tolist() == [-1, 0, 2]
+    assert dpnp.asnumpy(F.clamp(x, -1, 2)).tolist() == [-1, 0, 2]
+    assert F.clamp(x, to_device(np.array([0.5]), "float32", queue)).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: F.clamp(x), ValueError, "clamp: min or max must be given"),
+        (lambda x: F.clamp(x, x, 1.0), TypeError, "clamp: min and max must both be numbers or"),
+        (lambda x: F.clamp(x, "0"), TypeError, "clamp: min must be an array or a number, got str"),
+        (lambda x: F.clamp(x, x[:, :3]), ValueError, "clamp: min must broadcast with input"),
+    ],
+)
+def test_refused(call, error, words, queue):
+    with pytest.raises(error, match=words):
+        call(to_device(np.ones((2, 4)), "float32", queue))

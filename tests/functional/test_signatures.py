@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names, order, kinds and defaults of parameters, against those of torch."""
+
+import inspect
+
+import pytest
+
+from sycl_dnn import functional as F
+
+#: What torch does not have, or only as another thing of the same name.
+OWN = {
+    "QuantizedTensor", "asarray", "astype", "bce_with_logits", "dequantize", "quantize",
+    "quantize_dynamic", "quantized_conv1d", "quantized_conv2d", "quantized_conv3d",
+    "quantized_linear", "quantized_matmul",
+}  # fmt: skip
+#: torch's are internal and take no defaults: all weights in one list, flags by position.
+SEQUENCES = {"gru", "lstm", "rnn_relu", "rnn_tanh"}
+#: Which of several forms of torch's function is meant.
+FORMS = {
+    "add": "Tensor", "clamp": "", "conv_transpose2d": "input", "conv_transpose3d": "input",
+    "div": "Tensor_mode", "flatten": "using_ints", "max": "dim", "mean": "dim", "min": "dim",
+    "mul": "Tensor", "pow": "Tensor_Tensor", "prod": "dim_int", "squeeze": "dims",
+    "std": "correction", "sub": "Tensor", "sum": "dim_IntList", "transpose": "int",
+    "unflatten": "int", "var": "correction", "where": "self",
+    "eq": "Tensor", "ge": "Tensor", "gt": "Tensor", "le": "Tensor", "lt": "Tensor", "ne": "Tensor",
+}  # fmt: skip
+#: (function, parameter): torch's default, ours, and why they differ.
+DEFAULTS = {
+    **{(n, "dim"): (inspect.Parameter.empty, None, "torch has a form without dim, too")
+       for n in ("max", "mean", "min", "prod", "squeeze", "sum")},
+    **{(n, "correction"): (None, 1, "None stands for 1") for n in ("std", "var")},
+    ("div", "rounding_mode"): (inspect.Parameter.empty, None, "torch has a form without, too"),
+}  # fmt: skip
+#: By name only here, since torch has an internal parameter before it.
+BY_NAME = {(n, "dtype") for n in ("softmax", "log_softmax", "softmin")}
+#: Parameters of ours that torch has in another way, and of torch's that mean nothing here.
+ADDED = {"dropout": {"seed"}}
+MISSING = {"norm": {"dtype"}}
+#: Every function takes ``out``, by name.
+ANYWHERE = {"out", "_stacklevel"}
+
+
+def _plain(default):
+    """Return a default as torch's Python writes it: one number for equal ones, None for no list."""
+    if isinstance(default, (list, tuple)):
+        return None if not default else default[0] if len(set(default)) == 1 else tuple(default)
+    return default
+
+
+def _rows(name, parameters):
+    return [(p, keyword, _plain(default)) for p, keyword, default in parameters
+            if p not in ANYWHERE]  # fmt: skip
+
+
+def _of_python(function):
+    return [(p.name, p.kind is p.KEYWORD_ONLY, p.default)
+            for p in inspect.signature(function).parameters.values()]  # fmt: skip
+
+
+def _of_schema(torch, name):
+    known = torch._C._jit_get_schemas_for_operator(f"aten::{name}")
+    form = FORMS.get(name)
+    found = [s for s in known if (not s.overload_name if form is None else s.overload_name == form)]
+    (schema,) = found
+    none = inspect.Parameter.empty
+    return [("input" if a.name == "self" else a.name, a.kwarg_only,
+             a.default_value if a.has_default_value() else none)
+            for a in schema.arguments]  # fmt: skip
+
+
+def _of_torch(name):
+    torch = pytest.importorskip("torch")
+    own = torch.nn.functional
+    if name.startswith(("max_pool", "adaptive_max")):
+        name += "_with_indices"
+    function = getattr(own, name, None) or getattr(torch, name)
+    if name == "logsigmoid":
+        return [("input", False, inspect.Parameter.empty)]  # bound by hand there, without a schema
+    try:
+        return _of_python(function)
+    except ValueError:
+        return _of_schema(torch, name)
+
+
+@pytest.mark.parametrize("name", sorted(set(F.__all__) - OWN - SEQUENCES))
+def test_parameters_are_those_of_torch(name):
+    theirs = _rows(name, _of_torch(name))
+    mine = _rows(name, _of_python(getattr(F, name)))
+    theirs = [row for row in theirs if row[0] not in MISSING.get(name, ())]
+    mine = [row for row in mine if row[0] not in ADDED.get(name, ())]
+    for index, (parameter, keyword, default) in enumerate(theirs):
+        if (name, parameter) in DEFAULTS:
+            wanted, instead, _ = DEFAULTS[name, parameter]
+            assert default == wanted, f"{name}: {parameter} is an exception no longer"
+            theirs[index] = (parameter, keyword, instead)
+        if (name, parameter) in BY_NAME:
+            theirs[index] = (parameter, True, default)
+    assert mine == theirs
+
+
+def test_exceptions_are_needed():
+    torch = pytest.importorskip("torch")
+    known = set(dir(torch.nn.functional)) | set(dir(torch))
+    assert {n for n in OWN if n in known} == {"asarray", "dequantize"}
+    assert set(F.__all__) >= OWN | SEQUENCES | set(FORMS) | set(ADDED) | set(MISSING)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner sees wrong numbers, watches memory, gives reasons and writes files."""
+
+import csv
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.verify import encoding, layout, post, storage
+from sycl_dnn.verify.cases import Case
+from sycl_dnn.verify.runner import Limits, run_case
+
+
+@pytest.fixture(scope="module")
+def verify_stream():
+    queue = sycl_dnn.default_queue("cpu")
+    return dnnl.Stream(dnnl.Engine(queue), queue)
+
+
+def command(*words):
+    call = [sys.executable, "-m", "sycl_dnn.verify", *words]
+    return subprocess.run(call, capture_output=True, text=True, timeout=120)
+
+
+WATCHED = {
+    "conv": ("ic4oc4ih5kh3", "dst"),
+    "matmul": ("5x8:8x3", "dst"),
+    "softmax": ("4x9", "dst"),
+    "reorder": ("2x3x4x5", "dst"),
+    "bnorm": ("ic4ih3", "dst"),
+    "rnn": ("t2sic4", "dst_layer"),
+}
+
+
+@pytest.mark.parametrize("driver", WATCHED)
+def test_a_wrong_number_is_seen(driver, verify_stream, monkeypatch):
+    problem, output = WATCHED[driver]
+    case = Case(driver, problem)
+    assert run_case(case, verify_stream).status == "PASSED"
+    right = post.expected
+
+    def off_by_a_little(call, arrays):
+        results = {name: np.array(value) for name, value in right(call, arrays).items()}
+        results[output].flat[1] += 0.01 + abs(results[output].flat[1]) * 0.01
+        return results
+
+    monkeypatch.setattr(post, "expected", off_by_a_little)
+    result = run_case(case, verify_stream)
+    assert (result.status, output in result.reason) == ("FAILED", True)
+
+
+LAYOUTS = ("abcd", "acdb", "cdba", "aBcd16b", "ABcd16b16a", "Acdb8a", "ABcd4a8b8a4b")
+
+
+@pytest.mark.parametrize("tag", LAYOUTS)
+def test_elements_lie_where_reorders_put_them(tag, verify_stream):
+    values = np.arange(2 * 17 * 3 * 4, dtype=np.float64).reshape(2, 17, 3, 4)
+    plain = storage.write(values, layout.describe(values.shape, "f32", "abx"), verify_stream)
+    target = storage.Buffer(layout.describe(values.shape, "f32", tag), verify_stream)
+    storage._reorder(plain, target)
+    assert (storage.read(target) == values).all()
+    assert storage.intrusion(target) == ""
+    packed = storage.to_bytes(values, target.desc)
+    assert (target.bytes()[: len(packed)] == packed).all()
+
+
+def test_what_is_written_out_of_place_is_seen(verify_stream):
+    desc = layout.describe((2, 3), "f32", None, (5, 1))
+    assert storage.intrusion(storage.Buffer(desc, verify_stream)) == ""
+    for at, text in ((12, "gaps"), (40, "behind the end")):
+        buffer = storage.Buffer(desc, verify_stream)
+        host = buffer.bytes()
+        host[at] ^= 1
+        buffer._usm.copy_from_host(host)
+        assert text in storage.intrusion(buffer)
+    blocked = layout.describe((1, 3, 1, 1), "f32", "aBcd8b")
+    buffer = storage.Buffer(blocked, verify_stream)
+    assert "padding" in storage.intrusion(buffer)
+
+
+@pytest.mark.parametrize("dtype", ["f8_e4m3", "f8_e5m2", "bf16", "f16"])
+def test_rounding_agrees_with_a_reorder(dtype, verify_stream):
+    values = np.random.default_rng(0).normal(0, 20, (64, 16)).astype(np.float32).astype(float)
+    source = storage.write(values, layout.describe(values.shape, "f32", None), verify_stream)
+    target = storage.Buffer(layout.describe(values.shape, dtype, None), verify_stream)
+    storage._reorder(source, target)
+    assert (storage.read(target) == encoding.rounded(values, dtype)).all()
+
+
+def test_too_much_memory_is_refused_before_it_is_taken(verify_stream):
+    case = Case("softmax", "1099511627776x1024")
+    result = run_case(case, verify_stream)
+    assert result.status == "REFUSED"
+    assert "a case must need at most" in result.reason
+
+
+def test_too_much_work_is_refused(verify_stream):
+    case = Case("matmul", "512x512:512x512")
+    result = run_case(case, verify_stream, Limits(operations=1000))
+    assert (result.status, "products" in result.reason) == ("REFUSED", True)
+
+
+def test_known_faults_are_listed(verify_stream):
+    result = run_case(Case("lnorm", "3x4x33", {"dir": "BWD_D", "flags": "M"}), verify_stream)
+    assert (result.status, "docs/onednn_in_python.md" in result.reason) == ("KNOWN", True)
+
+
+def test_command_runs_writes_and_tells(tmp_path):
+    names = [str(tmp_path / name) for name in ("r.json", "r.csv")]
+    words = ["--conv", "mb1ic3ih7oc4kh3", "--alg=DIRECT,WINO", "--dt=f32,bf16", "--jobs=2"]
+    done = command(*words, f"--json={names[0]}", f"--csv={names[1]}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "REFUSED    --conv --alg=WINO mb1ic3ih7oc4kh3" in done.stdout
+    assert "bad algorithm" in done.stdout
+    assert "4 cases in" in done.stdout
+    with open(names[0]) as file:
+        results = json.load(file)["results"]
+    assert sorted(r["status"] for r in results)[-1] == "REFUSED"
+    with open(names[1]) as file:
+        assert len(list(csv.DictReader(file))) == 4
+
+
+def test_command_tells_where_a_line_is_wrong(tmp_path):
+    (tmp_path / "a.in").write_text("--conv\n\nic3oc4ih5kh9")
+    done = command(f"--batch={tmp_path / 'a.in'}", "--conv")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    done = command("--conv", f"--batch={tmp_path / 'a.in'}")
+    assert done.stderr.startswith(f"{tmp_path / 'a.in'}:3: the output must not be empty")
+
+
+def test_a_dead_process_is_a_failed_case(monkeypatch):
+    """The worker is told to run a module that does not exist, so it dies at once."""
+    from sycl_dnn.verify import jobs
+
+    monkeypatch.setattr(jobs.sys, "executable", "/bin/false")
+    pool = jobs.Pool("cpu", Limits(), 10.0)
+    (result,) = pool.run([Case("softmax", "2x3")], 1)
+    assert result["status"] == "FAILED"
+    assert "the process died" in result["reason"]
