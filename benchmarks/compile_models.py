@@ -3,7 +3,7 @@
 
 Each library that is installed has a process of its own with two threads; blocks of calls alternate
 between them in one run. Results are compared first. Prints medians in ms, rates and the ratio to
-the compiled function, and after each network the time to compile and the peak memory so far.
+the compiled function, and after each dtype the time to compile and the peak memory so far.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from timing import describe_machine
 PROGRAM = Path(__file__).with_name("model_workers.py")
 LIBRARIES = ("ours", "torch", "onnxruntime", "openvino")
 #: Largest error of the first results, relative to the largest of them.
-TOLERANCE = {"float32": 2e-3, "bfloat16": 0.15, "int8": 0.5}
+TOLERANCE = {"float32": 2e-3, "bfloat16": 0.15, "int8": 0.5, "w8": 0.5, "w4": 0.5}
+DEFAULT = ("float32", "bfloat16", "int8")
 BASE = "ours, compiled"
 
 
@@ -84,6 +85,22 @@ def measure(
     return {"times": times, "notes": notes}
 
 
+def of_network(options: Any, name: str, items: int) -> dict[str, Any]:
+    """Measure one network in processes of its own, so that their memory is that of the network."""
+    with tempfile.TemporaryDirectory() as folder:
+        workers = started(options, folder)
+        print(" against ".join(str(w.version) for w in workers.values()), flush=True)
+        if "torch" in workers and {"onnxruntime", "openvino"} & set(workers):
+            workers["torch"].ask(name, "export")
+        made = {
+            f"{name} {dtype}": measure(workers, name, dtype, options.rounds, items)
+            for dtype in options.dtypes
+        }
+        for worker in workers.values():
+            worker.close()
+    return made
+
+
 def check(results: dict[str, np.ndarray], name: str, dtype: str) -> None:
     """Stop if variants do not compute the same."""
     wanted = results[BASE]
@@ -98,7 +115,7 @@ def parse_arguments() -> Any:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="blocks per variant")
     parser.add_argument("--only", default="", help="networks whose name contains this")
-    parser.add_argument("--dtypes", nargs="+", default=list(TOLERANCE), choices=list(TOLERANCE))
+    parser.add_argument("--dtypes", nargs="+", default=list(DEFAULT), choices=list(TOLERANCE))
     parser.add_argument("--libraries", nargs="+", default=list(LIBRARIES), choices=LIBRARIES)
     parser.add_argument("--path", action="append", default=[], help="folder with other libraries")
     parser.add_argument("--lean", action="store_true", help="of ours only the compiled function")
@@ -112,20 +129,9 @@ def main() -> None:
     options = parse_arguments()
     print(describe_machine())
     found: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        workers = started(options, folder)
-        print(" against ".join(str(w.version) for w in workers.values()), flush=True)
-        for name, entry in (zoo.TINY if options.tiny else zoo.ENTRIES).items():
-            if options.only not in name:
-                continue
-            if "torch" in workers and {"onnxruntime", "openvino"} & set(workers):
-                workers["torch"].ask(name, "export")
-            for dtype in options.dtypes:
-                found[f"{name} {dtype}"] = measure(
-                    workers, name, dtype, options.rounds, entry.items
-                )
-        for worker in workers.values():
-            worker.close()
+    for name, entry in (zoo.TINY if options.tiny else zoo.ENTRIES).items():
+        if options.only in name:
+            found |= of_network(options, name, entry.items)
     if options.json:
         options.json.write_text(json.dumps(found))
 

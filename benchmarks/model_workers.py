@@ -20,6 +20,10 @@ import numpy as np
 from layer_workers import block
 from models import zoo
 
+#: What only ours has: integers throughout, integers as weights alone.
+OWN_DTYPES = ("int8", "w8", "w4")
+#: By name: dtype of the weights, elements that share a scale.
+WEIGHTS = {"w8": ("int8", None), "w4": ("int4", 64)}
 #: Results that are sent along for comparison.
 N_SHOWN = 64
 Calls = dict[str, Callable[[], Any]]
@@ -58,6 +62,8 @@ class Ours:
     def _calls(self, entry: Any, dtype: str) -> Calls:
         on_device = lambda a: self._dpnp.asarray(a, sycl_queue=self._queue)  # noqa: E731
         p = {n: on_device(v) for n, v in entry.parameters().items()}
+        if dtype in WEIGHTS:
+            p = {n: self._narrowed(v, *WEIGHTS[dtype]) if v.ndim == 2 else v for n, v in p.items()}
         args = mapped(entry.arrays(), on_device)
         eager = lambda *given: entry.function(p, *given)  # noqa: E731
         compiled = self._dnn.compile(eager, dtype="bfloat16" if dtype == "bfloat16" else None)
@@ -74,6 +80,12 @@ class Ours:
             frozen = {n: self._dnn.freeze(a) if a.ndim > 1 else a for n, a in p.items()}
             found["eager"] = lambda: entry.function(frozen, *args)
         return {n: self._waiting(c) for n, c in found.items()}
+
+    def _narrowed(self, weight: Any, dtype: str, group: int | None) -> Any:
+        """Return a matrix (N, K) of integers with a scale for each row, or for groups in it."""
+        groups = {} if group is None else {"group_size": group}
+        axis = 0 if group is None else 1
+        return self._dnn.functional.quantize_dynamic(weight, dtype, axis, **groups)
 
     def _waiting(self, call: Callable[[], Any]) -> Callable[[], Any]:
         def run() -> Any:
@@ -108,7 +120,7 @@ class Torch:
         if dtype == "export":
             self._export(name)
             return {}
-        if dtype == "int8":
+        if dtype in OWN_DTYPES:
             return {}
         if (name, dtype) not in self._made:
             self._made[name, dtype] = self._calls(self._entries[name], dtype)
@@ -235,7 +247,7 @@ class OpenVino:
     def calls(self, name: str, dtype: str) -> Calls:
         """Return the calls by variant."""
         path = self._folder / f"{name}.onnx"
-        if dtype == "int8" or not path.exists():
+        if dtype in OWN_DTYPES or not path.exists():
             return {}
         if (name, dtype) not in self._made:
             start = time.perf_counter()

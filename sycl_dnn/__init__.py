@@ -38,7 +38,7 @@ _LAZY = {
     "Compiled": "sycl_dnn.compiler.compiled",
     "asarray": "sycl_dnn.functional.convert",
     "autocast": "sycl_dnn.dispatch.policy",
-    "compile": "sycl_dnn.compiler.compiled",
+    "compile": "sycl_dnn.compiler.decorator",
     "fallback": "sycl_dnn.dispatch.policy",
     "freeze": "sycl_dnn.dispatch.frozen",
     "plan": "sycl_dnn.dispatch.bound",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions compiled into fused programs for inference.
 
-``compiled.py`` has the function ``compile``; ``lowering.py`` the order of passes over the graph of
+``decorator.py`` has the function ``compile``; ``lowering.py`` the order of passes over the graph of
 nodes; each pass has a file of its own.
 """

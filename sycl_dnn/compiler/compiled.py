@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``compile``: a function over arrays becomes one fused program for each kind of arguments."""
+"""A function over arrays that becomes one fused program for each kind of arguments."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from sycl_dnn.compiler import structure
 from sycl_dnn.compiler.bound import Bound
 from sycl_dnn.compiler.constants import Pool
 from sycl_dnn.compiler.lowering import Lowered, traced
-from sycl_dnn.compiler.report import Report, report
-from sycl_dnn.dispatch import allocation, arguments, layout, policy
-from sycl_dnn.dispatch.array import Array
+from sycl_dnn.compiler.report import Report, report, shapes_in
+from sycl_dnn.compiler.targets import targets_of
+from sycl_dnn.dispatch import allocation, arguments, policy
 from sycl_dnn.dispatch.cache import CacheInfo
-from sycl_dnn.dispatch.outputs import Target, check_out, check_strides, sharing
+from sycl_dnn.dispatch.outputs import check_out
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.record import NeedsAnotherDevice
 
-__all__ = ["Compiled", "compile"]
-
-_DTYPES = (None, "bfloat16", "float16")
+__all__ = ["Compiled"]
 
 
 class Compiled:
@@ -182,7 +180,7 @@ class Compiled:
             if self._fallback == "error":
                 raise lack.error from None
             return lack
-        targets = self._targets(leaves, out, given)
+        targets = targets_of(self.__name__, leaves, out, given)
         return Lowered(
             trace, leaves, form, n_given, self._pool, queue, stream, targets, self._extra
         )
@@ -194,30 +192,6 @@ class Compiled:
         bound = self._signature.bind(*args, **kwargs).arguments
         values = [bound[n] for n in self._constants if n in bound]
         return {id(array) for array in structure.leaves_of(values)}
-
-    def _targets(self, leaves: list[Any], out: Any, given: structure.Given) -> Any:
-        if out is None:
-            return None
-        outs = structure.leaves_of(out)
-        if len(outs) != len(leaves):
-            raise ValueError(
-                f"{self.__name__}: out must have {len(leaves)} arrays, got {len(outs)}"
-            )
-        return {
-            i: self._target(t, o, given) for i, (t, o) in enumerate(zip(leaves, outs, strict=True))
-        }
-
-    def _target(self, tensor: Any, out: Any, given: structure.Given) -> Target:
-        check_strides(self.__name__, out)
-        name = out.dtype if isinstance(out, Array) else out.dtype.name
-        if out.shape != tensor.shape or name != tensor.dtype:
-            raise ValueError(
-                f"{self.__name__}: out must have shape {tensor.shape} and dtype {tensor.dtype}, "
-                f"got {out.shape} and {name}"
-            )
-        array = out.get_array()
-        desc = layout.strided(tensor.shape, tensor.dtype, array.strides)
-        return Target(desc, *sharing(array, given.arrays))
 
     def _on_copies(self, args: Any, kwargs: Any, out: Any) -> Any:
         """Run with dense copies of the arrays whose strides oneDNN cannot describe."""
@@ -247,7 +221,7 @@ class Compiled:
         """Return a line for each program that is kept."""
         lines = [f"{self.__name__}: {len(self._plans)} programs"]
         for key, plan in list(self._plans.items()):
-            shapes = " ".join(_shapes(key)) or "no arrays"
+            shapes = " ".join(shapes_in(key)) or "no arrays"
             if not isinstance(plan, Lowered):
                 lines.append(f"  {shapes}: operation by operation, the device has no {plan.row}")
                 continue
@@ -300,19 +274,6 @@ class Compiled:
         return f"<compiled {self.__name__}, {len(self._plans)} programs>"
 
 
-def _shapes(key: Any) -> list[str]:
-    """Return the arrays that a key speaks of."""
-    if not isinstance(key, tuple):
-        return []
-    if len(key) == 3 and all(_is_sizes(k) for k in key[:2]):
-        return [f"{key[2]}{list(key[0])}"]
-    return [text for part in key for text in _shapes(part)]
-
-
-def _is_sizes(value: Any) -> bool:
-    return isinstance(value, tuple) and all(isinstance(n, int) for n in value)
-
-
 def _signature(function: Callable[..., Any], constants: tuple[str, ...]) -> inspect.Signature:
     signature = inspect.signature(function)
     for name in constants:
@@ -321,61 +282,3 @@ def _signature(function: Callable[..., Any], constants: tuple[str, ...]) -> insp
                 f"compile: constants must name parameters of the function, got {name!r}"
             )
     return signature
-
-
-def compile(
-    function: Callable[..., Any] | None = None,
-    *,
-    constants: str | Sequence[str] = (),
-    dtype: str | None = None,
-    cache_size: int = 64,
-    fallback: str = "auto",
-) -> Any:
-    """Compile a function over ``sycl_dnn.functional`` for inference; also as a decorator.
-
-    Parameters
-    ----------
-    function : callable
-        Takes and returns arrays, nested in lists, tuples and dicts. It is called once for each
-        kind of arguments, with objects in place of arrays that have shape and dtype but no values.
-    constants : str or sequence of str
-        Parameters whose arrays stand still, as arrays that the function holds itself and frozen
-        ones do: weights. What depends on them alone is computed once.
-    dtype : {None, "bfloat16", "float16"}
-        Lower a float32 function: weights and activations are kept in this dtype, parameters of
-        normalizations in float32; arrays come in and go out as float32.
-    cache_size : int
-        Most programs that are kept.
-    fallback : {"auto", "error"}
-        What happens where the device lacks an operation: ``"auto"`` runs the function as it is,
-        operation by operation; ``"error"`` raises ``Unimplemented``.
-
-    Returns
-    -------
-    Compiled
-
-    Raises
-    ------
-    ValueError
-        An argument is out of its range.
-    TypeError
-        At a call: the function depends on values.
-
-    Notes
-    -----
-    Constants must not be written to. What was computed from them stays as it was, other parts of
-    the program may see the new values; ``clear`` reads them anew.
-
-    Source: oneDNN developer guide, "Primitive Attributes: Post-ops".
-    """
-    if dtype not in _DTYPES:
-        raise ValueError(f"compile: dtype must be None, 'bfloat16' or 'float16', got {dtype!r}")
-    if fallback not in ("auto", "error"):
-        raise ValueError(f"compile: fallback must be 'auto' or 'error', got {fallback!r}")
-    if cache_size < 1:
-        raise ValueError(f"compile: cache_size must be at least 1, got {cache_size}")
-    if function is None:
-        return functools.partial(
-            compile, constants=constants, dtype=dtype, cache_size=cache_size, fallback=fallback
-        )
-    return Compiled(function, constants, dtype, cache_size, fallback)

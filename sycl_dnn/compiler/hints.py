@@ -34,7 +34,7 @@ def explained(function: Callable[..., Any]) -> Iterator[None]:
         yield
     except (TypeError, NotImplementedError, AttributeError) as error:
         frames = list(traceback.walk_tb(error.__traceback__))
-        text = _of_library(frames) or _of_values(frames, error)
+        text = _of_library(frames) or _of_numpy(frames, error) or _of_values(frames, error)
         if text is None:
             raise
         name = getattr(function, "__name__", type(function).__name__)
@@ -61,6 +61,13 @@ def _of_values(frames: Frames, error: BaseException) -> str | None:
         return None
     caller = next((f for f in reversed(frames) if _package(f[0]) != "sycl_dnn"), None)
     return str(error) if caller is None else f"{_line(*caller)}: {error}"
+
+
+def _of_numpy(frames: Frames, error: BaseException) -> str | None:
+    """Return what to say of a universal function of NumPy's, which has no frame of its own."""
+    if "__array_ufunc__" not in str(error):
+        return None
+    return f"{_line(*frames[-1])}: NumPy takes no traced arrays; use sycl_dnn.functional"
 
 
 def _of_library(frames: Frames) -> str | None:

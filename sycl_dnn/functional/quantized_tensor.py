@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import transpose
 
 #: Least and largest value of the dtypes that quantised arrays have.
@@ -94,6 +95,9 @@ def checked(name: str, argument: str, q: Any, dtypes: Sequence[str] = tuple(RANG
         raise TypeError(f"{name}: {argument} must be a QuantizedTensor, got {type(q).__name__}")
     if q.dtype not in dtypes:
         raise TypeError(f"{name}: {argument} must have dtype {' or '.join(dtypes)}, got {q.dtype}")
+    if isinstance(q.scale, Tensor):
+        # Lowered functions keep scales in float32.
+        q = q._replace(scale=q.scale.trace.widened(q.scale))
     axis = q.axis
     if axis is not None:
         if not -q.ndim <= axis < q.ndim:
