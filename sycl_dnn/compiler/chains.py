@@ -10,7 +10,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn import _core
-from sycl_dnn._core import MemoryDesc, algorithm
+from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.frames import same_places
 from sycl_dnn.compiler.graph import Node, has_only_post_ops, post_ops_of
 from sycl_dnn.dispatch import dtypes
@@ -42,8 +42,8 @@ class Op:
     alpha: float = 0.0
     beta: float = 0.0
     #: The other operand, and how it lies on the value that the operation works on.
-    operand: Tensor | None = None
-    desc: MemoryDesc | None = None
+    operand: Any = None
+    desc: Any = None
 
     @property
     def label(self) -> str:
@@ -87,9 +87,10 @@ def scalar_of(tensor: Tensor) -> float | None:
 
 def chain_on(node: Node, name: str) -> Chain | str:
     """Return what a node does to its input ``name``, or why that is no chain."""
-    maker, dst = _MAKERS.get(node.row), node.dst
-    if maker is None or dst is None:
+    maker = _MAKERS.get(node.row)
+    if maker is None or not node.has_dst:
         return f"{node.row} is not element-wise"
+    dst = node.dst
     if name not in ("src", "src_0", "src_1"):
         return f"{node.row} has it as the operand of a post-op"
     if not has_only_post_ops(node.attr):

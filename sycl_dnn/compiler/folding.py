@@ -25,7 +25,7 @@ ROWS = ("convolution_forward", "deconvolution_forward", "matmul", "inner_product
 def split_batch_norms(graph: Graph) -> None:
     """Write normalizations with given statistics as a product and a sum per channel."""
     for node in list(graph.nodes):
-        if node.row != "batch_normalization_forward" or node.dst is None:
+        if node.row != "batch_normalization_forward" or not node.has_dst:
             continue
         producer = graph.writer(node.inputs["src"])
         uses_given = node.params["flags"] & normalization_flags.use_global_stats
@@ -38,9 +38,10 @@ def split_batch_norms(graph: Graph) -> None:
 def _split(graph: Graph, node: Node) -> None:
     from sycl_dnn.functional.batch_norm import by_coefficients
 
-    names = ("src", "mean", "variance", "scale", "shift")
-    given = [node.inputs.get(n) for n in names]
-    made, nodes = graph.recorded(lambda: by_coefficients(*given, node.params["epsilon"]))
+    given = node.inputs
+    stats = given["mean"], given["variance"], given.get("scale"), given.get("shift")
+    eps = node.params["epsilon"]
+    made, nodes = graph.recorded(lambda: by_coefficients(given["src"], *stats, eps))
     last = nodes[-1]
     if made.storage is not last.dst.storage or not same_span(made.desc, node.dst.desc):
         return
@@ -53,16 +54,17 @@ def _split(graph: Graph, node: Node) -> None:
 def fold(graph: Graph) -> None:
     """Take products and sums with constants into the weights and bias before them."""
     constants = constant_ids(graph)
-    for node in list(graph.nodes):
+    for first in list(graph.nodes):
+        node: Node | None = first
         while node is not None and node.row in ROWS:
             node = _folded_once(graph, node, constants)
 
 
 def _folded_once(graph: Graph, node: Node, constants: set[int]) -> Node | None:
     """Return the node that took over what its reader did, or None."""
-    dst = node.dst
-    if dst is None or not graph.is_inner(dst.storage) or len(node.post_ops):
+    if not node.has_dst or not graph.is_inner(node.dst.storage) or len(node.post_ops):
         return None
+    dst = node.dst
     given = [node.inputs[n] for n in ("weights", "bias") if n in node.inputs]
     readers = graph.readers(dst.storage)
     if any(id(t.storage) not in constants for t in given) or len(readers) != 1:

@@ -48,9 +48,9 @@ def fuse(graph: Graph) -> None:
 
 def _fused_once(graph: Graph, node: Node) -> bool:
     """Take the only reader of a node's result into it; whether that was possible."""
-    dst = node.dst
-    if dst is None or node.is_rounded or not graph.is_inner(dst.storage):
+    if not node.has_dst or node.is_rounded or not graph.is_inner(node.dst.storage):
         return False
+    dst = node.dst
     if dst.desc.data_type not in _FLOATS:
         return False
     readers = graph.readers(dst.storage)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sycl_dnn import _core
+from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.dispatch.record import ArrayStep, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
-from sycl_dnn.dispatch.trace import Trace
 
 
 @dataclass(eq=False)
@@ -54,9 +54,14 @@ class Node:
         return post_ops_of(self.attr)
 
     @property
-    def dst(self) -> Tensor | None:
-        """The output called dst, if it is the only one."""
-        return self.outputs.get("dst") if len(self.outputs) == 1 else None
+    def has_dst(self) -> bool:
+        """Whether the only output is called dst."""
+        return len(self.outputs) == 1 and "dst" in self.outputs
+
+    @property
+    def dst(self) -> Tensor:
+        """The output called dst."""
+        return self.outputs["dst"]
 
     def with_pd(self, pd: Any, **changes: Any) -> Node:
         """Return a node with another descriptor that keeps what the report tells."""
@@ -84,7 +89,7 @@ class Graph:
     """The nodes in order of execution, and what a call returns."""
 
     def __init__(
-        self, trace: Trace, finals: Sequence[Tensor], locked: Sequence[Tensor] = ()
+        self, trace: CompileTrace, finals: Sequence[Tensor], locked: Sequence[Tensor] = ()
     ) -> None:
         self.trace = trace
         self.finals = list(finals)

@@ -87,7 +87,7 @@ def _of_library(frames: Frames) -> str | None:
 def _name(frame: FrameType) -> str:
     if frame.f_code.co_name == "__call__":
         called = frame.f_locals.get("self")
-        return getattr(called, "name_", None) or getattr(called, "__name__", "a function")
+        return str(getattr(called, "name_", getattr(called, "__name__", "a function")))
     return frame.f_code.co_name.strip("_")
 
 

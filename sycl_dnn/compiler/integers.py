@@ -50,8 +50,7 @@ class _Rewriting:
         self._trace = graph.trace
         self._products: dict[int, tuple[Any, Node]] = {}
         for key, node in integer_candidates(graph).items():
-            known = ranges.scale(key, "src") and ranges.scale(key, "dst")
-            if known and id(node) not in refused:
+            if ranges.knows(key) and id(node) not in refused:
                 self._products[id(node)] = (key, node)
         self._ranges = ranges
         self._scales: dict[int, Scale] = {}

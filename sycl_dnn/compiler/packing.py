@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sycl_dnn.compiler.graph import Graph, Node
 from sycl_dnn.compiler.rebuilding import PACKABLE, misfit, rebuilt
 from sycl_dnn.dispatch import layout
@@ -26,7 +28,7 @@ def with_weights(
 ) -> tuple[Node, list[Node]] | str:
     """Return the node with other constant weights and bias, and the nodes that pack them."""
     old = node.inputs[PACKABLE]
-    changes = {PACKABLE: layout.any_layout(weights.shape, old.dtype)}
+    changes: dict[str, Any] = {PACKABLE: layout.any_layout(weights.shape, old.dtype)}
     inputs = dict(node.inputs)
     if bias is not None:
         rank = node.dst.desc.ndims if node.row == "matmul" else 1

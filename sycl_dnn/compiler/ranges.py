@@ -49,7 +49,7 @@ def integer_candidates(graph: Graph) -> dict[Any, Node]:
     met: dict[int, int] = {}
     found: dict[Any, Node] = {}
     for node in graph.nodes:
-        if node.row not in ROWS or node.dst is None:
+        if node.row not in ROWS or not node.has_dst:
             continue
         weights = node.inputs["weights"]
         origin = _source(graph, weights.storage, sources)
@@ -95,7 +95,8 @@ class Observer:
                 if id(storage) not in known:
                     known[id(storage)] = len(extra)
                     extra.append(_whole(graph, tensor))
-                self.places[(*key, name)] = known[id(storage)]
+                place = (*key, name)
+                self.places[place] = known[id(storage)]
         graph.finals += extra
         graph.index()
 
@@ -132,10 +133,14 @@ class Ranges:
         low, high = np.percentile(dpnp.asnumpy(wide), ends)
         return float(low), float(high)
 
-    def scale(self, key: Any, name: str) -> Scale | None:
-        """Return the integers for a product's argument; None if it was never met."""
-        found = self._found.get((*key, name))
-        return None if found is None else scale_of(*found)
+    def knows(self, key: Any) -> bool:
+        """Whether calibration met what a product reads and writes."""
+        return all((*key, name) in self._found for name in ("src", "dst"))
+
+    def scale(self, key: Any, name: str) -> Scale:
+        """Return the integers for a product's argument."""
+        place = (*key, name)
+        return scale_of(*self._found[place])
 
     def __len__(self) -> int:
         return len(self._found)

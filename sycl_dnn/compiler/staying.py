@@ -40,7 +40,7 @@ def _is_whole(tensor: Tensor) -> bool:
 def _add_pools(graph: Graph, found: Found, scales: dict[int, Scale]) -> None:
     """Add what pools make of values that may be integers; in order, so chains are followed."""
     for node in graph.nodes:
-        if node.row != "pooling_forward" or node.dst is None or len(node.post_ops):
+        if node.row != "pooling_forward" or not node.has_dst or len(node.post_ops):
             continue
         src, dst = node.inputs["src"].storage, node.dst.storage
         if id(src) in found and _is_whole(node.dst) and graph.is_inner(dst):
@@ -63,7 +63,7 @@ def _takes(graph: Graph, products: Products, node: Node, storage: Storage, found
     if len(names) != 1 or not _is_whole(node.inputs[names[0]]):
         return False
     if node.row == "pooling_forward":
-        return node.dst is not None and id(node.dst.storage) in found
+        return node.has_dst and id(node.dst.storage) in found
     if id(node) not in products:
         return False
     return names == ["src"] or _adds_in_place(graph, node, storage, found)
@@ -80,6 +80,8 @@ def _adds_in_place(graph: Graph, node: Node, storage: Storage, found: Found) -> 
         name, args = node.post_ops[index]
         operand = node.inputs.get(f"attr_post_op_{index}_src_1")
         is_sum = name == "append_binary" and args[0] is algorithm.binary_add
-        if is_sum and operand.storage is storage and operand.desc == node.dst.desc:
+        if not is_sum or operand is None or operand.storage is not storage:
+            continue
+        if operand.desc == node.dst.desc:
             return True
     return False

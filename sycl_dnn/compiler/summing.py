@@ -9,6 +9,7 @@ from sycl_dnn.compiler.chains import with_post_ops
 from sycl_dnn.compiler.frames import same_span
 from sycl_dnn.compiler.graph import Graph, Node, moved
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
+from sycl_dnn.dispatch.tensor import Storage
 
 #: Rows that can add to what the result already holds.
 _ROWS = ("convolution_forward", "deconvolution_forward", "matmul")
@@ -17,7 +18,7 @@ _ROWS = ("convolution_forward", "deconvolution_forward", "matmul")
 def sum_in_place(graph: Graph) -> None:
     """Let results take the place of residuals that are added to them and then die."""
     for node in list(graph.nodes):
-        if node.row in _ROWS and node.dst is not None and not graph.is_locked(node):
+        if node.row in _ROWS and node.has_dst and not graph.is_locked(node):
             for index in range(len(node.post_ops)):
                 if _is_residual(graph, node, index) and _summed(graph, node, index):
                     break
@@ -36,7 +37,7 @@ def _is_residual(graph: Graph, node: Node, index: int) -> bool:
     return is_only and _dies_at(graph, other.storage, node)
 
 
-def _dies_at(graph: Graph, storage: object, node: Node) -> bool:
+def _dies_at(graph: Graph, storage: Storage, node: Node) -> bool:
     """Whether a value belongs to nodes alone, and none needs it after this one."""
     if storage.argument is not None or storage.memory is not None or graph.is_final(storage):
         return False

@@ -97,11 +97,6 @@ class Tensor(ArrayMethods, Operators):
         """Whether the tensor has a gradient."""
         return dtypes.is_float(self.dtype)
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("a tensor without axes has no length")
-        return self.shape[0]
-
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype}, {self.desc})"
 

@@ -36,6 +36,9 @@ class ArrayMethods:
 
     __slots__ = ()
 
+    # Of the class that this is mixed into.
+    shape: tuple[int, ...]
+
     # Comparisons give tensors, as those of arrays do; as a key a tensor is itself.
     __hash__ = object.__hash__
 
@@ -76,7 +79,7 @@ class ArrayMethods:
         from sycl_dnn import functional
 
         given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return functional.permute(self, given or tuple(range(self.ndim))[::-1])
+        return functional.permute(self, given or tuple(range(len(self.shape)))[::-1])
 
     @property
     def T(self) -> Any:  # noqa: N802
@@ -111,14 +114,20 @@ class ArrayMethods:
         """Return the tensor itself, which nothing can write to."""
         return self
 
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a tensor without axes has no length")
+        return self.shape[0]
+
     def __iter__(self) -> Any:
-        return (self[i] for i in range(len(self)))
+        return (self[i] for i in range(self.__len__()))
 
     def __getitem__(self, key: Any) -> Any:
         from sycl_dnn.dispatch import views
 
-        made, axis, kept = self, 0, []
-        for item in _full_key(key, self.ndim):
+        made: Any = self
+        axis, kept = 0, []
+        for item in _full_key(key, len(self.shape)):
             if item is None:
                 kept.append(1)
                 continue
