@@ -6,6 +6,7 @@
 #include <oneapi/dnnl/dnnl_sycl.hpp>
 
 #include "errors.hpp"
+#include "host_lane.hpp"
 #include "in_flight.hpp"
 #include "scratchpad.hpp"
 
@@ -122,10 +123,12 @@ sycl::event Program::submit_step(size_t index, const Stream &stream, frame &f,
 
 sycl::event Program::submit(const Stream &stream, frame &f,
                             std::vector<sycl::event> &depends) const {
+    HostLane lane(*stream.flight, steps.size());
     for (size_t i = 0; i < steps.size(); ++i) {
         const sycl::event event = submit_step(i, stream, f, depends);
         // Set at each step: should a later one fail, this much is under way.
         f.last_use = event;
+        lane.moved(event);
         depends.assign(1, event);
         if ((i + 1) % InFlight::most_on_cpu == 0) stream.flight->wait_polling({event});
     }
