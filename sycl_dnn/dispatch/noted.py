@@ -16,7 +16,8 @@ _T = TypeVar("_T")
 
 def name_of(function: Any) -> str:
     """Return what to call a function in a profile."""
-    return getattr(function, "__name__", type(function).__name__)
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return name.replace(".<locals>", "")
 
 
 def name_in(key: Any) -> str:
@@ -64,5 +65,7 @@ def arrays_in(values: Iterable[Any]) -> list[Any]:
 def _tensor(name: str, value: Any) -> tuple[str, str, tuple[int, ...], str]:
     if not hasattr(value, "shape"):
         return name, type(value).__name__, (), "host_scalar"
-    strides = getattr(value, "strides", None)
-    return name, str(value.dtype), tuple(value.shape), "" if strides is None else f"{strides=}"
+    array = value.get_array() if hasattr(value, "get_array") else value
+    strides = getattr(array, "strides", None)
+    layout = "" if strides is None else f"strides={tuple(strides)}"
+    return name, str(value.dtype), tuple(value.shape), layout
