@@ -113,13 +113,18 @@ void registry::add(const record &r, const void *address, const std::string &vari
                    const std::function<subject()> &describe,
                    const std::shared_ptr<InFlight> &flight, const sycl::event *event) {
     std::lock_guard<std::mutex> lock(guard);
-    std::optional<subject> about;
-    for (Recorder *one : on) {
-        const Recorder::key k{address, variant};
-        const bool is_known = one->known.count(k) > 0;
-        if (!is_known && !about) about = describe();
+    try {
+        std::optional<subject> about;
         static const auto *nothing = new subject;
-        one->add(r, k, is_known ? *nothing : *about, flight, event);
+        for (Recorder *one : on) {
+            const Recorder::key k{address, variant};
+            const bool is_known = one->known.count(k) > 0;
+            if (!is_known && !about) about = describe();
+            one->add(r, k, is_known ? *nothing : *about, flight, event);
+        }
+    } catch (...) {
+        // What runs must not suffer: its memories are yet to be kept alive until it is done.
+        for (Recorder *one : on) ++one->dropped;
     }
 }
 

@@ -162,11 +162,15 @@ static subject described(const CompiledPartition &p) {
     subject made{
         "partition", p.label, "graph", false,
         {},          {},      nullptr, std::make_shared<graph::compiled_partition>(p.handle)};
-    for (const auto *side : {&p.inputs, &p.outputs})
-        for (const logical &t : *side)
-            made.tensors.push_back({side == &p.inputs ? "src" : "dst",
-                                    name_of(static_cast<memory::data_type>(t.get_data_type())),
-                                    t.get_dims(), layout_of(t)});
+    const auto add = [&made](const char *name, const std::vector<logical> &side) {
+        for (size_t i = 0; i < side.size(); ++i) {
+            const auto type = static_cast<memory::data_type>(side[i].get_data_type());
+            made.tensors.push_back(
+                {name + std::to_string(i), name_of(type), side[i].get_dims(), layout_of(side[i])});
+        }
+    };
+    add("src_", p.inputs);
+    add("dst_", p.outputs);
     return made;
 }
 

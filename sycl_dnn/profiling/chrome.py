@@ -54,7 +54,8 @@ def _lanes(records: Sequence[Record], offsets: Mapping[tuple[Any, str], int]) ->
     timed = [
         (r.started + offsets[r.queue, r.clock], n)
         for n, r in enumerate(records)
-        if (r.queue, r.clock) in offsets
+        # Simulated devices have no clock: all times are 0.
+        if (r.queue, r.clock) in offsets and r.started
     ]
     busy_until: dict[Any, list[int]] = defaultdict(list)
     found: dict[int, int] = {}
