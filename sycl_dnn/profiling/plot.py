@@ -71,11 +71,10 @@ def _draw_bars(axes: Any, parts: dict[str, list[float]], totals: Summary) -> Non
 
 
 def _draw_shares(axes: Any, totals: Summary) -> None:
-    names = [label for label, _, _ in PARTS[:3]]
+    names = [label.replace(" ", "\n") for label, _, _ in PARTS[:3]]
     shares = [totals.inserted_share, totals.reference_share, totals.dpnp_share]
     drawn = axes.bar(names, [100 * s for s in shares], color=[c for _, c, _ in PARTS[:3]])
     axes.bar_label(drawn, fmt="%.1f")
     axes.set_ylim(0, max(10.0, 115 * max(shares)))
     axes.set_ylabel(f"% of {totals.measure}")
-    axes.tick_params(axis="x", rotation=20)
     axes.set_title("shares")
