@@ -8,6 +8,7 @@
 #include "errors.hpp"
 #include "host_lane.hpp"
 #include "in_flight.hpp"
+#include "profile.hpp"
 #include "scratchpad.hpp"
 
 namespace sycl_dnn {
@@ -105,6 +106,15 @@ void Program::place_values(frame &f, const arguments &given, char *arena) const 
 
 sycl::event Program::submit_step(size_t index, const Stream &stream, frame &f,
                                  std::vector<sycl::event> &depends) const {
+    if (!profile::is_on()) return submit_quietly(index, stream, f, depends);
+    const step &s = steps[index];
+    const auto submit_now = [&] { return submit_quietly(index, stream, f, depends); };
+    if (s.primitive) return profile::run(*s.primitive, stream, f.args[index], depends, submit_now);
+    return profile::run_fill(values[s.args[0].second].layout, stream, depends, submit_now);
+}
+
+sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f,
+                                    std::vector<sycl::event> &depends) const {
     const step &s = steps[index];
     const auto &args = f.args[index];
     sycl::event event;

@@ -17,7 +17,7 @@ from sycl_dnn.compiler.constants import Pool
 from sycl_dnn.compiler.lowering import Lowered, traced
 from sycl_dnn.compiler.report import Report, report, shapes_in
 from sycl_dnn.compiler.targets import targets_of
-from sycl_dnn.dispatch import allocation, arguments, policy
+from sycl_dnn.dispatch import allocation, arguments, noted, policy
 from sycl_dnn.dispatch.cache import CacheInfo
 from sycl_dnn.dispatch.outputs import check_out
 from sycl_dnn.dispatch.places import place_of
@@ -161,7 +161,9 @@ class Compiled:
             if plan is not None:
                 return plan
             self._misses += 1
-            plan = self._lowered(args, kwargs, out, given, queue)
+            plan = noted.trace(
+                self.__name__, lambda: self._lowered(args, kwargs, out, given, queue)
+            )
             self._plans[key] = plan
             while len(self._plans) > self._capacity:
                 self._plans.popitem(last=False)
