@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Four layers of LSTM over a batch of sentences; the states before the first word are 0.
+
+Counterpart of oneDNN's primitives/lstm.
+"""
+
+import numpy as np
+from _primitive_example import Example, recur, run, sigmoid, unroll
+
+from sycl_dnn import onednn as dnnl
+
+T, N, C, GATES, LAYERS = 6, 26, 12, 4, 4
+
+
+def step(x, w, u, b, h, c, t):
+    """Return output and cell after a word; gates: input, forget, candidate, output."""
+    i, f, g, o = np.moveaxis(np.tensordot(x, w, 1) + np.tensordot(h, u, 1) + b, 1, 0)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    return sigmoid(o) * np.tanh(c), c
+
+
+def main(example: Example) -> None:
+    """Run the layers in one primitive."""
+    arrays = {
+        "src_layer": example.normal(T, N, C),
+        "weights_layer": example.normal(LAYERS, 1, C, GATES, C),
+        "weights_iter": example.normal(LAYERS, 1, C, GATES, C),
+        "bias": example.normal(LAYERS, 1, GATES, C),
+    }
+    got = recur(example, dnnl.lstm_forward, arrays)
+    example.compare("dst_layer", got["dst_layer"], unroll(step, arrays, n_states=2))
+
+
+if __name__ == "__main__":
+    run(main, __doc__)
