@@ -79,7 +79,7 @@ class Example:
         """Run a primitive; return its arguments and results by name.
 
         Tensors that lie otherwise than ``pd`` wants are reordered. Results that are not among the
-        arguments are allocated: they are in the layout that ``pd`` chose.
+        arguments are allocated in the layout of ``pd``, so they must be given where that is open.
         """
         primitive = dnnl.Primitive(pd)
         print(f"{pd.name}: {pd.impl_info}")
@@ -87,7 +87,7 @@ class Example:
             layout = argument.get("desc")
             if name not in arguments and argument["output"] and name != "scratchpad":
                 arguments[name] = self.empty(layout)
-            elif name in arguments and layout:
+            elif name in arguments and layout and dnnl.RUNTIME_DIM_VAL not in layout.dims:
                 arguments[name] = self.reordered(arguments[name], layout)
         primitive.execute(self.stream, arguments)
         return arguments
@@ -99,15 +99,23 @@ class Example:
 
     def compare(self, name: str, got: Any, wanted: np.ndarray, tolerance: float = 1e-5) -> None:
         """Print the largest error, relative to the largest value, and fail above the tolerance."""
+        largest = np.abs(wanted).max()
+        assert largest > 0, f"{name}: zeros prove nothing"
+        self._compare(name, got, wanted, tolerance, largest, "of the largest value")
+
+    def compare_integers(self, name: str, got: Any, wanted: np.ndarray, most: int = 1) -> None:
+        """Print the largest error and fail if it is above ``most``: 1 where rounding decides."""
+        assert np.unique(wanted).size > 1, f"{name}: equal values prove nothing"
+        self._compare(name, got, wanted, most, 1, "in integers")
+
+    def _compare(self, name, got, wanted, most, unit, words) -> None:
         host = self.values(got) if isinstance(got, dnnl.Memory) else np.asarray(got)
         if self.options.no_check:
             return
         assert host.shape == wanted.shape, (host.shape, wanted.shape)
-        largest = np.abs(wanted).max()
-        assert largest > 0, f"{name}: zeros prove nothing"
-        error = np.abs(host.astype(np.float64) - wanted).max() / largest
-        print(f"{name}: largest error {error:.1e} of the largest value")
-        assert error <= tolerance, f"{name}: the error must be at most {tolerance}"
+        error = np.abs(host.astype(np.float64) - wanted).max() / unit
+        print(f"{name}: largest error {error:.1e} {words}")
+        assert error <= most, f"{name}: the error must be at most {most}"
 
 
 def run(program: Callable[[Example], None], doc: str) -> None:
@@ -116,5 +124,6 @@ def run(program: Callable[[Example], None], doc: str) -> None:
     try:
         program(example)
     except sycl_dnn.Unimplemented as error:
-        sys.exit(print(f"not on this device: {error}"))
+        print(f"not on this device: {str(error).splitlines()[0]}")
+        return
     finish(example.options, Path(sys.argv[0]).stem)
