@@ -10,15 +10,31 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np  # noqa: E402
 from _example import RELU, Example, desc, post_ops, run  # noqa: E402
+from _numpy_layers import (  # noqa: E402
+    convolve,
+    lstm_step,
+    max_pool,
+    normalize_response,
+    sigmoid,
+    unroll,
+)
 
 from sycl_dnn import onednn as dnnl  # noqa: E402
 
-__all__ = ["RELU", "Example", "desc", "post_ops", "recur", "run", "sigmoid", "unroll"]
-
-
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    """Return the logistic function."""
-    return 1 / (1 + np.exp(-x))
+__all__ = [
+    "RELU",
+    "Example",
+    "convolve",
+    "desc",
+    "lstm_step",
+    "max_pool",
+    "normalize_response",
+    "post_ops",
+    "recur",
+    "run",
+    "sigmoid",
+    "unroll",
+]
 
 
 def recur(
@@ -45,21 +61,3 @@ def recur(
         **parameters,
     )
     return example.run(pd, **plain)
-
-
-def unroll(step: Callable, arrays: dict[str, np.ndarray], n_states: int = 1) -> np.ndarray:
-    """Return the outputs (T, N, D) of all layers' steps in float64, from states that are 0.
-
-    ``step(x, weights_layer, weights_iter, bias, *states, t)`` returns the states after step
-    ``t``, the output first; weights have gates and channels last: (C, G, D).
-    """
-    exact = {name: x.astype("f8") for name, x in arrays.items()}
-    x = exact["src_layer"]
-    for layer in range(len(exact["bias"])):
-        weights = [exact[n][layer, 0] for n in ("weights_layer", "weights_iter", "bias")]
-        states, outputs = [np.zeros((x.shape[1], weights[2].shape[-1]))] * n_states, []
-        for t, word in enumerate(x):
-            states = step(word, *weights, *states, t)
-            outputs.append(states[0])
-        x = np.stack(outputs)
-    return x

@@ -23,12 +23,14 @@ def main(example: Example) -> None:
         "bias": example.normal(1, 1, GATES, C),
     }
 
-    def step(x, w, u, b, h, t):
-        """Return the state after word ``t``; gates: update, reset, candidate."""
+    slowing = iter(1 - attention)
+
+    def step(x, w, u, b, h):
+        """Return the state after the next word; gates: update, reset, candidate."""
         below = np.tensordot(x, w, 1) + b
         update, reset = (sigmoid(below[:, gate] + h @ u[:, gate]) for gate in (0, 1))
         candidate = np.tanh(below[:, 2] + (reset * h) @ u[:, 2])
-        update = (1 - attention[t]) * update
+        update = next(slowing) * update
         return (update * h + (1 - update) * candidate,)
 
     got = recur(example, dnnl.augru_forward, arrays)

@@ -12,7 +12,7 @@ from sycl_dnn import onednn as dnnl
 T, N, IC, OC, GATES = 3, 2, 2, 3, 3
 
 
-def step(x, w, u, b, h, t):
+def step(x, w, u, b, h):
     """Return the state after a word; gates: update, reset, candidate."""
     below, before = np.tensordot(x, w, 1) + b[:3], np.tensordot(h, u, 1)
     update, reset = (sigmoid(below[:, gate] + before[:, gate]) for gate in (0, 1))

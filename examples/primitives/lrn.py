@@ -4,9 +4,7 @@
 Counterpart of oneDNN's primitives/lrn.
 """
 
-import numpy as np
-from _primitive_example import Example, desc, run
-from numpy.lib.stride_tricks import sliding_window_view
+from _primitive_example import Example, desc, normalize_response, run
 
 from sycl_dnn import onednn as dnnl
 
@@ -27,10 +25,8 @@ def main(example: Example) -> None:
         beta=BETA,
         k=K,
     )
-    squares = np.pad(src.astype("f8") ** 2, ((0, 0), (SIZE // 2,) * 2, (0, 0), (0, 0)))
-    total = sliding_window_view(squares, SIZE, axis=1).sum(-1)
     got = example.run(pd, src=example.memory(src, "nhwc"))
-    example.compare("dst", got["dst"], src * (K + ALPHA / SIZE * total) ** -BETA)
+    example.compare("dst", got["dst"], normalize_response(src, SIZE, ALPHA, BETA, K))
 
 
 if __name__ == "__main__":

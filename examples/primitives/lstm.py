@@ -4,19 +4,11 @@
 Counterpart of oneDNN's primitives/lstm.
 """
 
-import numpy as np
-from _primitive_example import Example, recur, run, sigmoid, unroll
+from _primitive_example import Example, lstm_step, recur, run, unroll
 
 from sycl_dnn import onednn as dnnl
 
 T, N, C, GATES, LAYERS = 6, 26, 12, 4, 4
-
-
-def step(x, w, u, b, h, c, t):
-    """Return output and cell after a word; gates: input, forget, candidate, output."""
-    i, f, g, o = np.moveaxis(np.tensordot(x, w, 1) + np.tensordot(h, u, 1) + b, 1, 0)
-    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-    return sigmoid(o) * np.tanh(c), c
 
 
 def main(example: Example) -> None:
@@ -28,7 +20,7 @@ def main(example: Example) -> None:
         "bias": example.normal(LAYERS, 1, GATES, C),
     }
     got = recur(example, dnnl.lstm_forward, arrays)
-    example.compare("dst_layer", got["dst_layer"], unroll(step, arrays, n_states=2))
+    example.compare("dst_layer", got["dst_layer"], unroll(lstm_step, arrays, n_states=2))
 
 
 if __name__ == "__main__":

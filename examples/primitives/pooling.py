@@ -4,20 +4,17 @@
 Counterpart of oneDNN's primitives/pooling.
 """
 
-from _primitive_example import Example, desc, run
-from numpy.lib.stride_tricks import sliding_window_view
+from _primitive_example import Example, desc, max_pool, run
 
 from sycl_dnn import onednn as dnnl
 
 SHAPE, KERNEL, STRIDE, DILATION = (3, 3, 27, 27), 11, 4, 1  # oneDNN's dilation 1 skips one pixel
-EXTENT = KERNEL + (KERNEL - 1) * DILATION
 
 
 def main(example: Example) -> None:
     """Keep the largest value of each window."""
     src = example.normal(*SHAPE)
-    seen = sliding_window_view(src, (EXTENT, EXTENT), (2, 3))[:, :, ::STRIDE, ::STRIDE]
-    wanted = seen[..., :: DILATION + 1, :: DILATION + 1].max((4, 5))
+    wanted = max_pool(src, KERNEL, STRIDE, DILATION)
     pd = dnnl.pooling_forward(
         example.engine,
         prop_kind=dnnl.prop_kind.forward_training,

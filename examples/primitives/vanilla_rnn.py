@@ -12,7 +12,7 @@ from sycl_dnn import onednn as dnnl
 T, N, C = 3, 2, 4
 
 
-def step(x, w, u, b, h, t):
+def step(x, w, u, b, h):
     """Return the state after a word."""
     return (np.tanh(x @ w[:, 0] + h @ u[:, 0] + b[0]),)
 
