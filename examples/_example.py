@@ -118,9 +118,15 @@ class Example:
         assert error <= most, f"{name}: the error must be at most {most}"
 
 
-def run(program: Callable[[Example], None], doc: str) -> None:
-    """Run an example; where the device lacks what it shows, say so and exit with 0."""
-    example = Example(make_parser(doc).parse_args())
+def run(program: Callable[[Example], None], doc: str, **options: tuple[Any, str]) -> None:
+    """Run an example; where the device lacks what it shows, say so and exit with 0.
+
+    ``options`` are those of its own: name, default value and help.
+    """
+    parser = make_parser(doc)
+    for name, (value, text) in options.items():
+        parser.add_argument(f"--{name}", default=value, type=type(value), help=text)
+    example = Example(parser.parse_args())
     try:
         program(example)
     except sycl_dnn.Unimplemented as error:
