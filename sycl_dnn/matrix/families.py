@@ -31,9 +31,6 @@ class Family:
     option: str = "dir"
 
 
-_THREE = ("stag", "wtag", "dtag")
-
-
 def _same(options: tuple[str, ...], tags: Texts) -> Texts:
     return {name: " ".join(f"--{o}={tag}" for o in options) for name, tag in tags.items()}
 
@@ -62,7 +59,12 @@ _PRODUCT_TYPES = (
     | _INTEGERS
     | {"f32 as bf16": "--dt=f32 --attr-fpmath=bf16"}
 )
-_PRODUCT_LAYOUTS = _same(_THREE, {"any": "any", "plain": "abx", "last": "axb"})
+_PRODUCT_LAYOUTS = {
+    "any": "--stag=any --wtag=any --dtag=any",
+    "plain": "--stag=abx --wtag=any --dtag=abx",
+    "last": "--stag=axb --wtag=any --dtag=axb",
+    "all plain": "--stag=abx --wtag=abx --dtag=abx",
+}
 _PRODUCT_DIRECTIONS = ("FWD_B", "FWD_I", "BWD_D", "BWD_WB")
 _DATA = {"plain": "abx", "last": "axb", "blocked": "aBx16b"}
 _BOTH = ("FWD_D", "FWD_I", "BWD_D")
@@ -74,9 +76,9 @@ PRODUCTS = (
         {
             "3x3": "mb2ic64ih14oc64kh3ph1",
             "1x1": "mb2ic64ih14oc64kh1",
-            "3x3, stride 2": "mb2ic64ih14oc64kh3ph1sh2",
+            "3x3 stride 2": "mb2ic64ih14oc64kh3ph1sh2",
             "7x7 on 3 channels": "mb2ic3ih56oc64kh7sh2ph3",
-            "3x3, 4 groups": "g4mb2ic64ih14oc64kh3ph1",
+            "3x3 4 groups": "g4mb2ic64ih14oc64kh3ph1",
             "3x3 depthwise": "g64mb2ic64ih14oc64kh3ph1",
             "3x3x3": "mb2ic32id8ih8iw8oc32kd3kh3kw3pd1ph1pw1",
         },
@@ -86,7 +88,7 @@ PRODUCTS = (
     ),
     Family(
         "deconv",
-        {"4x4, stride 2": "mb2ic64ih7oc32kh4sh2ph1", "3x3": "mb2ic64ih14oc64kh3ph1"},
+        {"4x4 stride 2": "mb2ic64ih7oc32kh4sh2ph1", "3x3": "mb2ic64ih14oc64kh3ph1"},
         _PRODUCT_TYPES,
         _PRODUCT_LAYOUTS,
         _PRODUCT_DIRECTIONS,
@@ -103,25 +105,25 @@ PRODUCTS = (
         {
             "matrix": "128x256:256x64",
             "batch": "8x64x128:8x128x64",
-            "batch, bias": "--bia-dt=f32 8x64x128:8x128x64",
+            "batch + bias": "--bia-dt=f32 8x64x128:8x128x64",
             "vector": "1x256:256x64",
         },
         _types("dt", *_FLOATS, *_SMALL_FLOATS, "f4_e2m1")
         | _types("dt", "bf16:bf16:f32", "f16:f16:f32")
         | {name: f"--dt={name}" for name in ("u8:s8:s32", "u8:s8:f32", "s8:s8:s8", "s8:s8:f32")}
         | {
-            "f32, s8 weights": "--dt=f32:s8:f32 --attr-scales=wei:per_oc --attr-fpmath=bf16:true",
-            "bf16, s8 weights": "--dt=bf16:s8:bf16 --attr-scales=wei:per_oc"
-            " --attr-fpmath=bf16:true",
-            "bf16, u4 weights": "--dt=bf16:u4:bf16 --attr-scales=wei:per_ocic:bf16:32x1"
+            "f32 s8 weights": "--dt=f32:s8:f32 --attr-scales=wei:per_oc --attr-fpmath=bf16:true",
+            "bf16 s8 weights": "--dt=bf16:s8:bf16 --attr-scales=wei:per_oc --attr-fpmath=bf16:true",
+            "bf16 u4 weights": "--dt=bf16:u4:bf16 --attr-scales=wei:per_ocic:bf16:32x1"
             " --attr-zero-points=wei:per_ocic:u4:32x1 --attr-fpmath=bf16:true",
-            "f16, u4 weights": "--dt=f16:u4:f16 --attr-scales=wei:per_ocic:f16:32x1"
+            "f16 u4 weights": "--dt=f16:u4:f16 --attr-scales=wei:per_ocic:f16:32x1"
             " --attr-zero-points=wei:per_ocic:u4:32x1 --attr-fpmath=f16:true",
             "f32 as bf16": "--dt=f32 --attr-fpmath=bf16",
         },
         {
             "any": "--stag=any --wtag=any --dtag=any",
-            "plain": "--stag=abx --wtag=abx --dtag=abx",
+            "plain": "--stag=abx --wtag=any --dtag=abx",
+            "all plain": "--stag=abx --wtag=abx --dtag=abx",
             "transposed": "--stag=abx --wtag=xba --dtag=abx",
         },
     ),
@@ -145,8 +147,8 @@ DATA = (
         "binary",
         {
             "add": "--alg=ADD 2x64x14x14:2x64x14x14",
-            "add, by channel": "--alg=ADD 2x64x14x14:1x64x1x1",
-            "add, number": "--alg=ADD 2x64x14x14:1x1x1x1",
+            "add by channel": "--alg=ADD 2x64x14x14:1x64x1x1",
+            "add a number": "--alg=ADD 2x64x14x14:1x1x1x1",
             "eq": "--alg=EQ 2x64x14x14:2x64x14x14",
             "select": "--alg=SELECT 2x64x14x14:2x64x14x14",
         },
@@ -166,7 +168,7 @@ DATA = (
         {
             "max": "--alg=max mb2ic64ih14kh3sh2ph1",
             "avg": "--alg=avg_np mb2ic64ih14kh3sh2ph1",
-            "max, 3 axes": "--alg=max mb2ic32id8ih8iw8kd2kh2kw2sd2sh2sw2",
+            "max 3 axes": "--alg=max mb2ic32id8ih8iw8kd2kh2kw2sd2sh2sw2",
         },
         _types("dt", *_FLOATS, *_SMALL_FLOATS)
         | {"s32": f"--dt=s32{_FORWARD}"}
@@ -186,8 +188,8 @@ DATA = (
         "bnorm",
         {
             "plain": "mb2ic64ih14",
-            "scale, shift": "--flags=CH mb2ic64ih14",
-            "scale, shift, relu": "--flags=CHR mb2ic64ih14",
+            "scale + shift": "--flags=CH mb2ic64ih14",
+            "scale + shift + relu": "--flags=CHR mb2ic64ih14",
             "given statistics": "--flags=GCH mb2ic64ih14",
         },
         _types("dt", *_FLOATS) | {"s8": f"--dt=s8{_FORWARD}"},
@@ -196,7 +198,7 @@ DATA = (
     ),
     Family(
         "lnorm",
-        {"scale, shift": "--flags=CH 8x16x256", "rms": "--flags=CM 8x16x256"},
+        {"scale + shift": "--flags=CH 8x16x256", "rms": "--flags=CM 8x16x256"},
         _types("dt", *_FLOATS)
         | {"bf16:f32": f"--dt=bf16:f32{_FORWARD}", "f32:s8": f"--dt=f32:s8{_FORWARD}"},
         _same(("tag",), {"plain": "abx", "transposed": "bax"}),
@@ -204,7 +206,10 @@ DATA = (
     ),
     Family(
         "gnorm",
-        {"scale, shift": "--flags=CH g8mb2ic64ih14", "one channel each": "--flags=CH g64mb2ic64ih14"},
+        {
+            "scale + shift": "--flags=CH g8mb2ic64ih14",
+            "one channel each": "--flags=CH g64mb2ic64ih14",
+        },
         _types("dt", *_FLOATS) | {"f32:s8": f"--dt=f32:s8{_FORWARD}"},
         _same(("tag",), _DATA),
         ("FWD_D", "FWD_I", "BWD_DW"),
@@ -214,7 +219,7 @@ DATA = (
         {
             "last axis": "--alg=SOFTMAX --axis=1 128x256",
             "channels": "--alg=SOFTMAX --axis=1 2x64x14x14",
-            "log, last axis": "--alg=LOGSOFTMAX --axis=1 128x256",
+            "log of last axis": "--alg=LOGSOFTMAX --axis=1 128x256",
         },
         _from_to(*(f"{t}:{t}" for t in (*_FLOATS, *_SMALL_FLOATS)), "bf16:f32", "f16:f32")
         | _from_to("f32:s8", "f32:u8", only=_FORWARD),
@@ -273,9 +278,9 @@ MOVING = (
     Family(
         "reduction",
         {
-            "sum, one axis": "--alg=sum 2x64x14x14:2x1x14x14",
-            "max, image": "--alg=max 2x64x14x14:2x64x1x1",
-            "sum, all": "--alg=sum 2x64x14x14:1x1x1x1",
+            "sum of one axis": "--alg=sum 2x64x14x14:2x1x14x14",
+            "max of images": "--alg=max 2x64x14x14:2x64x1x1",
+            "sum of all": "--alg=sum 2x64x14x14:1x1x1x1",
             "norm": "--alg=norm_lp_sum --p=2 2x64x14x14:2x64x1x1",
         },
         _from_to(*(f"{t}:{t}" for t in _FLOATS), "bf16:f32", "s8:s8", "u8:s32", "s32:s32"),
@@ -290,8 +295,8 @@ RECURRENT = (
         "rnn",
         {c.lower().removeprefix("vanilla_"): f"--alg={c} l1t4mb16sic64" for c in _CELLS}
         | {
-            "lstm, both ways": "--alg=VANILLA_LSTM --direction=concat l1t4mb16sic64",
-            "lstm, projection": "--alg=VANILLA_LSTM --with-projection=true l1t4mb16sic64",
+            "lstm both ways": "--alg=VANILLA_LSTM --direction=concat l1t4mb16sic64",
+            "lstm projection": "--alg=VANILLA_LSTM --with-projection=true l1t4mb16sic64",
         },
         _types("cfg", "f32", "bf16", "bf16f32", "f16")
         | {"u8": f"--cfg=u8u8u8u8{_FORWARD}", "s8": f"--cfg=s8s8s8s8{_FORWARD}"},

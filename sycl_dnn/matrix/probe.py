@@ -57,7 +57,9 @@ class Answer:
         """What the most general implementation said, or the refusal itself."""
         said = [a.reason for a in self.attempts if a.reason and a.impl]
         said = said or [a.reason for a in self.attempts if a.reason]
-        return said[-1] if said else self.error
+        if said or self.state != "refused":
+            return said[-1] if said else self.error
+        return "no reason in oneDNN's log"
 
     @property
     def first(self) -> Attempt:
