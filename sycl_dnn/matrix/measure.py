@@ -39,7 +39,7 @@ def check_levels(names: Iterable[str]) -> tuple[str, ...]:
     found = tuple(names)
     for name in found:
         if name not in LEVELS:
-            raise ValueError(f"matrix: isa must be of {', '.join(LEVELS)}, got {name!r}")
+            raise ValueError(f"isa must be of {', '.join(LEVELS)}, got {name!r}")
     return found
 
 

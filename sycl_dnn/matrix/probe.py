@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from sycl_dnn.errors import DnnlError, InvalidArguments, OneDnnFaultWarning
@@ -44,6 +44,7 @@ class Answer:
     error : first line of the refusal
     attempts : all that were considered, in oneDNN's order
     warned : known faults of oneDNN that the case meets
+    of_hint : the refusal is about the forward descriptor that a gradient needs
     """
 
     state: str
@@ -51,6 +52,7 @@ class Answer:
     error: str = ""
     attempts: tuple[Attempt, ...] = ()
     warned: tuple[str, ...] = ()
+    of_hint: bool = False
 
     @property
     def reason(self) -> str:
@@ -138,7 +140,8 @@ def probe(case: Case, engine: Any, log: Any, every: bool = False) -> Answer:
         try:
             hint = describe(call.forward, engine, None, attributes.build(call.forward))
         except DnnlError as error:
-            return _refusal(error, declined(log.take(), call.forward.row))
+            refusal = _refusal(error, declined(log.take(), call.forward.row))
+            return replace(refusal, of_hint=True)
         log.take()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OneDnnFaultWarning)

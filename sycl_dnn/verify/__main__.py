@@ -67,7 +67,8 @@ def _in_front(words: list[str]) -> list[str]:
     return [*words[:first], *behind, *words[first : last + 1], *rest]
 
 
-def _cases(arguments: list[str]):
+def read_cases(arguments: list[str]) -> tuple[list, int]:
+    """Return the cases of a command line and how many combinations made none."""
     from sycl_dnn.verify.cases import Reader
     from sycl_dnn.verify.grammar import Word
 
@@ -106,7 +107,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser().print_usage()
         return 2
     try:
-        cases, skipped = _cases(words)
+        cases, skipped = read_cases(words)
     except CaseError as error:
         print(error, file=sys.stderr)
         return 2
