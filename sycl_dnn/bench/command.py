@@ -40,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     add = found.add_argument
     add("--device", default="", metavar="D", help="cpu, gpu or a dpctl filter string")
     add("--engine", dest="device", metavar="D", help="the same, as benchdnn calls it")
+    add("--mode", choices=("P", "p"), help="as in benchdnn; performance is the only one here")
     add("--max-ms-per-prb", type=float, default=1000.0, metavar="MS", help="for a case (1000)")
     add("--fix-times-per-prb", type=int, metavar="N", help="run each case N times instead")
     add("--cold-cache", choices=COLD, default="none", help="what no run finds in the cache (none)")

@@ -39,12 +39,12 @@ class Roof:
     def share(self, figures: Figures, dtype: str) -> float:
         """Return which part of what is possible a case reaches: 1 is the roof.
 
-        That is GFLOP/s for products and GB/s for everything else. Data in a cache can be faster
-        than the roof.
+        That is GFLOP/s for products and GB/s for everything else, of the median time. Data in a
+        cache can be faster than the roof.
         """
         if not figures.flops:
-            return figures.bandwidth(figures.min_ms) / max(self.bandwidth, 1e-9)
-        return figures.gflops(figures.min_ms) / max(self.limit(figures, dtype), 1e-9)
+            return figures.bandwidth(figures.median_ms) / max(self.bandwidth, 1e-9)
+        return figures.gflops(figures.median_ms) / max(self.limit(figures, dtype), 1e-9)
 
 
 def type_of(case: Case) -> str:
@@ -75,5 +75,5 @@ def find(types: Iterable[str], stream: Any, settings: Settings) -> Roof:
         if dtype in _PRODUCTS:
             found = measure(_product(dtype, kind), stream, warm)
             if not found.refusal:
-                peaks[dtype] = found.gflops(found.min_ms)
-    return Roof(copy.bandwidth(copy.min_ms), peaks)
+                peaks[dtype] = found.gflops(found.median_ms)
+    return Roof(copy.bandwidth(copy.median_ms), peaks)

@@ -20,13 +20,23 @@ def _recurrent(call: Call) -> int:
     return steps * batch * weights * (2 if call.is_backward else 1)
 
 
+def _deconvolution(call: Call) -> int:
+    """Products of a deconvolution: each pixel of the small side meets each weight once."""
+    small = next(call.tensors[n] for n in ("src", "diff_src") if n in call.tensors)
+    weights = next(call.tensors[n] for n in ("weights", "diff_weights") if n in call.tensors)
+    return small.dims[0] * prod(small.dims[2:]) * prod(weights.dims)
+
+
+#: Drivers whose reference has to do something else than the primitive.
+_PRODUCTS = {"rnn": _recurrent, "deconv": _deconvolution}
+
+
 def operations(call: Call) -> int:
     """Return the additions and multiplications of a case, as benchdnn counts them.
 
     Products with padding count; 0 for drivers that are not products.
     """
-    products = _recurrent(call) if call.driver == "rnn" else DRIVERS[call.driver].operations(call)
-    return 2 * products
+    return 2 * _PRODUCTS.get(call.driver, DRIVERS[call.driver].operations)(call)
 
 
 def bytes_moved(call: Call, arguments: dict[str, dict[str, Any]]) -> int:
