@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sycl_dnn.bench.measure import Figures, Settings, measure
-from sycl_dnn.matrix.cells import case_of
 from sycl_dnn.verify.cases import Case
 
 _SIDE = {"cpu": 1024, "gpu": 4096}
-_COPY = "--reorder --sdt=f32 --ddt=f32 4096x4096"
+_COPY = Case("reorder", "4096x4096")
 #: Types of source and weights -> the product that shows the peak.
 _PRODUCTS = {
     **dict.fromkeys(("bf16", "f16", "f32", "f64"), ""),
@@ -54,9 +53,10 @@ def type_of(case: Case) -> str:
     return tensors[first].dtype
 
 
-def _product(dtype: str, kind: str) -> Case | None:
+def _product(dtype: str, kind: str) -> Case:
     side = _SIDE.get(kind, _SIDE["cpu"])
-    return case_of(f"--matmul --dt={_PRODUCTS[dtype] or dtype} {side}x{side}:{side}x{side}")
+    types = {"dt": _PRODUCTS[dtype] or dtype}
+    return Case("matmul", f"{side}x{side}:{side}x{side}", types)
 
 
 def find(types: Iterable[str], stream: Any, settings: Settings) -> Roof:
@@ -69,7 +69,7 @@ def find(types: Iterable[str], stream: Any, settings: Settings) -> Roof:
     settings : time for each kernel
     """
     warm = Settings(settings.seconds, settings.runs)
-    copy, peaks = measure(case_of(_COPY), stream, warm), {}
+    copy, peaks = measure(_COPY, stream, warm), {}
     kind = stream.sycl_queue.sycl_device.device_type.name
     for dtype in dict.fromkeys(types):
         if dtype in _PRODUCTS:

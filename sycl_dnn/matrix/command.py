@@ -58,9 +58,8 @@ def _devices(given: list[str] | None) -> list[str]:
 
 def _together(found: record.Record, others: list[record.Record]) -> record.Record:
     """Return one record in which what was measured now replaces what the others say of it."""
-    merged, order = record.Record(), {}
-    for one in (*others, found):
-        order |= dict.fromkeys(one.targets)
+    merged = record.Record()
+    order = dict.fromkeys(name for one in (*others, found) for name in one.targets)
     for one in (found, *others):
         merged.add(one)
     merged.targets = {name: merged.targets[name] for name in order}
