@@ -43,19 +43,26 @@ def check_levels(names: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
+def _is_meant(prober: Prober, absent: list[str]) -> bool:
+    """Whether the process has the level it was asked for; keep the level if not."""
+    if prober.isa in ("", prober.facts["isa"]) or prober.facts["kind"] != "cpu":
+        return True
+    absent.append(prober.isa)
+    return False
+
+
 def _probers(device: str, levels: tuple[str, ...], absent: list[str]) -> Iterator[Prober]:
     """Iterate over processes: one for a GPU, one for each level of the CPU that there is."""
-    with Prober(device, levels[0] if len(levels) == 1 else "") as first:
-        is_cpu = first.facts["kind"] == "cpu"
-        if not is_cpu:
-            yield first
+    first, *rest = levels or LEVELS
+    with Prober(device, first) as prober:
+        if _is_meant(prober, absent):
+            yield prober
+        if prober.facts["kind"] != "cpu":
             return
-    for level in levels or LEVELS:
+    for level in rest:
         with Prober(device, level) as prober:
-            if prober.facts["isa"] == level:
+            if _is_meant(prober, absent):
                 yield prober
-            else:
-                absent.append(level)
 
 
 def measure(

@@ -35,8 +35,8 @@ def is_simulated(kind: str) -> bool:
 
 
 def _facts(stream: Any) -> dict[str, Any]:
+    import sycl_dnn
     from sycl_dnn import onednn as dnnl
-    from sycl_dnn import report
 
     device, version = stream.sycl_queue.sycl_device, dnnl.version()
     kind = device.device_type.name
@@ -49,7 +49,7 @@ def _facts(stream: Any) -> dict[str, Any]:
         "threads": os.cpu_count() if kind == "cpu" else 0,
         "oneDNN": ".".join(str(version[part]) for part in ("major", "minor", "patch")),
         "commit": version["hash"],
-        "sycl_dnn": report.collect()["versions"]["sycl_dnn"],
+        "sycl_dnn": sycl_dnn.__version__,
     }
 
 
