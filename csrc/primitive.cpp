@@ -10,6 +10,7 @@
 #include "errors.hpp"
 #include "in_flight.hpp"
 #include "order.hpp"
+#include "refusals.hpp"
 #include "scratchpad.hpp"
 #include "stream.hpp"
 
@@ -56,6 +57,7 @@ const Engine &engine_that_runs(const PrimitiveDesc &pd) {
 }
 
 Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd) {
+    refuse_unsafe(*pd);
     // The slots are taken now: a later next_impl() changes the descriptor, not this primitive.
     Primitive made{.pd = pd, .runs_on = engine_that_runs(*pd), .slots = slots_of(*pd)};
     refuse_unwritten(*pd, made.slots);

@@ -11,6 +11,7 @@
 #include "errors.hpp"
 #include "primitive_desc.hpp"
 #include "quantization.hpp"
+#include "refusals.hpp"
 
 namespace sycl_dnn {
 
@@ -124,8 +125,10 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
         raise_creation_error(e, name, parameters, py::cast(engine),
                              py::cast(std::const_pointer_cast<PrimitiveAttr>(fixed)));
     }
-    const py::object pd = py::cast(std::make_shared<PrimitiveDesc>(
-        PrimitiveDesc{made, name, signature, engine, dst_engine, fixed, parameters}));
+    const auto described = std::make_shared<PrimitiveDesc>(
+        PrimitiveDesc{made, name, signature, engine, dst_engine, fixed, parameters});
+    refuse_unsafe(*described);
+    const py::object pd = py::cast(described);
     warn_of_faults(name, pd);
     return pd;
 }

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What oneDNN takes although it then reads behind the end of an argument.
+#pragma once
+
+#include "primitive_desc.hpp"
+
+namespace sycl_dnn {
+
+// Throws invalid_arguments where executing the descriptor would do so. Asked again when a primitive
+// is made, since next_impl() may have led to another implementation.
+void refuse_unsafe(const PrimitiveDesc &pd);
+
+}  // namespace sycl_dnn
