@@ -9,7 +9,7 @@ from graph_ops.cases import _FILL, _OF_TYPE, NORMAL
 from hypothesis import strategies as st
 
 import sycl_dnn
-from fuzz.values import chance, mutated, renamed_sizes, small
+from fuzz.values import chance, mutated, note, renamed_sizes, small
 from sycl_dnn.graph import Graph
 
 DTYPES = st.sampled_from(("f32", "bf16", "f16", "s8", "u8", "s32"))
@@ -48,6 +48,7 @@ def built(draw, case, graph, dtype, tensors):
     attrs = dict(case.attrs)
     for name in [n for n in attrs if chance(draw, 15)]:
         attrs[name] = mutated(draw, attrs[name])
+    note(case.op, given, attrs)
     result = getattr(graph, case.op)(**given, **attrs)
     result = result[0] if isinstance(result, tuple) else result
     for name in draw(st.lists(UNARY, max_size=2)):

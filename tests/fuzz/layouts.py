@@ -4,7 +4,7 @@
 import dpnp
 from hypothesis import strategies as st
 
-from fuzz.values import absurd, chance, data_type, size, small, tag_name, wrong
+from fuzz.values import absurd, chance, data_type, note, size, small, tag_name, wrong
 from sycl_dnn import onednn as dnnl
 
 D = dnnl.MemoryDesc
@@ -28,6 +28,7 @@ def plain(draw):
     """A descriptor by one of the constructors."""
     shape, kind = dims(draw), draw(data_type)
     way = draw(st.integers(0, 4))
+    note("desc", way, shape, kind)
     if way == 0:
         return D(shape, kind)
     if way == 1:

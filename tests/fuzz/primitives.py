@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fuzz.guards import MOST_BYTES, Guarded
 from fuzz.settings import attributes, operand
-from fuzz.values import absurd, chance, mutated, renamed_sizes, small, tag_name, wrong
+from fuzz.values import absurd, chance, mutated, note, renamed_sizes, small, tag_name, wrong
 from sycl_dnn import onednn as dnnl
 
 ALL = [case for cases in CASES.values() for case in cases if "sparse" not in case.name]
@@ -51,6 +51,7 @@ def described(draw, engine, case, hint=None):
         given[name] = strided(draw, given[name]) if chance(draw, 50) else mutated(draw, given[name])
     dims = next((s for n, s in case.shapes.items() if re.match("(diff_)?dst", n)), (2, 3))
     attr = attributes(draw, dims) if chance(draw, 35) else None
+    note(case.row, given, attr)
     return getattr(dnnl, case.row)(engine, **given, attr=attr)
 
 
@@ -134,10 +135,13 @@ def execute(draw, stream):
         args = spoiled(draw, args, stream.engine, rng)
         outputs = [n for n, s in primitive.arguments.items() if s["output"]]
         written |= {id(args[n]) for n in outputs if n in args}
+    note("execute", pd, args)
     try:
         primitive.execute(stream, args)
     finally:
         stream.wait()
         for name, g in guarded.items():
+            # Cells use the workspace of their forward pass as scratch.
+            written |= {id(g.memory)} if name == "workspace" else set()
             assert g.intact(id(g.memory) in written), f"{name} was overrun: {pd!r}"
     return pd.name

@@ -33,8 +33,11 @@ def play(kind, seed, calls, log, verbose=False):
     import hypothesis
     from hypothesis import strategies as st
 
+    from fuzz import values
     from fuzz.calls import Tally, make_stream
 
+    if verbose:
+        values.listeners.append(lambda *parts: print(*parts, flush=True))
     tally, stream, failures = Tally(), make_stream(), []
     state = {"index": 0}
 

@@ -26,6 +26,16 @@ small = st.integers(-2, 9)
 real = st.sampled_from((0.0, 1.0, -1.0, 0.5, 1e-5, 3.0, 1e30, float("inf"), float("nan")))
 
 
+#: Called with what is about to be done, where somebody wants to know.
+listeners = []
+
+
+def note(*parts):
+    """Tell who listens what is about to be done."""
+    for listener in listeners:
+        listener(*parts)
+
+
 def chance(draw, percent):
     """Whether something rare shall be done this time."""
     return draw(st.integers(0, 99)) < percent

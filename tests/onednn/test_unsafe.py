@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What oneDNN takes but then reads wrong, or behind the end of, is refused beforehand."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from descriptors import FORMS
@@ -207,3 +210,43 @@ def test_short_payload_with_a_right_header_is_refused():
     for payload in (b"", b"\0" * 4, payload_of(blob)[:-8], payload_of(blob) + b"\0" * 8):
         with pytest.raises(InvalidArguments, match="is damaged"):
             D.from_blob(forged(blob, payload))
+
+
+EMPTY_WEIGHTS = """
+from sycl_dnn import Unimplemented, onednn as dnnl
+D, T = dnnl.MemoryDesc, dnnl.data_type.f32
+engine = dnnl.Engine("cpu")
+d, w = D((2, 0, 4, 3), T), D((1, 0, 1, 1), T)
+training = dnnl.prop_kind.forward_training
+hint = dnnl.prelu_forward(engine, prop_kind=training, src=d, weights=w, dst=d)
+def slopes():
+    return dnnl.prelu_backward(engine, src=d, weights=w, diff_src=d, diff_weights=w, diff_dst=d,
+                               hint_fwd_pd=hint)
+def cell():
+    direction = dnnl.rnn_direction.unidirectional_left2right
+    return dnnl.gru_forward(engine, prop_kind=training, direction=direction,
+                            src_layer=D((3, 2, 4), T),
+                            weights_layer=D((1, 1, 4, 3, 0), T), weights_iter=D((1, 1, 0, 3, 0), T),
+                            dst_layer=D((3, 2, 0), T))
+for make in (slopes, cell):
+    try:
+        make()
+    except Unimplemented as error:
+        print("oneDNN divides" in Exception.__str__(error))
+"""
+
+
+def test_empty_weights_do_not_end_the_process():
+    """In a process of its own, because oneDNN divides by zero."""
+    done = subprocess.run([sys.executable, "-c", EMPTY_WEIGHTS], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "True\nTrue\n"), done.stderr
+
+
+def test_argument_numbers_beyond_32_bits_are_refused(engine, stream):
+    d = D((2, 3), T.f32)
+    kind = dnnl.prop_kind.forward_inference
+    pd = dnnl.eltwise_forward(engine, prop_kind=kind, algorithm=ALG.eltwise_relu, src=d, dst=d)
+    with pytest.raises(InvalidArguments, match=f"argument must be .* got {2**40}"):
+        dnnl.Primitive(pd).execute(stream, {2**40: dnnl.Memory(d, engine)})
+    with pytest.raises(InvalidArguments, match=f"got {2**70}"):
+        dnnl.PrimitiveAttr().set_scales_mask(2**70, 0)
