@@ -9,6 +9,7 @@ from sycl_dnn.compiler.cleaning import clean
 from sycl_dnn.compiler.folding import fold, split_batch_norms
 from sycl_dnn.compiler.fusing import fuse
 from sycl_dnn.compiler.gates import merge_gates
+from sycl_dnn.compiler.gathering import write_into_parts
 from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.interleaving import read_in_place
 from sycl_dnn.compiler.joining import join_products
@@ -28,9 +29,9 @@ PASSES: tuple[Pass, ...] = (
     clean,
 )
 #: Those that come behind what a caller adds.
-LAST_PASSES: tuple[Pass, ...] = (sum_in_place,)
+LAST_PASSES: tuple[Pass, ...] = (write_into_parts, sum_in_place)
 #: Rewrites that pay or not by shape and machine, and whether they are made unless told otherwise.
-SWITCHES: dict[str, bool] = {"join_products": True}
+SWITCHES: dict[str, bool] = {"join_products": True, "write_into_parts": True}
 
 
 def in_order(switches: Mapping[str, bool], extra: Sequence[Pass] = ()) -> tuple[Pass, ...]:
