@@ -44,7 +44,8 @@ def compile(
         operation by operation; ``"error"`` raises ``Unimplemented``.
     passes : dict of str to bool, optional
         Rewrites to switch on or off by name, for measurements: ``join_products`` (on) makes one
-        product of those that have the same source.
+        product of those that have the same source, ``write_into_parts`` (on) writes what is
+        concatenated into place at once.
 
     Returns
     -------

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from sycl_dnn.compiler.frames import same_span
-from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.graph import Graph, Node, has_only_post_ops
 from sycl_dnn.compiler.parts import Place, place, with_places
 from sycl_dnn.dispatch.tensor import Tensor
 
@@ -21,7 +21,8 @@ def _is_free(graph: Graph, node: Node) -> bool:
     dst = node.dst
     is_whole = not dst.offset and same_span(dst.desc, dst.storage.desc)
     is_own = dst.storage.argument is None and len(graph.writers(dst.storage)) == 1
-    return is_whole and is_own and not graph.is_locked(node) and not node.attr.calls
+    is_plain = has_only_post_ops(node.attr) and not len(node.post_ops)
+    return is_whole and is_own and is_plain and not graph.is_locked(node)
 
 
 def _gather(graph: Graph, node: Node) -> None:
