@@ -8,7 +8,7 @@ import functools
 import inspect
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn.compiler import structure
@@ -42,7 +42,9 @@ class Compiled:
         dtype: str | None = None,
         cache_size: int = 64,
         fallback: str = "auto",
+        passes: Mapping[str, bool] | None = None,
     ) -> None:
+        self._switches = dict(passes or {})
         self._function = function
         self._extra: tuple[Any, ...] = ()
         self._constants = (constants,) if isinstance(constants, str) else tuple(constants)
@@ -93,8 +95,9 @@ class Compiled:
     def derived(self, *passes: Any) -> Compiled:
         """Return the same function compiled with further passes over its graph."""
         made = Compiled(
-            self._function, self._constants, self._dtype, self._capacity, self._fallback
-        )
+            self._function, self._constants, self._dtype, self._capacity, self._fallback,
+            self._switches,
+        )  # fmt: skip
         made._extra = (*self._extra, *passes)
         return made
 
@@ -184,8 +187,9 @@ class Compiled:
             return lack
         targets = targets_of(self.__name__, leaves, out, given)
         return Lowered(
-            trace, leaves, form, n_given, self._pool, queue, stream, targets, self._extra
-        )
+            trace, leaves, form, n_given, self._pool, queue, stream, targets, self._extra,
+            self._switches,
+        )  # fmt: skip
 
     def _held(self, args: Any, kwargs: Any) -> set[int]:
         """Return the ids of the arrays that arguments named as constants are made of."""
