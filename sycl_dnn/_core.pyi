@@ -652,7 +652,7 @@ class MemoryDesc:
     @staticmethod
     def from_blob(blob: bytes) -> MemoryDesc:
         """
-        The descriptor that ``blob`` came from; refuses damaged or foreign bytes.
+        The descriptor that ``blob`` came from; refuses damaged bytes, and all that the other constructors could not make (layouts that only a primitive knows, too).
         """
     @staticmethod
     def host_scalar(data_type: data_type) -> MemoryDesc:
@@ -1962,4 +1962,4 @@ RUNTIME_DIM_VAL: int = -9223372036854775808
 RUNTIME_F32_VAL: float
 RUNTIME_S32_VAL: int = -2147483648
 RUNTIME_SIZE_VAL: int = 9223372036854775808
-_interface: int = 7
+_interface: int = 8
