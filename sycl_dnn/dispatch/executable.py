@@ -64,9 +64,8 @@ class Executable:
         self.kept = [self._registers[id(s)] for s in kept]
         self.stages = [self._stage(trace.engine, g) for g in groups]
         only = self.stages[0] if len(self.stages) == 1 else None
-        self._written = [
-            (self._registers[id(s)], name) for s, name in trace.written if id(s) in self._registers
-        ]
+        made = {id(t.storage) for s in live for t in s.outputs.values()}
+        self._written = [(self._registers[id(s)], n) for s, n in trace.written if id(s) in made]
         plain = only if isinstance(only, Segment) and not (self.captured or self._written) else None
         #: The one program of a simple function: the shortest way.
         self._single = plain if not self.constants else None

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constant weights of products with one or two rows, in an order that is read faster."""
+
+from __future__ import annotations
+
+from sycl_dnn import _core
+from sycl_dnn.compiler.constants import constant_ids
+from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.packing import origin
+from sycl_dnn.compiler.rebuilding import PACKABLE, misfit, rebuilt
+
+#: Beyond, oneDNN's own choice is as fast; see docs/compile.md.
+_MOST_ROWS = 2
+#: Blocks of 16 outputs by data types of source and weights. What oneDNN takes for "any" computes
+#: one output after the other and reaches two thirds of the memory's bandwidth in bfloat16.
+_TAGS = {
+    ("float32", "float32"): "BA16a16b",
+    ("bfloat16", "bfloat16"): "BA16a16b2a",
+    ("uint8", "int8"): "BA16a16b4a",
+}
+
+
+def pack_for_few_rows(graph: Graph) -> None:
+    """Pack the weights of products that the memory's bandwidth bounds, on CPUs with AVX-512."""
+    if not _is_measured(graph.trace.engine):
+        return
+    constants = constant_ids(graph)
+    for node in list(graph.nodes):
+        tag = _tag_for(node)
+        if tag is not None and id(node.inputs[PACKABLE].storage) in constants:
+            _pack(graph, node, tag)
+
+
+def _is_measured(engine: _core.Engine) -> bool:
+    """Whether the layouts were measured for such a device: AMX has other kernels."""
+    if engine.kind is not _core.engine_kind.cpu:
+        return False
+    isa = _core.get_effective_cpu_isa().name
+    return isa.startswith("avx512") and "amx" not in isa
+
+
+def _tag_for(node: Node) -> str | None:
+    if node.row != "matmul" or not node.has_dst or node.dst.desc.ndims != 2:
+        return None
+    if not 0 < node.dst.desc.dims[0] <= _MOST_ROWS or not node.dst.size:
+        return None
+    return _TAGS.get((node.inputs["src"].dtype, node.inputs[PACKABLE].dtype))
+
+
+def _pack(graph: Graph, node: Node, tag: str) -> None:
+    trace, old = graph.trace, node.inputs[PACKABLE]
+    wanted = _core.MemoryDesc(old.desc.dims, old.desc.data_type, tag)
+    pd = rebuilt(trace.engine, node, node.attr, **{PACKABLE: wanted})
+    if isinstance(pd, str) or misfit(pd, node, node.inputs) or pd.desc_of("dst") != node.dst.desc:
+        return
+    source = origin(graph, old)
+    if source.desc is None or source.desc.dims != wanted.dims:
+        return
+    packed, nodes = graph.recorded(lambda: trace.reorder(source, wanted))
+    made = node.with_pd(pd, inputs={**node.inputs, PACKABLE: packed})
+    made.fused = [*node.fused, f"weights as {tag}: few rows"]
+    graph.replace([], made, at=node)
+    graph.insert(nodes, before=made)

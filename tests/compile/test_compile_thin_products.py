@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights of products with one or two rows lie in the order that is read fastest."""
+
+import pytest
+from comparing import compiled_as_eager
+
+import sycl_dnn
+from sycl_dnn import _core
+from sycl_dnn import functional as F
+
+ISA = _core.get_effective_cpu_isa().name
+IS_MEASURED = ISA.startswith("avx512") and "amx" not in ISA
+TOLERANCE = {None: 2e-5, "bfloat16": 5e-2}
+
+
+def _packed(report):
+    return [p for p in report.parts if any("few rows" in t for t in p.fused)]
+
+
+@pytest.mark.skipif(not IS_MEASURED, reason="the layouts are for AVX-512 without AMX")
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+@pytest.mark.parametrize(("rows", "expected"), [(1, 2), (2, 2), (3, 0)])
+def test_few_rows_have_weights_in_blocks(rows, expected, dtype, make):
+    w, b, v, x = make(70, 48), make(70), make(20, 70), make(rows, 48)
+    function = lambda a: F.linear(F.gelu(F.linear(a, w, b)), v)  # noqa: E731
+    options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}
+    report = compiled_as_eager(function, x, **options)
+    assert len(_packed(report)) == expected
+    apart = compiled_as_eager(function, x, **options, passes={"pack_for_few_rows": False})
+    assert not _packed(apart)
+    assert report.n_steps == apart.n_steps
+
+
+def test_weights_that_are_arguments_stay(make):
+    report = compiled_as_eager(F.linear, make(1, 48), make(70, 48))
+    assert not _packed(report)
+
+
+def test_residuals_and_integers_stay_right(make):
+    w, v, x, z = make(64, 48), make(48, 64), make(1, 48), make(1, 48)
+    function = lambda a, c: F.linear(F.relu(F.linear(a, w)), v) + c  # noqa: E731
+    compiled_as_eager(function, x, z)
+    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [(x, z)])
+    assert accuracy[0].relative < 0.05, str(accuracy[0])
+    assert made(x, z).shape == (1, 48)
