@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from sycl_dnn.dispatch.caches import cache_bytes
 from sycl_dnn.verify.call import Call
 from sycl_dnn.verify.cases import Case
 from sycl_dnn.verify.drivers import DRIVERS
@@ -15,8 +15,6 @@ from sycl_dnn.verify.execute import Execution, prepare
 
 COLD = ("none", "wei", "all")
 _MAX_COPIES = 256
-_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
-_UNITS = {"K": 10, "M": 20, "G": 30}
 
 
 @dataclass(frozen=True)
@@ -33,21 +31,6 @@ class Prepared:
     arguments: list[dict[str, Any]]
     impl: str
     create_ms: float
-
-
-def cache_bytes(device: Any, folder: Path = _CACHES) -> int:
-    """Return the size of the device's largest cache in bytes.
-
-    Parameters
-    ----------
-    device : dpctl.SyclDevice
-    folder : where Linux describes the CPU's caches
-    """
-    sizes = [device.global_mem_cache_size]
-    for file in folder.glob("index*/size") if device.is_cpu else ():
-        text = file.read_text().strip()
-        sizes.append(int(text[:-1]) << _UNITS[text[-1]] if text[-1] in _UNITS else int(text))
-    return max(sizes)
 
 
 def _from_forward(case: Case, call: Call, hint: Any, stream: Any) -> tuple[dict, dict]:

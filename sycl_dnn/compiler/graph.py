@@ -30,6 +30,8 @@ class Node:
     refused: list[str] = field(default_factory=list)
     #: Whether the result is rounded to fewer bits on the function's wish.
     is_rounded: bool = False
+    #: Number of the part of the batch that it computes, and how many there are.
+    part: tuple[int, int] = (0, 1)
 
     @property
     def row(self) -> str:

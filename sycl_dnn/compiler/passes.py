@@ -13,6 +13,7 @@ from sycl_dnn.compiler.gathering import write_into_parts
 from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.interleaving import read_in_place
 from sycl_dnn.compiler.joining import join_products
+from sycl_dnn.compiler.slicing import slice_batches
 from sycl_dnn.compiler.summing import sum_in_place
 from sycl_dnn.compiler.thin_products import pack_for_few_rows
 
@@ -30,12 +31,13 @@ PASSES: tuple[Pass, ...] = (
     clean,
 )
 #: Those that come behind what a caller adds.
-LAST_PASSES: tuple[Pass, ...] = (write_into_parts, sum_in_place, pack_for_few_rows)
+LAST_PASSES: tuple[Pass, ...] = (write_into_parts, sum_in_place, pack_for_few_rows, slice_batches)
 #: Rewrites that pay or not by shape and machine, and whether they are made unless told otherwise.
 SWITCHES: dict[str, bool] = {
     "join_products": True,
     "write_into_parts": True,
     "pack_for_few_rows": True,
+    "slice_batches": True,
 }
 
 

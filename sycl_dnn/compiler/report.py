@@ -27,6 +27,8 @@ class Part:
         What might have been, with the reason why not.
     way : str
         "primitive" or "dpnp".
+    times : int
+        How often it runs: once for each part of the batch where that keeps values in the cache.
     """
 
     row: str
@@ -36,9 +38,11 @@ class Part:
     fused: tuple[str, ...]
     refused: tuple[str, ...]
     way: str
+    times: int = 1
 
     def __str__(self) -> str:
-        lines = [f"{self.row:28} {self.dtype:9} {str(self.shape):22} {self.implementation}"]
+        head = f"{self.row:28} {self.dtype:9} {str(self.shape):22} {self.implementation}"
+        lines = [head if self.times == 1 else f"{head}  x {self.times} parts of the batch"]
         lines += [f"    + {text}" for text in self.fused]
         lines += [f"    - {text}" for text in self.refused]
         return "\n".join(lines)
@@ -70,13 +74,13 @@ class Report:
 
     @property
     def n_steps(self) -> int:
-        """Number of steps."""
-        return len(self.parts)
+        """Number of steps that a call submits."""
+        return sum(part.times for part in self.parts)
 
     @property
     def n_reorders(self) -> int:
         """Number of copies that are left."""
-        return sum(part.row == "reorder" for part in self.parts)
+        return sum(part.times for part in self.parts if part.row == "reorder")
 
     @property
     def slow(self) -> tuple[Part, ...]:
@@ -98,7 +102,7 @@ def _is_reference(name: str) -> bool:
 
 def report(name: str, graph: Graph, n_recorded: int, executable: Any, constants: int) -> Report:
     """Return the report of a lowered function."""
-    parts = tuple(_part(node) for node in graph.nodes)
+    parts = tuple(_part(node) for node in graph.nodes if node.part[0] == 0)
     arena = sum(program.arena_bytes for program in executable.programs)
     return Report(name, parts, n_recorded, arena, constants)
 
@@ -114,6 +118,7 @@ def _part(node: Node) -> Part:
         fused=tuple(node.fused),
         refused=tuple(node.refused),
         way="dpnp" if is_call else "primitive",
+        times=node.part[1],
     )
 
 

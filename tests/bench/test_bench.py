@@ -15,6 +15,7 @@ from sycl_dnn import onednn as dnnl
 from sycl_dnn.bench import command, lines, picture, prepare, timing, work
 from sycl_dnn.bench.measure import Figures, Settings, measure
 from sycl_dnn.bench.roof import Roof, find, type_of
+from sycl_dnn.dispatch import caches
 from sycl_dnn.matrix.cells import case_of
 from sycl_dnn.verify import storage
 
@@ -71,7 +72,7 @@ def test_the_largest_cache_counts(tmp_path):
     for index, text in enumerate(("48K\n", "96M\n", "1024K\n")):
         (tmp_path / f"index{index}").mkdir()
         (tmp_path / f"index{index}" / "size").write_text(text)
-    assert prepare.cache_bytes(device, tmp_path) == max(96 << 20, device.global_mem_cache_size)
+    assert caches.cache_bytes(device, tmp_path) == max(96 << 20, device.global_mem_cache_size)
 
 
 def test_runs_really_compute_and_in_order(bench_stream):

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One step for a part of the batch: its descriptor, and where each part lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn._core import MemoryDesc
+from sycl_dnn.compiler.chains import with_post_ops
+from sycl_dnn.compiler.graph import Node
+from sycl_dnn.compiler.rebuilding import rebuilt
+from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch.tensor import Storage, Tensor
+
+#: Rows that treat each part of axis 0 by itself, and their arguments that have this axis.
+_ALONG = {
+    "convolution_forward": {"src": "src", "dst": "dst"},
+    "deconvolution_forward": {"src": "src", "dst": "dst"},
+    "pooling_forward": {"src": "src", "dst": "dst"},
+    "resampling_forward": {"src": "src", "dst": "dst"},
+    "eltwise_forward": {"src": "src", "dst": "dst"},
+    "binary": {"src_0": "src0", "src_1": "src1", "dst": "dst"},
+}
+_POST_OP = "attr_post_op_"
+_WEIGHTS = _core.argument_id("weights")
+
+
+@dataclass
+class Cut:
+    """A batch cut into parts.
+
+    Attributes
+    ----------
+    batch, size : int
+        Of the whole and of a part.
+    inner : set of int
+        Ids of the storages that hold one part at a time.
+    """
+
+    batch: int
+    size: int
+    inner: set[int]
+    #: By id and part: what stands for an inner storage.
+    _storages: dict[tuple[int, int], Storage] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Number of parts."""
+        return self.batch // self.size
+
+    def desc(self, whole: MemoryDesc) -> MemoryDesc:
+        """Return the descriptor of a part."""
+        dims = (self.size, *whole.dims[1:])
+        return layout.strided(dims, dtypes.NAMES[whole.data_type], whole.strides)
+
+    def look(self, tensor: Tensor, number: int) -> Tensor:
+        """Return one part of a tensor, where it lies."""
+        desc, storage, offset = self.desc(tensor.desc), tensor.storage, tensor.offset
+        if id(storage) in self.inner:
+            key = (id(storage), number)
+            if key not in self._storages:
+                self._storages[key] = Storage(self.desc(storage.desc))
+            storage = self._storages[key]
+        else:
+            offset += number * tensor.desc.get_size() // self.count
+        shape = (self.size, *tensor.shape[1:])
+        return Tensor(tensor.trace, storage, desc, tensor.dtype, shape, offset)
+
+
+def sliced_tensors(node: Node) -> dict[str, Tensor]:
+    """Return what a step reads and writes along the batch by argument; nothing if it has none."""
+    names = _ALONG.get(node.row)
+    if names is None or set(node.outputs) != {"dst"} or not all(map(_is_even, node.attr.calls)):
+        return {}
+    batch = node.dst.desc.dims[0]
+    found = {}
+    for name, tensor in (*node.inputs.items(), *node.outputs.items()):
+        if name not in names and not name.startswith(_POST_OP):
+            continue
+        if tensor.desc.dims[0] != batch:
+            if name == "src" or tensor.desc.dims[0] != 1:
+                return {}
+            continue
+        if not _is_outermost(tensor):
+            return {}
+        found[name] = tensor
+    return found if batch > 1 else {}
+
+
+def _is_even(call: tuple[str, tuple[Any, ...]]) -> bool:
+    """Whether a setting of an attribute means the same for each part of a batch."""
+    name, args = call
+    if name in ("set_scales_mask", "set_zero_points_mask"):
+        return args[0] == _WEIGHTS or args[1] == 0
+    return name in ("set_post_ops", "set_fpmath_mode")
+
+
+def _is_outermost(tensor: Tensor) -> bool:
+    """Whether the parts of a batch lie one after the other, without gaps."""
+    desc, whole = tensor.desc, tensor.storage.desc
+    return bool(
+        desc.is_plain and not tensor.offset and layout.is_dense(desc)
+        and desc.strides[0] >= max(desc.strides)
+        and whole is not None and whole.is_plain and whole.dims[0] == desc.dims[0]
+        and whole.get_size() == desc.get_size()
+    )  # fmt: skip
+
+
+def sliced_node(node: Node, cut: Cut) -> Node | str:
+    """Return a step like another for one part of the batch, or why there is none."""
+    along = sliced_tensors(node)
+    names = _ALONG[node.row]
+    changes = {names[n]: cut.desc(t.desc) for n, t in along.items() if n in names}
+    for name in ("weights", "bias"):
+        if name in node.inputs:
+            changes[name] = node.inputs[name].desc
+    post_ops = _with_parts(node, along, cut)
+    engine = node.dst.trace.engine
+    pd = rebuilt(engine, node, with_post_ops(node.attr, post_ops), **changes)
+    if isinstance(pd, str):
+        return pd
+    for name, tensor in (*node.inputs.items(), *node.outputs.items()):
+        wanted = pd.desc_of(name)
+        if wanted and wanted != (cut.desc(tensor.desc) if name in along else tensor.desc):
+            return f"{node.row} would want {name} in another layout"
+    return node.with_pd(pd)
+
+
+def _with_parts(node: Node, along: dict[str, Tensor], cut: Cut) -> Any:
+    post_ops = _core.PostOps()
+    for i in range(len(node.post_ops)):
+        name, args = node.post_ops[i]
+        if f"{_POST_OP}{i}_src_1" in along:
+            args = (args[0], cut.desc(args[1]), *args[2:])
+        getattr(post_ops, name)(*args)
+    return post_ops
+
+
+def part_of(node: Node, primitive: Any, cut: Cut, number: int) -> Node:
+    """Return the step of one part."""
+    along = sliced_tensors(node)
+    look = lambda name, t: cut.look(t, number) if name in along else t  # noqa: E731
+    made = node.with_pd(
+        node.pd,
+        inputs={n: look(n, t) for n, t in node.inputs.items()},
+        outputs={n: look(n, t) for n, t in node.outputs.items()},
+    )
+    made.primitive = primitive
+    made.part = (number, cut.count)
+    return made

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches whose values do not fit into the cache go through their steps part by part."""
+
+import pytest
+from comparing import assert_same, compiled_as_eager
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.compiler import slicing
+
+TOLERANCE = {None: 2e-5, "bfloat16": 5e-2}
+
+
+@pytest.fixture
+def small_cache(monkeypatch):
+    """Let a cache be so small that little examples do not fit in."""
+    monkeypatch.setattr(slicing, "cache_bytes", lambda device: 64 << 10)
+
+
+def _times(report):
+    return [p.times for p in report.parts]
+
+
+def _block(make, channels=16):
+    w = [make(channels, channels, 1, 1), make(channels, 1, 3, 3), make(channels, channels, 1, 1)]
+    b = make(channels)
+
+    def function(x):
+        y = F.relu(F.conv2d(x, w[0], b))
+        y = F.relu(F.conv2d(y, w[1], padding=1, groups=channels))
+        return F.relu(F.conv2d(y, w[2], b) + x) * 0.5
+
+    return function
+
+
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+@pytest.mark.parametrize(("batch", "times"), [(8, 8), (12, 12), (5, 5)])
+def test_parts_give_the_same_in_less_memory(batch, times, dtype, small_cache, make):
+    function, x = _block(make), make(batch, 16, 24, 24)
+    options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}
+    report = compiled_as_eager(function, x, **options)
+    whole = compiled_as_eager(function, x, **options, passes={"slice_batches": False})
+    assert max(_times(report)) == times, str(report)
+    assert f"x {times} parts of the batch" in str(report)
+    assert set(_times(whole)) == {1}
+    assert report.arena_bytes < whole.arena_bytes
+    assert len(report.parts) == len(whole.parts)
+    assert report.n_steps == sum(_times(report)) > whole.n_steps
+
+
+def test_parts_are_as_large_as_the_cache_allows(monkeypatch, make):
+    monkeypatch.setattr(slicing, "cache_bytes", lambda device: 1 << 20)
+    report = compiled_as_eager(_block(make), make(12, 16, 24, 24))
+    assert max(_times(report)) in (4, 6), str(report)
+
+
+def test_one_image_and_small_batches_stay_whole(small_cache, make):
+    function = _block(make)
+    assert set(_times(compiled_as_eager(function, make(1, 16, 24, 24)))) == {1}
+    assert set(_times(compiled_as_eager(function, make(2, 16, 4, 4)))) == {1}
+
+
+def test_values_that_others_need_are_written_whole(small_cache, make):
+    function = _block(make)
+
+    def two(x):
+        y = function(x)
+        z = F.max_pool2d(F.relu(F.interpolate(y, scale_factor=2)), 2)
+        return y, z, F.mean(z, (2, 3)), F.softmax(y, 0)
+
+    report = compiled_as_eager(two, make(8, 16, 24, 24))
+    assert max(_times(report)) == 8, str(report)
+
+
+def test_statistics_over_the_batch_are_not_cut(small_cache, make):
+    def function(x):
+        y = F.relu(F.max_pool2d(x, 3, 1, 1))
+        return F.relu(F.max_pool2d(F.batch_norm(y, None, None, training=True), 3, 1, 1))
+
+    report = compiled_as_eager(function, make(8, 16, 24, 24), tolerance=1e-4)
+    assert all(p.times == 1 for p in report.parts if p.row.startswith("batch_norm"))
+
+
+def test_channels_as_many_as_the_batch(small_cache, make):
+    w, c = make(8, 8, 3, 3), make(8, 1, 1)
+    function = lambda x: F.relu(F.conv2d(F.relu(F.conv2d(x, w, padding=1)), w, padding=1) * c)  # noqa: E731
+    compiled_as_eager(function, make(8, 8, 40, 40))
+
+
+def test_integers_in_parts(small_cache, make):
+    function, x = _block(make), make(8, 16, 24, 24)
+    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [x])
+    whole = sycl_dnn.compile(function, passes={"slice_batches": False})
+    assert accuracy[0].relative < 0.05
+    assert max(_times(made.explain(x))) > 1, str(made.explain(x))
+    assert_same(made(x), sycl_dnn.quantize(whole, [x])[0](x), 1e-5)
+
+
+def test_another_batch_is_cut_anew(small_cache, make):
+    function = _block(make)
+    compiled = sycl_dnn.compile(function)
+    for batch in (8, 3, 8, 1):
+        x = make(batch, 16, 24, 24)
+        assert_same(compiled(x), function(x))
+    out = function(make(8, 16, 24, 24))
+    x = make(8, 16, 24, 24)
+    assert compiled(x, out=out) is out
+    assert_same(out, function(x))
