@@ -137,6 +137,15 @@ int argument_id(std::string_view name) {
     return -1;
 }
 
+int argument_number(PyObject *number) {
+    int overflow = 0;
+    const long long id = PyLong_AsLongLongAndOverflow(number, &overflow);
+    if (overflow || id < INT32_MIN || id > INT32_MAX)
+        throw invalid_arguments("argument must be one of onednn.arg, got " +
+                                std::string(py::str(py::handle(number))));
+    return static_cast<int>(id);
+}
+
 int require_argument_id(std::string_view name) {
     int id = argument_id(name);
     if (id < 0)

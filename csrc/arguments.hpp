@@ -18,6 +18,8 @@ int require_argument_id(std::string_view name);
 struct argument {
     int id;
 };
+// The id that a Python int gives; refuses what is no 32-bit number.
+int argument_number(PyObject *number);
 // Its name in messages; a composed one stays a number.
 py::object for_message(const argument &arg);
 
@@ -32,7 +34,7 @@ struct type_caster<sycl_dnn::argument> {
         if (PyUnicode_Check(source.ptr()))
             value.id = sycl_dnn::require_argument_id(source.cast<std::string>());
         else if (PyLong_Check(source.ptr()))
-            value.id = source.cast<int>();
+            value.id = sycl_dnn::argument_number(source.ptr());
         else
             return false;
         return true;

@@ -19,8 +19,7 @@ static std::string name_in(const std::vector<Slot> &slots, int id) {
     return id == DNNL_ARG_BIAS ? "bias" : id == DNNL_ARG_DST ? "dst" : std::to_string(id);
 }
 
-// One value per index of the dimensions in the mask; groups count for the last two dimensions.
-static int64_t value_count(const desc &target, const quantization &q) {
+int64_t value_count(const desc &target, const quantization &q) {
     if (q.mask == 0) return 1;
     if (target.is_zero() || has_runtime_dims(target)) return -1;
     const dims shape = target.get_dims();

@@ -2,45 +2,9 @@
 // Python class MemoryDesc: dnnl::memory::desc itself.
 #include "make_memory_desc.hpp"
 #include "memory_desc.hpp"
+#include "memory_desc_blob.hpp"
 
 namespace sycl_dnn {
-
-// oneDNN accepts any bytes as a descriptor, so ours carry a mark, the version and a checksum.
-static constexpr char blob_mark[] = "sycl_dnn.md1";
-
-static uint64_t checksum(const uint8_t *data, size_t size) {
-    uint64_t hash = 1469598103934665603ull;  // FNV-1a
-    for (size_t i = 0; i < size; ++i) hash = (hash ^ data[i]) * 1099511628211ull;
-    return hash;
-}
-
-static std::string blob_header(const std::vector<uint8_t> &payload) {
-    const auto *v = dnnl::version();
-    return std::string(blob_mark) + ":" + std::to_string(v->major) + "." +
-           std::to_string(v->minor) + "." + std::to_string(v->patch) + ":" +
-           std::to_string(payload.size()) + ":" +
-           std::to_string(checksum(payload.data(), payload.size())) + "\n";
-}
-
-static py::bytes to_blob(desc d) {
-    const std::vector<uint8_t> payload = d.get_blob();
-    std::string text = blob_header(payload);
-    text.append(payload.begin(), payload.end());
-    return py::bytes(text);
-}
-
-static desc from_blob(const py::bytes &bytes) {
-    const std::string text = bytes;
-    const size_t end = text.find('\n');
-    if (end == std::string::npos || text.compare(0, sizeof(blob_mark) - 1, blob_mark) != 0)
-        throw invalid_arguments("MemoryDesc.from_blob: blob must come from MemoryDesc.blob");
-    const std::vector<uint8_t> payload(text.begin() + end + 1, text.end());
-    if (blob_header(payload) != text.substr(0, end + 1))
-        throw invalid_arguments(
-            "MemoryDesc.from_blob: blob is damaged or was written by another oneDNN version: " +
-            text.substr(0, end));
-    return desc(payload);
-}
 
 static size_t hash_of(const desc &d) {
     std::string key =
@@ -72,8 +36,10 @@ static void bind_factories(py::class_<desc> &c) {
                     "Sparse weights in the library's own packing; only as a primitive's input.")
         .def_static("host_scalar", &desc::host_scalar, py::arg("data_type"),
                     "A scalar that lives on the host and is given by value.")
-        .def_static("from_blob", &from_blob, py::arg("blob"),
-                    "The descriptor that ``blob`` came from; refuses damaged or foreign bytes.");
+        .def_static(
+            "from_blob", &from_blob, py::arg("blob"),
+            "The descriptor that ``blob`` came from; refuses damaged bytes, and all that the other "
+            "constructors could not make (layouts that only a primitive knows, too).");
 }
 
 static void bind_transforms(py::class_<desc> &c) {
@@ -141,7 +107,7 @@ void bind_memory_desc(py::module_ &m) {
              })
         .def("__str__", &describe)
         .def("__repr__", [](const desc &d) { return "MemoryDesc(" + describe(d) + ")"; })
-        .def(py::pickle(&to_blob, &from_blob));
+        .def(py::pickle(&to_blob, &from_own_blob));
     m.attr("RUNTIME_DIM_VAL") = DNNL_RUNTIME_DIM_VAL;
     m.attr("RUNTIME_SIZE_VAL") = py::int_(DNNL_RUNTIME_SIZE_VAL);
     m.attr("RUNTIME_F32_VAL") = py::float_(DNNL_RUNTIME_F32_VAL);

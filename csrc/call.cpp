@@ -27,7 +27,7 @@ namespace {
 
 int id_of_key(PyObject *key) {
     if (PyUnicode_Check(key)) return require_argument_id(py::handle(key).cast<std::string>());
-    if (PyLong_Check(key)) return py::handle(key).cast<int>();
+    if (PyLong_Check(key)) return argument_number(key);
     throw py::type_error(std::string("args must have argument names as keys, got ") +
                          Py_TYPE(key)->tp_name);
 }

@@ -47,6 +47,8 @@ static void translate(std::exception_ptr pointer) {
         set_error(errors_module().attr("InvalidArguments")(e.what()));
     } catch (const unimplemented &e) {
         set_error(errors_module().attr("Unimplemented")(e.what()));
+    } catch (const py::cast_error &e) {
+        PyErr_SetString(PyExc_TypeError, e.what());
     }
 }
 

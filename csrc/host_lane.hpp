@@ -20,6 +20,7 @@ class HostLane {
     ~HostLane();
     HostLane(const HostLane &) = delete;
 
+    bool is_held() const { return held; }
     // Says that a step was submitted.
     void moved(const sycl::event &event);
 
@@ -28,6 +29,8 @@ class HostLane {
 
     // What is too short to gain more than the lane costs.
     static constexpr size_t fewest_steps = 8;
+    // How many steps may be unfinished. Who waits for them must not poll: a core is taken already.
+    static constexpr size_t most_ahead = 32;
 
   private:
     bool held = false;

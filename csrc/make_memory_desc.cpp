@@ -30,6 +30,27 @@ static std::string shape_and_type(const dims &shape, dt type) {
     return "dims " + text_of(shape) + ", data_type " + name_of(type);
 }
 
+// Above this many elements, oneDNN's own arithmetic on sizes overflows and small buffers look large
+// enough.
+static constexpr int64_t most_elements = int64_t{1} << 56;
+
+// Whether the sum of all `counts[i] * steps[i]` is below `most_elements`.
+static bool is_within(const dims &counts, const dims &steps) {
+    __int128 sum = 0;
+    for (size_t i = 0; i < counts.size(); ++i)
+        if (counts[i] != DNNL_RUNTIME_DIM_VAL && steps[i] != DNNL_RUNTIME_DIM_VAL)
+            sum += static_cast<__int128>(counts[i]) * steps[i];
+    return sum < most_elements;
+}
+
+static void check_size(const dims &shape, const char *name = "dims") {
+    __int128 product = 1;
+    for (const auto n : shape)
+        if (n != DNNL_RUNTIME_DIM_VAL && n != 0 && product < most_elements) product *= n;
+    require(product < most_elements,
+            std::string(name) + " must stand for fewer than 2**56 elements, got " + text_of(shape));
+}
+
 static void check_shape(const dims &shape, dt type) {
     require(shape.size() <= DNNL_MAX_NDIMS,
             "dims must have at most 12 entries, got " + std::to_string(shape.size()));
@@ -38,6 +59,7 @@ static void check_shape(const dims &shape, dt type) {
                 "dims must not be negative, got " + std::to_string(d));
     require(!shape.empty(), "dims must have at least one entry, got ()");
     require(type != dt::undef, "data_type must not be undef");
+    check_size(shape);
 }
 
 // --- plain and blocked ones ---
@@ -88,6 +110,8 @@ desc make_with_strides(const dims &shape, dt type, const dims &strides) {
     for (auto s : strides)
         require(s >= 0 || s == DNNL_RUNTIME_DIM_VAL,
                 "strides must not be negative (copy the array first), got " + std::to_string(s));
+    require(is_within(shape, strides), "strides must reach fewer than 2**56 elements, got " +
+                                           text_of(strides) + " for dims " + text_of(shape));
     return make(shape, type, [&] { return ", strides " + text_of(strides); }, strides);
 }
 
@@ -97,6 +121,7 @@ template <class Create>
 static desc make_sparse(const dims &shape, dt type, int64_t nnz, const Create &create) {
     check_shape(shape, type);
     require(nnz >= 0, "nnz must not be negative, got " + std::to_string(nnz));
+    check_size({nnz}, "nnz");
     return or_explain(create, [&] { return shape_and_type(shape, type); });
 }
 

@@ -63,8 +63,7 @@ static std::vector<int> nesting(const dims &outer, const dims &strides) {
     return order;
 }
 
-// The tag of a dense blocked layout in oneDNN's letters, "" if the strides leave gaps.
-static std::string dense_tag(const desc &d) {
+std::string dense_tag(const desc &d) {
     dims outer = d.get_padded_dims();
     const dims blocks = d.get_inner_blks(), index = d.get_inner_idxs(), strides = d.get_strides();
     int64_t expected = 1;

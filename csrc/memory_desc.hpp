@@ -18,6 +18,8 @@ size_t extent(const desc &d);
 bool is_plain(const desc &d);
 // Whether all bytes from the first to the last element are the tensor's own, or its padding.
 bool is_dense(const desc &d);
+// The tag of a dense blocked layout in oneDNN's letters, "" if the strides leave gaps.
+std::string dense_tag(const desc &d);
 // Number of logical elements; -1 with runtime dimensions.
 int64_t element_count(const desc &d);
 int64_t element_count(const dims &shape);

@@ -11,6 +11,7 @@
 #include "in_flight.hpp"
 #include "order.hpp"
 #include "profile.hpp"
+#include "refusals.hpp"
 #include "scratchpad.hpp"
 #include "stream.hpp"
 
@@ -57,6 +58,7 @@ const Engine &engine_that_runs(const PrimitiveDesc &pd) {
 }
 
 Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd, bool inserted) {
+    refuse_unsafe(*pd);
     const bool is_recorded = profile::is_on();
     const int64_t begin = is_recorded ? profile::now() : 0;
     // The slots are taken now: a later next_impl() changes the descriptor, not this primitive.

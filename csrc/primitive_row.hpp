@@ -11,6 +11,7 @@
 #include "errors.hpp"
 #include "primitive_desc.hpp"
 #include "quantization.hpp"
+#include "refusals.hpp"
 
 namespace sycl_dnn {
 
@@ -115,6 +116,7 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
                              const attr_ptr &attr, bool allow_empty, Create create) {
     auto fixed = std::make_shared<const PrimitiveAttr>(attr ? *attr : PrimitiveAttr());
     check_masks(name, parameters, *fixed);
+    refuse_empty_weights(name, parameters);
     dnnl::primitive_desc_base made;
     try {
         py::gil_scoped_release nogil;
@@ -124,8 +126,10 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
         raise_creation_error(e, name, parameters, py::cast(engine),
                              py::cast(std::const_pointer_cast<PrimitiveAttr>(fixed)));
     }
-    const py::object pd = py::cast(std::make_shared<PrimitiveDesc>(
-        PrimitiveDesc{made, name, signature, engine, dst_engine, fixed, parameters}));
+    const auto described = std::make_shared<PrimitiveDesc>(
+        PrimitiveDesc{made, name, signature, engine, dst_engine, fixed, parameters});
+    refuse_unsafe(*described);
+    const py::object pd = py::cast(described);
     warn_of_faults(name, pd);
     return pd;
 }

@@ -140,7 +140,11 @@ sycl::event Program::submit(const Stream &stream, frame &f,
         f.last_use = event;
         lane.moved(event);
         depends.assign(1, event);
-        if ((i + 1) % InFlight::most_on_cpu == 0) stream.flight->wait_polling({event});
+        if (lane.is_held()) {
+            if ((i + 1) % HostLane::most_ahead == 0) sycl::event(event).wait();
+        } else if ((i + 1) % InFlight::most_on_cpu == 0) {
+            stream.flight->wait_polling({event});
+        }
     }
     return f.last_use;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantization.hpp"
 
+#include <cmath>
+
 #include "arguments.hpp"
 
 namespace sycl_dnn {
@@ -62,14 +64,24 @@ void set_precomputed_reductions(PrimitiveAttr &a, argument arg, int mask, const 
     a.reductions[arg.id] = {mask, groups, type, false, false};
 }
 
+// A first one of DNNL_RUNTIME_F32_VAL makes oneDNN keep a short list whatever the number says.
+void check_finite(const char *setter, const std::vector<float> &scales) {
+    for (const float scale : scales)
+        if (!std::isfinite(scale))
+            throw invalid_arguments(std::string(setter) + ": scales must be finite, got " +
+                                    std::to_string(scale));
+}
+
 void set_rnn_data_qparams(PrimitiveAttr &a, float scale, float shift) {
     a.handle.set_rnn_data_qparams(scale, shift);
 }
 void set_rnn_weights_qparams(PrimitiveAttr &a, int mask, const std::vector<float> &scales) {
+    check_finite("set_rnn_weights_qparams", scales);
     a.handle.set_rnn_weights_qparams(mask, scales);
 }
 void set_rnn_weights_projection_qparams(PrimitiveAttr &a, int mask,
                                         const std::vector<float> &scales) {
+    check_finite("set_rnn_weights_projection_qparams", scales);
     a.handle.set_rnn_weights_projection_qparams(mask, scales);
 }
 

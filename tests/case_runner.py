@@ -57,8 +57,8 @@ def _plain_parameter(parameter, value):
     return value
 
 
-def describe(case, engine, hint=None, any_weights=True, **options):
-    """Return the primitive descriptor of a case; ``options`` go to the row's function."""
+def parameters(case, hint=None, any_weights=True):
+    """Return what a case's row is called with."""
     given = {}
     for parameter in dnnl.ROWS[case.row][0].split():
         if parameter == "hint_fwd_pd":
@@ -69,7 +69,12 @@ def describe(case, engine, hint=None, any_weights=True, **options):
             value = _tensor_parameter(case, parameter, any_weights)
             if value is not None:
                 given[parameter] = value
-    return getattr(dnnl, case.row)(engine, **given, **options)
+    return given
+
+
+def describe(case, engine, hint=None, any_weights=True, **options):
+    """Return the primitive descriptor of a case; ``options`` go to the row's function."""
+    return getattr(dnnl, case.row)(engine, **parameters(case, hint, any_weights), **options)
 
 
 def upload(array, desc, stream):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,8 @@ from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
 
+#: How annotations call arrays.
+_ARRAYS = frozenset(("dpnp.ndarray", "ArrayLike", "Tensor", "Array"))
 _PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
@@ -103,6 +106,22 @@ class Collected:
     def _note(self, value: Any, array: Any) -> None:
         self.arrays.append(array)
         self.objects.append(value)
+
+
+def check_tensors(name: str, body: Any, args: Any, kwargs: Any) -> None:
+    """Raise TypeError for a parameter that is annotated as an array and got something else.
+
+    Asked only after a body has failed: bodies take it for granted.
+    """
+    given = inspect.signature(body).bind(*args, **kwargs).arguments
+    for parameter, annotation in inspect.get_annotations(body).items():
+        value = given.get(parameter)
+        kinds = {kind.strip() for kind in str(annotation).split("|")}
+        optional = value is None and "None" in kinds
+        if not kinds & _ARRAYS or parameter not in given or optional or isinstance(value, Tensor):
+            continue
+        kind = type(given[parameter]).__name__
+        raise TypeError(f"{name}: {parameter} must be a dpnp.ndarray or Array, got {kind}")
 
 
 def shared_queue(arrays: list[Any], name: str) -> Any:

@@ -93,7 +93,11 @@ class Operation:
         """Trace the body for arguments like these."""
         trace = Trace(place.engine)
         swapped, named = arguments.traced(trace, args, kwargs)
-        result = self.body(*swapped, **named)
+        try:
+            result = self.body(*swapped, **named)
+        except AttributeError:
+            arguments.check_tensors(self.name, self.body, swapped, named)
+            raise
         leaves, form = structure.flatten(result)
         targets = {} if out is None else {0: self._target(leaves, out, args, kwargs)}
         finals = finalized(trace, leaves, targets)

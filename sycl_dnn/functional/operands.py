@@ -110,7 +110,10 @@ def by_dpnp(
 
     def call(*arrays: Any) -> Any:
         supply = iter(arrays)
-        return function(*(next(supply) if v is None else v for v in fixed))
+        try:
+            return function(*(next(supply) if v is None else v for v in fixed))
+        except OverflowError as error:
+            raise ValueError(f"{function.__name__}: numbers must fit the dtype: {error}") from None
 
     out = Out(broadcast_shape(*(t.shape for t in tensors)), dtype)
     return trace_of(*tensors).array_call(call, tensors, [out], rule)[0]

@@ -83,6 +83,7 @@ def _attributes(graph: Graph, row: Operation, given: dict[str, Any]) -> dict[str
                 value = "NCX" if value == "NXC" else _SECOND[value]
         if isinstance(value, Value):
             continue
+        value = attribute.default if value is None else value
         if value is None:
             if attribute.required:
                 raise TypeError(f"{row.name}: {attribute.name} must be given, got None")
@@ -106,6 +107,8 @@ def _check_dtypes(row: Operation, inputs: dict[str, Any]) -> None:
                          value.dtype)  # fmt: skip
 
 
+#: Sizes that memory descriptors take.
+_LARGEST = 2**56 - 1
 #: Operations whose tensors of the same class may differ.
 _MIXED = ("add", "subtract", "multiply", "divide", "dynamic_dequantize", "rms_norm")
 
@@ -144,7 +147,12 @@ def _known_shapes(node: Node) -> list[Any]:
     unknown: list[Any] = [None] * len(node.slots)
     if not all(v.has_known_shape for v in node.values):
         return unknown
-    return node.output_shapes({v.id: v.shape for v in node.values}) or unknown
+    shapes = node.output_shapes({v.id: v.shape for v in node.values}) or unknown
+    for slot, shape in zip(node.slots, shapes, strict=True):
+        if shape is not None and any(n is not None and n > _LARGEST for n in shape):
+            name = node.operation.outputs[slot].name
+            raise broken(node.operation, name, "have sizes below 2**56", shape)
+    return shapes
 
 
 def _finish(graph: Graph, node: Node, shapes: list[Any], kinds: Sequence[str]) -> Any:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from sycl_dnn.verify.attributes import mask_of
 from sycl_dnn.verify.call import Call
 
 
@@ -104,38 +103,14 @@ def _lone_pixels(call: Call, impl: str) -> bool:
     return bool(_binaries(call)) and "jit" in impl and (small or set(dims[2:]) <= {1})
 
 
-def _scale_gradient_counted(call: Call, impl: str) -> bool:
-    scaled = {"use_scale", "use_shift"} & set(call.params["flags"])
-    return call.params["prop_kind"] == "backward_data" and bool(scaled)
-
-
 def _late_sum(call: Call, impl: str) -> bool:
     kinds = [op.kind for op in call.attr.post_ops]
     return "jit_uni_int8" in impl and _dtype(call, "src") == "s8" and "sum" in kinds[1:]
 
 
-def _scales_along_k(call: Call, impl: str) -> bool:
-    """Whether scales differ along K but not along M or N, or along K without groups."""
-    for q in call.attr.scales:
-        if q.arg not in ("src", "weights"):
-            continue
-        ndims = len(_dims(call, q.arg))
-        mask = mask_of(call, q.arg, q.policy, ndims)
-        k, other = (1 << (ndims - 1), 1 << (ndims - 2))
-        k, other = (k, other) if q.arg == "src" else (other, k)
-        if mask & k and (not mask & other or not q.groups or q.groups[-2:] == (1, 1)):
-            return True
-    return False
-
-
 def _whole_operand(call: Call, impl: str) -> bool:
     policies = [op.policy for op in call.attr.post_ops if op.kind == "binary"]
     return "jit" in impl and "per_tensor" in policies
-
-
-def _narrow_condition(call: Call, impl: str) -> bool:
-    selects = [op for op in call.attr.post_ops if op.algorithm == "binary_select"]
-    return any(op.condition[0] != "per_tensor" for op in selects)
 
 
 _ALWAYS = lambda call, impl: True  # noqa: E731
@@ -154,25 +129,11 @@ FAULTS: tuple[Fault, ...] = (
     Fault("convolution_backward_weights", _padded_depth, ("diff_weights",), "bf16, padded depth"),
     Fault("convolution_backward_weights", _lone_window, ("diff_weights",), "bf16, one window"),
     Fault("deconvolution_forward", _late_sum, ("dst",), "s8, sum behind another post-op"),
-    Fault("matmul", _scales_along_k, ("dst",), "scales along K"),
     Fault("pooling_forward", _whole_operand, ("dst",), "operand of the shape of dst"),
-    Fault("*", _narrow_condition, ("dst",), "select whose condition is broadcast"),
     Fault("reorder", _masked_reorder, ("dst",), "jit:uni, zero points or scales with a mask"),
     Fault("reorder", _four_bit_copy, ("dst",), "s8 or bf16 to 4 bits"),
     Fault("binary", _later_operands, ("dst",), "eltwise, then two binary post-ops"),
     Fault("binary", _lone_pixels, ("dst",), "post-op of shape (1, C, 1...)"),
-    Fault(
-        "batch_normalization_backward",
-        _scale_gradient_counted,
-        ("execution",),
-        "backward_data with scale or shift",
-    ),
-    Fault(
-        "group_normalization_backward",
-        _scale_gradient_counted,
-        ("execution",),
-        "backward_data with scale or shift",
-    ),
 )
 
 
@@ -184,6 +145,6 @@ def find(call: Call, impl: str, outputs: Sequence[str]) -> str:
     """Return the title of the known fault that explains wrong ``outputs``; "" for none."""
     for fault in FAULTS:
         covered = all(_covers(fault, output) for output in outputs)
-        if fault.row in (call.row, "*") and covered and fault.meets(call, impl):
+        if fault.row == call.row and covered and fault.meets(call, impl):
             return f"known fault, docs/onednn_in_python.md: {fault.title}"
     return ""

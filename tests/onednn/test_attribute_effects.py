@@ -15,7 +15,8 @@ EFFECTS = {
         I8, [("set_scales_mask", "weights", 2)], {"attr_scales_weights": (N, "f32", False)},
     ),
     "scale per element": (
-        I8, [("set_scales_mask", "weights", 3)], {"attr_scales_weights": (K * N, "f32", False)},
+        "f32 s8 f32", [("set_scales_mask", "weights", 3), ANY_MATH],
+        {"attr_scales_weights": (K * N, "f32", False)},
     ),
     "scale by number": (
         I8, [("set_scales_mask", dnnl.arg.src, 0)], {"attr_scales_src": (1, "f32", False)},

@@ -104,7 +104,7 @@ def test_array_of_another_context_is_refused(engine):
 @pytest.mark.parametrize("kind", ["device", "shared", "host"])
 def test_absurd_size_is_out_of_memory_and_harmless(kind, engine, stream, grid):
     before = dnnl.Memory.from_array(grid, engine)
-    for shape in ((2**42,), (2**60,)):
+    for shape in ((2**42,), (2**55,)):
         with pytest.raises(OutOfMemory, match=f"no {4 * shape[0]} bytes of {kind} memory") as error:
             dnnl.Memory(D(shape, F32), engine, usm_type=kind)
         assert isinstance(error.value, MemoryError)

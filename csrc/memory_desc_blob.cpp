@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory descriptors as bytes. oneDNN takes any bytes as a descriptor, and bytes may come from
+// somebody else: what they say is checked before oneDNN is asked to use it.
+#include "memory_desc_blob.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "errors.hpp"
+#include "make_memory_desc.hpp"
+#include "memory_desc.hpp"
+
+namespace sycl_dnn {
+
+using kind = memory::format_kind;
+using dt = memory::data_type;
+
+// A mark, the version and a checksum, against damage; not against malice.
+static constexpr char blob_mark[] = "sycl_dnn.md1";
+
+static uint64_t checksum(const uint8_t *data, size_t size) {
+    uint64_t hash = 1469598103934665603ull;  // FNV-1a
+    for (size_t i = 0; i < size; ++i) hash = (hash ^ data[i]) * 1099511628211ull;
+    return hash;
+}
+
+static std::string blob_header(const std::vector<uint8_t> &payload) {
+    const auto *v = dnnl::version();
+    return std::string(blob_mark) + ":" + std::to_string(v->major) + "." +
+           std::to_string(v->minor) + "." + std::to_string(v->patch) + ":" +
+           std::to_string(payload.size()) + ":" +
+           std::to_string(checksum(payload.data(), payload.size())) + "\n";
+}
+
+py::bytes to_blob(desc d) {
+    const std::vector<uint8_t> payload = d.get_blob();
+    std::string text = blob_header(payload);
+    text.append(payload.begin(), payload.end());
+    return py::bytes(text);
+}
+
+static void require(bool ok, const std::string &text) {
+    if (!ok) throw invalid_arguments("MemoryDesc.from_blob: blob " + text);
+}
+
+static std::vector<uint8_t> payload_of(const std::string &text) {
+    const size_t end = text.find('\n');
+    require(end != std::string::npos && text.compare(0, sizeof(blob_mark) - 1, blob_mark) == 0,
+            "must come from MemoryDesc.blob");
+    const std::vector<uint8_t> payload(text.begin() + end + 1, text.end());
+    // oneDNN copies as many bytes as it has for a descriptor.
+    static const size_t size = desc().get_blob().size();
+    require(blob_header(payload) == text.substr(0, end + 1) && payload.size() == size,
+            "is damaged or was written by another oneDNN version: " + text.substr(0, end));
+    return payload;
+}
+
+template <class T>
+static T number(const desc &d, dnnl_query_t what) {
+    T value{};
+    require(dnnl_memory_desc_query(d.get(), what, &value) == dnnl_success, "is no descriptor");
+    return value;
+}
+
+// Numbers of entries first: oneDNN's getters copy as many from arrays of twelve.
+static void check_numbers(const desc &d) {
+    const int ndims = number<int>(d, dnnl_query_ndims_s32);
+    const int format = number<int>(d, dnnl_query_format_kind);
+    require(ndims >= 0 && ndims <= DNNL_MAX_NDIMS, "has " + std::to_string(ndims) + " dimensions");
+    require(format >= dnnl_format_kind_undef && format <= dnnl_format_kind_host_scalar,
+            "has format kind " + std::to_string(format));
+    require(format == dnnl_format_kind_undef ||
+                std::string_view(name_of(d.get_data_type())) != "unknown dt",
+            "has a data type that does not exist");
+    if (d.get_format_kind() != kind::blocked) return;
+    const int blocks = number<int>(d, dnnl_query_inner_nblks_s32);
+    require(blocks >= 0 && blocks <= DNNL_MAX_NDIMS, "has " + std::to_string(blocks) + " blocks");
+    for (const auto index : d.get_inner_idxs())
+        require(index >= 0 && index < ndims, "has a block of dimension " + std::to_string(index));
+    for (const auto block : d.get_inner_blks())
+        require(block > 0, "has a block of " + std::to_string(block));
+}
+
+// A descriptor of the same strides within a larger tensor, so that its first element is `offset`.
+static desc with_offset(const desc &d, int64_t offset) {
+    const dims strides = d.get_strides();
+    dims shape = d.get_dims(), offsets(shape.size(), 0);
+    std::vector<size_t> order(shape.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return strides[a] > strides[b]; });
+    for (const size_t i : order) {
+        if (strides[i] < 1) continue;
+        offsets[i] = offset / strides[i];
+        offset %= strides[i];
+    }
+    dims whole = shape;
+    for (size_t i = 0; i < shape.size(); ++i) whole[i] += offsets[i];
+    return submemory_of(make_with_strides(whole, d.get_data_type(), strides), shape, offsets);
+}
+
+static desc remade_blocked(const desc &d) {
+    const int64_t offset = d.get_submemory_offset();
+    require(offset >= 0, "has a negative offset");
+    if (d.get_inner_nblks() == 0) {
+        if (offset && !has_runtime_dims(d)) return with_offset(d, offset);
+        return make_with_strides(d.get_dims(), d.get_data_type(), d.get_strides());
+    }
+    const std::string tag = has_runtime_dims(d) ? "" : dense_tag(d);
+    const auto value = format_tag_of(tag);
+    require(value.has_value(), "has a blocked layout without a name: " + describe(d));
+    return make_with_tag(d.get_dims(), d.get_data_type(),
+                         {static_cast<memory::format_tag>(*value)});
+}
+
+static desc remade_sparse(const desc &d) {
+    using encoding = memory::sparse_encoding;
+    const auto nnz = d.get_nnz();
+    switch (d.get_sparse_encoding()) {
+        case encoding::csr:
+            return make_csr(d.get_dims(), d.get_data_type(), nnz, d.get_data_type(1),
+                            d.get_data_type(2));
+        case encoding::coo:
+            return make_coo(d.get_dims(), d.get_data_type(), nnz, d.get_data_type(1));
+        case encoding::packed:
+            return make_packed(d.get_dims(), d.get_data_type(), nnz);
+        default:
+            throw invalid_arguments("MemoryDesc.from_blob: blob has an unknown sparse encoding");
+    }
+}
+
+// The same descriptor by the functions that check their arguments.
+static desc remade(const desc &d) {
+    switch (d.get_format_kind()) {
+        case kind::undef:
+            return desc();
+        case kind::any:
+            return make_with_tag(d.get_dims(), d.get_data_type(), {memory::format_tag::any});
+        case kind::host_scalar:
+            return desc::host_scalar(d.get_data_type());
+        case kind::blocked:
+            return remade_blocked(d);
+        case kind::sparse:
+            return remade_sparse(d);
+        default:
+            throw invalid_arguments(
+                "MemoryDesc.from_blob: blob must describe a layout that has a name, got one that "
+                "only its primitive knows");
+    }
+}
+
+desc from_blob(const py::bytes &bytes) {
+    const desc given(payload_of(bytes));
+    check_numbers(given);
+    desc made;
+    try {
+        made = remade(given);
+    } catch (const py::error_already_set &refused) {
+        require(false, "must describe what oneDNN takes: " + std::string(py::str(refused.value())));
+    }
+    require(made == given, "contradicts itself");
+    return made;
+}
+
+desc from_own_blob(const py::bytes &bytes) {
+    const desc given(payload_of(bytes));
+    check_numbers(given);
+    return given;
+}
+
+}  // namespace sycl_dnn

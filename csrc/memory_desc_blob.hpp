@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "bind.hpp"
+
+namespace sycl_dnn {
+
+py::bytes to_blob(desc d);
+// From bytes of anybody: throws invalid_arguments unless they describe something that the other
+// constructors could have made.
+desc from_blob(const py::bytes &bytes);
+// From a pickle, which can do anything anyway: layouts that only a primitive knows as well.
+desc from_own_blob(const py::bytes &bytes);
+
+}  // namespace sycl_dnn

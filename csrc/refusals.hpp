@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What oneDNN takes although it then reads behind the end of an argument.
+#pragma once
+
+#include "primitive_desc.hpp"
+
+namespace sycl_dnn {
+
+// Throws unimplemented for cells and prelu with empty weights, on which oneDNN ends the process.
+void refuse_empty_weights(const char *name, const py::dict &parameters);
+// Throws invalid_arguments where executing the descriptor would do so. Asked again when a primitive
+// is made, since next_impl() may have led to another implementation.
+void refuse_unsafe(const PrimitiveDesc &pd);
+
+}  // namespace sycl_dnn

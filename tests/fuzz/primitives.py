@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Primitives: descriptors of changed cases, and executions with changed arguments."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+from case_runner import parameters
+from cases import CASES
+from hypothesis import strategies as st
+
+from fuzz.guards import MOST_BYTES, Guarded
+from fuzz.settings import attributes, operand
+from fuzz.values import absurd, chance, mutated, note, renamed_sizes, small, tag_name, wrong
+from sycl_dnn import onednn as dnnl
+
+ALL = [case for cases in CASES.values() for case in cases if "sparse" not in case.name]
+TYPES = st.sampled_from(("f32", "bf16", "f16", "s8", "u8", "s32", "f64", "f8_e4m3", "s4"))
+TAGS = st.sampled_from(("any", "acdb", "abcd", "nChw16c", "nChw8c", "ba", "ab", "abc", "acb"))
+
+
+def changed(draw, case):
+    """A case with other sizes, data types, layouts and parameters."""
+    case = replace(case, shapes=renamed_sizes(draw, case.shapes))
+    if chance(draw, 25):
+        names = sorted(case.shapes)
+        if chance(draw, 50):
+            names = [draw(st.sampled_from(names))]
+        kind = draw(TYPES)
+        case = replace(case, dtypes=case.dtypes | dict.fromkeys(names, kind))
+    if chance(draw, 25):
+        name = draw(st.sampled_from(sorted(case.shapes)))
+        tag = draw(tag_name) if chance(draw, 30) else draw(TAGS)
+        case = replace(case, tags=case.tags | {name: tag})
+    return case
+
+
+def strided(draw, desc):
+    """The same tensor with strides of its own."""
+    if not isinstance(desc, dnnl.MemoryDesc) or not desc.is_plain:
+        return desc
+    strides = [draw(absurd) if chance(draw, 3) else s + draw(small) for s in desc.strides]
+    return dnnl.MemoryDesc(desc.dims, desc.data_type, strides=strides)
+
+
+def described(draw, engine, case, hint=None):
+    """Ask for a descriptor."""
+    given = parameters(case, hint, any_weights=chance(draw, 70))
+    if chance(draw, 15):
+        name = draw(st.sampled_from(sorted(given)))
+        given[name] = strided(draw, given[name]) if chance(draw, 50) else mutated(draw, given[name])
+    dims = next((s for n, s in case.shapes.items() if re.match("(diff_)?dst", n)), (2, 3))
+    attr = attributes(draw, dims) if chance(draw, 35) else None
+    note(case.row, given, attr)
+    return getattr(dnnl, case.row)(engine, **given, attr=attr)
+
+
+def descriptor(draw, engine):
+    """The descriptor of a changed case, with that of its forward pass if it needs one."""
+    case = changed(draw, draw(st.sampled_from(ALL)))
+    hint = None
+    if case.forward is not None:
+        forward = case.forward_case
+        hint = dnnl_hint(engine, forward)
+        if chance(draw, 5):
+            hint = dnnl_hint(engine, draw(st.sampled_from([c for c in ALL if c.forward is None])))
+    pd = described(draw, engine, case, hint)
+    for _ in range(draw(st.integers(0, 3)) if chance(draw, 20) else 0):
+        pd.next_impl()
+    return pd
+
+
+def dnnl_hint(engine, case):
+    return getattr(dnnl, case.row)(engine, **parameters(case))
+
+
+def describe(draw, stream):
+    """One descriptor, and what can be asked of it."""
+    pd = descriptor(draw, stream.engine)
+    for name in ("src", "weights", "dst", "workspace", "attr_post_op_0_src_1", "diff_src"):
+        repr(pd.desc_of(name))
+    repr(pd)
+    return pd.name
+
+
+def desc_of(slot):
+    """A descriptor that fits an argument, by what Primitive.arguments says."""
+    if "desc" in slot:
+        return slot["desc"]
+    return dnnl.MemoryDesc((max(slot["count"], 1),), slot["data_type"])
+
+
+def arguments(primitive, engine, rng):
+    """Guarded memories for all arguments; None where they would be too large."""
+    made = {}
+    for name, slot in primitive.arguments.items():
+        desc = desc_of(slot)
+        if desc.num_handles != 1 or max(desc.extent, desc.size) > MOST_BYTES:
+            return None
+        made[name] = Guarded(desc, engine, rng)
+    return made
+
+
+def spoiled(draw, args, engine, rng):
+    """Arguments with one mistake."""
+    names = sorted(args)
+    a, b = draw(st.sampled_from(names)), draw(st.sampled_from(names))
+    kind = draw(st.sampled_from(("drop", "swap", "share", "wrong", "other", "junk", "number")))
+    if kind == "drop":
+        del args[a]
+    elif kind == "swap":
+        args[a], args[b] = args[b], args[a]
+    elif kind == "share":
+        args[a] = args[b]
+    elif kind == "wrong":
+        args[a] = draw(wrong)
+    elif kind == "other":
+        args[a] = Guarded(operand(draw, (2, 8, 4, 4)), engine, rng).memory
+    else:
+        args["junk" if kind == "junk" else draw(absurd)] = args[a]
+    return args
+
+
+def execute(draw, stream):
+    """One execution; the bytes around all tensors, and all inputs, must be as they were."""
+    pd = descriptor(draw, stream.engine)
+    primitive = dnnl.Primitive(pd)
+    rng = np.random.default_rng(draw(st.integers(0, 999)))
+    guarded = arguments(primitive, stream.engine, rng)
+    if guarded is None:
+        return f"{pd.name}, not executed"
+    args = {name: g.memory for name, g in guarded.items()}
+    written = {id(args[name]) for name, s in primitive.arguments.items() if s["output"]}
+    if chance(draw, 30):
+        args = spoiled(draw, args, stream.engine, rng)
+        outputs = [n for n, s in primitive.arguments.items() if s["output"]]
+        written |= {id(args[n]) for n in outputs if n in args}
+    note("execute", pd, args)
+    try:
+        primitive.execute(stream, args)
+    finally:
+        stream.wait()
+        for name, g in guarded.items():
+            # Cells use the workspace of their forward pass as scratch.
+            written |= {id(g.memory)} if name == "workspace" else set()
+            assert g.intact(id(g.memory) in written), f"{name} was overrun: {pd!r}"
+    return pd.name
