@@ -60,7 +60,7 @@ class Executable:
         for group in groups:
             self._number_crossing(group, groups, wanted)
         self.results = [self._registers[id(t.storage)] for t in finals]
-        self.result_dtypes = [t.dtype for t in finals]
+        self.result_dtypes = [str(t.dtype) for t in finals]
         self.kept = [self._registers[id(s)] for s in kept]
         self.stages = [self._stage(trace.engine, g) for g in groups]
         only = self.stages[0] if len(self.stages) == 1 else None

@@ -231,9 +231,8 @@ def _rows(x: Any, items: list[Any]) -> Any:
     for number in numbers:
         _range(number, x.shape[axis], axis)
     n = x.shape[axis]
-    return functional.cat(
-        [x[(*before, slice(i % n, i % n + 1), *after)] for i in numbers], axis
-    )  # fmt: skip
+    keys = [(*before, slice(i % n, i % n + 1), *after) for i in numbers]
+    return functional.cat([x[key] for key in keys], axis)
 
 
 def _range(item: Any, n: int, axis: int) -> tuple[int, int, int]:
