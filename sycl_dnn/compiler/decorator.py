@@ -43,7 +43,8 @@ def compile(
         What happens where the device lacks an operation: ``"auto"`` runs the function as it is,
         operation by operation; ``"error"`` raises ``Unimplemented``.
     passes : dict of str to bool, optional
-        Rewrites to switch on or off by name, for measurements: ``join_products`` (on) makes one
+        Rewrites to switch on or off by name, for measurements: ``fuse_depthwise`` (on) runs
+        depthwise convolutions inside the 1x1 ones before them, ``join_products`` (on) makes one
         product of those that have the same source, ``write_into_parts`` (on) writes what is
         concatenated into place at once.
 
