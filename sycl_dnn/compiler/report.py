@@ -26,7 +26,10 @@ class Part:
     refused : tuple of str
         What might have been, with the reason why not.
     way : str
-        "primitive" or "dpnp".
+        "primitive", "partition" (of the Graph API) or "dpnp".
+    milliseconds : dict of str to float
+        Where two ways were measured: by the names "primitives" and "partition", the least time of
+        all steps that the partition stands for.
     """
 
     row: str
@@ -36,11 +39,15 @@ class Part:
     fused: tuple[str, ...]
     refused: tuple[str, ...]
     way: str
+    milliseconds: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [f"{self.row:28} {self.dtype:9} {str(self.shape):22} {self.implementation}"]
         lines += [f"    + {text}" for text in self.fused]
         lines += [f"    - {text}" for text in self.refused]
+        if self.milliseconds:
+            times = ", ".join(f"{way} {ms:.3f} ms" for way, ms in self.milliseconds.items())
+            lines.append(f"    measured: {times}")
         return "\n".join(lines)
 
 
@@ -105,7 +112,6 @@ def report(name: str, graph: Graph, n_recorded: int, executable: Any, constants:
 
 def _part(node: Node) -> Part:
     made = next(iter(node.outputs.values()))
-    is_call = node.function is not None
     return Part(
         row=node.row,
         implementation=node.pd.impl_info if node.pd is not None else _called(node),
@@ -113,7 +119,8 @@ def _part(node: Node) -> Part:
         dtype=made.dtype,
         fused=tuple(node.fused),
         refused=tuple(node.refused),
-        way="dpnp" if is_call else "primitive",
+        way=node.row if node.function is not None else "primitive",
+        milliseconds=dict(node.times),
     )
 
 
