@@ -20,6 +20,8 @@ from sycl_dnn.dispatch.tensor import Storage, Tensor
 
 #: Ways to run what both a partition and primitives can: the default first.
 LOWERINGS = ("primitives", "partitions", "measured")
+#: A partition is taken if it needs less than this part of the primitives' time.
+CLEARLY = 0.95
 
 
 def lower(graph: Graph, lowering: str, queue: Any, stream: Any) -> None:
@@ -35,7 +37,7 @@ def lower(graph: Graph, lowering: str, queue: Any, stream: Any) -> None:
         if lowering == "measured":
             times = milliseconds(graph, group, [*packing, made, *behind], queue, stream)
             made.times = group[0].times = dict(zip(("primitives", "partition"), times, strict=True))
-            if times[0] <= times[1]:
+            if times[1] >= CLEARLY * times[0]:
                 continue
         nodes = [*packing, made, *behind]
         graph.insert(nodes[:-1], before=group[-1])
