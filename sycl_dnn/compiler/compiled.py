@@ -43,7 +43,9 @@ class Compiled:
         cache_size: int = 64,
         fallback: str = "auto",
         passes: Mapping[str, bool] | None = None,
+        lowering: str = "primitives",
     ) -> None:
+        self._lowering = lowering
         self._switches = dict(passes or {})
         self._function = function
         self._extra: tuple[Any, ...] = ()
@@ -96,7 +98,7 @@ class Compiled:
         """Return the same function compiled with further passes over its graph."""
         made = Compiled(
             self._function, self._constants, self._dtype, self._capacity, self._fallback,
-            self._switches,
+            self._switches, self._lowering,
         )  # fmt: skip
         made._extra = (*self._extra, *passes)
         return made
@@ -188,7 +190,7 @@ class Compiled:
         targets = targets_of(self.__name__, leaves, out, given)
         return Lowered(
             trace, leaves, form, n_given, self._pool, queue, stream, targets, self._extra,
-            self._switches,
+            self._switches, self._lowering,
         )  # fmt: skip
 
     def _held(self, args: Any, kwargs: Any) -> set[int]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn.compiler.compiled import Compiled
+from sycl_dnn.compiler.partitions import LOWERINGS
 from sycl_dnn.compiler.passes import check_switches
 
 __all__ = ["compile"]
@@ -23,6 +24,7 @@ def compile(
     cache_size: int = 64,
     fallback: str = "auto",
     passes: Mapping[str, bool] | None = None,
+    lowering: str = "primitives",
 ) -> Any:
     """Compile a function over ``sycl_dnn.functional`` for inference; also as a decorator.
 
@@ -43,9 +45,15 @@ def compile(
         What happens where the device lacks an operation: ``"auto"`` runs the function as it is,
         operation by operation; ``"error"`` raises ``Unimplemented``.
     passes : dict of str to bool, optional
-        Rewrites to switch on or off by name, for measurements: ``join_products`` (on) makes one
+        Rewrites to switch on or off by name, for measurements: ``fuse_depthwise`` (on) runs
+        depthwise convolutions inside the 1x1 ones before them, ``join_products`` (on) makes one
         product of those that have the same source, ``write_into_parts`` (on) writes what is
         concatenated into place at once.
+
+    lowering : {"primitives", "partitions", "measured"}
+        How attention and products with post-ops run: as primitives, as partitions of oneDNN's
+        Graph API where it makes one of them, or as what takes less time here, measured when a
+        program is made. ``explain`` says which way each went.
 
     Returns
     -------
@@ -71,10 +79,14 @@ def compile(
         raise ValueError(f"compile: fallback must be 'auto' or 'error', got {fallback!r}")
     if cache_size < 1:
         raise ValueError(f"compile: cache_size must be at least 1, got {cache_size}")
+    if lowering not in LOWERINGS:
+        raise ValueError(
+            f"compile: lowering must be one of {', '.join(LOWERINGS)}, got {lowering!r}"
+        )
     check_switches("compile", passes or {})
     if function is None:
         return functools.partial(
             compile, constants=constants, dtype=dtype, cache_size=cache_size, fallback=fallback,
-            passes=passes,
+            passes=passes, lowering=lowering,
         )  # fmt: skip
-    return Compiled(function, constants, dtype, cache_size, fallback, passes)
+    return Compiled(function, constants, dtype, cache_size, fallback, passes, lowering)

@@ -95,7 +95,7 @@ def _absorbed(graph: Graph, node: Node, reader: Node) -> Node | str:
         return "it reads a part of the result"
     if chain.result.desc.data_type not in _FLOATS:
         return "the result has no floating-point dtype"
-    if _is_overwritten(graph, node, reader):
+    if is_overwritten(graph, node, reader):
         return "an input is overwritten in between"
     ops = on_target(dst.desc, shown.desc, chain)
     if isinstance(ops, str):
@@ -103,7 +103,7 @@ def _absorbed(graph: Graph, node: Node, reader: Node) -> Node | str:
     return with_ops(graph, node, reader, chain, ops)
 
 
-def _is_overwritten(graph: Graph, node: Node, reader: Node) -> bool:
+def is_overwritten(graph: Graph, node: Node, reader: Node) -> bool:
     """Whether something between the two writes to what the first reads."""
     between = graph.nodes[graph.place(node) + 1 : graph.place(reader)]
     written = {id(t.storage) for n in between for t in n.outputs.values()}

@@ -56,10 +56,12 @@ def _moved(graph: Graph, node: Node, name: str, offset: int) -> str | None:
         return "it is an input twice"
     found = place(src.desc, dst.storage, dst.desc.strides, offset)
     users = [writer, *(n for n in graph.readers(src.storage) if n is not node)]
-    made = [_with_place(n, src, found) for n in users]
-    for one in made:
+    made: list[Node] = []
+    for user in users:
+        one = _with_place(user, src, found)
         if isinstance(one, str):
             return one
+        made.append(one)
     for old, new in zip(users, made, strict=True):
         graph.replace([], new, at=old)
     made[0].fused.append("writes its part of a concatenation")

@@ -23,11 +23,14 @@ class Node:
     outputs: dict[str, Tensor]
     #: What the descriptor was made of, layouts that are left open included.
     params: dict[str, Any] = field(default_factory=dict)
-    function: Callable[..., Any] | None = None
+    #: Called with arrays, or a partition.
+    function: Any = None
     primitive: Any = None
     #: What was fused into it, and what was not, with the reason; both for the report.
     fused: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    #: Milliseconds by way, where two were measured.
+    times: dict[str, float] = field(default_factory=dict)
     #: Whether the result is rounded to fewer bits on the function's wish.
     is_rounded: bool = False
     #: Number of the part of the batch that it computes, and how many there are.
@@ -38,7 +41,7 @@ class Node:
         """Name of the primitive; "zeros" or "dpnp" for what is none."""
         if self.pd is not None:
             return self.pd.name
-        return "zeros" if self.function is None else "dpnp"
+        return "zeros" if self.function is None else getattr(self.function, "row", "dpnp")
 
     @functools.cached_property
     def work(self) -> tuple[str, ...]:

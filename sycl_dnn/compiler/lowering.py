@@ -9,6 +9,7 @@ from typing import Any
 from sycl_dnn.compiler import hints, structure
 from sycl_dnn.compiler.constants import Pool, settle
 from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.partitions import lower
 from sycl_dnn.compiler.passes import Pass, in_order
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.dispatch.arguments import argument_of
@@ -38,6 +39,8 @@ class Lowered:
         Further passes.
     switches : dict, optional
         By name: passes that are made, or not, against the defaults.
+    lowering : str
+        One of ``partitions.LOWERINGS``.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Lowered:
         targets: dict[int, Any] | None = None,
         extra: Sequence[Pass] = (),
         switches: Mapping[str, bool] | None = None,
+        lowering: str = "primitives",
     ) -> None:
         self.form = form
         self.is_single = form is structure.LEAF
@@ -62,6 +66,7 @@ class Lowered:
         self.n_results = len(finals)
         for rewrite in in_order(switches or {}, extra):
             rewrite(graph)
+        lower(graph, lowering, queue, stream)
         given = trace.arguments[:n_given]
         held = settle(graph, pool, queue, stream)
         self.executable = Executable(trace, list(graph.steps()), graph.finals, [*given, *held])

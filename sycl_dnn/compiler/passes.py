@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from sycl_dnn.compiler.cleaning import clean
+from sycl_dnn.compiler.depthwise import fuse_depthwise
 from sycl_dnn.compiler.folding import fold, split_batch_norms
 from sycl_dnn.compiler.fusing import fuse
 from sycl_dnn.compiler.gates import merge_gates
@@ -31,9 +32,16 @@ PASSES: tuple[Pass, ...] = (
     clean,
 )
 #: Those that come behind what a caller adds.
-LAST_PASSES: tuple[Pass, ...] = (write_into_parts, sum_in_place, pack_for_few_rows, slice_batches)
+LAST_PASSES: tuple[Pass, ...] = (
+    fuse_depthwise,
+    write_into_parts,
+    sum_in_place,
+    pack_for_few_rows,
+    slice_batches,
+)
 #: Rewrites that pay or not by shape and machine, and whether they are made unless told otherwise.
 SWITCHES: dict[str, bool] = {
+    "fuse_depthwise": True,
     "join_products": True,
     "write_into_parts": True,
     "pack_for_few_rows": True,

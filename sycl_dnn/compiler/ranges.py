@@ -143,7 +143,8 @@ class Ranges:
 
     def range(self, key: Any, name: str) -> tuple[float, float]:
         """Return the least and the largest value of a product's argument."""
-        return self._found[(*key, name)]
+        found: tuple[Any, ...] = (*key, name)
+        return self._found[found]
 
     def __len__(self) -> int:
         return len(self._found)

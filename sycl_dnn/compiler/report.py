@@ -26,9 +26,12 @@ class Part:
     refused : tuple of str
         What might have been, with the reason why not.
     way : str
-        "primitive" or "dpnp".
+        "primitive", "partition" (of the Graph API) or "dpnp".
     times : int
         How often it runs: once for each part of the batch where that keeps values in the cache.
+    milliseconds : dict of str to float
+        Where two ways were measured: by the names "primitives" and "partition", the least time of
+        all steps that the partition stands for.
     """
 
     row: str
@@ -39,12 +42,16 @@ class Part:
     refused: tuple[str, ...]
     way: str
     times: int = 1
+    milliseconds: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def __str__(self) -> str:
         head = f"{self.row:28} {self.dtype:9} {str(self.shape):22} {self.implementation}"
         lines = [head if self.times == 1 else f"{head}  x {self.times} parts of the batch"]
         lines += [f"    + {text}" for text in self.fused]
         lines += [f"    - {text}" for text in self.refused]
+        if self.milliseconds:
+            times = ", ".join(f"{way} {ms:.3f} ms" for way, ms in self.milliseconds.items())
+            lines.append(f"    measured: {times}")
         return "\n".join(lines)
 
 
@@ -109,7 +116,6 @@ def report(name: str, graph: Graph, n_recorded: int, executable: Any, constants:
 
 def _part(node: Node) -> Part:
     made = next(iter(node.outputs.values()))
-    is_call = node.function is not None
     return Part(
         row=node.row,
         implementation=node.pd.impl_info if node.pd is not None else _called(node),
@@ -117,8 +123,9 @@ def _part(node: Node) -> Part:
         dtype=made.dtype,
         fused=tuple(node.fused),
         refused=tuple(node.refused),
-        way="dpnp" if is_call else "primitive",
+        way=node.row if node.function is not None else "primitive",
         times=node.part[1],
+        milliseconds=dict(node.times),
     )
 
 

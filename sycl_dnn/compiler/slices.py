@@ -24,6 +24,8 @@ _ALONG = {
     "binary": {"src_0": "src0", "src_1": "src1", "dst": "dst"},
 }
 _POST_OP = "attr_post_op_"
+#: Operands of a convolution inside another: none lies along the batch.
+_DEPTHWISE = ("attr_post_op_dw_weights", "attr_post_op_dw_bias")
 _WEIGHTS = _core.argument_id("weights")
 
 
@@ -52,8 +54,10 @@ class Cut:
 
     def desc(self, whole: MemoryDesc) -> MemoryDesc:
         """Return the descriptor of a part."""
-        dims = (self.size, *whole.dims[1:])
-        return layout.strided(dims, dtypes.NAMES[whole.data_type], whole.strides)
+        dims, dtype = (self.size, *whole.dims[1:]), dtypes.NAMES[whole.data_type]
+        if not whole.is_plain:
+            return layout.any_layout(dims, dtype)
+        return layout.strided(dims, dtype, whole.strides)
 
     def look(self, tensor: Tensor, number: int) -> Tensor:
         """Return one part of a tensor, where it lies."""
@@ -77,7 +81,7 @@ def sliced_tensors(node: Node) -> dict[str, Tensor]:
     batch = node.dst.desc.dims[0]
     found = {}
     for name, tensor in (*node.inputs.items(), *node.outputs.items()):
-        if name not in names and not name.startswith(_POST_OP):
+        if name not in names and not name.startswith(_POST_OP) or name in _DEPTHWISE:
             continue
         if tensor.desc.dims[0] != batch:
             if name == "src" or tensor.desc.dims[0] != 1:
@@ -112,7 +116,7 @@ def sliced_node(node: Node, cut: Cut) -> Node | str:
     """Return a step like another for one part of the batch, or why there is none."""
     along = sliced_tensors(node)
     names = _ALONG[node.row]
-    changes = {names[n]: cut.desc(t.desc) for n, t in along.items() if n in names}
+    changes = {names[n]: cut.desc(_own(node, names[n], t)) for n, t in along.items() if n in names}
     for name in ("weights", "bias"):
         if name in node.inputs:
             changes[name] = node.inputs[name].desc
@@ -126,6 +130,12 @@ def sliced_node(node: Node, cut: Cut) -> Node | str:
         if wanted and wanted != (cut.desc(tensor.desc) if name in along else tensor.desc):
             return f"{node.row} would want {name} in another layout"
     return node.with_pd(pd)
+
+
+def _own(node: Node, parameter: str, tensor: Tensor) -> MemoryDesc:
+    """Return what describes a tensor to the primitive: a convolution inside has its own result."""
+    given = node.params[parameter]
+    return given if given.dims != tensor.desc.dims else tensor.desc
 
 
 def _with_parts(node: Node, along: dict[str, Tensor], cut: Cut) -> Any:

@@ -70,7 +70,7 @@ def together(blanks: Sequence[Blank], queue: Any) -> list[Any]:
     return [_part(memory, *pair) for pair in zip(blanks, starts, strict=False)]
 
 
-def _part(memory: Any, blank: Blank, start: int) -> usm_ndarray:
+def _part(memory: Any, blank: Blank, start: int) -> Any:
     shape, dtype = blank.shape, blank.dtype
     if shape is None:
         shape, dtype = (blank.nbytes,), np.dtype("u1")

@@ -14,6 +14,36 @@ from sycl_dnn.dispatch.allocation import usm_ndarray, wrap
 from sycl_dnn.dispatch.record import ArrayStep
 
 
+class WritingCall:
+    """A stage that writes to arrays which are there: a function with a ``run_into``.
+
+    ``function.run_into(stream, inputs, outputs)`` gets pairs of a USM object and the bytes from its
+    start to the first element.
+    """
+
+    def __init__(self, step: ArrayStep, registers: Mapping[int, int]) -> None:
+        self.function: Any = step.function
+        self._reads = [(registers[id(t.storage)], t.offset) for t in step.inputs.values()]
+        self._writes = [(registers[id(t.storage)], t.offset) for t in step.outputs.values()]
+
+    def allocate(self, registers: list[Any], queue: Any) -> None:
+        """Do nothing: results have their places."""
+
+    def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
+        """Submit."""
+        inputs, outputs = (
+            [_place(registers[r], offset) for r, offset in pairs]
+            for pairs in (self._reads, self._writes)
+        )
+        self.function.run_into(stream, inputs, outputs)
+
+
+def _place(array: Any, offset: int) -> tuple[Any, int]:
+    if not hasattr(array, "usm_data"):
+        return array, offset
+    return array.usm_data, array._pointer - array.usm_data._pointer + offset
+
+
 class ArrayCall:
     """A function over dpnp arrays as a stage of an executable."""
 
@@ -21,7 +51,6 @@ class ArrayCall:
         self.function = step.function
         self._takes_queue = getattr(step.function, "takes_queue", False)
         self._name = noted.name_of(step.function)
-        self._stays = False
         self._reads = [
             (registers[id(t.storage)], t.shape, t.strides, t.offset, dtypes.array_dtype(t.dtype))
             for t in step.inputs.values()
@@ -33,23 +62,22 @@ class ArrayCall:
 
     def allocate(self, registers: list[Any], queue: Any) -> None:
         """Give the results places of their own, which ``run`` then writes to."""
-        self._stays = True
         for register, shape, dtype in self._writes:
             if registers[register] is None:
                 registers[register] = dpnp.empty(shape, dtype=dtype, sycl_queue=queue).get_array()
 
     def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
-        """Call the function and put its results into their registers."""
+        """Call the function and put its results into their registers, or the arrays there."""
         given = [_view(registers[r], *rest) for r, *rest in self._reads]
         named = {"queue": queue} if self._takes_queue else {}
         made = noted.array_call(self._name, lambda: self.function(*given, **named), given, queue)
         made = made if isinstance(made, (tuple, list)) else [made]
         for (register, shape, dtype), array in zip(self._writes, made, strict=True):
             whole = dpnp.ascontiguousarray(array, dtype=dtype).reshape(shape)
-            if self._stays:
-                wrap(registers[register])[...] = whole
-            else:
+            if registers[register] is None:
                 registers[register] = whole.get_array()
+            else:
+                wrap(registers[register])[...] = whole
 
 
 def _view(array: Any, shape: Any, strides: Any, offset: int, dtype: Any) -> Any:

@@ -55,6 +55,41 @@ def name_of(dtype: Any) -> str:
         raise TypeError(f"dtype must be one of {known}, got {dtype!r}") from None
 
 
+class DtypeName(str):
+    """The name of a traced array's dtype, equal to all that an array's dtype is equal to."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            return str.__eq__(self, other)
+        if other is None:
+            return False
+        try:
+            return str.__eq__(self, np.dtype(other).name)  # type: ignore[call-overload]
+        except TypeError:
+            return False
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    @property
+    def name(self) -> str:
+        """The name alone."""
+        return str(self)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element, of 4-bit integers rounded up."""
+        return (bits_of(str(self)) + 7) // 8
+
+    @property
+    def kind(self) -> str:
+        """NumPy's letter: b, i, u or f."""
+        return "f" if is_float(str(self)) else str(self)[0]
+
+
 def bits_of(dtype: str) -> int:
     """Return the bits of one element."""
     return _BITS.get(dtype) or np.dtype(dtype).itemsize * 8

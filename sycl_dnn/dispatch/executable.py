@@ -10,7 +10,7 @@ from sycl_dnn import _core
 from sycl_dnn.dispatch import allocation, dtypes
 from sycl_dnn.dispatch.arguments import Seed
 from sycl_dnn.dispatch.array import wrapped
-from sycl_dnn.dispatch.array_call import ArrayCall
+from sycl_dnn.dispatch.array_call import ArrayCall, WritingCall
 from sycl_dnn.dispatch.constants import Constants
 from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.program import Segment, live_steps, stretches
@@ -60,9 +60,12 @@ class Executable:
         for group in groups:
             self._number_crossing(group, groups, wanted)
         self.results = [self._registers[id(t.storage)] for t in finals]
-        self.result_dtypes = [t.dtype for t in finals]
+        self.result_dtypes = [str(t.dtype) for t in finals]
         self.kept = [self._registers[id(s)] for s in kept]
         self.stages = [self._stage(trace.engine, g) for g in groups]
+        #: Results that calls over arrays make: theirs unless the caller gives a place.
+        self._by_arrays = set(self.results) - {r for r, _ in self._blanks}
+        self._by_arrays -= set(range(self._n_arguments))
         only = self.stages[0] if len(self.stages) == 1 else None
         made = {id(t.storage) for s in live for t in s.outputs.values()}
         self._written = [(self._registers[id(s)], n) for s, n in trace.written if id(s) in made]
@@ -105,11 +108,15 @@ class Executable:
                 is_new = id(tensor.storage) not in self._registers
                 if is_new and (id(tensor.storage) in needed or isinstance(step, ArrayStep)):
                     register = self.register(tensor.storage)
-                    if isinstance(step, Step):
-                        shown = self._shown.get(id(tensor.storage), tensor)
+                    if isinstance(step, Step) or hasattr(step.function, "run_into"):
+                        shown = self._shown.get(id(tensor.storage), _whole(tensor))
                         self._blanks.append((register, allocation.blank_of(shown)))
 
-    def _stage(self, engine: Any, group: list[Step] | ArrayStep) -> Segment | ArrayCall:
+    def _stage(
+        self, engine: Any, group: list[Step] | ArrayStep
+    ) -> Segment | ArrayCall | WritingCall:
+        if isinstance(group, ArrayStep) and hasattr(group.function, "run_into"):
+            return WritingCall(group, self._registers)
         if isinstance(group, ArrayStep):
             return ArrayCall(group, self._registers)
         return Segment(engine, group, self._registers)
@@ -168,6 +175,9 @@ class Executable:
         given = {self.results[i]: a for i, a in outs.items()} if outs else ()
         for register, blank in self._blanks:
             registers[register] = given[register] if register in given else blank.new(queue, kind)
+        if outs:
+            for register in self._by_arrays.intersection(given):
+                registers[register] = given[register]
         return registers
 
     def draw_seeds(self, registers: list[Any]) -> None:
@@ -201,3 +211,11 @@ class Executable:
     def programs(self) -> list[Any]:
         """The ``_core.Program`` objects, in order."""
         return [s.program for s in self.stages if isinstance(s, Segment)]
+
+
+def _whole(tensor: Tensor) -> Tensor:
+    """Return the tensor, or one over all of its storage where it is a part of that."""
+    storage = tensor.storage
+    if not tensor.offset and tensor.desc.get_size() == storage.nbytes:
+        return tensor
+    return Tensor(tensor.trace, storage, storage.desc, tensor.dtype, storage.desc.dims)

@@ -70,7 +70,7 @@ class Tensor(ArrayMethods, Operators):
         self.storage = storage
         # Nearly everywhere there is one: who cannot do without need not ask.
         self.desc: Any = desc
-        self.dtype = dtype
+        self.dtype = dtypes.DtypeName(dtype)
         self.shape = shape
         self.offset = offset
         if strides is None and desc is not None and desc.is_plain:

@@ -7,6 +7,10 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+#: Rows that are copied one by one where numbers are the index.
+_MOST_ROWS = 64
 _VALUES = (
     "the values of an array are not known while a function is traced; functions given to plan, "
     "vjp or compile must not depend on them"
@@ -22,13 +26,32 @@ def _refusal(what: str) -> Any:
 
 
 def _reduction(name: str) -> Any:
-    def method(self: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    def method(self: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
         from sycl_dnn import functional
 
-        return getattr(functional, name)(self, axis, keepdim=keepdims)
+        wide = self if dtype is None else functional.astype(self, dtype)
+        return getattr(functional, name)(wide, axis, keepdim=keepdims)
 
     method.__doc__ = f"As ``sycl_dnn.functional.{name}``, with NumPy's names of parameters."
     return method
+
+
+def _spread(name: str) -> Any:
+    def method(self: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
+        from sycl_dnn import functional
+
+        return getattr(functional, name)(self, axis, correction=ddof, keepdim=keepdims)
+
+    method.__doc__ = f"As ``sycl_dnn.functional.{name}``, by default over the whole population."
+    return method
+
+
+#: Names of methods that other libraries' arrays have, where the functional layer's differ.
+_OTHER_NAMES = {
+    "cpu": "the array itself", "detach": "the array itself", "contiguous": "the array itself",
+    "dim": "the attribute ndim", "numel": "the attribute size", "view": "reshape",
+    "float": "astype('float32')", "to": "astype", "type": "astype", "numpy": "the array itself",
+}  # fmt: skip
 
 
 class ArrayMethods:
@@ -60,12 +83,37 @@ class ArrayMethods:
     item = _refusal("item()")
     tolist = _refusal("tolist()")
     asnumpy = _refusal("asnumpy()")
-    __setitem__ = _refusal("assignment to elements")
 
     sum = _reduction("sum")
+    prod = _reduction("prod")
     mean = _reduction("mean")
     max = _reduction("amax")
     min = _reduction("amin")
+    argmax = _reduction("argmax")
+    argmin = _reduction("argmin")
+    var = _spread("var")
+    std = _spread("std")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise TypeError(
+            "assignment to elements: a traced array cannot be written to; use "
+            "sycl_dnn.functional.where or sycl_dnn.functional.cat"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        from sycl_dnn import functional
+
+        instead = _OTHER_NAMES.get(name)
+        if instead is None and not name.startswith("_") and hasattr(functional, name):
+            instead = f"sycl_dnn.functional.{name}"
+        hint = "" if instead is None else f"; use {instead}"
+        raise AttributeError(f"arrays have no attribute {name!r} in a traced function{hint}")
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """Return the elements, those outside of the limits moved to them."""
+        from sycl_dnn import functional
+
+        return functional.clamp(self, min, max)
 
     def reshape(self, *shape: Any) -> Any:
         """Return the elements in another shape; one size may be -1."""
@@ -85,6 +133,11 @@ class ArrayMethods:
     def T(self) -> Any:  # noqa: N802
         """The tensor with its axes reversed."""
         return self.transpose()
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        """The tensor with its last two axes exchanged."""
+        return self.swapaxes(-1, -2)
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         """Return a view with two axes exchanged."""
@@ -127,7 +180,10 @@ class ArrayMethods:
 
         made: Any = self
         axis, kept = 0, []
-        for item in _full_key(key, len(self.shape)):
+        items = _full_key(key, len(self.shape))
+        if any(_numbers(item) is not None for item in items):
+            return _rows(self, items)
+        for item in items:
             if item is None:
                 kept.append(1)
                 continue
@@ -150,6 +206,33 @@ def _full_key(key: Any, ndim: int) -> list[Any]:
     rest = [slice(None)] * (ndim - n_axes)
     at = next((p for p, i in enumerate(items) if i is Ellipsis), None)
     return items + rest if at is None else items[:at] + rest + items[at + 1 :]
+
+
+def _numbers(item: Any) -> list[int] | None:
+    """Return the numbers that a list or a NumPy array of integers as an index holds."""
+    if isinstance(item, np.ndarray) and item.ndim == 1 and item.dtype.kind in "iu":
+        return [int(i) for i in item]
+    return None
+
+
+def _rows(x: Any, items: list[Any]) -> Any:
+    """Return ``x`` where one index is an array of numbers that are known, the others slices."""
+    from sycl_dnn import functional
+
+    wide = [i for i, item in enumerate(items) if not isinstance(item, slice)]
+    numbers = _numbers(items[wide[0]])
+    if len(wide) > 1 or numbers is None or not 0 < len(numbers) <= _MOST_ROWS:
+        raise TypeError(
+            f"index: one array of 1 to {_MOST_ROWS} numbers is taken in a traced function, beside "
+            f"slices, got {items}"
+        )
+    axis = wide[0]
+    before, after = items[:axis], items[axis + 1 :]
+    for number in numbers:
+        _range(number, x.shape[axis], axis)
+    n = x.shape[axis]
+    keys = [(*before, slice(i % n, i % n + 1), *after) for i in numbers]
+    return functional.cat([x[key] for key in keys], axis)
 
 
 def _range(item: Any, n: int, axis: int) -> tuple[int, int, int]:

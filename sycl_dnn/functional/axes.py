@@ -6,6 +6,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from sycl_dnn.dispatch.tensor import Tensor
+
 
 def checked_int(name: str, argument: str, value: Any, least: int | None = None) -> int:
     """Return an integer argument.
@@ -20,6 +22,8 @@ def checked_int(name: str, argument: str, value: Any, least: int | None = None) 
     try:
         number = operator.index(value)
     except TypeError:
+        if isinstance(value, Tensor):
+            raise  # its own words: values are not known
         raise TypeError(f"{name}: {argument} must be an int, got {value!r}") from None
     if least is not None and number < least:
         raise ValueError(f"{name}: {argument} must be at least {least}, got {number}")

@@ -23,6 +23,8 @@ def whole_number(value: Any) -> int | None:
     try:
         return operator.index(value)
     except TypeError:
+        if isinstance(value, Tensor):
+            raise  # its own words: values are not known
         return None
 
 

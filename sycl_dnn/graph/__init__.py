@@ -26,7 +26,6 @@ from sycl_dnn._core import (
     partition_policy,
     property_type,
     set_compiled_partition_cache_capacity,
-    set_constant_tensor_cache_capacity,
     set_graph_dump_mode,
 )
 from sycl_dnn._location import require_fit
@@ -34,6 +33,7 @@ from sycl_dnn._location import require_fit
 require_fit(_core)
 
 from sycl_dnn.graph.builder import Graph  # noqa: E402
+from sycl_dnn.graph.caches import set_constant_tensor_cache_capacity  # noqa: E402
 from sycl_dnn.graph.compiled import CompiledGraph  # noqa: E402
 from sycl_dnn.graph.rows import OPERATIONS  # noqa: E402
 from sycl_dnn.graph.tensor import Tensor, logical_tensor_of  # noqa: E402

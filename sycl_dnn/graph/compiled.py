@@ -15,9 +15,9 @@ from sycl_dnn.dispatch import allocation, noted
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.graph import dtypes, summary
-from sycl_dnn.graph.nodes import HostData
+from sycl_dnn.graph.constants import constant_tensor
 from sycl_dnn.graph.plan import Number, Plan
-from sycl_dnn.graph.tensor import Tensor, element_strides, logical_tensor_of
+from sycl_dnn.graph.tensor import Tensor, element_strides
 
 if TYPE_CHECKING:
     from sycl_dnn.graph.builder import Graph
@@ -144,34 +144,9 @@ class CompiledGraph:
         with self._guard:
             found = self._constants.get(value.id)
             if found is None:
-                array = self._on_device(value)
-                layout = logical_tensor_of(array, value.id, property_type="constant")
-                found = self._constants[value.id] = Tensor(layout, self.engine, array)
+                found = constant_tensor(value, self.engine, self.queue)
+                self._constants[value.id] = found
             return found
-
-    def _on_device(self, value: Value) -> Any:
-        from sycl_dnn.functional import asarray
-
-        data = value._data
-        if isinstance(data, HostData):
-            wanted = dtypes.LONG[data.dtype]
-            carried = wanted not in (
-                "bool",
-                "float32",
-                "float16",
-                "int64",
-                "int32",
-                "int8",
-                "uint8",
-            )
-            if carried:
-                return asarray(data.values.astype("f4"), wanted, sycl_queue=self.queue)
-            return dpnp.asarray(data.values, dtype=wanted, sycl_queue=self.queue)
-        if data.sycl_queue != self.queue:
-            raise dpnp.exceptions.ExecutionPlacementError(
-                f"Graph.constant: {value.name} must be on the queue that the graph is compiled for"
-            )
-        return data
 
     def _bind(self, args: tuple[Any, ...], arrays: dict[str, Any]) -> dict[str, Any]:
         names = list(self.graph.inputs)

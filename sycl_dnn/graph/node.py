@@ -117,9 +117,10 @@ def _text(value: Any) -> str:
 
 def _several(one: Any) -> Any:
     def convert(values: Any) -> tuple:
-        if isinstance(values, str) or not isinstance(values, Sequence):
-            values = values.tolist()
-        return tuple(one(v) for v in values)
+        if isinstance(values, str):
+            raise TypeError
+        items = values if isinstance(values, Sequence) else values.tolist()
+        return tuple(one(v) for v in items)
 
     return convert
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -147,7 +147,8 @@ def _known_shapes(node: Node) -> list[Any]:
     unknown: list[Any] = [None] * len(node.slots)
     if not all(v.has_known_shape for v in node.values):
         return unknown
-    shapes = node.output_shapes({v.id: v.shape for v in node.values}) or unknown
+    given: dict[int, Any] = {v.id: v.shape for v in node.values}
+    shapes = node.output_shapes(given) or unknown
     for slot, shape in zip(node.slots, shapes, strict=True):
         if shape is not None and any(n is not None and n > _LARGEST for n in shape):
             name = node.operation.outputs[slot].name
@@ -188,7 +189,7 @@ def _masked_dropout(graph: Graph, inputs: dict[str, Value], name: str) -> tuple[
     from sycl_dnn.graph.instead import dropout_mask
 
     src = inputs["src"]
-    dst = graph.dropout(**inputs, name=name)
+    dst = cast(Any, graph).dropout(**inputs, name=name)
     shape = src.shape if src.has_known_shape else None
     (mask,) = add_wildcard(
         graph, dropout_mask, tuple(inputs.values()), (shape,), ("u8",), f"{dst.name}.mask"

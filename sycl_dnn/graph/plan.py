@@ -24,6 +24,7 @@ class PartitionStep:
     """A compiled partition and the numbers of its tensors."""
 
     __slots__ = ("compiled", "nodes", "reads", "writes")
+    reason: str | None = None
 
     def __init__(self, compiled: _core.CompiledPartition, nodes: list[Node]) -> None:
         self.compiled, self.nodes = compiled, nodes
@@ -44,6 +45,7 @@ class InsteadStep:
     """An operation that runs as something else than a partition."""
 
     __slots__ = ("nodes", "reads", "reason", "run_arrays", "writes")
+    compiled: _core.CompiledPartition | None = None
 
     def __init__(self, node: Node, way: instead.Way) -> None:
         self.nodes = [node]
@@ -146,7 +148,8 @@ class Plan:
 
     def _read_by_partitions(self, own: list[Any]) -> set[int]:
         """Return the tensors that only supported partitions read."""
-        fused, others = set(), set(self._ends)
+        fused: set[int] = set()
+        others = set(self._ends)
         for group, partition in own:
             reads = {v.id for node in group for v in node.values}
             (fused if partition.is_supported else others).update(reads)
@@ -154,7 +157,7 @@ class Plan:
 
     def _add(self, partition: Any, group: list[Node]) -> None:
         try:
-            self.steps.append(PartitionStep(self._compile(partition), group))
+            step = PartitionStep(self._compile(partition), group)
         except DnnlError as problem:
             if len(group) == 1:
                 self._add_instead(group[0], problem)
@@ -162,7 +165,8 @@ class Plan:
                 self.refused.append((group, str(problem)))
                 self._add_alone(group)
             return
-        for tensor in self.steps[-1].compiled.outputs:
+        self.steps.append(step)
+        for tensor in step.compiled.outputs:
             self.layouts[tensor.id] = tensor
 
     def _add_alone(self, group: list[Node]) -> None:

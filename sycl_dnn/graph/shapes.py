@@ -22,7 +22,7 @@ class Broken(Exception):
     """A rule about one argument does not hold."""
 
 
-def like(*names: str) -> Callable[[Shapes, Attrs], list[Shape]]:
+def like(*names: str) -> Callable[[Shapes, Attrs], list[Any]]:
     """Return the rule that each output has the shape of the input of that name."""
     return lambda s, a: [s.get(name) for name in names]
 

@@ -23,7 +23,7 @@ def _table(rows: list[tuple[str, ...]]) -> str:
 def of_graph(graph: Graph) -> str:
     """Return the table of a graph's partitions."""
     names = {node.id: node.operation.kind for node in graph.nodes}
-    rows = [("partition", "operations", "supported")]
+    rows: list[tuple[str, ...]] = [("partition", "operations", "supported")]
     for partition in graph.partitions():
         ops = " + ".join(names[op] for op in partition.ops)
         rows.append((str(partition.id), ops, "yes" if partition.is_supported else "no"))
@@ -34,9 +34,10 @@ def of_plan(plan: Plan, times: list[float] | None = None) -> str:
     """Return the table of a plan's steps, with the milliseconds of each if they are known."""
     rows = [("step", "operations", "runs as", "scratchpad", *(["ms"] if times else []))]
     for number, step in enumerate(plan.steps):
-        compiled = getattr(step, "compiled", None)
-        how = "oneDNN partition" if compiled else step.reason
-        size = compiled.scratchpad_logical_tensor.mem_size if compiled else 0
+        size = 0
+        if step.compiled is not None:
+            size = step.compiled.scratchpad_logical_tensor.mem_size
+        how = step.reason or "oneDNN partition"
         ops = " + ".join(node.operation.kind for node in step.nodes)
         cells = (str(number), ops, how, f"{size / 1024:.1f} KB")
         rows.append((*cells, f"{times[number]:.3f}") if times else cells)

@@ -108,13 +108,19 @@ def _types(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _matched(pattern: str, text: str) -> tuple[Any, ...]:
+    found = re.fullmatch(pattern, text)
+    assert found is not None, text  # texts are those of rows.py
+    return found.groups()
+
+
 def _input(text: str) -> Input:
-    name, mark, types = re.fullmatch(r"(\w+)([?*]?):(.+)", text).groups()
+    name, mark, types = _matched(r"(\w+)([?*]?):(.+)", text)
     return Input(name, _types(types), mark == "?", mark == "*")
 
 
 def _output(text: str) -> Output:
-    name, when, dtype, choices = re.fullmatch(r"(\w+)(?:\?(\w+))?:(\w*)(?:~(.+))?", text).groups()
+    name, when, dtype, choices = _matched(r"(\w+)(?:\?(\w+))?:(\w*)(?:~(.+))?", text)
     return Output(name, dtype or None, _types(choices) if choices else (), when)
 
 
@@ -127,9 +133,7 @@ def _value(text: str, kind: str) -> Any:
 
 
 def _attribute(text: str) -> Attribute:
-    name, choices, mark, default = re.fullmatch(
-        r"(\w+)(?:{([\w/]+)})?(!)?(?:=(.+))?", text
-    ).groups()
+    name, choices, mark, default = _matched(r"(\w+)(?:{([\w/]+)})?(!)?(?:=(.+))?", text)
     is_flag = name.startswith("with_")
     kind = "bool" if is_flag else KIND_OF[name]
     allowed = tuple(choices.split("/")) if choices else CHOICES.get(name, ())

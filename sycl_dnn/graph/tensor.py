@@ -19,7 +19,11 @@ _KINDS = {
     "shared": dpctl.memory.MemoryUSMShared,
     "host": dpctl.memory.MemoryUSMHost,
 }
-_SCALARS = {"f32": np.dtype("f4"), "s32": np.dtype("i4"), "s64": np.dtype("i8")}
+_SCALARS: dict[str, np.dtype[Any]] = {
+    "f32": np.dtype("f4"),
+    "s32": np.dtype("i4"),
+    "s64": np.dtype("i8"),
+}
 
 
 def element_strides(array: Any) -> tuple[int, ...]:

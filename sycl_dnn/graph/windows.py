@@ -19,7 +19,10 @@ def split_weights(shape: Shape, a: Attrs) -> tuple[int, int, Shape]:
     name = a["weights_format"]
     if len(shape) < 3:
         raise Broken("weights", "have two axes of channels and a kernel", shape)
-    return (*shape[:2], shape[2:]) if name.endswith("X") else (*shape[-2:], shape[:-2])
+    channels, kernel = shape[-2:], shape[:-2]
+    if name.endswith("X"):
+        channels, kernel = shape[:2], shape[2:]
+    return channels[0], channels[1], kernel
 
 
 def _check_lengths(a: Attrs, ndim: int) -> None:

@@ -106,3 +106,18 @@ def test_another_batch_is_cut_anew(small_cache, make):
     x = make(8, 16, 24, 24)
     assert compiled(x, out=out) is out
     assert_same(out, function(x))
+
+
+def test_convolutions_inside_others_are_cut_with_them(make):
+    w, d = make(96, 16, 1, 1) / 4, make(96, 1, 3, 3) / 3
+    after = make(16, 96, 1, 1) / 10
+
+    def function(x):
+        y = F.relu(F.conv2d(F.relu(F.max_pool2d(x, 3, 1, 1)), w))
+        return F.relu(F.conv2d(F.relu(F.conv2d(y, d, stride=2, padding=1, groups=96)), after))
+
+    report = compiled_as_eager(function, make(12, 16, 112, 112))
+    parts = [p for p in report.parts if p.times > 1]
+    assert parts, str(report)
+    apart = {"fuse_depthwise": False}
+    assert len(compiled_as_eager(function, make(12, 16, 112, 112), passes=apart).parts) > 1
