@@ -18,6 +18,8 @@ __all__ = ["default_queue", "explain_absence", "usable_devices"]
 
 _SELECTOR = "ONEAPI_DEVICE_SELECTOR"
 _DRIVERS = "OCL_ICD_FILENAMES"
+#: Variables that make Debian's driver simulate a GPU (tests/simulated_gpu.sh).
+_SIMULATION = {"NEOReadDebugKeys": "1", "SetCommandStreamReceiver": "1"}
 _LIST = (
     "import json, sycl_dnn.device as d; "
     "print(json.dumps([x.filter_string for k in ('gpu', 'cpu') for x in d.usable_devices(k)]))"
@@ -31,6 +33,11 @@ def usable_devices(kind: str) -> list[dpctl.SyclDevice]:
     """
     found = [d for d in dpctl.get_devices(device_type=kind) if "Intel" in d.vendor or kind == "cpu"]
     return sorted(found, key=lambda d: d.backend != dpctl.backend_type.level_zero)
+
+
+def is_simulated(kind: str) -> bool:
+    """Whether a device of this kind executes nothing in the present environment."""
+    return kind == "gpu" and all(os.environ.get(k) == v for k, v in _SIMULATION.items())
 
 
 def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQueue:

@@ -12,8 +12,8 @@ from sycl_dnn.bench import lines, picture, roof
 from sycl_dnn.bench.measure import Figures, Settings, measure
 from sycl_dnn.bench.prepare import COLD
 from sycl_dnn.bench.timing import stream_for
+from sycl_dnn.device import is_simulated
 from sycl_dnn.errors import NoDeviceError
-from sycl_dnn.matrix.worker import is_simulated
 from sycl_dnn.verify.__main__ import byte_count, read_cases
 from sycl_dnn.verify.cases import Case
 from sycl_dnn.verify.errors import CaseError

@@ -16,22 +16,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+from sycl_dnn.device import is_simulated
 from sycl_dnn.matrix.probe import Answer, answer_of, probe
 from sycl_dnn.verify import worker
 from sycl_dnn.verify.cases import Case
 
 _LIMIT = "ONEDNN_MAX_CPU_ISA"
-#: Variables that make Debian's driver simulate a GPU (tests/simulated_gpu.sh).
-_SIMULATION = {"NEOReadDebugKeys": "1", "SetCommandStreamReceiver": "1"}
 
 
 class ProbeError(RuntimeError):
     """The process that describes cases does not start, because there is no such device."""
-
-
-def is_simulated(kind: str) -> bool:
-    """Whether a device of this kind executes nothing in the present environment."""
-    return kind == "gpu" and all(os.environ.get(k) == v for k, v in _SIMULATION.items())
 
 
 def _facts(stream: Any) -> dict[str, Any]:

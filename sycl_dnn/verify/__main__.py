@@ -49,31 +49,37 @@ def parser() -> argparse.ArgumentParser:
     add("--quiet", action="store_true", help="print failures and the table only")
     add("--sample", type=int, metavar="N", help="run N of the cases, drawn by --seed")
     add("--seed", type=int, default=0, metavar="S", help="for --sample (0)")
+    add("--no-check", action="store_true", help="submit, do not compare")
     add("--timeout", type=float, default=300.0, metavar="S", help="seconds for one case (300)")
     add("--max-memory", type=byte_count, default=2 << 30, metavar="B", help="bytes for a case (2G)")
     add("--max-operations", type=byte_count, default=4 << 30, metavar="N", help="products (4G)")
     return found
 
 
+def _is_problem(word: str) -> bool:
+    return not word.startswith("-") or word.startswith("--case=")
+
+
 def _in_front(words: list[str]) -> list[str]:
     """Move options behind the last problem in front of the problems before them."""
-    last = max((i for i, w in enumerate(words) if not w.startswith("-")), default=-1)
+    last = max((i for i, w in enumerate(words) if _is_problem(w)), default=-1)
     if last < 0:
         return words
     first = last
-    while first > 0 and not words[first - 1].startswith("-"):
+    while first > 0 and _is_problem(words[first - 1]):
         first -= 1
     behind = [w for w in words[last + 1 :] if not w.startswith("--batch=")]
     rest = [w for w in words[last + 1 :] if w.startswith("--batch=")]
     return [*words[:first], *behind, *words[first : last + 1], *rest]
 
 
-def read_cases(arguments: list[str]) -> tuple[list, int]:
+def read_cases(arguments: list[str], graphs: bool = False) -> tuple[list, int]:
     """Return the cases of a command line and how many combinations made none."""
     from sycl_dnn.verify.cases import Reader
+    from sycl_dnn.verify.drivers import ALL_DRIVERS, DRIVERS
     from sycl_dnn.verify.grammar import Word
 
-    reader = Reader()
+    reader = Reader(drivers=ALL_DRIVERS if graphs else DRIVERS)
     words = [Word(text, "command line") for text in _in_front(arguments)]
     return list(reader.cases(words, Path.cwd())), reader.skipped
 
@@ -81,10 +87,10 @@ def read_cases(arguments: list[str]) -> tuple[list, int]:
 def _run(options: argparse.Namespace, cases: list, skipped: int) -> int:
     from sycl_dnn.verify import report
     from sycl_dnn.verify.jobs import Pool
-    from sycl_dnn.verify.runner import Limits
+    from sycl_dnn.verify.outcome import Limits
 
     output, start = report.Report(len(cases), not options.quiet), time.monotonic()
-    limits = Limits(options.max_memory, options.max_operations)
+    limits = Limits(options.max_memory, options.max_operations, not options.no_check)
     pool = Pool(options.device, limits, options.timeout)
     try:
         for result in pool.run(cases, max(options.jobs, 1)):
@@ -108,7 +114,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser().print_usage()
         return 2
     try:
-        cases, skipped = read_cases(words)
+        cases, skipped = read_cases(words, graphs=True)
     except CaseError as error:
         print(error, file=sys.stderr)
         return 2

@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sycl_dnn.verify import options
-from sycl_dnn.verify.call import Call
-from sycl_dnn.verify.drivers import DRIVERS
+from sycl_dnn.verify.driver import Driver
+from sycl_dnn.verify.drivers import ALL_DRIVERS
 from sycl_dnn.verify.errors import Skip
 from sycl_dnn.verify.grammar import MAX_DEPTH, Word, words_of_file
+from sycl_dnn.verify.graph import driver as graph
 
 MAX_PRODUCT = 200_000
 
@@ -44,21 +46,49 @@ class Case:
         """The command that runs this case alone."""
         return f"python -m sycl_dnn.verify {' '.join(map(shlex.quote, self.line.split(' ')))}"
 
-    def call(self) -> Call:
+    @property
+    def key(self) -> str:
+        """What the data depends on: the line, without the folder of a graph's file."""
+        name = self.problem.rpartition("/")[2].removeprefix(graph.PREFIX)
+        return self.line.replace(self.problem, name)
+
+    def call(self) -> Any:
         """Return the call; see `Driver.call` for the exceptions."""
-        driver = DRIVERS[self.driver]
-        state = options.State(driver.options)
+        driver = ALL_DRIVERS[self.driver]
+        state = state_of(driver)
         for name, text in self.texts.items():
             state.set(name, text)
         values = next(state.combinations())[0]
         return driver.call(driver.read(self.problem), values)
 
 
+def state_of(driver: Driver) -> options.State:
+    """Return the options of a driver as they stand before any is given."""
+    return options.State((*driver.options, *driver.attributes))
+
+
+def _located(word: Word, folder: Path) -> Word:
+    """Return ``--case=FILE`` with the file as the present folder sees it.
+
+    The file is looked for beside the case file, in its folders above, and here.
+    """
+    given = Path(word.text.removeprefix(graph.PREFIX))
+    places = [folder, *list(folder.resolve().parents)[:4], Path()]
+    found = next((place / given for place in places if (place / given).is_file()), None)
+    if found is None:
+        raise word.fail(f"--case must name a file, got {str(given)!r}")
+    path = os.path.relpath(found)
+    path = str(found.resolve()) if path.startswith("..") else path
+    if len(path.split()) != 1:
+        raise word.fail(f"--case must have no blanks in its path, got {path!r}")
+    return Word(graph.PREFIX + path, word.place)
+
+
 class Reader:
     """Reads words and gives cases; options stay until they are set again."""
 
-    def __init__(self, driver: str = "") -> None:
-        self.driver = driver
+    def __init__(self, driver: str = "", drivers: Mapping[str, Driver] = ALL_DRIVERS) -> None:
+        self.driver, self.drivers = driver, drivers
         self.states: dict[str, options.State] = {}
         self.skipped = 0
 
@@ -66,8 +96,8 @@ class Reader:
         """Return the options of the current driver."""
         if not self.driver:
             raise word.fail(f"a driver such as --conv must come first, got {word.text!r}")
-        driver = DRIVERS[self.driver]
-        return self.states.setdefault(self.driver, options.State(driver.options))
+        driver = self.drivers[self.driver]
+        return self.states.setdefault(self.driver, state_of(driver))
 
     def cases(self, words: Iterable[Word], folder: Path, depth: int = 0) -> Iterator[Case]:
         """Iterate over the cases of these words.
@@ -80,6 +110,8 @@ class Reader:
         for word in words:
             if word.text.startswith("--batch="):
                 yield from self._nested(word, folder, depth)
+            elif self.driver == "graph" and word.text.startswith(graph.PREFIX):
+                yield from self._problem(_located(word, folder))
             elif word.text.startswith("-"):
                 self._option(word)
             else:
@@ -97,7 +129,7 @@ class Reader:
 
     def _option(self, word: Word) -> None:
         name, has_value, value = word.text.lstrip("-").partition("=")
-        if not has_value and name in DRIVERS:
+        if not has_value and name in self.drivers:
             self.driver = name
             return
         if name == "reset" and not has_value:
@@ -117,7 +149,7 @@ class Reader:
             raise word.fail(f"--{name}: {error}") from None
 
     def _problem(self, word: Word) -> Iterator[Case]:
-        state, driver = self.state(word), DRIVERS[self.driver]
+        state, driver = self.state(word), self.drivers[self.driver]
         if state.count() > MAX_PRODUCT:
             raise word.fail(f"lists must make at most {MAX_PRODUCT} cases, got {state.count()}")
         try:

@@ -12,11 +12,16 @@ import numpy as np
 from sycl_dnn.verify.call import Attributes, Call, Tensor
 from sycl_dnn.verify.compare import Rule
 from sycl_dnn.verify.errors import Skip
-from sycl_dnn.verify.options import Option
+from sycl_dnn.verify.options import ATTRIBUTES, Option
+from sycl_dnn.verify.outcome import Limits, Outcome
 
 
 def _usual_fill(call: Call, name: str, tensor: Tensor, rng: Any) -> np.ndarray | None:
     return None
+
+
+def _exact(call: Call, name: str) -> Rule:
+    return Rule()
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,9 @@ class Driver:
     options : besides attributes
     read : problem text -> namespace with a ``name``
     call : (problem, values of the options) -> Call; raises Skip where they make no case
+    attributes : options of attributes
+    run : (what `call` gives, stream, key of the data, limits) -> Outcome, of drivers that are no
+        primitive
     rule : (call, output) -> Rule
     fill : (call, argument, tensor, rng) -> values, None for the usual ones
     operations : call -> multiplications of the reference, to refuse what would take hours
@@ -35,10 +43,12 @@ class Driver:
     name: str
     options: tuple[Option, ...]
     read: Callable[[str], Any]
-    call: Callable[[Any, dict[str, Any]], Call]
-    rule: Callable[[Call, str], Rule]
+    call: Callable[[Any, dict[str, Any]], Any]
+    rule: Callable[[Call, str], Rule] = _exact
     fill: Callable[[Call, str, Tensor, Any], np.ndarray | None] = _usual_fill
     operations: Callable[[Call], int] = lambda call: 0
+    attributes: tuple[Option, ...] = ATTRIBUTES
+    run: Callable[[Any, Any, str, Limits], Outcome] | None = None
 
 
 def attributes_of(o: dict[str, Any]) -> Attributes:

@@ -18,7 +18,7 @@ from typing import Any
 
 from sycl_dnn.verify import worker
 from sycl_dnn.verify.cases import Case
-from sycl_dnn.verify.runner import Limits, Result
+from sycl_dnn.verify.outcome import Limits, Result
 
 
 class _Worker:
@@ -26,7 +26,7 @@ class _Worker:
 
     def __init__(self, device: str, limits: Limits) -> None:
         command = [sys.executable, "-m", "sycl_dnn.verify.worker", device]
-        command += [str(limits.memory), str(limits.operations)]
+        command += [json.dumps(asdict(limits))]
         self.errors: collections.deque[str] = collections.deque(maxlen=20)
         self.process = subprocess.Popen(
             command,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,8 +174,8 @@ def dtype(name: str, default: str) -> Option:
 class State:
     """Values of a driver's options as they stand at some point of a case file."""
 
-    def __init__(self, options: tuple[Option, ...]) -> None:
-        self.options = {o.name: o for o in (*options, *ATTRIBUTES)}
+    def __init__(self, options: Iterable[Option]) -> None:
+        self.options = {o.name: o for o in options}
         self.reset()
 
     def reset(self) -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, TextIO
 
-from sycl_dnn.verify.runner import FAILURES, STATUSES
+from sycl_dnn.verify.outcome import FAILURES, STATUSES
 
 _COLUMNS = ("driver", "status", "line", "place", "impl", "error", "reason", "seconds")
 
@@ -25,6 +25,8 @@ def why(result: dict[str, Any]) -> str:
 def line(result: dict[str, Any]) -> str:
     """Return the line of one case."""
     text = f"{result['status']:<10} {result['line']}"
+    if result["status"] == "SUBMITTED":
+        return f"{text}  [{result['impl']}]"
     if result["status"] == "PASSED":
         return f"{text}  [{result['impl']}, error {result['error']:.2g}]"
     impl = f"[{result['impl']}] " if result["impl"] else ""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from sycl_dnn.errors import InvalidArguments, OutOfMemory, Unimplemented
@@ -12,48 +11,12 @@ from sycl_dnn.verify import compare, execute, faults, post
 from sycl_dnn.verify.attributes import memory_bytes
 from sycl_dnn.verify.call import Call
 from sycl_dnn.verify.cases import Case
-from sycl_dnn.verify.drivers import DRIVERS
+from sycl_dnn.verify.drivers import ALL_DRIVERS, DRIVERS
 from sycl_dnn.verify.errors import Failure, Refusal
+from sycl_dnn.verify.graph.checks import Broken
+from sycl_dnn.verify.outcome import FAILURES, STATUSES, Limits, Outcome, Result
 
-#: What a case can come to; the last ones make the exit status 1.
-STATUSES = ("PASSED", "REFUSED", "INVALID", "KNOWN", "MISTRUSTED", "FAILED")
-FAILURES = ("MISTRUSTED", "FAILED")
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a case may need.
-
-    memory : bytes, on device and host together
-    operations : multiplications of the reference
-    """
-
-    memory: int = 2 << 30
-    operations: int = 4_000_000_000
-
-
-@dataclass
-class Result:
-    """What became of a case.
-
-    status : one of `STATUSES`
-    reason : why it was refused, which fault is known, what is wrong
-    error : largest error of all outputs, by the measure of the rule
-    impl : oneDNN's name of the implementation
-    """
-
-    driver: str
-    line: str
-    place: str
-    status: str
-    reason: str = ""
-    error: float = 0.0
-    impl: str = ""
-    seconds: float = 0.0
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return asdict(self)
+__all__ = ["FAILURES", "STATUSES", "Limits", "Result", "run_case"]
 
 
 def _check_limits(call: Call, limits: Limits) -> None:
@@ -90,11 +53,24 @@ def _judge(call: Call, done: execute.Run) -> tuple[str, str, float]:
     return "PASSED", "", worst
 
 
-def _outcome(case: Case, stream: Any, limits: Limits) -> tuple[str, str, float, str]:
-    call = case.call()
+def _of_primitive(call: Call, stream: Any, key: str, limits: Limits) -> Outcome:
     _check_limits(call, limits)
-    done = execute.run(call, stream, case.line, DRIVERS[case.driver].fill)
-    return (*_judge(call, done), done.impl)
+    done = execute.run(call, stream, key, DRIVERS[call.driver].fill)
+    if not limits.check:
+        return Outcome("SUBMITTED", impl=done.impl)
+    return Outcome(*_judge(call, done), done.impl)
+
+
+def _outcome(case: Case, stream: Any, limits: Limits) -> Outcome:
+    run = ALL_DRIVERS[case.driver].run or _of_primitive
+    return run(case.call(), stream, case.key, limits)
+
+
+def _known(case: Case, problem: Failure) -> str:
+    """Return the name of the fault that makes an execution fail."""
+    if case.driver not in DRIVERS:
+        return ""
+    return faults.find(case.call(), problem.impl, ["execution"])
 
 
 def _first_line(error: Exception) -> str:
@@ -121,10 +97,10 @@ def run_case(case: Case, stream: Any, limits: Limits = Limits()) -> Result:  # n
         status, reason, error, impl = _outcome(case, stream, limits)
     except (Refusal, Unimplemented, OutOfMemory) as problem:
         status, reason = "REFUSED", _first_line(problem)
-    except InvalidArguments as problem:
+    except (InvalidArguments, Broken) as problem:
         status, reason = "INVALID", _first_line(problem)
     except Failure as problem:
-        impl, fault = problem.impl, faults.find(case.call(), problem.impl, ["execution"])
+        impl, fault = problem.impl, _known(case, problem)
         status, reason = ("KNOWN" if fault else "FAILED"), f"{fault} {problem}".strip()
     except Exception as problem:
         status, reason = "FAILED", f"{type(problem).__name__}: {_first_line(problem)}"

@@ -38,6 +38,11 @@ class Buffer:
         self._usm.copy_from_host(full)
         self.memory = dnnl.Memory(desc, stream.engine, self._usm)
 
+    @property
+    def usm(self) -> dpctl.memory.MemoryUSMDevice:
+        """The memory itself, the guard included."""
+        return self._usm
+
     def bytes(self) -> np.ndarray:
         """Return what the buffer holds, the guard included."""
         host = np.empty(self.nbytes + GUARD, dtype=np.uint8)

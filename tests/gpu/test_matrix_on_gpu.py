@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from sycl_dnn.bench import command as bench
+from sycl_dnn.device import is_simulated
 from sycl_dnn.explain.judge import explain
 from sycl_dnn.matrix import compare
 from sycl_dnn.matrix.cells import case_of, cells
 from sycl_dnn.matrix.measure import measure, target_name
 from sycl_dnn.matrix.record import load, state_of
-from sycl_dnn.matrix.worker import Prober, is_simulated
+from sycl_dnn.matrix.worker import Prober
 
 COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "support_matrix.json"
 

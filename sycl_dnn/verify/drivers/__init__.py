@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drivers, by benchdnn's names."""
+"""The drivers, by benchdnn's names: of primitives, and that of graphs besides."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sycl_dnn.verify.drivers import (
     resizing,
     softmax,
 )
+from sycl_dnn.verify.graph import driver as graph
 
 _ALL = (
     products.CONV,
@@ -40,3 +41,5 @@ _ALL = (
     recurrent.RNN,
 )
 DRIVERS: dict[str, Driver] = {driver.name: driver for driver in _ALL}
+GRAPH = Driver("graph", graph.OPTIONS, graph.problem, graph.GraphCase, attributes=(), run=graph.run)
+ALL_DRIVERS: dict[str, Driver] = {**DRIVERS, "graph": GRAPH}

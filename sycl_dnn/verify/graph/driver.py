@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver ``--graph``: a case is a JSON file, options change it. Source: benchdnn's manual."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.verify import attr_text
+from sycl_dnn.verify.errors import Refusal
+from sycl_dnn.verify.graph import execute, fill, needs, option_text
+from sycl_dnn.verify.graph.comparison import Comparison
+from sycl_dnn.verify.graph.document import Document
+from sycl_dnn.verify.graph.evaluate import Dropped
+from sycl_dnn.verify.graph.parse import read
+from sycl_dnn.verify.graph.rewrite import rewrite
+from sycl_dnn.verify.options import MB, Option
+from sycl_dnn.verify.outcome import Limits, Outcome
+
+PREFIX = "--case="
+
+
+def _fpmath(text: str) -> tuple[str, bool] | None:
+    return attr_text.fpmath(text) if text else None
+
+
+OPTIONS = (
+    Option("in-shapes", option_text.in_shapes),
+    Option("op-attrs", option_text.op_attrs),
+    MB,
+    Option("dt", option_text.dtypes, "undef"),
+    Option("op-kind", option_text.op_kinds),
+    Option("tensor-property", option_text.properties),
+    Option("expected-n-partitions", option_text.partitions, "1"),
+    Option("attr-fpmath", _fpmath),
+)
+
+
+@dataclass(frozen=True)
+class GraphCase:
+    """A file with the options of a case; `document` may raise `Broken`."""
+
+    path: Path
+    options: dict[str, Any]
+
+    def document(self) -> Document:
+        """Return the graph as the options change it."""
+        try:
+            return rewrite(read(self.path), self.options)
+        except ValueError as problem:
+            text = str(problem).removeprefix(f"{self.path.name}: ")
+            raise type(problem)(f"{self.path.name}: {text}") from None
+
+
+def problem(text: str) -> Path:
+    """Read ``--case=FILE``."""
+    path = Path(text.removeprefix(PREFIX))
+    if not path.is_file():
+        raise ValueError(f"--case must name a file, got {str(path)!r}")
+    return path
+
+
+def _check_limits(document: Document, limits: Limits) -> None:
+    for needed, most, what in (
+        (needs.memory(document), limits.memory, "bytes"),
+        (needs.operations(document), limits.operations, "products"),
+    ):
+        if needed > most:
+            raise Refusal(f"a case must need at most {most} {what}, this one {needed}")
+
+
+def _kept_all(document: Document) -> Dropped:
+    """Return random numbers of dropout without asking the device for them."""
+    return lambda op, values: np.ones(document.tensors[op.inputs[0]].shape)
+
+
+def run(case: GraphCase, stream: Any, key: str, limits: Limits) -> Outcome:
+    """Run a graph partition by partition, and compare each one's results.
+
+    Raises
+    ------
+    Broken, Refusal, Failure, sycl_dnn.errors.DnnlError
+        See `sycl_dnn.verify.runner.run_case`.
+    """
+    document = case.document()
+    _check_limits(document, limits)
+    kind = "cpu" if stream.sycl_queue.sycl_device.is_cpu else "gpu"
+    found = execute.partitions(document, kind)
+    impl = f"{len(found)} partition{'s' if len(found) != 1 else ''}"
+    device = execute.Device(document, stream)
+    dropped = execute.dropped_on(stream, document) if limits.check else _kept_all(document)
+    for number, value in fill.inputs(document, key, dropped).items():
+        device.write(number, value)
+    comparison = Comparison(document, device, dropped, key)
+    for partition in found:
+        run_one = device.prepare(partition)
+        outputs = run_one()
+        if limits.check:
+            comparison.add(partition, outputs, run_one)
+    wanted = case.options["expected-n-partitions"]
+    # A GPU fuses differently.
+    if wanted and kind == "cpu" and len(found) != wanted:
+        comparison.fail(f"partitions must be {wanted}, got {len(found)}")
+    return comparison.outcome(impl) if limits.check else Outcome("SUBMITTED", impl=impl)
