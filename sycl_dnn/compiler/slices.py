@@ -116,7 +116,9 @@ def sliced_node(node: Node, cut: Cut) -> Node | str:
     """Return a step like another for one part of the batch, or why there is none."""
     along = sliced_tensors(node)
     names = _ALONG[node.row]
-    changes = {names[n]: cut.desc(_own(node, names[n], t)) for n, t in along.items() if n in names}
+    changes: dict[str, Any] = {
+        names[n]: cut.desc(_own(node, names[n], t)) for n, t in along.items() if n in names
+    }
     for name in ("weights", "bias"):
         if name in node.inputs:
             changes[name] = node.inputs[name].desc

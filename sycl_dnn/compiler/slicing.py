@@ -66,7 +66,8 @@ class _Runs:
         for node in self.graph.nodes:
             if all(id(t.storage) in standing for t in node.outputs.values()):
                 continue
-            batch = _batch_of(node)
+            # A result over an input may be written only when all of that was read.
+            batch = None if self.graph.is_locked(node) else _batch_of(node)
             if run and (batch is None or batch != _batch_of(run[0])):
                 yield from self._heavy(run)
                 run = []
@@ -105,17 +106,12 @@ def _replace(graph: Graph, run: list[Node], cache: int) -> None:
     cut = Cut(batch, max(sizes, default=1), _inner(graph, run))
     pieces = []
     for node in run:
-        made = sliced_node(node, cut)
-        if isinstance(made, str):
-            node.refused.append(f"parts of the batch in turn: {made}")
+        piece = sliced_node(node, cut)
+        if isinstance(piece, str):
+            node.refused.append(f"parts of the batch in turn: {piece}")
             return
-        pieces.append(made)
-    primitives = [_core.Primitive(piece.pd) for piece in pieces]
-    made = [
-        part_of(piece, primitive, cut, number)
-        for number in range(cut.count)
-        for piece, primitive in zip(pieces, primitives, strict=True)
-    ]
+        pieces.append((piece, _core.Primitive(piece.pd)))
+    made = [part_of(*piece, cut, number) for number in range(cut.count) for piece in pieces]
     gone = {id(node) for node in run}
     at = graph.place(run[-1])
     before = [n for n in graph.nodes[:at] if id(n) not in gone]

@@ -50,7 +50,7 @@ def _tag_for(node: Node) -> str | None:
 def _pack(graph: Graph, node: Node, tag: str) -> None:
     trace, old = graph.trace, node.inputs[PACKABLE]
     wanted = _core.MemoryDesc(old.desc.dims, old.desc.data_type, tag)
-    pd = rebuilt(trace.engine, node, node.attr, **{PACKABLE: wanted})
+    pd = rebuilt(trace.engine, node, node.attr, weights=wanted)
     if isinstance(pd, str) or misfit(pd, node, node.inputs) or pd.desc_of("dst") != node.dst.desc:
         return
     source = origin(graph, old)

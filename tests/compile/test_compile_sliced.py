@@ -121,3 +121,13 @@ def test_convolutions_inside_others_are_cut_with_them(make):
     assert parts, str(report)
     apart = {"fuse_depthwise": False}
     assert len(compiled_as_eager(function, make(12, 16, 112, 112), passes=apart).parts) > 1
+
+
+def test_a_result_over_its_input_is_not_cut(small_cache, make):
+    w = make(16, 16, 3, 3) / 12
+    function = lambda x: F.conv2d(F.relu(F.max_pool2d(x, 3, 1, 1)), w, padding=1)  # noqa: E731
+    x = make(8, 16, 24, 24)
+    wanted = function(x)
+    compiled = sycl_dnn.compile(function)
+    assert compiled(x, out=x) is x
+    assert_same(x, wanted)
