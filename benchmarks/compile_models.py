@@ -3,7 +3,8 @@
 
 Each library that is installed has a process of its own with two threads; blocks of calls alternate
 between them in one run. Results are compared first. Prints medians in ms, rates and the ratio to
-the compiled function, and after each dtype the time to compile and the peak memory so far.
+the compiled function, and after each dtype the time to compile, the peak memory so far and how much
+of the resident memory belongs to mapped files.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ def measure(
             if answer["compile_ms"] is not None:
                 notes[library] = answer["compile_ms"]
             notes[f"{library} peak"] = answer["peak_mb"]
+            notes[f"{library} files"] = answer["files_mb"]
     check(results, name, dtype)
     base = statistics.median(times[BASE])
     for variant, found in sorted(times.items(), key=lambda t: statistics.median(t[1])):
@@ -80,7 +82,8 @@ def measure(
         rate = f"{1e3 * items / median:9.2f}/s"
         print(f"{name:15s} {dtype:9s} {variant:28s} {span(median, found)} {rate}   "
               f"compiled / this {base / median:.3f}", flush=True)  # fmt: skip
-    texts = [f"{n} {v:.0f} {'MB' if 'peak' in n else 'ms to compile'}" for n, v in notes.items()]
+    units = {"peak": "MB", "files": "MB"}
+    texts = [f"{n} {v:.0f} {units.get(n.split()[-1], 'ms to compile')}" for n, v in notes.items()]
     print(f"{name:15s} {dtype:9s} {'; '.join(texts)}", flush=True)
     return {"times": times, "notes": notes}
 

@@ -276,7 +276,7 @@ LIBRARIES = {"ours": Ours, "torch": Torch, "onnxruntime": OnnxRuntime, "openvino
 
 
 def answer(library: Any, name: str, dtype: str) -> dict[str, Any]:
-    """Return times in ms by variant, results, time to compile and peak memory."""
+    """Return times in ms by variant, results, time to compile, memory at its peak and of files."""
     found: dict[str, Any] = {"times": {}, "results": {}}
     for variant, call in library.calls(name, dtype).items():
         values = library.numpy(first(call())).astype(np.float64).ravel()
@@ -284,7 +284,14 @@ def answer(library: Any, name: str, dtype: str) -> dict[str, Any]:
         found["times"][variant] = block(call)
     found["compile_ms"] = library.compile_ms.pop(dtype, None)
     found["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    found["files_mb"] = mapped_files_mb()
     return found
+
+
+def mapped_files_mb() -> float:
+    """Return how much of the resident memory is code and data of files, shared by processes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("RssFile")) / 1024
 
 
 def main() -> None:
