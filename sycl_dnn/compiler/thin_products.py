@@ -11,6 +11,8 @@ from sycl_dnn.compiler.rebuilding import PACKABLE, misfit, rebuilt
 
 #: Beyond, oneDNN's own choice is as fast; see docs/compile.md.
 _MOST_ROWS = 2
+#: Bytes of float32 weights below which they lie better as they are.
+_LEAST_BYTES = 4 << 20
 #: Blocks of 16 outputs by data types of source and weights. What oneDNN takes for "any" computes
 #: one output after the other and reaches two thirds of the memory's bandwidth in bfloat16.
 _TAGS = {
@@ -44,7 +46,10 @@ def _tag_for(node: Node) -> str | None:
         return None
     if not 0 < node.dst.desc.dims[0] <= _MOST_ROWS or not node.dst.size:
         return None
-    return _TAGS.get((node.inputs["src"].dtype, node.inputs[PACKABLE].dtype))
+    weights = node.inputs[PACKABLE]
+    if weights.dtype == "float32" and weights.desc.get_size() < _LEAST_BYTES:
+        return None
+    return _TAGS.get((node.inputs["src"].dtype, weights.dtype))
 
 
 def _pack(graph: Graph, node: Node, tag: str) -> None:

@@ -21,7 +21,9 @@ def _packed(report):
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
 @pytest.mark.parametrize(("rows", "expected"), [(1, 2), (2, 2), (3, 0)])
 def test_few_rows_have_weights_in_blocks(rows, expected, dtype, make):
-    w, b, v, x = make(70, 48), make(70), make(20, 70), make(rows, 48)
+    # Small weights in float32 are read as fast where they lie.
+    n = 70 if dtype else 22_000
+    w, b, v, x = make(n, 48) / 7, make(n), make(70, n) / n**0.5, make(rows, 48)
     function = lambda a: F.linear(F.gelu(F.linear(a, w, b)), v)  # noqa: E731
     options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}
     report = compiled_as_eager(function, x, **options)
