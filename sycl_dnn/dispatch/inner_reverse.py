@@ -41,9 +41,9 @@ class InnerPullback:
         seeds: dict[int, Tensor] = {}
         given = structure.matched(self._form, dy, "dy")
         for leaf, value in zip(self._leaves, given, strict=True):
-            if value is None or not leaf.is_float:
+            if not leaf.is_float:
                 continue
-            seed = value if isinstance(value, Tensor) else self._trace.capture(value)
+            seed = self._seed(value, leaf)
             if seed.shape != leaf.shape or seed.dtype != leaf.dtype:
                 raise ValueError(
                     f"pullback: dy must have shape {leaf.shape} and dtype {leaf.dtype}, got "
@@ -52,6 +52,11 @@ class InnerPullback:
             old = seeds.get(id(leaf))
             seeds[id(leaf)] = seed if old is None else added(old, seed)
         return seeds
+
+    def _seed(self, value: Any, leaf: Tensor) -> Tensor:
+        if value is None:
+            return self._trace.zeros(layout.row_major(leaf.shape, leaf.dtype), leaf.shape)
+        return value if isinstance(value, Tensor) else self._trace.capture(value)
 
     def _laid(self, tensor: Tensor, grad: Tensor | None) -> Tensor | None:
         """Return a gradient as its array lies; None where nothing came back."""
