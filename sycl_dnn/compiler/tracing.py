@@ -24,6 +24,7 @@ class CompileTrace(Trace):
     def __init__(self, engine: Any, dtype: str | None = None) -> None:
         super().__init__(engine)
         self._dtype = dtype
+        self.is_lowered = dtype is not None
         #: By id of a storage: a tensor of it, and the wider one that it was converted from.
         self._wider: dict[int, tuple[Tensor, Tensor]] = {}
 

@@ -27,7 +27,7 @@ class Differentiated:
         trace = Trace(place.engine, training=True)
         swapped, named = arguments.traced(trace, args, kwargs)
         leaves, self.form = structure.flatten(body(*swapped, **named))
-        inputs, self.input_form = _positional(swapped)
+        inputs, self.input_form = positional(swapped)
         finals = finalized(trace, leaves)
         n_steps, n_given, tape = len(trace.steps), len(trace.arguments), list(trace.tape)
         #: Numbers of the results that have gradients, and how those results are laid out.
@@ -51,7 +51,7 @@ class Differentiated:
         for number, final in zip(self.seeded, self.seed_tensors, strict=True):
             seed = trace.argument(final.shape, final.dtype, final.strides)
             old = seeds.get(id(leaves[number]))
-            seeds[id(leaves[number])] = seed if old is None else _sum(old, seed)
+            seeds[id(leaves[number])] = seed if old is None else added(old, seed)
         return seeds
 
     def _gradients(
@@ -116,24 +116,25 @@ def propagate(
         for name, grad in gradients_of(trace, entry, given, needed).items():
             if name in needed and grad is not None:
                 key = id(entry.inputs[name])
-                grads[key] = _sum(grads[key], grad) if key in grads else grad
+                grads[key] = added(grads[key], grad) if key in grads else grad
     return [grads.get(id(t)) for t in wanted]
 
 
-def _sum(a: Tensor, b: Tensor) -> Tensor:
+def added(a: Tensor, b: Tensor) -> Tensor:
+    """Return the sum of two gradients."""
     from sycl_dnn.dispatch.primitives import add
 
     return add(a, b)
 
 
-def _positional(value: Any) -> tuple[list[Tensor], Any]:
+def positional(value: Any) -> tuple[list[Tensor], Any]:
     """Return the tensors of positional arguments, and their form; other values count as None."""
     if isinstance(value, Tensor):
         return [value], structure.LEAF
     if isinstance(value, (tuple, list)):
         leaves, forms = [], []
         for item in value:
-            inner, form = _positional(item)
+            inner, form = positional(item)
             leaves += inner
             forms.append(form)
         is_named = hasattr(value, "_fields")

@@ -18,6 +18,7 @@ from sycl_dnn.dispatch.tensor import Tensor
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.elsewhere import PullbackElsewhere
+    from sycl_dnn.dispatch.inner_reverse import InnerPullback
 
 __all__ = ["Pullback", "vjp"]
 
@@ -99,7 +100,7 @@ _CARRIED = arguments.dtypes.CARRIED
 
 def vjp(
     function: Callable[..., Any], *args: Any, **kwargs: Any
-) -> tuple[Any, Pullback | PullbackElsewhere]:
+) -> tuple[Any, Pullback | PullbackElsewhere | InnerPullback]:
     """Return ``function(*args, **kwargs)`` and the pullback of its gradient.
 
     Parameters
@@ -122,11 +123,19 @@ def vjp(
     ------
     NotImplementedError
         An operation on the way has no gradient.
+
+    Notes
+    -----
+    Inside a function that is compiled or planned, both passes become part of its program.
     """
     found = Collected()
     key = ["vjp", function, policy.current(), found.token(args)]
     for name, value in kwargs.items():
         key += [name, found.token(value)]
+    if found.traced:
+        from sycl_dnn.dispatch.inner_reverse import inner_vjp
+
+        return inner_vjp(structure.trace_of(args), function, args, kwargs)
     queue = arguments.shared_queue(found.arrays, getattr(function, "__name__", "vjp"))
     place, stream = place_of(queue)
     if not arguments.is_describable(found.arrays):

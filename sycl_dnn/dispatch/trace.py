@@ -59,6 +59,8 @@ class Trace:
     def __init__(self, engine: _core.Engine, training: bool = False) -> None:
         self.engine = engine
         self.training = training
+        #: Whether values are kept narrower than the function says.
+        self.is_lowered = False
         self.policy = policy.current()
         self.steps: list[Step | ArrayStep] = []
         self.tape: list[Entry] = []

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``vjp`` inside a function that is traced itself: both passes join that trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sycl_dnn.dispatch import layout, structure
+from sycl_dnn.dispatch.differentiated import added, positional, propagate
+from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Trace
+
+
+class InnerPullback:
+    """Records the reverse pass of a traced function each time it is called."""
+
+    def __init__(
+        self, trace: Trace, first: int, leaves: list[Tensor], form: Any, inputs: Any, args: Any
+    ) -> None:
+        self._trace = trace
+        self._tape = trace.tape[first:]
+        self._leaves, self._form = leaves, form
+        self._inputs, self._input_form = inputs, args
+
+    def __call__(self, dy: Any) -> tuple[Any, ...]:
+        """Return one gradient for each positional argument; as the pullback of ``vjp``.
+
+        Parameters
+        ----------
+        dy : traced array or array
+            Shape and dtype of the result, nested as it is; None stands for zeros.
+        """
+        wanted = [t for t in self._inputs if t.is_float]
+        found = propagate(self._trace, self._tape, self._seeds(dy), wanted)
+        by_id = {id(t): self._laid(t, g) for t, g in zip(wanted, found, strict=True)}
+        grads = [by_id.get(id(t)) for t in self._inputs]
+        return tuple(structure.build(self._input_form, grads))
+
+    def _seeds(self, dy: Any) -> dict[int, Tensor]:
+        seeds: dict[int, Tensor] = {}
+        given = structure.matched(self._form, dy, "dy")
+        for leaf, value in zip(self._leaves, given, strict=True):
+            if not leaf.is_float:
+                continue
+            seed = self._seed(value, leaf)
+            if seed.shape != leaf.shape or seed.dtype != leaf.dtype:
+                raise ValueError(
+                    f"pullback: dy must have shape {leaf.shape} and dtype {leaf.dtype}, got "
+                    f"{seed.shape} and {seed.dtype}"
+                )
+            old = seeds.get(id(leaf))
+            seeds[id(leaf)] = seed if old is None else added(old, seed)
+        return seeds
+
+    def _seed(self, value: Any, leaf: Tensor) -> Tensor:
+        if value is None:
+            return self._trace.zeros(layout.row_major(leaf.shape, leaf.dtype), leaf.shape)
+        return value if isinstance(value, Tensor) else self._trace.capture(value)
+
+    def _laid(self, tensor: Tensor, grad: Tensor | None) -> Tensor | None:
+        """Return a gradient as its array lies; None where nothing came back."""
+        if grad is None:
+            return None
+        plain = self._trace.plain(tensor)
+        wanted = layout.like(plain.desc, tensor.dtype)
+        return grad if grad.desc == wanted else self._trace.reorder(grad, wanted)
+
+
+def inner_vjp(
+    trace: Trace, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, InnerPullback]:
+    """Return ``function(*args, **kwargs)`` over tensors, and its pullback.
+
+    Raises
+    ------
+    TypeError
+        The trace lowers dtypes, which gradients do not follow.
+    """
+    if trace.is_lowered:
+        raise TypeError("vjp: a function compiled with a dtype of its own has no gradients inside")
+    own = tuple(_aliased(trace, a) for a in args)
+    first, known = len(trace.tape), trace.training
+    trace.training = True
+    try:
+        result = function(*own, **kwargs)
+    finally:
+        trace.training = known
+    leaves, form = structure.flatten(result)
+    inputs, input_form = positional(own)
+    return result, InnerPullback(trace, first, leaves, form, inputs, input_form)
+
+
+def _aliased(trace: Trace, value: Any) -> Any:
+    """Return arguments with tensors of their own: each is to have a gradient of its own."""
+    if isinstance(value, (tuple, list)):
+        made = [_aliased(trace, v) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    if hasattr(value, "get_array"):
+        value = trace.capture(value)
+    if not isinstance(value, Tensor):
+        return value
+    t = value
+    return Tensor(trace, t.storage, t.desc, t.dtype, t.shape, t.offset, t.strides)
