@@ -56,6 +56,7 @@ class InFlight {
     static void release(std::vector<entry> &entries);
     void take_finished(std::vector<entry> &finished);
     void drain();
+    void wait_hearing_signals();
     bool is_time_to_prune(size_t nbytes);
 
     const bool bounded;

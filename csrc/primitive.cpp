@@ -8,6 +8,7 @@
 #include "call.hpp"
 #include "dpctl_api.hpp"
 #include "errors.hpp"
+#include "fork.hpp"
 #include "in_flight.hpp"
 #include "order.hpp"
 #include "refusals.hpp"
@@ -148,6 +149,7 @@ void check_stream(const Primitive &p, const Stream &stream) {
 py::object execute(const py::object &self, const Stream &stream, const py::dict &args,
                    const py::object &depends) {
     const Primitive &p = self.cast<const Primitive &>();
+    refuse_after_fork();
     check_stream(p, stream);
     call c = collect(p, args);
     std::vector<sycl::event> events;
