@@ -40,6 +40,7 @@ void bind_primitives(py::module_ &m);
 void bind_rnn_primitives(py::module_ &m);
 void bind_program(py::module_ &m);
 void bind_calls(py::module_ &m);
+void bind_profile(py::module_ &m);
 void bind_settings(py::module_ &m);
 void bind_graph_logical(py::module_ &m);
 void bind_graph_op(py::module_ &m);

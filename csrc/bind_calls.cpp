@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python classes ResultPool, CallPlan and CallTable: the short way of repeated calls.
+#include <sycl/sycl.hpp>
+
 #include "call_table.hpp"
+#include "dpctl_api.hpp"
+#include "huge_pages.hpp"
 
 namespace sycl_dnn {
 
@@ -36,9 +40,18 @@ std::shared_ptr<CallTable> make_call_table(const py::object &ndarray, const py::
                                        usm_ndarray, wrap, move_to_end);
 }
 
+void use_huge_pages(const py::object &queue, const py::object &memory, bool is_fresh) {
+    const auto buffer = buffer_of(memory);
+    const auto use = is_fresh ? want_huge_pages : move_to_huge_pages;
+    use(queue_of(queue).get_device(), buffer.pointer, buffer.nbytes);
+}
+
 }  // namespace
 
 void bind_calls(py::module_ &m) {
+    m.def("use_huge_pages", &use_huge_pages, py::arg("queue"), py::arg("memory"),
+          py::arg("is_fresh"),
+          "Ask for huge pages behind a dpctl.memory object of a CPU; moves what is not fresh.");
     using std::shared_ptr;
     py::class_<ResultPool, shared_ptr<ResultPool>>(
         m, "ResultPool", "Memory of a queue's results that were dropped, used again.")

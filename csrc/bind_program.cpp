@@ -5,6 +5,7 @@
 #include "dpctl_api.hpp"
 #include "errors.hpp"
 #include "fork.hpp"
+#include "host_lane.hpp"
 #include "in_flight.hpp"
 #include "order.hpp"
 #include "program.hpp"
@@ -217,6 +218,8 @@ void bind_program(py::module_ &m) {
         .def_readonly("result", &BoundProgram::result);
     m.def("submit_all", &submit_all, py::arg("bound"),
           "Submit programs that were bound on one stream, in order, as one call.");
+    m.def("host_lane", &HostLane::info,
+          "How often a program took SYCL's other host threads out of use, and whether one does.");
 }
 
 }  // namespace sycl_dnn

@@ -18,6 +18,7 @@ struct Primitive {
     size_t scratchpad_bytes = 0;
     bool may_run_in_place = false;
     bool has_runtime_dims = false;
+    bool inserted = false;  // by sycl_dnn, to change a layout or data type on the way
     std::optional<EmptyProduct> empty{};
 };
 

@@ -14,6 +14,7 @@
 #include "fork.hpp"
 #include "in_flight.hpp"
 #include "order.hpp"
+#include "profile.hpp"
 #include "scratchpad.hpp"
 #include "stream.hpp"
 
@@ -174,11 +175,8 @@ dnnl_stream_t heeded(const CompiledPartition &p, const Stream &stream,
     return stream.handle.get();
 }
 
-sycl::event submit(const CompiledPartition &p, const Stream &stream, const call &c,
-                   const GraphTensor *scratchpad, std::vector<sycl::event> &depends) {
-    // Partitions of the CPU device wait for their own work, and what they depend on may need the
-    // GIL.
-    py::gil_scoped_release nogil;
+sycl::event submit_heeded(const CompiledPartition &p, const Stream &stream, const call &c,
+                          const GraphTensor *scratchpad, std::vector<sycl::event> &depends) {
     dnnl_stream_t where = heeded(p, stream, depends);
     if (scratchpad) return submit_to(p, where, c, scratchpad->handle.get(), depends);
     if (!p.scratchpad_bytes) return submit_to(p, where, c, nullptr, depends);
@@ -187,6 +185,15 @@ sycl::event submit(const CompiledPartition &p, const Stream &stream, const call 
     const sycl::event event = submit_to(p, where, c, lent.get(), depends);
     lease.used_until(event);
     return event;
+}
+
+sycl::event submit(const CompiledPartition &p, const Stream &stream, const call &c,
+                   const GraphTensor *scratchpad, std::vector<sycl::event> &depends) {
+    // Partitions of the CPU device wait for their own work, and what they depend on may need the
+    // GIL.
+    py::gil_scoped_release nogil;
+    const auto submit_now = [&] { return submit_heeded(p, stream, c, scratchpad, depends); };
+    return profile::is_on() ? profile::run_partition(p, stream, depends, submit_now) : submit_now();
 }
 
 sycl::event submit_or_raise(const CompiledPartition &p, const Stream &stream, const call &c,
@@ -272,7 +279,8 @@ CompiledPartition make_compiled(const graph::compiled_partition &handle,
                            {},
                            handle.get_inplace_ports(),
                            handle.get_scratchpad_logical_tensor(),
-                           0};
+                           0,
+                           "partition"};
     for (const logical &t : outputs)
         made.outputs.push_back(handle.query_logical_tensor(t.get_id()));
     const auto &source = partition.cast<const Partition &>();
@@ -298,6 +306,7 @@ void bind_graph_compiled(py::module_ &m) {
         .def_readonly("scratchpad_logical_tensor", &CompiledPartition::scratchpad)
         .def_readonly("partition", &CompiledPartition::partition)
         .def_readonly("engine", &CompiledPartition::engine)
+        .def_readwrite("label", &CompiledPartition::label, "What sycl_dnn.profile calls it.")
         .def("execute", &execute, py::arg("stream"), py::arg("inputs"), py::arg("outputs"),
              py::arg("scratchpad") = py::none(), py::arg("depends") = py::tuple(),
              "Submit after the events ``depends``; return the event of completion. Tensors are "

@@ -46,7 +46,7 @@ std::shared_ptr<InFlight> InFlight::of(const sycl::queue &queue) {
     return all.back();
 }
 
-InFlight::InFlight(const sycl::queue &q) : queue(q), bounded(q.get_device().is_cpu()) {}
+InFlight::InFlight(const sycl::queue &q) : queue(q), is_cpu(q.get_device().is_cpu()) {}
 
 size_t InFlight::size() {
     std::lock_guard<std::mutex> lock(guard);
@@ -73,7 +73,7 @@ void InFlight::prune() {
 }
 
 void InFlight::wait_polling(const std::vector<sycl::event> &events) const {
-    if (!bounded) return;
+    if (!is_cpu) return;
     const auto deadline = std::chrono::steady_clock::now() + polling_time;
     for (sycl::event event : events) {
         while (!is_complete(event)) {
@@ -93,7 +93,7 @@ void InFlight::drain() {
         for (const entry &e : entries) events.push_back(e.event);
     }
     py::gil_scoped_release nogil;
-    if (bounded)
+    if (is_cpu)
         wait_polling(events);
     else
         sycl::event::wait(events);
@@ -101,7 +101,7 @@ void InFlight::drain() {
 }
 
 bool InFlight::is_time_to_prune(size_t nbytes) {
-    if (bounded) return entries.size() >= most_on_cpu;
+    if (is_cpu) return entries.size() >= most_on_cpu;
     added_bytes += nbytes;
     if (++added < most_added && added_bytes < most_added_bytes) return false;
     added = added_bytes = 0;
@@ -114,7 +114,7 @@ void InFlight::add(const sycl::event &event, std::vector<PyObject *> &&owners, s
         entries.push_back({event, std::move(owners)});
         if (!is_time_to_prune(nbytes)) return;
     }
-    if (bounded) drain();
+    if (is_cpu) drain();
     prune();
 }
 

@@ -35,7 +35,7 @@ class InFlight {
     // The same where asking costs nothing, on the CPU: a result then takes the memory of the one
     // before, which the cache still holds, and not that of eight calls ago.
     void prune_if_cheap() {
-        if (bounded) prune();
+        if (is_cpu) prune();
     }
     // Waits for the whole queue, without the GIL, then prunes.
     void wait();
@@ -47,6 +47,7 @@ class InFlight {
     static constexpr size_t most_on_cpu = 8;
 
     const sycl::queue queue;
+    const bool is_cpu;
 
   private:
     struct entry {
@@ -59,7 +60,6 @@ class InFlight {
     void wait_hearing_signals();
     bool is_time_to_prune(size_t nbytes);
 
-    const bool bounded;
     std::atomic<size_t> drains{0};
     std::mutex guard;
     std::deque<entry> entries;

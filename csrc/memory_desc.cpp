@@ -107,7 +107,7 @@ static std::string blocked_layout(const desc &d) {
     return text;
 }
 
-static std::string layout(const desc &d) {
+std::string layout_of(const desc &d) {
     switch (d.get_format_kind()) {
         case kind::any:
             return "any";
@@ -128,7 +128,8 @@ std::string describe(const desc &d) {
     if (d.get_format_kind() == kind::host_scalar)
         return std::string(name_of(d.get_data_type())) + " host_scalar";
     if (d.is_zero()) return "absent";
-    return std::string(name_of(d.get_data_type())) + " " + text_of(d.get_dims()) + " " + layout(d);
+    return std::string(name_of(d.get_data_type())) + " " + text_of(d.get_dims()) + " " +
+           layout_of(d);
 }
 
 }  // namespace sycl_dnn

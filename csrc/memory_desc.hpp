@@ -7,6 +7,8 @@ namespace sycl_dnn {
 
 // "f32 (8, 3, 227, 227) acdb": data type, logical shape and layout for messages.
 std::string describe(const desc &d);
+// The last of these: "acdb", "strides=(9, 1)", "opaque 64 bytes".
+std::string layout_of(const desc &d);
 // "(8, 3)", with a question mark for a runtime dimension.
 std::string text_of(const dims &values);
 // Bytes from the first element to behind the last one. Unlike desc::get_size, a strided view

@@ -11,6 +11,7 @@
 #include "fork.hpp"
 #include "in_flight.hpp"
 #include "order.hpp"
+#include "profile.hpp"
 #include "refusals.hpp"
 #include "scratchpad.hpp"
 #include "stream.hpp"
@@ -57,11 +58,14 @@ const Engine &engine_that_runs(const PrimitiveDesc &pd) {
     return pd.handle.get_engine().get() == pd.engine.handle.get() ? pd.engine : pd.dst_engine;
 }
 
-Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd) {
+Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd, bool inserted) {
     refuse_unsafe(*pd);
+    const bool is_recorded = profile::is_on();
+    const int64_t begin = is_recorded ? profile::now() : 0;
     // The slots are taken now: a later next_impl() changes the descriptor, not this primitive.
     Primitive made{.pd = pd, .runs_on = engine_that_runs(*pd), .slots = slots_of(*pd)};
     refuse_unwritten(*pd, made.slots);
+    made.inserted = inserted;
     made.may_run_in_place = runs_in_place(pd->handle.get_kind());
     made.has_runtime_dims = std::any_of(made.slots.begin(), made.slots.end(), [](const Slot &slot) {
         return slot.check == Slot::rule::same_rank;
@@ -73,10 +77,12 @@ Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd) {
         return made;
     }
     made.scratchpad_bytes = pd->handle.scratchpad_desc().get_size();
+    const auto was_cached = is_recorded ? profile::is_cached(pd->handle) : std::nullopt;
     {
         py::gil_scoped_release nogil;
         made.handle = dnnl::primitive(pd->handle.get());
     }
+    if (is_recorded) profile::note_created(made, was_cached, begin);
     return made;
 }
 
@@ -108,11 +114,16 @@ sycl::event submit(const Primitive &p, const Stream &stream, call &c,
                    std::vector<sycl::event> &depends) {
     py::gil_scoped_release nogil;
     scratchpad_lease scratchpad(p, stream, c, depends);
-    sycl::event event;
-    check(dnnl_sycl_interop_primitive_execute(p.handle.get(), stream.handle.get(),
-                                              static_cast<int>(c.args.size()), c.args.data(),
-                                              &depends, &event),
-          "could not execute the primitive");
+    const auto execute = [&] {
+        sycl::event event;
+        check(dnnl_sycl_interop_primitive_execute(p.handle.get(), stream.handle.get(),
+                                                  static_cast<int>(c.args.size()), c.args.data(),
+                                                  &depends, &event),
+              "could not execute the primitive");
+        return event;
+    };
+    const sycl::event event =
+        profile::is_on() ? profile::run(p, stream, c.args, depends, execute) : execute();
     scratchpad.used_until(event);
     return event;
 }
@@ -188,7 +199,9 @@ py::dict arguments(const Primitive &p) {
 void bind_primitive(py::module_ &m) {
     py::class_<Primitive>(m, "Primitive",
                           "An operation ready to run; may be executed from several threads.")
-        .def(py::init(&make_primitive), py::arg("primitive_desc").none(false))
+        .def(py::init(&make_primitive), py::arg("primitive_desc").none(false),
+             py::arg("inserted") = false,
+             "``inserted`` marks a reorder that nobody asked for, in sycl_dnn.profile.")
         .def(
             "execute", &execute, py::arg("stream"), py::arg("args"),
             py::arg("depends") = py::tuple(),

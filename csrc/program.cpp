@@ -6,7 +6,9 @@
 #include <oneapi/dnnl/dnnl_sycl.hpp>
 
 #include "errors.hpp"
+#include "host_lane.hpp"
 #include "in_flight.hpp"
+#include "profile.hpp"
 #include "scratchpad.hpp"
 
 namespace sycl_dnn {
@@ -104,6 +106,15 @@ void Program::place_values(frame &f, const arguments &given, char *arena) const 
 
 sycl::event Program::submit_step(size_t index, const Stream &stream, frame &f,
                                  std::vector<sycl::event> &depends) const {
+    if (!profile::is_on()) return submit_quietly(index, stream, f, depends);
+    const step &s = steps[index];
+    const auto submit_now = [&] { return submit_quietly(index, stream, f, depends); };
+    if (s.primitive) return profile::run(*s.primitive, stream, f.args[index], depends, submit_now);
+    return profile::run_fill(values[s.args[0].second].layout, stream, depends, submit_now);
+}
+
+sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f,
+                                    std::vector<sycl::event> &depends) const {
     const step &s = steps[index];
     const auto &args = f.args[index];
     sycl::event event;
@@ -122,12 +133,18 @@ sycl::event Program::submit_step(size_t index, const Stream &stream, frame &f,
 
 sycl::event Program::submit(const Stream &stream, frame &f,
                             std::vector<sycl::event> &depends) const {
+    HostLane lane(*stream.flight, steps.size());
     for (size_t i = 0; i < steps.size(); ++i) {
         const sycl::event event = submit_step(i, stream, f, depends);
         // Set at each step: should a later one fail, this much is under way.
         f.last_use = event;
+        lane.moved(event);
         depends.assign(1, event);
-        if ((i + 1) % InFlight::most_on_cpu == 0) stream.flight->wait_polling({event});
+        if (lane.is_held()) {
+            if ((i + 1) % HostLane::most_ahead == 0) sycl::event(event).wait();
+        } else if ((i + 1) % InFlight::most_on_cpu == 0) {
+            stream.flight->wait_polling({event});
+        }
     }
     return f.last_use;
 }

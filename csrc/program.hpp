@@ -69,6 +69,8 @@ class Program {
     void place_values(frame &f, const arguments &given, char *arena) const;
     sycl::event submit_step(size_t index, const Stream &stream, frame &f,
                             std::vector<sycl::event> &depends) const;
+    sycl::event submit_quietly(size_t index, const Stream &stream, frame &f,
+                               std::vector<sycl::event> &depends) const;
 
     std::mutex guard;
     std::list<frame> frames;

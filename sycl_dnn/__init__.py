@@ -42,6 +42,8 @@ _LAZY = {
     "fallback": "sycl_dnn.dispatch.policy",
     "freeze": "sycl_dnn.dispatch.frozen",
     "plan": "sycl_dnn.dispatch.bound",
+    "Profile": "sycl_dnn.profiling.profile",
+    "profile": "sycl_dnn.profiling.profile",
     "quantize": "sycl_dnn.compiler.quantize",
     "set_fallback": "sycl_dnn.dispatch.policy",
     "submit": "sycl_dnn.dispatch.bound",

@@ -4,12 +4,24 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sycl_dnn import report
+
+#: Command -> module and function that run it (imported only then), and what it does.
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "report": ("sycl_dnn.__main__", "report_command", "this report, also without a command"),
+    "verify": ("sycl_dnn.verify.__main__", "main", "run benchdnn's cases, compare with NumPy"),
+    "matrix": ("sycl_dnn.matrix.command", "main", "what is optimised, reference or refused"),
+    "explain": ("sycl_dnn.explain.command", "main", "why a case is refused or slow"),
+    "bench": ("sycl_dnn.bench.command", "main", "measure cases: time, GFLOP/s, GB/s"),
+    "trace": ("sycl_dnn.profiling", "trace_main", "run a script and record its primitives"),
+}
 
 
 def _table(rows: Iterable[tuple[str, Any]]) -> list[str]:
@@ -57,9 +69,20 @@ def format_report(data: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def _epilog() -> str:
+    lines = [f"  {name:<8} {what}" for name, (_, _, what) in COMMANDS.items()]
+    return "\n".join(["commands (python -m sycl_dnn COMMAND --help):", *lines])
+
+
+def report_command(arguments: list[str] | None = None) -> int:
     """Print the report; return 0 with a device that oneDNN can use, 1 without."""
-    parser = argparse.ArgumentParser(prog="python -m sycl_dnn", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m sycl_dnn",
+        usage="python -m sycl_dnn [COMMAND] [--json]",
+        description=__doc__,
+        epilog=_epilog(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--json", action="store_true", help="print the same as JSON")
     options = parser.parse_args(arguments)
     data = report.collect()
@@ -67,5 +90,23 @@ def main(arguments: list[str] | None = None) -> int:
     return 0 if data["default"] is not None else 1
 
 
+def command(name: str) -> Callable[[list[str]], int]:
+    """Return the function of a command; it takes arguments and returns an exit status."""
+    module, function, _ = COMMANDS[name]
+    return getattr(importlib.import_module(module), function)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command that the first argument names, the report without one."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if words and words[0] in COMMANDS:
+        return command(words[0])(words[1:])
+    return report_command(words)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BrokenPipeError:
+        # The reader of the output has gone; Python must not write to it at exit.
+        os._exit(1)

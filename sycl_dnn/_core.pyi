@@ -6,7 +6,7 @@ import collections.abc
 import enum
 import sycl_dnn.onednn
 import typing
-__all__: list[str] = ['ARGUMENTS', 'BoundProgram', 'CallPlan', 'CallTable', 'CompiledPartition', 'Engine', 'GraphTensor', 'LogicalTensor', 'Memory', 'MemoryDesc', 'Op', 'OpGraph', 'Partition', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'ResultPool', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'clear_graph_pool', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_compiled_partition_cache_capacity', 'get_constant_tensor_cache_capacity', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'graph_dump_mode', 'graph_pool_info', 'graph_status', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'layer_normalization_backward', 'layer_normalization_forward', 'layout_type', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'logical_data_type', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'op_attr', 'op_kind', 'partition_policy', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'property_type', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_compiled_partition_cache_capacity', 'set_constant_tensor_cache_capacity', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_graph_dump_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'submit_all', 'sum', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
+__all__: list[str] = ['ARGUMENTS', 'BoundProgram', 'CallPlan', 'CallTable', 'CompiledPartition', 'Engine', 'GraphTensor', 'LogicalTensor', 'Memory', 'MemoryDesc', 'Op', 'OpGraph', 'Partition', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'Recorder', 'ResultPool', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'clear_graph_pool', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_compiled_partition_cache_capacity', 'get_constant_tensor_cache_capacity', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'graph_dump_mode', 'graph_pool_info', 'graph_status', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'host_lane', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'is_recording', 'is_recording_waits', 'layer_normalization_backward', 'layer_normalization_forward', 'layout_type', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'logical_data_type', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'note', 'op_attr', 'op_kind', 'partition_policy', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'property_type', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_compiled_partition_cache_capacity', 'set_constant_tensor_cache_capacity', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_graph_dump_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'submit_all', 'sum', 'use_huge_pages', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
 class status(enum.Enum):
     invalid_arguments: typing.ClassVar[status]
     last_impl_reached: typing.ClassVar[status]
@@ -652,7 +652,7 @@ class MemoryDesc:
     @staticmethod
     def from_blob(blob: bytes) -> MemoryDesc:
         """
-        The descriptor that ``blob`` came from; refuses damaged or foreign bytes.
+        The descriptor that ``blob`` came from; refuses damaged bytes, and all that the other constructors could not make (layouts that only a primitive knows, too).
         """
     @staticmethod
     def host_scalar(data_type: data_type) -> MemoryDesc:
@@ -1288,8 +1288,10 @@ class Primitive:
     """
     An operation ready to run; may be executed from several threads.
     """
-    def __init__(self, primitive_desc: PrimitiveDesc) -> None:
-        ...
+    def __init__(self, primitive_desc: PrimitiveDesc, inserted: bool = False) -> None:
+        """
+        ``inserted`` marks a reorder that nobody asked for, in sycl_dnn.profile.
+        """
     def __repr__(self) -> str:
         ...
     def execute(self, stream: Stream, args: dict, depends: typing.Any = ()) -> typing.Any:
@@ -1397,6 +1399,37 @@ class CallTable:
         ...
     @property
     def hits(self) -> int:
+        ...
+class Recorder:
+    """
+    Records what the process runs, between start and stop.
+    """
+    def __init__(self, most: typing.SupportsInt | typing.SupportsIndex, waits: bool) -> None:
+        """
+        Keep up to ``most`` records, count the others; ``waits``: run each to its end.
+        """
+    def queues(self) -> list:
+        """
+        The queues that the records name by number.
+        """
+    def records(self, first: typing.SupportsInt | typing.SupportsIndex = 0) -> list:
+        """
+        (subject, begin, end, thread, queue, clock, submitted, started, finished), times in ns of time.perf_counter_ns; the last three in those of ``clock``.
+        """
+    def settle(self) -> None:
+        """
+        Wait until the times of all executions are known.
+        """
+    def start(self) -> None:
+        ...
+    def stop(self) -> None:
+        ...
+    def subjects(self, first: typing.SupportsInt | typing.SupportsIndex = 0) -> list:
+        """
+        What ran: kind, name, implementation, tensors, ...
+        """
+    @property
+    def dropped(self) -> int:
         ...
 class LogicalTensor:
     """
@@ -1541,6 +1574,14 @@ class CompiledPartition:
         """
     @property
     def inputs(self) -> list[LogicalTensor]:
+        ...
+    @property
+    def label(self) -> str:
+        """
+        What sycl_dnn.profile calls it.
+        """
+    @label.setter
+    def label(self, arg0: str) -> None:
         ...
     @property
     def outputs(self) -> list[LogicalTensor]:
@@ -1727,6 +1768,10 @@ def gru_forward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_directio
     """
     Primitive descriptor of gru_forward; executes src_layer src_iter weights_layer weights_iter bias -> dst_layer dst_iter workspace
     """
+def host_lane() -> tuple[int, bool]:
+    """
+    How often a program took SYCL's other host threads out of use, and whether one does.
+    """
 def inner_product_backward_data(engine: Engine, *, diff_src: MemoryDesc, weights: MemoryDesc, diff_dst: MemoryDesc, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr = None, allow_empty: bool = False) -> typing.Any:
     """
     Primitive descriptor of inner_product_backward_data; executes weights diff_dst -> diff_src
@@ -1738,6 +1783,14 @@ def inner_product_backward_weights(engine: Engine, *, src: MemoryDesc, diff_weig
 def inner_product_forward(engine: Engine, *, prop_kind: prop_kind, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None = None, dst: MemoryDesc, attr: PrimitiveAttr = None, allow_empty: bool = False) -> typing.Any:
     """
     Primitive descriptor of inner_product_forward; executes src weights bias -> dst
+    """
+def is_recording() -> bool:
+    """
+    Whether a Recorder is on.
+    """
+def is_recording_waits() -> bool:
+    """
+    Whether one is on that waits for each execution.
     """
 def layer_normalization_backward(engine: Engine, *, prop_kind: prop_kind, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, stat: MemoryDesc | None = None, diff_scale_shift_data_type: data_type = ..., scale_shift_data_type: data_type = ..., epsilon: typing.SupportsFloat | typing.SupportsIndex, flags: normalization_flags = ..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr = None, allow_empty: bool = False) -> typing.Any:
     """
@@ -1782,6 +1835,10 @@ def lstm_forward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_directi
 def matmul(engine: Engine, *, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None = None, dst: MemoryDesc, attr: PrimitiveAttr = None, allow_empty: bool = False) -> typing.Any:
     """
     Primitive descriptor of matmul; executes src weights bias -> dst
+    """
+def note(kind: str, name: str, begin: typing.SupportsInt | typing.SupportsIndex, end: typing.SupportsInt | typing.SupportsIndex, tensors: list = [], is_done: bool = False) -> None:
+    """
+    Tell the recorders of something that Python did from ``begin`` to ``end``.
     """
 def pooling_backward(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], kernel: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], dilation: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] | None = None, padding_l: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], padding_r: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr = None, allow_empty: bool = False) -> typing.Any:
     """
@@ -1883,6 +1940,10 @@ def sum(engine: Engine, *, dst: MemoryDesc | None = None, scales: collections.ab
     """
     Primitive descriptor of sum; executes multiple_src -> dst
     """
+def use_huge_pages(queue: typing.Any, memory: typing.Any, is_fresh: bool) -> None:
+    """
+    Ask for huge pages behind a dpctl.memory object of a CPU; moves what is not fresh.
+    """
 def vanilla_rnn_backward(engine: Engine, *, prop_kind: prop_kind, activation: algorithm, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None = None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None = None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None = None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None = None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None = None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None = None, flags: rnn_flags = ..., alpha: typing.SupportsFloat | typing.SupportsIndex = 0.0, beta: typing.SupportsFloat | typing.SupportsIndex = 0.0, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr = None, allow_empty: bool = False) -> typing.Any:
     """
     Primitive descriptor of vanilla_rnn_backward; executes src_layer src_iter weights_layer weights_iter bias dst_layer dst_iter diff_dst_layer diff_dst_iter workspace -> diff_src_layer diff_src_iter diff_weights_layer diff_weights_iter diff_bias
@@ -1901,4 +1962,4 @@ RUNTIME_DIM_VAL: int = -9223372036854775808
 RUNTIME_F32_VAL: float
 RUNTIME_S32_VAL: int = -2147483648
 RUNTIME_SIZE_VAL: int = 9223372036854775808
-_interface: int = 4
+_interface: int = 8

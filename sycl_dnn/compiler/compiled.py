@@ -8,7 +8,7 @@ import functools
 import inspect
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn.compiler import structure
@@ -17,7 +17,7 @@ from sycl_dnn.compiler.constants import Pool
 from sycl_dnn.compiler.lowering import Lowered, traced
 from sycl_dnn.compiler.report import Report, report, shapes_in
 from sycl_dnn.compiler.targets import targets_of
-from sycl_dnn.dispatch import allocation, arguments, policy
+from sycl_dnn.dispatch import allocation, arguments, noted, policy
 from sycl_dnn.dispatch.cache import CacheInfo
 from sycl_dnn.dispatch.outputs import check_out
 from sycl_dnn.dispatch.places import place_of
@@ -42,7 +42,9 @@ class Compiled:
         dtype: str | None = None,
         cache_size: int = 64,
         fallback: str = "auto",
+        passes: Mapping[str, bool] | None = None,
     ) -> None:
+        self._switches = dict(passes or {})
         self._function = function
         self._extra: tuple[Any, ...] = ()
         self._constants = (constants,) if isinstance(constants, str) else tuple(constants)
@@ -93,8 +95,9 @@ class Compiled:
     def derived(self, *passes: Any) -> Compiled:
         """Return the same function compiled with further passes over its graph."""
         made = Compiled(
-            self._function, self._constants, self._dtype, self._capacity, self._fallback
-        )
+            self._function, self._constants, self._dtype, self._capacity, self._fallback,
+            self._switches,
+        )  # fmt: skip
         made._extra = (*self._extra, *passes)
         return made
 
@@ -161,7 +164,9 @@ class Compiled:
             if plan is not None:
                 return plan
             self._misses += 1
-            plan = self._lowered(args, kwargs, out, given, queue)
+            plan = noted.trace(
+                self.__name__, lambda: self._lowered(args, kwargs, out, given, queue)
+            )
             self._plans[key] = plan
             while len(self._plans) > self._capacity:
                 self._plans.popitem(last=False)
@@ -182,8 +187,9 @@ class Compiled:
             return lack
         targets = targets_of(self.__name__, leaves, out, given)
         return Lowered(
-            trace, leaves, form, n_given, self._pool, queue, stream, targets, self._extra
-        )
+            trace, leaves, form, n_given, self._pool, queue, stream, targets, self._extra,
+            self._switches,
+        )  # fmt: skip
 
     def _held(self, args: Any, kwargs: Any) -> set[int]:
         """Return the ids of the arrays that arguments named as constants are made of."""

@@ -84,7 +84,9 @@ def settle(graph: Graph, pool: Pool, queue: Any, stream: Any) -> list[Storage]:
     captured = {id(t.storage): v.get_array() for _, v, t in graph.trace.captured if _is_array(v)}
     graph.nodes = live
     graph.index()
-    _place(graph, captured | arrays)
+    _place(graph, arrays)
+    for array in _place(graph, captured):
+        _core.use_huge_pages(queue, array.usm_data, is_fresh=False)
     return _still_needed(graph, arrays)
 
 
@@ -112,9 +114,7 @@ def _run(
     """Return what nodes that stand still compute, when it is there."""
     trace = graph.trace
     executable = Executable(trace, list(graph.steps(nodes)), finals, trace.arguments)
-    # Not from the pool: they stay.
-    blanks = [allocation.blank_of(t) for t in finals]
-    outs = {i: b.new(queue, pooled=False) for i, b in enumerate(blanks)}
+    outs = dict(enumerate(allocation.together([allocation.blank_of(t) for t in finals], queue)))
     given = [None] * len(trace.arguments)
     registers = executable.run(queue, stream, given, allocation.ALLOCATORS["device"], outs)
     queue.wait()
@@ -165,8 +165,9 @@ class _Keys:
         return found
 
 
-def _place(graph: Graph, arrays: dict[int, Any]) -> None:
-    """Let primitives read constants from memories instead of storages."""
+def _place(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
+    """Let primitives read constants from memories, not storages; return the arrays behind them."""
+    used: dict[int, Any] = {}
     looks: dict[Any, Storage] = {}
     for node in graph.nodes:
         if node.function is not None:
@@ -180,6 +181,8 @@ def _place(graph: Graph, arrays: dict[int, Any]) -> None:
                 memory = _memory(graph.trace.engine, array, t)
                 looks[key] = Storage(t.desc, memory=memory)
             node.inputs[name] = moved(t, looks[key], 0)
+            used[id(array)] = array
+    return list(used.values())
 
 
 def _memory(engine: Any, array: Any, tensor: Tensor) -> Any:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn.compiler.compiled import Compiled
+from sycl_dnn.compiler.passes import check_switches
 
 __all__ = ["compile"]
 
@@ -21,6 +22,7 @@ def compile(
     dtype: str | None = None,
     cache_size: int = 64,
     fallback: str = "auto",
+    passes: Mapping[str, bool] | None = None,
 ) -> Any:
     """Compile a function over ``sycl_dnn.functional`` for inference; also as a decorator.
 
@@ -40,6 +42,10 @@ def compile(
     fallback : {"auto", "error"}
         What happens where the device lacks an operation: ``"auto"`` runs the function as it is,
         operation by operation; ``"error"`` raises ``Unimplemented``.
+    passes : dict of str to bool, optional
+        Rewrites to switch on or off by name, for measurements: ``join_products`` (on) makes one
+        product of those that have the same source, ``write_into_parts`` (on) writes what is
+        concatenated into place at once.
 
     Returns
     -------
@@ -65,8 +71,10 @@ def compile(
         raise ValueError(f"compile: fallback must be 'auto' or 'error', got {fallback!r}")
     if cache_size < 1:
         raise ValueError(f"compile: cache_size must be at least 1, got {cache_size}")
+    check_switches("compile", passes or {})
     if function is None:
         return functools.partial(
-            compile, constants=constants, dtype=dtype, cache_size=cache_size, fallback=fallback
-        )
-    return Compiled(function, constants, dtype, cache_size, fallback)
+            compile, constants=constants, dtype=dtype, cache_size=cache_size, fallback=fallback,
+            passes=passes,
+        )  # fmt: skip
+    return Compiled(function, constants, dtype, cache_size, fallback, passes)

@@ -10,7 +10,7 @@ from sycl_dnn.compiler.graph import Graph, Node
 from sycl_dnn.compiler.packing import origin
 from sycl_dnn.compiler.ranges import Ranges, Scale, integer_candidates
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
-from sycl_dnn.compiler.staying import staying_scales
+from sycl_dnn.compiler.staying import passes_on, staying_scales
 from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.ones import filled
 from sycl_dnn.dispatch.primitives import div
@@ -66,8 +66,8 @@ class _Rewriting:
             if id(node) in self._products:
                 key, _ = self._products[id(node)]
                 new, node_copies = self._product(node, key)
-            elif node.row == "pooling_forward" and self._is_narrow(node.inputs["src"]):
-                new, node_copies = self._pooled(node), []
+            elif passes_on(node) and self._is_narrow(node.dst):
+                new, node_copies = self._passed_on(node), []
             else:
                 continue
             if new is None:
@@ -194,13 +194,18 @@ class _Rewriting:
         self._narrow[id(node.dst.storage)] = storage
         return _look(node.dst, storage, dst.dtype)
 
-    def _pooled(self, node: Node) -> Node | None:
-        src, dst = self._integers(node.inputs["src"]), self._integers(node.dst)
-        pd = rebuilt(self._trace.engine, node, node.attr, src=src.desc, dst=dst.desc)
+    def _passed_on(self, node: Node) -> Node | None:
+        """Return a pool or a concatenation of integers."""
+        inputs = {n: self._integers(t) for n, t in node.inputs.items()}
+        dst = self._integers(node.dst)
+        changes: dict[str, Any] = {"dst": dst.desc}
+        given = [t.desc for t in inputs.values()]
+        changes |= {"srcs": given} if "srcs" in node.params else {"src": given[0]}
+        pd = rebuilt(self._trace.engine, node, node.attr, **changes)
         if isinstance(pd, str):
             return None
-        fused = [*node.fused, f"{src.dtype} -> {dst.dtype}"]
-        return node.with_pd(pd, inputs={"src": src}, outputs={"dst": dst}, fused=fused)
+        fused = [*node.fused, f"{dst.dtype} -> {dst.dtype}"]
+        return node.with_pd(pd, inputs=inputs, outputs={"dst": dst}, fused=fused)
 
 
 def _look(tensor: Tensor, storage: Storage, dtype: str) -> Tensor:

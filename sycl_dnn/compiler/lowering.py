@@ -3,39 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn.compiler import hints, structure
-from sycl_dnn.compiler.cleaning import clean
 from sycl_dnn.compiler.constants import Pool, settle
-from sycl_dnn.compiler.folding import fold, split_batch_norms
-from sycl_dnn.compiler.fusing import fuse
-from sycl_dnn.compiler.gates import merge_gates
 from sycl_dnn.compiler.graph import Graph
-from sycl_dnn.compiler.interleaving import read_in_place
-from sycl_dnn.compiler.summing import sum_in_place
+from sycl_dnn.compiler.passes import Pass, in_order
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.dispatch.arguments import argument_of
 from sycl_dnn.dispatch.executable import Executable
 from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.program import finalized
 from sycl_dnn.dispatch.tensor import Tensor
-
-Pass = Callable[[Graph], None]
-#: Rewrites of the graph, in order. Each leaves a graph that computes the same.
-PASSES: tuple[Pass, ...] = (
-    clean,
-    merge_gates,
-    clean,
-    split_batch_norms,
-    fold,
-    fuse,
-    read_in_place,
-    clean,
-)
-#: Those that come behind what a caller adds.
-LAST_PASSES: tuple[Pass, ...] = (sum_in_place,)
 
 
 class Lowered:
@@ -56,6 +36,8 @@ class Lowered:
         By number of the result: what the caller wants it written to.
     extra : sequence of callable
         Further passes.
+    switches : dict, optional
+        By name: passes that are made, or not, against the defaults.
     """
 
     def __init__(
@@ -69,6 +51,7 @@ class Lowered:
         stream: Any,
         targets: dict[int, Any] | None = None,
         extra: Sequence[Pass] = (),
+        switches: Mapping[str, bool] | None = None,
     ) -> None:
         self.form = form
         self.is_single = form is structure.LEAF
@@ -77,7 +60,7 @@ class Lowered:
         self.n_recorded = len(graph.nodes)
         #: Results of the function; a pass may have added others.
         self.n_results = len(finals)
-        for rewrite in (*PASSES, *extra, *LAST_PASSES):
+        for rewrite in in_order(switches or {}, extra):
             rewrite(graph)
         given = trace.arguments[:n_given]
         held = settle(graph, pool, queue, stream)

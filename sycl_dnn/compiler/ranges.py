@@ -139,8 +139,11 @@ class Ranges:
 
     def scale(self, key: Any, name: str) -> Scale:
         """Return the integers for a product's argument."""
-        place = (*key, name)
-        return scale_of(*self._found[place])
+        return scale_of(*self.range(key, name))
+
+    def range(self, key: Any, name: str) -> tuple[float, float]:
+        """Return the least and the largest value of a product's argument."""
+        return self._found[(*key, name)]
 
     def __len__(self) -> int:
         return len(self._found)

@@ -7,8 +7,8 @@ from typing import Any
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.frames import same_span
-from sycl_dnn.compiler.graph import Graph, Node
-from sycl_dnn.compiler.ranges import Ranges, Scale
+from sycl_dnn.compiler.graph import Graph, Node, has_only_post_ops
+from sycl_dnn.compiler.ranges import Ranges, Scale, scale_of
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 
 #: By id of the node: its key among the ranges, and itself.
@@ -18,40 +18,70 @@ Found = dict[int, Storage]
 
 def staying_scales(graph: Graph, products: Products, ranges: Ranges) -> dict[int, Scale]:
     """Return the scales of the values that stay integers, by the ids of their storages."""
+    keys = {id(node.dst.storage): key for key, node in products.values()}
     found: Found = {}
-    scales: dict[int, Scale] = {}
-    for key, node in products.values():
+    for _, node in products.values():
         storage = node.dst.storage
         if _is_whole(node.dst) and graph.is_inner(storage):
             found[id(storage)] = storage
-            scales[id(storage)] = ranges.scale(key, "dst")
-    _add_pools(graph, found, scales)
+    _add_passed_on(graph, found)
     while True:
         kept = {k: s for k, s in found.items() if _can_stay(graph, products, s, found)}
         if len(kept) == len(found):
-            return {key: scales[key] for key in found}
+            break
         found = kept
+    scales: dict[int, Scale] = {}
+    for group in _groups(graph, found):
+        covered = [ranges.range(keys[i], "dst") for i in group if i in keys]
+        scale = scale_of(min(low for low, _ in covered), max(high for _, high in covered))
+        scales |= dict.fromkeys(group, scale)
+    return scales
 
 
 def _is_whole(tensor: Tensor) -> bool:
     return not tensor.offset and same_span(tensor.desc, tensor.storage.desc)
 
 
-def _add_pools(graph: Graph, found: Found, scales: dict[int, Scale]) -> None:
-    """Add what pools make of values that may be integers; in order, so chains are followed."""
+def passes_on(node: Node) -> bool:
+    """Whether a node gives on integers as they are: pools and concatenations."""
+    is_known = node.row in ("pooling_forward", "concat")
+    return is_known and node.has_dst and has_only_post_ops(node.attr) and not len(node.post_ops)
+
+
+def _sources(node: Node) -> list[Tensor]:
+    return list(node.inputs.values())
+
+
+def _add_passed_on(graph: Graph, found: Found) -> None:
+    """Add what is made of values that may be integers; in order, so chains are followed."""
     for node in graph.nodes:
-        if node.row != "pooling_forward" or not node.has_dst or len(node.post_ops):
+        if not passes_on(node):
             continue
-        src, dst = node.inputs["src"].storage, node.dst.storage
-        if id(src) in found and _is_whole(node.dst) and graph.is_inner(dst):
+        dst = node.dst.storage
+        are_known = all(id(t.storage) in found and _is_whole(t) for t in _sources(node))
+        if are_known and _is_whole(node.dst) and graph.is_inner(dst):
             found[id(dst)] = dst
-            scales[id(dst)] = scales[id(src)]
+
+
+def _groups(graph: Graph, found: Found) -> list[list[int]]:
+    """Return the ids of the values in groups that must have one scale."""
+    group_of = {key: [key] for key in found}
+    for node in graph.nodes:
+        if not passes_on(node) or id(node.dst.storage) not in found:
+            continue
+        joined = group_of[id(node.dst.storage)]
+        for tensor in _sources(node):
+            other = group_of[id(tensor.storage)]
+            if other is not joined:
+                joined += other
+                for key in other:
+                    group_of[key] = joined
+    return list({id(group): group for group in group_of.values()}.values())
 
 
 def _can_stay(graph: Graph, products: Products, storage: Storage, found: Found) -> bool:
     writer = graph.writers(storage)[0]
-    is_pooled = writer.row == "pooling_forward"
-    if is_pooled and id(writer.inputs["src"].storage) not in found:
+    if passes_on(writer) and any(id(t.storage) not in found for t in _sources(writer)):
         return False
     readers = graph.readers(storage)
     return bool(readers) and all(_takes(graph, products, n, storage, found) for n in readers)
@@ -62,8 +92,8 @@ def _takes(graph: Graph, products: Products, node: Node, storage: Storage, found
     names = [n for n, t in node.inputs.items() if t.storage is storage]
     if len(names) != 1 or not _is_whole(node.inputs[names[0]]):
         return False
-    if node.row == "pooling_forward":
-        return node.has_dst and id(node.dst.storage) in found
+    if passes_on(node):
+        return id(node.dst.storage) in found
     if id(node) not in products:
         return False
     return names == ["src"] or _adds_in_place(graph, node, storage, found)

@@ -48,10 +48,10 @@ class CompileTrace(Trace):
             self._wider[id(made.storage)] = (made, tensor)
         return made
 
-    def convert(self, tensor: Tensor, dtype: str) -> Tensor:
+    def convert(self, tensor: Tensor, dtype: str, inserted: bool = True) -> Tensor:
         """Return the tensor in another dtype; what was lowered before, as it was."""
         wide = self.widened(tensor) if dtype == "float32" else tensor
-        return super().convert(wide, dtype)
+        return super().convert(wide, dtype, inserted)
 
     def widened(self, tensor: Tensor) -> Tensor:
         """Return the same look at the values before they were lowered, if they were."""

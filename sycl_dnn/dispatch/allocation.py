@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import dpctl.memory
@@ -10,6 +12,7 @@ import dpnp
 import dpnp.tensor
 import numpy as np
 
+from sycl_dnn import _core
 from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.layout import row_major_strides
 from sycl_dnn.dispatch.pool import pool_of
@@ -50,6 +53,30 @@ class Blank(NamedTuple):
         if shape is None:
             return memory
         return usm_ndarray(shape, dtype=self.dtype, buffer=memory, strides=self.strides)
+
+
+#: Bytes between the starts of arrays that share an allocation: a page.
+_APART = 4096
+
+
+def together(blanks: Sequence[Blank], queue: Any) -> list[Any]:
+    """Return arrays for what stays together: on a CPU in one allocation, in huge pages."""
+    if not queue.sycl_device.is_cpu:
+        return [b.new(queue, pooled=False) for b in blanks]
+    sizes = [-(-max(b.nbytes, 1) // _APART) * _APART for b in blanks]
+    starts = [0, *itertools.accumulate(sizes)]
+    memory = _DEVICE(starts[-1] or 1, queue=queue)
+    _core.use_huge_pages(queue, memory, is_fresh=True)
+    return [_part(memory, *pair) for pair in zip(blanks, starts, strict=False)]
+
+
+def _part(memory: Any, blank: Blank, start: int) -> usm_ndarray:
+    shape, dtype = blank.shape, blank.dtype
+    if shape is None:
+        shape, dtype = (blank.nbytes,), np.dtype("u1")
+    offset = start // dtype.itemsize
+    strides = blank.strides
+    return usm_ndarray(shape, dtype=dtype, buffer=memory, strides=strides, offset=offset)
 
 
 def blank_of(tensor: Tensor) -> Blank:

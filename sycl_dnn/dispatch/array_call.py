@@ -9,7 +9,7 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn.dispatch import dtypes
+from sycl_dnn.dispatch import dtypes, noted
 from sycl_dnn.dispatch.allocation import usm_ndarray, wrap
 from sycl_dnn.dispatch.record import ArrayStep
 
@@ -20,6 +20,7 @@ class ArrayCall:
     def __init__(self, step: ArrayStep, registers: Mapping[int, int]) -> None:
         self.function = step.function
         self._takes_queue = getattr(step.function, "takes_queue", False)
+        self._name = noted.name_of(step.function)
         self._stays = False
         self._reads = [
             (registers[id(t.storage)], t.shape, t.strides, t.offset, dtypes.array_dtype(t.dtype))
@@ -40,7 +41,8 @@ class ArrayCall:
     def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
         """Call the function and put its results into their registers."""
         given = [_view(registers[r], *rest) for r, *rest in self._reads]
-        made = self.function(*given, **({"queue": queue} if self._takes_queue else {}))
+        named = {"queue": queue} if self._takes_queue else {}
+        made = noted.array_call(self._name, lambda: self.function(*given, **named), given, queue)
         made = made if isinstance(made, (tuple, list)) else [made]
         for (register, shape, dtype), array in zip(self._writes, made, strict=True):
             whole = dpnp.ascontiguousarray(array, dtype=dtype).reshape(shape)

@@ -10,7 +10,7 @@ from typing import Any
 import dpctl.memory
 
 from sycl_dnn import _core
-from sycl_dnn.dispatch import allocation, arguments, structure
+from sycl_dnn.dispatch import allocation, arguments, noted, structure
 from sycl_dnn.dispatch.arguments import Collected
 from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.operation import Operation, Plan
@@ -48,7 +48,10 @@ class BoundPlan:
             check_out(self._operation.name, self._out, found, queue)
         place, stream = place_of(queue)
         try:
-            made = self._operation.build(place, bound.args, bound.kwargs, self._out)
+            made = noted.trace(
+                self._operation.name,
+                lambda: self._operation.build(place, bound.args, bound.kwargs, self._out),
+            )
         except NeedsAnotherDevice as lack:
             raise lack.error from None
         self._fill(made, queue, stream, found)

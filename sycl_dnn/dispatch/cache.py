@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import dpnp
 
 from sycl_dnn._core import CallTable
-from sycl_dnn.dispatch import allocation, pool
+from sycl_dnn.dispatch import allocation, noted, pool
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.frozen import Frozen
 
@@ -72,7 +72,7 @@ def get(key: Hashable) -> Any:
 
 def make(key: Hashable, build: Callable[[], Any]) -> Any:
     """Build, keep and return the plan of a key that ``get`` did not find."""
-    plan = build()
+    plan = noted.trace(noted.name_in(key), build)
     with _cache.lock:
         _cache.misses += 1
         _cache.plans[key] = plan

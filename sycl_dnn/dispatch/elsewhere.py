@@ -8,7 +8,7 @@ from typing import Any
 import dpnp
 
 from sycl_dnn.device import default_queue
-from sycl_dnn.dispatch import arguments, cache, policy
+from sycl_dnn.dispatch import arguments, cache, noted, policy
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.places import place_of
@@ -23,7 +23,11 @@ def moved(value: Any, queue: Any) -> Any:
         return moved(value.data, queue)
     if isinstance(value, Array):
         return Array(moved(value.data, queue), value.dtype)
-    return dpnp.asarray(value, sycl_queue=queue) if hasattr(value, "sycl_queue") else value
+    if not hasattr(value, "sycl_queue"):
+        return value
+    return noted.array_call(
+        "to another device", lambda: dpnp.asarray(value, sycl_queue=queue), [value], queue
+    )
 
 
 def _arrays(args: Any, kwargs: Any) -> list[Any]:

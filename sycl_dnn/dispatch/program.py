@@ -62,7 +62,10 @@ def own_storage(trace: Trace, tensor: Tensor, taken: set[int], wanted: Any = Non
     )
     if not alone and desc is not None:
         copied = Tensor(trace, Storage(desc), desc, tensor.dtype, tensor.shape)
-        trace.steps.append(trace.copy_step(tensor, copied))
+        # A copy of a view is what the function was asked for.
+        moves = tensor.desc != desc and layout.is_dense(tensor.desc)
+        inserted = moves or not tensor.desc.is_plain
+        trace.steps.append(trace.copy_step(tensor, copied, inserted=inserted))
         tensor = copied
     taken.add(id(tensor.storage))
     return tensor

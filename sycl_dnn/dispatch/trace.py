@@ -30,6 +30,13 @@ _FAST_REFERENCES = ("lstm", "gru", "lbr", "vanilla", "concat")
 _NARROW = ("float16", "bfloat16", "float8_e5m2", "float8_e4m3")
 
 
+def is_slow_reference(row: str, implementation: str) -> bool:
+    """Whether a primitive runs as oneDNN's slow reference, by the implementation's name."""
+    # Some run inside others: "conv:any+ref:any".
+    is_reference = "ref" in implementation.replace("+", ":").split(":")
+    return is_reference and row.split("_")[0] not in _FAST_REFERENCES
+
+
 def _go_on_to(pd: _core.PrimitiveDesc, words: str) -> bool:
     """Move a descriptor to the first implementation with these words in its name, if any."""
     while words not in pd.impl_info:
@@ -251,9 +258,7 @@ class Trace:
         name = pd.impl_info
         if any(d and not d.size for d in (pd.desc_of(n) for n in ("src", "dst", "diff_src"))):
             return  # nothing is computed
-        # Some run inside others: "conv:any+ref:any".
-        is_reference = "ref" in name.replace("+", ":").split(":")
-        if not is_reference or row.split("_")[0] in _FAST_REFERENCES:
+        if not is_slow_reference(row, name):
             return
         policy.warn_once(
             policy.ReferenceWarning,
@@ -261,8 +266,11 @@ class Trace:
             f"{row}: oneDNN has only its reference implementation ({name}) for {pd}; it is slow",
         )
 
-    def reorder(self, tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor:
-        """Return the tensor in another layout or dtype of the same shape; not on the tape."""
+    def reorder(self, tensor: Tensor, wanted: _core.MemoryDesc, inserted: bool = True) -> Tensor:
+        """Return the tensor in another layout or dtype of the same shape; not on the tape.
+
+        ``inserted`` is false where the caller asked for the copy; ``profile`` tells them apart.
+        """
         key = (id(tensor.storage), tensor.offset, tensor.desc, wanted)
         found = self._reordered.get(key)
         if found is not None:
@@ -270,12 +278,18 @@ class Trace:
         name = dtypes.NAMES[wanted.data_type]
         dtype = tensor.dtype if tensor.dtype == "bool" and name == "uint8" else name
         made = Tensor(self, Storage(wanted), wanted, dtype, tensor.shape)
-        self._add(self.copy_step(tensor, made))
+        self._add(self.copy_step(tensor, made, inserted=inserted))
         # The tensor is kept: its storage's id stays its own.
         self._reordered[key] = made
         return made
 
-    def copy_step(self, src: Tensor, dst: Tensor, attr: _core.PrimitiveAttr | None = None) -> Step:
+    def copy_step(
+        self,
+        src: Tensor,
+        dst: Tensor,
+        attr: _core.PrimitiveAttr | None = None,
+        inserted: bool = False,
+    ) -> Step:
         """Return a reorder, not recorded yet; 64-bit numbers are copied as pairs of halves."""
         # Halves can be copied, not added.
         if attr is None and src.dtype == dst.dtype and src.dtype in ("int64", "float64"):
@@ -284,7 +298,7 @@ class Trace:
             pd = _core.reorder(self.engine, src=src.desc, dst=dst.desc, attr=attr)
         except errors.Unimplemented as error:
             raise NeedsAnotherDevice("reorder", error) from None
-        return Step(_core.Primitive(pd), {"src": src}, {"dst": dst})
+        return Step(_core.Primitive(pd, inserted), {"src": src}, {"dst": dst})
 
     def plain(self, tensor: Tensor) -> Tensor:
         """Return the tensor in a layout that arrays have; not on the tape."""
@@ -296,11 +310,11 @@ class Trace:
         """Return the float32 values of a tensor that the trace itself made narrower."""
         return tensor
 
-    def convert(self, tensor: Tensor, dtype: str) -> Tensor:
+    def convert(self, tensor: Tensor, dtype: str, inserted: bool = True) -> Tensor:
         """Return the tensor in another dtype, in the same order of axes."""
         if tensor.dtype == dtype:
             return tensor
-        made = self.reorder(tensor, layout.like(tensor.desc, dtype))
+        made = self.reorder(tensor, layout.like(tensor.desc, dtype), inserted)
         self.tape.append(Entry("convert", {"src": tensor}, {"dst": made}))
         return made
 

@@ -30,7 +30,7 @@ def converted(x: Tensor, dtype: str) -> Tensor:
     if dtype in dtypes.PACKED:
         return _packed(x, dtype)
     if x.dtype in _BY_ONEDNN and dtype in _BY_ONEDNN:
-        return x.trace.convert(x, dtype)
+        return x.trace.convert(x, dtype, inserted=False)
     if x.dtype in dtypes.CARRIED or dtype in dtypes.CARRIED:
         return converted(converted(x, "float32"), dtype)
     rule = _back(x) if x.is_float and dtypes.is_float(dtype) else _flat
@@ -43,7 +43,7 @@ def _packed(x: Tensor, dtype: str) -> Tensor:
     if not x.ndim or x.shape[-1] % 2:
         raise ValueError(f"astype: the last axis must be even for {dtype}, got shape {x.shape}")
     wide = converted(x, "float32")
-    made = x.trace.reorder(wide, layout.row_major(x.shape, dtype))
+    made = x.trace.reorder(wide, layout.row_major(x.shape, dtype), inserted=False)
     return x.trace.view(wide, made, lambda grad: grad)
 
 

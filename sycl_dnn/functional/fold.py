@@ -111,7 +111,7 @@ def image(x: Tensor, windows: Windows, counts: Pair, size: Pair) -> Tensor:
     inner = canvas
     for axis, (p, length) in enumerate(zip(windows.padding, size, strict=True), start=2):
         inner = narrow(inner, axis, p, length)
-    made = trace.reorder(inner, layout.row_major(inner.shape, x.dtype))
+    made = trace.reorder(inner, layout.row_major(inner.shape, x.dtype), inserted=False)
     return trace.view(x, made, lambda g: columns(g, windows, counts))
 
 

@@ -11,7 +11,7 @@ import dpnp
 
 from sycl_dnn import _core
 from sycl_dnn.device import default_queue
-from sycl_dnn.dispatch import allocation
+from sycl_dnn.dispatch import allocation, noted
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.graph import dtypes, summary
@@ -127,7 +127,8 @@ class CompiledGraph:
         with self._guard:
             plan = self._plans.get(key)
             if plan is None:
-                plan = Plan(self, {id: (shape, strides) for id, shape, strides in key})
+                inputs = {id: (shape, strides) for id, shape, strides in key}
+                plan = noted.trace("graph", lambda: Plan(self, inputs))
                 if len(self._plans) >= MOST_PLANS:
                     self._plans.popitem(last=False)
                 self._plans[key] = plan

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn import _core
-from sycl_dnn.dispatch import allocation
+from sycl_dnn.dispatch import allocation, noted
 from sycl_dnn.errors import DnnlError, InvalidArguments
 from sycl_dnn.graph import dtypes, instead
 from sycl_dnn.graph.node import Node
@@ -27,6 +27,7 @@ class PartitionStep:
 
     def __init__(self, compiled: _core.CompiledPartition, nodes: list[Node]) -> None:
         self.compiled, self.nodes = compiled, nodes
+        compiled.label = "+".join(node.operation.name for node in nodes)
         # A tensor that two operations read is a port for each.
         self.reads = list(dict.fromkeys(t.id for t in compiled.inputs))
         self.writes = [t.id for t in compiled.outputs]
@@ -64,7 +65,12 @@ class InsteadStep:
             name: [array(v) for v in given] if isinstance(given, list) else array(given)
             for name, given in node.inputs.items()
         }
-        made = self.run_arrays(arrays)
+        made = noted.array_call(
+            f"graph.{node.operation.name}",
+            lambda: self.run_arrays(arrays),
+            noted.arrays_in(arrays.values()),
+            stream.sycl_queue,
+        )
         for value, result in zip(node.outputs, made, strict=True):
             tensors[value.id] = plan.adopt(value, result)
 

@@ -24,7 +24,8 @@ The exit status is 0 if nothing failed, 1 if something did, 2 for lines that can
 """
 
 
-def _bytes(text: str) -> int:
+def byte_count(text: str) -> int:
+    """Read a number of bytes such as ``2G``."""
     units = {"k": 10, "m": 20, "g": 30}
     shift = units.get(text[-1:].lower(), 0)
     return int(text[:-1] if shift else text) << shift
@@ -49,8 +50,8 @@ def parser() -> argparse.ArgumentParser:
     add("--sample", type=int, metavar="N", help="run N of the cases, drawn by --seed")
     add("--seed", type=int, default=0, metavar="S", help="for --sample (0)")
     add("--timeout", type=float, default=300.0, metavar="S", help="seconds for one case (300)")
-    add("--max-memory", type=_bytes, default=2 << 30, metavar="B", help="bytes for a case (2G)")
-    add("--max-operations", type=_bytes, default=4 << 30, metavar="N", help="products (4G)")
+    add("--max-memory", type=byte_count, default=2 << 30, metavar="B", help="bytes for a case (2G)")
+    add("--max-operations", type=byte_count, default=4 << 30, metavar="N", help="products (4G)")
     return found
 
 
@@ -67,7 +68,8 @@ def _in_front(words: list[str]) -> list[str]:
     return [*words[:first], *behind, *words[first : last + 1], *rest]
 
 
-def _cases(arguments: list[str]):
+def read_cases(arguments: list[str]) -> tuple[list, int]:
+    """Return the cases of a command line and how many combinations made none."""
     from sycl_dnn.verify.cases import Reader
     from sycl_dnn.verify.grammar import Word
 
@@ -106,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser().print_usage()
         return 2
     try:
-        cases, skipped = _cases(words)
+        cases, skipped = read_cases(words)
     except CaseError as error:
         print(error, file=sys.stderr)
         return 2

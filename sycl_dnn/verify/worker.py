@@ -17,7 +17,7 @@ from typing import Any
 _LOG = {"ONEDNN_VERBOSE": "dispatch,check", "ONEDNN_VERBOSE_TIMESTAMP": "0"}
 
 
-class _Log:
+class Log:
     """What the library wrote to standard output since the last look."""
 
     def __init__(self) -> None:
@@ -47,7 +47,8 @@ def _reasons(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _stream(device: str) -> Any:
+def stream_on(device: str) -> Any:
+    """Return a Stream on the device that is meant."""
     import sycl_dnn
     from sycl_dnn import onednn as dnnl
 
@@ -58,11 +59,11 @@ def _stream(device: str) -> Any:
 def serve(device: str, memory: int, operations: int) -> None:
     """Run cases until standard input ends."""
     results = os.fdopen(os.dup(1), "w", buffering=1)
-    log = _Log()
+    log = Log()
     from sycl_dnn.verify.cases import Case
     from sycl_dnn.verify.runner import Limits, run_case
 
-    stream, limits = _stream(device), Limits(memory, operations)
+    stream, limits = stream_on(device), Limits(memory, operations)
     for line in sys.stdin:
         result = run_case(Case(**json.loads(line)), stream, limits).as_dict()
         text = log.take()

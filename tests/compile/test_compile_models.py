@@ -29,7 +29,7 @@ class Network:
     parameters: Callable[[], dict[str, np.ndarray]]
     function: Callable[..., Any]
     shapes: tuple[Any, ...]
-    #: By row, copies left out.
+    #: By row, copies and concatenations, which may become copies, left out.
     steps: dict[str, int]
     #: Largest norm of the error in integers.
     integer_error: float = 0.06
@@ -44,21 +44,21 @@ NETWORKS = [
         lambda: bert.random_parameters(BERT),
         lambda p, x: bert.forward(p, BERT, x),
         ((2, 16, 64),),
-        {"matmul": 8, "softmax_forward": 1, "layer_normalization_forward": 2},
+        {"matmul": 6, "softmax_forward": 1, "layer_normalization_forward": 2},
     ),
     Network(
         "gpt-step",
         lambda: gpt.random_parameters(GPT),
         lambda p, x, k, v: gpt.step(p, GPT, x, k, v),
         ((1, 1, 64), [(1, 4, 7, 16)] * 2, [(1, 4, 7, 16)] * 2),
-        {"matmul": 13, "softmax_forward": 2, "layer_normalization_forward": 5, "concat": 4},
+        {"matmul": 13, "softmax_forward": 2, "layer_normalization_forward": 5},
     ),
     Network(
         "unet",
         lambda: unet.random_parameters(UNET),
         lambda p, x: unet.forward(p, UNET, x),
         ((1, 3, 32, 32),),
-        {"convolution_forward": 11, "deconvolution_forward": 2, "pooling_forward": 2, "concat": 2},
+        {"convolution_forward": 11, "deconvolution_forward": 2, "pooling_forward": 2},
         integer_error=0.1,
     ),
     Network(
@@ -92,7 +92,7 @@ def test_network(network, dtype, make, on_device):
     args = _arguments(network.shapes, make)
     function = lambda *given: network.function(p, *given)  # noqa: E731
     report = compiled_as_eager(function, *args, dtype=dtype, tolerance=TOLERANCE[dtype])
-    rows = [part.row for part in report.parts if part.row != "reorder"]
+    rows = [part.row for part in report.parts if part.row not in ("reorder", "concat")]
     assert {row: rows.count(row) for row in rows} == network.steps, str(report)
 
 

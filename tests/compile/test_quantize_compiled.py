@@ -110,3 +110,53 @@ def test_what_cannot_be_quantized_is_told(make):
         sycl_dnn.quantize(compiled, [x], "entropy")
     with pytest.raises(ValueError, match="percentile"):
         sycl_dnn.quantize(compiled, [x], "percentile", percentile=20)
+
+
+def _skip(w):
+    def function(x):
+        y = F.relu(F.conv2d(x, w[0], padding=1))
+        z = F.conv_transpose2d(F.relu(F.conv2d(F.max_pool2d(y, 2), w[1])), w[2], stride=2)
+        return F.conv2d(F.cat([y, z * 3.0], 1), w[3])
+
+    return function
+
+
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+def test_concatenations_stay_in_integers_of_one_scale(dtype, make):
+    shapes = (8, 8, 3, 3), (8, 8, 1, 1), (8, 8, 2, 2), (4, 16, 1, 1)
+    function, x = _skip([make(*s) / 4 for s in shapes]), make(2, 8, 8, 8)
+    compiled = sycl_dnn.compile(function, dtype=dtype)
+    made, accuracy = sycl_dnn.quantize(compiled, [x])
+    report = made.explain(x)
+    (joined,) = [p for p in report.parts if p.row == "concat"]
+    assert joined.dtype in ("int8", "uint8")
+    assert [p.dtype for p in report.parts if p.row != "reorder"][-1] != joined.dtype
+    assert accuracy[0].relative < 0.04
+    assert_same(made(x), function(x), 0.1)
+
+
+def test_concatenation_that_is_read_as_numbers_is_one_of_numbers(make):
+    w, x = [make(8, 8, 1, 1) / 3 for _ in range(3)], make(2, 8, 5, 5)
+
+    def function(a):
+        y, z = F.relu(F.conv2d(a, w[0])), F.relu(F.conv2d(a, w[1]))
+        return F.softmax(F.cat([y, z], 1), 1), F.conv2d(y, w[2])
+
+    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [x])
+    (joined,) = [p for p in made.explain(x).parts if p.row == "concat"]
+    assert joined.dtype == "float32"
+    assert all(a.relative < 0.05 for a in accuracy)
+
+
+def test_parts_in_integers_are_written_into_place(make):
+    w, x = [make(16, 16) / 4, make(24, 16) / 4, make(8, 40) / 6], make(5, 16)
+
+    def function(a):
+        parts = [F.relu(F.linear(a, w[0])), F.gelu(F.linear(a, w[1]))]
+        return F.linear(F.cat(parts, 1), w[2])
+
+    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [x])
+    report = made.explain(x)
+    assert not [p for p in report.parts if p.row == "concat"], str(report)
+    assert len({p.dtype for p in report.parts[1:-1]}) == 1, str(report)
+    assert accuracy[0].relative < 0.03

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Multiply a sparse matrix (COO: coordinates of each value) with a dense one.
+
+Counterpart of oneDNN's cpu_matmul_coo.
+"""
+
+import dpnp
+import numpy as np
+from _example import Example, desc, run
+
+from sycl_dnn import onednn as dnnl
+
+M, K, N, DENSITY = 64, 96, 48, 0.1
+
+
+def main(example: Example) -> None:
+    """Three buffers make the tensor: values, their rows, and their columns."""
+    src = example.normal(M, K) * (example.rng.random((M, K)) < DENSITY)
+    rows, columns = np.nonzero(src)
+    sparse = dnnl.Memory(
+        dnnl.MemoryDesc.coo((M, K), dnnl.data_type.f32, len(rows), dnnl.data_type.s32),
+        example.engine,
+        [
+            dpnp.asarray(x, sycl_queue=example.queue)
+            for x in (src[rows, columns], rows.astype("i4"), columns.astype("i4"))
+        ],
+    )
+    weights = example.normal(K, N)
+    pd = dnnl.matmul(
+        example.engine, src=sparse.desc, weights=desc((K, N), "ab"), dst=desc((M, N), "ab")
+    )
+    print(f"{len(rows)} of {src.size} values are not 0")
+    got = example.run(pd, src=sparse, weights=example.memory(weights))
+    example.compare("dst", got["dst"], src.astype("f8") @ weights)
+
+
+if __name__ == "__main__":
+    run(main, __doc__)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The translator of rnn_inference_f32 with u8 data and s8 weights in all LSTM layers.
+
+Counterpart of oneDNN's cpu_rnn_inference_int8.
+"""
+
+import numpy as np
+from _example import Example, run
+from _gnmt_inference import FEATURES, SENTENCES, WORDS, expected, random_weights, translate
+
+
+def main(example: Example) -> None:
+    """Encode sentences, decode word by word, compare with NumPy."""
+    weights = random_weights(example)
+    source = np.tanh(example.normal(WORDS, SENTENCES, FEATURES))
+    got = translate(example, weights, source, integers=True)
+    example.compare("outputs", got, expected(weights, source), 0.12)
+
+
+if __name__ == "__main__":
+    run(main, __doc__)

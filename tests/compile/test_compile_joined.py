@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of one source become one product whose parts are read where they lie."""
+
+import pytest
+from comparing import assert_same, compiled_as_eager
+from models import bert
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+BERT = bert.Config(layers=1, width=64, heads=4, inner=128)
+TOLERANCE = {None: 2e-5, "bfloat16": 5e-2}
+
+
+def _joined(report):
+    return [p for p in report.parts if any("products of one source" in t for t in p.fused)]
+
+
+@pytest.mark.parametrize("shape", [(2, 16, 64), (1, 128, 64), (3, 1, 64)], ids=str)
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+def test_queries_keys_and_values_are_one_product(shape, dtype, make, on_device):
+    p, x = on_device(bert.random_parameters(BERT)), make(*shape)
+    function = lambda a: bert.forward(p, BERT, a)  # noqa: E731
+    options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}
+    report = compiled_as_eager(function, x, **options)
+    apart = compiled_as_eager(function, x, **options, passes={"join_products": False})
+    (part,) = _joined(report)
+    assert part.shape == (shape[0] * shape[1], 3 * 64)
+    assert "3 products of one source (64, 64, 64 outputs)" in str(report)
+    assert report.n_steps == apart.n_steps - 2
+    assert report.n_reorders == apart.n_reorders
+    assert not _joined(apart)
+
+
+def test_in_integers_each_output_keeps_its_scale(make, on_device):
+    p, x = on_device(bert.random_parameters(BERT)), make(2, 16, 64)
+    # Weights of three sizes: one scale for all of them would lose the smallest.
+    for name, factor in (("query", 1.0), ("key", 1e-3), ("value", 30.0)):
+        p[f"layer.0.attention.self.{name}.weight"] *= factor
+    function = lambda a: bert.forward(p, BERT, a)  # noqa: E731
+    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [x])
+    assert accuracy[0].relative < 0.03, str(accuracy[0])
+    (part,) = _joined(made.explain(x))
+    assert any("int8" in text for text in part.fused)
+
+
+def test_integers_of_one_product_are_those_of_several(make):
+    w = [make(n, 32) * size for n, size in ((8, 1.0), (24, 1e-3), (16, 50.0))]
+    b, x = make(24), make(5, 32)
+
+    def function(a):
+        return F.relu(F.linear(a, w[0])) + 0.0, F.linear(a, w[1], b)[:, ::2], F.linear(a, w[2])
+
+    results = []
+    for is_on in (True, False):
+        compiled = sycl_dnn.compile(function, passes={"join_products": is_on})
+        results.append(sycl_dnn.quantize(compiled, [x])[0](x))
+    for got, wanted in zip(*results, strict=True):
+        assert_same(got, wanted, 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+def test_a_step_of_a_decoder_appends_parts_to_its_cache(dtype, make):
+    w, heads = [make(64, 64) / 8 for _ in range(3)], (2, 1, 4, 16)
+
+    def step(x, keys, values):
+        q, k, v = (F.transpose(F.reshape(F.linear(x, m), heads), 1, 2) for m in w)
+        keys, values = F.cat([keys, k], 2), F.cat([values, v], 2)
+        return F.scaled_dot_product_attention(q, keys, values), keys, values
+
+    args = make(2, 1, 64), make(2, 4, 7, 16), make(2, 4, 7, 16)
+    report = compiled_as_eager(step, *args, dtype=dtype, tolerance=TOLERANCE[dtype])
+    assert len(_joined(report)) == 1, str(report)
+
+
+def _three(x, w, b):
+    return [F.softmax(F.linear(x, w[i], b[i])[:, :7] * 2.0, -1) for i in range(3)]
+
+
+def _with_one_bias(x, w, b):
+    return F.linear(x, w[0])[:, 2:5] + 1.0, F.linear(x, w[1], b[1])[1:, 3:6] * 2.0
+
+
+def _read_twice(x, w, b):
+    q, k = F.linear(x, w[0]), F.linear(x, w[1])
+    return F.matmul(q, k.T), F.matmul(k.T, q), F.softmax(q, -1)
+
+
+def _returned(x, w, b):
+    return F.linear(x, w[0]), F.linear(x, w[1])
+
+
+def _gated(x, w, b):
+    return F.silu(F.linear(x, w[0])) * F.linear(x, w[1])
+
+
+def _flattened(x, w, b):
+    return F.softmax(F.linear(x, w[0]).reshape(-1), 0), F.softmax(F.linear(x, w[1]), -1)
+
+
+@pytest.mark.parametrize(
+    ("function", "n_joined"),
+    [(_three, 3), (_with_one_bias, 2), (_read_twice, 2), (_returned, 0), (_gated, 0),
+     (_flattened, 0)],
+)  # fmt: skip
+@pytest.mark.parametrize("rows", [1, 2, 9])
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+def test_readers_decide(function, n_joined, rows, dtype, make):
+    w, b = [make(16, 32) / 6 for _ in range(3)], [make(16) for _ in range(3)]
+    x = make(rows, 32)
+    wanted = function(x, w, b)
+    compiled = sycl_dnn.compile(lambda a: function(a, w, b), dtype=dtype)
+    for _ in range(2):
+        assert_same(compiled(x), wanted, TOLERANCE[dtype])
+    found = _joined(compiled.explain(x))
+    # Rows of one row are dense wherever they lie, others may be where nothing fast reads them.
+    assert len(found) <= 1
+    if not n_joined and rows > 1:
+        assert not found
+    if found:
+        assert f"{n_joined} products" in str(compiled.explain(x)) or rows == 1
+
+
+def test_a_source_that_changes_in_between_is_read_again(make):
+    w, x = make(16, 16) / 4, make(4, 16)
+
+    def function(a, mean, variance):
+        before = F.linear(mean[None], w)[:, :3] * 2.0
+        F.batch_norm(a, mean, variance, training=True, momentum=0.5)
+        return before, F.linear(mean[None], w)[:, 3:] * 2.0
+
+    start, variance = make(16), make(16) * 0 + 1.0
+    wanted = function(x, start.copy(), variance.copy())
+    compiled = sycl_dnn.compile(function)
+    assert_same(compiled(x, start.copy(), variance.copy()), wanted)
+    assert not _joined(compiled.explain(x, start, variance))
+
+
+def test_switches_are_checked():
+    with pytest.raises(ValueError, match="passes must be among join_products.*got 'join'"):
+        sycl_dnn.compile(lambda x: x, passes={"join": True})

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long programs on a CPU keep to one of SYCL's threads, and hold up nobody."""
+
+import threading
+import time
+
+import dpctl
+import dpnp
+import fresh_process
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import _core
+from sycl_dnn import functional as F
+
+SETUP = """
+import dpnp, sycl_dnn
+from sycl_dnn import _core, functional as F
+from dpctl import SyclQueue
+def long(x):
+    for i in range(20):
+        x = F.softmax(x, -1)
+    return x
+x = dpnp.ones((64, 64), dtype="f4", sycl_queue=sycl_dnn.default_queue("cpu"))
+"""
+
+
+def long(x):
+    """Twenty steps that nothing fuses."""
+    for _ in range(20):
+        x = F.softmax(x, -1)
+    return x
+
+
+@pytest.fixture
+def cpu():
+    return sycl_dnn.default_queue("cpu")
+
+
+def make(queue, seed=0):
+    values = np.random.default_rng(seed).standard_normal((64, 64), dtype=np.float32)
+    return dpnp.asarray(values, sycl_queue=queue)
+
+
+def until_closed():
+    for _ in range(2000):
+        if not _core.host_lane()[1]:
+            return
+        time.sleep(0.01)
+    raise AssertionError("the lane does not end")
+
+
+def test_a_long_program_opens_a_lane_that_ends(cpu):
+    run = sycl_dnn.compile(long).warmup(make(cpu))
+    until_closed()
+    before, _ = _core.host_lane()
+    run(make(cpu))
+    cpu.wait()
+    assert _core.host_lane()[0] == before + 1
+    until_closed()
+
+
+def test_a_short_program_opens_none(cpu):
+    run = sycl_dnn.compile(lambda x: F.softmax(F.softmax(x, -1), 0)).warmup(make(cpu))
+    before, _ = _core.host_lane()
+    run(make(cpu))
+    assert _core.host_lane()[0] == before
+
+
+def test_calls_in_a_row_share_a_lane(cpu):
+    x = make(cpu)
+    run = sycl_dnn.compile(long).warmup(x)
+    before, _ = _core.host_lane()
+    for _ in range(300):
+        run(x)
+    cpu.wait()
+    assert _core.host_lane()[0] - before < 150
+
+
+def test_a_pool_of_one_thread_needs_none():
+    code = SETUP + "y = sycl_dnn.compile(long)(x); y.sycl_queue.wait(); print(_core.host_lane())"
+    assert fresh_process.output(code, SYCL_QUEUE_THREAD_POOL_SIZE="1") == "(0, False)"
+
+
+def test_the_process_ends_with_a_lane_open():
+    code = SETUP + "y = sycl_dnn.compile(long)(x); print(_core.host_lane()[0] > 0)"
+    assert fresh_process.output(code) == "True"
+
+
+def test_queues_of_several_threads(cpu):
+    run = sycl_dnn.compile(long)
+    wanted = dpnp.asnumpy(run(make(cpu)))
+    wrong = []
+
+    def work():
+        queue = dpctl.SyclQueue(cpu.sycl_context, cpu.sycl_device)
+        x = make(queue)
+        for _ in range(50):
+            y = run(x)
+            sycl_dnn.synchronize(queue)
+            if not np.array_equal(dpnp.asnumpy(y), wanted):
+                wrong.append(queue)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_work_of_dpnp_goes_on_beside_a_lane(cpu):
+    """Calls of oneMKL through dpnp are why the pool has more threads than one."""
+    x, run = make(cpu), sycl_dnn.compile(long)
+    a = dpnp.eye(64, dtype="f4", sycl_queue=cpu) * 2
+    for _ in range(20):
+        y = run(x)
+        inverse = dpnp.linalg.inv(a)
+        values, _ = dpnp.linalg.eigh(a)
+        spectrum = dpnp.fft.fft(x)
+    assert np.allclose(dpnp.asnumpy(inverse), np.eye(64) / 2)
+    assert np.allclose(dpnp.asnumpy(values), 2)
+    assert np.allclose(dpnp.asnumpy(spectrum), np.fft.fft(dpnp.asnumpy(x)), atol=1e-3)
+    assert np.allclose(dpnp.asnumpy(y).sum(-1), 1, atol=1e-5)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The committed matrix on the GPU at hand, and what cannot be done on a simulated one."""
+
+from pathlib import Path
+
+import pytest
+
+from sycl_dnn.bench import command as bench
+from sycl_dnn.explain.judge import explain
+from sycl_dnn.matrix import compare
+from sycl_dnn.matrix.cells import case_of, cells
+from sycl_dnn.matrix.measure import measure, target_name
+from sycl_dnn.matrix.record import load, state_of
+from sycl_dnn.matrix.worker import Prober, is_simulated
+
+COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "support_matrix.json"
+
+
+@pytest.fixture(scope="module")
+def gpu_prober():
+    with Prober("gpu") as found:
+        yield found
+
+
+def test_a_part_of_the_gpu_table_is_as_committed(gpu_prober):
+    committed, name = load(COMMITTED), target_name(gpu_prober.facts)
+    facts = committed.targets.get(name)
+    if facts is None or facts["commit"] != gpu_prober.facts["commit"]:
+        pytest.skip(f"the committed file has no {name} of this oneDNN")
+    part = list(cells(["matmul", "binary", "reorder"]))
+    difference = compare.compare(committed, measure(["gpu"], (), part, lambda line: None))
+    assert difference.compared == len(part) > 400
+    changed = [c for c in difference.changes if state_of(c.old) != state_of(c.new)]
+    assert changed == []
+
+
+def test_facts_say_whether_it_is_simulated(gpu_prober):
+    facts = gpu_prober.facts
+    assert (facts["kind"], facts["isa"], facts["threads"]) == ("gpu", "", 0)
+    assert facts["simulated"] is is_simulated("gpu")
+    assert not is_simulated("cpu")
+
+
+def test_a_refusal_is_explained(gpu_prober):
+    found = explain(case_of("--pool --dir=BWD_D --dt=s8 mb2ic64ih14kh3sh2ph1"), gpu_prober)
+    assert found.answer.state == "refused"
+    assert found.answer.reason in found.notes[0]
+    assert found.better
+
+
+def test_bench_measures_only_what_executes(capsys):
+    status = bench.main(["--device=gpu", "--fix-times-per-prb=1", "--matmul", "16x16:16x16"])
+    assert status == (2 if is_simulated("gpu") else 0)
+    assert ("simulated" in capsys.readouterr().err) is is_simulated("gpu")

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a profile records: each path to a submission, flags, clocks, limits, nesting."""
+
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import _core, graph
+from sycl_dnn import functional as F
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.device import usable_devices
+
+
+@pytest.fixture
+def timed():
+    """A queue of the CPU device whose events have times."""
+    return dpctl.SyclQueue(usable_devices("cpu")[0], property="enable_profiling")
+
+
+@pytest.fixture
+def ones(timed):
+    return lambda *shape: dpnp.ones(shape, dtype="f4", sycl_queue=timed)
+
+
+def names(p, kind="primitive"):
+    """Names in order, without the reorders that depend on the CPU."""
+    return [r.name for r in p.records if r.kind == kind and not r.inserted]
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_a_known_sequence(ones, wait):
+    x, w = ones(2, 8, 16, 16), ones(16, 8, 3, 3)
+    with sycl_dnn.profile(wait=wait) as p:
+        F.relu(F.conv2d(x, w))
+    assert names(p) == ["convolution_forward", "eltwise_forward"]
+    conv = next(r for r in p.records if r.kind == "primitive" and r.name == "convolution_forward")
+    assert [(t.argument, t.dtype, t.shape) for t in conv.tensors] == [
+        ("src", "f32", (2, 8, 16, 16)),
+        ("weights", "f32", (16, 8, 3, 3)),
+        ("dst", "f32", (2, 16, 14, 14)),
+    ]
+    assert all(t.layout for t in conv.tensors)
+    assert conv.implementation
+    assert conv.host > 0
+    assert conv.thread == p.records[-1].thread
+    assert p.queues[conv.queue]["profiling"]
+
+
+def test_gradients(ones):
+    x, w = ones(2, 8, 16, 16), ones(16, 8, 3, 3)
+    with sycl_dnn.profile() as p:
+        y, pullback = sycl_dnn.vjp(lambda x, w: F.relu(F.conv2d(x, w)), x, w)
+        pullback(y)
+    assert sorted(names(p)) == [
+        "convolution_backward_data",
+        "convolution_backward_weights",
+        "convolution_forward",
+        "eltwise_backward",
+        "eltwise_forward",
+    ]
+
+
+def test_a_call_that_is_repeated_in_cpp(ones):
+    x = ones(3, 7)
+    F.tanh(x)
+    hits = sycl_dnn.cache.calls.hits
+    with sycl_dnn.profile() as p:
+        for _ in range(5):
+            F.tanh(x)
+    assert sycl_dnn.cache.calls.hits == hits + 5
+    assert names(p) == ["eltwise_forward"] * 5
+    assert not names(p, "trace")
+
+
+def test_low_level_executions(engine, queue, stream):
+    desc = dnnl.MemoryDesc((4, 5), dnnl.data_type.f32, "ab")
+    other = dnnl.MemoryDesc((4, 5), dnnl.data_type.f32, "ba")
+    copy = dnnl.Primitive(dnnl.reorder(engine, src=desc, dst=other))
+    a = dnnl.Memory(desc, engine, dpnp.ones((4, 5), dtype="f4", sycl_queue=queue))
+    b = dnnl.Memory(other, engine)
+    with sycl_dnn.profile() as p:
+        copy.execute(stream, {"src": a, "dst": b})
+    stream.wait()
+    (record,) = p.records
+    assert (record.kind, record.name, record.inserted) == ("primitive", "reorder", False)
+    assert [(t.argument, t.layout) for t in record.tensors] == [("src", "ab"), ("dst", "ba")]
+
+
+def test_runtime_dimensions_are_told_as_they_came(timed):
+    engine = dnnl.Engine(timed)
+    stream = dnnl.Stream(engine, timed)
+    f32, any_size = dnnl.data_type.f32, dnnl.RUNTIME_DIM_VAL
+    open_rows = dnnl.MemoryDesc((any_size, 4), f32, "ab")
+    weights = dnnl.MemoryDesc((4, 4), f32, "ab")
+    pd = dnnl.matmul(engine, src=open_rows, weights=weights, dst=open_rows)
+    product = dnnl.Primitive(pd)
+
+    def memory(rows):
+        return dnnl.Memory(dnnl.MemoryDesc((rows, 4), f32, "ab"), engine)
+
+    with sycl_dnn.profile() as p:
+        for rows in (2, 3, 2):
+            args = {"src": memory(rows), "weights": memory(4), "dst": memory(rows)}
+            product.execute(stream, args)
+    assert [r.tensors[0].shape for r in p.records] == [(2, 4), (3, 4), (2, 4)]
+
+
+def test_compiled_functions_plans_and_submissions(ones):
+    x, w = ones(4, 8), ones(16, 8)
+    compiled = sycl_dnn.compile(lambda x: F.relu(F.linear(x, w)))
+    compiled(x)
+    bound = compiled.bind(x)
+    plan = sycl_dnn.plan(F.linear, x, w)
+    with sycl_dnn.profile() as p:
+        compiled(x)
+        bound()
+        plan()
+        sycl_dnn.submit([plan, plan])
+    products = [r for r in p.records if r.kind == "primitive" and not r.inserted]
+    assert len(products) == 5
+    assert {r.name for r in products} <= {"matmul", "inner_product_forward"}
+    assert ["relu" in r.attributes for r in products] == [True, True, False, False, False]
+
+
+def test_graphs(timed, ones):
+    g = graph.Graph("cpu")
+    a, b = g.input((4, 8), "f32", name="a"), g.input((8, 16), "f32", name="b")
+    g.output(g.reciprocal(g.relu(g.matmul(a, b))))
+    compiled = g.compile(timed)
+    with sycl_dnn.profile() as p:
+        compiled(ones(4, 8), ones(8, 16))
+    (partition,) = [r for r in p.records if r.kind == "partition"]
+    assert partition.name == "matmul+relu"
+    assert partition.clock == "wall"
+    assert [t.shape for t in partition.tensors] == [(4, 8), (8, 16), (4, 16)]
+    assert names(p, "dpnp") == ["graph.reciprocal"]
+    assert "binary" in names(p) or "eltwise_forward" in names(p)
+
+
+def test_calls_of_dpnp(ones):
+    with sycl_dnn.profile(wait=True) as p:
+        F.astype(ones(3, 5), "float64")
+    (call,) = [r for r in p.records if r.kind == "dpnp"]
+    assert call.tensors[0].shape == (3, 5)
+    assert call.clock == "wall"
+    assert call.time >= 0
+
+
+def test_zeros(ones):
+    with sycl_dnn.profile() as p:
+        F.fold(ones(1, 12, 4), (4, 4), (2, 2), stride=2)
+    assert names(p, "fill") == ["zeros"]
+    (fill,) = [r for r in p.records if r.kind == "fill"]
+    assert fill.clock == "device"
+
+
+def test_inserted_reorders_are_told_from_those_asked_for(ones):
+    x, w = ones(2, 8, 9, 9), ones(8, 8, 3, 3)
+    with sycl_dnn.profile() as p:
+        F.conv2d(x, w)
+    reorders = [r for r in p.records if r.kind == "primitive" and r.name == "reorder"]
+    assert reorders
+    assert all(r.inserted for r in reorders)
+    assert p.summary.inserted == len(reorders)
+    with sycl_dnn.profile() as p:
+        F.astype(x, "bfloat16")
+    assert [r.inserted for r in p.records if r.kind == "primitive"] == [False]
+
+
+def test_reference_implementations(engine, queue, stream):
+    desc = dnnl.MemoryDesc((4, 5), dnnl.data_type.f32, "ab")
+    kinds = {"prop_kind": dnnl.prop_kind.forward_inference}
+    kinds["algorithm"] = dnnl.algorithm.eltwise_relu
+    pd = dnnl.eltwise_forward(engine, **kinds, src=desc, dst=desc)
+    while not pd.impl_info.startswith("ref"):
+        assert pd.next_impl()
+    primitive = dnnl.Primitive(pd)
+    a, b = dnnl.Memory(desc, engine), dnnl.Memory(desc, engine)
+    with sycl_dnn.profile() as p:
+        primitive.execute(stream, {"src": a, "dst": b})
+    stream.wait()
+    assert p.records[0].reference
+    assert p.summary.reference == 1
+    assert p.summary.reference_share == 1.0
+
+
+def test_misses_of_both_caches(ones):
+    x = ones(11, 13)
+    sycl_dnn.cache.clear()
+    with sycl_dnn.profile() as p:
+        F.softmax(x, dim=1)
+        F.softmax(x, dim=1)
+    assert names(p, "trace") == ["softmax"]
+    assert names(p, "create") == ["softmax_forward"]
+    assert names(p) == ["softmax_forward"] * 2
+    sycl_dnn.cache.clear()
+    with sycl_dnn.profile() as p:
+        F.softmax(x, dim=1)
+    assert p.summary.plan_misses == 1
+    # oneDNN still has it, if the library says so.
+    assert p.summary.cache_misses in (0, None)
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_values_are_the_same(timed, wait):
+    rng = np.random.default_rng(3)
+    x = dpnp.asarray(rng.standard_normal((2, 8, 12, 12)).astype("f4"), sycl_queue=timed)
+    w = dpnp.asarray(rng.standard_normal((8, 8, 3, 3)).astype("f4"), sycl_queue=timed)
+
+    def run():
+        y, pullback = sycl_dnn.vjp(lambda x, w: F.softmax(F.conv2d(x, w), dim=1), x, w)
+        return [dpnp.asnumpy(a) for a in (y, *pullback(y))]
+
+    before = run()
+    with sycl_dnn.profile(wait=wait):
+        within = run()
+    for a, b in zip(before, within, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_clocks(ones):
+    plain = dpnp.ones((4, 4), dtype="f4", sycl_queue=dpctl.SyclQueue(usable_devices("cpu")[0]))
+    expected = [(ones(4, 4), False, "host_task"), (plain, False, ""), (plain, True, "wall")]
+    for x, wait, clock in expected:
+        with sycl_dnn.profile(wait=wait) as p:
+            F.relu(x)
+        (run,) = [r for r in p.records if r.is_execution]
+        assert run.clock == clock
+        assert (run.time is None) == (not clock)
+        assert run.submitted <= run.started <= run.finished
+
+
+def test_nothing_outside_of_the_block(ones):
+    x = ones(4, 4)
+    F.relu(x)
+    with sycl_dnn.profile() as p:
+        pass
+    F.relu(x)
+    assert p.records == []
+    assert not _core.is_recording()
+
+
+def test_errors_end_the_block(ones):
+    p = sycl_dnn.profile(wait=True)
+
+    def fail():
+        with p:
+            F.relu(ones(4, 4))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    F.relu(ones(4, 4))
+    assert not _core.is_recording()
+    assert not _core.is_recording_waits()
+    assert names(p) == ["eltwise_forward"]
+
+
+def test_a_refused_call_leaves_no_record(engine, stream):
+    desc = dnnl.MemoryDesc((4, 5), dnnl.data_type.f32, "ab")
+    copy = dnnl.Primitive(dnnl.reorder(engine, src=desc, dst=desc))
+    with sycl_dnn.profile() as p, pytest.raises(sycl_dnn.InvalidArguments):
+        copy.execute(stream, {"src": dnnl.Memory(desc, engine)})
+    assert p.records == []
+
+
+def test_nested_blocks_each_see_what_runs_in_them(ones):
+    x = ones(4, 4)
+    for f in (F.relu, F.tanh, F.sigmoid):
+        f(x)
+    with sycl_dnn.profile() as outer:
+        F.relu(x)
+        with sycl_dnn.profile() as inner:
+            F.tanh(x)
+        F.sigmoid(x)
+    assert len(names(outer)) == 3
+    assert len(names(inner)) == 1
+
+
+def test_records_can_be_read_inside(ones):
+    x = ones(4, 4)
+    F.relu(x)
+    with sycl_dnn.profile() as p:
+        assert p.records == []
+        F.relu(x)
+        assert len(p.records) == 1
+        F.relu(x)
+    assert len(p.records) == 2
+    assert p.records == p.records
+
+
+def test_the_limit_is_kept_and_the_rest_counted(ones):
+    x = ones(4, 4)
+    F.relu(x)
+    with sycl_dnn.profile(limit=10) as p:
+        for _ in range(25):
+            F.relu(x)
+    assert len(p.records) == 10
+    assert p.dropped == p.summary.dropped == 15
+    assert "15 records dropped: the limit is 10" in p.table()
+
+
+def test_more_records_than_are_left_open(ones):
+    x = ones(4, 4)
+    F.relu(x)
+    with sycl_dnn.profile() as p:
+        for _ in range(1500):
+            F.relu(x)
+    assert len(p.records) == 1500
+    assert all(r.clock == "host_task" and r.finished >= r.started > 0 for r in p.records)
+
+
+def test_wrong_use():
+    for limit, error in [(0, ValueError), (-1, ValueError), (2.5, TypeError), (True, TypeError)]:
+        with pytest.raises(error, match="profile: limit must"):
+            sycl_dnn.profile(limit=limit)
+    p = sycl_dnn.profile()
+    with p:
+        pass
+    with pytest.raises(RuntimeError, match="only once"), p:
+        pass

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run examples one after the other in one process, without a start-up for each.
+
+    python tests/run_examples.py FILE... [-- OPTION...]
+
+Every example gets the options. One line each says how it ended; the output of one that fails
+is printed. ``--report FILE`` before the files writes exit statuses and outputs as JSON. The exit
+status is 0 if all examples' are. Modules that examples share stay loaded.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import runpy
+import sys
+import time
+import traceback
+from pathlib import Path
+
+
+def run(path: Path, options: list[str]) -> tuple[int, str]:
+    """Run an example as if it had been started by itself; return exit status and output."""
+    folder, arguments, output = str(path.resolve().parent), sys.argv, io.StringIO()
+    sys.argv = [str(path), *options]
+    sys.path.insert(0, folder)
+    status = 0
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        try:
+            runpy.run_path(str(path), run_name="__main__")
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
+            if isinstance(end.code, str):
+                print(end.code)
+        except Exception:
+            status = 1
+            traceback.print_exc()
+    sys.argv = arguments
+    sys.path.remove(folder)
+    return status, output.getvalue()
+
+
+def main() -> int:
+    """Run the files before ``--`` with the options behind it."""
+    arguments = sys.argv[1:]
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--report", type=Path, help="JSON of exit statuses and outputs")
+    parser.add_argument("files", nargs="+", type=Path)
+    asked = parser.parse_args(arguments[:cut])
+    report = {}
+    for path in asked.files:
+        started = time.perf_counter()
+        status, output = report[str(path)] = run(path, arguments[cut + 1 :])
+        last = output.strip().rpartition("\n")[2]
+        print(f"{path}: {time.perf_counter() - started:.1f} s: {last}", flush=True)
+        if status:
+            print(f"{output}FAILED: {path}, exit status {status}", flush=True)
+    if asked.report:
+        asked.report.write_text(json.dumps(report), encoding="utf-8")
+    failed = sum(status != 0 for status, _ in report.values())
+    print(f"{len(report) - failed} of {len(report)} examples ran")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
