@@ -4,7 +4,7 @@
 
 namespace sycl_dnn {
 
-// Notes that a device is in use, so that children are no good.
+// Notes that a device is in use, so that children are no good. Call with the GIL.
 void watch_for_fork();
 bool was_forked();
 // Throws std::runtime_error, a RuntimeError in Python, in a child.

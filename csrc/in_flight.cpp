@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "in_flight.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <list>
 #include <thread>
 
 #include "fork.hpp"
+#include "interruptible.hpp"
 
 namespace sycl_dnn {
 
@@ -16,8 +16,6 @@ static constexpr size_t drains_per_queue_wait = 64;
 // a call if done for 16 at a time. So it is done seldom, unless much memory hangs on it.
 static constexpr size_t most_added = 64, most_added_bytes = size_t{256} << 20;
 static constexpr auto polling_time = std::chrono::microseconds(50);
-static constexpr std::chrono::nanoseconds shortest_pause{1000}, longest_pause{1'000'000};
-static constexpr auto signal_interval = std::chrono::milliseconds(20);
 
 static bool is_complete(const sycl::event &event) {
     return event.get_info<sycl::info::event::command_execution_status>() ==
@@ -118,41 +116,36 @@ void InFlight::add(const sycl::event &event, std::vector<PyObject *> &&owners, s
     prune();
 }
 
-// Waits as `wait_polling` does, but hears signals: a Ctrl-C goes through as KeyboardInterrupt.
-void InFlight::wait_hearing_signals() {
-    std::vector<sycl::event> events;
+// Whether all are complete by the deadline, without a system call.
+static bool polled(const std::vector<sycl::event> &events) {
+    const auto deadline = std::chrono::steady_clock::now() + polling_time;
+    for (const sycl::event &event : events)
+        while (!is_complete(event)) {
+            if (std::chrono::steady_clock::now() > deadline) return false;
+            std::this_thread::yield();
+        }
+    return true;
+}
+
+void InFlight::wait(std::vector<sycl::event> events) {
+    refuse_after_fork();
     {
         std::lock_guard<std::mutex> lock(guard);
         for (const entry &e : entries) events.push_back(e.event);
     }
-    auto pause = shortest_pause;
-    auto next_look = std::chrono::steady_clock::now() + signal_interval;
-    py::gil_scoped_release nogil;
-    for (const sycl::event &event : events)
-        while (!is_complete(event)) {
-            if (std::chrono::steady_clock::now() > next_look) {
-                py::gil_scoped_acquire gil;
-                if (PyErr_CheckSignals()) throw py::error_already_set();
-                next_look = std::chrono::steady_clock::now() + signal_interval;
-            }
-            if (pause > polling_time)
-                std::this_thread::sleep_for(pause);
-            else
-                std::this_thread::yield();
-            pause = std::min(pause + pause / 16, longest_pause);
-        }
-}
-
-void InFlight::wait() {
-    refuse_after_fork();
-    wait_hearing_signals();
-    // A queue that another thread waits for is left too early: SYCL has then handed all its events
-    // to that thread. Each event by itself is right.
-    drain();
+    bool is_done;
     {
         py::gil_scoped_release nogil;
-        sycl::queue(queue).wait();
+        is_done = polled(events);
+        if (is_done) sycl::queue(queue).wait();
     }
+    // A queue that another thread waits for is left too early: SYCL has then handed all its events
+    // to that thread. Each event by itself is right.
+    if (!is_done)
+        run_interruptibly([events = std::move(events), all = queue]() mutable {
+            for (sycl::event &event : events) event.wait();
+            all.wait();
+        });
     prune();
 }
 

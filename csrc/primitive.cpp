@@ -59,6 +59,7 @@ const Engine &engine_that_runs(const PrimitiveDesc &pd) {
 }
 
 Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd, bool inserted) {
+    refuse_after_fork();
     refuse_unsafe(*pd);
     const bool is_recorded = profile::is_on();
     const int64_t begin = is_recorded ? profile::now() : 0;
