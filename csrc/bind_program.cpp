@@ -4,6 +4,7 @@
 
 #include "dpctl_api.hpp"
 #include "errors.hpp"
+#include "fork.hpp"
 #include "host_lane.hpp"
 #include "in_flight.hpp"
 #include "order.hpp"
@@ -96,6 +97,7 @@ Program::arguments arguments_of(const Program &p, const py::list &given) {
 // Submits without the GIL; turns what goes wrong into the errors of sycl_dnn.errors.
 template <class Submit>
 sycl::event submit_or_raise(const Program &p, Submit submit) {
+    refuse_after_fork();
     try {
         py::gil_scoped_release nogil;
         return submit();

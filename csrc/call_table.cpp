@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "bind_program.hpp"
+#include "fork.hpp"
 #include "in_flight.hpp"
 
 namespace sycl_dnn {
@@ -38,6 +39,7 @@ bool CallTable::is_cached(const entry &e) const {
 
 py::object CallTable::call(const py::object &operation, const py::object &policy,
                            const py::tuple &args, const py::dict &kwargs, const py::object &out) {
+    refuse_after_fork();
     const CallKey key = key_of(operation, policy, args, kwargs, out);
     const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
     if (!key.is_known) return missed;

@@ -6,6 +6,7 @@
 #include <sycl/sycl.hpp>
 
 #include "dpctl_api.hpp"
+#include "fork.hpp"
 #include "graph_allocator.hpp"
 
 namespace sycl_dnn {
@@ -32,6 +33,8 @@ dnnl::engine engine_of(const sycl::queue &queue) {
 }
 
 Engine make_engine(const py::object &target) {
+    refuse_after_fork();
+    watch_for_fork();
     py::object queue = target;
     if (!is_queue(target)) queue = py::module_::import("dpctl").attr("SyclQueue")(target);
     const sycl::queue &native = queue_of(queue);

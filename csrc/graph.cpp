@@ -4,6 +4,7 @@
 #include <set>
 
 #include "errors.hpp"
+#include "fork.hpp"
 #include "graph_compiled.hpp"
 #include "graph_types.hpp"
 
@@ -127,6 +128,7 @@ graph::compiled_partition compile_or_raise(const Partition &p, const std::vector
 
 CompiledPartition compile(const py::object &self, const std::vector<logical> &inputs,
                           const std::vector<logical> &outputs, const Engine &engine) {
+    refuse_after_fork();
     const Partition &p = self.cast<const Partition &>();
     const auto ins = in_port_order(p.handle.get_input_ports(), inputs, "inputs");
     const auto outs = in_port_order(p.handle.get_output_ports(), outputs, "outputs");

@@ -11,6 +11,7 @@
 
 #include "dpctl_api.hpp"
 #include "errors.hpp"
+#include "fork.hpp"
 #include "in_flight.hpp"
 #include "order.hpp"
 #include "profile.hpp"
@@ -197,6 +198,7 @@ sycl::event submit(const CompiledPartition &p, const Stream &stream, const call 
 
 sycl::event submit_or_raise(const CompiledPartition &p, const Stream &stream, const call &c,
                             const GraphTensor *scratchpad, std::vector<sycl::event> &depends) {
+    refuse_after_fork();
     try {
         return submit(p, stream, c, scratchpad, depends);
     } catch (const dnnl::error &e) {

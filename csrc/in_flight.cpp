@@ -5,6 +5,9 @@
 #include <list>
 #include <thread>
 
+#include "fork.hpp"
+#include "interruptible.hpp"
+
 namespace sycl_dnn {
 
 // SYCL keeps some 400 bytes for every event of a queue until somebody waits for the whole queue.
@@ -113,18 +116,41 @@ void InFlight::add(const sycl::event &event, std::vector<PyObject *> &&owners, s
     prune();
 }
 
-void InFlight::wait() {
-    // A queue that another thread waits for is left too early: SYCL has then handed all its events
-    // to that thread. Each event by itself is right.
-    drain();
+// Whether all are complete by the deadline, without a system call.
+static bool polled(const std::vector<sycl::event> &events) {
+    const auto deadline = std::chrono::steady_clock::now() + polling_time;
+    for (const sycl::event &event : events)
+        while (!is_complete(event)) {
+            if (std::chrono::steady_clock::now() > deadline) return false;
+            std::this_thread::yield();
+        }
+    return true;
+}
+
+void InFlight::wait(std::vector<sycl::event> events) {
+    refuse_after_fork();
+    {
+        std::lock_guard<std::mutex> lock(guard);
+        for (const entry &e : entries) events.push_back(e.event);
+    }
+    bool is_done;
     {
         py::gil_scoped_release nogil;
-        sycl::queue(queue).wait();
+        is_done = polled(events);
+        if (is_done) sycl::queue(queue).wait();
     }
+    // A queue that another thread waits for is left too early: SYCL has then handed all its events
+    // to that thread. Each event by itself is right.
+    if (!is_done)
+        run_interruptibly([events = std::move(events), all = queue]() mutable {
+            for (sycl::event &event : events) event.wait();
+            all.wait();
+        });
     prune();
 }
 
 void InFlight::finish_all() {
+    if (was_forked()) return;
     std::list<std::shared_ptr<InFlight>> all;
     {
         std::lock_guard<std::mutex> lock(known().guard);

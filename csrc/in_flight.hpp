@@ -37,8 +37,8 @@ class InFlight {
     void prune_if_cheap() {
         if (is_cpu) prune();
     }
-    // Waits for the whole queue, without the GIL, then prunes.
-    void wait();
+    // Waits for these events and the whole queue, without the GIL, then prunes. A Ctrl-C ends it.
+    void wait(std::vector<sycl::event> events);
     size_t size();
     // On the CPU: waits for these events, polling briefly before it blocks. Call without the GIL.
     void wait_polling(const std::vector<sycl::event> &events) const;

@@ -6,6 +6,7 @@
 
 #include "dpctl_api.hpp"
 #include "errors.hpp"
+#include "fork.hpp"
 #include "in_flight.hpp"
 #include "make_memory_desc.hpp"
 #include "stream.hpp"
@@ -63,6 +64,7 @@ static bool has_no_gaps(const desc &d, size_t nbytes) {
 
 static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> &spans,
                    const py::object &owner, bool writable, bool allocated) {
+    refuse_after_fork();
     check_desc(d);
     if (static_cast<int>(spans.size()) != d.get_num_handles())
         throw invalid_arguments("Memory: this desc needs " + std::to_string(d.get_num_handles()) +
@@ -137,6 +139,7 @@ static sycl::event submit_zero(const Memory &memory, sycl::queue &queue,
 // Zero bytes everywhere, in the padding of blocked layouts too, after the events `depends`.
 static py::object zero(const py::object &self, const Stream &stream, const py::object &depends) {
     const auto &memory = self.cast<const Memory &>();
+    refuse_after_fork();
     check_zero(memory, stream);
     std::vector<sycl::event> events;
     append_events(depends, events);

@@ -8,6 +8,7 @@
 #include "call.hpp"
 #include "dpctl_api.hpp"
 #include "errors.hpp"
+#include "fork.hpp"
 #include "in_flight.hpp"
 #include "order.hpp"
 #include "profile.hpp"
@@ -58,6 +59,7 @@ const Engine &engine_that_runs(const PrimitiveDesc &pd) {
 }
 
 Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd, bool inserted) {
+    refuse_after_fork();
     refuse_unsafe(*pd);
     const bool is_recorded = profile::is_on();
     const int64_t begin = is_recorded ? profile::now() : 0;
@@ -159,6 +161,7 @@ void check_stream(const Primitive &p, const Stream &stream) {
 py::object execute(const py::object &self, const Stream &stream, const py::dict &args,
                    const py::object &depends) {
     const Primitive &p = self.cast<const Primitive &>();
+    refuse_after_fork();
     check_stream(p, stream);
     call c = collect(p, args);
     std::vector<sycl::event> events;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "errors.hpp"
+#include "fork.hpp"
 #include "primitive_desc.hpp"
 #include "quantization.hpp"
 #include "refusals.hpp"
@@ -114,6 +115,7 @@ template <class Create>
 py::object describe_or_raise(const char *name, const char *signature, const Engine &engine,
                              const Engine &dst_engine, const py::dict &parameters,
                              const attr_ptr &attr, bool allow_empty, Create create) {
+    refuse_after_fork();
     auto fixed = std::make_shared<const PrimitiveAttr>(attr ? *attr : PrimitiveAttr());
     check_masks(name, parameters, *fixed);
     refuse_empty_weights(name, parameters);

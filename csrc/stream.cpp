@@ -5,6 +5,7 @@
 #include <sycl/sycl.hpp>
 
 #include "dpctl_api.hpp"
+#include "fork.hpp"
 #include "in_flight.hpp"
 #include "scratchpad.hpp"
 
@@ -20,6 +21,7 @@ static void check_queue(const Engine &engine, const sycl::queue &queue) {
 }
 
 static Stream make_stream(const Engine &engine, const py::object &queue, bool ordered) {
+    refuse_after_fork();
     const py::object chosen = queue.is_none() ? engine.queue : queue;
     sycl::queue &native = queue_of(chosen);
     check_queue(engine, native);
@@ -29,6 +31,12 @@ static Stream make_stream(const Engine &engine, const py::object &queue, bool or
             InFlight::of(native),
             &ScratchpadPool::of(native, engine.handle),
             ordered};
+}
+
+static void wait(const Stream &stream, const py::object &depends) {
+    std::vector<sycl::event> events;
+    append_events(depends, events);
+    stream.flight->wait(std::move(events));
 }
 
 static py::dict scratchpad_info() {
@@ -56,8 +64,9 @@ void bind_stream(py::module_ &m) {
             "let_go", [](const Stream &s) { s.flight->prune_if_cheap(); },
             "Let go of what finished executions used, without waiting; on a CPU only.")
         .def(
-            "wait", [](const Stream &s) { s.flight->wait(); },
-            "Wait until everything on the queue is done; other threads run meanwhile.");
+            "wait", &wait, py::arg("depends") = py::tuple(),
+            "Wait until the events ``depends`` and everything on the queue are done; other threads "
+            "run meanwhile, and Ctrl-C raises KeyboardInterrupt.");
     m.def("scratchpad_info", &scratchpad_info,
           "Number, bytes and busy ones of the scratchpad buffers that the process holds.");
     m.def("clear_scratchpads", &ScratchpadPool::clear_all,

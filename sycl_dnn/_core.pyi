@@ -617,9 +617,9 @@ class Stream:
         """
         Let go of what finished executions used, without waiting; on a CPU only.
         """
-    def wait(self) -> None:
+    def wait(self, depends: typing.Any = ()) -> None:
         """
-        Wait until everything on the queue is done; other threads run meanwhile.
+        Wait until the events ``depends`` and everything on the queue are done; other threads run meanwhile, and Ctrl-C raises KeyboardInterrupt.
         """
     @property
     def engine(self) -> Engine:
@@ -1962,4 +1962,4 @@ RUNTIME_DIM_VAL: int = -9223372036854775808
 RUNTIME_F32_VAL: float
 RUNTIME_S32_VAL: int = -2147483648
 RUNTIME_SIZE_VAL: int = 9223372036854775808
-_interface: int = 8
+_interface: int = 9

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from sycl_dnn._core import Engine, Stream
@@ -10,6 +11,7 @@ from sycl_dnn._core import Engine, Stream
 _MOST = 64
 _found: dict[Any, tuple[Place, Stream]] = {}
 _places: dict[Engine, Place] = {}
+_of_parent: list[Any] = []
 
 
 class Place:
@@ -34,3 +36,13 @@ def _remember(queue: Any) -> tuple[Place, Stream]:
         _found.clear()
     _found[queue] = found = (place, Stream(engine, queue, ordered=True))
     return found
+
+
+def _forget() -> None:
+    """Let a forked process ask for engines, which is refused; destroy nothing of its parent's."""
+    global _found
+    _of_parent.append(_found)
+    _found = {}
+
+
+os.register_at_fork(after_in_child=_forget)

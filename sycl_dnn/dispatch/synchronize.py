@@ -28,6 +28,10 @@ def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
 
     Raises
     ------
+    KeyboardInterrupt
+        Ctrl-C, in the main thread; the work goes on.
+    RuntimeError
+        The process was forked from one that had used a device.
     TypeError
         ``queue`` is something else.
     """
@@ -35,5 +39,4 @@ def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
     if not isinstance(queue, dpctl.SyclQueue):
         raise TypeError(f"synchronize: queue must be a dpctl.SyclQueue, got {type(queue).__name__}")
     events: Any = SequentialOrderManager[queue].submitted_events
-    dpctl.SyclEvent.wait_for(events)
-    place_of(queue)[1].wait()
+    place_of(queue)[1].wait(events)

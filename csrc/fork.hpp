@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// SYCL's threads do not survive fork(): a child of a process that used a device would wait forever.
+#pragma once
+
+namespace sycl_dnn {
+
+// Notes that a device is in use, so that children are no good. Call with the GIL.
+void watch_for_fork();
+bool was_forked();
+// Throws std::runtime_error, a RuntimeError in Python, in a child.
+void refuse_after_fork();
+
+}  // namespace sycl_dnn

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Neither SYCL's waits nor a condition variable end at a signal, so another thread waits for the
+// main one, which looks for signals now and then.
+#include "interruptible.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "bind.hpp"
+
+namespace sycl_dnn {
+
+static constexpr auto signal_interval = std::chrono::milliseconds(20);
+
+namespace {
+
+// A thread that runs one job after the other.
+class Worker {
+  public:
+    // Never joined: what it waits for may never end.
+    static std::shared_ptr<Worker> start() {
+        auto made = std::make_shared<Worker>();
+        std::thread([made] { made->serve(); }).detach();
+        return made;
+    }
+
+    void begin(std::function<void()> next) {
+        std::lock_guard<std::mutex> lock(guard);
+        job = std::move(next);
+        is_done = false;
+        changed.notify_all();
+    }
+
+    // Whether the job ended within the time.
+    bool ends_in(std::chrono::milliseconds time) {
+        std::unique_lock<std::mutex> lock(guard);
+        return changed.wait_for(lock, time, [this] { return is_done; });
+    }
+
+    void rethrow() {
+        if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
+    }
+
+    // Nobody will ask for anything any more.
+    void dismiss() {
+        std::lock_guard<std::mutex> lock(guard);
+        is_dismissed = true;
+        changed.notify_all();
+    }
+
+  private:
+    void serve() {
+        std::unique_lock<std::mutex> lock(guard);
+        while (true) {
+            changed.wait(lock, [this] { return job || is_dismissed; });
+            if (!job) return;
+            const auto now = std::exchange(job, nullptr);
+            lock.unlock();
+            std::exception_ptr thrown;
+            try {
+                now();
+            } catch (...) {
+                thrown = std::current_exception();
+            }
+            lock.lock();
+            failure = thrown;
+            is_done = true;
+            changed.notify_all();
+        }
+    }
+
+    std::mutex guard;
+    std::condition_variable changed;
+    std::function<void()> job;
+    std::exception_ptr failure;
+    bool is_done = false, is_dismissed = false;
+};
+
+// Only the main thread takes it away and puts it back; a signal handler that waits as well finds
+// none and gets its own.
+std::shared_ptr<Worker> &spare() {
+    static auto *instance = new std::shared_ptr<Worker>;
+    return *instance;
+}
+
+class Assistant {
+  public:
+    Assistant() : worker(std::exchange(spare(), nullptr)) {
+        if (!worker) worker = Worker::start();
+    }
+    ~Assistant() {
+        if (is_free && !spare())
+            spare() = worker;
+        else
+            worker->dismiss();
+    }
+    Assistant(const Assistant &) = delete;
+
+    std::shared_ptr<Worker> worker;
+    bool is_free = false;  // its job is done
+};
+
+bool is_main_thread() {
+    static const auto main =
+        py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
+    return PyThread_get_thread_ident() == main;
+}
+
+}  // namespace
+
+void run_interruptibly(std::function<void()> job) {
+    if (!is_main_thread()) {
+        py::gil_scoped_release nogil;
+        return job();
+    }
+    Assistant assistant;
+    assistant.worker->begin(std::move(job));
+    while (!assistant.is_free) {
+        {
+            py::gil_scoped_release nogil;
+            assistant.is_free = assistant.worker->ends_in(signal_interval);
+        }
+        if (!assistant.is_free && PyErr_CheckSignals()) throw py::error_already_set();
+    }
+    assistant.worker->rethrow();
+}
+
+}  // namespace sycl_dnn

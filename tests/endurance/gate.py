@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work of a device that does not end before somebody opens a gate."""
+
+import threading
+
+from dpctl.utils import SequentialOrderManager
+
+
+class _Held:
+    """The device's last reference to it goes away when the gate is open."""
+
+    def __init__(self, gate):
+        self.gate = gate
+
+    def __del__(self):
+        self.gate.opened.wait()
+
+
+class Gate:
+    """A host task on a queue that waits for ``open``; dpnp and ordered streams come after it."""
+
+    def __init__(self, queue):
+        self.opened = threading.Event()
+        self.event = queue._submit_keep_args_alive((_Held(self),), [])
+        SequentialOrderManager[queue].add_event_pair(self.event, self.event)
+
+    def open(self):
+        """Let the device go on."""
+        self.opened.set()

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of this folder in processes of their own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+#: Seconds after which a process counts as one that hangs.
+LONGEST = 300
+
+
+def lines_of(program, *arguments):
+    """Run the module of that name; return its lines. It must end by itself, well and silently."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"endurance.{program}", *map(str, arguments)],
+        cwd=TESTS, capture_output=True, text=True, timeout=LONGEST,
+    )  # fmt: skip
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    assert done.stderr == ""
+    return done.stdout.splitlines()

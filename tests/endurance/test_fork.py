@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fork after a device was used gives errors, not a process that hangs."""
+
+import pytest
+
+import sycl_dnn
+from endurance import forked
+from endurance.processes import lines_of
+
+
+@pytest.mark.parametrize("way", ["multiprocessing", "fork"])
+@pytest.mark.parametrize("state", ["idle", "busy"])
+def test_each_way_into_a_device_is_refused_in_a_child(way, state):
+    *refusals, code, parent = lines_of("forked", way, state)
+    queue = sycl_dnn.default_queue()
+    ways = {**forked.arrays_of(queue), **forked.objects_of(queue), **forked.graphs_of(queue)}
+    assert refusals == [f"{name}: refused" for name in ways]
+    assert (code, parent) == ("exit code 0", "the parent goes on: True")
+
+
+def test_children_work_where_no_device_was_used_before():
+    right, code = "the product is right: True", "exit code 0"
+    assert lines_of("forked_before") == [right, code, right, code, right]

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C ends a wait, leaves the work alone, and what comes next is right."""
+
+import pytest
+
+from endurance.processes import lines_of
+
+
+@pytest.mark.parametrize("work", ["array_work", "dpnp_work", "primitive_work"])
+def test_a_wait_is_interrupted_while_the_work_goes_on(work):
+    assert lines_of("interrupted", work) == [
+        "interrupted, open: False",
+        "the result is right: True",
+        "the next is right: True",
+    ]
+
+
+def test_an_interrupt_during_a_submission_is_heard_behind_it():
+    """The device goes on right after the signal, so either may come first."""
+    interrupted, *rest = lines_of("interrupted", "submission")
+    assert interrupted.startswith("interrupted")
+    assert rest == ["the result is right: True", "the next is right: True"]
