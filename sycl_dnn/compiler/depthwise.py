@@ -10,7 +10,7 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn._core import data_type
-from sycl_dnn.compiler.chains import with_post_ops
+from sycl_dnn.compiler.attaching import with_post_ops
 from sycl_dnn.compiler.frames import same_span
 from sycl_dnn.compiler.fusing import is_overwritten
 from sycl_dnn.compiler.graph import Graph, Node, has_only_post_ops

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from sycl_dnn._core import algorithm, normalization_flags
-from sycl_dnn.compiler.chains import Chain, Op, chain_on, is_moderate
+from sycl_dnn.compiler.attaching import is_moderate
+from sycl_dnn.compiler.chains import Chain, Op, chain_on
 from sycl_dnn.compiler.constants import constant_ids
 from sycl_dnn.compiler.frames import same_span
 from sycl_dnn.compiler.fusing import on_target, primary, with_ops

@@ -12,7 +12,8 @@ from dataclasses import replace
 from sycl_dnn import _core, errors
 from sycl_dnn._core import MemoryDesc, algorithm, data_type
 from sycl_dnn.compiler import packing
-from sycl_dnn.compiler.chains import ELEMENTWISE, Chain, Op, attached, chain_on, simplified
+from sycl_dnn.compiler.attaching import attached, simplified
+from sycl_dnn.compiler.chains import ELEMENTWISE, Chain, Op, chain_on
 from sycl_dnn.compiler.frames import carried, relaid, same_places, same_span
 from sycl_dnn.compiler.graph import Graph, Node, post_ops_of
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from sycl_dnn import _core
 from sycl_dnn._core import algorithm
-from sycl_dnn.compiler.chains import ELEMENTWISE, Op, attached, chain_on, linear, simplified
+from sycl_dnn.compiler.attaching import attached, simplified
+from sycl_dnn.compiler.chains import ELEMENTWISE, Op, chain_on, linear
 from sycl_dnn.compiler.frames import same_span
 from sycl_dnn.compiler.graph import Graph, Node
 from sycl_dnn.dispatch.tensor import Tensor

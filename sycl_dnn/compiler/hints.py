@@ -11,6 +11,8 @@ from types import FrameType
 from typing import Any
 
 _LIBRARIES = ("dpnp", "numpy", "dpctl")
+#: Modules whose errors speak of a traced array.
+_OF_TENSORS = ("sycl_dnn.dispatch.tensor_methods", "sycl_dnn.dispatch.indexing")
 #: Names of dpnp's that differ from those of the functional layer.
 _NAMES = {
     "clip": "clamp",
@@ -57,7 +59,7 @@ def _line(frame: FrameType, number: int) -> str:
 
 def _of_values(frames: Frames, error: BaseException) -> str | None:
     """Return what to say of a function that asks for values; None for other errors."""
-    if _module(frames[-1][0]) != "sycl_dnn.dispatch.tensor_methods":
+    if _module(frames[-1][0]) not in _OF_TENSORS:
         return None
     caller = next((f for f in reversed(frames) if _package(f[0]) != "sycl_dnn"), None)
     return str(error) if caller is None else f"{_line(*caller)}: {error}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from sycl_dnn import _core
 from sycl_dnn._core import algorithm
-from sycl_dnn.compiler.chains import with_post_ops
+from sycl_dnn.compiler.attaching import with_post_ops
 from sycl_dnn.compiler.frames import same_span
 from sycl_dnn.compiler.graph import Graph, Node, moved
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt

@@ -12,6 +12,7 @@ from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import _core, errors
 from sycl_dnn.dispatch import dtypes, layout, policy
+from sycl_dnn.dispatch.described import described, go_on_to, warn_of_reference
 from sycl_dnn.dispatch.record import (
     ArrayStep,
     Entry,
@@ -19,30 +20,10 @@ from sycl_dnn.dispatch.record import (
     NeedsAnotherDevice,
     Out,
     Step,
-    describe,
 )
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 
-#: Parameters of a row that describe an execution argument of another name.
-_DESCRIBES = {"src0": "src_0", "src1": "src_1", "src2": "src_2"}
-#: Rows whose reference implementation is made of fast ones: products, reorders.
-_FAST_REFERENCES = ("lstm", "gru", "lbr", "vanilla", "concat")
 _NARROW = ("float16", "bfloat16", "float8_e5m2", "float8_e4m3")
-
-
-def is_slow_reference(row: str, implementation: str) -> bool:
-    """Whether a primitive runs as oneDNN's slow reference, by the implementation's name."""
-    # Some run inside others: "conv:any+ref:any".
-    is_reference = "ref" in implementation.replace("+", ":").split(":")
-    return is_reference and row.split("_")[0] not in _FAST_REFERENCES
-
-
-def _go_on_to(pd: _core.PrimitiveDesc, words: str) -> bool:
-    """Move a descriptor to the first implementation with these words in its name, if any."""
-    while words not in pd.impl_info:
-        if not pd.next_impl():
-            return False
-    return True
 
 
 class Trace:
@@ -162,13 +143,13 @@ class Trace:
         """
         ask = dict(ask or {})
         try:
-            pd = self._describe(row, inputs, outputs, ask, attr, params)
+            pd = described(self.engine, row, inputs, outputs, ask, attr, params)
         except errors.Unimplemented as error:
             return self._fall_back(row, inputs, outputs, ask, attr, params, error)
-        if prefer is not None and not _go_on_to(pd, prefer):
-            pd = self._describe(row, inputs, outputs, ask, attr, params)
+        if prefer is not None and not go_on_to(pd, prefer):
+            pd = described(self.engine, row, inputs, outputs, ask, attr, params)
         if "attr_dropout_seed" not in inputs:  # of dropout there is no other implementation
-            self._warn_of_reference(row, pd)
+            warn_of_reference(row, pd)
         args = {name: self._fitted(t, pd.desc_of(name)) for name, t in inputs.items()}
         made = {
             name: self.new(self._given_or(pd.desc_of(name), out), out.shape, out.dtype)
@@ -187,30 +168,6 @@ class Trace:
     @staticmethod
     def _given_or(found: _core.MemoryDesc, out: Out) -> _core.MemoryDesc:
         return found if found else out.desc()
-
-    def _describe(
-        self,
-        row: str,
-        inputs: Mapping[str, Tensor],
-        outputs: Mapping[str, Out],
-        ask: Mapping[str, Layout],
-        attr: _core.PrimitiveAttr | None,
-        params: Mapping[str, Any],
-    ) -> _core.PrimitiveDesc:
-        descs = {
-            name: describe(t.shape, t.dtype, ask[name]) if name in ask else t.desc
-            for name, t in inputs.items()
-        }
-        descs |= {name: out.desc() for name, out in outputs.items()}
-        given = dict(params)
-        for parameter in _core.ROWS[row][0].split():
-            name = _DESCRIBES.get(parameter, parameter)
-            if parameter == "srcs":
-                given["srcs"] = [d for n, d in descs.items() if n.startswith("multiple_src")]
-            elif parameter not in given and name in descs:
-                given[parameter] = descs[name]
-        make = getattr(_core, row)
-        return make(self.engine, **given, attr=policy.apply_compute(attr))
 
     def _fitted(self, tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor:
         if not wanted or tensor.storage.scalar:
@@ -255,18 +212,6 @@ class Trace:
         return {
             n: self.convert(t, outputs[n].dtype) if n in outputs else t for n, t in made.items()
         }
-
-    def _warn_of_reference(self, row: str, pd: _core.PrimitiveDesc) -> None:
-        name = pd.impl_info
-        if any(d and not d.size for d in (pd.desc_of(n) for n in ("src", "dst", "diff_src"))):
-            return  # nothing is computed
-        if not is_slow_reference(row, name):
-            return
-        policy.warn_once(
-            policy.ReferenceWarning,
-            (row, name),
-            f"{row}: oneDNN has only its reference implementation ({name}) for {pd}; it is slow",
-        )
 
     def reorder(self, tensor: Tensor, wanted: _core.MemoryDesc, inserted: bool = True) -> Tensor:
         """Return the tensor in another layout or dtype of the same shape; not on the tape.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from sycl_dnn.dispatch.trace import is_slow_reference
+from sycl_dnn.dispatch.described import is_slow_reference
 from sycl_dnn.profiling.attributes import attributes_text
 
 __all__ = ["EXECUTIONS", "Record", "TensorFacts", "records_of"]

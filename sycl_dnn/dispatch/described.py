@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptors of recorded primitives: made from tensors, judged by the implementation's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.dispatch import policy
+from sycl_dnn.dispatch.record import Layout, Out, describe
+from sycl_dnn.dispatch.tensor import Tensor
+
+#: Parameters of a row that describe an execution argument of another name.
+_DESCRIBES = {"src0": "src_0", "src1": "src_1", "src2": "src_2"}
+
+
+#: Rows whose reference implementation is made of fast ones: products, reorders.
+_FAST_REFERENCES = ("lstm", "gru", "lbr", "vanilla", "concat")
+
+
+def is_slow_reference(row: str, implementation: str) -> bool:
+    """Whether a primitive runs as oneDNN's slow reference, by the implementation's name."""
+    # Some run inside others: "conv:any+ref:any".
+    is_reference = "ref" in implementation.replace("+", ":").split(":")
+    return is_reference and row.split("_")[0] not in _FAST_REFERENCES
+
+
+def go_on_to(pd: _core.PrimitiveDesc, words: str) -> bool:
+    """Move a descriptor to the first implementation with these words in its name, if any."""
+    while words not in pd.impl_info:
+        if not pd.next_impl():
+            return False
+    return True
+
+
+def described(
+    engine: _core.Engine,
+    row: str,
+    inputs: Mapping[str, Tensor],
+    outputs: Mapping[str, Out],
+    ask: Mapping[str, Layout],
+    attr: _core.PrimitiveAttr | None,
+    params: Mapping[str, Any],
+) -> _core.PrimitiveDesc:
+    """Return the descriptor of a row; parameters as ``Trace.primitive`` takes them."""
+    descs = {
+        name: describe(t.shape, t.dtype, ask[name]) if name in ask else t.desc
+        for name, t in inputs.items()
+    }
+    descs |= {name: out.desc() for name, out in outputs.items()}
+    given = dict(params)
+    for parameter in _core.ROWS[row][0].split():
+        name = _DESCRIBES.get(parameter, parameter)
+        if parameter == "srcs":
+            given["srcs"] = [d for n, d in descs.items() if n.startswith("multiple_src")]
+        elif parameter not in given and name in descs:
+            given[parameter] = descs[name]
+    make = getattr(_core, row)
+    return make(engine, **given, attr=policy.apply_compute(attr))
+
+
+def warn_of_reference(row: str, pd: _core.PrimitiveDesc) -> None:
+    """Warn once where oneDNN has nothing but its slow reference."""
+    name = pd.impl_info
+    if any(d and not d.size for d in (pd.desc_of(n) for n in ("src", "dst", "diff_src"))):
+        return  # nothing is computed
+    if not is_slow_reference(row, name):
+        return
+    policy.warn_once(
+        policy.ReferenceWarning,
+        (row, name),
+        f"{row}: oneDNN has only its reference implementation ({name}) for {pd}; it is slow",
+    )
