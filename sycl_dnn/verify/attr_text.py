@@ -181,7 +181,8 @@ def _depthwise(rest: list[str]) -> PostOp:
     if len(numbers) != 3 or not all(n.isdigit() for n in numbers):
         raise ValueError(f"dw must be dw:k<size>s<stride>p<padding>, got {letters!r}")
     dtype = rest[1] if len(rest) > 1 else "f32"
-    return PostOp("dw", dtype=dtype, kernel=tuple(map(int, numbers)))
+    size, stride, padding = map(int, numbers)
+    return PostOp("dw", dtype=dtype, kernel=(size, stride, padding))
 
 
 def post_op(text: str) -> PostOp:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.verify import layout
-from sycl_dnn.verify.attr_text import PostOp, Quantity
+from sycl_dnn.verify.attr_text import Dropout, PostOp, Quantity
 from sycl_dnn.verify.call import Call, Tensor
 
 _MODES = {"mx": "dynamic_mx", "dynamic_fp": "dynamic_fp"}
@@ -127,8 +127,7 @@ def _append(ops: Any, call: Call, op: PostOp) -> None:
         ops.append_binary(dnnl.algorithm[op.algorithm], operand(call, op).desc())
 
 
-def _set_dropout(attr: Any, call: Call) -> None:
-    dropout, dst = call.attr.dropout, call.tensors["dst"]
+def _set_dropout(attr: Any, dropout: Dropout, dst: Tensor) -> None:
     mask = layout.describe(dst.dims, "u8", dropout.tag) if dropout.tag else None
     seed = dnnl.data_type.s64 if dropout.offset is not None else dnnl.data_type.s32
     attr.set_dropout(mask, seed, dropout.offset is not None, dropout.host)
@@ -160,7 +159,7 @@ def build(call: Call) -> Any:
         mask = mask_of(call, r.arg, r.policy, len(_dims_of(call, r.arg)))
         attr.set_precomputed_reductions(r.arg, mask, list(r.groups), dnnl.data_type[r.dtype])
     if spec.dropout is not None:
-        _set_dropout(attr, call)
+        _set_dropout(attr, spec.dropout, call.tensors["dst"])
     if spec.post_ops:
         ops = dnnl.PostOps()
         for op in spec.post_ops:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.errors import DnnlError, OneDnnFaultWarning
+from sycl_dnn.onednn._memory import Memory
 from sycl_dnn.verify import attributes, fill, inputs, post, sparse, storage
 from sycl_dnn.verify.call import Call, Tensor, describe
 from sycl_dnn.verify.errors import Failure
@@ -90,7 +92,7 @@ class Execution:
         values = self.values(name, tensor)
         if self._on_host(name):
             scalar = dnnl.MemoryDesc.host_scalar(dnnl.data_type[tensor.dtype])
-            self.args[name] = dnnl.Memory(scalar, float(values.reshape(-1)[0]))
+            self.args[name] = Memory(scalar, float(values.reshape(-1)[0]))
         elif tensor.encoding in ("csr", "coo"):
             self.args[name] = sparse.memory(values, tensor, slot["desc"], self.stream)
         else:
@@ -114,13 +116,13 @@ class Execution:
     def _number(self, name: str, slot: dict) -> Any:
         """Return the memory of a seed, an offset or a probability."""
         dropout = self.call.attr.dropout
-        values = {"attr_rounding_seed": 7}
+        values: dict[str, float] = {"attr_rounding_seed": 7}
         if dropout is not None:
             values |= {"attr_dropout_probability": dropout.p, "attr_dropout_seed": dropout.seed}
             values["attr_dropout_offset"] = dropout.offset or 0
         value = values[name]
         if dropout is not None and dropout.host and name != "attr_rounding_seed":
-            return dnnl.Memory(dnnl.MemoryDesc.host_scalar(slot["data_type"]), value)
+            return Memory(dnnl.MemoryDesc.host_scalar(slot["data_type"]), value)
         desc = dnnl.MemoryDesc((1,), slot["data_type"])
         raw = fill.encoding.encode(np.array([value]), slot["data_type"].name)
         return storage.Buffer(desc, self.stream, raw.view(np.uint8)).memory
@@ -194,20 +196,20 @@ def _first_source(names: Any) -> str:
     return next((n for n in ("src", "src_0", "multiple_src_0") if n in names), "src")
 
 
-def _run_forward(call: Call, hint: Any, stream: Any, key: str, filler: Filler) -> Execution:
-    forward = Execution(call.forward, hint, stream, key, filler)
-    forward.run({})
-    return forward
+def _from_forward(
+    forward: Call, read: Iterable[str], pd: Any, hint: Any, stream: Any, key: str, filler: Filler
+) -> tuple[Arrays, dict[str, Any]]:
+    """Return what a backward run, which reads ``read``, has from the forward one.
 
-
-def _from_forward(call: Call, pd: Any, hint: Any, stream: Any, key: str, filler: Filler):
-    """Return what a backward run reads of the forward one: values, the workspace."""
+    That is values, and the workspace by argument.
+    """
     if pd.workspace_desc.is_zero:
-        needed = inputs.forward_outputs(call.forward) & call.tensors.keys()
-        return (inputs.referenced(call, key, filler) if needed else {}), {}
-    forward = _run_forward(call, hint, stream, key, filler)
-    outputs, _ = forward.results()
-    return forward.arrays | outputs, {"workspace": forward.args["workspace"]}
+        needed = not inputs.forward_outputs(forward).isdisjoint(read)
+        return (inputs.referenced(forward, key, filler) if needed else {}), {}
+    execution = Execution(forward, hint, stream, key, filler)
+    execution.run({})
+    outputs, _ = execution.results()
+    return execution.arrays | outputs, {"workspace": execution.args["workspace"]}
 
 
 def run(call: Call, stream: Any, key: str, filler: Filler) -> Run:
@@ -219,9 +221,11 @@ def run(call: Call, stream: Any, key: str, filler: Filler) -> Run:
         What the low level raises, while describing or executing.
     """
     pd, hint, warned = prepare(call, stream.engine)
-    arrays, given = {}, {}
+    arrays: Arrays = {}
+    given: dict[str, Any] = {}
     if call.forward is not None:
-        arrays, given = _from_forward(call, pd, hint, stream, key, filler)
+        before = call.forward
+        arrays, given = _from_forward(before, call.tensors, pd, hint, stream, key, filler)
     execution = Execution(call, pd, stream, key, filler)
     execution.arrays |= arrays
     try:

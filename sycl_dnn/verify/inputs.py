@@ -47,9 +47,9 @@ def forward_outputs(call: Call) -> set[str]:
     return found
 
 
-def referenced(call: Call, key: str, filler: Filler) -> Arrays:
-    """Return the forward call's inputs, and its results by the reference, rounded."""
-    forward, arrays = call.forward, {}
+def referenced(forward: Call, key: str, filler: Filler) -> Arrays:
+    """Return a forward call's inputs, and its results by the reference, rounded."""
+    arrays: Arrays = {}
     written = forward_outputs(forward)
     for name, tensor in forward.tensors.items():
         if name in written:
