@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sycl_dnn.verify.attr_text import PostOp
 from sycl_dnn.verify.call import Call
 from sycl_dnn.verify.encoding import code_dtype, decode, encode, rounded, smallest
+from sycl_dnn.verify.post_op_text import PostOp
 from sycl_dnn.verify.references import conv, eltwise, reference
 
 Arrays = dict[str, np.ndarray]

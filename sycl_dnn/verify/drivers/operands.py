@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn.verify import fill, options, shapes
-from sycl_dnn.verify.attr_text import BINARY
 from sycl_dnn.verify.call import Call, Tensor
 from sycl_dnn.verify.compare import Rule
 from sycl_dnn.verify.driver import (
@@ -23,6 +22,7 @@ from sycl_dnn.verify.driver import (
     with_mb,
 )
 from sycl_dnn.verify.encoding import epsilon
+from sycl_dnn.verify.post_op_text import BINARY
 
 
 def _read_binary(text: str) -> SimpleNamespace:
