@@ -165,3 +165,12 @@ def test_gpu_advice(files, why, next_command, tmp_path, monkeypatch):
     assert why in found
     assert advised.startswith(next_command)
     assert bool(advised) == bool(next_command)
+
+
+def test_help_lists_every_command_and_each_can_be_called(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["--help"])
+    text = capsys.readouterr().out
+    for name, (_, _, what) in command.COMMANDS.items():
+        assert f"  {name:<8} {what}" in text
+        assert callable(command.command(name))

@@ -3,9 +3,10 @@
 
 import pytest
 
-from sycl_dnn.verify import attr_text, layout, shapes
-from sycl_dnn.verify.attributes import extra_tensors, mask_of
+from sycl_dnn.verify import attr_text, layout, post_op_text, shapes
 from sycl_dnn.verify.cases import Case
+from sycl_dnn.verify.extra import extra_tensors
+from sycl_dnn.verify.masks import mask_of
 
 CONVOLUTIONS = {
     # text: i, o, k, s, d, left, right
@@ -69,7 +70,7 @@ def test_every_permutation_is_a_layout():
 
 
 def test_post_ops():
-    found = attr_text.post_ops("sum:0.5:3:s8+relu:0.25+add:bf16:per_oc:axb+prelu:2+dw:k3s2p1")
+    found = post_op_text.post_ops("sum:0.5:3:s8+relu:0.25+add:bf16:per_oc:axb+prelu:2+dw:k3s2p1")
     assert [op.kind for op in found] == ["sum", "eltwise", "binary", "prelu", "dw"]
     assert (found[0].alpha, found[0].beta, found[0].dtype) == (0.5, 3.0, "s8")
     assert (found[1].algorithm, found[1].alpha) == ("eltwise_relu", 0.25)
@@ -78,7 +79,7 @@ def test_post_ops():
 
 
 def test_select_names_two_operands():
-    (op,) = attr_text.post_ops("select:f32.per_oc.axb:per_tensor.abx")
+    (op,) = post_op_text.post_ops("select:f32.per_oc.axb:per_tensor.abx")
     assert (op.policy, op.tag, op.condition) == ("per_oc", "axb", ("per_tensor", "abx"))
 
 

@@ -16,6 +16,7 @@ from sycl_dnn.device import is_simulated
 from sycl_dnn.errors import NoDeviceError
 from sycl_dnn.verify.__main__ import byte_count, read_cases
 from sycl_dnn.verify.cases import Case
+from sycl_dnn.verify.command_line import parser_of
 from sycl_dnn.verify.errors import CaseError
 
 _DESCRIPTION = """\
@@ -31,15 +32,8 @@ is 0, 1 if no case could be measured, 2 for lines that cannot be read or devices
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of what is no option of a driver."""
-    found = argparse.ArgumentParser(
-        prog="python -m sycl_dnn bench",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    found = parser_of("sycl_dnn bench", _DESCRIPTION)
     add = found.add_argument
-    add("--device", default="", metavar="D", help="cpu, gpu or a dpctl filter string")
-    add("--engine", dest="device", metavar="D", help="the same, as benchdnn calls it")
     add("--mode", choices=("P", "p"), help="as in benchdnn; performance is the only one here")
     add("--max-ms-per-prb", type=float, default=1000.0, metavar="MS", help="for a case (1000)")
     add("--fix-times-per-prb", type=int, metavar="N", help="run each case N times instead")

@@ -11,9 +11,9 @@ from sycl_dnn.bench import work
 from sycl_dnn.bench.prepare import Prepared, ready
 from sycl_dnn.bench.timing import batches, clock_of, samples
 from sycl_dnn.errors import DnnlError
-from sycl_dnn.verify.attributes import memory_bytes
 from sycl_dnn.verify.cases import Case
 from sycl_dnn.verify.errors import Failure
+from sycl_dnn.verify.extra import memory_bytes
 
 
 @dataclass(frozen=True)

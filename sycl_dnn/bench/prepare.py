@@ -11,7 +11,8 @@ from sycl_dnn.dispatch.caches import cache_bytes
 from sycl_dnn.verify.call import Call
 from sycl_dnn.verify.cases import Case
 from sycl_dnn.verify.drivers import DRIVERS
-from sycl_dnn.verify.execute import Execution, prepare
+from sycl_dnn.verify.execute import prepare
+from sycl_dnn.verify.execution import Execution
 
 COLD = ("none", "wei", "all")
 _MAX_COPIES = 256

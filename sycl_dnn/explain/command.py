@@ -12,6 +12,7 @@ from sycl_dnn.explain.judge import Explanation, explain
 from sycl_dnn.matrix.measure import check_levels, target_name
 from sycl_dnn.matrix.worker import ProbeError, Prober
 from sycl_dnn.verify.__main__ import read_cases
+from sycl_dnn.verify.command_line import parser_of
 from sycl_dnn.verify.errors import CaseError
 
 _DESCRIPTION = """\
@@ -28,14 +29,8 @@ _MAX_CASES = 50
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of what is no option of a driver."""
-    found = argparse.ArgumentParser(
-        prog="python -m sycl_dnn explain",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    found = parser_of("sycl_dnn explain", _DESCRIPTION)
     add = found.add_argument
-    add("--device", default="", metavar="D", help="cpu, gpu or a dpctl filter string")
     add("--isa", default="", metavar="L", help="limit the CPU to this level, such as avx2")
     add("--all", action="store_true", help="list all variants that oneDNN takes")
     add("--limit", type=int, default=12, metavar="N", help="variants to list (12)")

@@ -22,7 +22,8 @@ implementation oneDNN chooses on each device. Nothing is executed.
   python -m sycl_dnn matrix --device cpu --isa avx2 --drivers conv,matmul
   python -m sycl_dnn matrix --compare docs/support_matrix.json
 
-The exit status is 0, 1 if --compare finds something worse, 2 for arguments that cannot be used.
+The exit status is 0, 1 if --compare finds something worse on the same device, 2 for arguments that
+cannot be used. On another device differences are shown and do not count.
 """
 
 
@@ -39,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = found.add_argument
     add("--device", action="append", metavar="D", help="cpu, gpu or a filter string; repeatable")
-    add("--isa", type=_list, default=(), metavar="L,L", help="levels of the CPU (all it has)")
+    add("--isa", type=_list, default=(), metavar="L,L", help="levels, native: the highest (all)")
     add("--drivers", type=_list, default=tuple(FAMILIES), metavar="D,D", help="drivers (all)")
     add("--json", type=Path, metavar="FILE", help="write every answer")
     add("--markdown", type=Path, metavar="FILE", help="write the page")
@@ -80,7 +81,7 @@ def _run(options: argparse.Namespace) -> int:
     if difference is None:
         return 0
     print("\n".join(compare.lines(difference)))
-    return 1 if difference.worse else 0
+    return 1 if difference.failures else 0
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -33,17 +33,28 @@ class Change:
 
 @dataclass
 class Difference:
-    """Changes by what they are, and what only one side has."""
+    """Changes by what they are, and what only one side has.
+
+    elsewhere : targets that were measured on two devices: their names, old and new
+    unknown : targets that the old side lacks
+    """
 
     changes: list[Change] = field(default_factory=list)
     compared: int = 0
     only_old: int = 0
     only_new: int = 0
+    elsewhere: dict[str, tuple[str, str]] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
 
     @property
     def worse(self) -> list[Change]:
         """Changes for the worse."""
         return [c for c in self.changes if c.direction < 0]
+
+    @property
+    def failures(self) -> list[Change]:
+        """Changes for the worse on one and the same device."""
+        return [c for c in self.worse if c.target not in self.elsewhere]
 
     @property
     def better(self) -> list[Change]:
@@ -69,6 +80,11 @@ def compare(old: Record, new: Record) -> Difference:
     """
     found = Difference()
     shared = old.targets.keys() & new.targets.keys()
+    found.unknown = sorted(new.targets.keys() - shared)
+    for target in sorted(shared):
+        devices = old.targets[target].get("device", ""), new.targets[target].get("device", "")
+        if devices[0] != devices[1]:
+            found.elsewhere[target] = devices
     for line, answers in new.cases.items():
         before = old.cases.get(line, {})
         for target in sorted(shared & answers.keys()):
@@ -97,6 +113,9 @@ def lines(found: Difference) -> list[str]:
         text.append("of the same worth:")
         text += [f"  {n} times {old} -> {new}" for (old, new), n in found.other.most_common()]
     counts = f"{len(found.worse)} worse, {len(found.better)} better, {found.other.total()} other"
+    for target, (before, now) in found.elsewhere.items():
+        text.append(f"{target}: measured on {before}, now on {now}: what differs does not count")
+    text += [f"{target}: not in the old matrix, nothing to compare" for target in found.unknown]
     text.append(f"{found.compared} answers compared: {counts}")
     if found.only_old or found.only_new:
         text.append(f"answers on one side only: {found.only_old} old, {found.only_new} new")

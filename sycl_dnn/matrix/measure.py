@@ -16,6 +16,8 @@ LEVELS = (
     *("avx512_core", "avx512_core_vnni", "avx512_core_bf16"),
     *("avx10_1_512", "avx10_1_512_amx", "avx10_1_512_amx_fp16", "avx10_2", "avx10_2_amx_2"),
 )
+#: The highest level that the machine has.
+NATIVE = "native"
 #: What devices are called whose driver knows only a number.
 _NAMES = {"0x56a0": "Arc A770", "0x4905": "DG1", "0x9a49": "Tiger Lake"}
 
@@ -29,7 +31,7 @@ def target_name(facts: dict[str, Any]) -> str:
 
 
 def check_levels(names: Iterable[str]) -> tuple[str, ...]:
-    """Return levels as a tuple.
+    """Return levels as a tuple; the highest one of the machine is an empty text.
 
     Raises
     ------
@@ -38,9 +40,9 @@ def check_levels(names: Iterable[str]) -> tuple[str, ...]:
     """
     found = tuple(names)
     for name in found:
-        if name not in LEVELS:
-            raise ValueError(f"isa must be of {', '.join(LEVELS)}, got {name!r}")
-    return found
+        if name not in (*LEVELS, NATIVE):
+            raise ValueError(f"isa must be of {', '.join(LEVELS)}, {NATIVE}, got {name!r}")
+    return tuple("" if name == NATIVE else name for name in found)
 
 
 def _is_meant(prober: Prober, absent: list[str]) -> bool:

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from sycl_dnn.verify.command_line import parser_of
 from sycl_dnn.verify.errors import CaseError
 
 _DESCRIPTION = """\
@@ -33,15 +34,8 @@ def byte_count(text: str) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of what is no option of a driver."""
-    found = argparse.ArgumentParser(
-        prog="python -m sycl_dnn.verify",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    found = parser_of("sycl_dnn.verify", _DESCRIPTION)
     add = found.add_argument
-    add("--device", default="", metavar="D", help="cpu, gpu or a dpctl filter string")
-    add("--engine", dest="device", metavar="D", help="the same, as benchdnn calls it")
     add("--jobs", type=int, default=1, metavar="N", help="processes (1)")
     add("--json", type=Path, metavar="FILE", help="write all results")
     add("--csv", type=Path, metavar="FILE", help="write one row a case")

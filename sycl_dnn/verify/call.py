@@ -9,8 +9,9 @@ from typing import Any
 
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.verify import layout
-from sycl_dnn.verify.attr_text import Dropout, PostOp, Quantity
+from sycl_dnn.verify.attr_text import Dropout, Quantity
 from sycl_dnn.verify.encoding import item_bits
+from sycl_dnn.verify.post_op_text import PostOp
 
 #: Parameters of the low level whose execution argument has another name.
 _RENAMED = {"src0": "src_0", "src1": "src_1", "src2": "src_2", "attention": "augru_attention"}

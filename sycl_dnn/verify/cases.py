@@ -16,6 +16,7 @@ from sycl_dnn.verify.drivers import ALL_DRIVERS
 from sycl_dnn.verify.errors import Skip
 from sycl_dnn.verify.grammar import MAX_DEPTH, Word, words_of_file
 from sycl_dnn.verify.graph import driver as graph
+from sycl_dnn.verify.state import State
 
 MAX_PRODUCT = 200_000
 
@@ -62,9 +63,9 @@ class Case:
         return driver.call(driver.read(self.problem), values)
 
 
-def state_of(driver: Driver) -> options.State:
+def state_of(driver: Driver) -> State:
     """Return the options of a driver as they stand before any is given."""
-    return options.State((*driver.options, *driver.attributes))
+    return State((*driver.options, *driver.attributes))
 
 
 def _located(word: Word, folder: Path) -> Word:
@@ -89,10 +90,10 @@ class Reader:
 
     def __init__(self, driver: str = "", drivers: Mapping[str, Driver] = ALL_DRIVERS) -> None:
         self.driver, self.drivers = driver, drivers
-        self.states: dict[str, options.State] = {}
+        self.states: dict[str, State] = {}
         self.skipped = 0
 
-    def state(self, word: Word) -> options.State:
+    def state(self, word: Word) -> State:
         """Return the options of the current driver."""
         if not self.driver:
             raise word.fail(f"a driver such as --conv must come first, got {word.text!r}")

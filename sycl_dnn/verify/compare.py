@@ -102,8 +102,9 @@ def _accept(call: Call, name: str, got: np.ndarray, want: np.ndarray, dtype: str
 def _norm_passes(got: np.ndarray, exact: np.ndarray, rule: Rule) -> bool:
     if not rule.norm or not np.isfinite(got).all():
         return False
-    size = np.linalg.norm(exact.ravel())
-    return np.linalg.norm((got - exact).ravel()) <= max(rule.threshold, 1e-7) * max(size, _TINY)
+    size = float(np.linalg.norm(exact.ravel()))
+    limit = max(rule.threshold, 1e-7) * max(size, _TINY)
+    return float(np.linalg.norm((got - exact).ravel())) <= limit
 
 
 def check(
@@ -131,7 +132,7 @@ def check(
     # Where nothing goes in, zeros must come out.
     empty = any(0 in t.dims for t in call.tensors.values())
     all_dropped = call.attr.dropout is not None and call.attr.dropout.p == 1
-    trusted = got.size < 10 or zeros <= rule.zeros or empty or all_dropped
+    trusted = bool(got.size < 10 or zeros <= rule.zeros or empty or all_dropped)
     return Verdict(error=float(np.max(score, initial=0.0)), trusted=trusted)
 
 

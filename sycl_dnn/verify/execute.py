@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a call on a device: memories made, filled, passed by name, read back."""
+"""Run a call on a device, its forward call first where it needs one."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from sycl_dnn import onednn as dnnl
 from sycl_dnn.errors import DnnlError, OneDnnFaultWarning
-from sycl_dnn.verify import attributes, fill, inputs, post, sparse, storage
-from sycl_dnn.verify.call import Call, Tensor, describe
+from sycl_dnn.verify import attributes, inputs
+from sycl_dnn.verify.call import Call, describe
 from sycl_dnn.verify.errors import Failure
+from sycl_dnn.verify.execution import Execution
 from sycl_dnn.verify.inputs import Arrays, Filler
 
 
@@ -48,166 +49,20 @@ def prepare(call: Call, engine: Any) -> tuple[Any, Any, tuple[str, ...]]:
     return pd, hint, warned
 
 
-class Execution:
-    """One execution under construction."""
+def _from_forward(
+    forward: Call, read: Iterable[str], pd: Any, hint: Any, stream: Any, key: str, filler: Filler
+) -> tuple[Arrays, dict[str, Any]]:
+    """Return what a backward run, which reads ``read``, has from the forward one.
 
-    def __init__(self, call: Call, pd: Any, stream: Any, key: str, filler: Filler) -> None:
-        self.call, self.pd, self.stream, self.key, self.filler = call, pd, stream, key, filler
-        self.primitive = dnnl.Primitive(pd)
-        self.extra = attributes.extra_tensors(call)
-        self.arrays: Arrays = {}
-        self.args: dict[str, Any] = {}
-        self.buffers: dict[str, storage.Buffer] = {}
-
-    def tensor(self, name: str) -> Tensor | None:
-        """Return what the case says of an argument."""
-        return self.call.tensors.get(name) or self.extra.get(name)
-
-    def values(self, name: str, tensor: Tensor) -> np.ndarray:
-        """Return (and remember) what an input holds, as its type holds it."""
-        if name == "attr_precomputed_reductions_src":
-            self.arrays[name] = inputs.reduced(self.arrays["src"], tensor.dims)
-        if name not in self.arrays:
-            rng = fill.generator(self.key, name)
-            values = inputs.drawn(self.call, name, tensor, rng, self.filler)
-            self.arrays[name] = fill.encoding.rounded(values, tensor.dtype)
-        return self.arrays[name]
-
-    def _desc(self, name: str, slot: dict, tensor: Tensor) -> Any:
-        desc = slot.get("desc")
-        if desc is None or desc.is_zero:
-            return tensor.concrete()
-        known = desc.format_kind is not dnnl.format_kind.any
-        runtime = dnnl.RUNTIME_DIM_VAL in desc.dims
-        return tensor.concrete() if runtime or not known else desc
-
-    def add_input(self, name: str, slot: dict) -> None:
-        """Make and fill the memory of an input."""
-        tensor = self.tensor(name)
-        if tensor is None:
-            self.args[name] = self._number(name, slot)
-            return
-        values = self.values(name, tensor)
-        if self._on_host(name):
-            scalar = dnnl.MemoryDesc.host_scalar(dnnl.data_type[tensor.dtype])
-            self.args[name] = dnnl.Memory(scalar, float(values.reshape(-1)[0]))
-        elif tensor.encoding in ("csr", "coo"):
-            self.args[name] = sparse.memory(values, tensor, slot["desc"], self.stream)
-        else:
-            desc = self._desc(name, slot, tensor)
-            self._keep(name, storage.write(values.reshape(desc.dims), desc, self.stream))
-
-    def _keep(self, name: str, buffer: storage.Buffer) -> None:
-        self.buffers[name], self.args[name] = buffer, buffer.memory
-
-    def _on_host(self, name: str) -> bool:
-        for what, quantities in (
-            ("scales", self.call.attr.scales),
-            ("zero_points", self.call.attr.zero_points),
-        ):
-            for q in quantities:
-                mine = f"attr_{what}_{attributes.argument(self.call, q.arg)}" == name
-                if mine and q.policy == "host_scalar":
-                    return True
-        return False
-
-    def _number(self, name: str, slot: dict) -> Any:
-        """Return the memory of a seed, an offset or a probability."""
-        dropout = self.call.attr.dropout
-        values = {"attr_rounding_seed": 7}
-        if dropout is not None:
-            values |= {"attr_dropout_probability": dropout.p, "attr_dropout_seed": dropout.seed}
-            values["attr_dropout_offset"] = dropout.offset or 0
-        value = values[name]
-        if dropout is not None and dropout.host and name != "attr_rounding_seed":
-            return dnnl.Memory(dnnl.MemoryDesc.host_scalar(slot["data_type"]), value)
-        desc = dnnl.MemoryDesc((1,), slot["data_type"])
-        raw = fill.encoding.encode(np.array([value]), slot["data_type"].name)
-        return storage.Buffer(desc, self.stream, raw.view(np.uint8)).memory
-
-    def add_output(self, name: str, slot: dict) -> None:
-        """Make the memory of an output, full of a pattern or of what it starts from."""
-        tensor = self.tensor(name)
-        if self.call.inplace and name in ("dst", "diff_src") and self._share(name, slot):
-            return
-        desc = slot["desc"] if tensor is None else self._desc(name, slot, tensor)
-        start = self._start(name, desc)
-        if start is not None:
-            self._keep(name, storage.write(start, desc, self.stream))
-        else:
-            self._keep(name, storage.Buffer(desc, self.stream))
-
-    def _start(self, name: str, desc: Any) -> np.ndarray | None:
-        """Values that an output must hold before: those of a sum, or 0 where it accumulates."""
-        if name == "dst" and post.needs_old_dst(self.call):
-            rng = fill.generator(self.key, "old_dst")
-            tensor = Tensor(desc.dims, desc.data_type.name)
-            values = self.filler(self.call, "old_dst", tensor, rng)
-            if values is None:
-                values = fill.Fill(0 if tensor.dtype == "u8" else -4, 4).draw(rng, desc.dims)
-            self.arrays["old_dst"] = fill.encoding.rounded(values, tensor.dtype)
-            return self.arrays["old_dst"]
-        if name.startswith("diff_") and self.call.facts.get("accumulates", lambda n: False)(name):
-            return np.zeros(desc.dims)
-        return None
-
-    def _share(self, name: str, slot: dict) -> bool:
-        """Let the output lie over the first input, if they have one layout."""
-        first = "diff_dst" if name == "diff_src" else _first_source(self.buffers)
-        source = self.buffers.get(first)
-        if source is None or source.desc != slot["desc"]:
-            return False
-        self._keep(name, source)
-        if post.needs_old_dst(self.call):
-            self.arrays["old_dst"] = self.arrays[first]
-        return True
-
-    def run(self, given: dict[str, Any]) -> None:
-        """Execute; ``given`` are memories of the forward run by argument."""
-        slots = self.primitive.arguments
-        ordered = sorted(slots.items(), key=lambda item: item[1]["output"])
-        for name, slot in ordered:
-            if name in given:
-                self.args[name] = given[name]
-            elif name == "scratchpad":
-                if self.call.attr.scratchpad == "user":
-                    self._keep(name, storage.Buffer(slot["desc"], self.stream))
-            elif slot["required"] or name in self.call.tensors:
-                (self.add_output if slot["output"] else self.add_input)(name, slot)
-        self.primitive.execute(self.stream, self.args).wait()
-
-    def results(self) -> tuple[Arrays, dict[str, str]]:
-        """Return outputs as float64 by name, and what was written out of place."""
-        outputs, problems = {}, {}
-        for name, slot in self.primitive.arguments.items():
-            if not slot["output"] or name not in self.buffers:
-                continue
-            problem = storage.intrusion(self.buffers[name])
-            if problem:
-                problems[name] = problem
-            if name in self.call.tensors or name.startswith("attr_"):
-                outputs[name] = storage.read(self.buffers[name])
-        return outputs, problems
-
-
-def _first_source(names: Any) -> str:
-    return next((n for n in ("src", "src_0", "multiple_src_0") if n in names), "src")
-
-
-def _run_forward(call: Call, hint: Any, stream: Any, key: str, filler: Filler) -> Execution:
-    forward = Execution(call.forward, hint, stream, key, filler)
-    forward.run({})
-    return forward
-
-
-def _from_forward(call: Call, pd: Any, hint: Any, stream: Any, key: str, filler: Filler):
-    """Return what a backward run reads of the forward one: values, the workspace."""
+    That is values, and the workspace by argument.
+    """
     if pd.workspace_desc.is_zero:
-        needed = inputs.forward_outputs(call.forward) & call.tensors.keys()
-        return (inputs.referenced(call, key, filler) if needed else {}), {}
-    forward = _run_forward(call, hint, stream, key, filler)
-    outputs, _ = forward.results()
-    return forward.arrays | outputs, {"workspace": forward.args["workspace"]}
+        needed = not inputs.forward_outputs(forward).isdisjoint(read)
+        return (inputs.referenced(forward, key, filler) if needed else {}), {}
+    execution = Execution(forward, hint, stream, key, filler)
+    execution.run({})
+    outputs, _ = execution.results()
+    return execution.arrays | outputs, {"workspace": execution.args["workspace"]}
 
 
 def run(call: Call, stream: Any, key: str, filler: Filler) -> Run:
@@ -219,9 +74,11 @@ def run(call: Call, stream: Any, key: str, filler: Filler) -> Run:
         What the low level raises, while describing or executing.
     """
     pd, hint, warned = prepare(call, stream.engine)
-    arrays, given = {}, {}
+    arrays: Arrays = {}
+    given: dict[str, Any] = {}
     if call.forward is not None:
-        arrays, given = _from_forward(call, pd, hint, stream, key, filler)
+        before = call.forward
+        arrays, given = _from_forward(before, call.tensors, pd, hint, stream, key, filler)
     execution = Execution(call, pd, stream, key, filler)
     execution.arrays |= arrays
     try:

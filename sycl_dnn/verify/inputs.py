@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sycl_dnn.verify import attributes, fill, post
+from sycl_dnn.verify import fill, masks, post
 from sycl_dnn.verify.call import Call, Tensor
 
 Arrays = dict[str, np.ndarray]
@@ -33,7 +33,7 @@ def _given_value(call: Call, name: str, tensor: Tensor, values: np.ndarray) -> n
     """Replace drawn scales and zero points by the value that the case names."""
     for what, quantities in (("scales", call.attr.scales), ("zero_points", call.attr.zero_points)):
         for q in quantities:
-            mine = f"attr_{what}_{attributes.argument(call, q.arg)}" == name
+            mine = f"attr_{what}_{masks.argument(call, q.arg)}" == name
             if mine and q.value is not None:
                 return np.full(tensor.dims, q.value)
     return values
@@ -47,9 +47,9 @@ def forward_outputs(call: Call) -> set[str]:
     return found
 
 
-def referenced(call: Call, key: str, filler: Filler) -> Arrays:
-    """Return the forward call's inputs, and its results by the reference, rounded."""
-    forward, arrays = call.forward, {}
+def referenced(forward: Call, key: str, filler: Filler) -> Arrays:
+    """Return a forward call's inputs, and its results by the reference, rounded."""
+    arrays: Arrays = {}
     written = forward_outputs(forward)
     for name, tensor in forward.tensors.items():
         if name in written:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import IO, Any, cast
 
 from sycl_dnn.verify import worker
 from sycl_dnn.verify.cases import Case
@@ -36,30 +36,32 @@ class _Worker:
             text=True,
             env=worker.environment(),
         )
+        pipes = self.process.stdin, self.process.stdout, self.process.stderr
+        self.stdin, self.stdout, self.stderr = (cast("IO[str]", pipe) for pipe in pipes)
         threading.Thread(target=self._drain, daemon=True).start()
         self.case: Case | None = None
         self.since = 0.0
 
     def _drain(self) -> None:
-        for line in self.process.stderr:
+        for line in self.stderr:
             self.errors.append(line.rstrip())
 
     def give(self, case: Case) -> None:
         """Start a case."""
         self.case, self.since = case, time.monotonic()
         with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(json.dumps(asdict(case)) + "\n")
-            self.process.stdin.flush()
+            self.stdin.write(json.dumps(asdict(case)) + "\n")
+            self.stdin.flush()
 
     def take(self) -> dict[str, Any] | None:
         """Return the result of the case in hand; None if the process has died."""
-        line = self.process.stdout.readline()
+        line = self.stdout.readline()
         return json.loads(line) if line.endswith("\n") else None
 
     def end(self) -> int:
         """End the process and return its status."""
         with contextlib.suppress(OSError):
-            self.process.stdin.close()
+            self.stdin.close()
         try:
             return self.process.wait(10)
         except subprocess.TimeoutExpired:
@@ -75,7 +77,8 @@ class _Worker:
         return f"the process died: {how}; {last}"
 
 
-def _failure(case: Case, reason: str, seconds: float) -> dict[str, Any]:
+def _failure(case: Case | None, reason: str, seconds: float) -> dict[str, Any]:
+    assert case is not None, "a worker has a case in hand until its result is there"
     result = Result(case.driver, case.line, case.place, "FAILED", reason, seconds=seconds)
     return result.as_dict()
 
@@ -90,11 +93,11 @@ class Pool:
 
     def _start(self) -> _Worker:
         one = _Worker(self.device, self.limits)
-        self.selector.register(one.process.stdout, selectors.EVENT_READ, one)
+        self.selector.register(one.stdout, selectors.EVENT_READ, one)
         return one
 
     def _drop(self, one: _Worker) -> int:
-        self.selector.unregister(one.process.stdout)
+        self.selector.unregister(one.stdout)
         return one.end()
 
     def _ready(self) -> Iterator[tuple[_Worker, dict[str, Any]]]:
@@ -114,7 +117,8 @@ class Pool:
 
     def run(self, cases: Iterable[Case], count: int) -> Iterator[dict[str, Any]]:
         """Iterate over results as they come."""
-        waiting, idle = iter(cases), collections.deque()
+        waiting = iter(cases)
+        idle: collections.deque[_Worker] = collections.deque()
         for case in waiting:
             self._assign(idle, case)
             if len(self.busy) >= count:
@@ -126,9 +130,9 @@ class Pool:
                 self.busy.discard(one)
                 if one.process.poll() is None:
                     idle.append(one)
-                case = next(waiting, None)
-                if case is not None:
-                    self._assign(idle, case)
+                following = next(waiting, None)
+                if following is not None:
+                    self._assign(idle, following)
                 yield result
         for one in idle:
             self._drop(one)

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options: names, readers of their values, defaults, and the product that their lists make."""
+"""Options: names, readers of their values, defaults."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sycl_dnn.verify import attr_text
+from sycl_dnn.verify import attr_text, post_op_text
 
 MAX_LIST = 4096
 
@@ -107,7 +106,7 @@ ATTRIBUTES = (
     Option("attr-scales", attr_text.scales),
     Option("attr-zero-points", attr_text.zero_points),
     Option("attr-precomputed-reductions", attr_text.precomputed_reductions),
-    Option("attr-post-ops", attr_text.post_ops),
+    Option("attr-post-ops", post_op_text.post_ops),
     Option("attr-scratchpad", one_of("library", "user"), "library"),
     Option("attr-fpmath", attr_text.fpmath, "strict"),
     Option("attr-acc-mode", one_of(*attr_text.ACCUMULATION), "strict"),
@@ -169,37 +168,3 @@ def tag(name: str, default: str) -> Option:
 def dtype(name: str, default: str) -> Option:
     """Return an option of data types, one for each tensor."""
     return Option(name, data_types, default)
-
-
-class State:
-    """Values of a driver's options as they stand at some point of a case file."""
-
-    def __init__(self, options: Iterable[Option]) -> None:
-        self.options = {o.name: o for o in options}
-        self.reset()
-
-    def reset(self) -> None:
-        """Set every option to its default."""
-        self.values = {name: o.values(o.default) for name, o in self.options.items()}
-
-    def knows(self, name: str) -> bool:
-        """Whether the driver has this option."""
-        return name in self.options
-
-    def set(self, name: str, value: str) -> None:
-        """Set one option from its text."""
-        self.values[name] = self.options[name].values(value)
-
-    def count(self) -> int:
-        """Return how many combinations the lists make."""
-        number = 1
-        for values in self.values.values():
-            number *= len(values)
-        return number
-
-    def combinations(self) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
-        """Iterate over (values by option, texts of those that are not the default)."""
-        for chosen in itertools.product(*self.values.values()):
-            named = dict(zip(self.values, chosen, strict=True))
-            texts = {n: t for n, (t, _) in named.items() if t != self.options[n].default}
-            yield {n: value for n, (_, value) in named.items()}, texts

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sycl_dnn.verify.attr_text import PostOp
 from sycl_dnn.verify.call import Call
 from sycl_dnn.verify.encoding import code_dtype, decode, encode, rounded, smallest
+from sycl_dnn.verify.post_op_text import PostOp
 from sycl_dnn.verify.references import conv, eltwise, reference
 
 Arrays = dict[str, np.ndarray]
@@ -80,9 +80,8 @@ def _apply(call: Call, op: PostOp, index: int, x: np.ndarray, arrays: Arrays) ->
     return _binary(op, x, index, arrays)
 
 
-def _dropped(call: Call, x: np.ndarray, arrays: Arrays) -> np.ndarray:
+def _dropped(p: float, x: np.ndarray, arrays: Arrays) -> np.ndarray:
     """Drop what the mask says that oneDNN wrote, or what it left as 0 where there is none."""
-    p = call.attr.dropout.p
     kept = arrays["dropped_mask"] != 0
     return np.where(kept, x / (1 - p) if p < 1 else 0.0, 0.0)
 
@@ -92,7 +91,7 @@ def finished(call: Call, x: np.ndarray, arrays: Arrays) -> np.ndarray:
     if call.driver in _SCALED_RESULT and "attr_scales_src" in arrays:
         x = x * arrays["attr_scales_src"].reshape(-1)[0]
     if call.attr.dropout is not None:
-        x = _dropped(call, x, arrays)
+        x = _dropped(call.attr.dropout.p, x, arrays)
     for index, op in enumerate(call.attr.post_ops):
         x = _apply(call, op, index, x, arrays)
     scale = arrays.get("attr_scales_dst")

@@ -8,11 +8,11 @@ from typing import Any
 
 from sycl_dnn.errors import InvalidArguments, OutOfMemory, Unimplemented
 from sycl_dnn.verify import compare, execute, faults, post
-from sycl_dnn.verify.attributes import memory_bytes
 from sycl_dnn.verify.call import Call
 from sycl_dnn.verify.cases import Case
 from sycl_dnn.verify.drivers import ALL_DRIVERS, DRIVERS
 from sycl_dnn.verify.errors import Failure, Refusal
+from sycl_dnn.verify.extra import memory_bytes
 from sycl_dnn.verify.graph.checks import Broken
 from sycl_dnn.verify.outcome import FAILURES, STATUSES, Limits, Outcome, Result
 
@@ -55,6 +55,9 @@ def _judge(call: Call, done: execute.Run) -> tuple[str, str, float]:
 
 def _of_primitive(call: Call, stream: Any, key: str, limits: Limits) -> Outcome:
     _check_limits(call, limits)
+    fatal = faults.crash(call, stream.sycl_queue.sycl_device.device_type.name)
+    if fatal:
+        return Outcome("KNOWN", f"{fatal}; not run")
     done = execute.run(call, stream, key, DRIVERS[call.driver].fill)
     if not limits.check:
         return Outcome("SUBMITTED", impl=done.impl)

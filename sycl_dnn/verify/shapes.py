@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from types import SimpleNamespace
+from typing import Any
 
 MAX_DIMS = 12
 MAX_DIM = 2**40
@@ -45,7 +46,8 @@ def tensors(text: str, least: int = 1, most: int = 1) -> tuple[list[tuple[int, .
 def letters(text: str, keys: tuple[str, ...], reals: tuple[str, ...] = ()) -> tuple[dict, str]:
     """Read ``mb2ic3..n"name"``: numbers by key, and the name; ``reals`` may have fractions."""
     known = sorted((*keys, *reals), key=len, reverse=True)
-    found, at = {}, 0
+    found: dict[str, Any] = {}
+    at = 0
     while at < len(text):
         if text[at] == "_":
             at += 1

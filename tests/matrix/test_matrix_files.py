@@ -55,6 +55,17 @@ def test_a_file_reads_back(tmp_path):
     assert "Arc A770" not in again.cases["--conv a"]
 
 
+def test_changes_on_another_device_are_shown_and_do_not_count():
+    old, new = record(a="jit:avx2"), record(a="ref:any")
+    assert len(compare.compare(old, new).failures) == 1
+    new.targets["cpu:avx2"] = FACTS | {"device": "another CPU"}
+    found = compare.compare(old, new)
+    assert (len(found.worse), found.failures) == (1, [])
+    assert "cpu:avx2: measured on a CPU, now on another CPU" in "\n".join(compare.lines(found))
+    del old.targets["cpu:avx2"]
+    assert compare.compare(old, new).unknown == ["cpu:avx2"]
+
+
 def test_what_is_there_is_not_replaced():
     first, second = record(a="jit:avx2"), record(a="ref:any")
     first.add(second)

@@ -200,15 +200,16 @@ def test_picture(recorded, tmp_path):
     assert "<svg" in (tmp_path / "empty.svg").read_text()
 
 
-def run_script(folder, text, *arguments):
+def run_script(folder, text, *arguments, words=("sycl_dnn", "trace")):
     (folder / "script.py").write_text(text)
-    command = [sys.executable, "-m", "sycl_dnn.profiling", *arguments]
+    command = [sys.executable, "-m", *words, *arguments]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)
 
 
-def test_command_line(tmp_path):
+@pytest.mark.parametrize("words", [("sycl_dnn", "trace"), ("sycl_dnn.profiling",)])
+def test_command_line(tmp_path, words):
     files = ["--wait", "--chrome", "c.json", "--json", "j.json", "--group-by", "name"]
-    done = run_script(tmp_path, SCRIPT, *files, "script.py", "4")
+    done = run_script(tmp_path, SCRIPT, *files, "script.py", "4", words=words)
     assert done.returncode == 0, done.stderr
     assert "the script is __main__" in done.stdout
     assert "eltwise_forward" in done.stdout

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from sycl_dnn.verify import fill, options, shapes
-from sycl_dnn.verify.attr_text import BINARY
 from sycl_dnn.verify.call import Call, Tensor
 from sycl_dnn.verify.compare import Rule
 from sycl_dnn.verify.driver import (
@@ -22,6 +22,7 @@ from sycl_dnn.verify.driver import (
     with_mb,
 )
 from sycl_dnn.verify.encoding import epsilon
+from sycl_dnn.verify.post_op_text import BINARY
 
 
 def _read_binary(text: str) -> SimpleNamespace:
@@ -134,7 +135,7 @@ def _fill_prelu(call: Call, name: str, tensor: Tensor, rng: Any):
         return rng.choice((-0.5, 0.25, 0.5, 2.0), tensor.dims)
     low = 0 if tensor.dtype == "u8" else -16
     if name == "diff_dst":
-        return fill.Fill(-2, 2, density=min(1.0, 256 / max(np.prod(tensor.dims), 1))).draw(
+        return fill.Fill(-2, 2, density=min(1.0, 256 / max(prod(tensor.dims), 1))).draw(
             rng, tensor.dims
         )
     return fill.Fill(low, 16, nonzero=True).draw(rng, tensor.dims)

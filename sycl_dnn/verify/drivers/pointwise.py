@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn.verify import fill, options, shapes
-from sycl_dnn.verify.attr_text import BY_DST, ELTWISE
 from sycl_dnn.verify.call import Call, Tensor
 from sycl_dnn.verify.compare import Rule
 from sycl_dnn.verify.driver import (
@@ -22,6 +21,7 @@ from sycl_dnn.verify.driver import (
     with_mb,
 )
 from sycl_dnn.verify.encoding import epsilon
+from sycl_dnn.verify.post_op_text import BY_DST, ELTWISE
 
 _INACCURATE = ("gelu_tanh", "elu", "swish", "tanh", "soft_relu", "mish", "log")
 _NAMES = (*(n.upper() for n in ELTWISE), *(f"{n.upper()}_DST" for n in BY_DST))

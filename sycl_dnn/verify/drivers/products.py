@@ -60,11 +60,11 @@ def _bias_type(given: str, direction: str) -> str:
     return "f32" if direction in ("FWD_B", "BWD_WB") else ""
 
 
-def _tensors(o: dict, dims: dict[str, tuple]) -> list[Tensor]:
+def _tensors(o: dict, dims: dict[str, tuple]) -> list[Tensor | None]:
     """Source, weights, bias and destination as the options want them; no bias is a None."""
     types = spread(o["dt"], 3, "dt")
     strides = spread(o["strides"], 3, "strides") if o["strides"] != ("",) else ("",) * 3
-    found = []
+    found: list[Tensor | None] = []
     for name, dtype, tag, step in zip(
         ("src", "weights", "dst"), types, ("stag", "wtag", "dtag"), strides, strict=True
     ):

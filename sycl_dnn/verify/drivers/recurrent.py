@@ -104,7 +104,7 @@ def _state_rounding(quantisation: dict, dtype: str):
 
 def _facts(o: dict, dims: dict) -> dict[str, Any]:
     overwrite = "diff_weights_overwrite" in o["flags"]
-    facts = {
+    facts: dict[str, Any] = {
         "accumulates": lambda name: (
             not overwrite and name.startswith(("diff_weights", "diff_bias"))
         ),

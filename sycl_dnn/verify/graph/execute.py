@@ -37,8 +37,10 @@ def partitions(document: Document, kind: str) -> list[Any]:
     graph = _core.OpGraph(kind)
     graph.set_fpmath_mode(document.fpmath, document.fpmath_to_int)
     for op in document.ops:
-        tensors = [[logical(document.tensors[n]) for n in side] for side in (op.inputs, op.outputs)]
-        graph.add_op(_core.Op(op.id, op.kind, *tensors, op.attrs, op.name))
+        ins, outs = (
+            [logical(document.tensors[n]) for n in side] for side in (op.inputs, op.outputs)
+        )
+        graph.add_op(_core.Op(op.id, op.kind, ins, outs, op.attrs, op.name))
     graph.finalize()
     kinds = {op.id: op.kind for op in document.ops}
     found = graph.get_partitions()
@@ -48,7 +50,7 @@ def partitions(document: Document, kind: str) -> list[Any]:
 def describe(tensor: TensorText) -> Any:
     """Return the memory descriptor of the same elements; a tensor without axes has one element."""
     dtype = "u8" if tensor.dtype == "boolean" else tensor.dtype
-    dims, strides = tensor.shape or (1,), tensor.strides if tensor.shape else (1,)
+    dims, strides = tensor.shape or (1,), tensor.strides or (1,)
     return dnnl.MemoryDesc(dims, dnnl.data_type[dtype], strides=strides)
 
 

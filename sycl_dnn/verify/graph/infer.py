@@ -61,7 +61,7 @@ def infer(op: OpText, document: Document, asked: dict[str, Any]) -> None:
     """Set the shapes of what an operation writes."""
     if op.kind in ("Wildcard", "End"):
         return
-    given = {
+    given: dict[str, Any] = {
         name: [document.tensors[n].shape for n in number]
         if isinstance(number, list)
         else document.tensors[number].shape

@@ -30,9 +30,9 @@ def _tensor(text: Any) -> TensorText:
     shape = checks.integers(given.get("shape"), f"shape of {what}", low=-(2**63))
     if len(shape) > checks.MAX_RANK:
         raise Broken(f"shape of {what} must have at most {checks.MAX_RANK} axes, got {len(shape)}")
-    strides = checks.integers(given.get("stride", []), f"stride of {what}", low=-(2**63))
-    is_open = given.get("layout_type") != "strided" or len(strides) != len(shape)
-    strides = None if is_open or min(strides, default=0) < 0 else strides
+    steps = checks.integers(given.get("stride", []), f"stride of {what}", low=-(2**63))
+    is_open = given.get("layout_type") != "strided" or len(steps) != len(shape)
+    strides = None if is_open or min(steps, default=0) < 0 else steps
     kind = given.get("property_type", "undef")
     checks.one_of(kind, checks.PROPERTIES, f"property of {what}")
     return TensorText(number, dtype, shape, strides, kind)

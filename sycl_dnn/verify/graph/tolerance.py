@@ -68,5 +68,5 @@ def check(name: str, got: np.ndarray, raw: np.ndarray, others: list, dtype: str)
             f"{got[worst]:.9g}, expected {want[worst]:.9g} within {allowed[worst]:.3g}"
         )
         return Verdict(text, float(diff[worst]))
-    trusted = got.size < 10 or np.count_nonzero(got == 0) <= _ZEROS * got.size
+    trusted = bool(got.size < 10 or np.count_nonzero(got == 0) <= _ZEROS * got.size)
     return Verdict(error=float(np.max(score, initial=0.0)), trusted=trusted)

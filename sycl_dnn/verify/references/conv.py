@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from .window import crop_spatial, kernel_positions, output_size, pad_spatial, window
+from .window import crop_spatial, kernel_positions, output_size, pad_spatial, trailing, window
 
 
 def _geometry(params):
@@ -43,7 +43,7 @@ def correlate(src, weights, geometry):
     dst = np.zeros((*src.shape[:2], weights.shape[1], *size))
     for at in kernel_positions(kernel):
         seen = padded[window(at, size, strides, dilation)]
-        dst += np.einsum("ngc...,goc->ngo...", seen, weights[(..., *at)])
+        dst += np.einsum("ngc...,goc->ngo...", seen, weights[trailing(at)])
     return dst
 
 
@@ -52,7 +52,7 @@ def spread(dst, weights, geometry, size):
     strides, dilation, low, high = geometry
     padded = pad_spatial(np.zeros((*dst.shape[:2], weights.shape[2], *size)), low, high)
     for at in kernel_positions(weights.shape[3:]):
-        part = np.einsum("ngo...,goc->ngc...", dst, weights[(..., *at)])
+        part = np.einsum("ngo...,goc->ngc...", dst, weights[trailing(at)])
         padded[window(at, dst.shape[3:], strides, dilation)] += part
     return crop_spatial(padded, low, size)
 
@@ -67,7 +67,7 @@ def pair(src, dst, geometry, kernel):
     for at in kernel_positions(kernel):
         seen = padded[window(at, dst.shape[3:], strides, dilation)]
         seen = seen.reshape(*src.shape[:3], positions)
-        weights[(..., *at)] = np.einsum("ngcs,ngos->goc", seen, flat)
+        weights[trailing(at)] = np.einsum("ngcs,ngos->goc", seen, flat)
     return weights
 
 

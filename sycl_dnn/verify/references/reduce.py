@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reduction over axes, and the weighted sum of several arrays."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 
@@ -12,7 +14,7 @@ def _norm(src, axes, params):
     return bounded if "power_p" in params["algorithm"] else bounded ** (1 / p)
 
 
-REDUCTIONS = {
+REDUCTIONS: dict[str, Callable] = {
     "reduction_max": np.max,
     "reduction_min": np.min,
     "reduction_sum": np.sum,

@@ -180,10 +180,10 @@ def _run(cell_type, params, inputs):
             h_last.append(h)
             c_last.append(c)
         ends.append(tape.stack(xs[::-1] if backwards else xs))
-    order = [d * layers + layer for layer in range(layers) for d in range(directions)]
+    places = [d * layers + layer for layer in range(layers) for d in range(directions)]
     summed = params["direction"] == "bidirectional_sum"
     dst_layer = sum(ends[1:], ends[0]) if summed else tape.concatenate(ends)
-    return dst_layer, _by_layer(h_last, order, directions), _by_layer(c_last, order, directions)
+    return dst_layer, _by_layer(h_last, places, directions), _by_layer(c_last, places, directions)
 
 
 def _by_layer(states, order, directions):

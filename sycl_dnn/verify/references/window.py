@@ -17,10 +17,15 @@ def pad_spatial(x, low, high, value=0.0):
     return np.pad(x, untouched + widths, constant_values=value)
 
 
+def trailing(places):
+    """Return the index of the last axes."""
+    return (..., *places)
+
+
 def crop_spatial(x, low, size):
     """Undo `pad_spatial`: the ``size`` elements after ``low`` on each spatial axis."""
     inner = tuple(slice(start, start + n) for start, n in zip(low, size, strict=True))
-    return x[(..., *inner)]
+    return x[trailing(inner)]
 
 
 def kernel_positions(kernel):

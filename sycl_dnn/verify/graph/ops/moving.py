@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sycl_dnn.verify.graph.ops.table import Array, Attrs, Shapes, Tensors, operation
 
-REDUCE = {
+REDUCE: dict[str, Callable[..., Array]] = {
     "l1": lambda x, **k: np.abs(x).sum(**k), "l2": lambda x, **k: np.sqrt((x**2).sum(**k)),
     "max": np.max, "mean": np.mean, "min": np.min, "prod": np.prod, "sum": np.sum,
 }  # fmt: skip

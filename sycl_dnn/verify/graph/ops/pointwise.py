@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sycl_dnn.verify.graph.ops.formats import back, first
@@ -19,7 +21,7 @@ ELTWISE = {
     "softplus": ("soft_relu", {"alpha": "beta"}), "sqrt": ("sqrt", {}), "square": ("square", {}),
     "tanh": ("tanh", {}),
 }  # fmt: skip
-BINARY = {
+BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide,
     "maximum": np.maximum, "minimum": np.minimum, "greater_equal": np.greater_equal,
     "squared_difference": lambda a, b: (a - b) ** 2,
@@ -76,7 +78,8 @@ def _binary(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
 
 @operation("select")
 def _select(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    return [np.where(t["cond"] != 0, t["src_0"], t["src_1"])]
+    kept, other = np.asarray(t["src_0"]), np.asarray(t["src_1"])
+    return [np.where(t["cond"] != 0, kept, other)]
 
 
 @operation("bias_add", "bias_add_backward")

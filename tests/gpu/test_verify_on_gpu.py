@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of every driver of the conformance runner on the GPU.
+
+On a simulated one they are compiled and submitted, and that is what their status says.
+"""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from sycl_dnn.device import is_simulated
+from sycl_dnn.verify.__main__ import main
+from sycl_dnn.verify.cases import read_file
+from sycl_dnn.verify.drivers import ALL_DRIVERS
+from sycl_dnn.verify.outcome import FAILURES, Limits
+from sycl_dnn.verify.runner import run_case
+
+FOLDER = Path(__file__).parents[1] / "conformance"
+PER_DRIVER = 8
+
+
+@pytest.mark.parametrize("driver", ALL_DRIVERS)
+def test_cases_of_each_driver(driver, stream):
+    simulated = is_simulated("gpu")
+    cases = random.Random(driver).sample(list(read_file(FOLDER / f"{driver}.in")), PER_DRIVER)
+    results = [run_case(case, stream, Limits(check=not simulated)) for case in cases]
+    bad = [f"{r.reason}: {r.line}" for r in results if r.status in FAILURES]
+    assert not bad
+    counts = Counter(result.status for result in results)
+    assert counts["SUBMITTED" if simulated else "PASSED"] > 0
+
+
+def test_the_command_says_that_nothing_was_compared(capfd):
+    status = main(["--device=gpu", "--softmax", "4x33", "--sdt=f32"])
+    out = capfd.readouterr().out
+    assert status == 0
+    assert ("SUBMITTED  --softmax" in out) is is_simulated("gpu")
+    assert "1 cases in" in out
