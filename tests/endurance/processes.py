@@ -10,11 +10,11 @@ TESTS = Path(__file__).resolve().parents[1]
 LONGEST = 300
 
 
-def lines_of(program, *arguments):
+def lines_of(program, *arguments, longest=LONGEST):
     """Run the module of that name; return its lines. It must end by itself, well and silently."""
     done = subprocess.run(
         [sys.executable, "-m", f"endurance.{program}", *map(str, arguments)],
-        cwd=TESTS, capture_output=True, text=True, timeout=LONGEST,
+        cwd=TESTS, capture_output=True, text=True, timeout=longest,
     )  # fmt: skip
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
     assert done.stderr == ""

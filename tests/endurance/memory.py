@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stays resident while things are made and dropped: python -m endurance.memory KIND NUMBER."""
+
+import sys
+
+import dpctl
+import dpnp
+
+import sycl_dnn
+import sycl_dnn.functional as F
+from sycl_dnn import onednn as dnnl
+
+F32 = dnnl.data_type.f32
+#: Parts of a run that are looked at one by one; the first ones warm up.
+PARTS = 10
+
+
+def resident_mb():
+    """Resident memory of this process."""
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * 4096 / 1e6
+
+
+def engines(queue, number):
+    """Engines, streams, and an execution on every tenth of them."""
+    d = dnnl.MemoryDesc((16, 16), F32)
+    for i in range(number):
+        engine = dnnl.Engine(queue)
+        stream = dnnl.Stream(engine, queue)
+        if i % 10 == 0:
+            dnnl.Memory(d, engine).zero(stream).wait()
+
+
+def queues(queue, number):
+    """Queues of their own with engines and streams; SYCL's queues are dropped as well."""
+    d = dnnl.MemoryDesc((16, 16), F32)
+    for _ in range(number):
+        own = dpctl.SyclQueue(queue.sycl_context, queue.sycl_device)
+        engine = dnnl.Engine(own)
+        stream = dnnl.Stream(engine, own)
+        dnnl.Memory(d, engine).zero(stream).wait()
+
+
+def shapes(queue, number, start=0):
+    """Functions over shapes that never come again."""
+    flat = dpnp.ones((200 * 200,), dtype="f4", sycl_queue=queue)
+    for i in range(start, start + number):
+        rows, columns = 1 + i % 199, 1 + i // 199 % 199
+        x = flat[: rows * columns].reshape((rows, columns))
+        y = F.softmax(x, dim=i % 2)
+        if i % 8 == 7:
+            sycl_dnn.synchronize(queue)
+            assert abs(float(y.sum()) - (columns if i % 2 == 0 else rows)) < 1e-2
+    sycl_dnn.synchronize(queue)
+
+
+def small_calls(queue, number):
+    """Products so small that oneDNN does not split them, by function and by primitive."""
+    x = dpnp.ones((16, 16), dtype="f4", sycl_queue=queue)
+    engine = dnnl.Engine(queue)
+    stream = dnnl.Stream(engine, queue, ordered=True)
+    d = dnnl.MemoryDesc((16, 16), F32)
+    matmul = dnnl.Primitive(dnnl.matmul(engine, src=d, weights=d, dst=d))
+    memory = dnnl.Memory.from_array(x, engine)
+    dst = dnnl.Memory(d, engine)
+    args = {"src": memory, "weights": memory, "dst": dst}
+    for _ in range(number // 2):
+        y = F.matmul(x, x)
+        matmul.execute(stream, args)
+    sycl_dnn.synchronize(queue)
+    assert float(y[3, 4]) == 16
+    assert float(dst.to_array()[3, 4]) == 16
+
+
+def threads(queue, number):
+    """Mixed calls of eight threads."""
+    from endurance.threads import mixed
+
+    crew = mixed(8, number // 8, queue)
+    assert not crew.wrong
+    assert not crew.errors
+
+
+def profiles(queue, number):
+    """Recorded calls; each profile is dropped."""
+    x = dpnp.ones((16, 16), dtype="f4", sycl_queue=queue)
+    for _ in range(number // 10):
+        with sycl_dnn.profile() as p:
+            for _ in range(10):
+                F.matmul(x, x)
+        assert len(p.records) >= 10
+
+
+KINDS = {f.__name__: f for f in (engines, queues, shapes, small_calls, threads, profiles)}
+
+
+def measure(kind, number):
+    """Run in parts; return the resident memory behind each of them, in MB."""
+    queue = sycl_dnn.default_queue()
+    part, found = max(1, number // PARTS), []
+    for i in range(PARTS):
+        if kind == "shapes":
+            shapes(queue, part, i * part)
+        else:
+            KINDS[kind](queue, part)
+        found.append(resident_mb())
+    return found
+
+
+def main():
+    kind, number = sys.argv[1], int(sys.argv[2])
+    print(" ".join(f"{mb:.1f}" for mb in measure(kind, number)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads that make mixed calls on shared objects and check each result."""
+
+import threading
+from collections import Counter
+
+import dpctl
+import numpy as np
+
+from endurance.mixed_calls import Shared
+from sycl_dnn import onednn as dnnl
+
+
+class Crew:
+    """Threads over shared objects: ``counts`` of calls by kind, ``wrong`` results, ``errors``."""
+
+    def __init__(self, shared, calls):
+        self.shared, self.calls = shared, calls
+        self.counts, self.wrong, self.errors = Counter(), [], []
+        self.guard = threading.Lock()
+
+    def work(self, number):
+        """The calls of one thread, two at a time on the way."""
+        shared, rng = self.shared, np.random.default_rng(number)
+        stream = dnnl.Stream(shared.engine, shared.queue, ordered=True)
+        counts, waiting = Counter(), []
+        try:
+            for _ in range(self.calls):
+                kind = shared.kinds[rng.integers(len(shared.kinds))]
+                i = int(rng.integers(len(shared.arrays)))
+                waiting.append((kind, i, shared.call(kind, i, stream)))
+                counts[kind] += 1
+                if len(waiting) == 2:
+                    self.check(number, waiting)
+            self.check(number, waiting)
+        except Exception as error:
+            self.errors.append((number, kind, repr(error)))
+        with self.guard:
+            self.counts += counts
+
+    def check(self, number, waiting):
+        """Compare what is on its way and forget it."""
+        for kind, i, result in waiting:
+            if not self.shared.is_right(kind, i, result):
+                self.wrong.append((number, kind, i))
+        waiting.clear()
+
+    def run(self, n_threads):
+        """Start all, and wait until they are done."""
+        threads = [threading.Thread(target=self.work, args=(n,)) for n in range(n_threads)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return self
+
+
+def mixed(n_threads, calls, queue=None):
+    """Run threads with so many calls each on one queue."""
+    queue = queue or dpctl.SyclQueue("cpu")
+    return Crew(Shared(queue), calls).run(n_threads)
