@@ -59,7 +59,8 @@ std::vector<Partition> partitions_of(OpGraph &g, const py::object &policy) {
             return std::any_of(ops.begin(), ops.end(),
                                [&](size_t id) { return g.kinds.at(id) == kind; });
         };
-        made.push_back({one, has(graph::op::kind::StaticReshape), has(graph::op::kind::GenIndex)});
+        made.push_back({one, has(graph::op::kind::StaticReshape), has(graph::op::kind::GenIndex),
+                        has(graph::op::kind::Quantize) || has(graph::op::kind::Dequantize)});
     }
     return made;
 }
@@ -67,7 +68,8 @@ std::vector<Partition> partitions_of(OpGraph &g, const py::object &policy) {
 Partition single(const GraphOp &op, const py::object &kind) {
     const auto where = enum_of<dnnl::engine::kind>("engine_kind", kind, "Partition: engine_kind");
     return {graph::partition(op.handle, where), op.kind == graph::op::kind::StaticReshape,
-            op.kind == graph::op::kind::GenIndex};
+            op.kind == graph::op::kind::GenIndex,
+            op.kind == graph::op::kind::Quantize || op.kind == graph::op::kind::Dequantize};
 }
 
 // oneDNN takes them by position, so they are put into the order of the partition's ports.

@@ -141,9 +141,9 @@ sycl::event submit_to(const CompiledPartition &p, dnnl_stream_t stream, const ca
     return event;
 }
 
-// oneDNN loses events in two ways. On any device a reshape copies without a look at them. On the
-// CPU an index that it generates forgets the copies of host scalars before it, which an in-order
-// queue keeps in sequence.
+// oneDNN loses events in three ways. On any device a reshape copies without a look at them, and so
+// do copies of constant scales and zero points. On the CPU an index that it generates forgets the
+// copies of host scalars before it. An in-order queue keeps copies in sequence.
 struct ordered_stream {
     dnnl_engine_t engine;
     dnnl::stream handle;
@@ -287,9 +287,10 @@ CompiledPartition make_compiled(const graph::compiled_partition &handle,
     const auto is_host_scalar = [](const logical &t) {
         return t.get_property_type() == logical::property_type::host_scalar;
     };
-    made.reshapes = source.reshapes;
-    made.needs_order = engine.is_cpu() && source.indexes &&
-                       std::any_of(inputs.begin(), inputs.end(), is_host_scalar);
+    made.reshapes = source.reshapes || source.scales;
+    const bool indexes =
+        source.indexes && std::any_of(inputs.begin(), inputs.end(), is_host_scalar);
+    made.needs_order = engine.is_cpu() && (indexes || source.scales);
     made.scratchpad_bytes = static_cast<size_t>(made.scratchpad.get_dims().at(0));
     return made;
 }

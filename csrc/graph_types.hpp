@@ -43,6 +43,7 @@ struct Partition {
     // Kinds at which oneDNN loses events.
     bool reshapes;  // has a StaticReshape
     bool indexes;   // has a GenIndex
+    bool scales;    // has constant scales or zero points
 };
 
 // Memory in the layout of a logical tensor. Immutable.

@@ -118,7 +118,7 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
     refuse_after_fork();
     auto fixed = std::make_shared<const PrimitiveAttr>(attr ? *attr : PrimitiveAttr());
     check_masks(name, parameters, *fixed);
-    refuse_empty_weights(name, parameters);
+    refuse_empty(name, engine, parameters);
     dnnl::primitive_desc_base made;
     try {
         py::gil_scoped_release nogil;
@@ -128,6 +128,7 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
         raise_creation_error(e, name, parameters, py::cast(engine),
                              py::cast(std::const_pointer_cast<PrimitiveAttr>(fixed)));
     }
+    skip_fatal(name, parameters, made);
     const auto described = std::make_shared<PrimitiveDesc>(
         PrimitiveDesc{made, name, signature, engine, dst_engine, fixed, parameters});
     refuse_unsafe(*described);

@@ -142,6 +142,14 @@ void check_rnn_scales(const PrimitiveDesc &pd) {
                          &dnnl_primitive_attr_get_rnn_weights_projection_qparams);
 }
 
+// --- what oneDNN divides by ---
+
+bool is_empty(const py::dict &parameters, const py::handle &key) {
+    if (!py::isinstance<desc>(parameters[key])) return false;
+    const auto &tensor = parameters[key].cast<const desc &>();
+    return !tensor.is_zero() && !has_runtime_dims(tensor) && element_count(tensor) == 0;
+}
+
 bool divides_by_weights(std::string_view name) {
     return name == "prelu_backward" || name.find("rnn_") != name.npos ||
            name.find("lstm_") != name.npos || name.find("gru_") != name.npos;
@@ -149,16 +157,28 @@ bool divides_by_weights(std::string_view name) {
 
 }  // namespace
 
-void refuse_empty_weights(const char *name, const py::dict &parameters) {
-    if (!divides_by_weights(name)) return;
+void refuse_empty(const char *name, const Engine &engine, const py::dict &parameters) {
+    const std::string_view row = name;
+    const bool normalises =
+        starts_with(row, "batch_normalization") || starts_with(row, "layer_normalization");
     for (const auto &[key, value] : parameters) {
         const std::string parameter = py::str(key);
-        if (parameter.find("weights") == parameter.npos || !py::isinstance<desc>(value)) continue;
-        const auto &weights = value.cast<const desc &>();
-        if (!weights.is_zero() && element_count(weights) == 0)
+        const bool weights = divides_by_weights(row) && parameter.find("weights") != parameter.npos;
+        const bool source = normalises && !engine.is_cpu() && parameter == "src";
+        if ((weights || source) && is_empty(parameters, key))
             throw unimplemented(std::string(name) + ": oneDNN divides by the sizes of " +
-                                parameter + ", which must not be 0, got " + describe(weights));
+                                parameter + ", which must not be 0, got " +
+                                describe(value.cast<const desc &>()));
     }
+}
+
+void skip_fatal(const char *name, const py::dict &parameters, dnnl::primitive_desc_base &made) {
+    if (std::string_view(name) != "lrn_backward" || parameters["local_size"].cast<int64_t>() > 2)
+        return;
+    while (starts_with(made.impl_info_str(), "lrn_jit"))
+        if (dnnl_primitive_desc_next_impl(made.get()) != dnnl_success)
+            throw unimplemented("lrn_backward: oneDNN has no safe implementation for local_size " +
+                                std::string(py::str(parameters["local_size"])));
 }
 
 void refuse_unsafe(const PrimitiveDesc &pd) {

@@ -6,8 +6,11 @@
 
 namespace sycl_dnn {
 
-// Throws unimplemented for cells and prelu with empty weights, on which oneDNN ends the process.
-void refuse_empty_weights(const char *name, const py::dict &parameters);
+// Throws unimplemented for empty tensors on which oneDNN ends the process: weights of cells and
+// prelu; on a GPU also what is normalised.
+void refuse_empty(const char *name, const Engine &engine, const py::dict &parameters);
+// Moves on from implementations that end the process when a primitive is made of them.
+void skip_fatal(const char *name, const py::dict &parameters, dnnl::primitive_desc_base &made);
 // Throws invalid_arguments where executing the descriptor would do so. Asked again when a primitive
 // is made, since next_impl() may have led to another implementation.
 void refuse_unsafe(const PrimitiveDesc &pd);

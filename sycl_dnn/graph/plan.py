@@ -11,6 +11,7 @@ from sycl_dnn.errors import DnnlError, InvalidArguments
 from sycl_dnn.graph import dtypes, instead
 from sycl_dnn.graph.node import Node
 from sycl_dnn.graph.tensor import Tensor, array_over
+from sycl_dnn.graph.wrong_fusions import why_wrong
 
 if TYPE_CHECKING:
     from sycl_dnn.graph.compiled import CompiledGraph
@@ -142,6 +143,9 @@ class Plan:
             if name == "wildcard":
                 self._add_instead(group[0])
             elif not partition.is_supported:
+                self._add_alone(group)
+            elif reason := why_wrong(group, self.shapes):
+                self.refused.append((group, reason))
                 self._add_alone(group)
             else:
                 self._add(partition, group)

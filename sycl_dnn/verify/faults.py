@@ -137,18 +137,6 @@ FAULTS: tuple[Fault, ...] = (
 )
 
 
-#: Drivers whose kernels end the process on a GPU where nothing comes in.
-_EMPTY_ON_GPU = ("bnorm", "lnorm")
-
-
-def crash(call: Call, kind: str) -> str:
-    """Return the title of the fault that would end the process; "" if the call may run."""
-    empty = kind == "gpu" and any(0 in tensor.dims for tensor in call.tensors.values())
-    if empty and call.driver in _EMPTY_ON_GPU:
-        return "known fault, docs/onednn_in_python.md: normalisation of nothing on a GPU"
-    return ""
-
-
 def _covers(fault: Fault, output: str) -> bool:
     return any(fnmatchcase(output, pattern) for pattern in fault.outputs)
 

@@ -226,3 +226,14 @@ def test_report_has_the_gpu_as_default(gpu):
     assert default[0]["engine"] is True
     assert default[0]["name"] == gpu.sycl_device.name
     assert report["default"] == sycl_dnn.default_queue().sycl_device.filter_string
+
+
+@pytest.mark.parametrize("row", ["batch_normalization_forward", "layer_normalization_forward"])
+def test_normalising_nothing_is_refused(row, engine):
+    """oneDNN divides by zero when it makes the descriptor, which ends the process."""
+    nothing = dnnl.MemoryDesc((0, 8, 4, 4), dnnl.data_type.f32, "nchw")
+    kind, flags = dnnl.prop_kind.forward_training, dnnl.normalization_flags.none
+    with pytest.raises(Unimplemented, match="divides by the sizes of src"):
+        getattr(dnnl, row)(
+            engine, prop_kind=kind, src=nothing, dst=nothing, epsilon=1e-5, flags=flags
+        )

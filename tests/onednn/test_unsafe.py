@@ -250,3 +250,18 @@ def test_argument_numbers_beyond_32_bits_are_refused(engine, stream):
         dnnl.Primitive(pd).execute(stream, {2**40: dnnl.Memory(d, engine)})
     with pytest.raises(InvalidArguments, match=f"got {2**70}"):
         dnnl.PrimitiveAttr().set_scales_mask(2**70, 0)
+
+
+@pytest.mark.parametrize("local_size", [1, 2, 3])
+@pytest.mark.parametrize("tag", ["nchw", "nhwc"])
+def test_gradient_of_a_narrow_lrn_takes_an_implementation_that_lives(local_size, tag, engine):
+    """Making the compiled one for one or two channels ends the process."""
+    d = D((2, 1 if tag == "nchw" else 16, 3, 3), T.f32, tag)
+    same = {"algorithm": ALG.lrn_across_channels, "local_size": local_size}
+    same |= {"alpha": 1.0, "beta": 0.75, "k": 1.0}
+    forward = dnnl.lrn_forward(
+        engine, prop_kind=dnnl.prop_kind.forward_training, src=d, dst=d, **same
+    )
+    pd = dnnl.lrn_backward(engine, diff_src=d, diff_dst=d, src=d, hint_fwd_pd=forward, **same)
+    assert dnnl.Primitive(pd).primitive_desc.impl_info == pd.impl_info
+    assert local_size > 2 or not pd.impl_info.startswith("lrn_jit")
