@@ -23,5 +23,5 @@ def test_calls_are_taken_or_refused_as_documented(kind):
         tally.play(kind, data.draw, stream)
 
     one()
-    assert tally.counts["accepted"] > 10
+    assert tally.counts["accepted"] > 4
     assert sum(tally.counts.values()) - tally.counts["accepted"] > 5
