@@ -34,14 +34,38 @@ registry &known() {
 }
 }  // namespace
 
-std::shared_ptr<InFlight> InFlight::of(const sycl::queue &queue) {
-    std::lock_guard<std::mutex> lock(known().guard);
-    auto &all = known().all;
-    for (const auto &candidate : all)
+static std::shared_ptr<InFlight> found(const sycl::queue &queue) {
+    for (const auto &candidate : known().all)
         if (candidate->queue == queue) return candidate;
-    all.remove_if([](const auto &other) { return other.use_count() == 1 && other->size() == 0; });
-    all.push_back(std::make_shared<InFlight>(queue));
-    return all.back();
+    return nullptr;
+}
+
+// Lets go of the finished work of queues that nobody uses any more.
+void InFlight::prune_abandoned() {
+    std::vector<std::shared_ptr<InFlight>> abandoned;
+    {
+        std::lock_guard<std::mutex> lock(known().guard);
+        for (const auto &one : known().all)
+            if (one.use_count() == 1) abandoned.push_back(one);
+    }
+    // Without the lock: what is released may come back here.
+    for (const auto &one : abandoned) one->prune();
+    abandoned.clear();
+    std::lock_guard<std::mutex> lock(known().guard);
+    known().all.remove_if(
+        [](const auto &other) { return other.use_count() == 1 && other->size() == 0; });
+}
+
+std::shared_ptr<InFlight> InFlight::of(const sycl::queue &queue) {
+    {
+        std::lock_guard<std::mutex> lock(known().guard);
+        if (const auto one = found(queue)) return one;
+    }
+    prune_abandoned();
+    std::lock_guard<std::mutex> lock(known().guard);
+    if (const auto one = found(queue)) return one;
+    known().all.push_back(std::make_shared<InFlight>(queue));
+    return known().all.back();
 }
 
 InFlight::InFlight(const sycl::queue &q) : queue(q), is_cpu(q.get_device().is_cpu()) {}

@@ -54,6 +54,7 @@ class InFlight {
         sycl::event event;
         std::vector<PyObject *> owners;
     };
+    static void prune_abandoned();
     static void release(std::vector<entry> &entries);
     void take_finished(std::vector<entry> &finished);
     void drain();

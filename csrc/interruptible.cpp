@@ -3,11 +3,14 @@
 // main one, which looks for signals now and then.
 #include "interruptible.hpp"
 
+#include <pybind11/gil_safe_call_once.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "bind.hpp"
@@ -21,10 +24,15 @@ namespace {
 // A thread that runs one job after the other.
 class Worker {
   public:
-    // Never joined: what it waits for may never end.
+    // Never joined: what it waits for may never end. None where the system has no memory for a
+    // thread.
     static std::shared_ptr<Worker> start() {
         auto made = std::make_shared<Worker>();
-        std::thread([made] { made->serve(); }).detach();
+        try {
+            std::thread([made] { made->serve(); }).detach();
+        } catch (const std::system_error &) {
+            return nullptr;
+        }
         return made;
     }
 
@@ -95,7 +103,7 @@ class Assistant {
     ~Assistant() {
         if (is_free && !spare())
             spare() = worker;
-        else
+        else if (worker)
             worker->dismiss();
     }
     Assistant(const Assistant &) = delete;
@@ -105,19 +113,24 @@ class Assistant {
 };
 
 bool is_main_thread() {
-    static const auto main =
-        py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
-    return PyThread_get_thread_ident() == main;
+    PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<unsigned long> main;
+    main.call_once_and_store_result([] {
+        const auto found = py::module_::import("threading").attr("main_thread")();
+        return found.attr("ident").cast<unsigned long>();
+    });
+    return PyThread_get_thread_ident() == main.get_stored();
 }
 
 }  // namespace
 
 void run_interruptibly(std::function<void()> job) {
-    if (!is_main_thread()) {
+    const auto run_here = [&job] {
         py::gil_scoped_release nogil;
-        return job();
-    }
+        job();
+    };
+    if (!is_main_thread()) return run_here();
     Assistant assistant;
+    if (!assistant.worker) return run_here();
     assistant.worker->begin(std::move(job));
     while (!assistant.is_free) {
         {

@@ -1,16 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "order.hpp"
 
+#include <pybind11/gil_safe_call_once.h>
+
+#include <sycl/sycl.hpp>
+
 #include "dpctl_api.hpp"
 
 namespace sycl_dnn {
 
-// The map is looked up at each call: it differs by context of contextvars.
-static py::object manager_of(const Stream &stream) {
-    static const auto *managers =
-        new py::object(py::module_::import("dpctl.utils").attr("SequentialOrderManager"));
-    return (*managers)[stream.queue];
+// dpctl 0.22 hangs where two threads are the first to hand it an event: the one makes a static
+// variable and lets go of the GIL meanwhile, the other waits for that with the GIL.
+static py::object prepared_managers() {
+    const py::object managers = py::module_::import("dpctl.utils").attr("SequentialOrderManager");
+    const py::object none = make_event(sycl::event());
+    py::module_::import("dpctl.utils._seq_order_keeper")
+        .attr("_OrderManager")(1)
+        .attr("add_to_both_events")(none, none);
+    return managers;
 }
+
+static const py::object &known_managers() {
+    PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> known;
+    return known.call_once_and_store_result(&prepared_managers).get_stored();
+}
+
+void prepare_order() { known_managers(); }
+
+// The map is looked up at each call: it differs by context of contextvars.
+static py::object manager_of(const Stream &stream) { return known_managers()[stream.queue]; }
 
 OrderedCall::OrderedCall(const Stream &stream, std::vector<sycl::event> &depends) {
     if (!stream.ordered) return;

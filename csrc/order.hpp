@@ -8,6 +8,9 @@
 
 namespace sycl_dnn {
 
+// Makes the first use of dpctl's order manager, which several threads must not make at once.
+void prepare_order();
+
 // Puts one call into the sequence that dpnp's work on the queue forms, if the stream is ordered.
 class OrderedCall {
   public:

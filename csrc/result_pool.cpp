@@ -5,7 +5,9 @@
 #include <sycl/sycl.hpp>
 
 #include "dpctl_api.hpp"
+#include "errors.hpp"
 #include "huge_pages.hpp"
+#include "scratchpad.hpp"
 
 namespace sycl_dnn {
 
@@ -39,16 +41,32 @@ py::object ResultPool::made(py::handle kind, size_t size) const {
     return block;
 }
 
+// dpctl's own error is no MemoryError.
+static bool is_refusal(const py::error_already_set &error) {
+    return error.matches(PyExc_MemoryError) ||
+           error.matches(py::module_::import("dpctl.memory").attr("USMAllocationError"));
+}
+
+py::object ResultPool::made_or_none(py::handle kind, size_t size) const {
+    try {
+        return made(kind, size);
+    } catch (const py::error_already_set &error) {
+        if (!is_refusal(error)) throw;
+        return py::none();
+    }
+}
+
 py::object ResultPool::added(py::handle kind, size_t size, blocks &known) {
     if (held + size > most) drop_unused();
-    py::object block;
-    try {
-        block = made(kind, size);
-    } catch (const py::error_already_set &error) {
-        if (!error.matches(PyExc_MemoryError)) throw;
+    py::object block = made_or_none(kind, size);
+    if (block.is_none()) {
         drop_unused();
-        block = made(kind, size);
+        ScratchpadPool::clear_all();
+        block = made_or_none(kind, size);
     }
+    if (block.is_none())
+        raise_status(dnnl_out_of_memory,
+                     "no device memory for a result of " + std::to_string(size) + " bytes");
     if (held + size <= most) {
         known.push_front(block);
         held += size;

@@ -31,6 +31,7 @@ class ResultPool {
     using blocks = std::deque<py::object>;
     static bool is_free(const py::object &block) { return Py_REFCNT(block.ptr()) == 1; }
     py::object made(py::handle kind, size_t size) const;
+    py::object made_or_none(py::handle kind, size_t size) const;
     py::object added(py::handle kind, size_t size, blocks &known);
 
     py::object queue;

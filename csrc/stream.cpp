@@ -7,6 +7,7 @@
 #include "dpctl_api.hpp"
 #include "fork.hpp"
 #include "in_flight.hpp"
+#include "order.hpp"
 #include "scratchpad.hpp"
 
 namespace sycl_dnn {
@@ -22,6 +23,7 @@ static void check_queue(const Engine &engine, const sycl::queue &queue) {
 
 static Stream make_stream(const Engine &engine, const py::object &queue, bool ordered) {
     refuse_after_fork();
+    prepare_order();
     const py::object chosen = queue.is_none() ? engine.queue : queue;
     sycl::queue &native = queue_of(chosen);
     check_queue(engine, native);

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import dpctl.memory
-
 from sycl_dnn import _core
+from sycl_dnn._usm import KINDS, allocated
 from sycl_dnn.compiler.lowering import Lowered
 from sycl_dnn.compiler.structure import Given
 from sycl_dnn.dispatch import allocation
@@ -40,7 +39,8 @@ class Bound:
             return lambda: stage.run(self._registers, self._queue, self._stream)
         arena = None
         if stage.program.arena_bytes:
-            arena = dpctl.memory.MemoryUSMDevice(stage.program.arena_bytes, queue=self._queue)
+            nbytes = stage.program.arena_bytes
+            arena = allocated(KINDS["device"], nbytes, self._queue, "intermediate values")
         arrays = [self._registers[r] for r in stage.reads]
         return _core.BoundProgram(stage.program, self._stream, arrays, arena, self._result)
 

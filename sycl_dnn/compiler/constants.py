@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn import _core
+from sycl_dnn._usm import KINDS
 from sycl_dnn.compiler.graph import Graph, Node, moved
 from sycl_dnn.compiler.pool import Keys, Pool
 from sycl_dnn.dispatch import allocation
@@ -84,7 +85,7 @@ def _run(
     executable = Executable(trace, list(graph.steps(nodes)), finals, trace.arguments)
     outs = dict(enumerate(allocation.together([allocation.blank_of(t) for t in finals], queue)))
     given = [None] * len(trace.arguments)
-    registers = executable.run(queue, stream, given, allocation.ALLOCATORS["device"], outs)
+    registers = executable.run(queue, stream, given, KINDS["device"], outs)
     queue.wait()
     return [registers[r] for r in executable.results]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import dpnp
 
+from sycl_dnn._usm import KINDS
 from sycl_dnn.compiler.graph import Graph, Node
-from sycl_dnn.dispatch import allocation
 from sycl_dnn.dispatch.executable import Executable
 from sycl_dnn.dispatch.tensor import Storage
 
@@ -52,7 +52,7 @@ class _Run:
 
     def __call__(self, count: int) -> float:
         """Return the seconds of one run out of ``count``."""
-        kind = allocation.ALLOCATORS["device"]
+        kind = KINDS["device"]
         self._executable.run(self._queue, self._stream, list(self._arrays), kind)
         self._queue.wait()
         start = time.perf_counter()

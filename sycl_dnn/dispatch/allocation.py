@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import dpctl.memory
 import dpnp
 import dpnp.tensor
 import numpy as np
 
 from sycl_dnn import _core
+from sycl_dnn._usm import KINDS, allocated
 from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.layout import row_major_strides
 from sycl_dnn.dispatch.pool import pool_of
@@ -20,14 +20,8 @@ from sycl_dnn.dispatch.tensor import Tensor
 
 wrap = dpnp.ndarray._create_from_usm_ndarray
 usm_ndarray = dpnp.tensor.usm_ndarray
-_DEVICE = dpctl.memory.MemoryUSMDevice
-ALLOCATORS = {
-    "device": _DEVICE,
-    "shared": dpctl.memory.MemoryUSMShared,
-    "host": dpctl.memory.MemoryUSMHost,
-}
-#: Device before shared before host, as dpnp decides.
-_RANK = {kind: rank for rank, kind in enumerate(ALLOCATORS.values())}
+_DEVICE = KINDS["device"]
+_RANK = {kind: rank for rank, kind in enumerate(KINDS.values())}
 
 
 class Blank(NamedTuple):
@@ -48,7 +42,7 @@ class Blank(NamedTuple):
         if pooled:
             memory = pool_of(queue).take(kind, self.nbytes)
         else:
-            memory = kind(self.nbytes or 1, queue=queue)
+            memory = allocated(kind, self.nbytes, queue, "result")
         shape = self.shape
         if shape is None:
             return memory
@@ -65,7 +59,7 @@ def together(blanks: Sequence[Blank], queue: Any) -> list[Any]:
         return [b.new(queue, pooled=False) for b in blanks]
     sizes = [-(-max(b.nbytes, 1) // _APART) * _APART for b in blanks]
     starts = [0, *itertools.accumulate(sizes)]
-    memory = _DEVICE(starts[-1] or 1, queue=queue)
+    memory = allocated(_DEVICE, starts[-1], queue, "packed constants")
     _core.use_huge_pages(queue, memory, is_fresh=True)
     return [_part(memory, *pair) for pair in zip(blanks, starts, strict=False)]
 

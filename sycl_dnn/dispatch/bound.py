@@ -7,9 +7,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import dpctl.memory
-
 from sycl_dnn import _core
+from sycl_dnn._usm import KINDS, allocated
 from sycl_dnn.dispatch import allocation, arguments, noted, structure
 from sycl_dnn.dispatch.arguments import Collected
 from sycl_dnn.dispatch.frozen import Frozen
@@ -84,7 +83,8 @@ class BoundPlan:
             return lambda: stage.run(self._registers, self._queue, self._stream)
         arena = None
         if stage.program.arena_bytes:
-            arena = dpctl.memory.MemoryUSMDevice(stage.program.arena_bytes, queue=self._queue)
+            nbytes = stage.program.arena_bytes
+            arena = allocated(KINDS["device"], nbytes, self._queue, "intermediate values")
         arrays = [self._registers[r] for r in stage.reads]
         return _core.BoundProgram(stage.program, self._stream, arrays, arena, self._result)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import dpnp
 
 from sycl_dnn._core import CallTable
+from sycl_dnn._usm import KINDS
 from sycl_dnn.dispatch import allocation, noted, pool
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.frozen import Frozen
@@ -51,7 +52,7 @@ calls = CallTable(
     ndarray=dpnp.ndarray,
     carried=Array,
     frozen=Frozen,
-    memory=list(allocation.ALLOCATORS.values()),
+    memory=list(KINDS.values()),
     usm_ndarray=allocation.usm_ndarray,
     wrap=allocation.wrap,
     move_to_end=_cache.plans.move_to_end,

@@ -9,16 +9,12 @@ import dpctl.memory
 import numpy as np
 
 from sycl_dnn import _core
+from sycl_dnn._usm import KINDS, allocated
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.graph import dtypes
 
 __all__ = ["Tensor", "logical_tensor_of"]
 
-_KINDS = {
-    "device": dpctl.memory.MemoryUSMDevice,
-    "shared": dpctl.memory.MemoryUSMShared,
-    "host": dpctl.memory.MemoryUSMHost,
-}
 _SCALARS: dict[str, np.dtype[Any]] = {
     "f32": np.dtype("f4"),
     "s32": np.dtype("i4"),
@@ -136,7 +132,7 @@ class Tensor(_core.GraphTensor):
             raise TypeError(f"Tensor: engine must be an Engine, got {type(engine).__name__}")
         if array is None:
             size = max(logical_tensor.mem_size, 1)
-            array = _KINDS[usm_type](size, queue=engine.sycl_queue)
+            array = allocated(KINDS[usm_type], size, engine.sycl_queue, "Tensor")
         elif hasattr(array, "get_array"):
             _check_array(logical_tensor, array)
         super().__init__(logical_tensor, engine, *_placed(logical_tensor, array))

@@ -10,16 +10,12 @@ import dpctl.memory
 from dpctl.utils import SequentialOrderManager
 
 from sycl_dnn import _core
-from sycl_dnn.errors import InvalidArguments, OutOfMemory
+from sycl_dnn._usm import KINDS, allocated
+from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onednn import _dtypes
 
 __all__ = ["Memory", "desc_of_array"]
 
-_ALLOCATORS = {
-    "device": dpctl.memory.MemoryUSMDevice,
-    "shared": dpctl.memory.MemoryUSMShared,
-    "host": dpctl.memory.MemoryUSMHost,
-}
 #: Descriptors that no memory can have.
 _VAGUE = (_core.format_kind.any, _core.format_kind.undef)
 
@@ -132,14 +128,11 @@ def _span(desc: _core.MemoryDesc, index: int, array: Any) -> tuple[Any, int, boo
 
 def _allocate(desc: _core.MemoryDesc, index: int, engine: _core.Engine, usm_type: str) -> Any:
     nbytes = max(_bytes_needed(desc, index), desc.get_size(index))
-    if usm_type not in _ALLOCATORS:
+    if usm_type not in KINDS:
         raise InvalidArguments(
-            f"Memory: usm_type must be one of {', '.join(_ALLOCATORS)}, got {usm_type!r}"
+            f"Memory: usm_type must be one of {', '.join(KINDS)}, got {usm_type!r}"
         )
-    try:
-        return _ALLOCATORS[usm_type](max(nbytes, 1), queue=engine.sycl_queue)
-    except (MemoryError, dpctl.memory.USMAllocationError) as error:
-        raise OutOfMemory(f"Memory: no {nbytes} bytes of {usm_type} memory") from error
+    return allocated(KINDS[usm_type], nbytes, engine.sycl_queue, "Memory")
 
 
 class Memory(_core.Memory):

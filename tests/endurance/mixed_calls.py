@@ -53,6 +53,8 @@ class Shared:
         self.compiled = sycl_dnn.compile(lambda a, b: F.softmax(F.relu(F.linear(a, b)), dim=-1))
         self.graphs = [self.graph_of(x.shape) for x in self.sources]
         self.primitives = [self.matmul_of(x.shape) for x in self.sources]
+        # dpnp's own first calls hang where several threads make them.
+        dpnp.asnumpy(dpnp.ones_like(self.weights))
         sycl_dnn.synchronize(queue)
 
     def array(self, values):

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first calls of a process come from eight threads at once."""
+
+import threading
+
+import dpnp
+
+import sycl_dnn
+import sycl_dnn.functional as F
+
+N_THREADS = 8
+
+
+def main():
+    queue = sycl_dnn.default_queue()
+    x = dpnp.ones((8, 8), dtype="f4", sycl_queue=queue)
+    queue.wait()
+    ready, made = threading.Barrier(N_THREADS), []
+
+    def work():
+        ready.wait()
+        made.append(F.relu(x))
+
+    threads = [threading.Thread(target=work) for _ in range(N_THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sycl_dnn.synchronize(queue)
+    print(sum(bool((dpnp.asnumpy(y) == 1).all()) for y in made))
+
+
+if __name__ == "__main__":
+    main()

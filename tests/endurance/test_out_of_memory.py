@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An allocation that is refused ends as MemoryError and leaves everything usable."""
+
+from endurance.processes import lines_of
+
+
+def test_refused_allocations_leave_everything_usable():
+    counts, too_large, afterwards = lines_of("refused_memory")
+    refused, done = map(int, counts.split())
+    assert refused >= 1
+    assert done >= 1
+    assert too_large == "too large: {'refused': 3, 'done': 0}"
+    assert afterwards == "afterwards: True"
