@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a dropped queue worked on is let go of, though nobody waited for that queue."""
+
+from fresh_process import output
+
+CODE = """
+import gc, weakref
+import dpctl, sycl_dnn
+from sycl_dnn import onednn as dnnl
+
+base = sycl_dnn.default_queue("cpu")
+desc = dnnl.MemoryDesc((16, 16), dnnl.data_type.f32)
+alive = []
+
+def use():
+    queue = dpctl.SyclQueue(base.sycl_context, base.sycl_device)
+    engine = dnnl.Engine(queue)
+    memory = dnnl.Memory(desc, engine)
+    memory.zero(dnnl.Stream(engine, queue)).wait()
+    alive.append(weakref.ref(memory))
+
+for _ in range(50):
+    use()
+gc.collect()
+print("alive:", sum(r() is not None for r in alive))
+"""
+
+
+def test_memories_of_dropped_queues_are_released():
+    """The last queue's may live until the next queue comes."""
+    assert int(output(CODE).split("alive: ")[1]) <= 1
