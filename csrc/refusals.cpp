@@ -142,24 +142,7 @@ void check_rnn_scales(const PrimitiveDesc &pd) {
                          &dnnl_primitive_attr_get_rnn_weights_projection_qparams);
 }
 
-bool divides_by_weights(std::string_view name) {
-    return name == "prelu_backward" || name.find("rnn_") != name.npos ||
-           name.find("lstm_") != name.npos || name.find("gru_") != name.npos;
-}
-
 }  // namespace
-
-void refuse_empty_weights(const char *name, const py::dict &parameters) {
-    if (!divides_by_weights(name)) return;
-    for (const auto &[key, value] : parameters) {
-        const std::string parameter = py::str(key);
-        if (parameter.find("weights") == parameter.npos || !py::isinstance<desc>(value)) continue;
-        const auto &weights = value.cast<const desc &>();
-        if (!weights.is_zero() && element_count(weights) == 0)
-            throw unimplemented(std::string(name) + ": oneDNN divides by the sizes of " +
-                                parameter + ", which must not be 0, got " + describe(weights));
-    }
-}
 
 void refuse_unsafe(const PrimitiveDesc &pd) {
     check_conditions(pd);

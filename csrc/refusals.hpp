@@ -6,8 +6,8 @@
 
 namespace sycl_dnn {
 
-// Throws unimplemented for cells and prelu with empty weights, on which oneDNN ends the process.
-void refuse_empty_weights(const char *name, const py::dict &parameters);
+// Throws invalid_arguments or unimplemented for what ends the process while a descriptor is made.
+void refuse_shapes(const char *name, const py::dict &parameters);
 // Throws invalid_arguments where executing the descriptor would do so. Asked again when a primitive
 // is made, since next_impl() may have led to another implementation.
 void refuse_unsafe(const PrimitiveDesc &pd);
