@@ -118,7 +118,7 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
     refuse_after_fork();
     auto fixed = std::make_shared<const PrimitiveAttr>(attr ? *attr : PrimitiveAttr());
     check_masks(name, parameters, *fixed);
-    refuse_empty(name, engine, parameters);
+    refuse_shapes(name, engine, parameters);
     dnnl::primitive_desc_base made;
     try {
         py::gil_scoped_release nogil;

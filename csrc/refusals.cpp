@@ -124,6 +124,8 @@ void check_weights_scales(const PrimitiveDesc &pd, const desc &weights, const ch
     const float *scales;
     check(get(pd.attr->handle.get(), &count, &mask, &scales), setter);
     if (weights.is_zero() || has_runtime_dims(weights)) return;
+    // A reorder of states has the attributes of a cell, of which it heeds those of the states.
+    if (mask >> weights.get_ndims()) return;
     const int64_t wanted = value_count(weights, {mask, {}, dt::f32, false, false});
     if (count != wanted && !(mask == 0 && count == 1))
         refuse(pd, std::string(setter) + ": scales must be " + std::to_string(wanted) +
@@ -142,35 +144,7 @@ void check_rnn_scales(const PrimitiveDesc &pd) {
                          &dnnl_primitive_attr_get_rnn_weights_projection_qparams);
 }
 
-// --- what oneDNN divides by ---
-
-bool is_empty(const py::dict &parameters, const py::handle &key) {
-    if (!py::isinstance<desc>(parameters[key])) return false;
-    const auto &tensor = parameters[key].cast<const desc &>();
-    return !tensor.is_zero() && !has_runtime_dims(tensor) && element_count(tensor) == 0;
-}
-
-bool divides_by_weights(std::string_view name) {
-    return name == "prelu_backward" || name.find("rnn_") != name.npos ||
-           name.find("lstm_") != name.npos || name.find("gru_") != name.npos;
-}
-
 }  // namespace
-
-void refuse_empty(const char *name, const Engine &engine, const py::dict &parameters) {
-    const std::string_view row = name;
-    const bool normalises =
-        starts_with(row, "batch_normalization") || starts_with(row, "layer_normalization");
-    for (const auto &[key, value] : parameters) {
-        const std::string parameter = py::str(key);
-        const bool weights = divides_by_weights(row) && parameter.find("weights") != parameter.npos;
-        const bool source = normalises && !engine.is_cpu() && parameter == "src";
-        if ((weights || source) && is_empty(parameters, key))
-            throw unimplemented(std::string(name) + ": oneDNN divides by the sizes of " +
-                                parameter + ", which must not be 0, got " +
-                                describe(value.cast<const desc &>()));
-    }
-}
 
 void skip_fatal(const char *name, const py::dict &parameters, dnnl::primitive_desc_base &made) {
     if (std::string_view(name) != "lrn_backward" || parameters["local_size"].cast<int64_t>() > 2)

@@ -134,7 +134,7 @@ def _groups(query, key, value):
             f"{_NAME}: key and value must have one number of heads that divides {heads}, got "
             f"{n_keys} and {value.shape[-3]}"
         )
-    return heads // n_keys
+    return heads // n_keys or 1
 
 
 def _check(query, key, value, attn_mask, dropout_p):

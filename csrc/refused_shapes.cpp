@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes and strides that end the process inside oneDNN, or make it write where nothing is.
+#include <string_view>
+
+#include "memory_desc.hpp"
+#include "refusals.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+using tensors = std::vector<std::pair<std::string, desc>>;
+
+tensors tensors_of(const py::dict &parameters) {
+    tensors found;
+    for (const auto &[key, value] : parameters)
+        if (py::isinstance<desc>(value) && !value.cast<const desc &>().is_zero())
+            found.emplace_back(py::str(key), value.cast<const desc &>());
+    return found;
+}
+
+const desc *find(const tensors &all, std::string_view name) {
+    for (const auto &[other, d] : all)
+        if (other == name) return &d;
+    return nullptr;
+}
+
+bool divides_by_weights(std::string_view name) {
+    return name == "prelu_backward" || name.find("rnn_") != name.npos ||
+           name.find("lstm_") != name.npos || name.find("gru_") != name.npos;
+}
+
+void refuse_empty_weights(std::string_view name, const tensors &all) {
+    if (!divides_by_weights(name)) return;
+    for (const auto &[tensor, d] : all)
+        if (tensor.find("weights") != tensor.npos && element_count(d) == 0)
+            throw unimplemented(std::string(name) + ": oneDNN divides by the sizes of " + tensor +
+                                ", which must not be 0, got " + describe(d));
+}
+
+void refuse_empty_on_gpu(std::string_view name, const Engine &engine, const tensors &all) {
+    const bool normalises =
+        name.rfind("batch_normalization", 0) == 0 || name.rfind("layer_normalization", 0) == 0;
+    const desc *src = find(all, "src");
+    if (engine.is_cpu() || !normalises || !src || has_runtime_dims(*src)) return;
+    if (element_count(*src) == 0)
+        throw unimplemented(std::string(name) +
+                            ": oneDNN divides by the sizes of src, which must not be 0, got " +
+                            describe(*src));
+}
+
+// oneDNN copies lists of ndims - 2 numbers before it looks at the ranks.
+void refuse_flat_images(std::string_view name, const tensors &all) {
+    if (name.rfind("pooling", 0) != 0 && name.find("convolution") == name.npos) return;
+    for (const auto &[tensor, d] : all)
+        if (tensor != "bias" && tensor != "diff_bias" && d.get_ndims() < 3)
+            throw invalid_arguments(std::string(name) + ": " + tensor +
+                                    " must have at least 3 axes, got " + describe(d));
+}
+
+// oneDNN tries block sizes one by one: minutes for a width like this.
+void refuse_endless_images(std::string_view name, const tensors &all) {
+    constexpr int64_t most = int64_t{1} << 30;
+    if (name.find("convolution") == name.npos) return;
+    for (const auto &[tensor, d] : all) {
+        const dims shape = d.get_dims();
+        for (size_t axis = 2; axis < shape.size(); ++axis)
+            if (shape[axis] >= most)
+                throw unimplemented(std::string(name) + ": sizes of " + tensor +
+                                    " must be less than 2**30, got " + describe(d));
+    }
+}
+
+// The row of a matrix then has no length, by which oneDNN divides.
+void refuse_repeated_rows(std::string_view name, const tensors &all) {
+    if (name.rfind("inner_product", 0) != 0) return;
+    const desc *src = find(all, "src");
+    if (!src) src = find(all, "diff_src");
+    if (!src || src->get_format_kind() != memory::format_kind::blocked) return;
+    const dims shape = src->get_dims(), strides = src->get_strides();
+    for (size_t axis = 1; axis < shape.size(); ++axis)
+        if (shape[axis] > 1 && strides[axis] == 0)
+            throw unimplemented(std::string(name) + ": oneDNN divides by the strides of " +
+                                (find(all, "src") ? "src" : "diff_src") +
+                                ", which must not be 0 behind the first axis, got " +
+                                describe(*src));
+}
+
+// Where one is empty oneDNN compares no shapes, and runs with the others.
+void refuse_unlike_gradients(std::string_view name, const tensors &all) {
+    if (name != "softmax_backward") return;
+    const dims shape = all.front().second.get_dims();
+    for (const auto &[tensor, d] : all)
+        if (d.get_dims() != shape)
+            throw invalid_arguments(std::string(name) + ": " + tensor + " must have the shape of " +
+                                    all.front().first + " (" + describe(all.front().second) +
+                                    "), got " + describe(d));
+}
+
+// The reference implementation finds places in diff_weights by the strides of weights.
+void refuse_unlike_weights(std::string_view name, const tensors &all) {
+    if (name != "prelu_backward") return;
+    const desc *weights = find(all, "weights"), *diff = find(all, "diff_weights");
+    if (!weights || !diff || weights->get_format_kind() != memory::format_kind::blocked ||
+        diff->get_format_kind() != memory::format_kind::blocked)
+        return;
+    const dims shape = weights->get_dims();
+    const dims left = weights->get_strides(), right = diff->get_strides();
+    bool alike = weights->get_inner_blks() == diff->get_inner_blks() && shape == diff->get_dims();
+    for (size_t axis = 0; alike && axis < shape.size(); ++axis)
+        alike = shape[axis] == 1 || left[axis] == right[axis];
+    if (!alike)
+        throw unimplemented(std::string(name) + ": diff_weights must have the layout of weights (" +
+                            describe(*weights) + "), got " + describe(*diff));
+}
+
+}  // namespace
+
+void refuse_shapes(const char *name, const Engine &engine, const py::dict &parameters) {
+    const tensors all = tensors_of(parameters);
+    refuse_empty_weights(name, all);
+    refuse_empty_on_gpu(name, engine, all);
+    refuse_flat_images(name, all);
+    refuse_endless_images(name, all);
+    refuse_repeated_rows(name, all);
+    refuse_unlike_gradients(name, all);
+    refuse_unlike_weights(name, all);
+}
+
+}  // namespace sycl_dnn

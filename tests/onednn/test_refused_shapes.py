@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes and strides, found by fuzzing, that end the process inside oneDNN are refused before."""
+
+import pytest
+
+from sycl_dnn import InvalidArguments, Unimplemented
+from sycl_dnn import onednn as dnnl
+
+D, T = dnnl.MemoryDesc, dnnl.data_type.f32
+TRAIN = dnnl.prop_kind.forward_training
+
+
+def attr():
+    made = dnnl.PrimitiveAttr()
+    made.set_host_scale("src", dnnl.data_type.f16)
+    return made
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 3)])
+def test_pooling_of_what_is_no_image(engine, shape):
+    window = dict.fromkeys(("dilation", "padding_l", "padding_r"), (0, 0))
+    with pytest.raises(InvalidArguments, match="src must have at least 3 axes"):
+        dnnl.pooling_forward(
+            engine, prop_kind=TRAIN, algorithm=dnnl.algorithm.pooling_max, src=D(shape, T),
+            dst=D((2, 3, 2, 5), T), strides=(2, 1), kernel=(1, 1), attr=attr(), **window,
+        )  # fmt: skip
+
+
+def test_convolution_of_what_is_no_image(engine):
+    with pytest.raises(InvalidArguments, match="weights must have at least 3 axes"):
+        dnnl.convolution_forward(
+            engine, prop_kind=TRAIN, algorithm=dnnl.algorithm.convolution_direct,
+            src=D((2, 3, 4, 5), T), weights=D((3,), T), dst=D((2, 3, 4, 5), T), strides=(1, 1),
+            padding_l=(0, 0), padding_r=(0, 0),
+        )  # fmt: skip
+
+
+def test_convolution_over_an_endless_row(engine):
+    n = 2**31 - 1
+    with pytest.raises(Unimplemented, match=r"sizes of src must be less than 2\*\*30"):
+        dnnl.convolution_forward(
+            engine, prop_kind=TRAIN, algorithm=dnnl.algorithm.convolution_direct,
+            src=D((1, 3, n), T, "any"), weights=D((2, 3, 3), T, "any"), dst=D((1, 2, n), T),
+            strides=(1,), dilates=(3,), padding_l=(8,), padding_r=(0,),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("strides", [(100, 0), (0, 0)])
+@pytest.mark.parametrize("way", ["forward", "backward_data", "backward_weights"])
+def test_inner_product_over_repeated_values(engine, strides, way):
+    plain = {"src": D((2, 16), T), "weights": D((32, 16), T), "dst": D((2, 32), T)}
+    hint = dnnl.inner_product_forward(engine, prop_kind=TRAIN, **plain)
+    repeated = {**plain, "src": D((2, 16), T, strides=strides)}
+    written = {"forward": "dst", "backward_data": "src", "backward_weights": "weights"}[way]
+    names = {n: n if way == "forward" or n != written else f"diff_{n}" for n in plain}
+    if way != "forward":
+        names["dst"] = "diff_dst"
+    given = {names[n]: d for n, d in repeated.items()}
+    given |= {"prop_kind": TRAIN} if way == "forward" else {"hint_fwd_pd": hint}
+    with pytest.raises(Unimplemented, match="src, which must not be 0 behind the first axis"):
+        getattr(dnnl, f"inner_product_{way}")(engine, **given)
+
+
+def test_softmax_gradient_of_another_shape(engine):
+    """oneDNN compares nothing where one of them is empty."""
+    d, empty = D((37,), T), D((0, 8, 3), T)
+    algorithm = dnnl.algorithm.softmax_accurate
+    hint = dnnl.softmax_forward(engine, prop_kind=TRAIN, algorithm=algorithm, src=d, dst=d, axis=0)
+    with pytest.raises(InvalidArguments, match="must have the shape of"):
+        dnnl.softmax_backward(
+            engine, algorithm=algorithm, diff_src=d, diff_dst=empty, dst=d, axis=0,
+            hint_fwd_pd=hint,
+        )  # fmt: skip
+
+
+def test_prelu_gradients_that_lie_unlike_weights(engine):
+    """The reference implementation would write outside diff_weights."""
+    d, slope = D((2, 5, 4, 3), T), D((1, 5, 1, 1), T)
+    apart = D((1, 5, 1, 1), T, strides=(14, 6, 9, 4))
+    hint = dnnl.prelu_forward(engine, prop_kind=TRAIN, src=d, weights=apart, dst=d)
+    with pytest.raises(Unimplemented, match="diff_weights must have the layout of weights"):
+        dnnl.prelu_backward(
+            engine, src=d, weights=apart, diff_src=d, diff_weights=slope, diff_dst=d,
+            hint_fwd_pd=hint,
+        )  # fmt: skip
