@@ -16,11 +16,10 @@ _BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
 def why_wrong(group: Sequence[Node], shapes: Mapping[int, Any]) -> str:
     """Return what is wrong with a partition of these operations; "" for nothing.
 
-    Pooling of row-major images with a post-op whose operand has the shape of the result reads the
-    operand as if its channels were innermost, beyond its end (docs/onednn_in_python.md).
+    A post-op of pooling whose operand has the shape of the result reads the operand at the places
+    of another layout, in part beyond its end (docs/onednn_in_python.md).
     """
-    pools = [n for n in group if n.operation.name in _POOLS]
-    if not any(n.attributes.get("data_format") == "NCX" for n in pools):
+    if not any(n.operation.name in _POOLS for n in group):
         return ""
     for node in group:
         operands = [shapes[v.id] for v in node.values]
@@ -29,5 +28,5 @@ def why_wrong(group: Sequence[Node], shapes: Mapping[int, Any]) -> str:
             and len(set(operands)) == 1
             and math.prod(operands[0]) > 1
         ):
-            return "oneDNN reads an operand of the shape of pooled row-major images wrongly"
+            return "oneDNN reads an operand of the shape of the pooled images wrongly"
     return ""

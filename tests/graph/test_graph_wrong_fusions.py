@@ -20,13 +20,19 @@ def _pooled(x, name):
 
 
 @pytest.mark.parametrize("name", ["max_pool", "avg_pool"])
-@pytest.mark.parametrize("channels", [8, 16, 24])
+@pytest.mark.parametrize("channels", [3, 8, 16, 24])
+@pytest.mark.parametrize("data_format", ["NCX", "NXC"])
 @pytest.mark.parametrize("operation", ["add", "multiply", "maximum"])
-def test_an_operand_as_large_as_what_was_pooled(name, channels, operation, queue, kind):
+def test_an_operand_as_large_as_what_was_pooled(
+    name, channels, data_format, operation, queue, kind
+):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, channels, 12, 12), "f4")
     other = rng.standard_normal((2, channels, 6, 6), "f4")
-    g = Graph(kind, data_format="NCX")
+    wanted = getattr(np, operation)(_pooled(x, name), other)
+    if data_format == "NXC":
+        x, other, wanted = (np.moveaxis(a, 1, -1).copy() for a in (x, other, wanted))
+    g = Graph(kind, data_format=data_format)
     pads = {"strides": (2, 2), "pads_begin": (0, 0), "pads_end": (0, 0), "kernel": (2, 2)}
     pads |= {"exclude_pad": False} if name == "avg_pool" else {}
     pool = getattr(g, name)(g.input(x.shape, name="x"), **pads)
@@ -35,7 +41,6 @@ def test_an_operand_as_large_as_what_was_pooled(name, channels, operation, queue
     on_device = {"x": x, "other": other}
     y = compiled(**{n: dpnp.asarray(a, sycl_queue=queue) for n, a in on_device.items()})
     if kind == "cpu":
-        wanted = getattr(np, operation)(_pooled(x, name), other)
         np.testing.assert_allclose(dpnp.asnumpy(y), wanted, rtol=1e-5, atol=1e-6)
 
 

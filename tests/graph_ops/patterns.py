@@ -316,8 +316,8 @@ def eltwise_binary_chain(g, dtype):
 @pattern("f32")
 def pool_binary(g, dtype):
     window = {"kernel": (2, 2), "strides": (2, 2), "pads_begin": (0, 0), "pads_end": (0, 0)}
-    y = g.max_pool(g.input((2, 6, 6, 3)), **window, data_format="NXC")
-    g.add(y, g.input((2, 3, 3, 3)))
+    y = g.max_pool(g.input((2, 3, 6, 6)), **window, data_format="NCX")
+    g.add(y, g.input((1, 3, 1, 1)))
 
 
 @pattern("f32")
