@@ -34,14 +34,32 @@ registry &known() {
 }
 }  // namespace
 
+// Takes the queues away that nobody has a stream on and whose work is done.
+std::list<std::shared_ptr<InFlight>> InFlight::take_unused(std::vector<entry> &finished) {
+    std::list<std::shared_ptr<InFlight>> &all = known().all, unused;
+    for (auto one = all.begin(); one != all.end();) {
+        const auto here = one++;
+        if (here->use_count() > 1) continue;
+        (*here)->take_finished(finished);
+        if ((*here)->size() == 0) unused.splice(unused.end(), all, here);
+    }
+    return unused;
+}
+
 std::shared_ptr<InFlight> InFlight::of(const sycl::queue &queue) {
-    std::lock_guard<std::mutex> lock(known().guard);
-    auto &all = known().all;
-    for (const auto &candidate : all)
-        if (candidate->queue == queue) return candidate;
-    all.remove_if([](const auto &other) { return other.use_count() == 1 && other->size() == 0; });
-    all.push_back(std::make_shared<InFlight>(queue));
-    return all.back();
+    // Let go of at the end, without the lock: that may run Python code.
+    std::vector<entry> finished;
+    std::list<std::shared_ptr<InFlight>> unused;
+    std::shared_ptr<InFlight> found;
+    {
+        std::lock_guard<std::mutex> lock(known().guard);
+        for (const auto &candidate : known().all)
+            if (candidate->queue == queue) return candidate;
+        unused = take_unused(finished);
+        found = known().all.emplace_back(std::make_shared<InFlight>(queue));
+    }
+    release(finished);
+    return found;
 }
 
 InFlight::InFlight(const sycl::queue &q) : queue(q), is_cpu(q.get_device().is_cpu()) {}

@@ -250,3 +250,13 @@ def test_argument_numbers_beyond_32_bits_are_refused(engine, stream):
         dnnl.Primitive(pd).execute(stream, {2**40: dnnl.Memory(d, engine)})
     with pytest.raises(InvalidArguments, match=f"got {2**70}"):
         dnnl.PrimitiveAttr().set_scales_mask(2**70, 0)
+
+
+def test_blobs_of_equal_descriptors_are_equal():
+    """Fields without use hold what was on the stack, until the blob is made."""
+    first = {name: form.blob for name, form in FORMS.items()}
+    for dims in ((2,) * 12, (3, 5), (2, 2, 2)):
+        D(dims, T.f32, strides=[2 * 3**i for i in range(len(dims))])
+        again = {name: D.from_blob(blob).blob for name, blob in first.items()}
+        assert again == first
+    assert D((2, 3), T.f32, "ab").blob == D((2, 3), T.f32, strides=(3, 1)).blob
