@@ -34,38 +34,32 @@ registry &known() {
 }
 }  // namespace
 
-static std::shared_ptr<InFlight> found(const sycl::queue &queue) {
-    for (const auto &candidate : known().all)
-        if (candidate->queue == queue) return candidate;
-    return nullptr;
-}
-
-// Lets go of the finished work of queues that nobody uses any more.
-void InFlight::prune_abandoned() {
-    std::vector<std::shared_ptr<InFlight>> abandoned;
-    {
-        std::lock_guard<std::mutex> lock(known().guard);
-        for (const auto &one : known().all)
-            if (one.use_count() == 1) abandoned.push_back(one);
+// Takes the queues away that nobody has a stream on and whose work is done.
+std::list<std::shared_ptr<InFlight>> InFlight::take_unused(std::vector<entry> &finished) {
+    std::list<std::shared_ptr<InFlight>> &all = known().all, unused;
+    for (auto one = all.begin(); one != all.end();) {
+        const auto here = one++;
+        if (here->use_count() > 1) continue;
+        (*here)->take_finished(finished);
+        if ((*here)->size() == 0) unused.splice(unused.end(), all, here);
     }
-    // Without the lock: what is released may come back here.
-    for (const auto &one : abandoned) one->prune();
-    abandoned.clear();
-    std::lock_guard<std::mutex> lock(known().guard);
-    known().all.remove_if(
-        [](const auto &other) { return other.use_count() == 1 && other->size() == 0; });
+    return unused;
 }
 
 std::shared_ptr<InFlight> InFlight::of(const sycl::queue &queue) {
+    // Let go of at the end, without the lock: that may run Python code.
+    std::vector<entry> finished;
+    std::list<std::shared_ptr<InFlight>> unused;
+    std::shared_ptr<InFlight> found;
     {
         std::lock_guard<std::mutex> lock(known().guard);
-        if (const auto one = found(queue)) return one;
+        for (const auto &candidate : known().all)
+            if (candidate->queue == queue) return candidate;
+        unused = take_unused(finished);
+        found = known().all.emplace_back(std::make_shared<InFlight>(queue));
     }
-    prune_abandoned();
-    std::lock_guard<std::mutex> lock(known().guard);
-    if (const auto one = found(queue)) return one;
-    known().all.push_back(std::make_shared<InFlight>(queue));
-    return known().all.back();
+    release(finished);
+    return found;
 }
 
 InFlight::InFlight(const sycl::queue &q) : queue(q), is_cpu(q.get_device().is_cpu()) {}

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <sycl/sycl.hpp>
@@ -20,7 +21,7 @@ namespace sycl_dnn {
 // fastest mode, because the waiting thread polls instead of being woken across CPUs.
 class InFlight {
   public:
-    // The one of this queue; every stream on it shares it.
+    // The one of this queue; every stream on it shares it. Call with the GIL.
     static std::shared_ptr<InFlight> of(const sycl::queue &queue);
     // Waits for everything on every queue and lets go of it.
     static void finish_all();
@@ -54,9 +55,9 @@ class InFlight {
         sycl::event event;
         std::vector<PyObject *> owners;
     };
-    static void prune_abandoned();
     static void release(std::vector<entry> &entries);
     void take_finished(std::vector<entry> &finished);
+    static std::list<std::shared_ptr<InFlight>> take_unused(std::vector<entry> &finished);
     void drain();
     bool is_time_to_prune(size_t nbytes);
 

@@ -129,7 +129,7 @@ def _groups(query, key, value):
         if tensor.ndim < 3:
             raise ValueError(f"{_NAME}: {name} must have heads (*B, H, L, E), got {tensor.shape}")
     heads, n_keys = query.shape[-3], key.shape[-3]
-    if n_keys != value.shape[-3] or not n_keys or heads % n_keys:
+    if n_keys != value.shape[-3] or not n_keys or not heads or heads % n_keys:
         raise ValueError(
             f"{_NAME}: key and value must have one number of heads that divides {heads}, got "
             f"{n_keys} and {value.shape[-3]}"

@@ -2,6 +2,7 @@
 """Eight threads share primitives, compiled functions and graphs; each result is checked."""
 
 import threading
+from collections import Counter
 
 import dpctl
 import dpnp
@@ -40,6 +41,29 @@ def test_each_thread_has_a_queue_of_its_own(queue):
     for thread in threads:
         thread.join()
     assert [(c.wrong, c.errors) for c in crews] == [([], [])] * 4
+
+
+def test_profile_counts_what_eight_threads_do(queue):
+    """One primitive for each call of these kinds, and profiles come and go meanwhile."""
+    shared = Shared(queue)
+    shared.kinds = ("relu", "primitive")
+    crew, done = Crew(shared, N_CALLS), threading.Event()
+
+    def look():
+        while not done.is_set():
+            with sycl_dnn.profile() as other:
+                pass
+            other.table()
+
+    watcher = threading.Thread(target=look)
+    with sycl_dnn.profile() as p:
+        watcher.start()
+        crew.run(N_THREADS)
+    done.set()
+    watcher.join()
+    assert (crew.wrong, crew.errors) == ([], [])
+    threads = Counter(r.thread for r in p.records if r.is_execution)
+    assert sorted(threads.values()) == [N_CALLS] * N_THREADS
 
 
 def test_first_calls_of_a_process_by_eight_threads():

@@ -16,12 +16,12 @@ def attr():
     return made
 
 
-@pytest.mark.parametrize("shape", [(4,), (2, 3)])
-def test_pooling_of_what_is_no_image(engine, shape):
+@pytest.mark.parametrize("src", [D((4,), T), D((2, 3), T), D()])
+def test_pooling_of_what_is_no_image(engine, src):
     window = dict.fromkeys(("dilation", "padding_l", "padding_r"), (0, 0))
     with pytest.raises(InvalidArguments, match="src must have at least 3 axes"):
         dnnl.pooling_forward(
-            engine, prop_kind=TRAIN, algorithm=dnnl.algorithm.pooling_max, src=D(shape, T),
+            engine, prop_kind=TRAIN, algorithm=dnnl.algorithm.pooling_max, src=src,
             dst=D((2, 3, 2, 5), T), strides=(2, 1), kernel=(1, 1), attr=attr(), **window,
         )  # fmt: skip
 

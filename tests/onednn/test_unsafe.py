@@ -265,3 +265,13 @@ def test_gradient_of_a_narrow_lrn_takes_an_implementation_that_lives(local_size,
     pd = dnnl.lrn_backward(engine, diff_src=d, diff_dst=d, src=d, hint_fwd_pd=forward, **same)
     assert dnnl.Primitive(pd).primitive_desc.impl_info == pd.impl_info
     assert local_size > 2 or not pd.impl_info.startswith("lrn_jit")
+
+
+def test_blobs_of_equal_descriptors_are_equal():
+    """Fields without use hold what was on the stack, until the blob is made."""
+    first = {name: form.blob for name, form in FORMS.items()}
+    for dims in ((2,) * 12, (3, 5), (2, 2, 2)):
+        D(dims, T.f32, strides=[2 * 3**i for i in range(len(dims))])
+        again = {name: D.from_blob(blob).blob for name, blob in first.items()}
+        assert again == first
+    assert D((2, 3), T.f32, "ab").blob == D((2, 3), T.f32, strides=(3, 1)).blob
