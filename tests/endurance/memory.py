@@ -42,10 +42,11 @@ def queues(queue, number):
 
 
 def shapes(queue, number, start=0):
-    """Functions over shapes that never come again."""
-    flat = dpnp.ones((200 * 200,), dtype="f4", sycl_queue=queue)
+    """Functions over shapes that never come again, small and large ones mixed."""
+    flat = dpnp.ones((199 * 199,), dtype="f4", sycl_queue=queue)
     for i in range(start, start + number):
-        rows, columns = 1 + i % 199, 1 + i // 199 % 199
+        # Code for long rows is longer: in ascending order a constant number of kernels would grow.
+        rows, columns = (1 + n for n in divmod(i * 15013 % 199**2, 199))
         x = flat[: rows * columns].reshape((rows, columns))
         y = F.softmax(x, dim=i % 2)
         if i % 8 == 7:
