@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn.verify import storage
@@ -12,8 +11,6 @@ from sycl_dnn.verify.graph import execute, faults, tolerance
 from sycl_dnn.verify.graph.document import Document, OpText
 from sycl_dnn.verify.graph.evaluate import Dropped, Evaluation, Values
 from sycl_dnn.verify.outcome import Outcome
-
-_RETRIES = 3
 
 
 class Comparison:
@@ -65,21 +62,13 @@ class Comparison:
                 found.append(verdict.problem)
         return found
 
-    def add(self, partition: Any, outputs: list[int], run_again: Callable[[], Any]) -> None:
-        """Compare the results of one partition.
-
-        A fault of oneDNN makes some partitions wrong now and then: they run again, and what comes
-        right is listed under the fault's name.
-        """
+    def add(self, partition: Any, outputs: list[int]) -> None:
+        """Compare the results of one partition."""
         given = {n: self.device.read(n) for n in execute.ports(partition)[0]}
         ops = execute.members(self.document, partition)
         references = self._references(ops, given)
         wrong = self._wrong(outputs, references)
         fault = faults.find(ops, self.document) if wrong else ""
-        for _ in range(_RETRIES if wrong and not fault and faults.may_be_late(ops) else 0):
-            run_again()
-            if not self._wrong(outputs, references):
-                fault = faults.LATE
         for problem in wrong:
             self.fail(problem, fault)
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -83,13 +82,15 @@ class Device:
             return Tensor(tensor, self.numbers[number])
         return Tensor(tensor, self.stream.engine, self.buffers[number].usm)
 
-    def prepare(self, partition: Any) -> Callable[[], list[int]]:
-        """Compile a partition; what comes back executes it and returns its results' numbers.
+    def run(self, partition: Any) -> list[int]:
+        """Compile and execute a partition; return its results' numbers.
 
         Raises
         ------
         Refusal
             oneDNN does not support it.
+        Failure
+            It did not run.
         """
         texts = self.document.tensors
         ins, outs = ports(partition)
@@ -99,9 +100,6 @@ class Device:
         compiled = partition.compile(
             [logical(texts[n]) for n in ins], [logical(texts[n]) for n in outs], self.stream.engine
         )
-        return lambda: self._execute(compiled, ins, outs)
-
-    def _execute(self, compiled: Any, ins: list[int], outs: list[int]) -> list[int]:
         for number in outs:
             desc = describe(self.document.tensors[number])
             self.buffers[number] = storage.Buffer(desc, self.stream)

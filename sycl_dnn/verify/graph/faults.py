@@ -23,16 +23,6 @@ def _whole_operand(ops: list[OpText], document: Document) -> bool:
 _FAULTS = ((_whole_operand, "pooling_forward, operand of the shape of dst"),)
 
 
-#: Of a partition that comes right when it runs again.
-LATE = "known fault, docs/onednn_in_python.md: graph partitions, constants of quantisation"
-
-
-def may_be_late(ops: list[OpText]) -> bool:
-    """Whether a partition copies several constants, of which oneDNN awaits the last one only."""
-    constants = [name for op in ops for name in ("scales", "zps") if op.attrs.get(name)]
-    return len(constants) > 1
-
-
 def find(ops: list[OpText], document: Document) -> str:
     """Return the title of the known fault that a partition meets; "" for none."""
     for meets, title in _FAULTS:
