@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from sycl_dnn._core import PrimitiveAttr, fpmath_mode
+from sycl_dnn._warn import warn
 
 __all__ = ["FallbackWarning", "ReferenceWarning", "autocast", "current", "fallback", "set_fallback"]
 
@@ -113,4 +113,4 @@ def warn_once(kind: type[Warning], key: tuple[Any, ...], text: str) -> None:
     if key in _said:
         return
     _said.add(key)
-    warnings.warn(text, kind, stacklevel=8)
+    warn(text, kind)

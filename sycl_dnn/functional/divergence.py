@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 from sycl_dnn._core import algorithm
+from sycl_dnn._warn import warn
 from sycl_dnn.dispatch.fused import EXP, chain, fused, plus, scale, times
 from sycl_dnn.dispatch.primitives import broadcast_shape, broadcast_to, linear_map
 from sycl_dnn.dispatch.tensor import Tensor
@@ -76,11 +76,9 @@ def kl_div(
     reduction = checked_reduction("kl_div", reduction, size_average, reduce, known)
     input, target = promoted("kl_div", input, target=target)
     if reduction == "mean" and size_average is None and reduce is None:
-        warnings.warn(
+        warn(
             "kl_div: reduction='mean' divides by the number of elements; the divergence of a "
             "batch of distributions is 'batchmean'",
-            UserWarning,
-            stacklevel=5,
         )
     try:
         shape = broadcast_shape(input.shape, target.shape)

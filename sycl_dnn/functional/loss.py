@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sycl_dnn._core import algorithm
+from sycl_dnn._warn import warn
 from sycl_dnn.dispatch.fused import ABS, SIGN, SQUARE, clip, fused, plus, scale, times
 from sycl_dnn.dispatch.primitives import broadcast_shape, broadcast_to, div, linear_map, mul
 from sycl_dnn.dispatch.tensor import Tensor
@@ -33,11 +33,9 @@ def _pair(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     input, target = promoted_with_integers(name, input, target)
     if input.shape == target.shape:
         return input, target
-    warnings.warn(
+    warn(
         f"{name}: target should have the shape of input, {input.shape}, got {target.shape}; "
         "they are broadcast",
-        UserWarning,
-        stacklevel=6,
     )
     try:
         shape = broadcast_shape(input.shape, target.shape)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
+from sycl_dnn._warn import warn
 from sycl_dnn.dispatch.broadcasting import axis_order, grid, laid_out
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.pointwise import shown
@@ -78,10 +78,8 @@ def checked_reduction(
     if size_average is not None or reduce is not None:
         average = size_average is None or size_average
         reduction = "none" if reduce is False else "mean" if average else "sum"
-        warnings.warn(
+        warn(
             f"{name}: size_average and reduce are deprecated; use reduction={reduction!r}",
-            UserWarning,
-            stacklevel=6,
         )
     if reduction not in known:
         words = ", ".join(map(repr, known))

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import algorithm
+from sycl_dnn._warn import warn
 from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.gradients import Grads, rule_for
 from sycl_dnn.dispatch.operation import operation
@@ -67,10 +67,8 @@ def _order(x: Tensor) -> list[int]:
 def _axis(name: str, dim: Any, ndim: int) -> int:
     if dim is not None:
         return check_axis(name, dim, ndim)
-    warnings.warn(
+    warn(
         f"{name}: dim should be given; without it, it is 0 for arrays with 0, 1 or 3 axes, else 1",
-        UserWarning,
-        stacklevel=6,
     )
     return 0 if ndim in (0, 1, 3) else 1
 

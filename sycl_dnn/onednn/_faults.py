@@ -6,11 +6,11 @@ Each fault was found against float64 references on the CPU; docs/onednn_in_pytho
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import _core
+from sycl_dnn._warn import warn
 from sycl_dnn.errors import OneDnnFaultWarning
 
 _LEFT_TO_RIGHT = _core.rnn_direction.unidirectional_left2right
@@ -102,7 +102,7 @@ def check(pd: Any) -> None:
     for meets, sentence in FAULTS[pd.name]:
         if meets(pd):
             text = f"{pd.name} ({pd.impl_info}): known fault of oneDNN: {sentence}"
-            warnings.warn(text, OneDnnFaultWarning, stacklevel=2)
+            warn(text, OneDnnFaultWarning)
 
 
 _core._watch(set(FAULTS), check)

@@ -34,7 +34,7 @@ def _relaid(plain: Any, layout: str) -> Any:
         last = dpnp.ascontiguousarray(dpnp.moveaxis(plain, 1, -1))
         return dpnp.moveaxis(last, -1, 1)
     if layout == "transposed":
-        return dpnp.ascontiguousarray(plain.T).T
+        return dpnp.ascontiguousarray(plain.transpose()).transpose()
     if layout == "reversed":
         return dpnp.ascontiguousarray(plain[::-1])[::-1]
     if layout == "strided":
