@@ -15,7 +15,7 @@ import sycl_dnn
 from sycl_dnn import InvalidArguments, Unimplemented
 from sycl_dnn.graph import Graph
 from sycl_dnn.graph.compiled import MOST_PLANS
-from sycl_dnn.graph.plan import InsteadStep, PartitionStep
+from sycl_dnn.graph.steps import InsteadStep, PartitionStep
 
 
 @pytest.fixture
