@@ -18,11 +18,6 @@ from sycl_dnn.graph.compiled import MOST_PLANS
 from sycl_dnn.graph.steps import InsteadStep, PartitionStep
 
 
-@pytest.fixture
-def kind(queue):
-    return "cpu" if queue.sycl_device.is_cpu else "gpu"
-
-
 def mlp(kind, n=64):
     g = Graph(kind)
     x, w = g.input((None, n), name="x"), g.input((n, n), name="w")
