@@ -11,7 +11,7 @@ import numpy as np
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.frames import same_places
-from sycl_dnn.compiler.graph import Node, has_only_post_ops
+from sycl_dnn.compiler.node import Node, has_only_post_ops
 from sycl_dnn.dispatch.tensor import Tensor
 
 A = algorithm

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn.compiler.frames import same_places
-from sycl_dnn.compiler.graph import Graph, Node, moved
+from sycl_dnn.compiler.graph import Graph, moved
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.dispatch import dtypes, layout
 
 

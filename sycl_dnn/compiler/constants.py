@@ -7,7 +7,8 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn._usm import KINDS
-from sycl_dnn.compiler.graph import Graph, Node, moved
+from sycl_dnn.compiler.graph import Graph, moved
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.pool import Keys, Pool
 from sycl_dnn.dispatch import allocation
 from sycl_dnn.dispatch.executable import Executable

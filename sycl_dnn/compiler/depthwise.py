@@ -13,7 +13,8 @@ from sycl_dnn._core import data_type
 from sycl_dnn.compiler.attaching import with_post_ops
 from sycl_dnn.compiler.frames import same_span
 from sycl_dnn.compiler.fusing import is_overwritten
-from sycl_dnn.compiler.graph import Graph, Node, has_only_post_ops
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node, has_only_post_ops
 from sycl_dnn.compiler.packing import origin, repacked
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.dispatch.tensor import Tensor

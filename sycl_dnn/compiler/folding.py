@@ -13,7 +13,8 @@ from sycl_dnn.compiler.chains import Chain, Op, chain_on
 from sycl_dnn.compiler.constants import constant_ids
 from sycl_dnn.compiler.frames import same_span
 from sycl_dnn.compiler.fusing import on_target, primary, with_ops
-from sycl_dnn.compiler.graph import Graph, Node, moved
+from sycl_dnn.compiler.graph import Graph, moved
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.packing import origin, with_weights
 from sycl_dnn.dispatch.primitives import add, mul
 from sycl_dnn.dispatch.tensor import Tensor

@@ -15,7 +15,8 @@ from sycl_dnn.compiler import packing
 from sycl_dnn.compiler.attaching import attached, simplified
 from sycl_dnn.compiler.chains import ELEMENTWISE, Chain, Op, chain_on
 from sycl_dnn.compiler.frames import carried, relaid, same_places, same_span
-from sycl_dnn.compiler.graph import Graph, Node, post_ops_of
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node, post_ops_of
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.compiler.wrong_fusions import is_wrong
 from sycl_dnn.dispatch import dtypes, layout

@@ -8,7 +8,8 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.attaching import attached, simplified
 from sycl_dnn.compiler.chains import ELEMENTWISE, Op, chain_on, linear
 from sycl_dnn.compiler.frames import same_span
-from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.dispatch.tensor import Tensor
 
 A = algorithm

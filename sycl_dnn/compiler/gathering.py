@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from sycl_dnn.compiler.frames import same_span
-from sycl_dnn.compiler.graph import Graph, Node, has_only_post_ops
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node, has_only_post_ops
 from sycl_dnn.compiler.parts import Place, place, with_places
 from sycl_dnn.dispatch.tensor import Tensor
 

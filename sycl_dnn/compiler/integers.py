@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn import _core
-from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.packing import origin
 from sycl_dnn.compiler.ranges import Ranges, Scale, integer_candidates
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt

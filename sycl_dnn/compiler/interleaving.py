@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.dispatch.tensor import Tensor
 

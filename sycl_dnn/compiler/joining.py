@@ -9,7 +9,8 @@ import numpy as np
 
 from sycl_dnn.compiler.constants import constant_ids
 from sycl_dnn.compiler.frames import same_span
-from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.packing import origin, with_weights
 from sycl_dnn.compiler.parts import Place, place, with_places
 from sycl_dnn.dispatch import layout

@@ -10,7 +10,8 @@ from typing import Any
 import dpnp
 
 from sycl_dnn._usm import KINDS
-from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.dispatch.executable import Executable
 from sycl_dnn.dispatch.tensor import Storage
 

@@ -9,7 +9,7 @@ from typing import Any
 from sycl_dnn import _core, errors
 from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.chains import Op, post_ops_as_chain
-from sycl_dnn.compiler.graph import Node
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.operations import BINARY, ELTWISE, NoPartition
 from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.tensor import Tensor

@@ -9,8 +9,9 @@ from typing import Any
 from sycl_dnn._core import PostOps
 from sycl_dnn.compiler.attaching import with_post_ops
 from sycl_dnn.compiler.fusing import is_overwritten
-from sycl_dnn.compiler.graph import Graph, Node, has_only_post_ops
+from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.measuring import milliseconds
+from sycl_dnn.compiler.node import Node, has_only_post_ops
 from sycl_dnn.compiler.operations import NoPartition
 from sycl_dnn.compiler.packing import origin
 from sycl_dnn.compiler.partition_graph import CompiledNodes, PartitionGraph

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.compiler.frames import in_order
-from sycl_dnn.compiler.graph import Node, moved
+from sycl_dnn.compiler.graph import moved
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.rebuilding import rebuilt
 from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.tensor import Storage, Tensor

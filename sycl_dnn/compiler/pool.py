@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 
 

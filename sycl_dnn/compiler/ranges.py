@@ -11,7 +11,8 @@ import numpy as np
 
 from sycl_dnn.compiler.constants import constant_ids
 from sycl_dnn.compiler.folding import ROWS
-from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.dispatch.array import wrapped
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn import _core, errors
-from sycl_dnn.compiler.graph import Node
+from sycl_dnn.compiler.node import Node
 
 #: Parts of the names of implementations that are slower than others.
 _SLOW = {"ref", "simple", "gemm"}

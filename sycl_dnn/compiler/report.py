@@ -6,7 +6,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.compiler.attaching import with_post_ops
-from sycl_dnn.compiler.graph import Node
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.rebuilding import rebuilt
 from sycl_dnn.dispatch import dtypes, layout
 from sycl_dnn.dispatch.tensor import Storage, Tensor

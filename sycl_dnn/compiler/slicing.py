@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from sycl_dnn import _core
 from sycl_dnn.compiler.constants import constant_ids
-from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.slices import Cut, part_of, sliced_node, sliced_tensors
 from sycl_dnn.dispatch.caches import cache_bytes
 from sycl_dnn.dispatch.tensor import Tensor

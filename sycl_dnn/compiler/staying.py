@@ -7,7 +7,8 @@ from typing import Any
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.frames import same_span
-from sycl_dnn.compiler.graph import Graph, Node, has_only_post_ops
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node, has_only_post_ops
 from sycl_dnn.compiler.ranges import Ranges, Scale, scale_of
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 

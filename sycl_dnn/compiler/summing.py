@@ -7,7 +7,8 @@ from sycl_dnn import _core
 from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.attaching import with_post_ops
 from sycl_dnn.compiler.frames import same_span
-from sycl_dnn.compiler.graph import Graph, Node, moved
+from sycl_dnn.compiler.graph import Graph, moved
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.dispatch.tensor import Storage
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from sycl_dnn import _core
 from sycl_dnn.compiler.constants import constant_ids
-from sycl_dnn.compiler.graph import Graph, Node
+from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.packing import origin
 from sycl_dnn.compiler.rebuilding import PACKABLE, misfit, rebuilt
 

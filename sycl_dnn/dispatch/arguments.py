@@ -16,6 +16,7 @@ from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.dispatch.trace_state import TraceState
 
 #: How annotations call arrays.
 _ARRAYS = frozenset(("dpnp.ndarray", "ArrayLike", "Tensor", "Array"))
@@ -161,7 +162,7 @@ def replaced(value: Any, swap: Callable[[Any], Any]) -> Any:
     return value
 
 
-def argument_of(trace: Trace, value: Any, constant: bool = False) -> Tensor:
+def argument_of(trace: TraceState, value: Any, constant: bool = False) -> Tensor:
     """Return the tensor of the next argument of a trace."""
     if isinstance(value, Seed):
         return trace.scalar(value.dtype)

@@ -66,9 +66,12 @@ class Executable:
         #: Results that calls over arrays make: theirs unless the caller gives a place.
         self._by_arrays = set(self.results) - {r for r, _ in self._blanks}
         self._by_arrays -= set(range(self._n_arguments))
-        only = self.stages[0] if len(self.stages) == 1 else None
         made = {id(t.storage) for s in live for t in s.outputs.values()}
         self._written = [(self._registers[id(s)], n) for s, n in trace.written if id(s) in made]
+        self._find_short_ways()
+
+    def _find_short_ways(self) -> None:
+        only = self.stages[0] if len(self.stages) == 1 else None
         plain = only if isinstance(only, Segment) and not (self.captured or self._written) else None
         #: The one program of a simple function: the shortest way.
         self._single = plain if not self.constants else None

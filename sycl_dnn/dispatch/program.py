@@ -44,13 +44,8 @@ def own_storage(trace: Trace, tensor: Tensor, taken: set[int], wanted: Any = Non
     # Shapes () and (1,) have one descriptor, so which of them the caller gave is not known.
     if wanted is None and untouched and not tensor.offset and tensor.desc.dims != (1,):
         return tensor
-    desc = None if wanted is None else wanted.desc
-    if desc is None:
-        plain = tensor.desc is None or tensor.desc.is_plain
-        final = "channels_last" if tensor.ndim > 2 else "row_major"
-        desc = tensor.desc if plain else getattr(layout, final)(tensor.shape, tensor.dtype)
-        if plain and desc is not None and not layout.is_dense(desc):
-            desc = layout.like(desc, tensor.dtype)
+    given = None if wanted is None else wanted.desc
+    desc = _final_desc(tensor) if given is None else given
     alone = (
         tensor.storage.argument is None
         and tensor.storage.memory is None
@@ -60,7 +55,7 @@ def own_storage(trace: Trace, tensor: Tensor, taken: set[int], wanted: Any = Non
         and _fills(trace, tensor)
         and (wanted is None or not _conflicts(trace, wanted))
     )
-    if not alone and desc is not None:
+    if not alone:
         copied = Tensor(trace, Storage(desc), desc, tensor.dtype, tensor.shape)
         # A copy of a view is what the function was asked for.
         moves = tensor.desc != desc and layout.is_dense(tensor.desc)
@@ -69,6 +64,15 @@ def own_storage(trace: Trace, tensor: Tensor, taken: set[int], wanted: Any = Non
         tensor = copied
     taken.add(id(tensor.storage))
     return tensor
+
+
+def _final_desc(tensor: Tensor) -> Any:
+    """Return the dense layout that a result gets of itself: its own order of axes if plain."""
+    if tensor.desc.is_plain:
+        is_dense = layout.is_dense(tensor.desc)
+        return tensor.desc if is_dense else layout.like(tensor.desc, tensor.dtype)
+    final = layout.channels_last if tensor.ndim > 2 else layout.row_major
+    return final(tensor.shape, tensor.dtype)
 
 
 def _fills(trace: Trace, tensor: Tensor) -> bool:

@@ -139,18 +139,12 @@ def vjp(
     queue = arguments.shared_queue(found.arrays, getattr(function, "__name__", "vjp"))
     place, stream = place_of(queue)
     if not arguments.is_describable(found.arrays):
-        swap = arguments.describable
-        swapped = [arguments.replaced(a, swap) for a in args]
-        return vjp(
-            function, *swapped, **{n: arguments.replaced(v, swap) for n, v in kwargs.items()}
-        )
+        return _on_copies(function, args, kwargs)
     whole = (*key, place)
     plan = cache.get(whole)
     if plan is None:
-        operation = getattr(function, "operation", None)
-        body = function if operation is None else operation.body
         try:
-            plan = cache.make(whole, lambda: Differentiated(place, body, args, kwargs))
+            plan = cache.make(whole, lambda: Differentiated(place, _body(function), args, kwargs))
         except NeedsAnotherDevice as lack:
             from sycl_dnn.dispatch.elsewhere import vjp_on_cpu
 
@@ -162,3 +156,16 @@ def vjp(
     kept = [registers[r] for r in forward.kept]
     pullback = Pullback(plan, queue, stream, kept, found)
     return structure.build(plan.form, leaves), pullback
+
+
+def _body(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what is traced of one of our functions, and others as they are."""
+    operation = getattr(function, "operation", None)
+    return function if operation is None else operation.body
+
+
+def _on_copies(function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """Run with dense copies of the arrays whose strides oneDNN cannot describe."""
+    swap = arguments.describable
+    swapped = [arguments.replaced(a, swap) for a in args]
+    return vjp(function, *swapped, **{n: arguments.replaced(v, swap) for n, v in kwargs.items()})

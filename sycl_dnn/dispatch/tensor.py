@@ -14,6 +14,7 @@ from sycl_dnn.dispatch.tensor_methods import ArrayMethods
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.trace import Trace
+    from sycl_dnn.dispatch.trace_state import TraceState
 
 
 class Storage:
@@ -57,7 +58,7 @@ class Tensor(ArrayMethods, Operators):
 
     def __init__(
         self,
-        trace: Trace,
+        trace: TraceState,
         storage: Storage,
         desc: MemoryDesc | None,
         dtype: str,

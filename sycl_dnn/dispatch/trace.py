@@ -1,32 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record what a function does: primitives with their reorders, fills and calls of dpnp."""
+"""Record what a function does: primitives with the reorders they need, and calls of dpnp."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import dpnp
-import numpy as np
-from dpnp.exceptions import ExecutionPlacementError
-
 from sycl_dnn import _core, errors
 from sycl_dnn.dispatch import dtypes, layout, policy
 from sycl_dnn.dispatch.described import described, go_on_to, warn_of_reference
-from sycl_dnn.dispatch.record import (
-    ArrayStep,
-    Entry,
-    Layout,
-    NeedsAnotherDevice,
-    Out,
-    Step,
-)
+from sycl_dnn.dispatch.record import ArrayStep, Entry, Layout, NeedsAnotherDevice, Out, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.dispatch.trace_copies import CopyingTrace
 
 _NARROW = ("float16", "bfloat16", "float8_e5m2", "float8_e4m3")
 
 
-class Trace:
+class Trace(CopyingTrace):
     """The steps of one function, and the tape for its gradient.
 
     Parameters
@@ -36,84 +26,6 @@ class Trace:
     training : bool
         Whether a gradient follows: forward primitives then write their workspaces.
     """
-
-    def __init__(self, engine: _core.Engine, training: bool = False) -> None:
-        self.engine = engine
-        self.training = training
-        #: Whether values are kept narrower than the function says.
-        self.is_lowered = False
-        self.policy = policy.current()
-        self.steps: list[Step | ArrayStep] = []
-        self.tape: list[Entry] = []
-        #: What a call gives, in order.
-        self.arguments: list[Storage] = []
-        #: Arrays and seeds that the function holds itself, with the number of the argument.
-        self.captured: list[tuple[int, Any, Tensor]] = []
-        #: Arguments that a call writes to, with the words that name them in errors.
-        self.written: list[tuple[Storage, str]] = []
-        self._reordered: dict[tuple[Any, ...], Tensor] = {}
-
-    @property
-    def forward_kind(self) -> _core.prop_kind:
-        """The propagation kind of forward primitives."""
-        kinds = _core.prop_kind
-        return kinds.forward_training if self.training else kinds.forward_inference
-
-    def argument(
-        self,
-        shape: tuple[int, ...],
-        dtype: str,
-        strides: tuple[int, ...],
-        constant: bool = False,
-        desc: _core.MemoryDesc | None = None,
-    ) -> Tensor:
-        """Return the tensor of the next array of the call."""
-        if desc is None and dtype in dtypes.DATA_TYPES:
-            desc = layout.strided(shape, dtype, strides)
-        storage = self._argument_storage(desc, constant=constant)
-        return Tensor(self, storage, desc, dtype, shape, strides=strides)
-
-    def capture(self, value: Any) -> Tensor:
-        """Return the tensor of an array that the traced function holds itself."""
-        from sycl_dnn.dispatch.arguments import argument_of
-
-        for _, known, tensor in self.captured:
-            if known is value:
-                return tensor
-        array = value.get_array() if hasattr(value, "get_array") else value
-        queue = getattr(array, "sycl_queue", None)
-        if queue is not None and queue.sycl_context != self.engine.sycl_queue.sycl_context:
-            raise ExecutionPlacementError(
-                "an array that a traced function holds itself must be on the device of its "
-                f"arguments, got {queue.sycl_device.filter_string}"
-            )
-        index = len(self.arguments)
-        tensor = argument_of(self, value)
-        self.captured.append((index, value, tensor))
-        return tensor
-
-    def scalar(self, dtype: str) -> Tensor:
-        """Return a host scalar that each call gives anew."""
-        desc = _core.MemoryDesc.host_scalar(dtypes.DATA_TYPES[dtype])
-        storage = self._argument_storage(desc, scalar=True)
-        return Tensor(self, storage, desc, dtype, (), strides=())
-
-    def _argument_storage(self, desc: Any, **traits: bool) -> Storage:
-        storage = Storage(desc, argument=len(self.arguments), **traits)
-        self.arguments.append(storage)
-        return storage
-
-    def new(
-        self,
-        desc: _core.MemoryDesc,
-        shape: Sequence[int] | None = None,
-        dtype: str | None = None,
-    ) -> Tensor:
-        """Return a tensor that the next step writes; ``dtype`` tells bool from uint8."""
-        shape = desc.dims if shape is None else tuple(shape)
-        name = dtypes.NAMES[desc.data_type]
-        name = "bool" if dtype == "bool" and name == "uint8" else name
-        return Tensor(self, Storage(desc), desc, name, shape)
 
     def primitive(
         self,
@@ -213,134 +125,6 @@ class Trace:
             n: self.convert(t, outputs[n].dtype) if n in outputs else t for n, t in made.items()
         }
 
-    def reorder(self, tensor: Tensor, wanted: _core.MemoryDesc, inserted: bool = True) -> Tensor:
-        """Return the tensor in another layout or dtype of the same shape; not on the tape.
-
-        ``inserted`` is false where the caller asked for the copy; ``profile`` tells them apart.
-        """
-        key = (id(tensor.storage), tensor.offset, tensor.desc, wanted)
-        found = self._reordered.get(key)
-        if found is not None:
-            return found
-        name = dtypes.NAMES[wanted.data_type]
-        dtype = tensor.dtype if tensor.dtype == "bool" and name == "uint8" else name
-        made = Tensor(self, Storage(wanted), wanted, dtype, tensor.shape)
-        self._add(self.copy_step(tensor, made, inserted=inserted))
-        # The tensor is kept: its storage's id stays its own.
-        self._reordered[key] = made
-        return made
-
-    def copy_step(
-        self,
-        src: Tensor,
-        dst: Tensor,
-        attr: _core.PrimitiveAttr | None = None,
-        inserted: bool = False,
-    ) -> Step:
-        """Return a reorder, not recorded yet; 64-bit numbers are copied as pairs of halves."""
-        # Halves can be copied, not added.
-        if attr is None and src.dtype == dst.dtype and src.dtype in ("int64", "float64"):
-            src, dst = src.halves(), dst.halves()
-        try:
-            pd = _core.reorder(self.engine, src=src.desc, dst=dst.desc, attr=attr)
-        except errors.Unimplemented as error:
-            raise NeedsAnotherDevice("reorder", error) from None
-        return Step(_core.Primitive(pd, inserted), {"src": src}, {"dst": dst})
-
-    def plain(self, tensor: Tensor) -> Tensor:
-        """Return the tensor in a layout that arrays have; not on the tape."""
-        if tensor.desc is None or tensor.desc.is_plain:
-            return tensor
-        return self.reorder(tensor, layout.row_major(tensor.shape, tensor.dtype))
-
-    def widened(self, tensor: Tensor) -> Tensor:
-        """Return the float32 values of a tensor that the trace itself made narrower."""
-        return tensor
-
-    def convert(self, tensor: Tensor, dtype: str, inserted: bool = True) -> Tensor:
-        """Return the tensor in another dtype, in the same order of axes."""
-        if tensor.dtype == dtype:
-            return tensor
-        made = self.reorder(tensor, layout.like(tensor.desc, dtype), inserted)
-        self.tape.append(Entry("convert", {"src": tensor}, {"dst": made}))
-        return made
-
-    def zeros(
-        self,
-        desc: _core.MemoryDesc,
-        shape: Sequence[int] | None = None,
-        dtype: str | None = None,
-    ) -> Tensor:
-        """Return a tensor of zero bytes."""
-        made = self.new(desc, shape, dtype)
-        self._add(Step(None, {}, {"dst": made}))
-        return made
-
-    def literal(self, values: np.ndarray) -> Tensor:
-        """Return a tensor of float32 values that are known while tracing."""
-        from sycl_dnn.onednn._memory import Memory
-
-        dense = np.ascontiguousarray(values, np.float32)
-        desc = layout.row_major(dense.shape, "float32")
-        array = dpnp.asarray(dense, sycl_queue=self.engine.sycl_queue)
-        storage = Storage(desc, memory=Memory(desc, self.engine, array))
-        # Not among what is packed once: that is kept by a frozen array.
-        storage.constant = False
-        return Tensor(self, storage, desc, "float32", dense.shape)
-
-    def update(self, argument: Tensor, value: Tensor, name: str) -> None:
-        """Record that a call writes ``value`` into the array that it gave as ``argument``.
-
-        Steps recorded before read the old content, later ones the new. ``name`` stands for the
-        array in errors: ``"<function>: <argument>"``.
-        """
-        storage = argument.storage
-        if storage.argument is None or storage.constant:
-            raise ValueError(f"{name} must be an array of the caller that is not frozen")
-        pd = _core.reorder(self.engine, src=value.desc, dst=argument.desc)
-        self.steps.append(Step(_core.Primitive(pd), {"src": value}, {"dst": argument}))
-        self.written.append((storage, name))
-        # Copies in other layouts show the old content.
-        self._reordered = {k: t for k, t in self._reordered.items() if k[0] != id(storage)}
-
-    def written_into(self, whole: Tensor, place: Tensor, value: Tensor) -> Tensor:
-        """Record a copy of ``value`` into ``place``, a view of ``whole``; not on the tape."""
-        # Not constant even where ``value`` is: the rest of ``whole`` is made at every call.
-        self.steps.append(self.copy_step(value, place))
-        return whole
-
-    def added_to(self, place: Tensor, value: Tensor) -> None:
-        """Record that ``value`` is added to what ``place`` holds; not on the tape."""
-        post_ops = _core.PostOps()
-        post_ops.append_sum(1.0)
-        attr = _core.PrimitiveAttr()
-        attr.set_post_ops(post_ops)
-        self.steps.append(self.copy_step(value, place, attr))
-
-    def view(self, tensor: Tensor, made: Tensor, rule: Callable[[Tensor], Tensor]) -> Tensor:
-        """Put a view on the tape; ``rule`` maps the gradient of the view to that of ``tensor``."""
-        self.tape.append(
-            Entry("view", {"src": tensor}, {"dst": made}, rule=lambda e, g: {"src": rule(g["dst"])})
-        )
-        return made
-
-    def closed(
-        self,
-        inputs: Mapping[str, Tensor],
-        body: Callable[[], Tensor],
-        rule: Callable[[Tensor], dict[str, Tensor]],
-    ) -> Tensor:
-        """Record what ``body`` does as one operation with a gradient of its own.
-
-        ``rule(dy)`` returns the gradients of ``inputs`` by name.
-        """
-        known = len(self.tape)
-        made = body()
-        del self.tape[known:]
-        entry = Entry("closed", dict(inputs), {"dst": made}, rule=lambda e, g: rule(g["dst"]))
-        self.tape.append(entry)
-        return made
-
     def array_call(
         self,
         function: Callable[..., Any],
@@ -372,9 +156,3 @@ class Trace:
         strides = layout.row_major_strides(out.shape)
         desc = out.desc() if out.dtype in dtypes.DATA_TYPES else None
         return Tensor(self, Storage(desc), desc, out.dtype, out.shape, strides=strides)
-
-    def _add(self, step: Step | ArrayStep) -> None:
-        step.constant = bool(step.inputs) and all(t.storage.constant for t in step.inputs.values())
-        for made in step.outputs.values():
-            made.storage.constant = step.constant
-        self.steps.append(step)

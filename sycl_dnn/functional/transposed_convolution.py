@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape, transpose
-from sycl_dnn.functional.convolution import check_groups, check_operands
+from sycl_dnn.functional.convolution import check_groups, check_operands, window_parameters
 from sycl_dnn.functional.pieces import padded
 from sycl_dnn.functional.spreading import spread_choice, widened
 from sycl_dnn.functional.window import (
@@ -23,9 +23,6 @@ from sycl_dnn.functional.window import (
     per_axis,
     unbatched,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def _outputs_first(weight: Tensor, groups: int) -> Tensor:
@@ -66,6 +63,22 @@ def _result_sizes(
     return made
 
 
+def _windows(
+    name: str, counts: Sizes, kernel: Sizes, stride: Any, padding: Any, extra: Any, dilation: Any
+) -> list[Axis]:
+    """Return the windows that the elements of the input are spread over, in the result."""
+    rank = len(counts)
+    stride = per_axis(name, "stride", stride, rank)
+    dilation = per_axis(name, "dilation", dilation, rank)
+    pads = pads_per_axis(name, padding, rank)
+    extra = _extra(name, extra, stride, dilation)
+    sizes = _result_sizes(name, counts, extents(kernel, dilation), stride, pads, extra)
+    left, right = zip(*pads, strict=True)
+    kept = [r - e for r, e in zip(right, extra, strict=True)]
+    axes = [Axis(*a) for a in zip(sizes, kernel, stride, left, kept, dilation, strict=True)]
+    return lone_windows(axes, counts)
+
+
 def conv_transpose(
     name: str,
     rank: int,
@@ -84,26 +97,13 @@ def conv_transpose(
     _check_weight(name, x, weight)
     n_out, kernel = weight.shape[1] * groups, weight.shape[2:]
     check_operands(name, x, weight, bias, n_out)
-    stride = per_axis(name, "stride", stride, rank)
-    dilation = per_axis(name, "dilation", dilation, rank)
-    pads = pads_per_axis(name, padding, rank)
-    extra = _extra(name, output_padding, stride, dilation)
-    sizes = _result_sizes(name, x.shape[2:], extents(kernel, dilation), stride, pads, extra)
-    shape = (x.shape[0], n_out, *sizes)
-    left, right = zip(*pads, strict=True)
-    kept = [r - e for r, e in zip(right, extra, strict=True)]
-    # The windows that the elements of the input are spread over, in the result.
-    axes = [Axis(*a) for a in zip(sizes, kernel, stride, left, kept, dilation, strict=True)]
-    axes = lone_windows(axes, x.shape[2:])
+    axes = _windows(name, x.shape[2:], kernel, stride, padding, output_padding, dilation)
+    shape = (x.shape[0], n_out, *(a.size for a in axes))
     # Right padding may be negative but less than a stride: zeros after the input reach further.
     lacks = [max(-a.right, 0) // a.stride for a in axes]
     x, weight, bias = widened(padded(x, lacks), axes, weight, bias)
-    params = {
-        "strides": tuple(a.stride for a in axes),
-        "dilates": tuple(d - 1 for d in dilation),
-        "padding_l": left,
-        "padding_r": tuple(a.right + n * a.stride for a, n in zip(axes, lacks, strict=True)),
-    }
+    reached = [a._replace(right=a.right + n * a.stride) for a, n in zip(axes, lacks, strict=True)]
+    params = window_parameters(reached)
     layout, words = spread_choice(
         x.trace, shape, groups=groups, kernel=kernel, strides=params["strides"]
     )

@@ -15,8 +15,9 @@ from sycl_dnn.dispatch import allocation, noted
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.graph import dtypes, summary
+from sycl_dnn.graph.call_tensors import Number
 from sycl_dnn.graph.constants import constant_tensor
-from sycl_dnn.graph.plan import Number, Plan
+from sycl_dnn.graph.plan import Plan
 from sycl_dnn.graph.tensor import Tensor, element_strides
 
 if TYPE_CHECKING:

@@ -170,17 +170,18 @@ def stub() -> str:
     ]
     for row in OPERATIONS.values():
         if row.infer is not None:
-            signature = signature_of(row)
-            parameters = [p.replace(annotation=inspect.Parameter.empty) if p.name == "self" else p
-                          for p in signature.parameters.values()]  # fmt: skip
-            text = ["    def " + row.name + "("]
-            star = False
-            for p in parameters:
-                if p.kind is p.KEYWORD_ONLY and not star:
-                    text.append("        *,")
-                    star = True
-                of = "" if p.annotation is p.empty else f": {p.annotation}"
-                value = "" if p.default is p.empty else f" = {p.default!r}"
-                text.append(f"        {p.name}{of}{value},")
-            lines += [*text, f"    ) -> {signature.return_annotation}: ..."]
+            lines += _stub_of(row)
     return "\n".join(lines) + "\n"
+
+
+def _stub_of(row: Operation) -> list[str]:
+    signature = signature_of(row)
+    lines, star = ["    def " + row.name + "("], False
+    for p in signature.parameters.values():
+        if p.kind is p.KEYWORD_ONLY and not star:
+            lines.append("        *,")
+            star = True
+        of = "" if p.annotation is p.empty or p.name == "self" else f": {p.annotation}"
+        value = "" if p.default is p.empty else f" = {p.default!r}"
+        lines.append(f"        {p.name}{of}{value},")
+    return [*lines, f"    ) -> {signature.return_annotation}: ..."]

@@ -186,7 +186,7 @@ def low_level(node: Node) -> _core.Op:
 
 def _masked_dropout(graph: Graph, inputs: dict[str, Value], name: str) -> tuple[Value, Value]:
     """Add a dropout and a function that draws its mask: oneDNN leaves that output unwritten."""
-    from sycl_dnn.graph.instead import dropout_mask
+    from sycl_dnn.graph.instead_graphs import dropout_mask
 
     src = inputs["src"]
     dst = cast(Any, graph).dropout(**inputs, name=name)

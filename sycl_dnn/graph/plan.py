@@ -6,11 +6,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn import _core
-from sycl_dnn.dispatch import allocation, noted
+from sycl_dnn.dispatch import allocation
 from sycl_dnn.errors import DnnlError, InvalidArguments
 from sycl_dnn.graph import dtypes, instead
+from sycl_dnn.graph.call_tensors import Data, Number, in_layout, result_of
 from sycl_dnn.graph.node import Node
-from sycl_dnn.graph.tensor import Tensor, array_over
+from sycl_dnn.graph.nodes import low_level
+from sycl_dnn.graph.steps import InsteadStep, PartitionStep
+from sycl_dnn.graph.tensor import Tensor
 from sycl_dnn.graph.wrong_fusions import why_wrong
 
 if TYPE_CHECKING:
@@ -19,63 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Plan"]
 
 _STRIDED = _core.layout_type.strided
-
-
-class PartitionStep:
-    """A compiled partition and the numbers of its tensors."""
-
-    __slots__ = ("compiled", "nodes", "reads", "writes")
-    reason: str | None = None
-
-    def __init__(self, compiled: _core.CompiledPartition, nodes: list[Node]) -> None:
-        self.compiled, self.nodes = compiled, nodes
-        compiled.label = "+".join(node.operation.name for node in nodes)
-        # A tensor that two operations read is a port for each.
-        self.reads = list(dict.fromkeys(t.id for t in compiled.inputs))
-        self.writes = [t.id for t in compiled.outputs]
-
-    def run(self, plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any) -> None:
-        """Submit."""
-        for id in self.writes:
-            tensors[id] = plan.allocate(id, stream, kind)
-        outputs = [tensors[id] for id in self.writes]
-        self.compiled.execute(stream, [tensors[id] for id in self.reads], outputs)
-
-
-class InsteadStep:
-    """An operation that runs as something else than a partition."""
-
-    __slots__ = ("nodes", "reads", "reason", "run_arrays", "writes")
-    compiled: _core.CompiledPartition | None = None
-
-    def __init__(self, node: Node, way: instead.Way) -> None:
-        self.nodes = [node]
-        self.run_arrays, self.reason = way
-        self.reads = [v.id for v in node.values]
-        self.writes = [v.id for v in node.outputs]
-
-    def run(self, plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any) -> None:
-        """Submit through arrays."""
-        node = self.nodes[0]
-
-        def array(value: Any) -> Any:
-            tensor = tensors[value.id]
-            if value.property == "host_scalar":
-                return plan.scalars_of(tensors)[value.id]
-            return tensor.to_array()
-
-        arrays = {
-            name: [array(v) for v in given] if isinstance(given, list) else array(given)
-            for name, given in node.inputs.items()
-        }
-        made = noted.array_call(
-            f"graph.{node.operation.name}",
-            lambda: self.run_arrays(arrays),
-            noted.arrays_in(arrays.values()),
-            stream.sycl_queue,
-        )
-        for value, result in zip(node.outputs, made, strict=True):
-            tensors[value.id] = plan.adopt(value, result)
 
 
 class Plan:
@@ -179,7 +125,7 @@ class Plan:
             self._add_instead(group[0])
             return
         for node in group:
-            self._add(_core.Partition(instead.low_level(node), self.graph.engine_kind), [node])
+            self._add(_core.Partition(low_level(node), self.graph.engine_kind), [node])
 
     def _add_instead(self, node: Node, problem: Exception | None = None) -> None:
         step = InsteadStep(node, instead.way(node, self, problem))
@@ -231,12 +177,12 @@ class Plan:
         blank = allocation.Blank(size, shape, strides, dtypes.storage(dtype), dtype)
         made = blank.new(stream.sycl_queue, kind)
         memory = made if shape is None else made.usm_data
-        return _Data(layout, self.engine, memory, 0, made, True)
+        return Data(layout, self.engine, memory, 0, made, True)
 
     def adopt(self, value: Any, array: Any) -> Any:
         """Return a tensor over an array that something else than a partition made."""
         wanted = self.layouts[value.id]
-        array = instead.in_layout(array, wanted, self.owner.queue)
+        array = in_layout(array, wanted, self.owner.queue)
         return Tensor(wanted, self.engine, array)
 
     def run(self, tensors: dict[int, Any], stream: Any, kind: Any) -> list[Any]:
@@ -246,37 +192,8 @@ class Plan:
             step.run(self, tensors, stream, kind)
             for id in done:
                 del tensors[id]
-        return [_result(tensors[v.id]) for v in self.graph.outputs]
+        return [result_of(tensors[v.id]) for v in self.graph.outputs]
 
     def scalars_of(self, tensors: dict[int, Any]) -> dict[int, Any]:
         """Return the numbers of the host scalars of a call."""
         return {id: t.value for id, t in tensors.items() if isinstance(t, Number)}
-
-
-class Number(Tensor):
-    """A host scalar that remembers its value."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, layout: _core.LogicalTensor, value: Any) -> None:
-        super().__init__(layout, value)
-        self.value = value
-
-
-class _Data(_core.GraphTensor):
-    """Memory that a call allocated."""
-
-    __slots__ = ()
-
-    def to_array(self) -> Any:
-        return _result(self)
-
-
-def _result(tensor: Any) -> Any:
-    from sycl_dnn.dispatch.array import wrapped
-
-    owner = tensor.owner
-    dtype = dtypes.LONG[tensor.logical_tensor.data_type.name]
-    if isinstance(owner, allocation.usm_ndarray):
-        return wrapped(owner, dtype)
-    return array_over(tensor.logical_tensor, owner)

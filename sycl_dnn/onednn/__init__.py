@@ -33,7 +33,8 @@ from sycl_dnn._core import (  # noqa: E402
     Stream,
 )
 from sycl_dnn.onednn import _faults  # noqa: E402, F401  (watches new descriptors)
-from sycl_dnn.onednn._memory import Memory, desc_of_array  # type: ignore[assignment]  # noqa: E402
+from sycl_dnn.onednn._arrays import desc_of_array  # noqa: E402
+from sycl_dnn.onednn._memory import Memory  # type: ignore[assignment]  # noqa: E402
 
 #: The execution arguments: ``arg.src`` is DNNL_ARG_SRC.
 arg = enum.IntEnum("arg", ARGUMENTS, module=__name__)  # type: ignore[misc]

@@ -22,3 +22,9 @@ def make(queue):
 def on_device(queue):
     """Return a copier of dicts of NumPy arrays."""
     return lambda p: {name: dpnp.asarray(v, sycl_queue=queue) for name, v in p.items()}
+
+
+@pytest.fixture
+def weights(make):
+    """A square matrix of small numbers."""
+    return make(16, 16) / 4

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How compiled functions are called: arguments, results, constants, threads, errors."""
+"""How compiled functions are called: arguments, results, places for them, threads."""
 
-import gc
 import threading
-import weakref
 
 import dpnp
 import numpy as np
@@ -12,11 +10,6 @@ from comparing import assert_same
 
 import sycl_dnn
 from sycl_dnn import functional as F
-
-
-@pytest.fixture
-def weights(make):
-    return make(16, 16) / 4
 
 
 def test_as_a_decorator_with_and_without_options(make, weights):
@@ -110,55 +103,6 @@ def test_views_and_strides(make, weights):
         assert_same(function(x), F.gelu(F.linear(x, weights)) + 1.0)
 
 
-def test_named_constants(make, weights):
-    @sycl_dnn.compile(constants="p")
-    def function(x, p):
-        return F.relu(F.linear(x, p["w"], p["b"]))
-
-    p = {"w": weights, "b": make(16)}
-    x = make(3, 16)
-    assert_same(function(x, p), F.relu(F.linear(x, p["w"], p["b"])))
-    assert function.explain(x, p).n_steps == 1
-    other = {"w": make(16, 16), "b": p["b"]}
-    assert_same(function(x, p=other), F.relu(F.linear(x, other["w"], other["b"])))
-    assert function.cache_info().size == 2
-    with pytest.raises(ValueError, match="constants must name parameters"):
-        sycl_dnn.compile(lambda x: x, constants=("weights",))
-
-
-def test_frozen_arguments_are_constants(make, weights):
-    function = sycl_dnn.compile(F.linear)
-    frozen, x = sycl_dnn.freeze(weights), make(64, 16)
-    assert_same(function(x, frozen), F.linear(x, weights))
-    assert function.explain(x, frozen).n_reorders == 0
-
-
-def test_plain_arguments_may_change(make, weights):
-    function = sycl_dnn.compile(lambda x, w: F.relu(F.linear(x, w)))
-    x = make(3, 16)
-    function(x, weights)
-    weights[...] = -weights
-    assert_same(function(x, weights), F.relu(F.linear(x, weights)))
-
-
-def test_clear_reads_constants_anew(make):
-    w, v = make(16, 3, 3, 3), make(16)
-    function = sycl_dnn.compile(lambda x: F.conv2d(x, w) * v[:, None, None])
-    x = make(2, 3, 8, 8)
-    function(x)
-    w[...] = -w
-    function.clear()
-    assert_same(function(x), F.conv2d(x, w) * v[:, None, None])
-
-
-def test_a_function_that_returns_what_it_got(make, weights):
-    x = make(3, 16)
-    function = sycl_dnn.compile(lambda a: (a, weights, F.relu(a)))
-    same, constant, made = function(x)
-    assert same is x
-    assert_same((constant, made), (weights, F.relu(x)))
-
-
 def test_inside_plan_and_other_compiled_functions(make, weights):
     inner = sycl_dnn.compile(lambda x: F.linear(x, weights))
     outer = sycl_dnn.compile(lambda x: F.relu(inner(x)))
@@ -217,84 +161,12 @@ def test_inputs_may_be_freed_before_the_work_is_done(make, weights):
         np.testing.assert_allclose(dpnp.asnumpy(got), wanted, atol=1e-5)
 
 
-def test_a_dropped_function_lets_go_of_its_constants(make):
-    weights = make(16, 16)
-    compiled = sycl_dnn.compile(lambda x: F.linear(x, weights))
-    compiled(make(4, 16))
-    gone = weakref.ref(compiled)
-    del compiled
-    gc.collect()
-    assert gone() is None
-
-
 def test_dropout_draws_anew(make):
     x = dpnp.ones_like(make(64, 64))
     function = sycl_dnn.compile(lambda a: F.dropout(a, 0.5))
     first, second = dpnp.asnumpy(function(x)), dpnp.asnumpy(function(x))
     assert set(np.unique(first)) == {0.0, 2.0}
     assert (first != second).any()
-
-
-def _uses_bool(x):
-    return x if x.sum() > 0 else -x
-
-
-def _uses_item(x):
-    return x * x.max().item()
-
-
-def _uses_float(x):
-    return x * float(x[0, 0])
-
-
-def _uses_mask(x):
-    return x[x > 0]
-
-
-def _uses_numpy(x):
-    return np.tanh(x)
-
-
-def _uses_dpnp(x):
-    return dpnp.reshape(x, -1)
-
-
-def _uses_ufunc(x):
-    return dpnp.exp(x)
-
-
-def _adds_on_the_left(x):
-    return dpnp.ones_like(_adds_on_the_left.other) + x
-
-
-@pytest.mark.parametrize(
-    ("function", "said"),
-    [
-        (_uses_bool, r"x if x.sum\(\) > 0 else -x.*must not depend on"),
-        (_uses_item, r"item\(\).*not known"),
-        (_uses_float, r"float\(\).*not known"),
-        (_uses_mask, r"embedding.*where"),
-        (_uses_numpy, "NumPy takes no traced arrays"),
-        (_uses_dpnp, r"dpnp.reshape takes no traced arrays; use sycl_dnn.functional.reshape"),
-        (_uses_ufunc, r"dpnp.exp takes no traced arrays; use sycl_dnn.functional.exp"),
-        (_adds_on_the_left, r"use sycl_dnn.functional.add"),
-        (lambda x: object(), "must return arrays"),
-    ],
-)
-def test_what_cannot_be_traced_is_told(function, said, make):
-    function.other = make(3, 4)
-    compiled = sycl_dnn.compile(function)
-    for _ in range(2):
-        with pytest.raises(TypeError, match=said):
-            compiled(make(3, 4))
-
-
-def test_arguments_of_compile_are_checked():
-    for options in ({"dtype": "int8"}, {"cache_size": 0}, {"fallback": "never"}):
-        with pytest.raises(ValueError, match="compile: "):
-            sycl_dnn.compile(lambda x: x, **options)
-    with pytest.raises(TypeError, match="at least one argument must be"):
-        sycl_dnn.compile(lambda x: x)(3)
 
 
 def test_a_bound_call_sees_new_input(make, weights):
@@ -310,15 +182,3 @@ def test_a_bound_call_sees_new_input(make, weights):
     assert_same(looked_up(), F.relu(F.embedding(rows, table)))
     with pytest.raises(ValueError, match="positive strides"):
         function.bind(x[::-1])
-
-
-@pytest.mark.parametrize("form", [("int8", 0, None), ("int4", 1, 16), ("uint4", 1, 16)])
-@pytest.mark.parametrize("dtype", [None, "bfloat16"])
-@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
-def test_weights_of_integers(form, dtype, make):
-    weight, b, x = F.quantize_dynamic(make(16, 32), *form), make(16), make(3, 32)
-    function = lambda a: F.relu(F.linear(a, weight, b)) + 1.0  # noqa: E731
-    compiled = sycl_dnn.compile(function, dtype=dtype)
-    assert_same(compiled(x), function(x), 2e-5 if dtype is None else 3e-2)
-    if dtype is None:
-        assert compiled.explain(x).n_steps == 1

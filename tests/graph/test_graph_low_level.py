@@ -1,32 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logical tensors, operations, partitions, compiled partitions and tensors, without the builder."""
+"""Partitions, compiled partitions and tensors, without the builder."""
 
 import dpnp
 import numpy as np
 import pytest
+from graph_ops.small import matmul_relu
 
 from sycl_dnn import InvalidArguments, Unimplemented
 from sycl_dnn import graph as sg
-from sycl_dnn import onednn as dnnl
-
-
-def matmul_relu(kind, shape=(4, 6), strides=None):
-    """Partition of relu(x @ w) with its logical tensors x, w, y."""
-    x = sg.LogicalTensor(0, "f32", shape, strides=strides)
-    w = sg.LogicalTensor(1, "f32", (6, 5))
-    m = sg.LogicalTensor(2, "f32")
-    y = sg.LogicalTensor(3, "f32", layout_type="strided")
-    g = sg.Graph(kind)
-    g.add_op(sg.Op(0, "MatMul", [x, w], [m], {"transpose_b": False}, "mm"))
-    g.add_op(sg.Op(1, "ReLU", [m], [y]))
-    g.finalize()
-    (partition,) = g.get_partitions()
-    return partition, x, w, y
-
-
-@pytest.fixture
-def kind(queue):
-    return "cpu" if queue.sycl_device.is_cpu else "gpu"
 
 
 @pytest.fixture
@@ -44,90 +25,6 @@ def arrays(queue):
 def tensors(made, engine, x, w):
     y = sg.Tensor(made.query_logical_tensor(3), engine)
     return [sg.Tensor(made.inputs[0], engine, x), sg.Tensor(made.inputs[1], engine, w)], y
-
-
-def test_logical_tensor_says_what_it_was_given():
-    t = sg.LogicalTensor(7, "bf16", (2, None, 4), layout_type="any", property_type="constant")
-    assert (t.id, t.dims, t.strides, t.layout_id) == (7, (2, None, 4), None, None)
-    assert t.data_type is sg.logical_data_type.bf16
-    assert t.layout_type is sg.layout_type.any
-    assert t.property_type is sg.property_type.constant
-    assert not t.has_known_shape
-    assert sg.LogicalTensor(7, dnnl.data_type.f32).dims is None
-
-
-def test_one_number_is_a_shape_and_no_rank():
-    """In C++ ``{1}`` selects the overload that takes the number of axes."""
-    t = sg.LogicalTensor(0, "f32", (1,))
-    assert (t.dims, t.strides, t.mem_size) == ((1,), (1,), 4)
-    assert sg.LogicalTensor(0, "f32", ()).dims == ()
-
-
-def test_equality_is_that_of_all_parts():
-    t = sg.LogicalTensor(0, "f32", (2, 3))
-    assert t.is_equal(sg.LogicalTensor(0, "f32", (2, 3), strides=(3, 1)))
-    assert not t.is_equal(sg.LogicalTensor(0, "f32", (2, 3), strides=(1, 2)))
-    assert not t.is_equal(sg.LogicalTensor(1, "f32", (2, 3)))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"dims": (2, -1)}, "dims must not be negative"),
-        ({"dims": (2, 3), "strides": (1,)}, "strides must be as many"),
-        ({"dims": (1,) * 13}, "at most 12"),
-        ({"dims": (2,), "layout_type": "opaque"}, "layout_id"),
-        ({"dims": (2,), "layout_type": "blocked"}, "one of undef, any, strided, opaque"),
-        ({"dims": (2,), "property_type": "host_scalar"}, "host scalar must have dims"),
-    ],
-)
-def test_logical_tensor_names_the_rule(arguments, words):
-    with pytest.raises(InvalidArguments, match=words):
-        sg.LogicalTensor(0, "f32", **arguments)
-
-
-@pytest.mark.parametrize(
-    ("kind", "attribute", "value", "words"),
-    [
-        ("MatMul", "transpose_a", 1, "be True or False, got 1"),
-        ("Elu", "alpha", "1", "be a number, got '1'"),
-        ("Elu", "alpha", True, "be a number, got True"),
-        ("SoftMax", "axis", 1.5, "be an integer, got 1.5"),
-        ("ReduceSum", "axes", (0.5,), "be a sequence of integers"),
-        ("Quantize", "scales", 0.5, "be a sequence of numbers"),
-        ("MatMul", "transposed", True, "must be one of"),
-        ("Convolution", "auto_pad", 3, "be a string"),
-    ],
-)
-def test_attributes_have_the_kind_that_onednn_reads(kind, attribute, value, words):
-    with pytest.raises(InvalidArguments, match=words):
-        sg.Op(0, kind).set_attr(attribute, value)
-
-
-def test_every_kind_of_attribute_is_kept():
-    values = {"alpha": 0.5, "scales": [0.5, 1], "axis": -1, "axes": (), "use_dst": True,
-              "auto_pad": "VALID"}  # fmt: skip
-    assert sg.Op(0, "Elu", attrs=values).attributes == values
-
-
-def test_a_number_is_used_once():
-    """oneDNN leaves the second operation out without a word."""
-    x, y = sg.LogicalTensor(0, "f32", (2,)), sg.LogicalTensor(1, "f32", (2,))
-    g = sg.Graph("cpu")
-    g.add_op(sg.Op(5, "ReLU", [x], [y]))
-    with pytest.raises(InvalidArguments, match="must be new, got <Op 5"):
-        g.add_op(sg.Op(5, "Abs", [y], [sg.LogicalTensor(2, "f32", (2,))]))
-
-
-def test_lower_case_padding_is_refused_with_its_operation():
-    x, w, y = (sg.LogicalTensor(i, "f32", (1, 1, 3, 3)) for i in range(3))
-    ones = dict.fromkeys(("strides", "pads_begin", "pads_end", "dilations"), (1, 1))
-    op = sg.Op(0, "Convolution", [x, w], [y], {**ones, "auto_pad": "same_upper"}, "conv1")
-    g = sg.Graph("cpu")
-    assert g.add_op(op, allow_exception=False) is sg.graph_status.invalid_graph_op
-    with pytest.raises(InvalidArguments, match="'conv1'.*same_upper") as refusal:
-        g.add_op(op)
-    assert refusal.value.status is sg.graph_status.invalid_graph_op
 
 
 def test_partitions_need_a_finalized_graph(kind):
@@ -271,92 +168,3 @@ def test_host_scalar_is_a_number(engine):
             sg.Tensor(t, wrong)
     with pytest.raises(TypeError, match="must be a number"):
         sg.Tensor(t, "7")
-
-
-def test_math_mode_is_kept():
-    g = sg.Graph("cpu", "bf16")
-    assert g.get_fpmath_mode() == (dnnl.fpmath_mode.bf16, False)
-    g.set_fpmath_mode("strict", True)
-    assert g.get_fpmath_mode() == (dnnl.fpmath_mode.strict, True)
-
-
-def test_caches_have_capacities(kind):
-    before = sg.get_compiled_partition_cache_capacity()
-    try:
-        sg.set_compiled_partition_cache_capacity(7)
-        assert sg.get_compiled_partition_cache_capacity() == 7
-        with pytest.raises(InvalidArguments, match="negative"):
-            sg.set_compiled_partition_cache_capacity(-1)
-    finally:
-        sg.set_compiled_partition_cache_capacity(before)
-
-
-def test_pool_lends_a_buffer_again(kind, engine, stream, queue):
-    """Without a scratchpad of the caller's oneDNN would ask the allocator; constants always do."""
-    sg.set_constant_tensor_cache_capacity(kind, 16)
-    try:
-        before = sg.graph_pool_info()["buffers"]
-        x, w, y = (
-            sg.LogicalTensor(0, "f32", (2, 16, 8, 8)),
-            sg.LogicalTensor(1, "f32", (16, 16, 3, 3), property_type="constant"),
-            sg.LogicalTensor(2, "f32", (2, 16, 6, 6)),
-        )
-        zeros, ones = (0, 0), (1, 1)
-        op = sg.Op(0, "Convolution", [x, w], [y], {"strides": ones, "dilations": ones,
-                   "pads_begin": zeros, "pads_end": zeros, "data_format": "NCX",
-                   "weights_format": "OIX"})  # fmt: skip
-        made = sg.Partition(op, kind).compile([x, w], [y], engine)
-        ins = [sg.Tensor(t, engine) for t in (x, w)]
-        for _ in range(3):
-            made.execute(stream, ins, [sg.Tensor(y, engine)]).wait()
-        after = sg.graph_pool_info()
-        assert before < after["buffers"] <= before + 1
-    finally:
-        sg.set_constant_tensor_cache_capacity(kind, 0)
-        sg.clear_graph_pool()
-
-
-def _weights_changed_in_place(kind, engine, stream, queue, property_type):
-    """What a matmul gives before and after its weights were overwritten, over the right values."""
-    x, y = sg.LogicalTensor(0, "f32", (4, 32)), sg.LogicalTensor(2, "f32", (4, 16))
-    w = sg.LogicalTensor(1, "s8", (32, 16), property_type=property_type)
-    wide = sg.LogicalTensor(3, "f32", (32, 16))
-    g = sg.Graph(kind)
-    g.add_op(sg.Op(0, "Dequantize", [w], [wide], {"scales": [0.5]}))
-    g.add_op(sg.Op(1, "MatMul", [x, wide], [y]))
-    g.finalize()
-    results = []
-    array = dpnp.ones((32, 16), dtype="i1", sycl_queue=queue)
-    ones = dpnp.ones((4, 32), dtype="f4", sycl_queue=queue)
-    steps = []
-    for p in g.get_partitions():
-        given = {0: x, 1: w, 2: y, 3: wide}
-        steps.append(p.compile([given[t.id] for t in p.input_ports],
-                               [given[t.id] for t in p.output_ports], engine))  # fmt: skip
-    data = {0: sg.Tensor(x, engine, ones), 1: sg.Tensor(w, engine, array),
-            2: sg.Tensor(y, engine), 3: sg.Tensor(wide, engine)}  # fmt: skip
-    for value in (1, 3):
-        array[...] = value
-        queue.wait()
-        for made in steps:
-            made.execute(stream, [data[t.id] for t in made.inputs],
-                         [data[t.id] for t in made.outputs]).wait()  # fmt: skip
-        results.append(dpnp.asnumpy(data[2].to_array())[0, 0] / (16 * value))
-    return results
-
-
-def test_constants_are_read_anew_unless_the_cache_is_on(kind, engine, stream, queue):
-    assert sg.get_constant_tensor_cache_capacity(kind) == 0
-    assert _weights_changed_in_place(kind, engine, stream, queue, "constant") == [1, 1]
-
-
-def test_dump_mode_writes_graphs(tmp_path, monkeypatch, kind):
-    monkeypatch.chdir(tmp_path)
-    sg.set_graph_dump_mode(sg.graph_dump_mode.graph)
-    try:
-        matmul_relu(kind)
-    except InvalidArguments:
-        pytest.skip("this oneDNN was built without graph dumps")
-    finally:
-        sg.set_graph_dump_mode(0)
-    assert list(tmp_path.glob("graph*.json"))

@@ -20,11 +20,6 @@ CONV = {"strides": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
 
 
 @pytest.fixture
-def kind(queue):
-    return "cpu" if queue.sycl_device.is_cpu else "gpu"
-
-
-@pytest.fixture
 def make(queue):
     rng = np.random.default_rng(0)
     return lambda *shape: dpnp.asarray(rng.standard_normal(shape, "f4"), sycl_queue=queue)

@@ -9,11 +9,6 @@ from fresh_process import output
 from sycl_dnn.graph import Graph
 
 
-@pytest.fixture
-def kind(queue):
-    return "cpu" if queue.sycl_device.is_cpu else "gpu"
-
-
 def _pooled(x, name):
     windows = x.reshape(*x.shape[:2], x.shape[2] // 2, 2, x.shape[3] // 2, 2)
     return windows.max((3, 5)) if name == "max_pool" else windows.mean((3, 5))

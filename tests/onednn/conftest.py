@@ -5,6 +5,9 @@ import sys
 
 import dpnp
 import pytest
+from filled_memory import desc
+
+from sycl_dnn import onednn as dnnl
 
 
 @pytest.fixture
@@ -33,3 +36,21 @@ def spawn_log():
 def spawned(spawn_log):
     start = len(spawn_log)
     return lambda: len(spawn_log) - start
+
+
+@pytest.fixture
+def relu(engine):
+    d = desc(2, 8, 4, 4)
+    pd = dnnl.eltwise_forward(
+        engine,
+        prop_kind=dnnl.prop_kind.forward_training,
+        algorithm=dnnl.algorithm.eltwise_relu,
+        src=d,
+        dst=d,
+    )
+    return dnnl.Primitive(pd)
+
+
+@pytest.fixture
+def relu_args(relu, engine):
+    return {name: dnnl.Memory(desc(2, 8, 4, 4), engine) for name in ("src", "dst")}

@@ -132,7 +132,7 @@ def dropped_on(stream: Any, document: Document) -> Any:
     def kept(op: OpText, values: Values) -> np.ndarray:
         import dpnp
 
-        from sycl_dnn.graph.instead import dropout_mask
+        from sycl_dnn.graph.instead_graphs import dropout_mask
 
         shape = document.tensors[op.inputs[0]].shape
         ones = dpnp.ones(shape, dtype="f4", sycl_queue=stream.sycl_queue)

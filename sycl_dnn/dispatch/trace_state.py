@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a trace holds: the arguments of a call, its tensors, its steps and the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import dpnp
+import numpy as np
+from dpnp.exceptions import ExecutionPlacementError
+
+from sycl_dnn import _core
+from sycl_dnn.dispatch import dtypes, layout, policy
+from sycl_dnn.dispatch.record import ArrayStep, Entry, Step
+from sycl_dnn.dispatch.tensor import Storage, Tensor
+
+
+class TraceState:
+    """Arguments, steps and the tape; ``Trace`` adds what is recorded."""
+
+    def __init__(self, engine: _core.Engine, training: bool = False) -> None:
+        self.engine = engine
+        self.training = training
+        #: Whether values are kept narrower than the function says.
+        self.is_lowered = False
+        self.policy = policy.current()
+        self.steps: list[Step | ArrayStep] = []
+        self.tape: list[Entry] = []
+        #: What a call gives, in order.
+        self.arguments: list[Storage] = []
+        #: Arrays and seeds that the function holds itself, with the number of the argument.
+        self.captured: list[tuple[int, Any, Tensor]] = []
+        #: Arguments that a call writes to, with the words that name them in errors.
+        self.written: list[tuple[Storage, str]] = []
+        self._reordered: dict[tuple[Any, ...], Tensor] = {}
+
+    @property
+    def forward_kind(self) -> _core.prop_kind:
+        """The propagation kind of forward primitives."""
+        kinds = _core.prop_kind
+        return kinds.forward_training if self.training else kinds.forward_inference
+
+    def argument(
+        self,
+        shape: tuple[int, ...],
+        dtype: str,
+        strides: tuple[int, ...],
+        constant: bool = False,
+        desc: _core.MemoryDesc | None = None,
+    ) -> Tensor:
+        """Return the tensor of the next array of the call."""
+        if desc is None and dtype in dtypes.DATA_TYPES:
+            desc = layout.strided(shape, dtype, strides)
+        storage = self._argument_storage(desc, constant=constant)
+        return Tensor(self, storage, desc, dtype, shape, strides=strides)
+
+    def capture(self, value: Any) -> Tensor:
+        """Return the tensor of an array that the traced function holds itself."""
+        from sycl_dnn.dispatch.arguments import argument_of
+
+        for _, known, tensor in self.captured:
+            if known is value:
+                return tensor
+        array = value.get_array() if hasattr(value, "get_array") else value
+        queue = getattr(array, "sycl_queue", None)
+        if queue is not None and queue.sycl_context != self.engine.sycl_queue.sycl_context:
+            raise ExecutionPlacementError(
+                "an array that a traced function holds itself must be on the device of its "
+                f"arguments, got {queue.sycl_device.filter_string}"
+            )
+        index = len(self.arguments)
+        tensor = argument_of(self, value)
+        self.captured.append((index, value, tensor))
+        return tensor
+
+    def scalar(self, dtype: str) -> Tensor:
+        """Return a host scalar that each call gives anew."""
+        desc = _core.MemoryDesc.host_scalar(dtypes.DATA_TYPES[dtype])
+        storage = self._argument_storage(desc, scalar=True)
+        return Tensor(self, storage, desc, dtype, (), strides=())
+
+    def _argument_storage(self, desc: Any, **traits: bool) -> Storage:
+        storage = Storage(desc, argument=len(self.arguments), **traits)
+        self.arguments.append(storage)
+        return storage
+
+    def new(
+        self,
+        desc: _core.MemoryDesc,
+        shape: Sequence[int] | None = None,
+        dtype: str | None = None,
+    ) -> Tensor:
+        """Return a tensor that the next step writes; ``dtype`` tells bool from uint8."""
+        shape = desc.dims if shape is None else tuple(shape)
+        name = dtypes.NAMES[desc.data_type]
+        name = "bool" if dtype == "bool" and name == "uint8" else name
+        return Tensor(self, Storage(desc), desc, name, shape)
+
+    def literal(self, values: np.ndarray) -> Tensor:
+        """Return a tensor of float32 values that are known while tracing."""
+        from sycl_dnn.onednn._memory import Memory
+
+        dense = np.ascontiguousarray(values, np.float32)
+        desc = layout.row_major(dense.shape, "float32")
+        array = dpnp.asarray(dense, sycl_queue=self.engine.sycl_queue)
+        storage = Storage(desc, memory=Memory(desc, self.engine, array))
+        # Not among what is packed once: that is kept by a frozen array.
+        storage.constant = False
+        return Tensor(self, storage, desc, "float32", dense.shape)
+
+    def view(self, tensor: Tensor, made: Tensor, rule: Callable[[Tensor], Tensor]) -> Tensor:
+        """Put a view on the tape; ``rule`` maps the gradient of the view to that of ``tensor``."""
+        self.tape.append(
+            Entry("view", {"src": tensor}, {"dst": made}, rule=lambda e, g: {"src": rule(g["dst"])})
+        )
+        return made
+
+    def closed(
+        self,
+        inputs: Mapping[str, Tensor],
+        body: Callable[[], Tensor],
+        rule: Callable[[Tensor], dict[str, Tensor]],
+    ) -> Tensor:
+        """Record what ``body`` does as one operation with a gradient of its own.
+
+        ``rule(dy)`` returns the gradients of ``inputs`` by name.
+        """
+        known = len(self.tape)
+        made = body()
+        del self.tape[known:]
+        entry = Entry("closed", dict(inputs), {"dst": made}, rule=lambda e, g: rule(g["dst"]))
+        self.tape.append(entry)
+        return made
+
+    def _add(self, step: Step | ArrayStep) -> None:
+        step.constant = bool(step.inputs) and all(t.storage.constant for t in step.inputs.values())
+        for made in step.outputs.values():
+            made.storage.constant = step.constant
+        self.steps.append(step)

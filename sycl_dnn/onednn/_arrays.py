@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays as memory: their descriptors, and whether one can hold a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpctl.memory
+
+from sycl_dnn import _core
+from sycl_dnn._usm import KINDS, allocated
+from sycl_dnn.errors import InvalidArguments
+from sycl_dnn.onednn import _dtypes
+
+__all__ = ["allocate", "desc_of_array", "span"]
+
+
+def as_usm_ndarray(array: Any) -> Any | None:
+    """Return the usm_ndarray behind a dpnp array; None for what is no array at all."""
+    if hasattr(array, "get_array"):
+        array = array.get_array()
+    return array if hasattr(array, "usm_data") and hasattr(array, "_pointer") else None
+
+
+def _check_dtype(what: str, array: Any, data_type: Any) -> None:
+    wanted = _dtypes.array_dtype(data_type)
+    if array.dtype != wanted:
+        raise InvalidArguments(
+            f"{what}: array must have dtype {wanted} to hold {data_type.name}, got {array.dtype}"
+        )
+
+
+def desc_of_array(array: Any, data_type: Any = None) -> _core.MemoryDesc:
+    """Return the descriptor of an array: its shape, strides and data type.
+
+    Parameters
+    ----------
+    array : dpnp.ndarray or usm_ndarray
+        No negative strides. A 0-d array counts as shape (1,).
+    data_type : member of ``data_type``, optional
+        Needed where dpnp has no dtype of its own: ``bf16`` in uint16; ``f8_*``, ``e8m0`` in uint8.
+
+    Raises
+    ------
+    InvalidArguments
+        The dtype does not fit ``data_type``, has no oneDNN type, or a stride is negative; a 4-bit
+        ``data_type``.
+    """
+    u = as_usm_ndarray(array)
+    if u is None:
+        raise TypeError(f"array must be a dpnp.ndarray or usm_ndarray, got {type(array).__name__}")
+    if data_type is None:
+        data_type = _dtypes.data_type_of(u.dtype)
+    if data_type in _dtypes.FOUR_BIT:
+        raise InvalidArguments(
+            f"desc_of_array: {data_type.name} values lie two in a byte, so the shape of the array "
+            "is not that of the tensor; make a MemoryDesc"
+        )
+    _check_dtype("desc_of_array", u, data_type)
+    if u.ndim == 0:
+        return _core.MemoryDesc((1,), data_type)
+    return _core.MemoryDesc(u.shape, data_type, strides=u.strides)
+
+
+def _same_layout(desc: _core.MemoryDesc, u: Any) -> bool:
+    """Whether every element of an array of the desc's shape is where the desc says."""
+    dims, strides = desc.dims, desc.strides
+    return (
+        desc.is_plain
+        and not desc.submemory_offset
+        and all(n == 1 or a == b for n, a, b in zip(dims, strides, u.strides, strict=True))
+    )
+
+
+def _bytes_needed(desc: _core.MemoryDesc, index: int) -> int:
+    """Return the bytes from the start of buffer ``index`` to the last element."""
+    size = desc.get_size(index)
+    if size == _core.RUNTIME_SIZE_VAL:
+        raise InvalidArguments(f"Memory: desc must say all dimensions and strides, got {desc}")
+    return size if desc.num_handles > 1 else desc.extent
+
+
+def _check_layout(desc: _core.MemoryDesc, index: int, u: Any) -> None:
+    if u.shape == desc.dims and desc.num_handles == 1:
+        if u.size == 0 or _same_layout(desc, u):
+            return
+        if u.ndim > 1 or not u.flags.c_contiguous:
+            raise InvalidArguments(
+                f"Memory: array must be laid out as desc says ({desc}), got strides {u.strides}; "
+                "pass a flat array to hold another layout"
+            )
+    if not (u.flags.c_contiguous or u.size == 0):
+        raise InvalidArguments(
+            f"Memory: array must have the shape of desc {desc.dims} or be contiguous, got shape "
+            f"{u.shape} with strides {u.strides}"
+        )
+    # What lies behind a view belongs to somebody else.
+    if u.nbytes < _bytes_needed(desc, index):
+        raise InvalidArguments(
+            f"Memory: array must hold {_bytes_needed(desc, index)} bytes, got {u.nbytes}"
+        )
+
+
+def _is_writable(u: Any) -> bool:
+    repeats = any(s == 0 and n > 1 for s, n in zip(u.strides, u.shape, strict=True))
+    return bool(u.flags.writable) and (u.size == 0 or not repeats)
+
+
+def span(desc: _core.MemoryDesc, index: int, array: Any) -> tuple[Any, int, bool]:
+    """Return the dpctl.memory object, the byte offset in it, and whether it may be written."""
+    if isinstance(array, dpctl.memory._memory._Memory):
+        return array, 0, True
+    u = as_usm_ndarray(array)
+    if u is None:
+        raise TypeError(
+            "array must be a dpnp.ndarray, usm_ndarray or dpctl.memory object, got "
+            f"{type(array).__name__}"
+        )
+    _check_dtype("Memory", u, desc.get_data_type(index))
+    _check_layout(desc, index, u)
+    return u.usm_data, u._pointer - u.usm_data._pointer, _is_writable(u)
+
+
+def allocate(desc: _core.MemoryDesc, index: int, engine: _core.Engine, usm_type: str) -> Any:
+    """Return new memory of a kind for buffer ``index``."""
+    nbytes = max(_bytes_needed(desc, index), desc.get_size(index))
+    if usm_type not in KINDS:
+        raise InvalidArguments(
+            f"Memory: usm_type must be one of {', '.join(KINDS)}, got {usm_type!r}"
+        )
+    return allocated(KINDS[usm_type], nbytes, engine.sycl_queue, "Memory")

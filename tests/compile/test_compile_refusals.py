@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cannot be compiled is told in words that help."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+
+
+def _uses_bool(x):
+    return x if x.sum() > 0 else -x
+
+
+def _uses_item(x):
+    return x * x.max().item()
+
+
+def _uses_float(x):
+    return x * float(x[0, 0])
+
+
+def _uses_mask(x):
+    return x[x > 0]
+
+
+def _uses_numpy(x):
+    return np.tanh(x)
+
+
+def _uses_dpnp(x):
+    return dpnp.reshape(x, -1)
+
+
+def _uses_ufunc(x):
+    return dpnp.exp(x)
+
+
+def _adds_on_the_left(x):
+    return dpnp.ones_like(_adds_on_the_left.other) + x
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (_uses_bool, r"x if x.sum\(\) > 0 else -x.*must not depend on"),
+        (_uses_item, r"item\(\).*not known"),
+        (_uses_float, r"float\(\).*not known"),
+        (_uses_mask, r"embedding.*where"),
+        (_uses_numpy, "NumPy takes no traced arrays"),
+        (_uses_dpnp, r"dpnp.reshape takes no traced arrays; use sycl_dnn.functional.reshape"),
+        (_uses_ufunc, r"dpnp.exp takes no traced arrays; use sycl_dnn.functional.exp"),
+        (_adds_on_the_left, r"use sycl_dnn.functional.add"),
+        (lambda x: object(), "must return arrays"),
+    ],
+)
+def test_what_cannot_be_traced_is_told(function, said, make):
+    function.other = make(3, 4)
+    compiled = sycl_dnn.compile(function)
+    for _ in range(2):
+        with pytest.raises(TypeError, match=said):
+            compiled(make(3, 4))
+
+
+def test_arguments_of_compile_are_checked():
+    for options in ({"dtype": "int8"}, {"cache_size": 0}, {"fallback": "never"}):
+        with pytest.raises(ValueError, match="compile: "):
+            sycl_dnn.compile(lambda x: x, **options)
+    with pytest.raises(TypeError, match="at least one argument must be"):
+        sycl_dnn.compile(lambda x: x)(3)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Windows of images as columns, and columns as images."""
+
+import numpy as np
+import pytest
+from functional.case import Spec
+from functional.checks import Checks
+from functional.named import named
+from functional.on_device import to_device
+
+from sycl_dnn import functional as F
+
+
+def _pairs(*values):
+    return [v if isinstance(v, tuple) else (v, v) for v in values]
+
+
+def unfold(x, kernel_size, dilation=1, padding=0, stride=1):
+    k, d, p, s = _pairs(kernel_size, dilation, padding, stride)
+    alone = x.ndim == 3
+    x = np.pad(x[None] if alone else x, ((0, 0), (0, 0), (p[0],) * 2, (p[1],) * 2))
+    n, c, h, w = x.shape
+    oh, ow = ((m - e * (j - 1) - 1) // t + 1 for m, j, e, t in zip((h, w), k, d, s, strict=True))
+    parts = [
+        x[:, :, i * d[0] :, j * d[1] :][:, :, : (oh - 1) * s[0] + 1 : s[0],
+                                        : (ow - 1) * s[1] + 1 : s[1]].reshape(n, c, 1, oh * ow)
+        for i in range(k[0]) for j in range(k[1])
+    ]  # fmt: skip
+    made = np.concatenate(parts, axis=2).reshape(n, c * k[0] * k[1], oh * ow)
+    return made[0] if alone else made
+
+
+def fold(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """The transposed linear map of unfold, by its matrix."""
+    k, size = _pairs(kernel_size, output_size)
+    c = x.shape[-2] // (k[0] * k[1])
+    n_in = c * size[0] * size[1]
+    images = np.eye(n_in).reshape(n_in, c, *size)
+    matrix = unfold(images, kernel_size, dilation, padding, stride).reshape(n_in, -1)
+    return (x.reshape(*x.shape[:-2], -1) @ matrix.T).reshape(*x.shape[:-2], c, *size)
+
+
+CASES = [
+    named(f"unfold-{name}", F.unfold, unfold, (Spec(shape, layout=layout), *args), "unfold")
+    for name, shape, layout, args in (
+        ("plain", (2, 3, 6, 5), "plain", (3,)),
+        ("all", (2, 3, 8, 7), "plain", ((3, 2), (2, 1), (1, 2), (2, 3))),
+        ("one", (2, 3, 4, 4), "plain", (1,)),
+        ("whole", (1, 2, 3, 5), "plain", ((3, 5),)),
+        ("alone", (3, 6, 5), "plain", (2, 1, 1)),
+        ("channels_last", (2, 3, 6, 5), "channels_last", (3, 1, 1)),
+        ("strided", (2, 3, 6, 5), "strided", (3, 1, 0, 2)),
+        ("no_batch", (0, 3, 6, 5), "plain", (3,)),
+    )
+]
+CASES += [
+    named(f"fold-{name}", F.fold, fold, (Spec(shape, layout=layout), *args), "fold")
+    for name, shape, layout, args in (
+        ("plain", (2, 27, 12), "plain", ((6, 5), 3)),
+        ("all", (2, 18, 15), "plain", ((8, 7), (3, 2), (2, 1), (1, 2), (2, 2))),
+        ("square", (2, 8, 9), "plain", (4, 2)),
+        ("alone", (8, 9), "plain", (4, 2)),
+        ("transposed", (2, 27, 12), "transposed", ((6, 5), 3)),
+    )
+]
+NARROW = ("unfold-all", "fold-all")
+CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
+
+
+class TestCases(Checks):
+    cases = CASES
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: F.unfold(x, 5), "unfold: kernel_size must fit into the image"),
+        (lambda x: F.unfold(x[0], 2), "unfold: input must be of floats with 4 or 3 axes"),
+        (lambda x: F.fold(x, 4, 2), "fold: input must have a multiple of 4 rows and 9 columns"),
+    ],
+)
+def test_refusals(call, words, queue):
+    with pytest.raises(ValueError, match=words):
+        call(to_device(np.zeros((2, 3, 4)), "float32", queue))

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays put together and taken apart."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Spec
+from functional.checks import Checks
+from functional.named import LAYOUTS, X, named
+from functional.on_device import to_device
+
+from sycl_dnn import functional as F
+
+
+def cat(parts, dim=0):
+    return np.concatenate([p for p in parts if p.shape != (0,)], axis=dim)
+
+
+def split(x, sizes, dim=0):
+    ends = np.cumsum(sizes)[:-1] if isinstance(sizes, (tuple, list)) else range(
+        sizes, x.shape[dim], sizes)  # fmt: skip
+    return tuple(np.split(x, list(ends), axis=dim))
+
+
+def images(*channels, layout="plain"):
+    return [Spec((2, c, 5, 7), layout=layout) for c in channels]
+
+
+CASES = [
+    named("cat", F.cat, cat, ([Spec((2, 3)), Spec((4, 3)), Spec((1, 3))],), on_gpu=True),
+    named("cat-one", F.cat, cat, ([X],)),
+    named("cat-channels", F.cat, cat, (images(3, 16, 1), 1)),
+    named("cat-last", F.cat, cat, ([Spec((2, 3)), Spec((2, 5))], -1)),
+    named("cat-left-out", F.cat, cat, ([Spec((0,)), Spec((2, 3))], 1)),
+    named("cat-empty", F.cat, cat, ([Spec((2, 0)), Spec((2, 3)), Spec((2, 0))], 1)),
+    named("cat-all-empty", F.cat, cat, ([Spec((2, 0)), Spec((2, 0))], 1)),
+    named("cat-many", F.cat, cat, ([Spec((1, 3))] * 20,)),
+    named("stack", F.stack, np.stack, ([X, X, X],)),
+    named("stack-last", F.stack, np.stack, ([X, X], -1)),
+    named("stack-scalars", F.stack, np.stack, ([Spec(()), Spec(())],)),
+    named("split", F.split, split, (X, 2, 2)),
+    named("split-sizes", F.split, split, (X, [3, 0, 1], 1)),
+    named("split-strided", F.split, split, (Spec((6, 4), layout="strided"), 4)),
+    named("chunk", F.chunk, lambda x, n, d: split(x, 2, d), (X, 3, 2)),
+    named("chunk-few", F.chunk, lambda x, n: split(x, 1), (X, 7)),
+]
+CASES += [
+    named(f"cat-{layout}", F.cat, cat, (images(3, 8, layout=layout), 1)) for layout in LAYOUTS[1:]
+]
+NARROW = ("cat", "cat-channels", "stack", "split")
+CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
+
+
+class TestCases(Checks):
+    cases = CASES
+
+
+def test_cat_promotes(queue):
+    a = to_device(np.ones((2, 3)), "float32", queue)
+    b = to_device(np.ones((2, 3)), "bfloat16", queue)
+    assert F.cat([a, b]).dtype == "float32"
+    assert F.cat([b, b]).dtype == "bfloat16"
+    n = dpnp.ones((2, 3), dtype="int32", sycl_queue=queue)
+    assert F.cat([n, n.astype("int64")]).dtype == "int64"
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: F.cat([x, x[:, :1]]), "cat: tensors must have equal shapes but for axis 0"),
+        (lambda x: F.cat(x), "cat: tensors must be a list"),
+        (lambda x: F.stack([x, x[:1]]), "stack: tensors must have one shape"),
+        (lambda x: F.split(x, [1, 1], 1), "split: split_size_or_sections must add up to 3"),
+        (lambda x: F.split(x, 0), "split: split_size_or_sections must be positive"),
+        (lambda x: F.chunk(x, 0), "chunk: chunks must be at least 1, got 0"),
+    ],
+)
+def test_refusals(call, words, queue):
+    with pytest.raises(ValueError, match=words):
+        call(to_device(np.zeros((2, 3, 4)), "float32", queue))

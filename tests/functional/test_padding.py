@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Padding in every mode, cuts included."""
+
+import numpy as np
+import pytest
+from functional.case import Spec
+from functional.checks import Checks
+from functional.named import IMAGE, LAYOUTS, X, named
+from functional.on_device import to_device
+
+from sycl_dnn import functional as F
+
+MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+def pad(x, widths, mode="constant", value=None):
+    pairs = list(zip(widths[::2], widths[1::2], strict=True))[::-1]
+    pairs = [(0, 0)] * (x.ndim - len(pairs)) + pairs
+    added = [(max(b, 0), max(a, 0)) for b, a in pairs]
+    cut = tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(x.shape, pairs, strict=True))
+    if mode in ("constant", "circular"):
+        more = {"constant_values": value or 0} if mode == "constant" else {}
+        return np.pad(x[cut], added, MODES[mode], **more)
+    whole = np.pad(x, added, MODES[mode])
+    end = [slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(whole.shape, pairs, strict=True)]
+    return whole[tuple(end)]
+
+
+CASES = [
+    named(f"pad-{mode}-{name}", F.pad, pad, (Spec(shape), widths, mode), "pad")
+    for mode in MODES
+    for name, shape, widths in (
+        ("1d", (2, 3, 7), (2, 1)),
+        ("2d", (2, 3, 7, 5), (2, 1, 0, 3)),
+        ("3d", (1, 2, 3, 4, 5), (1, 2, 3, 0, 2, 1)),
+        ("alone", (3, 5), (4, 4)),
+        ("one_side", (2, 3, 5), (0, 3)),
+        ("crop", (2, 3, 7), (-2, -1)),
+        ("crop_left", (2, 3, 7), (-2, 3)),
+        ("crop_right", (2, 3, 7, 5), (3, -1, -1, 2)),
+        ("no_batch", (0, 3, 7), (2, 1)),
+        ("nothing", (2, 3, 7), (0, 0)),
+    )
+]
+CASES += [
+    named(f"pad-{mode}-{layout}", F.pad, pad, (Spec(IMAGE, layout=layout), (2, 1, 1, 3), mode),
+           "pad", on_gpu=mode == "constant")
+    for mode in MODES
+    for layout in LAYOUTS[1:]
+]  # fmt: skip
+CASES += [
+    named("pad-value", F.pad, pad, (X, (1, 2)), "pad", value=-2.5),
+    named("pad-all_axes", F.pad, pad, (X, (1, 0, -1, 2, 3, 4)), "pad", value=1.0),
+    named("pad-from_nothing", F.pad, pad, (Spec((2, 0)), (1, 2)), "pad", value=3.0),
+    named("pad-to_nothing", F.pad, pad, (X, (-3, -2)), "pad"),
+    named("pad-no_axes", F.pad, pad, (X, ()), "pad"),
+]
+NARROW = ("pad-constant-2d", "pad-reflect-2d", "pad-replicate-2d", "pad-circular-2d", "pad-value")
+CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
+
+
+class TestCases(Checks):
+    cases = CASES
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: F.pad(x, (1,)), "pad: pad must have two numbers"),
+        (lambda x: F.pad(x, (1,) * 8), "pad: pad must have two numbers"),
+        (lambda x: F.pad(x, (-3, -2)), "pad: pad must leave at least 0 of 4 elements"),
+        (lambda x: F.pad(x, (1, 1), "mirror"), "pad: mode must be one of 'constant', 'reflect'"),
+        (lambda x: F.pad(x, (4, 0), "reflect"), "pad: pad must be at most 3 along an axis of 4"),
+        (lambda x: F.pad(x, (0, 5), "circular"), "pad: pad must be at most 4 along an axis of 4"),
+        (lambda x: F.pad(x, (1, 1, 1, 1, 1, 1), "reflect"), "one or two axes more"),
+        (lambda x: F.pad(x, (1, 1), "reflect", 2.0), "pad: value must be None for mode 'reflect'"),
+    ],
+)
+def test_refusals(call, words, queue):
+    with pytest.raises(ValueError, match=words):
+        call(to_device(np.zeros((2, 3, 4)), "float32", queue))

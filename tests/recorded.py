@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What profiles recorded, in short."""
+
+
+def names(p, kind="primitive"):
+    """Names in order, without the reorders that depend on the CPU."""
+    return [r.name for r in p.records if r.kind == kind and not r.inserted]
