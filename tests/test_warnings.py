@@ -2,12 +2,16 @@
 """Warnings name the line of the program that called, not one of this package."""
 
 import inspect
+import warnings
 
 import dpnp
 import pytest
+from functional.on_device import lacks_float16
 
+import sycl_dnn
 import sycl_dnn.functional as F
 from sycl_dnn import onednn as dnnl
+from sycl_dnn.dispatch import policy
 from sycl_dnn.errors import OneDnnFaultWarning
 
 
@@ -47,3 +51,15 @@ def test_warning_names_the_caller(call, kind, queue):
     lines, first = inspect.getsourcelines(call)
     assert said[0].filename == __file__
     assert first <= said[0].lineno < first + len(lines)
+
+
+def test_fallback_names_the_dtype_of_results_too(queue, monkeypatch):
+    """The softmax inside reads float32 and writes float16."""
+    monkeypatch.setattr(policy, "_said", set())
+    q = dpnp.ones((2, 3, 19, 8), dtype="f2", sycl_queue=queue)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        F.scaled_dot_product_attention(q, q, q)
+    texts = [str(w.message) for w in said if w.category is sycl_dnn.FallbackWarning]
+    assert bool(texts) == lacks_float16(queue)
+    assert all("no implementation for float16;" in text for text in texts)

@@ -106,9 +106,10 @@ class Trace(CopyingTrace):
         narrow = {n for n, t in inputs.items() if t.dtype in _NARROW}
         if self.policy.fallback == "error":
             raise error
-        if not narrow and not any(o.dtype in _NARROW for o in outputs.values()):
+        met = {t.dtype for t in (*inputs.values(), *outputs.values())}
+        kinds = sorted(met.intersection(_NARROW))
+        if not kinds:
             raise NeedsAnotherDevice(row, error)
-        kinds = sorted({inputs[n].dtype for n in narrow})
         policy.warn_once(
             policy.FallbackWarning,
             (row, *kinds),

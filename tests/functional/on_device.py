@@ -10,6 +10,8 @@ import numpy as np
 from functional.case import TOLERANCE, Case, Spec, filled, numpy_arguments, specs_of
 
 import sycl_dnn
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.errors import Unimplemented
 
 
 def to_device(values: np.ndarray, dtype: str, queue: Any, layout: str = "plain") -> Any:
@@ -92,3 +94,14 @@ def assert_close(case: Case, got: Any, wanted: Any, what: str = "result") -> Non
         np.testing.assert_allclose(
             values, truth, rtol=0, atol=limit * scale, err_msg=f"{case}: {what} {index}"
         )
+
+
+def lacks_float16(queue: Any) -> bool:
+    """Whether float16 is computed in float32 on the queue's device: CPUs have it rarely."""
+    d = dnnl.MemoryDesc((16,), dnnl.data_type.f16)
+    add = dnnl.algorithm.binary_add
+    try:
+        dnnl.binary(dnnl.Engine(queue), algorithm=add, src0=d, src1=d, dst=d)
+    except Unimplemented:
+        return True
+    return False
