@@ -106,7 +106,7 @@ class Trace(CopyingTrace):
         narrow = {n for n, t in inputs.items() if t.dtype in _NARROW}
         if self.policy.fallback == "error":
             raise error
-        met = {t.dtype for t in (*inputs.values(), *outputs.values())}
+        met = {t.dtype for t in inputs.values()} | {o.dtype for o in outputs.values()}
         kinds = sorted(met.intersection(_NARROW))
         if not kinds:
             raise NeedsAnotherDevice(row, error)
