@@ -9,7 +9,7 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn.dispatch import allocation, dtypes
+from sycl_dnn.dispatch import allocation, dtypes, functions
 from sycl_dnn.dispatch.operators import Operators
 
 __all__ = ["Array"]
@@ -125,10 +125,8 @@ class Array(Operators):
         return Array(self.data[self._checked_key(key)], self.dtype)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        from sycl_dnn.functional.convert import asarray
-
         if not isinstance(value, Array) or value.dtype != self.dtype:
-            value = asarray(value, self.dtype, sycl_queue=self.sycl_queue)
+            value = functions.asarray(value, self.dtype, sycl_queue=self.sycl_queue)
         self.data[self._checked_key(key)] = value.data
 
     def _checked_key(self, key: Any) -> Any:
@@ -164,9 +162,7 @@ class Array(Operators):
 
     def astype(self, dtype: Any) -> Any:
         """Return the values in another dtype, converted on the device."""
-        from sycl_dnn.functional.convert import astype
-
-        return astype(self, dtype)
+        return functions.astype(self, dtype)
 
     def copy(self) -> Array:
         """Return a copy."""
@@ -181,14 +177,10 @@ class Array(Operators):
         return self.asnumpy().item()
 
     def __eq__(self, other: object) -> Any:
-        from sycl_dnn.functional.compare import eq
-
-        return eq(self, other)
+        return functions.eq(self, other)
 
     def __ne__(self, other: object) -> Any:
-        from sycl_dnn.functional.compare import ne
-
-        return ne(self, other)
+        return functions.ne(self, other)
 
     def __repr__(self) -> str:
         values = np.array2string(self.asnumpy(), separator=", ", prefix="Array(")

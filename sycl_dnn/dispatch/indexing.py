@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sycl_dnn.dispatch import functions
+
 
 def taken(x: Any, key: Any) -> Any:
     """Return ``x[key]``."""
@@ -56,8 +58,6 @@ def _numbers(item: Any) -> list[int] | None:
 
 def _rows(x: Any, items: list[Any]) -> Any:
     """Return ``x`` where one index is an array of numbers that are known, the others slices."""
-    from sycl_dnn import functional
-
     wide = [i for i, item in enumerate(items) if not isinstance(item, slice)]
     numbers = _numbers(items[wide[0]])
     if len(wide) > 1 or numbers is None or not 0 < len(numbers) <= _MOST_ROWS:
@@ -71,7 +71,7 @@ def _rows(x: Any, items: list[Any]) -> Any:
         _range(number, x.shape[axis], axis)
     n = x.shape[axis]
     keys = [(*before, slice(i % n, i % n + 1), *after) for i in numbers]
-    return functional.cat([x[key] for key in keys], axis)
+    return functions.cat([x[key] for key in keys], axis)
 
 
 def _range(item: Any, n: int, axis: int) -> tuple[int, int, int]:

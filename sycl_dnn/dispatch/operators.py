@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sycl_dnn.dispatch import functions
+
 
 def _operator(name: str, *, is_reflected: bool = False) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        from sycl_dnn import functional
-
         operands = (other, self) if is_reflected else (self, other)
-        return getattr(functional, name)(*operands)
+        return getattr(functions, name)(*operands)
 
     method.__doc__ = f"As ``sycl_dnn.functional.{name}``."
     return method
@@ -20,9 +20,7 @@ def _operator(name: str, *, is_reflected: bool = False) -> Callable[[Any, Any], 
 
 def _single(name: str) -> Callable[[Any], Any]:
     def method(self: Any) -> Any:
-        from sycl_dnn import functional
-
-        return getattr(functional, name)(self)
+        return getattr(functions, name)(self)
 
     method.__doc__ = f"As ``sycl_dnn.functional.{name}``."
     return method

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sycl_dnn.dispatch import functions
+
 _VALUES = (
     "the values of an array are not known while a function is traced; functions given to plan, "
     "vjp or compile must not depend on them"
@@ -22,10 +24,8 @@ def _refusal(what: str) -> Any:
 
 def _reduction(name: str) -> Any:
     def method(self: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
-        from sycl_dnn import functional
-
-        wide = self if dtype is None else functional.astype(self, dtype)
-        return getattr(functional, name)(wide, axis, keepdim=keepdims)
+        wide = self if dtype is None else functions.astype(self, dtype)
+        return getattr(functions, name)(wide, axis, keepdim=keepdims)
 
     method.__doc__ = f"As ``sycl_dnn.functional.{name}``, with NumPy's names of parameters."
     return method
@@ -33,9 +33,7 @@ def _reduction(name: str) -> Any:
 
 def _spread(name: str) -> Any:
     def method(self: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Any:
-        from sycl_dnn import functional
-
-        return getattr(functional, name)(self, axis, correction=ddof, keepdim=keepdims)
+        return getattr(functions, name)(self, axis, correction=ddof, keepdim=keepdims)
 
     method.__doc__ = f"As ``sycl_dnn.functional.{name}``, by default over the whole population."
     return method
@@ -61,14 +59,10 @@ class ArrayMethods:
     __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> Any:
-        from sycl_dnn import functional
-
-        return functional.eq(self, other)
+        return functions.eq(self, other)
 
     def __ne__(self, other: object) -> Any:
-        from sycl_dnn import functional
-
-        return functional.ne(self, other)
+        return functions.ne(self, other)
 
     __bool__ = _refusal("bool()")
     __float__ = _refusal("float()")
@@ -96,33 +90,25 @@ class ArrayMethods:
         )
 
     def __getattr__(self, name: str) -> Any:
-        from sycl_dnn import functional
-
         instead = _OTHER_NAMES.get(name)
-        if instead is None and not name.startswith("_") and hasattr(functional, name):
+        if instead is None and not name.startswith("_") and hasattr(functions, name):
             instead = f"sycl_dnn.functional.{name}"
         hint = "" if instead is None else f"; use {instead}"
         raise AttributeError(f"arrays have no attribute {name!r} in a traced function{hint}")
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
         """Return the elements, those outside of the limits moved to them."""
-        from sycl_dnn import functional
-
-        return functional.clamp(self, min, max)
+        return functions.clamp(self, min, max)
 
     def reshape(self, *shape: Any) -> Any:
         """Return the elements in another shape; one size may be -1."""
-        from sycl_dnn import functional
-
         is_nested = len(shape) == 1 and isinstance(shape[0], (tuple, list))
-        return functional.reshape(self, shape[0] if is_nested else shape)
+        return functions.reshape(self, shape[0] if is_nested else shape)
 
     def transpose(self, *axes: Any) -> Any:
         """Return a view with permuted axes, reversed by default."""
-        from sycl_dnn import functional
-
         given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return functional.permute(self, given or tuple(range(len(self.shape)))[::-1])
+        return functions.permute(self, given or tuple(range(len(self.shape)))[::-1])
 
     @property
     def T(self) -> Any:  # noqa: N802
@@ -136,9 +122,7 @@ class ArrayMethods:
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         """Return a view with two axes exchanged."""
-        from sycl_dnn import functional
-
-        return functional.transpose(self, axis1, axis2)
+        return functions.transpose(self, axis1, axis2)
 
     def flatten(self) -> Any:
         """Return the elements in one axis."""
@@ -148,15 +132,11 @@ class ArrayMethods:
 
     def squeeze(self, axis: int | Sequence[int] | None = None) -> Any:
         """Leave out axes of size 1: all, or those named."""
-        from sycl_dnn import functional
-
-        return functional.squeeze(self, axis)
+        return functions.squeeze(self, axis)
 
     def astype(self, dtype: Any) -> Any:
         """Return the values in another dtype."""
-        from sycl_dnn import functional
-
-        return functional.astype(self, dtype)
+        return functions.astype(self, dtype)
 
     def copy(self) -> Any:
         """Return the tensor itself, which nothing can write to."""
