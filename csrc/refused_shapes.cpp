@@ -25,9 +25,13 @@ const desc *find(const tensors &all, std::string_view name) {
     return nullptr;
 }
 
+bool is_recurrent(std::string_view name) {
+    return name.find("rnn_") != name.npos || name.find("lstm_") != name.npos ||
+           name.find("gru_") != name.npos;
+}
+
 bool divides_by_weights(std::string_view name) {
-    return name == "prelu_backward" || name.find("rnn_") != name.npos ||
-           name.find("lstm_") != name.npos || name.find("gru_") != name.npos;
+    return name == "prelu_backward" || is_recurrent(name);
 }
 
 void refuse_empty_weights(std::string_view name, const tensors &all) {
@@ -36,6 +40,16 @@ void refuse_empty_weights(std::string_view name, const tensors &all) {
         if (tensor.find("weights") != tensor.npos && !d.is_zero() && element_count(d) == 0)
             throw unimplemented(std::string(name) + ": oneDNN divides by the sizes of " + tensor +
                                 ", which must not be 0, got " + describe(d));
+}
+
+// The blocks of brgemm are parts of the samples.
+void refuse_no_samples(std::string_view name, const tensors &all) {
+    const desc *src = is_recurrent(name) ? find(all, "src_layer") : nullptr;
+    if (src && src->get_ndims() == 3 && src->get_dims()[1] == 0)
+        throw unimplemented(std::string(name) +
+                            ": oneDNN divides by the samples of src_layer, which must not be 0, "
+                            "got " +
+                            describe(*src));
 }
 
 void refuse_empty_on_gpu(std::string_view name, const Engine &engine, const tensors &all) {
@@ -119,6 +133,7 @@ void refuse_unlike_weights(std::string_view name, const tensors &all) {
 void refuse_shapes(const char *name, const Engine &engine, const py::dict &parameters) {
     const tensors all = tensors_of(parameters);
     refuse_empty_weights(name, all);
+    refuse_no_samples(name, all);
     refuse_empty_on_gpu(name, engine, all);
     refuse_flat_images(name, all);
     refuse_endless_images(name, all);

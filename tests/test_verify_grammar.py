@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sycl_dnn.verify.cases import Reader, read_file
+from sycl_dnn.verify.cases import COMMAND_LINE, Reader, read_file
 from sycl_dnn.verify.errors import CaseError
-from sycl_dnn.verify.grammar import MAX_DEPTH, words_of_text
+from sycl_dnn.verify.grammar import MAX_DEPTH, Word, words_of_text
 
 HERE = Path(__file__).parent
 
@@ -60,7 +60,7 @@ def test_an_empty_list_is_the_default():
 def test_impossible_combinations_are_counted():
     reader = Reader()
     found = list(reader.cases(words_of_text("--eltwise --alg=ABS 2x3", "f"), HERE))
-    assert (len(found), reader.skipped) == (1, 8)
+    assert (len(found), reader.skipped) == (1, {"constants do not fit the function": 8})
 
 
 def test_each_driver_has_a_state_of_its_own():
@@ -81,7 +81,37 @@ def test_nested_files_share_the_state(tmp_path):
     ]
 
 
+def test_an_empty_item_is_the_default():
+    assert lines("--lnorm --ss_dt=,bf16 2x3") == ["--lnorm 2x3", "--lnorm --ss_dt=bf16 2x3"]
+
+
+CHOSEN = {
+    "match": ("--match=mb=4 --batch=inner", ["--softmax --mb=4 2x8"]),
+    "match of a file": ("--batch=inner", ["--softmax --mb=4 2x8", "--softmax 3x8"]),
+    "start": ("--start=1 2x4 3x4", ["--softmax 3x4"]),
+    "names": ("--skip-impl=ref,jit 2x4", ["--softmax --skip-impl=ref,jit 2x4"]),
+    "no names": ("--skip-impl=ref --skip-impl= 2x4", ["--softmax 2x4"]),
+    "forced": ("--global-impl=ref --skip-impl=ref 2x4", ["--softmax --impl=ref 2x4"]),
+}
+
+
+@pytest.mark.parametrize(("text", "found"), CHOSEN.values(), ids=CHOSEN)
+def test_cases_and_implementations_are_chosen(text, found, tmp_path):
+    inner = "--mb=4 --match=mb 2x8 --mb= 9x8 --reset 3x8"
+    (tmp_path / "inner").write_text(inner)
+    words = [Word(word, COMMAND_LINE) for word in f"--softmax {text}".split()]
+    assert [case.line for case in Reader().cases(words, tmp_path)] == found
+
+
+def test_options_without_effect_are_named():
+    reader = Reader()
+    list(reader.cases(words_of_text("--conv --mode=P -v1 --engine=cpu --fast-ref=0", "f"), HERE))
+    assert list(reader.common.ignored) == ["mode", "v1", "engine", "fast-ref"]
+
+
 WRONG = {
+    "pattern": ("--conv --match=(", "f:1: --match: must be a regular expression"),
+    "start": ("--conv --start=x", "f:1: --start: must be an integer from 0"),
     "no driver": ("mb1ic3", "f:1: a driver such as --conv must come first"),
     "unknown option": ("--conv\n--dri=FWD_B", "f:2: --conv must have a known option"),
     "unknown value": ("--conv --dir=FORWARD", "f:1: --dir: must be one of FWD_B"),

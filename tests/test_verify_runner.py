@@ -11,8 +11,9 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.verify import encoding, layout, post, storage
-from sycl_dnn.verify.cases import Case
+from sycl_dnn.verify import attr_text, dynamic, encoding, layout, post, storage
+from sycl_dnn.verify.__main__ import _settings, parser
+from sycl_dnn.verify.cases import Case, replay
 from sycl_dnn.verify.runner import Limits, run_case
 
 
@@ -143,3 +144,50 @@ def test_a_dead_process_is_a_failed_case(monkeypatch):
     (result,) = pool.run([Case("softmax", "2x3")], 1)
     assert result["status"] == "FAILED"
     assert "the process died" in result["reason"]
+
+
+@pytest.mark.parametrize("names", [{"impl": "ref"}, {"skip-impl": "brg,gemm"}])
+def test_implementations_are_chosen_by_name(names, verify_stream):
+    result = run_case(Case("matmul", "5x8:8x3", names), verify_stream)
+    assert (result.status, result.impl) == ("PASSED", "ref:any")
+
+
+def test_no_implementation_of_that_name(verify_stream):
+    result = run_case(Case("matmul", "5x8:8x3", {"impl": "zebra"}), verify_stream)
+    assert result.status == "REFUSED"
+    assert "--impl and --skip-impl must leave one of" in result.reason
+
+
+def test_lines_that_repeat_a_case_name_device_and_limits():
+    words = ["--device=cpu", "--max-operations=1k", "--matmul", "64x64:64x64"]
+    options, rest = parser().parse_known_args(words)
+    line = replay(" ".join(rest), _settings(options))
+    assert line == (
+        "python -m sycl_dnn.verify --device=cpu --max-operations=1024 --matmul 64x64:64x64"
+    )
+
+
+def test_gaps_between_steps_and_behind_states():
+    case = Case("rnn", "l1t3mb2sic8", {"tag": "abc:any:bac", "trivial-strides": "false"})
+    strides = {name: tensor.strides for name, tensor in case.call().tensors.items()}
+    assert strides["src_layer"] == (17, 8, 1)
+    assert strides["dst_layer"] == (8, 25, 1)
+    assert strides["src_iter"] == (18, 18, 9, 1)
+
+
+DYNAMIC = {
+    "mx": ("mx:e8m0:1x32", 448.0 * 64, 64.0),
+    "mx of less than a power": ("mx:e8m0:1x32", 448.0 * 33, 32.0),
+    "others": ("dynamic_fp:f8_e4m3:1x32", 448.0 * 3, 3.0),
+    "others of nothing": ("dynamic_fp:f8_e4m3:1x32", 0.0, 1.0),
+}
+
+
+@pytest.mark.parametrize(("policy", "largest", "scale"), DYNAMIC.values(), ids=DYNAMIC)
+def test_scales_that_onednn_finds(policy, largest, scale):
+    (quantity,) = attr_text.scales(f"dst:{policy}")
+    values = np.zeros((2, 64))
+    values[1, 40] = -largest
+    found = dynamic.scales(quantity, values, "f8_e4m3")
+    assert found.shape == (2, 2)
+    assert found[1, 1] == scale

@@ -18,9 +18,10 @@ _RMS = _core.normalization_flags.rms_norm
 _GLOBAL = _core.normalization_flags.use_global_stats
 
 
-def _is_dense(desc: Any) -> bool:
-    size = _core.MemoryDesc(desc.dims, desc.data_type).extent
-    return not desc.is_plain or (desc.extent == size and desc.submemory_offset == 0)
+def _follow_each_other(desc: Any) -> bool:
+    """Whether a step begins one row behind the last row of the step before."""
+    steps, samples, _ = desc.dims
+    return steps == 1 or desc.strides[0] == samples * desc.strides[1]
 
 
 def _no_initial_state(pd: Any) -> bool:
@@ -29,7 +30,10 @@ def _no_initial_state(pd: Any) -> bool:
 
 
 def _strided_source(pd: Any) -> bool:
-    return not _is_dense(pd.src_layer_desc)
+    # Steps of dst_layer decide whether those of src_layer are multiplied as one matrix.
+    merged = _follow_each_other(pd.dst_layer_desc) and pd.impl_info.startswith("ref")
+    left_to_right = pd.parameters["direction"] is _LEFT_TO_RIGHT
+    return left_to_right and merged and not _follow_each_other(pd.src_layer_desc)
 
 
 def _rms_without_stats(pd: Any) -> bool:
@@ -58,7 +62,9 @@ _STATE = (
 )
 _SOURCE = (
     _strided_source,
-    "diff_weights_layer is wrong when src_layer is a strided view; reorder it to a dense one",
+    "diff_weights_layer is wrong when steps of src_layer do not follow each other (batch first, or "
+    "a part of an array) but those of dst_layer do; reorder src_layer to a row-major one. For one "
+    "sample oneDNN's cache then takes the wrong primitive for dense layers, too",
 )
 _ATTENTION = (
     lambda pd: True,
@@ -70,6 +76,8 @@ _ATTENTION = (
 FAULTS: dict[str, tuple[tuple[Callable[[Any], bool], str], ...]] = {
     "vanilla_rnn_backward": (_STATE, _SOURCE),
     "lstm_backward": (_STATE, _SOURCE),
+    "gru_backward": (_SOURCE,),
+    "lbr_gru_backward": (_SOURCE,),
     "augru_backward": (_ATTENTION,),
     "lbr_augru_backward": (_ATTENTION,),
     "layer_normalization_backward": (

@@ -9,9 +9,13 @@ import random
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sycl_dnn.verify.command_line import parser_of
 from sycl_dnn.verify.errors import CaseError
+
+if TYPE_CHECKING:
+    from sycl_dnn.verify.cases import Reader
 
 _DESCRIPTION = """\
 Run cases in benchdnn's language through sycl_dnn.onednn and compare with NumPy:
@@ -67,23 +71,33 @@ def _in_front(words: list[str]) -> list[str]:
     return [*words[:first], *behind, *words[first : last + 1], *rest]
 
 
-def read_cases(arguments: list[str], graphs: bool = False) -> tuple[list, int]:
-    """Return the cases of a command line and how many combinations made none."""
-    from sycl_dnn.verify.cases import Reader
+def read_cases(arguments: list[str], graphs: bool = False) -> tuple[list, Reader]:
+    """Return the cases of a command line, and what read them, with what it left out."""
+    from sycl_dnn.verify.cases import COMMAND_LINE, Reader
     from sycl_dnn.verify.drivers import ALL_DRIVERS, DRIVERS
     from sycl_dnn.verify.grammar import Word
 
     reader = Reader(drivers=ALL_DRIVERS if graphs else DRIVERS)
-    words = [Word(text, "command line") for text in _in_front(arguments)]
-    return list(reader.cases(words, Path.cwd())), reader.skipped
+    words = [Word(text, COMMAND_LINE) for text in _in_front(arguments)]
+    return list(reader.cases(words, Path.cwd())), reader
 
 
-def _run(options: argparse.Namespace, cases: list, skipped: int) -> int:
+def _settings(options: argparse.Namespace) -> list[str]:
+    """Return what a line that repeats a case must say of this run."""
+    usual, names = parser().parse_args([]), ("device", "max_memory", "max_operations")
+    given = {n: getattr(options, n) for n in names if getattr(options, n) != getattr(usual, n)}
+    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+
+
+def _run(options: argparse.Namespace, cases: list, reader: Reader) -> int:
     from sycl_dnn.verify import report
     from sycl_dnn.verify.jobs import Pool
     from sycl_dnn.verify.outcome import Limits
 
-    output, start = report.Report(len(cases), not options.quiet), time.monotonic()
+    output, start = (
+        report.Report(len(cases), not options.quiet, _settings(options)),
+        time.monotonic(),
+    )
     limits = Limits(options.max_memory, options.max_operations, not options.no_check)
     pool = Pool(options.device, limits, options.timeout)
     try:
@@ -91,8 +105,10 @@ def _run(options: argparse.Namespace, cases: list, skipped: int) -> int:
             output.add(result)
     finally:
         pool.close()
-    good, seconds = output.finish(skipped), time.monotonic() - start
+    good, seconds = output.finish(reader.skipped), time.monotonic() - start
     print(f"{len(output.results)} cases in {seconds:.1f} s with {options.jobs} processes")
+    if reader.common.ignored:
+        print(f"read without effect: {' '.join(f'--{name}' for name in reader.common.ignored)}")
     facts = {"device": options.device or "default", "jobs": options.jobs, "seconds": seconds}
     if options.json:
         report.write_json(options.json, output.results, facts)
@@ -108,7 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser().print_usage()
         return 2
     try:
-        cases, skipped = read_cases(words, graphs=True)
+        cases, reader = read_cases(words, graphs=True)
     except CaseError as error:
         print(error, file=sys.stderr)
         return 2
@@ -117,7 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.list:
         print("\n".join(case.line for case in cases))
         return 0
-    return _run(options, cases, skipped)
+    return _run(options, cases, reader)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,10 @@ def _sparse(tensor: Tensor) -> Any:
 
 @dataclass(frozen=True)
 class Attributes:
-    """The attributes of a case, masks still as policies."""
+    """The attributes of a case, masks still as policies.
+
+    impl, skip_impl : parts of names, one of which an implementation must have, or must not
+    """
 
     scales: tuple[Quantity, ...] = ()
     zero_points: tuple[Quantity, ...] = ()
@@ -85,6 +88,13 @@ class Attributes:
     deterministic: bool = False
     rounding: tuple[tuple[str, str], ...] = ()
     dropout: Dropout | None = None
+    impl: tuple[str, ...] = ()
+    skip_impl: tuple[str, ...] = ()
+
+    def allows(self, impl: str) -> bool:
+        """Whether ``--impl`` and ``--skip-impl`` leave an implementation of this name."""
+        wanted = not self.impl or any(name in impl for name in self.impl)
+        return wanted and not any(name in impl for name in self.skip_impl)
 
 
 @dataclass(frozen=True, eq=False)

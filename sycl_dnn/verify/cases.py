@@ -5,20 +5,28 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sycl_dnn.verify import options
+from sycl_dnn.verify.common import Common
 from sycl_dnn.verify.driver import Driver
 from sycl_dnn.verify.drivers import ALL_DRIVERS
-from sycl_dnn.verify.errors import Skip
+from sycl_dnn.verify.errors import CaseError, Skip
 from sycl_dnn.verify.grammar import MAX_DEPTH, Word, words_of_file
 from sycl_dnn.verify.graph import driver as graph
 from sycl_dnn.verify.state import State
 
+COMMAND_LINE = "command line"
 MAX_PRODUCT = 200_000
+
+
+def replay(line: str, settings: Iterable[str] = ()) -> str:
+    """Return the command that repeats a case, quoted for a shell."""
+    words = map(shlex.quote, (*settings, *line.split(" ")))
+    return " ".join(("python -m sycl_dnn.verify", *words))
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,7 @@ class Case:
     driver: str
     problem: str
     texts: dict[str, str] = field(default_factory=dict)
-    place: str = "command line"
+    place: str = COMMAND_LINE
 
     @property
     def line(self) -> str:
@@ -44,8 +52,8 @@ class Case:
 
     @property
     def replay(self) -> str:
-        """The command that runs this case alone."""
-        return f"python -m sycl_dnn.verify {' '.join(map(shlex.quote, self.line.split(' ')))}"
+        """The command that runs this case alone, on the default device."""
+        return replay(self.line)
 
     @property
     def key(self) -> str:
@@ -91,7 +99,8 @@ class Reader:
     def __init__(self, driver: str = "", drivers: Mapping[str, Driver] = ALL_DRIVERS) -> None:
         self.driver, self.drivers = driver, drivers
         self.states: dict[str, State] = {}
-        self.skipped = 0
+        self.common = Common()
+        self.skipped: Counter[str] = Counter()
 
     def state(self, word: Word) -> State:
         """Return the options of the current driver."""
@@ -122,7 +131,8 @@ class Reader:
         if depth >= MAX_DEPTH:
             raise word.fail(f"case files must be nested at most {MAX_DEPTH} deep")
         given = Path(word.text.partition("=")[2])
-        tried = [folder / given, given, folder.parent / self.driver / given]
+        above = folder.resolve().parent
+        tried = [folder / given, given, above / self.driver / given, above / given]
         found = next((path for path in tried if path.is_file()), None)
         if found is None:
             raise word.fail(f"--batch must name a file, got {str(given)!r}")
@@ -135,19 +145,25 @@ class Reader:
             return
         if name == "reset" and not has_value:
             self.state(word).reset()
+            self.common.reset()
             return
+        try:
+            if self.common.take(name, value, in_file=word.place != COMMAND_LINE):
+                return
+            self._set(word, name, value)
+        except CaseError:
+            raise
+        except ValueError as error:
+            raise word.fail(f"--{name}: {error}") from None
+
+    def _set(self, word: Word, name: str, value: str) -> None:
         state = self.state(word)
         # A few names are written both ways.
         spellings = (name, name.replace("_", "-"), name.replace("-", "_"))
         known = next((n for n in spellings if state.knows(n)), None)
         if known is None:
-            if name in options.ACCEPTED or (name.startswith("v") and name[1:].isdigit()):
-                return
             raise word.fail(f"--{self.driver} must have a known option, got {word.text!r}")
-        try:
-            state.set(known, value)
-        except ValueError as error:
-            raise word.fail(f"--{name}: {error}") from None
+        state.set(known, value)
 
     def _problem(self, word: Word) -> Iterator[Case]:
         state, driver = self.state(word), self.drivers[self.driver]
@@ -159,13 +175,15 @@ class Reader:
             raise word.fail(str(error)) from None
         for values, texts in state.combinations():
             if self._makes_a_case(word, driver, problem, values):
-                yield Case(self.driver, word.text, texts, word.place)
+                case = Case(self.driver, word.text, self.common.texts(texts), word.place)
+                if self.common.keeps(case.line):
+                    yield case
 
     def _makes_a_case(self, word: Word, driver: Any, problem: Any, values: dict) -> bool:
         try:
             driver.call(problem, values)
-        except Skip:
-            self.skipped += 1
+        except Skip as reason:
+            self.skipped[str(reason)] += 1
             return False
         except ValueError as error:
             raise word.fail(str(error)) from None

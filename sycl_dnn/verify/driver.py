@@ -64,6 +64,8 @@ def attributes_of(o: dict[str, Any]) -> Attributes:
         deterministic=o["attr-deterministic"],
         rounding=o["attr-rounding-mode"],
         dropout=o["attr-dropout"],
+        impl=o["impl"],
+        skip_impl=o["skip-impl"],
     )
 
 

@@ -100,7 +100,8 @@ def encode(values: np.ndarray, dtype: str) -> np.ndarray:
         if dtype == "bf16":
             return to_bf16_bits(values.astype(np.float32)).reshape(values.shape)
         if dtype == "e8m0":
-            return np.clip(np.rint(np.log2(values)) + 127, 0, 254).astype(np.uint8)
+            # The bits of the exponent, so the next power of two towards 0.
+            return np.clip(np.frexp(values)[1] + 126, 0, 254).astype(np.uint8)
         if dtype in _SMALL:
             # oneDNN rounds twice as well, through f16 for f8.
             between = np.float16 if dtype.startswith("f8") else np.float32

@@ -13,7 +13,7 @@ import numpy as np
 from sycl_dnn.errors import DnnlError, OneDnnFaultWarning
 from sycl_dnn.verify import attributes, inputs
 from sycl_dnn.verify.call import Call, describe
-from sycl_dnn.verify.errors import Failure
+from sycl_dnn.verify.errors import Failure, Refusal
 from sycl_dnn.verify.execution import Execution
 from sycl_dnn.verify.inputs import Arrays, Filler
 
@@ -38,8 +38,18 @@ def _described(call: Call, engine: Any, hint: Any = None) -> Any:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OneDnnFaultWarning)
         pd = describe(call, engine, hint, attributes.build(call))
+    _take_allowed(pd, call)
     texts = (str(w.message) for w in caught if issubclass(w.category, OneDnnFaultWarning))
     return pd, tuple(texts)
+
+
+def _take_allowed(pd: Any, call: Call) -> None:
+    """Go on to the first implementation that the case allows."""
+    names = []
+    while not call.attr.allows(pd.impl_info):
+        names.append(pd.impl_info)
+        if not pd.next_impl():
+            raise Refusal(f"--impl and --skip-impl must leave one of {', '.join(names)}")
 
 
 def prepare(call: Call, engine: Any) -> tuple[Any, Any, tuple[str, ...]]:

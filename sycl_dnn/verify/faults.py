@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from sycl_dnn.verify.call import Call
+from sycl_dnn.verify import dynamic
+from sycl_dnn.verify.call import Call, Tensor
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,23 @@ def _signed_lstm(call: Call, impl: str) -> bool:
     return _dtype(call, "src_layer") == "s8" and impl.startswith("ref")
 
 
+def _follow_each_other(tensor: Tensor) -> bool:
+    steps, samples, _ = tensor.dims
+    strides = tensor.desc().strides
+    return steps == 1 or strides[0] == samples * strides[1]
+
+
+def _apart_steps(call: Call, impl: str) -> bool:
+    """Whether steps of src_layer lie apart, and those of dst_layer do not."""
+    one_way = call.params["direction"] == "unidirectional_left2right"
+    merged = impl.startswith("ref") and _follow_each_other(call.tensors["dst_layer"])
+    return one_way and merged and not _follow_each_other(call.tensors["src_layer"])
+
+
+def _found_scales(call: Call, impl: str) -> bool:
+    return dynamic.quantity(call) is not None and _dtype(call, "dst").startswith("f8")
+
+
 def _bf16_projection(call: Call, impl: str) -> bool:
     return "weights_projection" in call.tensors and _dtype(call, "src_layer") == "bf16"
 
@@ -118,6 +136,11 @@ _AUGRU = "augru_backward, lbr_augru_backward: not the gradients of the forward p
 
 FAULTS: tuple[Fault, ...] = (
     Fault("deconvolution_forward", _row_major_pointwise, ("dst",), "1x1 kernel, all row-major"),
+    *(
+        Fault(f"{cell}_backward", _apart_steps, ("diff_weights_layer",), "steps of src_layer apart")
+        for cell in ("vanilla_rnn", "lstm", "gru", "lbr_gru")
+    ),
+    Fault("matmul", _found_scales, ("dst",), "scales of dst that oneDNN finds, float8"),
     Fault("augru_backward", _ALWAYS, ("diff_*",), _AUGRU),
     Fault("lbr_augru_backward", _ALWAYS, ("diff_*",), _AUGRU),
     Fault("layer_normalization_backward", _rms_without_stats, ("diff_src",), "rms_norm, diff_src"),

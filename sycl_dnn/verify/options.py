@@ -27,10 +27,18 @@ class Option:
 
     def values(self, text: str) -> list[tuple[str, Any]]:
         """Return the items of a list with their texts; an empty text is the default."""
-        parts = (text or self.default).split(",")
+        parts = [part or self.default for part in text.split(",")]
         if len(parts) > MAX_LIST:
             raise ValueError(f"--{self.name} must have at most {MAX_LIST} items")
         return [(part, self.read(part)) for part in parts]
+
+
+class Names(Option):
+    """An option whose comma list is one value."""
+
+    def values(self, text: str) -> list[tuple[str, Any]]:
+        """Return the list as the only item."""
+        return [(text, tuple(part for part in text.strip("'\"").split(",") if part))]
 
 
 def one_of(*names: str, **others: str) -> Callable[[str], str]:
@@ -113,46 +121,10 @@ ATTRIBUTES = (
     Option("attr-deterministic", boolean, "false"),
     Option("attr-rounding-mode", attr_text.rounding),
     Option("attr-dropout", attr_text.dropout),
+    Names("impl", text),
+    Names("skip-impl", text),
 )
 
-#: Options of benchdnn that change how it measures, prints or allocates: read, without effect.
-ACCEPTED = frozenset(
-    [
-        "allow-enum-tags-only",
-        "canonical",
-        "check-ref-impl",
-        "cold-cache",
-        "cpu-isa-hints",
-        "ctx-exe",
-        "ctx-init",
-        "execution-mode",
-        "fast-ref",
-        "fix-times-per-prb",
-        "max-ms-per-prb",
-        "mem-check",
-        "memory-kind",
-        "mode",
-        "mode-modifier",
-        "num-streams",
-        "perf-template",
-        "repeats-per-prb",
-        "start",
-        "stream-kind",
-        "summary",
-        "verbose",
-        "attr-same-pd-check",
-        "buffer-prefix",
-        "match-impl",
-        "global-impl",
-        "global-skip-impl",
-        "skip-impl",
-        "impl",
-        "debug-check-ws",
-        "parallel_sections",
-        "fast-ref-gpu",
-        "match",
-    ]
-)
 
 DIR = Option("dir", one_of(*DIRECTIONS), "FWD_B")
 DIR_D = Option("dir", one_of(*DIRECTIONS), "FWD_D")

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sycl_dnn.verify import dynamic
 from sycl_dnn.verify.call import Call
-from sycl_dnn.verify.encoding import code_dtype, decode, encode, rounded, smallest
+from sycl_dnn.verify.encoding import code_dtype, decode, encode, largest, rounded, smallest
 from sycl_dnn.verify.post_op_text import PostOp
 from sycl_dnn.verify.references import conv, eltwise, reference
 
@@ -94,6 +95,8 @@ def finished(call: Call, x: np.ndarray, arrays: Arrays) -> np.ndarray:
         x = _dropped(call.attr.dropout.p, x, arrays)
     for index, op in enumerate(call.attr.post_ops):
         x = _apply(call, op, index, x, arrays)
+    if dynamic.quantity(call) is not None:
+        return x
     scale = arrays.get("attr_scales_dst")
     zero = arrays.get("attr_zero_points_dst")
     x = x if scale is None else x / _stretch(scale, x.shape)
@@ -121,7 +124,18 @@ def expected(call: Call, arrays: Arrays) -> Arrays:
             results["dst"][nothing] = smallest(call.tensors["dst"].dtype)
         if "dst" in results and not call.is_backward:
             results["dst"] = finished(call, results["dst"], arrays)
+            results |= _scaled_to_fit(call, results["dst"])
     return results
+
+
+def _scaled_to_fit(call: Call, x: np.ndarray) -> Arrays:
+    """Return ``dst`` and its scales, where oneDNN chooses them."""
+    wanted, dtype = dynamic.quantity(call), call.tensors["dst"].dtype
+    if wanted is None:
+        return {}
+    found = dynamic.scales(wanted, x, dtype)
+    fits = np.clip(x / _stretch(found, x.shape), smallest(dtype), largest(dtype))
+    return {"dst": fits, "attr_scales_dst": found}
 
 
 def _real_states(call: Call, arrays: Arrays) -> Arrays:

@@ -8,9 +8,11 @@ import json
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from sycl_dnn.verify.cases import replay
 from sycl_dnn.verify.outcome import FAILURES, STATUSES
 
 _COLUMNS = ("driver", "status", "line", "place", "impl", "error", "reason", "seconds")
@@ -31,14 +33,6 @@ def line(result: dict[str, Any]) -> str:
         return f"{text}  [{result['impl']}, error {result['error']:.2g}]"
     impl = f"[{result['impl']}] " if result["impl"] else ""
     return f"{text}\n           {impl}{why(result)}"
-
-
-def replay(result: dict[str, Any]) -> str:
-    """Return the line that repeats a failure."""
-    import shlex
-
-    words = " ".join(map(shlex.quote, result["line"].split(" ")))
-    return f"           replay: python -m sycl_dnn.verify {words}"
 
 
 class Progress:
@@ -67,7 +61,7 @@ class Progress:
         self.out.flush()
 
 
-def summary(counts: dict[str, Counter], skipped: int) -> str:
+def summary(counts: dict[str, Counter], skipped: Counter[str]) -> str:
     """Return the table of drivers and statuses."""
     shown = [s for s in STATUSES if any(c[s] for c in counts.values()) or s in ("PASSED", "FAILED")]
     header = f"{'driver':<11}{'cases':>8}" + "".join(f"{s.lower():>12}" for s in shown)
@@ -76,8 +70,8 @@ def summary(counts: dict[str, Counter], skipped: int) -> str:
     for name, count in [*sorted(counts.items()), ("all", total)]:
         cells = "".join(f"{count[s]:>12}" for s in shown)
         rows.append(f"{name:<11}{sum(count.values()):>8}{cells}")
-    if skipped:
-        rows.append(f"{skipped} combinations of options make no case and were left out")
+    for reason, number in skipped.most_common():
+        rows.append(f"{number} combinations of options make no case: {reason}")
     return "\n".join(rows)
 
 
@@ -85,10 +79,11 @@ class Report:
     """Takes results as they come; prints, counts, keeps.
 
     verbose : print a line for each case, not only for those that need attention
+    settings : device and limits as the user gave them, for lines that repeat a case
     """
 
-    def __init__(self, total: int | None, verbose: bool, out: TextIO = sys.stdout) -> None:
-        self.out, self.verbose = out, verbose
+    def __init__(self, total: int | None, verbose: bool, settings: Sequence[str] = ()) -> None:
+        self.out, self.verbose, self.settings = sys.stdout, verbose, settings
         self.progress = Progress(total, sys.stderr)
         self.results: list[dict[str, Any]] = []
         self.counts: dict[str, Counter] = {}
@@ -102,12 +97,12 @@ class Report:
             self.progress.clear()
             print(line(result), file=self.out)
             if bad:
-                print(replay(result), file=self.out)
+                print(f"           replay: {replay(result['line'], self.settings)}", file=self.out)
             self.out.flush()
         self.progress.step(result)
 
-    def finish(self, skipped: int) -> bool:
-        """Print the table; return whether nothing failed."""
+    def finish(self, skipped: Counter[str]) -> bool:
+        """Print the table and what was left out, by reason; return whether nothing failed."""
         self.progress.clear()
         known = [r for r in self.results if r["status"] == "KNOWN"]
         if known and not self.verbose:

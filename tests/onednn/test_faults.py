@@ -9,6 +9,7 @@ from case_runner import run
 from cases import CASES
 
 from sycl_dnn import OneDnnFaultWarning
+from sycl_dnn import onednn as dnnl
 
 FAULTY = [case for cases in CASES.values() for case in cases if case.fault]
 #: Their forward descriptors, needed as hints, do meet a fault.
@@ -45,3 +46,41 @@ def test_sound_case_has_no_warning(case, stream):
             run(case, stream, case.inputs())
         except NotImplementedError:
             assert "add_relu" in case.name
+
+
+def gru_gradients(engine, src, dst):
+    """Describe the gradients of a GRU over layers of these layouts."""
+    desc, f32 = dnnl.MemoryDesc, dnnl.data_type.f32
+    weights, state = desc((1, 1, 16, 3, 16), f32, "any"), desc((1, 1, 2, 16), f32)
+    given = {
+        "src_layer": src, "src_iter": state, "weights_layer": weights, "weights_iter": weights,
+        "bias": desc((1, 1, 3, 16), f32), "dst_layer": dst, "dst_iter": state,
+    }  # fmt: skip
+    left_to_right = dnnl.rnn_direction.unidirectional_left2right
+    train = dnnl.prop_kind.forward_training
+    hint = dnnl.gru_forward(engine, prop_kind=train, direction=left_to_right, **given)
+    gradients = {f"diff_{name}": d for name, d in given.items()}
+    return dnnl.gru_backward(
+        engine, prop_kind=dnnl.prop_kind.backward, direction=left_to_right, hint_fwd_pd=hint,
+        **given, **gradients,
+    )  # fmt: skip
+
+
+def layer(*strides):
+    return dnnl.MemoryDesc((3, 2, 16), dnnl.data_type.f32, strides=strides)
+
+
+ROW_MAJOR, BATCH_FIRST, PART = (32, 16, 1), (16, 48, 1), (64, 16, 1)
+
+
+@pytest.mark.parametrize("strides", [BATCH_FIRST, PART])
+def test_steps_apart_are_warned_of(strides, engine):
+    with pytest.warns(OneDnnFaultWarning, match="steps of src_layer do not follow each other"):
+        gru_gradients(engine, layer(*strides), layer(*ROW_MAJOR))
+
+
+@pytest.mark.parametrize("strides", [ROW_MAJOR, BATCH_FIRST])
+def test_layers_that_lie_alike_have_no_warning(strides, engine):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OneDnnFaultWarning)
+        gru_gradients(engine, layer(*strides), layer(*strides))

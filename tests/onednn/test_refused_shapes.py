@@ -83,3 +83,14 @@ def test_prelu_gradients_that_lie_unlike_weights(engine):
             engine, src=d, weights=apart, diff_src=d, diff_weights=slope, diff_dst=d,
             hint_fwd_pd=hint,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [T, dnnl.data_type.bf16])
+def test_recurrent_network_of_no_samples(engine, dtype):
+    weights = D((1, 1, 8, 1, 8), dtype, "any")
+    with pytest.raises(Unimplemented, match="samples of src_layer, which must not be 0"):
+        dnnl.vanilla_rnn_forward(
+            engine, prop_kind=TRAIN, activation=dnnl.algorithm.eltwise_tanh,
+            direction=dnnl.rnn_direction.unidirectional_left2right, src_layer=D((3, 0, 8), dtype),
+            weights_layer=weights, weights_iter=weights, dst_layer=D((3, 0, 8), dtype),
+        )  # fmt: skip

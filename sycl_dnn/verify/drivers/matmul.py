@@ -19,6 +19,8 @@ _ENCODINGS = ("", "csr", "coo", "packed")
 def _read(text: str) -> SimpleNamespace:
     found, name = shapes.tensors(text, 2, 3)
     src, weights = found[:2]
+    if len(src) == 2 and len(weights) == 3 and src[1] == weights[1]:
+        return SimpleNamespace(name=name, src=src, weights=weights, dst=(), grouped=True)
     if len(src) != len(weights) or len(src) < 2 or src[-1] != weights[-2]:
         raise ValueError(f"problem must be [batch x] MxK:KxN, got {text!r}")
     pairs = list(zip(src[:-2], weights[:-2], strict=True))
@@ -26,7 +28,7 @@ def _read(text: str) -> SimpleNamespace:
     if any(a != b and 1 not in (a, b) for a, b in pairs):
         raise ValueError(f"batch dimensions must be equal or 1, got {text!r}")
     dst = found[2] if len(found) == 3 else (*batch, src[-2], weights[-1])
-    return SimpleNamespace(name=name, src=src, weights=weights, dst=dst)
+    return SimpleNamespace(name=name, src=src, weights=weights, dst=dst, grouped=False)
 
 
 def _encoding(text: str) -> tuple[tuple[str, float], ...]:
@@ -69,7 +71,7 @@ def _tensor(dims, dtype, tag, strides, runtime, encoding) -> Tensor:
 
 
 def _call(p: SimpleNamespace, o: dict[str, Any]) -> Call:
-    require(not o["grouped"], "grouped memory is not part of this build of oneDNN")
+    require(not (o["grouped"] or p.grouped), "grouped memory is not part of this build of oneDNN")
     ndims = len(p.src)
     types = spread(o["dt"], 3, "dt")
     strides = spread(o["strides"], 3, "strides") if o["strides"] != ("",) else ("",) * 3

@@ -12,6 +12,7 @@ from sycl_dnn.verify import fill, options, shapes
 from sycl_dnn.verify.call import Call, Tensor
 from sycl_dnn.verify.compare import Rule, log2_ceil
 from sycl_dnn.verify.driver import Driver, attributes_of, forward_attributes, require
+from sycl_dnn.verify.drivers import recurrent_layouts
 from sycl_dnn.verify.encoding import epsilon, rounded
 
 _CELLS = {
@@ -72,13 +73,6 @@ def _dims(p: SimpleNamespace, o: dict, gates: int, cell: str) -> dict[str, tuple
     return dims
 
 
-def _tag(name: str, tags: tuple[str, ...]) -> str | None:
-    if name.startswith(("weights_layer", "weights_iter", "weights_projection")):
-        return tags[1]
-    chosen = {"src_layer": tags[0], "dst_layer": tags[2]}.get(name)
-    return None if chosen in (None, "any") else chosen
-
-
 def _quantisation(o: dict, dims: dict) -> dict[str, Any] | None:
     types = _TYPES[o["cfg"]]
     if types.get("src_layer") not in ("u8", "s8"):
@@ -128,7 +122,9 @@ def _rnn(p: SimpleNamespace, o: dict[str, Any]) -> Call:
     require(not (quantised and o["direction"] == "sum"), "no quantised sum of directions")
     tags = (o["tag"] * 3)[:3] if len(o["tag"]) == 1 else o["tag"]
     require(len(tags) == 3, "three tags")
-    tensors = {n: Tensor(d, types.get(n, "f32"), _tag(n, tags)) for n, d in dims.items()}
+    gaps = not o["trivial-strides"]
+    require(not (quantised and gaps), "quantised cells have dense states")
+    tensors = recurrent_layouts.tensors(dims, types, tags, gaps)
     require(not quantised or "weights_peephole" not in tensors, "no quantised peephole")
     params = _params(o, cell, p)
     if quantised:
@@ -157,7 +153,8 @@ def _backward(o: dict, cell: str, params: dict, tensors: dict, facts: dict) -> C
     gradients = dict(tensors)
     for name, tensor in tensors.items():
         weights = tensor.tag == "any"
-        gradients[f"diff_{name}"] = Tensor(tensor.dims, "f32", "any" if weights else tensor.tag)
+        tag = "any" if weights else tensor.tag
+        gradients[f"diff_{name}"] = Tensor(tensor.dims, "f32", tag, tensor.strides)
     full = {"prop_kind": "backward", "flags": o["flags"]} | params
     return Call("rnn", f"{cell}_backward", full, gradients, attributes_of(o), hint, facts=facts)
 
@@ -213,7 +210,7 @@ RNN = Driver(
         options.Option("activation", options.one_of("RELU", "LOGISTIC", "TANH", "UNDEF"), "RELU"),
         options.Option("flags", _rnn_flags),
         options.Option("skip-nonlinear", options.boolean, "false"),
-        options.Option("trivial-strides", options.boolean, "false"),
+        options.Option("trivial-strides", options.boolean, "true"),
         options.Option("with-peephole", options.boolean, "false"),
         options.Option("with-projection", options.boolean, "false"),
         options.Option("scaling", options.one_of("common", "per_oc"), "common"),
