@@ -12,11 +12,10 @@
 
 namespace sycl_dnn {
 
+// Not that of constant tensors, which lists all devices where it is asked for the first time: it is
+// off unless somebody has turned it on, and then his to empty.
 static void empty_caches() {
-    using kind = dnnl::engine::kind;
     dnnl::graph::set_compiled_partition_cache_capacity(0);
-    for (const kind k : {kind::cpu, kind::gpu})
-        dnnl::graph::set_constant_tensor_cache_capacity(k, 0);
     dnnl::set_primitive_cache_capacity(0);
 }
 
