@@ -30,7 +30,7 @@ int64_t value_count(const desc &target, const quantization &q) {
         const int from_last = ndims - 1 - d;
         const int at = static_cast<int>(q.groups.size()) - 1 - from_last;
         const int64_t group = at >= 0 ? q.groups[at] : 1;
-        count *= (shape[d] + group - 1) / std::max<int64_t>(group, 1);
+        count *= group > 1 ? shape[d] / group + (shape[d] % group != 0) : shape[d];
     }
     return count;
 }

@@ -8,6 +8,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace sycl_dnn {
 
@@ -15,6 +16,10 @@ namespace py = pybind11;
 using dnnl::memory;
 using desc = dnnl::memory::desc;
 using dims = dnnl::memory::dims;
+
+// Python objects that a submission uses. Destroyed with the GIL, and without any of our mutexes:
+// that may run Python code.
+using owner_list = std::vector<py::object>;
 
 // Becomes sycl_dnn.errors.InvalidArguments (a ValueError) in Python.
 struct invalid_arguments : std::runtime_error {
@@ -36,7 +41,10 @@ void bind_post_ops(py::module_ &m);
 void bind_attributes(py::module_ &m);
 void bind_primitive_desc(py::module_ &m);
 void bind_primitive(py::module_ &m);
+void bind_copy_primitives(py::module_ &m);
 void bind_primitives(py::module_ &m);
+void bind_normalization_primitives(py::module_ &m);
+void bind_window_primitives(py::module_ &m);
 void bind_rnn_primitives(py::module_ &m);
 void bind_program(py::module_ &m);
 void bind_calls(py::module_ &m);
@@ -45,6 +53,7 @@ void bind_settings(py::module_ &m);
 void bind_graph_logical(py::module_ &m);
 void bind_graph_op(py::module_ &m);
 void bind_graph_tensor(py::module_ &m);
+void bind_graph_partition(py::module_ &m);
 void bind_graph(py::module_ &m);
 void bind_graph_compiled(py::module_ &m);
 void bind_graph_settings(py::module_ &m);

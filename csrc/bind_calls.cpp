@@ -43,7 +43,9 @@ std::shared_ptr<CallTable> make_call_table(const py::object &ndarray, const py::
 void use_huge_pages(const py::object &queue, const py::object &memory, bool is_fresh) {
     const auto buffer = buffer_of(memory);
     const auto use = is_fresh ? want_huge_pages : move_to_huge_pages;
-    use(queue_of(queue).get_device(), buffer.pointer, buffer.nbytes);
+    const sycl::device device = queue_of(queue).get_device();
+    py::gil_scoped_release nogil;  // as pages may be copied
+    use(device, buffer.pointer, buffer.nbytes);
 }
 
 }  // namespace

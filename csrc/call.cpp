@@ -49,11 +49,12 @@ const Memory &memory_of(const Primitive &p, const Slot &slot, PyObject *value) {
 }
 
 void bind_argument(const Primitive &p, const Slot &slot, PyObject *value, call &c) {
+    // At once: any Python code that runs from here on may take it out of the arguments.
+    c.owners.push_back(py::reinterpret_borrow<py::object>(value));
     const Memory &given = memory_of(p, slot, value);
     check_fit(p.pd->name, slot, given);
     const bool replaced = p.empty && belongs_to_factor(slot.id);
     if (slot.passed_as >= 0 && !replaced) c.args.push_back({slot.passed_as, given.handle.get()});
-    c.owners.push_back(value);
     c.bound.emplace_back(&slot, &given);
     c.has_scratchpad |= slot.id == DNNL_ARG_SCRATCHPAD;
 }

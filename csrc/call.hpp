@@ -25,7 +25,7 @@ struct Primitive {
 // What one execution passes to oneDNN and keeps alive.
 struct call {
     std::vector<dnnl_exec_arg_t> args;
-    std::vector<PyObject *> owners;
+    owner_list owners;  // of what follows as well
     std::vector<std::pair<const Slot *, const Memory *>> bound;
     bool has_scratchpad = false;
 };

@@ -83,9 +83,10 @@ void CallKey::add(py::handle value) {
 
 void CallKey::add_sequence(py::handle items, char tag) {
     add_tag(tag);
-    const Py_ssize_t n = PySequence_Fast_GET_SIZE(items.ptr());
-    add_value(n);
-    for (Py_ssize_t i = 0; i < n && is_known; ++i) add(PySequence_Fast_GET_ITEM(items.ptr(), i));
+    add_value(PySequence_Fast_GET_SIZE(items.ptr()));
+    // A list may be changed meanwhile: looking at an array makes Python objects.
+    for (Py_ssize_t i = 0; is_known && i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
+        add(py::reinterpret_borrow<py::object>(PySequence_Fast_GET_ITEM(items.ptr(), i)));
 }
 
 void CallKey::add_sizes(py::handle tuple) {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "bind_program.hpp"
 #include "fork.hpp"
 #include "in_flight.hpp"
+#include "run_program.hpp"
 
 namespace sycl_dnn {
 
@@ -71,10 +71,9 @@ bool CallTable::fill_constants(const CallPlan &plan, const CallKey &key, py::lis
 py::object CallTable::allocated(const CallPlan::blank &blank, ResultPool &pool, size_t rank) const {
     py::object memory = pool.take(types.memory[rank], blank.nbytes);
     if (blank.shape.is_none()) return memory;
-    static PyObject *const keywords = py::make_tuple("dtype", "buffer", "strides").release().ptr();
     PyObject *const given[] = {blank.shape.ptr(), blank.dtype.ptr(), memory.ptr(),
                                blank.strides.ptr()};
-    PyObject *made = PyObject_Vectorcall(usm_ndarray.ptr(), given, 1, keywords);
+    PyObject *made = PyObject_Vectorcall(usm_ndarray.ptr(), given, 1, keywords.ptr());
     if (!made) throw py::error_already_set();
     return py::reinterpret_steal<py::object>(made);
 }
@@ -106,7 +105,7 @@ void CallTable::remember(const py::object &operation, const py::object &policy,
     CallKey key = key_of(operation, policy, args, kwargs, out);
     if (!key.is_known || plan->n_arrays < key.arrays.size()) return;
     // Entries of plans that the cache has dropped are found only when they are asked for.
-    if (entries.size() >= 2 * capacity) entries.clear();
+    if (entries.size() >= 2 * capacity) forget();
     // The queue's address is part of the key, so it must not become another queue's.
     key.holds.push_back(key.arrays.front().attr("sycl_queue"));
     entries[key.bytes] =
@@ -114,8 +113,13 @@ void CallTable::remember(const py::object &operation, const py::object &policy,
 }
 
 void CallTable::clear() {
-    entries.clear();
+    forget();
     hits = 0;
+}
+
+void CallTable::forget() {
+    decltype(entries) dropped;  // destroyed at the end: that may run Python code that calls
+    dropped.swap(entries);
 }
 
 }  // namespace sycl_dnn

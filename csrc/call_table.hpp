@@ -68,9 +68,12 @@ class CallTable {
     bool fill_constants(const CallPlan &plan, const CallKey &key, py::list &arrays) const;
     py::object allocated(const CallPlan::blank &blank, ResultPool &pool, size_t rank) const;
     py::object run(const entry &e, const CallKey &key) const;
+    void forget();
 
     const ArrayTypes types;
     const py::object usm_ndarray, wrap, move_to_end;
+    // Not a static variable: making it may let another thread run, which would wait for it.
+    const py::tuple keywords = py::make_tuple("dtype", "buffer", "strides");
     std::unordered_map<std::string, std::shared_ptr<entry>> entries;
 };
 

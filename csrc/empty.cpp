@@ -38,10 +38,8 @@ static desc with_k(const desc &factor, int axis) {
     return desc(shape, factor.get_data_type(), dims{});
 }
 
-static std::shared_ptr<void> make_zeros(const Engine &engine, size_t nbytes) {
-    sycl::queue &queue = queue_of(engine.queue);
+static std::shared_ptr<void> make_zeros(sycl::queue queue, size_t nbytes) {
     const sycl::context context = queue.get_context();
-    py::gil_scoped_release nogil;
     void *pointer = sycl::malloc_device(std::max<size_t>(nbytes, 1), queue);
     if (!pointer) throw dnnl::error(dnnl_out_of_memory, "no memory for the zeros of K = 0");
     std::shared_ptr<void> zeros(pointer, [context](void *p) { sycl::free(p, context); });
@@ -62,9 +60,11 @@ std::optional<EmptyProduct> empty_product(const PrimitiveDesc &pd) {
     const desc src = with_k(pd.argument_desc(DNNL_ARG_SRC), dst.get_ndims() - 1);
     const desc weights = with_k(pd.argument_desc(DNNL_ARG_WEIGHTS), dst.get_ndims() - 2);
     const dnnl::primitive_attr attr = attr_of_result(*pd.attr);
-    const dnnl::matmul::primitive_desc one(pd.engine.handle, src, weights,
-                                           pd.argument_desc(DNNL_ARG_BIAS), dst, attr);
-    auto zeros = make_zeros(pd.engine, std::max(src.get_size(), weights.get_size()));
+    const desc bias = pd.argument_desc(DNNL_ARG_BIAS);
+    const sycl::queue queue = queue_of(pd.engine.queue);
+    py::gil_scoped_release nogil;
+    const dnnl::matmul::primitive_desc one(pd.engine.handle, src, weights, bias, dst, attr);
+    auto zeros = make_zeros(queue, std::max(src.get_size(), weights.get_size()));
     const auto wrap = [&](const desc &d) { return dnnl::memory(d, pd.engine.handle, zeros.get()); };
     return EmptyProduct{dnnl::primitive(one.get()), one.scratchpad_desc(), zeros, wrap(src),
                         wrap(weights)};

@@ -28,6 +28,22 @@ std::optional<int> format_tag_of(const std::string &name) {
 
 std::string enum_name(const py::object &member) { return py::str(member.attr("name")); }
 
+py::object member_of(const char *enumeration, const py::object &given, const char *argument) {
+    const py::object cls = py::module_::import("sycl_dnn._core").attr(enumeration);
+    if (py::isinstance(given, cls)) return given;
+    const py::object members = cls.attr("__members__");
+    // oneDNN's other enumerations share names: data_type.f32 stands for logical_data_type.f32.
+    py::object name = py::none();
+    if (py::isinstance<py::str>(given))
+        name = given;
+    else if (py::hasattr(given, "name"))
+        name = given.attr("name");
+    if (!name.is_none() && members.contains(name)) return members[name];
+    const py::str known = py::str(", ").attr("join")(members);
+    throw invalid_arguments(std::string(argument) + " must be one of " + std::string(known) +
+                            ", got " + std::string(py::str(given)));
+}
+
 void bind_enums(py::module_ &m) {
 #include "enums.inc"
     m.def("format_tags", &format_tags,

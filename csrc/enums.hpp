@@ -20,6 +20,13 @@ std::string enum_name(E value) {
     return enum_name(py::cast(value));
 }
 
+// What was given for `argument`: a member of one of _core's enumerations, or its name.
+py::object member_of(const char *enumeration, const py::object &given, const char *argument);
+template <class E>
+E enum_of(const char *enumeration, const py::object &given, const char *argument) {
+    return member_of(enumeration, given, argument).cast<E>();
+}
+
 }  // namespace sycl_dnn
 
 namespace pybind11::detail {

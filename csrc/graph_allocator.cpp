@@ -87,13 +87,13 @@ void *lend(size_t size, size_t alignment, const void *dev, const void *ctx) {
     return made;
 }
 
-void take_back(void *pointer, const void *, const void *, void *event) {
+void take_back(void *pointer, void *event) {
     pool &p = the_pool();
     std::lock_guard<std::mutex> lock(p.guard);
     for (buffer &b : p.buffers) {
         if (b.pointer != pointer) continue;
-        b.lent = false;
         b.last_use = event ? *static_cast<const sycl::event *>(event) : sycl::event();
+        b.lent = false;
         return;
     }
 }
@@ -107,12 +107,20 @@ void *lend_or_null(size_t size, size_t alignment, const void *dev, const void *c
     }
 }
 
+// A buffer of which nothing can be said stays lent.
+void take_back_quietly(void *pointer, const void *, const void *, void *event) noexcept {
+    try {
+        take_back(pointer, event);
+    } catch (...) {
+    }
+}
+
 }  // namespace
 
 dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &context) {
     // The engine refers to the allocator and lives as long as the process.
     static auto *allocator = new dnnl::graph::allocator(
-        dnnl::graph::sycl_interop::make_allocator(&lend_or_null, &take_back));
+        dnnl::graph::sycl_interop::make_allocator(&lend_or_null, &take_back_quietly));
     return dnnl::graph::sycl_interop::make_engine_with_allocator(device, context, *allocator);
 }
 

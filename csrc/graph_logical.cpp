@@ -1,127 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python class LogicalTensor: what a tensor of a graph is, without its data.
-#include <algorithm>
-
 #include "errors.hpp"
 #include "graph_types.hpp"
+#include "memory_desc.hpp"
 
 namespace sycl_dnn {
 
-using int_list = std::vector<int64_t>;
 using data_type = logical::data_type;
 using layout_type = logical::layout_type;
 using property_type = logical::property_type;
-
-py::object member_of(const char *enumeration, const py::object &given, const char *argument) {
-    const py::object cls = py::module_::import("sycl_dnn._core").attr(enumeration);
-    if (py::isinstance(given, cls)) return given;
-    const py::object members = cls.attr("__members__");
-    // oneDNN's other enumerations share names: data_type.f32 stands for logical_data_type.f32.
-    py::object name = py::none();
-    if (py::isinstance<py::str>(given))
-        name = given;
-    else if (py::hasattr(given, "name"))
-        name = given.attr("name");
-    if (!name.is_none() && members.contains(name)) return members[name];
-    const py::str known = py::str(", ").attr("join")(members);
-    throw invalid_arguments(std::string(argument) + " must be one of " + std::string(known) +
-                            ", got " + std::string(py::str(given)));
-}
-
-static std::string name_of(const py::object &member) { return py::str(member.attr("name")); }
-
-static std::string tuple_text(const dims &values) {
-    std::string text = "(";
-    for (size_t i = 0; i < values.size(); ++i) {
-        if (i) text += ", ";
-        text += values[i] == DNNL_GRAPH_UNKNOWN_DIM ? "?" : std::to_string(values[i]);
-    }
-    return text + (values.size() == 1 ? ",)" : ")");
-}
-
-static int rank_of(const logical &t) {
-    // The wrapper throws for an unknown rank; there is no other query.
-    try {
-        return static_cast<int>(t.get_dims().size());
-    } catch (const dnnl::error &) {
-        return DNNL_GRAPH_UNKNOWN_NDIMS;
-    }
-}
-
-bool has_known_shape(const logical &t) {
-    if (rank_of(t) < 0) return false;
-    const dims shape = t.get_dims();
-    return std::none_of(shape.begin(), shape.end(), [](int64_t d) { return d < 0; });
-}
-
-std::string describe(const logical &t) {
-    std::string text = std::to_string(t.get_id()) + ": " + name_of(py::cast(t.get_data_type())) +
-                       " " + (rank_of(t) < 0 ? "of unknown rank" : tuple_text(t.get_dims())) + " " +
-                       name_of(py::cast(t.get_layout_type()));
-    if (t.get_layout_type() == layout_type::strided && rank_of(t) >= 0)
-        text += " " + tuple_text(t.get_strides());
-    if (t.get_property_type() != property_type::undef)
-        text += " " + name_of(py::cast(t.get_property_type()));
-    return text;
-}
-
-static size_t bits_of(data_type type) {
-    switch (type) {
-        case data_type::s4:
-        case data_type::u4:
-            return 4;
-        case data_type::s64:
-            return 64;
-        case data_type::f32:
-        case data_type::s32:
-            return 32;
-        case data_type::f16:
-        case data_type::bf16:
-            return 16;
-        default:
-            return 8;
-    }
-}
-
-static int64_t elements_reached(const logical &t) {
-    const dims shape = t.get_dims(), strides = t.get_strides();
-    int64_t last = 0;
-    for (size_t i = 0; i < shape.size(); ++i) {
-        if (shape[i] == 0) return 0;
-        last += (shape[i] - 1) * strides[i];
-    }
-    return last + 1;
-}
-
-size_t extent(const logical &t) {
-    if (t.get_layout_type() != layout_type::strided) return t.get_mem_size();
-    return (elements_reached(t) * bits_of(t.get_data_type()) + 7) / 8;
-}
-
-bool has_no_gaps(const logical &t) {
-    if (t.get_layout_type() != layout_type::strided) return true;
-    int64_t count = 1;
-    for (int64_t d : t.get_dims()) count *= d;
-    return count == elements_reached(t);
-}
-
-bool same_layout(const logical &wanted, const logical &given) {
-    if (wanted.get_data_type() != given.get_data_type() ||
-        wanted.get_layout_type() != given.get_layout_type() || rank_of(wanted) != rank_of(given))
-        return false;
-    if ((wanted.get_property_type() == property_type::host_scalar) !=
-        (given.get_property_type() == property_type::host_scalar))
-        return false;
-    const dims shape = wanted.get_dims();
-    if (shape != given.get_dims()) return false;
-    if (wanted.get_layout_type() == layout_type::opaque)
-        return wanted.get_layout_id() == given.get_layout_id();
-    if (wanted.get_layout_type() != layout_type::strided) return true;
-    const dims a = wanted.get_strides(), b = given.get_strides();
-    for (size_t i = 0; i < shape.size(); ++i)
-        if (shape[i] > 1 && a[i] != b[i]) return false;
-    return true;
-}
 
 static dims dims_from(const py::sequence &given) {
     dims made;
@@ -138,6 +25,17 @@ static dims dims_from(const py::sequence &given) {
                                 std::to_string(DNNL_MAX_NDIMS) + ", got " +
                                 std::to_string(made.size()));
     return made;
+}
+
+// Above this, oneDNN's arithmetic on sizes overflows and small buffers look large enough.
+static void check_size(const dims &shape, const dims &strides = {}) {
+    if (!is_countable(shape))
+        throw invalid_arguments(
+            "LogicalTensor: dims must stand for fewer than 2**56 elements, got " + text_of(shape));
+    if (!strides.empty() && !is_within_reach(shape, strides))
+        throw invalid_arguments(
+            "LogicalTensor: strides must reach fewer than 2**56 elements, got " + text_of(strides) +
+            " for dims " + text_of(shape));
 }
 
 static py::object dims_to(const dims &values) {
@@ -157,6 +55,18 @@ static void check_host_scalar(data_type type, const py::object &given) {
             std::string(py::str(given)));
 }
 
+static logical make_strided(size_t id, data_type type, const py::object &given,
+                            const py::object &strides, property_type kind) {
+    if (given.is_none() || py::len(given) != py::len(strides))
+        throw invalid_arguments("LogicalTensor: strides must be as many as dims, got " +
+                                std::string(py::str(strides)) + " for dims " +
+                                std::string(py::str(given)));
+    const dims shape = dims_from(given), steps = dims_from(strides);
+    check_size(shape, steps);
+    if (shape.empty()) return logical(id, type, shape, layout_type::strided, kind);
+    return logical(id, type, shape, steps, kind);
+}
+
 static logical make_logical(size_t id, const py::object &type, const py::object &given,
                             const py::object &strides, const py::object &layout,
                             const py::object &layout_id, const py::object &property) {
@@ -164,16 +74,11 @@ static logical make_logical(size_t id, const py::object &type, const py::object 
     const auto kind =
         enum_of<property_type>("property_type", property, "LogicalTensor: property_type");
     if (kind == property_type::host_scalar) check_host_scalar(dtype, given);
-    if (!strides.is_none()) {
-        if (given.is_none() || py::len(given) != py::len(strides))
-            throw invalid_arguments("LogicalTensor: strides must be as many as dims, got " +
-                                    std::string(py::str(strides)) + " for dims " +
-                                    std::string(py::str(given)));
-        if (py::len(given) > 0)
-            return logical(id, dtype, dims_from(given), dims_from(strides), kind);
-    }
+    if (!strides.is_none()) return make_strided(id, dtype, given, strides, kind);
+    const dims shape = given.is_none() ? dims() : dims_from(given);
+    check_size(shape);
     if (!layout_id.is_none() && !given.is_none())
-        return logical(id, dtype, dims_from(given), layout_id.cast<size_t>(), kind);
+        return logical(id, dtype, shape, layout_id.cast<size_t>(), kind);
     const auto where = layout.is_none() ? layout_type::strided
                                         : enum_of<layout_type>("layout_type", layout,
                                                                "LogicalTensor: layout_type");
@@ -181,7 +86,7 @@ static logical make_logical(size_t id, const py::object &type, const py::object 
         throw invalid_arguments(
             "LogicalTensor: an opaque layout must come with dims and layout_id, got none");
     if (given.is_none()) return logical(id, dtype, DNNL_GRAPH_UNKNOWN_NDIMS, where, kind);
-    return logical(id, dtype, dims_from(given), where, kind);
+    return logical(id, dtype, shape, where, kind);
 }
 
 static py::object maybe(const logical &t, bool known, dims (logical::*get)() const) {

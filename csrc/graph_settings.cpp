@@ -28,6 +28,7 @@ void bind_graph_settings(py::module_ &m) {
                 throw invalid_arguments(
                     "set_compiled_partition_cache_capacity: capacity must not be negative, got " +
                     std::to_string(capacity));
+            py::gil_scoped_release nogil;  // as what is dropped may wait for the device
             graph::set_compiled_partition_cache_capacity(capacity);
         },
         py::arg("capacity"), "Number of compiled partitions that oneDNN keeps; 0 keeps none.");
@@ -40,7 +41,9 @@ void bind_graph_settings(py::module_ &m) {
     m.def(
         "set_constant_tensor_cache_capacity",
         [](const py::object &kind, size_t megabytes) {
-            graph::set_constant_tensor_cache_capacity(kind_from(kind), megabytes);
+            const auto where = kind_from(kind);
+            py::gil_scoped_release nogil;
+            graph::set_constant_tensor_cache_capacity(where, megabytes);
         },
         py::arg("engine_kind"), py::arg("megabytes"),
         "Memory for what oneDNN derives from constant tensors; 0 turns the cache off. It goes by "
@@ -58,7 +61,8 @@ void bind_graph_settings(py::module_ &m) {
         py::arg("modes"), "Write graphs or partitions as JSON into the current folder.");
     m.def("graph_pool_info", &pool_info,
           "Number, bytes and busy ones of the buffers that oneDNN's graphs have taken.");
-    m.def("clear_graph_pool", &clear_graph_pool, "Free the buffers of graphs that nothing uses.");
+    m.def("clear_graph_pool", &clear_graph_pool, py::call_guard<py::gil_scoped_release>(),
+          "Free the buffers of graphs that nothing uses.");
 }
 
 }  // namespace sycl_dnn

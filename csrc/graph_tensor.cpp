@@ -25,6 +25,7 @@ static void check_place(const Engine &engine, const usm_buffer &buffer) {
 static GraphTensor wrap(const logical &layout, const Engine &engine, const py::object &memory,
                         size_t offset, const py::object &owner, bool writable) {
     require(has_known_shape(layout), "logical tensor must have a known shape", layout);
+    require(has_known_strides(layout), "logical tensor must have known strides", layout);
     const auto kind = layout.get_layout_type();
     require(kind == logical::layout_type::strided || kind == logical::layout_type::opaque,
             "logical tensor must say the layout (query it from the compiled partition)", layout);
@@ -33,7 +34,7 @@ static GraphTensor wrap(const logical &layout, const Engine &engine, const py::o
     const usm_buffer buffer = buffer_of(memory);
     check_place(engine, buffer);
     const size_t needed = extent(layout);
-    if (offset + needed > buffer.nbytes)
+    if (offset > buffer.nbytes || needed > buffer.nbytes - offset)
         throw invalid_arguments("Tensor: array must hold " + std::to_string(needed) +
                                 " bytes behind its offset, got " +
                                 std::to_string(buffer.nbytes - std::min(offset, buffer.nbytes)));

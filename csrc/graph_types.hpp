@@ -6,22 +6,20 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "enums.hpp"
 
 namespace sycl_dnn {
 
 namespace graph = dnnl::graph;
 using logical = graph::logical_tensor;
 
-// A member of one of _core's enumerations, or its name.
-py::object member_of(const char *enumeration, const py::object &given, const char *argument);
-template <class E>
-E enum_of(const char *enumeration, const py::object &given, const char *argument) {
-    return member_of(enumeration, given, argument).cast<E>();
-}
-
 // "7: f32 (2, 3) strided (3, 1)", for messages.
 std::string describe(const logical &tensor);
 bool has_known_shape(const logical &tensor);
+// Whether a strided one says all its strides; true for others.
+bool has_known_strides(const logical &tensor);
+// DNNL_GRAPH_UNKNOWN_NDIMS if it is not known.
+int rank_of(const logical &tensor);
 // Bytes from the first element to the end of the last one.
 size_t extent(const logical &tensor);
 bool has_no_gaps(const logical &tensor);

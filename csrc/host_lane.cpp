@@ -112,6 +112,17 @@ void HostLane::moved(const sycl::event &event) {
     ++lane().steps;
 }
 
+void HostLane::finish() {
+    state &s = lane();
+    std::optional<sycl::queue> resting;
+    {
+        std::lock_guard<std::mutex> lock(s.guard);
+        if (s.open) leave(s);
+        resting = s.queue;
+    }
+    if (resting) resting->wait();
+}
+
 std::pair<size_t, bool> HostLane::info() {
     std::lock_guard<std::mutex> lock(lane().guard);
     return {lane().times, lane().open};

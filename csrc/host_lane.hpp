@@ -24,6 +24,8 @@ class HostLane {
     // Says that a step was submitted.
     void moved(const sycl::event &event);
 
+    // Ends what is open and waits until its tasks are gone. Call without the GIL.
+    static void finish();
     // How often one was begun, and whether one is open.
     static std::pair<size_t, bool> info();
 

@@ -47,7 +47,7 @@ std::list<std::shared_ptr<InFlight>> InFlight::take_unused(std::vector<entry> &f
 }
 
 std::shared_ptr<InFlight> InFlight::of(const sycl::queue &queue) {
-    // Let go of at the end, without the lock: that may run Python code.
+    // Destroyed at the end, without the lock.
     std::vector<entry> finished;
     std::list<std::shared_ptr<InFlight>> unused;
     std::shared_ptr<InFlight> found;
@@ -58,7 +58,6 @@ std::shared_ptr<InFlight> InFlight::of(const sycl::queue &queue) {
         unused = take_unused(finished);
         found = known().all.emplace_back(std::make_shared<InFlight>(queue));
     }
-    release(finished);
     return found;
 }
 
@@ -67,11 +66,6 @@ InFlight::InFlight(const sycl::queue &q) : queue(q), is_cpu(q.get_device().is_cp
 size_t InFlight::size() {
     std::lock_guard<std::mutex> lock(guard);
     return entries.size();
-}
-
-void InFlight::release(std::vector<entry> &finished) {
-    for (entry &e : finished)
-        for (PyObject *owner : e.owners) Py_DECREF(owner);
 }
 
 void InFlight::take_finished(std::vector<entry> &finished) {
@@ -83,9 +77,8 @@ void InFlight::take_finished(std::vector<entry> &finished) {
 }
 
 void InFlight::prune() {
-    std::vector<entry> finished;
+    std::vector<entry> finished;  // destroyed without the lock
     take_finished(finished);
-    release(finished);
 }
 
 void InFlight::wait_polling(const std::vector<sycl::event> &events) const {
@@ -124,10 +117,14 @@ bool InFlight::is_time_to_prune(size_t nbytes) {
     return true;
 }
 
-void InFlight::add(const sycl::event &event, std::vector<PyObject *> &&owners, size_t nbytes) {
+void InFlight::hold(const sycl::event &event, owner_list &&owners) {
+    std::lock_guard<std::mutex> lock(guard);
+    entries.push_back({event, std::move(owners)});
+}
+
+void InFlight::tidy(size_t nbytes) {
     {
         std::lock_guard<std::mutex> lock(guard);
-        entries.push_back({event, std::move(owners)});
         if (!is_time_to_prune(nbytes)) return;
     }
     if (is_cpu) drain();
@@ -168,7 +165,6 @@ void InFlight::wait(std::vector<sycl::event> events) {
 }
 
 void InFlight::finish_all() {
-    if (was_forked()) return;
     std::list<std::shared_ptr<InFlight>> all;
     {
         std::lock_guard<std::mutex> lock(known().guard);

@@ -28,9 +28,11 @@ class InFlight {
 
     explicit InFlight(const sycl::queue &queue);
 
-    // Takes charge of the references in `owners`, which keep `nbytes` of tensors alive. Call with
-    // the GIL; may wait without it.
-    void add(const sycl::event &event, std::vector<PyObject *> &&owners, size_t nbytes);
+    // Keeps `owners` alive until the event completes. Call with the GIL.
+    void hold(const sycl::event &event, owner_list &&owners);
+    // To be called after `hold`, whose owners keep `nbytes` of tensors alive: lets go of others if
+    // there are many by now. Call with the GIL; may wait without it.
+    void tidy(size_t nbytes);
     // Lets go of what finished executions used. Call with the GIL.
     void prune();
     // The same where asking costs nothing, on the CPU: a result then takes the memory of the one
@@ -53,9 +55,8 @@ class InFlight {
   private:
     struct entry {
         sycl::event event;
-        std::vector<PyObject *> owners;
+        owner_list owners;
     };
-    static void release(std::vector<entry> &entries);
     void take_finished(std::vector<entry> &finished);
     static std::list<std::shared_ptr<InFlight>> take_unused(std::vector<entry> &finished);
     void drain();

@@ -30,24 +30,8 @@ static std::string shape_and_type(const dims &shape, dt type) {
     return "dims " + text_of(shape) + ", data_type " + name_of(type);
 }
 
-// Above this many elements, oneDNN's own arithmetic on sizes overflows and small buffers look large
-// enough.
-static constexpr int64_t most_elements = int64_t{1} << 56;
-
-// Whether the sum of all `counts[i] * steps[i]` is below `most_elements`.
-static bool is_within(const dims &counts, const dims &steps) {
-    __int128 sum = 0;
-    for (size_t i = 0; i < counts.size(); ++i)
-        if (counts[i] != DNNL_RUNTIME_DIM_VAL && steps[i] != DNNL_RUNTIME_DIM_VAL)
-            sum += static_cast<__int128>(counts[i]) * steps[i];
-    return sum < most_elements;
-}
-
 static void check_size(const dims &shape, const char *name = "dims") {
-    __int128 product = 1;
-    for (const auto n : shape)
-        if (n != DNNL_RUNTIME_DIM_VAL && n != 0 && product < most_elements) product *= n;
-    require(product < most_elements,
+    require(is_countable(shape),
             std::string(name) + " must stand for fewer than 2**56 elements, got " + text_of(shape));
 }
 
@@ -110,8 +94,8 @@ desc make_with_strides(const dims &shape, dt type, const dims &strides) {
     for (auto s : strides)
         require(s >= 0 || s == DNNL_RUNTIME_DIM_VAL,
                 "strides must not be negative (copy the array first), got " + std::to_string(s));
-    require(is_within(shape, strides), "strides must reach fewer than 2**56 elements, got " +
-                                           text_of(strides) + " for dims " + text_of(shape));
+    require(is_within_reach(shape, strides), "strides must reach fewer than 2**56 elements, got " +
+                                                 text_of(strides) + " for dims " + text_of(shape));
     return make(shape, type, [&] { return ", strides " + text_of(strides); }, strides);
 }
 

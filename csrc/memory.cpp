@@ -28,7 +28,7 @@ static void check_context(const Engine &engine, const sycl::queue &queue) {
 static void check_span(const Engine &engine, const usm_buffer &buffer, size_t offset,
                        size_t needed) {
     check_context(engine, *buffer.queue);
-    if (offset + needed <= buffer.nbytes) return;
+    if (offset <= buffer.nbytes && needed <= buffer.nbytes - offset) return;
     throw invalid_arguments("Memory: array must hold " + std::to_string(needed) +
                             " bytes behind its offset, got " +
                             std::to_string(buffer.nbytes - std::min(offset, buffer.nbytes)));
@@ -144,10 +144,9 @@ static py::object zero(const py::object &self, const Stream &stream, const py::o
     std::vector<sycl::event> events;
     append_events(depends, events);
     const sycl::event done = submit_zero(memory, queue_of(stream.queue), std::move(events));
-    const py::object made = make_event(done);
-    self.inc_ref();
-    stream.flight->add(done, {self.ptr()}, memory.nbytes);
-    return made;
+    stream.flight->hold(done, {self});
+    stream.flight->tidy(memory.nbytes);
+    return make_event(done);
 }
 
 // `bytes` is the value in the desc's data type, as the Python side converted it.

@@ -30,6 +30,23 @@ int64_t element_count(const dims &shape) {
 }
 int64_t element_count(const desc &d) { return element_count(d.get_dims()); }
 
+static constexpr int64_t most_elements = int64_t{1} << 56;
+
+bool is_countable(const dims &shape) {
+    __int128 product = 1;
+    for (const auto n : shape)
+        if (n != DNNL_RUNTIME_DIM_VAL && n != 0 && product < most_elements) product *= n;
+    return product < most_elements;
+}
+
+bool is_within_reach(const dims &shape, const dims &strides) {
+    __int128 sum = 0;
+    for (size_t i = 0; i < shape.size(); ++i)
+        if (shape[i] != DNNL_RUNTIME_DIM_VAL && strides[i] != DNNL_RUNTIME_DIM_VAL)
+            sum += static_cast<__int128>(shape[i]) * strides[i];
+    return sum < most_elements;
+}
+
 bool is_plain(const desc &d) {
     return d.get_format_kind() == kind::blocked && d.get_inner_nblks() == 0 &&
            d.get_dims() == d.get_padded_dims();

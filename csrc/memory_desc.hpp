@@ -24,6 +24,10 @@ std::string dense_tag(const desc &d);
 int64_t element_count(const desc &d);
 int64_t element_count(const dims &shape);
 bool has_runtime_dims(const desc &d);
+// Whether there are, and whether strides reach, fewer than 2**56 elements: above that, oneDNN's own
+// arithmetic on sizes overflows and small buffers look large enough. Unknown sizes count for 1.
+bool is_countable(const dims &shape);
+bool is_within_reach(const dims &shape, const dims &strides);
 int bits_of(memory::data_type type);
 const char *name_of(memory::data_type type);
 

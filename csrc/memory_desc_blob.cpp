@@ -89,6 +89,13 @@ static void check_sparse(const desc &d) {
         check_type(d, i);
 }
 
+// Those whose products leave the range of 64 bits.
+static void check_sizes(const dims &sizes) {
+    for (const auto n : sizes)
+        require(n >= 0 || n == DNNL_RUNTIME_DIM_VAL, "has a size of " + std::to_string(n));
+    require(is_countable(sizes), "has sizes " + text_of(sizes));
+}
+
 // Numbers of entries first: oneDNN's getters copy as many from arrays of twelve.
 static void check_numbers(const desc &d) {
     const int ndims = number(d, dnnl_query_ndims_s32);
@@ -101,6 +108,9 @@ static void check_numbers(const desc &d) {
     if (format != dnnl_blocked) return;
     const int blocks = number(d, dnnl_query_inner_nblks_s32);
     require(blocks >= 0 && blocks <= DNNL_MAX_NDIMS, "has " + std::to_string(blocks) + " blocks");
+    check_sizes(d.get_dims());
+    check_sizes(d.get_padded_dims());
+    check_sizes(d.get_inner_blks());
     for (const auto index : d.get_inner_idxs())
         require(index >= 0 && index < ndims, "has a block of dimension " + std::to_string(index));
     for (const auto block : d.get_inner_blks())

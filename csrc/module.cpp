@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Table of contents of the extension module sycl_dnn._core.
+#include "at_exit.hpp"
 #include "bind.hpp"
 #include "dpctl_api.hpp"
 #include "startup_pages.hpp"
@@ -21,7 +22,10 @@ PYBIND11_MODULE(_core, m) {
     bind_attributes(m);
     bind_primitive_desc(m);
     bind_primitive(m);
+    bind_copy_primitives(m);
     bind_primitives(m);
+    bind_normalization_primitives(m);
+    bind_window_primitives(m);
     bind_rnn_primitives(m);
     bind_program(m);
     bind_calls(m);
@@ -31,7 +35,9 @@ PYBIND11_MODULE(_core, m) {
     bind_graph_op(m);
     bind_graph_tensor(m);
     bind_graph_compiled(m);
+    bind_graph_partition(m);
     bind_graph(m);
     bind_graph_settings(m);
+    bind_exit(m);
     release_startup_pages();
 }

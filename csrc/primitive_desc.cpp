@@ -3,12 +3,10 @@
 
 #include <oneapi/dnnl/dnnl_debug.h>
 
-#include <set>
-
 #include "arguments.hpp"
 #include "enums.hpp"
 #include "errors.hpp"
-#include "primitive_row.hpp"
+#include "new_descriptor.hpp"
 
 namespace sycl_dnn {
 
@@ -51,6 +49,17 @@ fault_watch &watch() {
 
 void warn_of_faults(const char *name, const py::object &pd) {
     if (watch().rows.count(name)) watch().check(pd);
+}
+
+// Lists of several (concat, sum) and reorders have one implementation, and a clone would forget a
+// reorder's second engine.
+dnnl::primitive_desc_base PrimitiveDesc::snapshot() const {
+    using kind = dnnl::primitive::kind;
+    const kind k = handle.get_kind();
+    if (k == kind::reorder || k == kind::concat || k == kind::sum) return handle;
+    dnnl_primitive_desc_t copy;
+    check(dnnl_primitive_desc_clone(&copy, handle.get()), "could not copy a primitive descriptor");
+    return dnnl::primitive_desc_base(copy);
 }
 
 static bool next_impl(PrimitiveDesc &pd) {
@@ -171,9 +180,7 @@ static std::string describe(const PrimitiveDesc &pd) {
 }
 
 void bind_primitive_desc(py::module_ &m) {
-    m.def("_watch", [](const std::set<std::string> &rows, const py::object &check) {
-        watch() = {rows, check};
-    });
+    bind_fault_watch(m);
     pd_class c(m, "PrimitiveDesc",
                "An operation with its parameters, layouts and implementation; from one of the "
                "functions such as convolution_forward.");

@@ -20,7 +20,8 @@ struct PrimitiveDesc {
 
     // The layout of an execution argument; the zero descriptor if the primitive does not use it.
     desc argument_desc(int id) const;
-    memory::dim query_dim(dnnl::query what) const;
+    // A handle that next_impl() of another thread does not change. Call with the GIL.
+    dnnl::primitive_desc_base snapshot() const;
 };
 
 }  // namespace sycl_dnn

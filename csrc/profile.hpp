@@ -101,8 +101,8 @@ sycl::event run(const Primitive &p, const Stream &stream, const std::vector<dnnl
                 const events &depends, const submission &submit);
 sycl::event run_fill(const desc &layout, const Stream &stream, const events &depends,
                      const submission &submit);
-sycl::event run_partition(const CompiledPartition &p, const Stream &stream, const events &depends,
-                          const submission &submit);
+sycl::event run_partition(const CompiledPartition &p, const std::string &label,
+                          const Stream &stream, const events &depends, const submission &submit);
 
 // Whether oneDNN's cache has a descriptor's primitive; unknown where the library does not say.
 std::optional<bool> is_cached(const dnnl::primitive_desc_base &pd);

@@ -6,7 +6,7 @@
 #include "graph_compiled.hpp"
 #include "in_flight.hpp"
 #include "memory_desc.hpp"
-#include "primitive_row.hpp"
+#include "new_descriptor.hpp"
 #include "profile_registry.hpp"
 
 // oneDNN's library has it for its own tests.
@@ -158,10 +158,10 @@ static std::string layout_of(const logical &t) {
     return how == type::strided ? "strides=" + text_of(t.get_strides()) : "opaque";
 }
 
-static subject described(const CompiledPartition &p) {
+static subject described(const CompiledPartition &p, const std::string &label) {
     subject made{
-        "partition", p.label, "graph", false,
-        {},          {},      nullptr, std::make_shared<graph::compiled_partition>(p.handle)};
+        "partition", label, "graph", false,
+        {},          {},    nullptr, std::make_shared<graph::compiled_partition>(p.handle)};
     const auto add = [&made](const char *name, const std::vector<logical> &side) {
         for (size_t i = 0; i < side.size(); ++i) {
             const auto type = static_cast<memory::data_type>(side[i].get_data_type());
@@ -174,14 +174,14 @@ static subject described(const CompiledPartition &p) {
     return made;
 }
 
-sycl::event run_partition(const CompiledPartition &p, const Stream &stream, const events &depends,
-                          const submission &submit) {
+sycl::event run_partition(const CompiledPartition &p, const std::string &label,
+                          const Stream &stream, const events &depends, const submission &submit) {
     // Partitions of the CPU device are done when the call returns.
     const clock from = p.engine.is_cpu() ? clock::wall : clock::device;
-    std::string shapes = p.label;
+    std::string shapes = label;
     for (const logical &t : p.inputs) shapes += text_of(t.get_dims());
     return recorded(stream, depends, submit, from, p.handle.get(), shapes,
-                    [&] { return described(p); });
+                    [&] { return described(p, label); });
 }
 
 std::optional<bool> is_cached(const dnnl::primitive_desc_base &pd) {

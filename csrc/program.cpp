@@ -87,13 +87,20 @@ class Program::frame_lease {
     frame &lent;
 };
 
+static const std::string &bytes_of(const Program::value &v, const Program::arguments &given) {
+    if (v.index < given.scalars.size() && given.scalars[v.index].size() == v.layout.get_size())
+        return given.scalars[v.index];
+    throw invalid_arguments("Program: argument " + std::to_string(v.index) + " must be " +
+                            std::to_string(v.layout.get_size()) + " bytes of a host scalar");
+}
+
 void Program::place_values(frame &f, const arguments &given, char *arena) const {
     for (size_t i = 0; i < values.size(); ++i) {
         const value &v = values[i];
         if (v.where == place::memory) continue;
         dnnl_memory_t handle = f.memories[i].get();
         if (v.where == place::scalar) {
-            check(dnnl_memory_set_host_scalar_value(handle, given.scalars[v.index].data()),
+            check(dnnl_memory_set_host_scalar_value(handle, bytes_of(v, given).data()),
                   "could not set a host scalar");
             continue;
         }
@@ -131,22 +138,20 @@ sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f
     return event;
 }
 
-sycl::event Program::submit(const Stream &stream, frame &f,
-                            std::vector<sycl::event> &depends) const {
+void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
+                     sycl::event &last) const {
     HostLane lane(*stream.flight, steps.size());
     for (size_t i = 0; i < steps.size(); ++i) {
-        const sycl::event event = submit_step(i, stream, f, depends);
-        // Set at each step: should a later one fail, this much is under way.
-        f.last_use = event;
-        lane.moved(event);
-        depends.assign(1, event);
+        last = submit_step(i, stream, f, depends);
+        f.last_use = last;
+        lane.moved(last);
+        depends.assign(1, last);
         if (lane.is_held()) {
-            if ((i + 1) % HostLane::most_ahead == 0) sycl::event(event).wait();
+            if ((i + 1) % HostLane::most_ahead == 0) last.wait();
         } else if ((i + 1) % InFlight::most_on_cpu == 0) {
-            stream.flight->wait_polling({event});
+            stream.flight->wait_polling({last});
         }
     }
-    return f.last_use;
 }
 
 Program::frame Program::bind(const arguments &given, char *arena) const {
@@ -155,37 +160,18 @@ Program::frame Program::bind(const arguments &given, char *arena) const {
     return bound;
 }
 
-// Lends intermediate memory to one call.
-class arena_lease {
-  public:
-    arena_lease(const Stream &s, size_t nbytes, std::vector<sycl::event> &depends) : stream(s) {
-        if (nbytes) lent = &s.scratchpads->lease(nbytes, depends, s.ordered);
-    }
-    ~arena_lease() {
-        if (lent) stream.scratchpads->give_back(*lent, last_use);
-    }
-    char *pointer() const { return lent ? static_cast<char *>(lent->pointer) : nullptr; }
-    arena_lease(const arena_lease &) = delete;
-
-    sycl::event last_use;
-
-  private:
-    const Stream &stream;
-    ScratchpadPool::buffer *lent = nullptr;
-};
-
-sycl::event Program::submit(const Stream &stream, const arguments &given,
-                            std::vector<sycl::event> &depends) {
-    arena_lease arena(stream, arena_bytes, depends);
+void Program::submit(const Stream &stream, const arguments &given,
+                     std::vector<sycl::event> &depends, sycl::event &last) {
+    ScratchpadLease arena(*stream.scratchpads, arena_bytes, depends, stream.ordered);
     frame_lease leased(*this);
     place_values(leased.lent, given, arena.pointer());
     try {
-        arena.last_use = submit(stream, leased.lent, depends);
+        submit(stream, leased.lent, depends, last);
     } catch (...) {
-        arena.last_use = leased.lent.last_use;
+        arena.used_until(last);
         throw;
     }
-    return arena.last_use;
+    arena.used_until(last);
 }
 
 }  // namespace sycl_dnn

@@ -47,11 +47,13 @@ class Program {
         bool leased;
     };
 
-    // Submits all steps after `depends`; call without the GIL. Waits now and then on a CPU.
-    sycl::event submit(const Stream &stream, const arguments &given,
-                       std::vector<sycl::event> &depends);
+    // Submits all steps after `depends`, and sets `last` at each; call without the GIL. Waits now
+    // and then on a CPU.
+    void submit(const Stream &stream, const arguments &given, std::vector<sycl::event> &depends,
+                sycl::event &last);
     // The same over a frame whose addresses stay.
-    sycl::event submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends) const;
+    void submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
+                sycl::event &last) const;
     frame bind(const arguments &given, char *arena) const;
 
     const Engine engine;

@@ -56,12 +56,18 @@ py::object ResultPool::made_or_none(py::handle kind, size_t size) const {
     }
 }
 
+// Freeing may wait for the device.
+static void free_scratchpads() {
+    py::gil_scoped_release nogil;
+    ScratchpadPool::clear_all();
+}
+
 py::object ResultPool::added(py::handle kind, size_t size, blocks &known) {
     if (held + size > most) drop_unused();
     py::object block = made_or_none(kind, size);
     if (block.is_none()) {
         drop_unused();
-        ScratchpadPool::clear_all();
+        free_scratchpads();
         block = made_or_none(kind, size);
     }
     if (block.is_none())

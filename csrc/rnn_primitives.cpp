@@ -3,6 +3,7 @@
 // constructors hide `flags` (overwrite the weight gradients instead of adding to them).
 #include <list>
 
+#include "errors.hpp"
 #include "primitive_row.hpp"
 
 namespace sycl_dnn {

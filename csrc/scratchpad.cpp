@@ -80,10 +80,15 @@ ScratchpadPool::buffer &ScratchpadPool::allocate(size_t nbytes) {
     }
     if (!pointer) throw std::bad_alloc();
     want_huge_pages(device, pointer, rounded);
-    const dnnl::memory::desc bytes({static_cast<dnnl::memory::dim>(rounded)},
-                                   dnnl::memory::data_type::u8, dnnl::memory::format_tag::a);
-    return buffers.emplace_back(
-        buffer{pointer, rounded, sycl::event(), true, dnnl::memory(bytes, engine, pointer)});
+    try {
+        const dnnl::memory::desc bytes({static_cast<dnnl::memory::dim>(rounded)},
+                                       dnnl::memory::data_type::u8, dnnl::memory::format_tag::a);
+        return buffers.emplace_back(
+            buffer{pointer, rounded, sycl::event(), true, dnnl::memory(bytes, engine, pointer)});
+    } catch (...) {
+        sycl::free(pointer, context);
+        throw;
+    }
 }
 
 ScratchpadPool::buffer &ScratchpadPool::lease(size_t nbytes, std::vector<sycl::event> &depends,

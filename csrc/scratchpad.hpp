@@ -54,4 +54,30 @@ class ScratchpadPool {
     std::list<buffer> buffers;
 };
 
+// Lends a buffer to one call: in the pool again when the call is submitted or has failed. Nothing
+// is lent for no bytes.
+class ScratchpadLease {
+  public:
+    ScratchpadLease(ScratchpadPool &pool, size_t nbytes, std::vector<sycl::event> &depends,
+                    bool chained = false)
+        : pool(pool), lent(nbytes ? &pool.lease(nbytes, depends, chained) : nullptr) {}
+    ~ScratchpadLease() {
+        if (lent) pool.give_back(*lent);
+    }
+    ScratchpadLease(const ScratchpadLease &) = delete;
+
+    // Ends the lease.
+    void used_until(const sycl::event &event) {
+        if (lent) pool.give_back(*lent, event);
+        lent = nullptr;
+    }
+    // Null where nothing is lent.
+    const ScratchpadPool::buffer *buffer() const { return lent; }
+    char *pointer() const { return lent ? static_cast<char *>(lent->pointer) : nullptr; }
+
+  private:
+    ScratchpadPool &pool;
+    ScratchpadPool::buffer *lent;
+};
+
 }  // namespace sycl_dnn

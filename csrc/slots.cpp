@@ -3,7 +3,7 @@
 
 #include "arguments.hpp"
 #include "attribute_slots.hpp"
-#include "primitive_row.hpp"
+#include "new_descriptor.hpp"
 
 namespace sycl_dnn {
 

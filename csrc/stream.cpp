@@ -71,9 +71,9 @@ void bind_stream(py::module_ &m) {
             "run meanwhile, and Ctrl-C raises KeyboardInterrupt.");
     m.def("scratchpad_info", &scratchpad_info,
           "Number, bytes and busy ones of the scratchpad buffers that the process holds.");
-    m.def("clear_scratchpads", &ScratchpadPool::clear_all,
+    // Freeing may wait for the device.
+    m.def("clear_scratchpads", &ScratchpadPool::clear_all, py::call_guard<py::gil_scoped_release>(),
           "Free the scratchpad buffers that nothing uses.");
-    py::module_::import("atexit").attr("register")(py::cpp_function(&InFlight::finish_all));
 }
 
 }  // namespace sycl_dnn

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "new_descriptor.hpp"
+
+#include <set>
+#include <sstream>
+
+#include "errors.hpp"
+#include "fork.hpp"
+#include "quantization.hpp"
+#include "refusals.hpp"
+
+namespace sycl_dnn {
+
+std::vector<std::string> words(const char *text) {
+    std::istringstream stream(text);
+    std::vector<std::string> found;
+    for (std::string word; stream >> word;) found.push_back(word);
+    return found;
+}
+
+void record(py::module_ &m, const char *name, const char *parameters, const char *signature) {
+    if (!py::hasattr(m, "ROWS")) m.attr("ROWS") = py::dict();
+    m.attr("ROWS")[name] = py::make_tuple(parameters, signature);
+}
+
+namespace {
+struct fault_watch {
+    std::set<std::string> rows;
+    py::object check;
+};
+// Never destroyed: it holds a Python function beyond the interpreter's end.
+fault_watch &watch() {
+    static auto *instance = new fault_watch;
+    return *instance;
+}
+}  // namespace
+
+// Tells sycl_dnn/onednn/_faults.py of a new descriptor, if its row is known for wrong results.
+static void warn_of_faults(const char *name, const py::object &pd) {
+    if (watch().rows.count(name)) watch().check(pd);
+}
+
+py::object describe_or_raise(const char *name, const char *signature, const Engine &engine,
+                             const Engine &dst_engine, const py::dict &parameters,
+                             const attr_ptr &attr, bool allow_empty,
+                             const create_function &create) {
+    refuse_after_fork();
+    auto fixed = std::make_shared<const PrimitiveAttr>(attr ? *attr : PrimitiveAttr());
+    check_masks(name, parameters, *fixed);
+    refuse_shapes(name, engine, parameters);
+    dnnl::primitive_desc_base made;
+    try {
+        py::gil_scoped_release nogil;
+        made = create(fixed->handle);
+    } catch (const dnnl::error &e) {
+        if (allow_empty && e.status == dnnl_unimplemented) return py::none();
+        raise_creation_error(e, name, parameters, py::cast(engine),
+                             py::cast(std::const_pointer_cast<PrimitiveAttr>(fixed)));
+    }
+    skip_fatal(name, parameters, made);
+    const auto described = std::make_shared<PrimitiveDesc>(
+        PrimitiveDesc{made, name, signature, engine, dst_engine, fixed, parameters});
+    refuse_unsafe(*described);
+    const py::object pd = py::cast(described);
+    warn_of_faults(name, pd);
+    return pd;
+}
+
+void bind_fault_watch(py::module_ &m) {
+    m.def("_watch", [](const std::set<std::string> &rows, const py::object &check) {
+        watch() = {rows, check};
+    });
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of a program.
+#include "run_program.hpp"
+
+#include "dpctl_api.hpp"
+
+namespace sycl_dnn {
+
+// Arrays give their address, host scalars come as bytes in the value's data type.
+Program::arguments arguments_of(const Program &p, const py::list &given) {
+    static PyObject *const pointer = PyUnicode_InternFromString("_pointer");
+    const size_t n = given.size();
+    if (n != p.n_arguments)
+        throw invalid_arguments("Program: takes " + std::to_string(p.n_arguments) +
+                                " arrays, got " + std::to_string(n));
+    Program::arguments found{std::vector<char *>(n, nullptr), {}};
+    for (size_t i = 0; i < n; ++i) {
+        PyObject *item = PyList_GET_ITEM(given.ptr(), i);
+        if (PyBytes_CheckExact(item)) {
+            found.scalars.resize(n);
+            found.scalars[i] = py::reinterpret_borrow<py::bytes>(item);
+            continue;
+        }
+        const auto address = py::reinterpret_steal<py::object>(PyObject_GetAttr(item, pointer));
+        if (!address) throw py::error_already_set();
+        found.arrays[i] = static_cast<char *>(PyLong_AsVoidPtr(address.ptr()));
+        if (PyErr_Occurred()) throw py::error_already_set();
+    }
+    return found;
+}
+
+py::object run_program(const py::object &self, const Stream &stream, const py::list &given,
+                       const py::object &depends) {
+    Program &p = self.cast<Program &>();
+    const auto arguments = arguments_of(p, given);
+    std::vector<sycl::event> events;
+    append_events(depends, events);
+    const OrderedCall order(stream, events);
+    return submit_program(p, stream, order, {self, given},
+                          [&](sycl::event &last) { p.submit(stream, arguments, events, last); });
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "fork.hpp"
+#include "program.hpp"
+#include "submission.hpp"
+
+namespace sycl_dnn {
+
+// The arguments of one call: arrays give their address, host scalars come as bytes in the value's
+// data type.
+Program::arguments arguments_of(const Program &p, const py::list &given);
+
+// Runs `submit(last)` without the GIL, which sets `last` at each step: should a later one fail,
+// this much is under way and uses `owners`. Returns the event.
+template <class Submit>
+py::object submit_program(const Program &p, const Stream &stream, const OrderedCall &order,
+                          owner_list &&owners, const Submit &submit) {
+    refuse_after_fork();
+    sycl::event last;
+    const auto submit_now = [&] {
+        submit(last);
+        return last;
+    };
+    try {
+        submit_or_raise({nullptr, "intermediate values", p.arena_bytes}, submit_now);
+    } catch (...) {
+        note_submitted(stream, order, last, std::move(owners), 0);
+        throw;
+    }
+    return note_submitted(stream, order, last, std::move(owners), p.array_bytes);
+}
+
+// Submits a `_core.Program` over a list of arrays after `depends`; returns the event.
+py::object run_program(const py::object &program, const Stream &stream, const py::list &arrays,
+                       const py::object &depends);
+
+void bind_bound_program(py::module_ &m);
+
+}  // namespace sycl_dnn

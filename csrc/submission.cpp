@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "submission.hpp"
+
+#include <new>
+
+#include "dpctl_api.hpp"
+#include "errors.hpp"
+
+namespace sycl_dnn {
+
+void raise_failure(const failure_text &text) {
+    const auto message = [&](const std::string &said) {
+        return text.about ? text.about + (": " + said) : said;
+    };
+    try {
+        throw;
+    } catch (const dnnl::error &e) {
+        raise_status(e.status, message(e.message));
+    } catch (const std::bad_alloc &) {
+        raise_status(dnnl_out_of_memory,
+                     message("no device memory for " + std::to_string(text.nbytes) + " bytes of " +
+                             text.memory));
+    } catch (const sycl::exception &e) {
+        raise_status(dnnl_runtime_error, message(e.what()));
+    }
+}
+
+py::object note_submitted(const Stream &stream, const OrderedCall &order, const sycl::event &event,
+                          owner_list &&owners, size_t nbytes) {
+    // First of all: whatever fails later, the work is under way.
+    stream.flight->hold(event, std::move(owners));
+    const py::object made = make_event(event);
+    order.submitted(made);
+    stream.flight->tidy(nbytes);
+    return made;
+}
+
+}  // namespace sycl_dnn

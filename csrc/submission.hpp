@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What submissions of primitives, programs and partitions have in common.
+#pragma once
+
+#include <sycl/sycl.hpp>
+#include <vector>
+
+#include "in_flight.hpp"
+#include "order.hpp"
+
+namespace sycl_dnn {
+
+// What the error of a failed submission says.
+struct failure_text {
+    const char *about;   // in front of the message; null: nothing
+    const char *memory;  // what `nbytes` of device memory were wanted for
+    size_t nbytes;
+};
+// Raises the exception that is being handled as one of sycl_dnn.errors, if it is one of oneDNN's
+// or SYCL's.
+[[noreturn]] void raise_failure(const failure_text &text);
+
+// Runs `submit` without the GIL; what goes wrong becomes an error of sycl_dnn.errors.
+template <class Submit>
+sycl::event submit_or_raise(const failure_text &text, const Submit &submit) {
+    try {
+        py::gil_scoped_release nogil;
+        return submit();
+    } catch (...) {
+        raise_failure(text);
+    }
+}
+
+// Keeps `owners`, which hold `nbytes` of tensors, until `event` is complete, and tells dpnp of it;
+// returns the event for Python. May wait without the GIL.
+py::object note_submitted(const Stream &stream, const OrderedCall &order, const sycl::event &event,
+                          owner_list &&owners, size_t nbytes);
+
+}  // namespace sycl_dnn

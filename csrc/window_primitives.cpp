@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows that move along the axes of an image: pooling, resampling, shuffle.
+#include "primitive_row.hpp"
+
+namespace sycl_dnn {
+
+using namespace dnnl;
+
+void bind_window_primitives(py::module_ &m) {
+    row<pooling_forward, prop_kind, algorithm, desc, desc, dims, dims, opt_dims, dims, dims>(
+        m, "pooling_forward",
+        "prop_kind algorithm src dst strides kernel dilation padding_l padding_r",
+        "src -> dst workspace");
+    row<pooling_backward, algorithm, desc, desc, dims, dims, opt_dims, dims, dims,
+        hint<pooling_forward>>(
+        m, "pooling_backward",
+        "algorithm diff_src diff_dst strides kernel dilation padding_l padding_r hint_fwd_pd",
+        "diff_dst workspace -> diff_src");
+    // The overload with factors refuses an empty list even where dst tells the size.
+    def_row<prop_kind, algorithm, opt_factors, desc, opt>(
+        m, "resampling_forward", "prop_kind algorithm factors src dst", "src -> dst",
+        [](const engine &e, const primitive_attr &attr, prop_kind prop, algorithm a,
+           const std::vector<float> &factors, const desc &src,
+           const desc &dst) -> primitive_desc_base {
+            using pd = resampling_forward::primitive_desc;
+            if (factors.empty()) return pd(e, prop, a, src, dst, attr);
+            if (dst.is_zero()) return pd(e, prop, a, factors, src, attr);
+            return pd(e, prop, a, factors, src, dst, attr);
+        });
+    def_row<algorithm, opt_factors, desc, desc, hint<resampling_forward>>(
+        m, "resampling_backward", "algorithm factors diff_src diff_dst hint_fwd_pd",
+        "diff_dst -> diff_src",
+        [](const engine &e, const primitive_attr &attr, algorithm a,
+           const std::vector<float> &factors, const desc &diff_src, const desc &diff_dst,
+           const resampling_forward::primitive_desc &forward) -> primitive_desc_base {
+            using pd = resampling_backward::primitive_desc;
+            if (factors.empty()) return pd(e, a, diff_src, diff_dst, forward, attr);
+            return pd(e, a, factors, diff_src, diff_dst, forward, attr);
+        });
+    row<shuffle_forward, prop_kind, desc, desc, int, int>(
+        m, "shuffle_forward", "prop_kind src dst axis group_size", "src -> dst");
+    row<shuffle_backward, desc, desc, int, int, hint<shuffle_forward>>(
+        m, "shuffle_backward", "diff_src diff_dst axis group_size hint_fwd_pd",
+        "diff_dst -> diff_src");
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A primitive has the layouts of its own implementation, whatever becomes of its descriptor."""
+
+from endurance.processes import lines_of
+
+
+def test_descriptors_that_move_on_while_primitives_are_made():
+    """oneDNN does not guard them: one thread read what the other was freeing."""
+    assert lines_of("shared_descriptor", 25) == ["True set()"]
