@@ -16,6 +16,15 @@ from sycl_dnn.verify.outcome import Outcome
 _RETRIES = 3
 
 
+def _leaves_zeros(op: OpText, document: Document) -> bool:
+    """Whether nothing but zeros can come out, whatever goes in."""
+    if op.kind in ("Clamp", "ClampBackward"):
+        return op.attrs["min"] == op.attrs["max"]
+    if op.kind == "GenIndex":
+        return document.tensors[op.inputs[0]].shape[op.attrs["axis"]] == 1
+    return False
+
+
 class Comparison:
     """Takes partitions as they have run and tells what the case comes to.
 
@@ -71,7 +80,7 @@ class Comparison:
         A fault of oneDNN makes some partitions wrong now and then: they run again, and what comes
         right is listed under the fault's name.
         """
-        given = {n: self.device.read(n) for n in execute.ports(partition)[0]}
+        given, trusted = {n: self.device.read(n) for n in execute.ports(partition)[0]}, self.trusted
         ops = execute.members(self.document, partition)
         references = self._references(ops, given)
         wrong = self._wrong(outputs, references)
@@ -80,6 +89,8 @@ class Comparison:
             run_again()
             if not self._wrong(outputs, references):
                 fault = faults.LATE
+        if len(ops) == 1 and _leaves_zeros(ops[0], self.document):
+            self.trusted = trusted
         for problem in wrong:
             self.fail(problem, fault)
 
