@@ -96,9 +96,10 @@ def _with_roof(options: Any, cases: list[Case], found: list[Figures], stream: An
 
 def _run(options: argparse.Namespace, words: list[str]) -> int:
     settings = _checked(options)
-    cases, _ = read_cases(words)
+    cases, reader = read_cases(words)
     if not cases:
-        raise CaseError("bench: there must be a case, such as --matmul 512x512:512x512")
+        why = "".join(f"; {reason}" for reason in reader.skipped)
+        raise CaseError(f"bench: there must be a case, such as --matmul 512x512:512x512{why}")
     stream = _stream(options.device)
     found = _measured(cases, stream, settings, options.perf_template)
     facts: dict[str, Any] = {"device": stream.sycl_queue.sycl_device.name}

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
+
+import numpy as np
 
 from sycl_dnn.verify import post
 from sycl_dnn.verify.call import Call
@@ -20,21 +23,44 @@ def _recurrent(call: Call) -> int:
     return steps * batch * weights * (2 if call.is_backward else 1)
 
 
-def _deconvolution(call: Call) -> int:
-    """Products of a deconvolution: each pixel of the small side meets each weight once."""
-    small = next(call.tensors[n] for n in ("src", "diff_src") if n in call.tensors)
-    weights = next(call.tensors[n] for n in ("weights", "diff_weights") if n in call.tensors)
-    return small.dims[0] * prod(small.dims[2:]) * prod(weights.dims)
+def _dims(call: Call, name: str) -> tuple[int, ...]:
+    """Return the shape of a tensor or, where it is not part of the call, of its gradient."""
+    return next(call.tensors[n].dims for n in (name, f"diff_{name}") if n in call.tensors)
+
+
+def _windows(small: str, large: str) -> Callable[[Call], int]:
+    """Return a counter of products: windows of the large side, one for each pixel of the small.
+
+    Weights that lie over padding have nothing to do.
+    """
+
+    def count(call: Call) -> int:
+        below, above, weights = (_dims(call, name) for name in (small, large, "weights"))
+        rank = len(below) - 2
+        sizes = zip(below[2:], above[2:], weights[-rank:], strict=True)
+        found = below[0] * prod(weights[:-rank])
+        for axis, (n_windows, size, kernel) in enumerate(sizes):
+            step, hole, pad = (call.params[n][axis] for n in ("strides", "dilates", "padding_l"))
+            starts = np.arange(n_windows) * step - pad
+            meets = starts[:, None] + np.arange(kernel) * (hole + 1)
+            found *= int(np.count_nonzero((meets >= 0) & (meets < size)))
+        return found
+
+    return count
 
 
 #: Drivers whose reference has to do something else than the primitive.
-_PRODUCTS = {"rnn": _recurrent, "deconv": _deconvolution}
+_PRODUCTS = {
+    "rnn": _recurrent,
+    "conv": _windows("dst", "src"),
+    "deconv": _windows("src", "dst"),
+}
 
 
 def operations(call: Call) -> int:
     """Return the additions and multiplications of a case, as benchdnn counts them.
 
-    Products with padding count; 0 for drivers that are not products.
+    Products with padding do not count; 0 for drivers that are not products.
     """
     return 2 * _PRODUCTS.get(call.driver, DRIVERS[call.driver].operations)(call)
 

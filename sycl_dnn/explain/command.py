@@ -74,9 +74,10 @@ def text(found: Explanation, limit: int = 12) -> str:
 
 
 def _run(options: argparse.Namespace, words: list[str]) -> int:
-    cases, _ = read_cases(words)
+    cases, reader = read_cases(words)
     if not 0 < len(cases) <= _MAX_CASES:
-        raise CaseError(f"explain: cases must be 1 to {_MAX_CASES}, got {len(cases)}")
+        why = "".join(f"; {reason}" for reason in reader.skipped)
+        raise CaseError(f"explain: cases must be 1 to {_MAX_CASES}, got {len(cases)}{why}")
     check_levels([options.isa] if options.isa else [])
     found = []
     with Prober(options.device, options.isa) as prober:

@@ -35,6 +35,10 @@ class Attempt:
     scratchpad: int = 0
 
 
+#: The reason of an implementation that would take the case.
+LEFT_OUT = "left out by --impl or --skip-impl"
+
+
 @dataclass(frozen=True)
 class Answer:
     """What oneDNN says to one case.
@@ -100,6 +104,8 @@ def declined(log: str, row: str) -> list[Attempt]:
 
 def _taken(pd: Any, call: Call) -> Attempt:
     """Return the implementation a descriptor stands at, with the layouts it wants."""
+    if not call.attr.allows(pd.impl_info):
+        return Attempt(pd.impl_info, LEFT_OUT)
     named = {name: pd.desc_of(name) for name in call.tensors}
     layouts = {name: str(desc) for name, desc in named.items() if not desc.is_zero}
     return Attempt(pd.impl_info, "", layouts, pd.scratchpad_desc.size)
@@ -107,7 +113,7 @@ def _taken(pd: Any, call: Call) -> Attempt:
 
 def _all(pd: Any, call: Call, log: Any, every: bool) -> list[Attempt]:
     attempts = [*declined(log.take(), call.row), _taken(pd, call)]
-    while every and pd.next_impl():
+    while (every or attempts[-1].reason) and pd.next_impl():
         attempts += [*declined(log.take(), call.row), _taken(pd, call)]
     return attempts + (declined(log.take(), call.row) if every else [])
 
@@ -150,6 +156,8 @@ def probe(case: Case, engine: Any, log: Any, every: bool = False) -> Answer:
         except DnnlError as error:
             return _refusal(error, declined(log.take(), call.row))
     warned = tuple(str(w.message) for w in caught if issubclass(w.category, OneDnnFaultWarning))
-    impl = pd.impl_info
     attempts = _all(pd, call, log, every)
+    impl = next((a.impl for a in attempts if not a.reason), "")
+    if not impl:
+        return Answer("refused", error=LEFT_OUT, attempts=tuple(attempts))
     return Answer(kinds.state(impl), impl, "", tuple(attempts), warned)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from sycl_dnn.device import is_simulated
 from sycl_dnn.profiling.record import Record
 from sycl_dnn.profiling.summary import Summary, charged, summarized
 
@@ -136,6 +137,8 @@ def _notes(
         lines.append(f"{totals.plan_misses} functions traced: {totals.tracing_ms:.3f} ms")
     if totals.dropped:
         lines.append(f"{totals.dropped} records dropped: the limit is {len(records)}")
+    if is_simulated("gpu") and "device" in totals.clocks:
+        lines.append("the GPU is simulated: it executes nothing, so its times say nothing")
     return lines + _advice(records, queues)
 
 

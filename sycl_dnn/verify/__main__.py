@@ -89,6 +89,20 @@ def _settings(options: argparse.Namespace) -> list[str]:
     return [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
 
 
+def _obstacle(options: argparse.Namespace) -> str:
+    """Return what would make the whole run worthless; "" for nothing."""
+    import sycl_dnn
+
+    for name, path in (("json", options.json), ("csv", options.csv)):
+        if path and not path.resolve().parent.is_dir():
+            return f"--{name} must name a file in a folder that exists, got {str(path)!r}"
+    try:
+        sycl_dnn.default_queue(options.device or None)
+    except sycl_dnn.errors.NoDeviceError as error:
+        return f"--device: {error}"
+    return ""
+
+
 def _run(options: argparse.Namespace, cases: list, reader: Reader) -> int:
     from sycl_dnn.verify import report
     from sycl_dnn.verify.jobs import Pool
@@ -133,6 +147,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.list:
         print("\n".join(case.line for case in cases))
         return 0
+    problem = _obstacle(options)
+    if problem:
+        print(problem, file=sys.stderr)
+        return 2
     return _run(options, cases, reader)
 
 

@@ -33,6 +33,8 @@ def bench_stream():
         ("--matmul 4x3x5:4x5x7", 4 * 3 * 5 * 7),
         ("--conv --dir=BWD_W g2mb3ic4ih8oc6kh3", 3 * 6 * 6 * 6 * 2 * 9),
         ("--deconv mb1ic4ih5oc6kh3", 5 * 5 * 6 * 4 * 9),
+        ("--conv mb1ic16ih14oc16kh3ph1", (3 * 14 - 2) ** 2 * 16 * 16),
+        ("--deconv --dir=BWD_D mb2ic4ih5oc6kh3ph1", 2 * (3 * 5 - 2) ** 2 * 6 * 4),
         ("--ip mb4ic3ih2oc5", 4 * 3 * 4 * 5),
         ("--rnn --alg=VANILLA_LSTM l2t3mb4sic8", 3 * 4 * 2 * 2 * 8 * 4 * 8),
         ("--rnn --prop=BWD_DW l1t3mb4sic8", 2 * 3 * 4 * 2 * 8 * 8),

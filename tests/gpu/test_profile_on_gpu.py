@@ -7,7 +7,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.device import usable_devices
+from sycl_dnn.device import is_simulated, usable_devices
 
 
 @pytest.mark.parametrize("with_times", [True, False])
@@ -25,3 +25,4 @@ def test_event_times_are_taken(with_times):
     assert all((r.time is not None) == with_times for r in runs)
     assert all(r.implementation and r.host > 0 for r in runs)
     assert ("without a time" in p.table()) == (not with_times)
+    assert ("the GPU is simulated" in p.table()) == (with_times and is_simulated("gpu"))

@@ -238,3 +238,26 @@ def test_normalising_nothing_is_refused(row):
         getattr(dnnl, row)(
             engine, prop_kind=kind, src=nothing, dst=nothing, epsilon=1e-5, flags=flags
         )
+
+
+@pytest.mark.parametrize("name", ["bf16", "f16"])
+def test_products_of_nothing_in_short_floats_are_refused(name, stream):
+    def desc(*dims):
+        return dnnl.MemoryDesc(dims, dnnl.data_type[name])
+
+    with pytest.raises(Unimplemented, match="matmul: oneDNN divides by the sizes of src"):
+        dnnl.matmul(stream.engine, src=desc(3, 0), weights=desc(0, 4), dst=desc(3, 4))
+
+
+def test_slopes_of_nothing_are_refused(stream):
+    def desc(*dims):
+        return dnnl.MemoryDesc(dims, dnnl.data_type.f32)
+
+    src, weights = desc(0, 16, 4), desc(1, 16, 1)
+    training = dnnl.prop_kind.forward_training
+    hint = dnnl.prelu_forward(stream.engine, prop_kind=training, src=src, weights=weights, dst=src)
+    with pytest.raises(Unimplemented, match="prelu_backward: oneDNN divides by the sizes of src"):
+        dnnl.prelu_backward(
+            stream.engine, src=src, weights=weights, diff_src=src, diff_weights=weights,
+            diff_dst=src, hint_fwd_pd=hint,
+        )  # fmt: skip

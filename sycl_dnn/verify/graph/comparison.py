@@ -13,6 +13,15 @@ from sycl_dnn.verify.graph.evaluate import Dropped, Evaluation, Values
 from sycl_dnn.verify.outcome import Outcome
 
 
+def _leaves_zeros(op: OpText, document: Document) -> bool:
+    """Whether nothing but zeros can come out, whatever goes in."""
+    if op.kind in ("Clamp", "ClampBackward"):
+        return op.attrs["min"] == op.attrs["max"]
+    if op.kind == "GenIndex":
+        return document.tensors[op.inputs[0]].shape[op.attrs["axis"]] == 1
+    return False
+
+
 class Comparison:
     """Takes partitions as they have run and tells what the case comes to.
 
@@ -64,11 +73,13 @@ class Comparison:
 
     def add(self, partition: Any, outputs: list[int]) -> None:
         """Compare the results of one partition."""
-        given = {n: self.device.read(n) for n in execute.ports(partition)[0]}
+        given, trusted = {n: self.device.read(n) for n in execute.ports(partition)[0]}, self.trusted
         ops = execute.members(self.document, partition)
         references = self._references(ops, given)
         wrong = self._wrong(outputs, references)
         fault = faults.find(ops, self.document) if wrong else ""
+        if len(ops) == 1 and _leaves_zeros(ops[0], self.document):
+            self.trusted = trusted
         for problem in wrong:
             self.fail(problem, fault)
 
