@@ -66,4 +66,4 @@ export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:verify_asan_link_order=0 UBS
 export PYTHONPATH=$site LD_LIBRARY_PATH=$libraries:${LD_LIBRARY_PATH-}
 LD_PRELOAD="$site/shallow.so $(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libstdc++.so)" \
     "$python" -m pytest -q -c "$root/pyproject.toml" --rootdir "$root" -p no:cacheprovider \
-    "${paths[@]:-$root/tests/onednn}"
+    -m "not resident_memory" "${paths[@]:-$root/tests/onednn}"

@@ -37,6 +37,7 @@ def scales(scale: Quantity, x: np.ndarray, dtype: str) -> np.ndarray:
     top = _largest_of_groups(x, scale.groups)
     if scale.policy == "mx":
         return rounded(
-            rounded(top, scale.dtype) / rounded(largest(dtype), scale.dtype), scale.dtype
+            rounded(top, scale.dtype) / rounded(np.asarray(largest(dtype)), scale.dtype),
+            scale.dtype,
         )
     return rounded(np.where(top == 0, 1.0, top / largest(dtype)), scale.dtype)

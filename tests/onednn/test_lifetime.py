@@ -57,6 +57,7 @@ def test_thousand_queued_calls_whose_arrays_were_deleted(queue, engine):
         assert (dst.asnumpy() == i).all()
 
 
+@pytest.mark.resident_memory
 def test_memories_are_let_go_after_completion(queue, engine, stream):
     """20 times 40 MB, each dropped at once: they do not pile up."""
     d = dnnl.MemoryDesc((10_000_000,), F32)
@@ -96,6 +97,7 @@ print(resident() - before)
 """
 
 
+@pytest.mark.resident_memory
 @pytest.mark.parametrize("pool_size", ["1", "6"])
 def test_work_in_flight_on_a_cpu_is_bounded_and_flat_in_memory(pool_size):
     """A product so small that oneDNN does not split it.
@@ -226,6 +228,7 @@ def test_exit_while_busy(ordered, end):
         assert done.stderr == b""
 
 
+@pytest.mark.resident_memory
 def test_streams_and_engines_made_ten_thousand_times(queue):
     for _ in range(500):
         dnnl.Stream(dnnl.Engine(queue), queue)
@@ -251,6 +254,7 @@ print(resident() - before)
 """
 
 
+@pytest.mark.resident_memory
 def test_footprint_of_import_and_engine():
     """At most 20 MB beside dpctl and dpnp, the queue and a first array."""
     program = FOOTPRINT.format(first=False).replace("import sycl_dnn._runtime", REGISTER)
