@@ -13,6 +13,7 @@ NUMBERS = {
 }  # fmt: skip
 
 
+@pytest.mark.resident_memory
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_second_half_of_a_run_takes_no_more_memory(kind):
     number, most = NUMBERS[kind]
