@@ -7,6 +7,7 @@ import dpnp
 import pytest
 from filled_memory import desc
 
+import sycl_dnn
 from sycl_dnn import onednn as dnnl
 
 
@@ -20,8 +21,10 @@ def zeros(engine):
 
 @pytest.fixture
 def grid(engine):
-    """4 x 6 x 5 consecutive numbers."""
-    return dpnp.arange(120, dtype="f4", sycl_queue=engine.sycl_queue).reshape((4, 6, 5))
+    """4 x 6 x 5 consecutive numbers, which are there: the streams of most tests are not ordered."""
+    made = dpnp.arange(120, dtype="f4", sycl_queue=engine.sycl_queue).reshape((4, 6, 5))
+    sycl_dnn.synchronize(engine.sycl_queue)
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -94,3 +94,31 @@ def test_recurrent_network_of_no_samples(engine, dtype):
             direction=dnnl.rnn_direction.unidirectional_left2right, src_layer=D((3, 0, 8), dtype),
             weights_layer=weights, weights_iter=weights, dst_layer=D((3, 0, 8), dtype),
         )  # fmt: skip
+
+
+def test_code_for_a_long_row_is_not_generated(engine):
+    """It would take minutes and gigabytes: one block of instructions for each vector."""
+    d = D((2, 2**40), T)
+    flags = dnnl.normalization_flags.none
+    pd = dnnl.layer_normalization_forward(
+        engine, prop_kind=TRAIN, src=d, dst=d, epsilon=1e-3, flags=flags
+    )
+    back = dnnl.layer_normalization_backward(
+        engine, prop_kind=dnnl.prop_kind.backward_data, src=d, diff_src=d, diff_dst=d,
+        epsilon=1e-3, flags=flags, hint_fwd_pd=pd,
+    )  # fmt: skip
+    for made in (pd, back):
+        assert not made.impl_info.startswith("jit")
+        dnnl.Primitive(made)
+
+
+@pytest.mark.parametrize("name", ["s4", "u4"])
+@pytest.mark.parametrize("narrow", ["src", "dst"])
+def test_resampling_of_half_bytes(engine, name, narrow):
+    """oneDNN counts a byte for each element and writes behind the end."""
+    types = {"src": T, "dst": T} | {narrow: dnnl.data_type[name]}
+    with pytest.raises(Unimplemented, match="elements must have whole bytes"):
+        dnnl.resampling_forward(
+            engine, prop_kind=TRAIN, algorithm=dnnl.algorithm.resampling_nearest,
+            src=D((2, 3, 5), types["src"]), dst=D((2, 3, 16), types["dst"]),
+        )  # fmt: skip
