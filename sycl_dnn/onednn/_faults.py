@@ -49,6 +49,16 @@ def _row_major_pointwise(pd: Any) -> bool:
     return weights.strides[0] > weights.strides[1] and "ncsp" in pd.impl_info
 
 
+def _other_order(pd: Any) -> bool:
+    """Whether weights as a matrix have their rows in another order than columns of the source."""
+    src, weights = pd.src_desc, pd.weights_desc
+    if not (src.is_plain and weights.is_plain) or "ref" in pd.impl_info:
+        return False
+    axes = [axis for axis in range(1, src.ndims) if src.dims[axis] > 1]
+    first, second = (sorted(axes, key=lambda a: -d.strides[a]) for d in (src, weights))
+    return first != second
+
+
 def _odd_bf16_channels(pd: Any) -> bool:
     src = pd.src_desc
     is_bf16 = src.data_type is _core.data_type.bf16
@@ -80,6 +90,13 @@ FAULTS: dict[str, tuple[tuple[Callable[[Any], bool], str], ...]] = {
     "lbr_gru_backward": (_SOURCE,),
     "augru_backward": (_ATTENTION,),
     "lbr_augru_backward": (_ATTENTION,),
+    "inner_product_forward": (
+        (
+            _other_order,
+            "weights are read in the order of the source's axes, channels last, and lie in another "
+            "one; lay them out like the source (`acdb`), not as (I, *S, O)",
+        ),
+    ),
     "layer_normalization_backward": (
         (
             _rms_without_stats,

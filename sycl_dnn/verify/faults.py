@@ -47,6 +47,16 @@ def _row_major_pointwise(call: Call, impl: str) -> bool:
     return "ncsp" in impl and set(_dims(call, "weights")[2:]) == {1}
 
 
+def _turned_weights(call: Call, impl: str) -> bool:
+    src, weights = (call.tensors[n].desc() for n in ("src", "weights"))
+    if not impl.startswith(("brg_matmul", "gemm:")) or src.ndims < 3:
+        return False
+    if not (src.is_plain and weights.is_plain):  # `any`: these are what takes such weights then
+        return impl == "gemm:jit" and _dtype(call, "src") in ("s8", "u8")
+    orders = [sorted(range(1, src.ndims), key=lambda a: -d.strides[a]) for d in (src, weights)]
+    return orders[0] != orders[1]
+
+
 def _rms_without_stats(call: Call, impl: str) -> bool:
     flags = call.params["flags"]
     return "rms_norm" in flags and "use_global_stats" not in flags
@@ -136,6 +146,7 @@ _AUGRU = "augru_backward, lbr_augru_backward: not the gradients of the forward p
 
 FAULTS: tuple[Fault, ...] = (
     Fault("deconvolution_forward", _row_major_pointwise, ("dst",), "1x1 kernel, all row-major"),
+    Fault("inner_product_forward", _turned_weights, ("dst",), "channels last, weights (I, *S, O)"),
     *(
         Fault(f"{cell}_backward", _apart_steps, ("diff_weights_layer",), "steps of src_layer apart")
         for cell in ("vanilla_rnn", "lstm", "gru", "lbr_gru")
