@@ -35,8 +35,7 @@ def wide_values(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def wide_post_ops(attr: _core.PrimitiveAttr | None) -> _core.PrimitiveAttr | None:
     """Return the attribute with the tensors of its post-ops in float32."""
-    given = attr.get("set_post_ops") if attr is not None else []
-    if not given:
+    if attr is None or not (given := attr.get("set_post_ops")):
         return attr
     made, post_ops = attr.copy(), _core.PostOps()
     for method, arguments in given[-1][0].calls:

@@ -7,10 +7,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import PrimitiveAttr
+from sycl_dnn._saturation import saturates
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import add, broadcast_shape, expand_rank, filled
 from sycl_dnn.dispatch.record import Out
-from sycl_dnn.dispatch.saturation import saturates
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.product import product, recorded

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import PrimitiveAttr, algorithm
+from sycl_dnn._saturation import saturates
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.record import Out
-from sycl_dnn.dispatch.saturation import saturates
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.convolution import check_groups, cropped, geometry, window_parameters

@@ -49,6 +49,11 @@ def _row_major_pointwise(pd: Any) -> bool:
     return weights.strides[0] > weights.strides[1] and "ncsp" in pd.impl_info
 
 
+def _doubled(pd: Any) -> bool:
+    is_signed = pd.src_desc.data_type is _core.data_type.s8
+    return is_signed and pd.impl_info.endswith("brgconv_strided:avx512_core")
+
+
 def _other_order(pd: Any) -> bool:
     """Whether weights as a matrix have their rows in another order than columns of the source."""
     src, weights = pd.src_desc, pd.weights_desc
@@ -108,6 +113,11 @@ FAULTS: dict[str, tuple[tuple[Callable[[Any], bool], str], ...]] = {
         (
             _row_major_pointwise,
             "a 1x1 kernel with row-major weights (O, I) is read as (I, O); ask for weights `any`",
+        ),
+        (
+            _doubled,
+            "an s8 source with strides gives twice the values on CPUs with AVX-512 but no VNNI; take "
+            "a u8 source",
         ),
     ),
     "lrn_backward": (

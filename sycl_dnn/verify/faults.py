@@ -131,9 +131,14 @@ def _lone_pixels(call: Call, impl: str) -> bool:
     return bool(_binaries(call)) and "jit" in impl and (small or set(dims[2:]) <= {1})
 
 
-def _late_sum(call: Call, impl: str) -> bool:
-    kinds = [op.kind for op in call.attr.post_ops]
-    return "jit_uni_int8" in impl and _dtype(call, "src") == "s8" and "sum" in kinds[1:]
+def _halved_weights(call: Call, impl: str) -> bool:
+    return (
+        impl.endswith(("jit_uni_int8:avx2", "jit_uni_int8:sse41")) and _dtype(call, "src") == "s8"
+    )
+
+
+def _doubled(call: Call, impl: str) -> bool:
+    return impl.endswith("brgconv_strided:avx512_core") and _dtype(call, "src") == "s8"
 
 
 def _whole_operand(call: Call, impl: str) -> bool:
@@ -162,7 +167,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("lstm_backward", _bf16_projection, ("diff_*",), "bf16 with a projection"),
     Fault("convolution_backward_weights", _padded_depth, ("diff_weights",), "bf16, padded depth"),
     Fault("convolution_backward_weights", _lone_window, ("diff_weights",), "bf16, one window"),
-    Fault("deconvolution_forward", _late_sum, ("dst",), "s8, sum behind another post-op"),
+    Fault("deconvolution_forward", _halved_weights, ("dst",), "s8 source, jit_uni_int8"),
+    Fault("deconvolution_forward", _doubled, ("dst",), "s8 source, strides, AVX-512 without VNNI"),
     Fault("pooling_forward", _whole_operand, ("dst",), "operand of the shape of dst"),
     Fault("reorder", _masked_reorder, ("dst",), "jit:uni, zero points or scales with a mask"),
     Fault("reorder", _four_bit_copy, ("dst",), "s8 or bf16 to 4 bits"),

@@ -18,5 +18,9 @@ def saturates(engine: _core.Engine) -> bool:
     Source: oneDNN developer guide, "Nuances of int8 Computations". There is no way to ask an
     implementation.
     """
-    is_cpu = engine.kind is _core.engine_kind.cpu
-    return is_cpu and _core.get_effective_cpu_isa() in _WITHOUT_VNNI
+    return engine.kind is _core.engine_kind.cpu and cpu_saturates()
+
+
+def cpu_saturates() -> bool:
+    """Whether it is so on this CPU, or with the instructions that oneDNN is limited to."""
+    return _core.get_effective_cpu_isa() in _WITHOUT_VNNI
