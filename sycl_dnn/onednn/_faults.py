@@ -116,8 +116,8 @@ FAULTS: dict[str, tuple[tuple[Callable[[Any], bool], str], ...]] = {
         ),
         (
             _doubled,
-            "an s8 source with strides gives twice the values on CPUs with AVX-512 but no VNNI; take "
-            "a u8 source",
+            "an s8 source with strides gives twice the values on CPUs with AVX-512 but no VNNI; "
+            "take a u8 source",
         ),
     ),
     "lrn_backward": (
