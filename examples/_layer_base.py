@@ -146,6 +146,8 @@ class Plain:
             **descs,
             **self.parameters,
         )
+        if pd.desc_of("workspace").is_zero:
+            kept.pop("workspace", None)  # not every implementation reads it
         given = chain.reordered(f"{name} diff_dst", diff_dst, pd.diff_dst_desc)
         diff_src = chain.space(pd.diff_src_desc)
         chain.add(name, pd, diff_dst=given, diff_src=diff_src, **kept)

@@ -12,8 +12,7 @@ from sycl_dnn.dispatch.described import described, go_on_to, warn_of_reference
 from sycl_dnn.dispatch.record import ArrayStep, Entry, Layout, NeedsAnotherDevice, Out, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.trace_copies import CopyingTrace
-
-_NARROW = ("float16", "bfloat16", "float8_e5m2", "float8_e4m3")
+from sycl_dnn.dispatch.widening import NARROW, wide_out, wide_post_ops, wide_values
 
 
 class Trace(CopyingTrace):
@@ -103,11 +102,11 @@ class Trace(CopyingTrace):
         error: errors.Unimplemented,
     ) -> dict[str, Tensor]:
         """Compute in float32 what the engine lacks in a narrower type."""
-        narrow = {n for n, t in inputs.items() if t.dtype in _NARROW}
+        narrow = {n for n, t in inputs.items() if t.dtype in NARROW}
         if self.policy.fallback == "error":
             raise error
         met = {t.dtype for t in inputs.values()} | {o.dtype for o in outputs.values()}
-        kinds = sorted(met.intersection(_NARROW))
+        kinds = sorted(met.intersection(NARROW))
         if not kinds:
             raise NeedsAnotherDevice(row, error)
         policy.warn_once(
@@ -117,11 +116,14 @@ class Trace(CopyingTrace):
             "float32 and converts (set_fallback('error') refuses instead)",
         )
         wide = {n: self.convert(t, "float32") if n in narrow else t for n, t in inputs.items()}
-        wider = {
-            n: Out(o.shape, "float32" if o.dtype in _NARROW else o.dtype, o.layout)
-            for n, o in outputs.items()
-        }
-        made = self.primitive(row, wide, wider, ask=ask, attr=attr, **params)
+        made = self.primitive(
+            row,
+            wide,
+            {n: wide_out(o) for n, o in outputs.items()},
+            ask=wide_values(ask),
+            attr=wide_post_ops(attr),
+            **wide_values(params),
+        )
         return {
             n: self.convert(t, outputs[n].dtype) if n in outputs else t for n, t in made.items()
         }

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
+from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm, engine_kind
+from sycl_dnn.dispatch.described import described, is_slow_reference
 from sycl_dnn.dispatch.primitives import add, expand_rank, sum_to
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import narrow, reshape
+from sycl_dnn.errors import Unimplemented
 from sycl_dnn.functional.attention_mask import causal
 from sycl_dnn.functional.joining import join
 from sycl_dnn.functional.product import product, recorded, swapped
@@ -27,11 +29,26 @@ def _scaling(scale: float, mask: Tensor | None = None) -> PrimitiveAttr:
 
 
 def _product(a: Tensor, b: Tensor, scale: float, dtype: str, mask: Tensor | None = None) -> Tensor:
-    """Return ``scale * a @ b + mask`` in one pass."""
-    inputs = {"src": a, "weights": b}
+    """Return ``scale * a @ b + mask``, in one pass where the engine has that."""
+    inputs, out = {"src": a, "weights": b}, Out((*a.shape[:-1], b.shape[-1]), dtype)
+    attr = _scaling(scale, mask)
     if mask is not None:
         inputs["attr_post_op_1_src_1"] = mask
-    return recorded(inputs, Out((*a.shape[:-1], b.shape[-1]), dtype), _scaling(scale, mask))
+        if _is_slow(inputs, out, attr):
+            return add(_product(a, b, scale, dtype), mask)
+    return recorded(inputs, out, attr)
+
+
+def _is_slow(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr) -> bool:
+    """Whether the reference is all there is: with AVX-512 but no bfloat16, for masks that broadcast."""
+    trace = inputs["src"].trace
+    if inputs["src"].dtype != "bfloat16" or trace.engine.kind is not engine_kind.cpu:
+        return False
+    try:
+        pd = described(trace.engine, "matmul", inputs, {"dst": out}, {}, attr, {})
+    except Unimplemented:
+        return False
+    return is_slow_reference("matmul", pd.impl_info)
 
 
 def _scores(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:

@@ -6,14 +6,17 @@ from __future__ import annotations
 import dpnp
 import numpy as np
 
-from sycl_dnn._core import algorithm
+from sycl_dnn._core import algorithm, engine_kind, lrn_backward, lrn_forward
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.array import Array
+from sycl_dnn.dispatch.described import is_slow_reference
 from sycl_dnn.dispatch.fused import chain, fused, power, scale
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import mul
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape, transpose
+from sycl_dnn.errors import Unimplemented
 from sycl_dnn.functional.affine import empty_like
 from sycl_dnn.functional.pointwise import check_float
 from sycl_dnn.functional.product import product
@@ -48,7 +51,32 @@ def _has_sound_kernel(x: Tensor, size: int, beta: float) -> bool:
     if beta != 0.75 or size % 2 == 0 or not 3 <= size <= _WIDEST:
         return False
     is_narrow = size <= 5 and x.dtype != "bfloat16"
-    return not x.trace.training or is_narrow or x.shape[1] % 16 == 0
+    is_sound = not x.trace.training or is_narrow or x.shape[1] % 16 == 0
+    return is_sound and _is_compiled(x, size)
+
+
+def _is_compiled(x: Tensor, size: int) -> bool:
+    """Whether a CPU has a kernel for channels last: without AVX-512 there is the reference."""
+    if x.trace.engine.kind is not engine_kind.cpu:
+        return True
+    for dtype in (x.dtype, "float32"):  # where it falls back to
+        try:
+            return not any(is_slow_reference("lrn", n) for n in _kernels(x, dtype, size))
+        except Unimplemented:
+            continue
+    return False
+
+
+def _kernels(x: Tensor, dtype: str, size: int) -> list[str]:
+    """Return the names of the implementations, with the gradient's where one follows."""
+    desc, engine = layout.channels_last(x.shape, dtype), x.trace.engine
+    given = {"algorithm": algorithm.lrn_across_channels, "local_size": size}
+    given |= {"alpha": 1.0, "beta": 0.75, "k": 1.0}
+    pd = lrn_forward(engine, prop_kind=x.trace.forward_kind, src=desc, dst=desc, **given)
+    if not x.trace.training:
+        return [pd.impl_info]
+    back = lrn_backward(engine, diff_src=desc, diff_dst=desc, src=desc, hint_fwd_pd=pd, **given)
+    return [pd.impl_info, back.impl_info]
 
 
 def _by_products(x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:

@@ -7,13 +7,15 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import PrimitiveAttr
+from sycl_dnn._saturation import saturates
 from sycl_dnn.dispatch.operation import operation
-from sycl_dnn.dispatch.primitives import add, expand_rank, filled
+from sycl_dnn.dispatch.primitives import add, broadcast_shape, expand_rank, filled
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.product import product, recorded
 from sycl_dnn.functional.quantization import dequantized
+from sycl_dnn.functional.quantized_in_floats import in_floats, scaled
 from sycl_dnn.functional.quantized_operands import (
     INTEGERS,
     Target,
@@ -60,8 +62,14 @@ def integer_product(
     if not (a.size and b.size):
         made = product(dequantized(x, "float32"), dequantized(weight, "float32"))
         return target.of(made if bias is None else add(made, bias))
-    weight = _signed(weight)
     rank = max(a.ndim, b.ndim)
+    batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
+    shape = (*batch, a.shape[-2], b.shape[-1])
+    if saturates(a.trace.engine):
+        attr, inputs = scaled(x, weight, bias, rank, rank - 1)
+        inputs["src"], inputs["weights"] = (expand_rank(in_floats(q), rank) for q in (x, weight))
+        return target.of(recorded(inputs, Out(shape, "float32"), attr))
+    weight = _signed(weight)
     a, b = expand_rank(a, rank), expand_rank(weight.data, rank)
     attr = PrimitiveAttr()
     inputs = {"src": a, "weights": b} | set_scales(attr, "src", x.scale, x.zero_point)
@@ -70,8 +78,7 @@ def integer_product(
     inputs |= set_scales(attr, "dst", target.scale, target.zero)
     if bias is not None:
         inputs["bias"] = reshape(bias, (1,) * (rank - 1) + bias.shape)
-    batch = (max(m, n) for m, n in zip(a.shape[:-2], b.shape[:-2], strict=True))
-    return recorded(inputs, Out((*batch, a.shape[-2], b.shape[-1]), target.dtype), attr)
+    return recorded(inputs, Out(shape, target.dtype), attr)
 
 
 @operation
@@ -133,7 +140,8 @@ def quantized_linear(
 
     Notes
     -----
-    No gradient flows to integers.
+    No gradient flows to integers. A CPU without VNNI multiplies in float32, where sums are exact
+    up to 2**24: oneDNN's integers would saturate.
 
     Source: oneDNN developer guide, "Matrix Multiplication" and "Quantization".
     """
@@ -192,6 +200,8 @@ def quantized_matmul(
 
     Notes
     -----
+    As for ``quantized_linear``.
+
     Source: oneDNN developer guide, "Matrix Multiplication" and "Quantization".
     """
     dtype = result_dtype(out_dtype, out_scale, input)

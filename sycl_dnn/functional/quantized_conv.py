@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import PrimitiveAttr, algorithm
+from sycl_dnn._saturation import saturates
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.convolution import check_groups, cropped, geometry, window_parameters
+from sycl_dnn.functional.quantized_in_floats import in_floats, scaled
 from sycl_dnn.functional.quantized_operands import (
     Target,
     check_bias,
@@ -45,6 +47,23 @@ def _checked_weight(name: str, weight: Any, x: Tensor, groups: int) -> Quantized
     return weight
 
 
+def _operands(
+    x: QuantizedTensor, weight: QuantizedTensor, bias: Tensor | None, groups: int, target: Target
+) -> tuple[PrimitiveAttr, dict[str, Tensor], str]:
+    """Return attribute and inputs of the primitive, and the dtype of what it writes."""
+    if saturates(x.data.trace.engine):
+        attr, inputs = scaled(x, weight, bias, x.ndim, 1)
+        inputs |= {"src": in_floats(x), "weights": in_floats(weight)}
+        return attr, inputs, "float32"
+    attr = PrimitiveAttr()
+    mask = 0 if weight.axis is None else 1 if groups == 1 else 3
+    inputs = {"src": x.data, "weights": weight.data}
+    inputs |= set_scales(attr, "src", x.scale, x.zero_point)
+    inputs |= set_scales(attr, "weights", weight.scale, None, mask)
+    inputs |= set_scales(attr, "dst", target.scale, target.zero)
+    return attr, inputs | ({} if bias is None else {"bias": bias}), target.dtype
+
+
 @operation
 def _convolve(name, rank, input, weight, bias, stride, padding, dilation, groups, *out):
     given = per_tensor(name, input)
@@ -56,25 +75,21 @@ def _convolve(name, rank, input, weight, bias, stride, padding, dilation, groups
     target = Target(name, *out)
     axes, counts = geometry(name, x.shape[2:], weight.shape[2:], stride, padding, dilation)
     x, axes = cropped(x, axes, counts)
-    grouped = (groups, n_out // groups, *weight.shape[1:])
-    attr = PrimitiveAttr()
-    mask = 0 if weight.axis is None else 1 if groups == 1 else 3
-    inputs = {"src": x, "weights": weight.data if groups == 1 else reshape(weight.data, grouped)}
-    inputs |= set_scales(attr, "src", given.scale, given.zero_point)
-    inputs |= set_scales(attr, "weights", weight.scale, None, mask)
-    inputs |= set_scales(attr, "dst", target.scale, target.zero)
-    inputs |= {} if bias is None else {"bias": bias}
+    attr, inputs, dtype = _operands(given._replace(data=x), weight, bias, groups, target)
+    if groups > 1:
+        grouped = (groups, n_out // groups, *weight.shape[1:])
+        inputs["weights"] = reshape(inputs["weights"], grouped)
     made = x.trace.primitive(
         "convolution_forward",
         inputs,
-        {"dst": Out((x.shape[0], n_out, *counts), target.dtype, "channels_last")},
+        {"dst": Out((x.shape[0], n_out, *counts), dtype, "channels_last")},
         ask={"src": "channels_last", "weights": "any"},
         attr=attr,
         prop_kind=x.trace.forward_kind,
         algorithm=algorithm.convolution_direct,
         **window_parameters(axes),
-    )
-    return unbatched(made["dst"], given.data)
+    )["dst"]
+    return unbatched(made if dtype == target.dtype else target.of(made), given.data)
 
 
 def _function(rank: int, axes: str) -> Any:
@@ -135,6 +150,9 @@ TypeError
 
 Notes
 -----
+A CPU without VNNI multiplies in float32, where sums are exact up to 2**24: oneDNN's integers
+would saturate.
+
 Source: oneDNN developer guide, "Convolution" and "Quantization".
 """
 

@@ -6,15 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn._core import algorithm
+from sycl_dnn._core import MemoryDesc, algorithm, engine_kind, softmax_backward
 from sycl_dnn._warn import warn
 from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch.described import is_slow_reference
+from sycl_dnn.dispatch.fused import EXP, chain
 from sycl_dnn.dispatch.gradients import Grads, rule_for
 from sycl_dnn.dispatch.operation import operation
-from sycl_dnn.dispatch.primitives import linear_map
+from sycl_dnn.dispatch.primitives import linear_map, mul, reduce, sub
 from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.errors import Unimplemented
 from sycl_dnn.functional.axes import check_axis
 from sycl_dnn.functional.pointwise import check_float
 
@@ -46,16 +49,38 @@ def _softmax(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
     # Backward along any but the innermost axis has no compiled kernel.
     order = [a for a in _order(y) if a != axis] + [axis]
     desc = layout.strided(y.shape, y.dtype, layout.permuted_strides(y.desc.dims, order))
+    given = {"algorithm": entry.params["algorithm"], "axis": axis, "hint_fwd_pd": entry.pd}
+    if _is_slow(trace, desc, given):
+        return {"src": _composed(y, grads["dst"], entry.params["algorithm"], axis)}
     made = trace.primitive(
         "softmax_backward",
         {"dst": y, "diff_dst": grads["dst"]},
         {"diff_src": Out(y.shape, y.dtype, desc)},
         ask={"dst": desc, "diff_dst": desc},
-        algorithm=entry.params["algorithm"],
-        axis=axis,
-        hint_fwd_pd=entry.pd,
+        **given,
     )
     return {"src": made["diff_src"]}
+
+
+def _is_slow(trace: Trace, desc: MemoryDesc, given: dict[str, Any]) -> bool:
+    """Whether a CPU has the reference implementation alone: without AVX-512 there is no other."""
+    if trace.engine.kind is not engine_kind.cpu:
+        return False
+    try:
+        pd = softmax_backward(trace.engine, diff_src=desc, diff_dst=desc, dst=desc, **given)
+    except Unimplemented:
+        return False
+    return is_slow_reference("softmax_backward", pd.impl_info)
+
+
+def _composed(y: Tensor, dy: Tensor, kind: algorithm, axis: int) -> Tensor:
+    """Return the gradient by element-wise steps and a sum over rows."""
+    dy = dy.trace.convert(dy, y.dtype)
+    if kind is algorithm.softmax_log:
+        total = reduce(algorithm.reduction_sum, dy, (axis,))
+        return sub(dy, mul(chain(y, EXP), total))
+    total = reduce(algorithm.reduction_sum, mul(y, dy), (axis,))
+    return mul(y, sub(dy, total))
 
 
 def _order(x: Tensor) -> list[int]:

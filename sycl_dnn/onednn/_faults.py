@@ -49,6 +49,21 @@ def _row_major_pointwise(pd: Any) -> bool:
     return weights.strides[0] > weights.strides[1] and "ncsp" in pd.impl_info
 
 
+def _doubled(pd: Any) -> bool:
+    is_signed = pd.src_desc.data_type is _core.data_type.s8
+    return is_signed and pd.impl_info.endswith("brgconv_strided:avx512_core")
+
+
+def _other_order(pd: Any) -> bool:
+    """Whether weights as a matrix have their rows in another order than columns of the source."""
+    src, weights = pd.src_desc, pd.weights_desc
+    if not (src.is_plain and weights.is_plain) or "ref" in pd.impl_info:
+        return False
+    axes = [axis for axis in range(1, src.ndims) if src.dims[axis] > 1]
+    first, second = (sorted(axes, key=lambda a: -d.strides[a]) for d in (src, weights))
+    return first != second
+
+
 def _odd_bf16_channels(pd: Any) -> bool:
     src = pd.src_desc
     is_bf16 = src.data_type is _core.data_type.bf16
@@ -80,6 +95,13 @@ FAULTS: dict[str, tuple[tuple[Callable[[Any], bool], str], ...]] = {
     "lbr_gru_backward": (_SOURCE,),
     "augru_backward": (_ATTENTION,),
     "lbr_augru_backward": (_ATTENTION,),
+    "inner_product_forward": (
+        (
+            _other_order,
+            "weights are read in the order of the source's axes, channels last, and lie in another "
+            "one; lay them out like the source (`acdb`), not as (I, *S, O)",
+        ),
+    ),
     "layer_normalization_backward": (
         (
             _rms_without_stats,
@@ -91,6 +113,11 @@ FAULTS: dict[str, tuple[tuple[Callable[[Any], bool], str], ...]] = {
         (
             _row_major_pointwise,
             "a 1x1 kernel with row-major weights (O, I) is read as (I, O); ask for weights `any`",
+        ),
+        (
+            _doubled,
+            "an s8 source with strides gives twice the values on CPUs with AVX-512 but no VNNI; "
+            "take a u8 source",
         ),
     ),
     "lrn_backward": (

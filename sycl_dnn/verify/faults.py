@@ -47,6 +47,16 @@ def _row_major_pointwise(call: Call, impl: str) -> bool:
     return "ncsp" in impl and set(_dims(call, "weights")[2:]) == {1}
 
 
+def _turned_weights(call: Call, impl: str) -> bool:
+    src, weights = (call.tensors[n].desc() for n in ("src", "weights"))
+    if not impl.startswith(("brg_matmul", "gemm:")) or src.ndims < 3:
+        return False
+    if not (src.is_plain and weights.is_plain):  # `any`: these are what takes such weights then
+        return impl == "gemm:jit" and _dtype(call, "src") in ("s8", "u8")
+    orders = [sorted(range(1, src.ndims), key=lambda a: -d.strides[a]) for d in (src, weights)]
+    return orders[0] != orders[1]
+
+
 def _rms_without_stats(call: Call, impl: str) -> bool:
     flags = call.params["flags"]
     return "rms_norm" in flags and "use_global_stats" not in flags
@@ -121,9 +131,14 @@ def _lone_pixels(call: Call, impl: str) -> bool:
     return bool(_binaries(call)) and "jit" in impl and (small or set(dims[2:]) <= {1})
 
 
-def _late_sum(call: Call, impl: str) -> bool:
-    kinds = [op.kind for op in call.attr.post_ops]
-    return "jit_uni_int8" in impl and _dtype(call, "src") == "s8" and "sum" in kinds[1:]
+def _halved_weights(call: Call, impl: str) -> bool:
+    return (
+        impl.endswith(("jit_uni_int8:avx2", "jit_uni_int8:sse41")) and _dtype(call, "src") == "s8"
+    )
+
+
+def _doubled(call: Call, impl: str) -> bool:
+    return impl.endswith("brgconv_strided:avx512_core") and _dtype(call, "src") == "s8"
 
 
 def _whole_operand(call: Call, impl: str) -> bool:
@@ -136,6 +151,7 @@ _AUGRU = "augru_backward, lbr_augru_backward: not the gradients of the forward p
 
 FAULTS: tuple[Fault, ...] = (
     Fault("deconvolution_forward", _row_major_pointwise, ("dst",), "1x1 kernel, all row-major"),
+    Fault("inner_product_forward", _turned_weights, ("dst",), "channels last, weights (I, *S, O)"),
     *(
         Fault(f"{cell}_backward", _apart_steps, ("diff_weights_layer",), "steps of src_layer apart")
         for cell in ("vanilla_rnn", "lstm", "gru", "lbr_gru")
@@ -151,7 +167,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault("lstm_backward", _bf16_projection, ("diff_*",), "bf16 with a projection"),
     Fault("convolution_backward_weights", _padded_depth, ("diff_weights",), "bf16, padded depth"),
     Fault("convolution_backward_weights", _lone_window, ("diff_weights",), "bf16, one window"),
-    Fault("deconvolution_forward", _late_sum, ("dst",), "s8, sum behind another post-op"),
+    Fault("deconvolution_forward", _halved_weights, ("dst",), "s8 source, jit_uni_int8"),
+    Fault("deconvolution_forward", _doubled, ("dst",), "s8 source, strides, AVX-512 without VNNI"),
     Fault("pooling_forward", _whole_operand, ("dst",), "operand of the shape of dst"),
     Fault("reorder", _masked_reorder, ("dst",), "jit:uni, zero points or scales with a mask"),
     Fault("reorder", _four_bit_copy, ("dst",), "s8 or bf16 to 4 bits"),

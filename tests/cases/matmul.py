@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of matmul and inner product."""
 
+from dataclasses import replace
+
 from .case import Case, backward_of
 
 # name: src, weights, bias or None, tags
@@ -74,11 +76,19 @@ def _inner_product_backward(case, target):
 
 
 _forward = [_inner_product(name, *rest) for name, rest in INNER_PRODUCTS.items()]
+_misread = _inner_product("channels_last", (4, 32, 2), (16, 32, 2), False, True)
+_misread = replace(
+    _misread,
+    tags={"src": "acb", "weights": "bca"},
+    fault="oneDNN's inner product takes weights (I, *S, O) for a channels-last source and reads "
+    "them as (*S, I, O).",
+    faulty=("dst",),
+)
 _training = [_inner_product(name, *rest[:3], False) for name, rest in INNER_PRODUCTS.items()]
 
 CASES = {
     "matmul": [_matmul(name, *rest) for name, rest in MATMULS.items()],
-    "inner_product_forward": _forward,
+    "inner_product_forward": [*_forward, _misread],
     "inner_product_backward_data": [_inner_product_backward(c, "data") for c in _training],
     "inner_product_backward_weights": [_inner_product_backward(c, "weights") for c in _training],
 }

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from case_runner import run
+from case_runner import describe, run
 from cases import CASES
 
 from sycl_dnn import OneDnnFaultWarning
@@ -27,10 +27,26 @@ def is_wrong(got, expected):
     return np.abs(got.reshape(expected.shape) - expected).max(initial=0.0) / scale > 2e-5
 
 
+def takes_another_path(case, engine):
+    """Whether this CPU runs an implementation without the fault: this one comes with AVX-512."""
+    if case.row != "deconvolution_forward":
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OneDnnFaultWarning)
+        return "ncsp" not in describe(case, engine, any_weights=False).impl_info
+
+
 @pytest.mark.parametrize("case", FAULTY, ids=lambda case: case.id)
 def test_fault_is_warned_of(case, stream):
     plain = case.row == "deconvolution_forward"
     arrays = case.inputs()
+    if takes_another_path(case, stream.engine):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", OneDnnFaultWarning)
+            outputs = run(case, stream, arrays, any_weights=not plain)
+        expected = case.expected(arrays)
+        assert not [name for name in case.faulty if is_wrong(outputs[name], expected[name])]
+        return
     with pytest.warns(OneDnnFaultWarning, match="known fault of oneDNN"):
         outputs = run(case, stream, arrays, any_weights=not plain)
     expected = case.expected(arrays)

@@ -33,8 +33,9 @@ def make_matmul(example: Example) -> dnnl.PrimitiveDesc:
 def main(example: Example) -> None:
     """Use one primitive for 1 and 100 rows."""
     pd = make_matmul(example)
-    integers = example.rng.integers(-127, 128, (K, N)).astype("i1")
-    scales = example.rng.uniform(0.01, 0.02, N).astype("f4")
+    # 7 bits: CPUs without VNNI add products in pairs, in 16 bits that saturate.
+    integers = example.rng.integers(-64, 64, (K, N)).astype("i1")
+    scales = example.rng.uniform(0.02, 0.04, N).astype("f4")
     constants = {
         "weights": example.reordered(example.memory(integers), pd.weights_desc),
         "attr_scales_src": example.memory([SRC_SCALE]),

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What CPUs with fewer instructions than this one would compute: most laptops have AVX2."""
+
+from pathlib import Path
+
+import pytest
+from fresh_process import run
+
+PROGRAM = Path(__file__).parents[1] / "lesser_cpu.py"
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
+def test_values_and_gradients(isa):
+    done = run(PROGRAM, ONEDNN_MAX_CPU_ISA=isa.upper())
+    assert done.returncode == 0, done.stderr[-2000:]
+    in_force, checked = done.stdout.splitlines()
+    if in_force != isa:
+        pytest.skip(f"this CPU has {in_force} alone")
+    assert "quantized_linear" in checked
