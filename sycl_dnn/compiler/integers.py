@@ -65,9 +65,7 @@ class _Rewriting:
 
     def run(self) -> int | None:
         """Rewrite; return the id of a node that oneDNN cannot do, nothing changed then."""
-        self._scales = staying_scales(
-            self._graph, self._products, self._ranges, self._is_exact
-        )
+        self._scales = staying_scales(self._graph, self._products, self._ranges, self._is_exact)
         made: list[tuple[Node, list[Node], Node]] = []
         for node in list(self._graph.nodes):
             if id(node) in self._products:

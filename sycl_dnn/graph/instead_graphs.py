@@ -26,7 +26,6 @@ def copied_input(graph: Any, value: Any, plan: Plan, dtype: str | None = None) -
 
 def behind_identity(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
     """Return the operation behind a LeakyReLU that changes nothing."""
-
     from sycl_dnn.graph.builder import Graph
 
     graph = Graph(plan.engine)

@@ -154,7 +154,7 @@ class Plan:
             return False
         try:
             step = WideStep(group, writes, self)
-        except DnnlError:
+        except Unimplemented:
             return False
         self._append(step)
         return True

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sycl_dnn import _core
 from sycl_dnn.dispatch import noted, policy
 from sycl_dnn.dispatch.capabilities import multiplies
+from sycl_dnn.errors import Unimplemented
 from sycl_dnn.graph import dtypes
 from sycl_dnn.graph.instead_graphs import copied_input
 
@@ -50,9 +51,14 @@ class WideStep:
     writes : sequence of int
         Numbers of the values that something outside of the group needs.
     plan : Plan
+
+    Raises
+    ------
+    Unimplemented
+        oneDNN has no such operation in f32 either, or the group only converts.
     """
 
-    __slots__ = ("graph_call", "nodes", "reads", "reason", "writes")
+    __slots__ = ("graph_call", "nodes", "plan", "reads", "reason", "writes")
     compiled: _core.CompiledPartition | None = None
 
     def __init__(self, nodes: Sequence[Node], writes: Sequence[int], plan: Plan) -> None:
@@ -63,10 +69,9 @@ class WideStep:
         self.reads, self.writes = list(given), list(writes)
         graph = _wide_graph(self.nodes, list(given.values()), self.writes, plan)
         self.graph_call = graph.compile(plan.owner.queue)
-        compiled = [step.compiled for step in self.graph_call.plans[-1].steps]
-        fused = len(compiled) - compiled.count(None)
-        others = f" and {compiled.count(None)} other steps" if None in compiled else ""
-        self.reason = f"no instructions for {kinds}: in f32, {fused} oneDNN partitions{others}"
+        self.reason = f"this device has no instructions for {kinds}; runs in f32"
+        #: What it became: all shapes are known.
+        self.plan: Plan = self.graph_call.plans[-1]
         _warn(nodes, kinds, plan)
 
     def run(self, plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any) -> None:
@@ -91,6 +96,7 @@ def _wide_graph(
     from sycl_dnn.graph.builder import Graph
 
     graph = Graph(plan.engine)
+    graph.set_fpmath_mode(*plan.graph.fpmath)
     made: dict[int, Any] = {}
     for value in given:
         made[value.id] = copied_input(graph, value, plan, _wide(value.dtype))
@@ -98,6 +104,8 @@ def _wide_graph(
         results = _copied(graph, node, made)
         made |= {v.id: r for v, r in zip(node.outputs, results, strict=True)}
     for id in writes:
+        if made[id].node is None:
+            raise Unimplemented("graph: a conversion alone is none in f32")
         graph.output(made[id])
     return graph
 
