@@ -24,6 +24,11 @@ def lacks(queue, dtype):
     return False
 
 
+def is_older_than_avx2(queue):
+    """Whether oneDNN has kernels for SSE4.1 or AVX only: many without post-ops and layouts."""
+    return queue.sycl_device.is_cpu and dnnl.get_effective_cpu_isa().name in ("sse41", "avx")
+
+
 def product_of_integers(queue, a, b):
     """Return the product of a uint8 and an int8 matrix as oneDNN computes it in int32."""
     engine = dnnl.Engine(queue)
