@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn import _core
+from sycl_dnn._saturation import saturates
 from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.packing import origin
@@ -13,7 +14,6 @@ from sycl_dnn.compiler.ranges import Ranges, Scale, integer_candidates, scale_of
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.compiler.staying import passes_on, staying_scales
 from sycl_dnn.dispatch import dtypes, layout
-from sycl_dnn.dispatch.capabilities import adds_integers_exactly
 from sycl_dnn.dispatch.ones import filled
 from sycl_dnn.dispatch.primitives import div
 from sycl_dnn.dispatch.record import Out
@@ -57,7 +57,7 @@ class _Rewriting:
                 self._products[id(node)] = (key, node)
         self._ranges = ranges
         # Of int8 sources and weights oneDNN would halve the weights itself, with a second rounding.
-        self._is_exact = adds_integers_exactly(graph.trace.engine)
+        self._is_exact = not saturates(graph.trace.engine)
         self._scales: dict[int, Scale] = {}
         #: Storages whose values are integers, by id of the old one.
         self._narrow: dict[int, Storage] = {}

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sycl_dnn.dispatch.capabilities import adds_integers_exactly
+from sycl_dnn._saturation import saturates
 from sycl_dnn.graph.node import Node
 
 _POOLS = ("avg_pool", "max_pool")
@@ -20,7 +20,7 @@ _MOVES = ("type_cast", "static_reshape", "static_transpose", "reorder")
 
 def why_wrong(group: Sequence[Node], shapes: Mapping[int, Any], engine: Any) -> str:
     """Return what is wrong with a partition of these operations; "" for nothing."""
-    if _multiplies_integers(group) and not adds_integers_exactly(engine):
+    if _multiplies_integers(group) and saturates(engine):
         return "this CPU adds products of 8-bit integers in 16 bits, which do not hold them all"
     return _why_pooling_is_wrong(group, shapes)
 
