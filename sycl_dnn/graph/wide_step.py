@@ -113,7 +113,7 @@ def _wide_graph(
 def _copied(graph: Any, node: Node, made: dict[int, Any]) -> Sequence[Any]:
     """Add an operation to a graph; return its results."""
     row = node.operation
-    inputs = {
+    inputs: dict[str, Any] = {
         name: [made[v.id] for v in value] if isinstance(value, list) else made[value.id]
         for name, value in node.inputs.items()
     }
