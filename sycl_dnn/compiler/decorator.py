@@ -38,12 +38,14 @@ def compile(
         ones do: weights. What depends on them alone is computed once.
     dtype : {None, "bfloat16", "float16"}
         Lower a float32 function: weights and activations are kept in this dtype, parameters of
-        normalizations in float32; arrays come in and go out as float32.
+        normalizations in float32; arrays come in and go out as float32. Where a device has no
+        arithmetic of it the program is one of float32, with a ``FallbackWarning``.
     cache_size : int
         Most programs that are kept.
     fallback : {"auto", "error"}
-        What happens where the device lacks an operation: ``"auto"`` runs the function as it is,
-        operation by operation; ``"error"`` raises ``Unimplemented``.
+        What happens where the device lacks an operation, or arithmetic of ``dtype``: ``"auto"``
+        runs the function as it is, operation by operation, or in float32; ``"error"`` raises
+        ``Unimplemented``.
     passes : dict of str to bool, optional
         Rewrites to switch on or off by name, for measurements: ``fuse_depthwise`` (on) runs
         depthwise convolutions inside the 1x1 ones before them, ``join_products`` (on) makes one

@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn import _core
+from sycl_dnn._saturation import saturates
 from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.packing import origin
-from sycl_dnn.compiler.ranges import Ranges, Scale, integer_candidates
+from sycl_dnn.compiler.ranges import Ranges, Scale, integer_candidates, scale_of
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.compiler.staying import passes_on, staying_scales
 from sycl_dnn.dispatch import dtypes, layout
@@ -19,7 +20,8 @@ from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.views import reshape
 
-_LARGEST = 127.0
+#: Of weights; and where two products are added in 16 bits: 2 * 255 * 64 is the most that fits.
+_LARGEST, _LARGEST_IN_PAIRS = 127.0, 64.0
 
 
 class Quantizer:
@@ -54,6 +56,8 @@ class _Rewriting:
             if ranges.knows(key) and id(node) not in refused:
                 self._products[id(node)] = (key, node)
         self._ranges = ranges
+        # Of int8 sources and weights oneDNN would halve the weights itself, with a second rounding.
+        self._is_exact = not saturates(graph.trace.engine)
         self._scales: dict[int, Scale] = {}
         #: Storages whose values are integers, by id of the old one.
         self._narrow: dict[int, Storage] = {}
@@ -61,7 +65,7 @@ class _Rewriting:
 
     def run(self) -> int | None:
         """Rewrite; return the id of a node that oneDNN cannot do, nothing changed then."""
-        self._scales = staying_scales(self._graph, self._products, self._ranges)
+        self._scales = staying_scales(self._graph, self._products, self._ranges, self._is_exact)
         made: list[tuple[Node, list[Node], Node]] = []
         for node in list(self._graph.nodes):
             if id(node) in self._products:
@@ -95,7 +99,7 @@ class _Rewriting:
         """Return a product of integers, and the nodes that make its operands."""
         graph, attr = self._graph, _core.PrimitiveAttr()
         src_scale = self._scales.get(id(node.inputs["src"].storage))
-        src_scale = src_scale or self._ranges.scale(key, "src")
+        src_scale = src_scale or scale_of(*self._ranges.range(key, "src"), self._is_exact)
         made, copies = graph.recorded(lambda: self._operands(node, src_scale))
         inputs, weights = made
         src = inputs["src"]
@@ -166,7 +170,8 @@ class _Rewriting:
         wide = trace.convert(origin(self._graph, node.inputs["weights"]), "float32")
         axes = [a for a in range(wide.ndim) if not _output_mask(node, wide) >> a & 1]
         largest = F.amax(F.abs(wide), axes, True) if axes else F.abs(wide)
-        scales = F.maximum(largest * (1 / _LARGEST), 1e-12)
+        most = _LARGEST if self._is_exact else _LARGEST_IN_PAIRS
+        scales = F.maximum(largest * (1 / most), 1e-12)
         # A row-major copy: later nodes read it in any shape.
         return trace.convert(div(wide, scales), "int8"), reshape(scales, (scales.size,))
 

@@ -78,14 +78,13 @@ class Lowered:
 
 
 def traced(
-    function: Callable[..., Any], args: Any, kwargs: Any, engine: Any, dtype: str | None,
+    trace: CompileTrace, function: Callable[..., Any], args: Any, kwargs: Any,
     is_held: Callable[[Any], bool],
-) -> tuple[CompileTrace, list[Tensor], Any, int]:  # fmt: skip
-    """Run a function over tensors; return the trace, the results, their form, and n arguments.
+) -> tuple[list[Tensor], Any, int]:  # fmt: skip
+    """Run a function over tensors; return the results, their form, and the number of arguments.
 
     Arrays for which ``is_held`` is true are constants.
     """
-    trace = CompileTrace(engine, dtype)
     made: list[Tensor] = []
 
     def swap(value: Any) -> Any:
@@ -101,9 +100,9 @@ def traced(
     with hints.explained(function):
         result = function(*args, **kwargs)
     leaves, form = structure.flattened(result, trace.capture)
-    if dtype is not None:
-        leaves = [trace.convert(t, "float32") if t.dtype == dtype else t for t in leaves]
-    return trace, leaves, form, n_given
+    if trace.dtype is not None:
+        leaves = [trace.convert(t, "float32") if t.dtype == trace.dtype else t for t in leaves]
+    return leaves, form, n_given
 
 
 def _sharing(finals: list[Tensor], targets: dict[int, Any] | None) -> list[Tensor]:

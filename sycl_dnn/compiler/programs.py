@@ -15,10 +15,13 @@ from sycl_dnn.compiler import structure
 from sycl_dnn.compiler.constants import Pool
 from sycl_dnn.compiler.lowering import Lowered, traced
 from sycl_dnn.compiler.targets import targets_of
+from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.dispatch import arguments, noted, policy
 from sycl_dnn.dispatch.cache import CacheInfo
+from sycl_dnn.dispatch.capabilities import multiplies
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.record import NeedsAnotherDevice
+from sycl_dnn.errors import Unimplemented
 
 __all__ = ["Programs"]
 
@@ -110,10 +113,12 @@ class Programs:
         held = self._held(args, kwargs)
         try:
             with policy.fallback(self._fallback):
-                trace, leaves, form, n_given = traced(
-                    self._function, args, kwargs, place.engine, self._dtype,
-                    lambda array: id(array) in held,
-                )  # fmt: skip
+                trace = CompileTrace(place.engine, self._lowered_to(place.engine))
+                # What may be inside is the same on all devices.
+                trace.is_lowered = self._dtype is not None
+                leaves, form, n_given = traced(
+                    trace, self._function, args, kwargs, lambda array: id(array) in held
+                )
         except NeedsAnotherDevice as lack:
             if self._fallback == "error":
                 raise lack.error from None
@@ -123,6 +128,21 @@ class Programs:
             trace, leaves, form, n_given, self._pool, queue, stream, targets, self._extra,
             self._switches, self._lowering,
         )  # fmt: skip
+
+    def _lowered_to(self, engine: Any) -> str | None:
+        """Return the dtype of the program: float32 where the engine cannot multiply another."""
+        dtype = self._dtype
+        if dtype is None or multiplies(engine, dtype):
+            return dtype
+        lack = f"{self.__name__}: {engine.sycl_device.name} has no arithmetic of {dtype}"
+        if self._fallback == "error":
+            raise Unimplemented(f"{lack}; compile without dtype computes in float32")
+        policy.warn_once(
+            policy.FallbackWarning,
+            (self.__name__, dtype),
+            f"{lack}; it computes in float32 (compile(fallback='error') refuses instead)",
+        )
+        return None
 
     def _held(self, args: Any, kwargs: Any) -> set[int]:
         """Return the ids of the arrays that arguments named as constants are made of."""

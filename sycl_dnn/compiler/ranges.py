@@ -27,13 +27,14 @@ class Scale(NamedTuple):
     zero: int = 0
 
 
-def scale_of(low: float, high: float) -> Scale:
+def scale_of(low: float, high: float, may_be_signed: bool = True) -> Scale:
     """Return the 8-bit integers that cover a range best.
 
-    uint8 where there are no negative numbers, or few that are small; else int8 around 0.
+    uint8 where there are no negative numbers, or few that are small; else int8 around 0, if that
+    may be.
     """
     low, high = min(low, 0.0), max(high, 0.0)
-    if low < 0 and -low > 0.5 * high:
+    if may_be_signed and low < 0 and -low > 0.5 * high:
         return Scale("int8", max(high, -low, _LEAST) / 127)
     step = max(high - low, _LEAST) / 255
     return Scale("uint8", step, int(round(-low / step)))
@@ -137,10 +138,6 @@ class Ranges:
     def knows(self, key: Any) -> bool:
         """Whether calibration met what a product reads and writes."""
         return all((*key, name) in self._found for name in ("src", "dst"))
-
-    def scale(self, key: Any, name: str) -> Scale:
-        """Return the integers for a product's argument."""
-        return scale_of(*self.range(key, name))
 
     def range(self, key: Any, name: str) -> tuple[float, float]:
         """Return the least and the largest value of a product's argument."""

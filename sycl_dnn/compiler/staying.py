@@ -17,7 +17,9 @@ Products = dict[int, tuple[Any, Node]]
 Found = dict[int, Storage]
 
 
-def staying_scales(graph: Graph, products: Products, ranges: Ranges) -> dict[int, Scale]:
+def staying_scales(
+    graph: Graph, products: Products, ranges: Ranges, may_be_signed: bool
+) -> dict[int, Scale]:
     """Return the scales of the values that stay integers, by the ids of their storages."""
     keys = {id(node.dst.storage): key for key, node in products.values()}
     found: Found = {}
@@ -34,7 +36,8 @@ def staying_scales(graph: Graph, products: Products, ranges: Ranges) -> dict[int
     scales: dict[int, Scale] = {}
     for group in _groups(graph, found):
         covered = [ranges.range(keys[i], "dst") for i in group if i in keys]
-        scale = scale_of(min(low for low, _ in covered), max(high for _, high in covered))
+        low, high = min(low for low, _ in covered), max(high for _, high in covered)
+        scale = scale_of(low, high, may_be_signed)
         scales |= dict.fromkeys(group, scale)
     return scales
 

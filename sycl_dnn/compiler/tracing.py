@@ -23,7 +23,7 @@ class CompileTrace(Trace):
 
     def __init__(self, engine: Any, dtype: str | None = None) -> None:
         super().__init__(engine)
-        self._dtype = dtype
+        self.dtype = dtype
         self.is_lowered = dtype is not None
         #: By id of a storage: a tensor of it, and the wider one that it was converted from.
         self._wider: dict[int, tuple[Tensor, Tensor]] = {}
@@ -42,9 +42,9 @@ class CompileTrace(Trace):
 
     def lowered(self, tensor: Tensor) -> Tensor:
         """Return a float32 tensor in the dtype that the function is lowered to."""
-        if self._dtype is None or tensor.dtype != "float32":
+        if self.dtype is None or tensor.dtype != "float32":
             return tensor
-        made = super().convert(tensor, self._dtype)
+        made = super().convert(tensor, self.dtype)
         if layout.is_dense(tensor.desc):
             self._wider[id(made.storage)] = (made, tensor)
         return made

@@ -102,6 +102,8 @@ class Graph(Ends):
         for value in self._marked:
             if value.id in read - ended:
                 self.end(value)
+        # oneDNN does not tell it of a finalized graph.
+        self.fpmath = self.get_fpmath_mode()
         super().finalize()
 
     def partitions(self, policy: str = "fusion") -> list[_core.Partition]:

@@ -15,8 +15,10 @@ from sycl_dnn.graph.instead_functions import (
     pow,
     quantize,
     reciprocal,
+    type_cast,
 )
-from sycl_dnn.graph.instead_graphs import behind_identity, in_f32
+from sycl_dnn.graph.instead_graphs import behind_identity
+from sycl_dnn.graph.wide_step import lacking
 
 if TYPE_CHECKING:
     from sycl_dnn.graph.node import Node
@@ -74,7 +76,7 @@ def way(node: Node, plan: Plan, problem: Exception | None = None) -> Way:
     if name in _WAYS:
         make, reason = _WAYS[name]
         return Way(make(node), reason)
-    if name == "dropout" and not _has_f16(node):
+    if name == "dropout" and not lacking([node], plan):
         return Way(behind_identity(node, plan), REASONS["dropout"])
     if node.attributes.get("coordinate_transformation_mode") == "align_corners" and (
         name == "interpolate" and node.attributes["mode"] != "nearest"
@@ -82,17 +84,13 @@ def way(node: Node, plan: Plan, problem: Exception | None = None) -> Way:
         return Way(align_corners(node), REASONS["interpolate"])
     if name in _REFUSED:
         return Way(_REFUSED[name](node), _REFUSED_REASON)
-    if _has_f16(node):
-        return Way(in_f32(node, plan), "this device has no instructions for f16; runs in f32")
+    if name == "type_cast":
+        return Way(type_cast(node), "oneDNN has no partition of these types; runs as a reorder")
     raise Unimplemented(
         f"{name}: oneDNN must support the operation with these tensors and attributes, got "
         f"{[(v.dtype, plan.shapes[v.id]) for v in node.values]}, {node.attributes}"
         + (f": {problem}" if problem else "")
     )
-
-
-def _has_f16(node: Node) -> bool:
-    return any(v.dtype == "f16" for v in (*node.values, *node.outputs))
 
 
 def _wildcard(node: Node) -> Callable[[Arrays], list[Any]]:

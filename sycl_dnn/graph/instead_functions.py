@@ -34,6 +34,12 @@ def pow(node: Node) -> Callable[[Arrays], list[Any]]:
     return lambda a: [_functional().pow(a["src"], beta)]
 
 
+def type_cast(node: Node) -> Callable[[Arrays], list[Any]]:
+    """As the functional layer converts."""
+    wanted = dtypes.LONG[node.outputs[0].dtype]
+    return lambda a: [_functional().astype(a["src"], wanted)]
+
+
 def bias_add_backward(node: Node) -> Callable[[Arrays], list[Any]]:
     """Sum over all axes but that of the channels."""
 

@@ -6,14 +6,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn import _core
-from sycl_dnn.dispatch import allocation
-from sycl_dnn.errors import DnnlError, InvalidArguments
+from sycl_dnn.dispatch import allocation, policy
+from sycl_dnn.errors import DnnlError, InvalidArguments, Unimplemented
 from sycl_dnn.graph import dtypes, instead
 from sycl_dnn.graph.call_tensors import Data, Number, in_layout, result_of
 from sycl_dnn.graph.node import Node
 from sycl_dnn.graph.nodes import low_level
 from sycl_dnn.graph.steps import InsteadStep, PartitionStep
 from sycl_dnn.graph.tensor import Tensor
+from sycl_dnn.graph.wide_step import WideStep, lacking
 from sycl_dnn.graph.wrong_fusions import why_wrong
 
 if TYPE_CHECKING:
@@ -31,21 +32,32 @@ class Plan:
         self.owner, self.graph = owner, owner.graph
         self.engine, self.stream = owner.engine, owner.stream
         self.layouts: dict[int, _core.LogicalTensor] = {}
-        self.steps: list[PartitionStep | InsteadStep] = []
+        self.steps: list[PartitionStep | InsteadStep | WideStep] = []
         #: Fused partitions that oneDNN then did not compile: operations, and its words.
         self.refused: list[tuple[list[Node], str]] = []
         self._values = {v.id: v for v in self._all_values()}
         self._place_inputs(inputs)
         self.shapes = self._infer({id: shape for id, (shape, _) in inputs.items()})
         self._ends = {v.id for v in self.graph.outputs}
+        if not self._add_whole():
+            self._build_steps()
+        self._drops = self._last_uses()
+
+    def _add_whole(self) -> bool:
+        """Let the whole graph run in f32 if the device lacks its types: so oneDNN can fuse it."""
+        nodes = [n for n in self.graph.nodes if n.operation.name != "end"]
+        if any(n.function is not None for n in nodes):
+            return False  # which gets values of the types that the graph says
+        return self._add_wide(nodes, [v.id for v in self.graph.outputs])
+
+    def _build_steps(self) -> None:
         try:
-            self._build(owner.partitions, keep_opaque=True)
+            self._build(self.owner.partitions, keep_opaque=True)
         except DnnlError:
             # What does not run as a partition cannot read an opaque layout.
             self.steps.clear()
             self.refused.clear()
-            self._build(owner.partitions, keep_opaque=False)
-        self._drops = self._last_uses()
+            self._build(self.owner.partitions, keep_opaque=False)
 
     def _all_values(self) -> list[Any]:
         graph = self.graph
@@ -90,7 +102,7 @@ class Plan:
                 self._add_instead(group[0])
             elif not partition.is_supported:
                 self._add_alone(group)
-            elif reason := why_wrong(group, self.shapes):
+            elif reason := why_wrong(group, self.shapes, self.engine):
                 self.refused.append((group, reason))
                 self._add_alone(group)
             else:
@@ -128,10 +140,42 @@ class Plan:
             self._add(_core.Partition(low_level(node), self.graph.engine_kind), [node])
 
     def _add_instead(self, node: Node, problem: Exception | None = None) -> None:
-        step = InsteadStep(node, instead.way(node, self, problem))
+        try:
+            step = InsteadStep(node, instead.way(node, self, problem))
+        except Unimplemented:
+            if not self._add_wide([node], [v.id for v in node.outputs]):
+                raise
+            return
+        self._append(step)
+
+    def _add_wide(self, group: list[Node], writes: list[int]) -> bool:
+        """Let operations run in f32 if that is what the device lacks; return whether they do."""
+        if policy.current().fallback == "error" or not lacking(group, self):
+            return False
+        try:
+            step = WideStep(group, writes, self)
+        except Unimplemented:
+            return False
+        self._append(step)
+        return True
+
+    def _append(self, step: InsteadStep | WideStep) -> None:
+        """Add a step that runs over arrays.
+
+        Raises
+        ------
+        Unimplemented
+            It would have to read an opaque layout.
+        """
+        if any(self.layouts[id].layout_type is _core.layout_type.opaque for id in step.reads):
+            raise Unimplemented("graph: an operation that is no partition reads an opaque layout")
         self.steps.append(step)
-        for value in node.outputs:
-            self.layouts[value.id] = self.row_major(value)
+        for id in step.writes:
+            self.layouts[id] = self.row_major(self.value(id))
+
+    def value(self, id: int) -> Any:
+        """Return a value of the graph by its number."""
+        return self._values[id]
 
     def row_major(self, value: Any) -> _core.LogicalTensor:
         """Return the layout of a value as a new array has it."""

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from sycl_dnn.graph.wide_step import WideStep
 
 if TYPE_CHECKING:
     from sycl_dnn.graph.builder import Graph
+    from sycl_dnn.graph.node import Node
     from sycl_dnn.graph.plan import Plan
 
 __all__ = ["of_graph", "of_plan", "timed"]
@@ -32,20 +36,30 @@ def of_graph(graph: Graph) -> str:
 
 def of_plan(plan: Plan, times: list[float] | None = None) -> str:
     """Return the table of a plan's steps, with the milliseconds of each if they are known."""
-    rows = [("step", "operations", "runs as", "scratchpad", *(["ms"] if times else []))]
+    rows: list[tuple[str, ...]] = [("step", "operations", "runs as", "scratchpad")]
+    refused = list(plan.refused)
     for number, step in enumerate(plan.steps):
-        size = 0
-        if step.compiled is not None:
-            size = step.compiled.scratchpad_logical_tensor.mem_size
-        how = step.reason or "oneDNN partition"
-        ops = " + ".join(node.operation.kind for node in step.nodes)
-        cells = (str(number), ops, how, f"{size / 1024:.1f} KB")
-        rows.append((*cells, f"{times[number]:.3f}") if times else cells)
-    notes = [
-        f"not compiled as one: {' + '.join(n.operation.kind for n in nodes)} ({words})"
-        for nodes, words in plan.refused
-    ]
+        rows.append(_cells(str(number), step))
+        if isinstance(step, WideStep):
+            rows += [_cells(f"{number}.{i}", s) for i, s in enumerate(step.plan.steps)]
+            refused += step.plan.refused
+    if times:
+        known = {str(number): f"{ms:.3f}" for number, ms in enumerate(times)}
+        rows = [(*cells, known.get(cells[0], "ms" if cells is rows[0] else "")) for cells in rows]
+    notes = [f"not compiled as one: {_kinds(nodes)} ({words})" for nodes, words in refused]
     return "\n".join([_table(rows), *notes])
+
+
+def _cells(number: str, step: Any) -> tuple[str, ...]:
+    """Return what the table says of a step."""
+    size = 0
+    if step.compiled is not None:
+        size = step.compiled.scratchpad_logical_tensor.mem_size
+    return number, _kinds(step.nodes), step.reason or "oneDNN partition", f"{size / 1024:.1f} KB"
+
+
+def _kinds(nodes: Sequence[Node]) -> str:
+    return " + ".join(node.operation.kind for node in nodes)
 
 
 def timed(plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any, rounds: int) -> list[float]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import dpnp
 import numpy as np
+from arithmetic import saturates
 
 import sycl_dnn
 from sycl_dnn.compiler.structure import leaves_of
@@ -25,6 +26,17 @@ def assert_same(got: Any, wanted: Any, tolerance: float = 2e-5) -> None:
     for a, b in zip(got, wanted, strict=True):
         scale = max(np.abs(b).max(initial=0.0), 1e-3)
         np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale)
+
+
+def assert_in_integers(report: Any, queue: Any) -> None:
+    """Some step multiplies integers, or all that could say that floats are as fast here."""
+    if any("x int8" in text for part in report.parts for text in part.fused):
+        return
+    refused = [text for part in report.parts for text in part.refused if "integers: " in text]
+    assert refused, str(report)
+    assert all("would run as" in text for text in refused), str(report)
+    # With the instructions for it oneDNN has fast kernels for each product.
+    assert saturates(queue), str(report)
 
 
 def compiled_as_eager(function: Any, *args: Any, tolerance: float = 2e-5, **options: Any) -> Any:

@@ -4,6 +4,7 @@
 import dpnp
 import numpy as np
 import pytest
+from arithmetic import is_older_than_avx2
 from comparing import assert_same, compiled_as_eager
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -59,7 +60,7 @@ def test_attention(form, dtype, queue):
     assert_same(compiled(*args), function(*args), 2e-5 if dtype is None else 6e-2)
 
 
-def test_no_copies_are_left(make):
+def test_no_copies_are_left(make, queue):
     w = make(3 * 64, 64) / 8
 
     def attention(x):
@@ -69,5 +70,8 @@ def test_no_copies_are_left(make):
         return F.reshape(F.transpose(made, 1, 2), (2, 16, 64))
 
     report = compiled_as_eager(attention, make(2, 16, 64))
+    if is_older_than_avx2(queue):
+        assert report.n_steps <= 7, str(report)  # its products take dense operands only
+        return
     assert report.n_reorders == 0, str(report)
     assert report.n_steps == 4

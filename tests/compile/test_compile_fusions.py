@@ -7,6 +7,7 @@ from typing import Any
 
 import dpnp
 import pytest
+from arithmetic import is_older_than_avx2
 from comparing import assert_same, compiled_as_eager
 
 import sycl_dnn
@@ -106,12 +107,14 @@ def _arrays(fusion, make):
 
 @pytest.mark.parametrize("fusion", FUSIONS, ids=str)
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
-def test_fused(fusion, dtype, make):
+def test_fused(fusion, dtype, make, queue):
     x, rest = _arrays(fusion, make)
     function = lambda a: fusion.function(a, *rest)  # noqa: E731
     report = compiled_as_eager(function, x, dtype=dtype, tolerance=2e-5 if dtype is None else 5e-2)
     steps = [p for p in report.parts if p.row != "reorder"]
-    assert len(steps) == fusion.n_steps, str(report)
+    # There layer normalization has no kernel with post-ops.
+    is_apart = fusion.name == "layer-norm-relu" and is_older_than_avx2(queue)
+    assert len(steps) == fusion.n_steps + is_apart, str(report)
     assert not report.slow, str(report)
 
 

@@ -4,8 +4,12 @@
 import dpnp
 import numpy as np
 import pytest
+from arithmetic import lacks
+from comparing import assert_same
 
 import sycl_dnn
+from sycl_dnn import FallbackWarning, Unimplemented
+from sycl_dnn import functional as F
 
 
 def _uses_bool(x):
@@ -60,6 +64,28 @@ def test_what_cannot_be_traced_is_told(function, said, make):
     for _ in range(2):
         with pytest.raises(TypeError, match=said):
             compiled(make(3, 4))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_dtype_that_the_device_lacks_is_float32_with_a_warning(dtype, make, queue):
+    x, w = make(4, 32), make(8, 32)
+
+    def lowered(a):
+        return F.relu(F.linear(a, w))
+
+    lowered.__name__ = f"lowered_to_{dtype}"
+    compiled = sycl_dnn.compile(lowered, dtype=dtype)
+    if lacks(queue, {"bfloat16": "bf16", "float16": "f16"}[dtype]):
+        with pytest.raises(Unimplemented, match=f"no arithmetic of {dtype}"):
+            sycl_dnn.compile(lowered, dtype=dtype, fallback="error")(x)
+        with pytest.warns(FallbackWarning, match=f"{lowered.__name__}: .*no arithmetic of {dtype}"):
+            compiled(x)
+        assert_same(compiled(x), lowered(x))
+        assert compiled.explain(x).n_steps == 1
+    else:
+        assert_same(compiled(x), lowered(x), 2e-2)
+        assert np.abs(dpnp.asnumpy(compiled(x)) - dpnp.asnumpy(lowered(x))).max() > 1e-4
+    assert compiled(x).dtype == "float32"
 
 
 def test_arguments_of_compile_are_checked():

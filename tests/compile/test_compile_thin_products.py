@@ -7,10 +7,27 @@ from comparing import compiled_as_eager
 import sycl_dnn
 from sycl_dnn import _core
 from sycl_dnn import functional as F
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.errors import Unimplemented
 
 ISA = _core.get_effective_cpu_isa().name
 IS_MEASURED = ISA.startswith("avx512") and "amx" not in ISA
 TOLERANCE = {None: 2e-5, "bfloat16": 5e-2}
+
+
+def _takes_blocks(queue, dtype):
+    """Whether oneDNN has a fast kernel for such weights: bfloat16 without its instructions not."""
+    if dtype is None:
+        return True
+    src, weights, dst = (
+        dnnl.MemoryDesc(shape, dnnl.data_type.bf16, tag)
+        for shape, tag in (((1, 48), "ab"), ((48, 70), "BA16a16b2a"), ((1, 70), "ab"))
+    )
+    try:
+        pd = dnnl.matmul(dnnl.Engine(queue), src=src, weights=weights, dst=dst)
+    except Unimplemented:
+        return False
+    return "ref" not in pd.impl_info
 
 
 def _packed(report):
@@ -20,14 +37,14 @@ def _packed(report):
 @pytest.mark.skipif(not IS_MEASURED, reason="the layouts are for AVX-512 without AMX")
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
 @pytest.mark.parametrize(("rows", "expected"), [(1, 2), (2, 2), (3, 0)])
-def test_few_rows_have_weights_in_blocks(rows, expected, dtype, make):
+def test_few_rows_have_weights_in_blocks(rows, expected, dtype, make, queue):
     # Small weights in float32 are read as fast where they lie.
     n = 70 if dtype else 22_000
     w, b, v, x = make(n, 48) / 7, make(n), make(70, n) / n**0.5, make(rows, 48)
     function = lambda a: F.linear(F.gelu(F.linear(a, w, b)), v)  # noqa: E731
     options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}
     report = compiled_as_eager(function, x, **options)
-    assert len(_packed(report)) == expected
+    assert len(_packed(report)) == (expected if _takes_blocks(queue, dtype) else 0)
     apart = compiled_as_eager(function, x, **options, passes={"pack_for_few_rows": False})
     assert not _packed(apart)
     assert report.n_steps == apart.n_steps

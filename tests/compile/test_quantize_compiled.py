@@ -4,7 +4,8 @@
 import dpnp
 import numpy as np
 import pytest
-from comparing import assert_same
+from arithmetic import saturates
+from comparing import assert_in_integers, assert_same
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -14,21 +15,33 @@ def _rounded(values, scale, zero, low, high):
     return (np.clip(np.rint(values / scale) + zero, low, high) - zero) * scale
 
 
+def _as_int8(values):
+    return _rounded(values, np.abs(values).max() / 127, 0, -127, 127)
+
+
 def _as_uint8(values):
     low, high = min(values.min(), 0.0), max(values.max(), 0.0)
     step = (high - low) / 255
     return _rounded(values, step, np.rint(-low / step), 0, 255)
 
 
-def test_a_product_is_that_of_rounded_operands(make):
-    x, w, b = dpnp.abs(make(5, 32)), make(24, 32), make(24)
-    made, _ = sycl_dnn.quantize(sycl_dnn.compile(lambda a: F.linear(a, w, b)), [x])
-    weights = dpnp.asnumpy(w).astype(np.float64)
-    scales = np.abs(weights).max(1, keepdims=True) / 127
-    wanted = _as_uint8(dpnp.asnumpy(x).astype(np.float64)) @ _rounded(
-        weights, scales, 0, -127, 127
-    ).T + dpnp.asnumpy(b)
-    np.testing.assert_allclose(dpnp.asnumpy(made(x)), wanted, atol=2e-4 * np.abs(wanted).max())
+@pytest.mark.parametrize(("form", "rest"), [(F.linear, ()), (F.conv2d, (1, 1))])
+@pytest.mark.parametrize("sign", [dpnp.abs, lambda a: a], ids=["positive", "mixed"])
+def test_a_product_is_that_of_rounded_operands(form, rest, sign, make, queue):
+    x, w, b = sign(make(5, 32, *rest)), make(24, 32, *rest), make(24)
+    # All weights at the ends of their range: what saturates in 16 bits is far off.
+    w = dpnp.sign(w) * 0.7 + w * 1e-3
+    made, _ = sycl_dnn.quantize(sycl_dnn.compile(lambda a: form(a, w, b)), [x])
+    got = dpnp.asnumpy(made(x)).reshape(5, 24)
+    values, weights = (dpnp.asnumpy(a).astype(np.float64).reshape(-1, 32) for a in (x, w))
+    if made.explain(x).parts[-1].fused:  # in integers
+        most = 64 if saturates(queue) else 127
+        weights = _rounded(weights, np.abs(weights).max(1, keepdims=True) / most, 0, -most, most)
+        is_signed = sign is not dpnp.abs and not saturates(queue)
+        values = (_as_int8 if is_signed else _as_uint8)(values)
+    assert_in_integers(made.explain(x), queue)
+    wanted = values @ weights.T + dpnp.asnumpy(b)
+    np.testing.assert_allclose(got, wanted, atol=2e-4 * np.abs(wanted).max())
 
 
 FORMS = {
@@ -47,7 +60,7 @@ SIGNS = {"positive": dpnp.abs, "mixed": lambda a: a, "lopsided": lambda a: F.har
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("sign", SIGNS)
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
-def test_forms(form, sign, dtype, make):
+def test_forms(form, sign, dtype, make, queue):
     function, *shapes = FORMS[form]
     x, w, b = (make(*s) for s in shapes)
     x = SIGNS[sign](x)
@@ -55,7 +68,7 @@ def test_forms(form, sign, dtype, make):
     made, accuracy = sycl_dnn.quantize(compiled, [x])
     assert accuracy[0].relative < 0.02, str(accuracy[0])
     report = made.explain(x)
-    assert any("x int8" in text for part in report.parts for text in part.fused), str(report)
+    assert_in_integers(report, queue)
     assert not report.slow, str(report)
 
 
@@ -86,9 +99,9 @@ def test_other_shapes_take_the_same_ranges(make):
 
 
 def test_percentiles_leave_outliers_out(make):
-    w, x = make(24, 64), make(2000, 64)
+    w, x = make(24, 64, 1, 1), make(2000, 64, 1, 1)
     x[0, 0] = 1000.0
-    compiled = sycl_dnn.compile(lambda a: F.linear(a, w))
+    compiled = sycl_dnn.compile(lambda a: F.conv2d(a, w))
     rest = lambda f: dpnp.asnumpy(f(x))[1:]  # noqa: E731
     errors = {}
     for method in ("minmax", "percentile"):

@@ -4,9 +4,11 @@
 import dpnp
 import numpy as np
 import pytest
+from arithmetic import lacks
 from graph_ops import download, upload
 
-from sycl_dnn import Unimplemented
+import sycl_dnn
+from sycl_dnn import FallbackWarning, Unimplemented
 from sycl_dnn.graph import Graph
 from sycl_dnn.graph.steps import InsteadStep, PartitionStep
 
@@ -54,6 +56,31 @@ def test_dropout_alone_and_fused(queue, kind, behind):
     assert (first == again).all()
     assert (first != other).any()
     assert isinstance(compiled.plans[0].steps[0], PartitionStep if behind else InsteadStep)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f16"])
+def test_types_that_the_device_lacks_are_f32_inside(queue, kind, dtype):
+    """As one graph, so that oneDNN fuses it; with a warning, or not at all if that is asked."""
+    g = Graph(kind)
+    x, w = g.input((None, 6), dtype), g.input((6, 6), dtype)
+    wide = g.matmul(x, w, dtype="f32")
+    g.output(wide), g.output(g.hard_swish(g.mish(g.type_cast(wide, dtype=dtype))))
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-2, 3, (5, 6)), rng.integers(-2, 3, (6, 6))
+    # Columns of x follow each other.
+    given = upload(a.T, dtype, queue).transpose(1, 0), upload(b, dtype, queue)
+    compiled, is_lacking = g.compile(queue), lacks(queue, dtype)
+    if is_lacking:
+        with sycl_dnn.fallback("error"), pytest.raises(Unimplemented):
+            g.compile(queue)(*given)
+        with pytest.warns(FallbackWarning, match=f"no instructions for {dtype}"):
+            compiled(*given)
+    results = compiled(*given)
+    assert ("runs in f32" in compiled.summary()) is is_lacking
+    product = a @ b
+    mish = product * np.tanh(np.log1p(np.exp(product)))
+    for got, wanted in zip(results, (product, mish * np.clip(mish / 6 + 0.5, 0, 1)), strict=True):
+        assert np.abs(download(got) - wanted).max() < 2e-2 * np.abs(wanted).max()
 
 
 @pytest.mark.parametrize("op", ["relu", "exp", "matmul", "type_cast"])
