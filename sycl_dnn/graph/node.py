@@ -147,6 +147,8 @@ def check_attribute(operation: Operation, attribute: Attribute, value: Any) -> A
     if attribute.choices and converted not in attribute.choices:
         known = ", ".join(map(repr, attribute.choices))
         raise broken(operation, attribute.name, f"be one of {known}", repr(value))
+    if attribute.name == "zps" and not all(-(2**31) <= n < 2**31 for n in converted):
+        raise broken(operation, "zps", "be integers of 32 bits", repr(value))
     return converted
 
 

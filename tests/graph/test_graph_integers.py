@@ -37,3 +37,10 @@ def test_largest_integers_are_multiplied_right(form, source, through, queue, kin
     )
     assert np.abs(got / (top * 127 * N / 8) - 1).max() < (1e-2 if through else 1e-6)
     assert ("in 16 bits" in compiled.summary()) is saturates(queue)
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**40])
+def test_zero_points_beyond_32_bits_are_refused(kind, number):
+    g = Graph(kind)
+    with pytest.raises(ValueError, match="zps must be integers of 32 bits, got"):
+        g.quantize(g.input((2, 3)), scales=(0.5,), zps=(number,), dtype="u8")
