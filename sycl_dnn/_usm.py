@@ -27,6 +27,6 @@ def allocated(kind: Any, nbytes: int, queue: Any, purpose: str) -> Any:
     """
     try:
         return kind(max(nbytes, 1), queue=queue)
-    except (MemoryError, dpctl.memory.USMAllocationError) as error:
+    except (MemoryError, OverflowError, dpctl.memory.USMAllocationError) as error:
         name = next(n for n, known in KINDS.items() if known is kind)
         raise OutOfMemory(f"{purpose}: no {nbytes} bytes of {name} memory") from error

@@ -40,7 +40,7 @@ def _product(a: Tensor, b: Tensor, scale: float, dtype: str, mask: Tensor | None
 
 
 def _is_slow(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr) -> bool:
-    """Whether only the reference takes it: with AVX-512 but no bfloat16, masks that broadcast."""
+    """Whether there is the reference alone: AVX-512 without bfloat16, a mask that broadcasts."""
     trace = inputs["src"].trace
     if inputs["src"].dtype != "bfloat16" or trace.engine.kind is not engine_kind.cpu:
         return False

@@ -23,5 +23,6 @@ def test_calls_are_taken_or_refused_as_documented(kind):
         tally.play(kind, data.draw, stream)
 
     one()
-    assert tally.counts["accepted"] > 4
-    assert sum(tally.counts.values()) - tally.counts["accepted"] > 5
+    # Few suffice: what is drawn depends on the modules that other tests have loaded.
+    assert tally.counts["accepted"] > 3
+    assert sum(tally.counts.values()) - tally.counts["accepted"] > 3
