@@ -109,12 +109,20 @@ static desc make_sparse(const dims &shape, dt type, int64_t nnz, const Create &c
     return or_explain(create, [&] { return shape_and_type(shape, type); });
 }
 
+// An element of no type has the size -1, and so have all of them together, as an unsigned number.
+static void check_index(dt type, const char *name) {
+    require(type != dt::undef, std::string(name) + " must not be undef");
+}
+
 desc make_csr(const dims &shape, dt type, int64_t nnz, dt index, dt pointer) {
+    check_index(index, "index_dt");
+    check_index(pointer, "pointer_dt");
     return make_sparse(shape, type, nnz,
                        [&] { return desc::csr(shape, type, nnz, index, pointer); });
 }
 
 desc make_coo(const dims &shape, dt type, int64_t nnz, dt index) {
+    check_index(index, "index_dt");
     return make_sparse(shape, type, nnz, [&] { return desc::coo(shape, type, nnz, index); });
 }
 

@@ -77,7 +77,7 @@ static int number(const desc &d, dnnl_query_t what, int index = 0) {
 
 static void check_type(const desc &d, int index) {
     const int type = number(d, dnnl_query_data_type, index);
-    require(type >= 0 && type <= dnnl_data_type_max &&
+    require(type > dnnl_data_type_undef && type <= dnnl_data_type_max &&
                 std::string_view(name_of(static_cast<dt>(type))) != "unknown dt",
             "has a data type that does not exist");
 }
