@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python class Partition: operations that run as one, and how they are compiled.
 #include <algorithm>
+#include <future>
 #include <set>
 
 #include "errors.hpp"
@@ -68,8 +69,10 @@ graph::compiled_partition compile_or_raise(const Partition &p, const std::vector
         return p.handle.compile(inputs, outputs, engine.handle);
     } catch (const dnnl::error &e) {
         raise_status(e.status, about + "oneDNN refuses the partition with these tensors");
+    } catch (const std::future_error &) {
+        // Its cache waits for a compilation that ended with an exception.
+        raise_status(dnnl_runtime_error, about + "oneDNN gives the partition up");
     } catch (const std::exception &e) {
-        // Its cache throws where a thread that compiled the same failed with an exception.
         raise_status(dnnl_runtime_error, about + e.what());
     }
 }

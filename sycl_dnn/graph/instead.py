@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.graph.instead_functions import (
+    OF_NUMBERS,
     Arrays,
     align_corners,
     bias_add_backward,
@@ -16,6 +17,7 @@ from sycl_dnn.graph.instead_functions import (
     quantize,
     reciprocal,
     type_cast,
+    with_number,
 )
 from sycl_dnn.graph.instead_graphs import behind_identity
 from sycl_dnn.graph.wide_step import lacking
@@ -84,6 +86,8 @@ def way(node: Node, plan: Plan, problem: Exception | None = None) -> Way:
         return Way(align_corners(node), REASONS["interpolate"])
     if name in _REFUSED:
         return Way(_REFUSED[name](node), _REFUSED_REASON)
+    if name in OF_NUMBERS and [v.property for v in node.values].count("host_scalar") == 1:
+        return Way(with_number(node), "no partition takes a host's number here; runs in sycl_dnn")
     if name == "type_cast":
         return Way(type_cast(node), "oneDNN has no partition of these types; runs as a reorder")
     raise Unimplemented(

@@ -40,6 +40,16 @@ def type_cast(node: Node) -> Callable[[Arrays], list[Any]]:
     return lambda a: [_functional().astype(a["src"], wanted)]
 
 
+#: Operations of two operands, one of which may be a number of the host.
+OF_NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div"}
+
+
+def with_number(node: Node) -> Callable[[Arrays], list[Any]]:
+    """As the functional layer computes with Python's numbers."""
+    name = OF_NUMBERS[node.operation.name]
+    return lambda a: [getattr(_functional(), name)(*(a[n] for n in node.inputs))]
+
+
 def bias_add_backward(node: Node) -> Callable[[Arrays], list[Any]]:
     """Sum over all axes but that of the channels."""
 

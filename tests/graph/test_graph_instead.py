@@ -117,6 +117,23 @@ def test_float8_goes_there_and_back(queue, kind, dtype):
     assert np.allclose(download(got), a)
 
 
+@pytest.mark.parametrize("reflected", [False, True])
+@pytest.mark.parametrize("op", ["add", "subtract", "multiply", "divide"])
+def test_arithmetic_with_a_number_of_the_host(queue, kind, op, reflected):
+    """oneDNN has no partition of it and leaves its cache with a broken promise."""
+    g = Graph(kind)
+    operands = [g.input((2, 3), name="x"), g.scalar("f32", name="s")]
+    getattr(g, op)(*(operands[::-1] if reflected else operands))
+    x = np.arange(1, 7, dtype="f4").reshape(2, 3)
+    values = (4.0, x) if reflected else (x, 4.0)
+    compiled = g.compile(queue)
+    for _ in range(2):
+        got = compiled(x=upload(x, "f32", queue), s=4.0)
+        assert got.shape == (2, 3)
+        if kind == "cpu":
+            np.testing.assert_allclose(download(got), getattr(np, op)(*values), rtol=1e-6)
+
+
 def test_what_nothing_computes_is_refused_by_name(queue, kind):
     g = Graph(kind)
     g.interpolate(
