@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,7 @@ class Graph(Ends):
                 f"Graph: data_format must be 'NXC' or 'NCX', got {data_format!r}"
             )
         self.data_format = data_format
+        self._ending = threading.Lock()
 
     def wildcard(
         self,
@@ -95,16 +97,19 @@ class Graph(Ends):
 
     def finalize(self) -> None:
         """End building. Results that operations read get an ``End``, as oneDNN wants it."""
-        if self.is_finalized:
-            return
+        with self._ending:
+            if not self.is_finalized:
+                self._end_results()
+                # oneDNN does not tell it of a finalized graph.
+                self.fpmath = self.get_fpmath_mode()
+                super().finalize()
+
+    def _end_results(self) -> None:
         read = {v.id for node in self.nodes for v in node.values if node.operation.name != "end"}
         ended = {node.inputs["src"].id for node in self.nodes if node.operation.name == "end"}
         for value in self._marked:
             if value.id in read - ended:
                 self.end(value)
-        # oneDNN does not tell it of a finalized graph.
-        self.fpmath = self.get_fpmath_mode()
-        super().finalize()
 
     def partitions(self, policy: str = "fusion") -> list[_core.Partition]:
         """Return what oneDNN made of the graph, in an order in which it can run.
