@@ -18,6 +18,8 @@ import time
 import traceback
 from pathlib import Path
 
+from simulated import leave
+
 
 def run(path: Path, options: list[str]) -> tuple[int, str]:
     """Run an example as if it had been started by itself; return exit status and output."""
@@ -60,6 +62,7 @@ def main() -> int:
         asked.report.write_text(json.dumps(report), encoding="utf-8")
     failed = sum(status != 0 for status, _ in report.values())
     print(f"{len(report) - failed} of {len(report)} examples ran")
+    leave(int(failed > 0))
     return int(failed > 0)
 
 

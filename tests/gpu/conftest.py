@@ -10,6 +10,7 @@ import os
 
 import dpctl
 import pytest
+from simulated import leave
 
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.device import explain_absence, usable_devices
@@ -18,6 +19,7 @@ from sycl_dnn.device import explain_absence, usable_devices
 TIME_LIMIT = 300
 TALLY = pytest.StashKey[dict]()
 STDERR = pytest.StashKey[int]()
+STATUS = pytest.StashKey[int]()
 
 
 def pytest_configure(config):
@@ -33,6 +35,15 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(
             f"{device}: {runs} rows submitted, {len(results) - runs} refused with reasons"
         )
+
+
+def pytest_sessionfinish(session, exitstatus):
+    session.config.stash[STATUS] = int(exitstatus)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config):
+    leave(config.stash[STATUS])
 
 
 @pytest.fixture(autouse=True)
