@@ -81,7 +81,8 @@ def like(desc: MemoryDesc, dtype: str, shape: Sequence[int] | None = None) -> Me
     """Return a dense descriptor whose axes lie in the order that those of ``desc`` have."""
     dims = desc.dims
     shape = dims if shape is None else tuple(shape)
-    if desc.format_kind is not format_kind.blocked or not desc.is_plain:
+    # An array without axes has a descriptor with one.
+    if desc.format_kind is not format_kind.blocked or not desc.is_plain or not shape:
         return row_major(shape, dtype)
     strides = desc.strides
     order = sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Padding in every mode, cuts included."""
 
+import dpnp
 import numpy as np
 import pytest
 from functional.case import Spec
@@ -8,6 +9,7 @@ from functional.checks import Checks
 from functional.named import IMAGE, LAYOUTS, X, named
 from functional.on_device import to_device
 
+import sycl_dnn
 from sycl_dnn import functional as F
 
 MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -79,3 +81,13 @@ class TestCases(Checks):
 def test_refusals(call, words, queue):
     with pytest.raises(ValueError, match=words):
         call(to_device(np.zeros((2, 3, 4)), "float32", queue))
+
+
+@pytest.mark.parametrize("value", [None, 2.0])
+def test_array_without_axes_stays_as_it_is(value, queue):
+    x = dpnp.asarray(3.0, dtype="f4", sycl_queue=queue)
+    got, pullback = sycl_dnn.vjp(F.pad, x, (), value=value)
+    assert got.shape == ()
+    assert float(got) == 3.0
+    (grad,) = pullback(2 * got)
+    assert float(grad) == 6.0
