@@ -81,6 +81,8 @@ def call(draw, stream):
         args[at] = mutated(draw, args[at]) if simple else draw(wrong)
     for name in [n for n in kwargs if chance(draw, 20)]:
         kwargs[name] = mutated(draw, kwargs[name])
+    if np.prod(kwargs.get("size") or 0, dtype=float) > 1000 * MOST:
+        raise ValueError("more than a test shall allocate")
     if chance(draw, 3):
         kwargs["no_such_option"] = 1
     note(case, specs, dtype, args, kwargs)

@@ -9,7 +9,6 @@ A worker that dies or hangs is reported with the command that replays its calls.
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -24,15 +23,6 @@ sys.path.insert(0, str(TESTS))
 BATCH = 1000
 #: Seconds for one call.
 LONGEST = 120
-#: Bytes that a worker's calls may take; more is refused, as on machines without overcommitment.
-MOST_BYTES = 6 << 30
-
-
-def bound_memory():
-    """Let allocations be refused before the system ends the process for them."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * resource.getpagesize() + MOST_BYTES
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def play(kind, seed, calls, log, verbose=False):
@@ -49,7 +39,6 @@ def play(kind, seed, calls, log, verbose=False):
     if verbose:
         values.listeners.append(lambda *parts: print(*parts, flush=True))
     tally, stream, failures = Tally(), make_stream(), []
-    bound_memory()
     state = {"index": 0}
 
     def record():
