@@ -35,22 +35,6 @@ desc PrimitiveDesc::argument_desc(int id) const {
     return handle.query_md(dnnl::query::exec_arg_md, id);
 }
 
-namespace {
-struct fault_watch {
-    std::set<std::string> rows;
-    py::object check;
-};
-// Never destroyed: it holds a Python function beyond the interpreter's end.
-fault_watch &watch() {
-    static auto *instance = new fault_watch;
-    return *instance;
-}
-}  // namespace
-
-void warn_of_faults(const char *name, const py::object &pd) {
-    if (watch().rows.count(name)) watch().check(pd);
-}
-
 // Lists of several (concat, sum) and reorders have one implementation, and a clone would forget a
 // reorder's second engine.
 dnnl::primitive_desc_base PrimitiveDesc::snapshot() const {

@@ -13,7 +13,7 @@ from sycl_dnn.errors import Unimplemented
 __all__ = ["multiplies"]
 
 
-@functools.cache
+@functools.lru_cache(64)
 def multiplies(engine: Any, dtype: str) -> bool:
     """Return whether an engine multiplies matrices of a dtype.
 

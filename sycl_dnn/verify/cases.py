@@ -190,11 +190,6 @@ class Reader:
         return True
 
 
-def read_words(words: Iterable[Word], folder: Path) -> Iterator[Case]:
-    """Iterate over the cases of these words, which begin without a driver."""
-    yield from Reader().cases(words, folder)
-
-
 def read_file(path: Path) -> Iterator[Case]:
     """Iterate over the cases of a file; it names its driver itself."""
     yield from Reader().cases(words_of_file(path), path.parent)

@@ -44,6 +44,7 @@ def test_two_batch_sizes_share_one_packed_copy(make):
     for n in (2, 3):
         F.conv2d(make(n, 8, 9, 9), w)
     assert len(w.packed) == 1
+    assert w.nbytes_packed >= w.data.nbytes
 
 
 def test_frozen_arrays_refuse_writing(make):
