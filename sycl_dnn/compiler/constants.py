@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn import _core
+from sycl_dnn._dpnp import place
 from sycl_dnn._usm import KINDS
 from sycl_dnn.compiler.graph import Graph, moved
 from sycl_dnn.compiler.node import Node
@@ -121,9 +122,7 @@ def _place(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
 
 
 def _memory(engine: Any, array: Any, tensor: Tensor) -> Any:
-    buffer, start = array, 0
-    if hasattr(array, "usm_data"):
-        buffer, start = array.usm_data, array._pointer - array.usm_data._pointer
+    buffer, start = place(array)
     spans = [(buffer, start + tensor.offset)]
     return _core.Memory(tensor.desc, engine, spans, [array], False, False)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sycl_dnn import _core, errors
 from sycl_dnn._core import algorithm
+from sycl_dnn._dpnp import place
 from sycl_dnn.compiler.chains import Op, post_ops_as_chain
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.operations import BINARY, ELTWISE, NoPartition
@@ -157,5 +158,5 @@ def _standing(wanted: _core.LogicalTensor, tensor: Tensor, engine: _core.Engine)
     """Return the tensor over a memory that stands for good."""
     owner = tensor.storage.memory.owner[0]
     array = owner.get_array() if hasattr(owner, "get_array") else owner
-    start = array._pointer - array.usm_data._pointer + tensor.offset
-    return _core.GraphTensor(wanted, engine, array.usm_data, start, array, False)
+    memory, start = place(array)
+    return _core.GraphTensor(wanted, engine, memory, start + tensor.offset, array, False)

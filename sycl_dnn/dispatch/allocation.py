@@ -7,18 +7,18 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import dpnp
 import dpnp.tensor
 import numpy as np
 
 from sycl_dnn import _core
+from sycl_dnn._dpnp import array_maker
 from sycl_dnn._usm import KINDS, allocated
 from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.layout import row_major_strides
 from sycl_dnn.dispatch.pool import pool_of
 from sycl_dnn.dispatch.tensor import Tensor
 
-wrap = dpnp.ndarray._create_from_usm_ndarray
+wrap = array_maker()
 usm_ndarray = dpnp.tensor.usm_ndarray
 _DEVICE = KINDS["device"]
 _RANK = {kind: rank for rank, kind in enumerate(KINDS.values())}

@@ -9,8 +9,9 @@ from typing import Any
 import dpnp
 import numpy as np
 
+from sycl_dnn._dpnp import place, view
 from sycl_dnn.dispatch import dtypes, noted
-from sycl_dnn.dispatch.allocation import usm_ndarray, wrap
+from sycl_dnn.dispatch.allocation import wrap
 from sycl_dnn.dispatch.record import ArrayStep
 
 
@@ -39,9 +40,8 @@ class WritingCall:
 
 
 def _place(array: Any, offset: int) -> tuple[Any, int]:
-    if not hasattr(array, "usm_data"):
-        return array, offset
-    return array.usm_data, array._pointer - array.usm_data._pointer + offset
+    memory, start = place(array)
+    return memory, start + offset
 
 
 class ArrayCall:
@@ -83,8 +83,4 @@ class ArrayCall:
 def _view(array: Any, shape: Any, strides: Any, offset: int, dtype: Any) -> Any:
     if array.__class__ is bytes:
         return np.frombuffer(array, dtype)[0].item()
-    start = offset // dtype.itemsize
-    start += (array._pointer - array.usm_data._pointer) // dtype.itemsize
-    return wrap(
-        usm_ndarray(shape, dtype=dtype, buffer=array.usm_data, strides=strides, offset=start)
-    )
+    return wrap(view(array, shape, dtype, strides, offset // dtype.itemsize))

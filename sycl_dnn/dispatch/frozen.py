@@ -7,6 +7,7 @@ from typing import Any
 
 import dpnp
 
+from sycl_dnn._dpnp import view
 from sycl_dnn.dispatch import allocation
 from sycl_dnn.dispatch.array import Array
 
@@ -61,12 +62,9 @@ class Frozen:
 
 
 def _read_only(usm: Any, dtype: str | None) -> Any:
-    offset = (usm._pointer - usm.usm_data._pointer) // usm.itemsize
-    view = allocation.usm_ndarray(
-        usm.shape, dtype=usm.dtype, buffer=usm.usm_data, strides=usm.strides, offset=offset
-    )
-    view.flags.writable = False
-    array = allocation.wrap(view)
+    same = view(usm, usm.shape, usm.dtype, usm.strides)
+    same.flags.writable = False
+    array = allocation.wrap(same)
     return array if dtype is None else Array(array, dtype)
 
 

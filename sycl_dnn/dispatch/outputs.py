@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import dpnp
 from dpnp.exceptions import ExecutionPlacementError
 
+from sycl_dnn._dpnp import address
 from sycl_dnn.dispatch.array import Array
 
 
@@ -45,16 +46,16 @@ def check_strides(name: str, out: Any) -> None:
 def sharing(out: Any, arrays: list[Any]) -> tuple[bool, bool]:
     """Return whether ``out`` overlaps an array, and whether it is one of them."""
     memory = out.usm_data
-    start = memory._pointer
+    start = address(memory)
     end = start + memory.nbytes
     overlaps = same = False
     for array in arrays:
         if array.__class__ is bytes:
             continue
         other = array.usm_data
-        begin = other._pointer
+        begin = address(other)
         if begin < end and start < begin + other.nbytes:
-            is_it = array._pointer == out._pointer and array.strides == out.strides
+            is_it = address(array) == address(out) and array.strides == out.strides
             same |= is_it
             overlaps |= not is_it
     return overlaps, same

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import dpctl.memory
 import numpy as np
 
 from sycl_dnn import _core
+from sycl_dnn._dpnp import is_memory, place
 from sycl_dnn._usm import KINDS, allocated
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.graph import dtypes
@@ -54,8 +54,7 @@ def _place(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, bool]:
     if hasattr(array, "get_array"):
         array = array.get_array()
     if hasattr(array, "usm_data"):
-        buffer = array.usm_data
-        return buffer, array._pointer - buffer._pointer, bool(array.flags["W"])
+        return *place(array), bool(array.flags["W"])
     return array, 0, True
 
 
@@ -159,7 +158,7 @@ def array_over(tensor: _core.LogicalTensor, owner: Any) -> Any:
 
     from sycl_dnn.dispatch.array import wrapped
 
-    if not isinstance(owner, dpctl.memory._memory._Memory):
+    if not is_memory(owner):
         if hasattr(owner, "get_array"):
             return owner
         raise InvalidArguments(f"to_array: the tensor must not be a host scalar, got {tensor}")

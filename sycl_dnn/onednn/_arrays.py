@@ -5,21 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import dpctl.memory
-
 from sycl_dnn import _core
+from sycl_dnn._dpnp import is_memory, place, usm_array
 from sycl_dnn._usm import KINDS, allocated
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onednn import _dtypes
 
 __all__ = ["allocate", "desc_of_array", "span"]
-
-
-def as_usm_ndarray(array: Any) -> Any | None:
-    """Return the usm_ndarray behind a dpnp array; None for what is no array at all."""
-    if hasattr(array, "get_array"):
-        array = array.get_array()
-    return array if hasattr(array, "usm_data") and hasattr(array, "_pointer") else None
 
 
 def _check_dtype(what: str, array: Any, data_type: Any) -> None:
@@ -46,7 +38,7 @@ def desc_of_array(array: Any, data_type: Any = None) -> _core.MemoryDesc:
         The dtype does not fit ``data_type``, has no oneDNN type, or a stride is negative; a 4-bit
         ``data_type``.
     """
-    u = as_usm_ndarray(array)
+    u = usm_array(array)
     if u is None:
         raise TypeError(f"array must be a dpnp.ndarray or usm_ndarray, got {type(array).__name__}")
     if data_type is None:
@@ -108,9 +100,9 @@ def _is_writable(u: Any) -> bool:
 
 def span(desc: _core.MemoryDesc, index: int, array: Any) -> tuple[Any, int, bool]:
     """Return the dpctl.memory object, the byte offset in it, and whether it may be written."""
-    if isinstance(array, dpctl.memory._memory._Memory):
+    if is_memory(array):
         return array, 0, True
-    u = as_usm_ndarray(array)
+    u = usm_array(array)
     if u is None:
         raise TypeError(
             "array must be a dpnp.ndarray, usm_ndarray or dpctl.memory object, got "
@@ -118,7 +110,7 @@ def span(desc: _core.MemoryDesc, index: int, array: Any) -> tuple[Any, int, bool
         )
     _check_dtype("Memory", u, desc.get_data_type(index))
     _check_layout(desc, index, u)
-    return u.usm_data, u._pointer - u.usm_data._pointer, _is_writable(u)
+    return *place(u), _is_writable(u)
 
 
 def allocate(desc: _core.MemoryDesc, index: int, engine: _core.Engine, usm_type: str) -> Any:

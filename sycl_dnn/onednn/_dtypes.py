@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn import _core
+from sycl_dnn._dpnp import array_maker, view
 from sycl_dnn.errors import InvalidArguments
 
 _T = _core.data_type
@@ -93,26 +94,21 @@ def _flat_length(desc: _core.MemoryDesc, index: int) -> int:
 
 def array_over(memory: Any, index: int) -> Any:
     """Return a dpnp array over one buffer of a memory, without a copy."""
-    import dpnp
-    from dpnp.tensor import usm_ndarray
-
     desc = memory.desc
     if desc.format_kind is _core.format_kind.host_scalar:
         raise InvalidArguments(f"to_array: memory must not be a host scalar, got {desc}")
     owner = memory.owner[index]
     data = getattr(owner, "get_array", lambda: owner)()
-    buffer = getattr(data, "usm_data", data)
     dtype = ARRAY_DTYPES[desc.get_data_type(index)]
-    start = getattr(data, "_pointer", buffer._pointer) - buffer._pointer
-    offset = start // dtype.itemsize
+    offset = 0
     if desc.num_handles > 1 or desc.data_type in FOUR_BIT:
         shape, strides = (_flat_length(desc, index),), (1,)
     elif desc.is_plain:
         shape, strides = desc.dims, desc.strides
-        offset += desc.submemory_offset
+        offset = desc.submemory_offset
     else:
         raise InvalidArguments(f"to_array: the layout must be plain, got {desc}; reorder it first")
-    array = usm_ndarray(shape, dtype=dtype, buffer=buffer, strides=strides, offset=offset)
+    array = view(data, shape, dtype, strides, offset)
     if not memory.writable:
         array.flags["W"] = False
-    return dpnp.ndarray._create_from_usm_ndarray(array)
+    return array_maker()(array)
