@@ -9,8 +9,8 @@ from sycl_dnn import _core
 from sycl_dnn._core import algorithm as A
 from sycl_dnn.compiler.chains import Op
 from sycl_dnn.compiler.node import post_ops_of
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.onednn import dtypes
 
 
 def attached(

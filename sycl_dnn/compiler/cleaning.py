@@ -8,7 +8,8 @@ from typing import Any
 from sycl_dnn.compiler.frames import same_places
 from sycl_dnn.compiler.graph import Graph, moved
 from sycl_dnn.compiler.node import Node
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
+from sycl_dnn.onednn import dtypes
 
 
 def clean(graph: Graph) -> None:

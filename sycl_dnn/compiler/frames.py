@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 
 from sycl_dnn._core import MemoryDesc
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
+from sycl_dnn.onednn import dtypes
 
 #: Sizes and strides of axes, outermost first.
 Axes = list[tuple[int, int]]

@@ -19,8 +19,9 @@ from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node, post_ops_of
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.compiler.wrong_fusions import is_wrong
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.onednn import dtypes
 
 #: Rows whose post-ops oneDNN has compiled kernels for, in some cases at least.
 PRODUCERS = frozenset(

@@ -9,9 +9,9 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn.compiler.node import Node, node_of
 from sycl_dnn.compiler.tracing import CompileTrace
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.record import ArrayStep, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.onednn import dtypes
 
 
 class Graph:

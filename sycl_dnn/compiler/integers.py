@@ -13,12 +13,13 @@ from sycl_dnn.compiler.packing import origin
 from sycl_dnn.compiler.ranges import Ranges, Scale, integer_candidates, scale_of
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.compiler.staying import passes_on, staying_scales
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.ones import filled
 from sycl_dnn.dispatch.primitives import div
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.views import reshape
+from sycl_dnn.onednn import dtypes
 
 #: Of weights; and where two products are added in 16 bits: 2 * 255 * 64 is the most that fits.
 _LARGEST, _LARGEST_IN_PAIRS = 127.0, 64.0

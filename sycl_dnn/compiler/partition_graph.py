@@ -12,11 +12,11 @@ from sycl_dnn._dpnp import place
 from sycl_dnn.compiler.chains import Op, post_ops_as_chain
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.operations import BINARY, ELTWISE, NoPartition
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.graph import Graph
 from sycl_dnn.graph.constants import constant_tensor
 from sycl_dnn.graph.value import Value
+from sycl_dnn.onednn import dtypes
 
 A = algorithm
 _FLOATS = ("float32", "bfloat16", "float16")

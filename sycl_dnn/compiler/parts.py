@@ -11,8 +11,9 @@ from sycl_dnn.compiler.frames import in_order
 from sycl_dnn.compiler.graph import moved
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.rebuilding import rebuilt
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.onednn import dtypes
 
 #: Parameters of descriptors by the execution arguments that they describe, where names differ.
 _PARAMETERS = {"src_0": "src0", "src_1": "src1", "src_2": "src2"}

@@ -11,8 +11,9 @@ from sycl_dnn._core import MemoryDesc
 from sycl_dnn.compiler.attaching import with_post_ops
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.rebuilding import rebuilt
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.onednn import dtypes
 
 #: Rows that treat each part of axis 0 by itself, and their arguments that have this axis.
 _ALONG = {

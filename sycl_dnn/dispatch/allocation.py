@@ -13,10 +13,10 @@ import numpy as np
 from sycl_dnn import _core
 from sycl_dnn._dpnp import array_maker
 from sycl_dnn._usm import KINDS, allocated
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.layout import row_major_strides
 from sycl_dnn.dispatch.pool import pool_of
 from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.onednn import dtypes
 
 wrap = array_maker()
 usm_ndarray = dpnp.tensor.usm_ndarray

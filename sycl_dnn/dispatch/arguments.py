@@ -11,12 +11,13 @@ import dpnp
 import numpy as np
 from dpnp.exceptions import ExecutionPlacementError
 
-from sycl_dnn.dispatch import allocation, dtypes
+from sycl_dnn.dispatch import allocation
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.dispatch.trace_state import TraceState
+from sycl_dnn.onednn import dtypes
 
 #: How annotations call arrays.
 _ARRAYS = frozenset(("dpnp.ndarray", "ArrayLike", "Tensor", "Array"))

@@ -9,8 +9,9 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn.dispatch import allocation, dtypes, functions
+from sycl_dnn.dispatch import allocation, functions
 from sycl_dnn.dispatch.operators import Operators
+from sycl_dnn.onednn import dtypes
 
 __all__ = ["Array"]
 

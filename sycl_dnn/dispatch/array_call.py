@@ -10,9 +10,10 @@ import dpnp
 import numpy as np
 
 from sycl_dnn._dpnp import place, view
-from sycl_dnn.dispatch import dtypes, noted
+from sycl_dnn.dispatch import noted
 from sycl_dnn.dispatch.allocation import wrap
 from sycl_dnn.dispatch.record import ArrayStep
+from sycl_dnn.onednn import dtypes
 
 
 class WritingCall:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn import _core
-from sycl_dnn.dispatch import allocation, dtypes
+from sycl_dnn.dispatch import allocation
 from sycl_dnn.dispatch.arguments import Seed
 from sycl_dnn.dispatch.array import wrapped
 from sycl_dnn.dispatch.array_call import ArrayCall, WritingCall
@@ -17,6 +17,7 @@ from sycl_dnn.dispatch.program import Segment, live_steps, stretches
 from sycl_dnn.dispatch.record import ArrayStep, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.onednn import dtypes
 
 
 class Executable:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sycl_dnn._core import MemoryDesc, format_kind
-from sycl_dnn.dispatch.dtypes import DATA_TYPES
+from sycl_dnn.onednn.dtypes import DATA_TYPES
 
 Shape = tuple[int, ...]
 

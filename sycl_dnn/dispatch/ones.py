@@ -9,9 +9,10 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.onednn import dtypes
 
 #: By engine, dtype and value; values other than 1 are single numbers mostly.
 _buffers: dict[tuple[Any, str, float], Any] = {}

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.broadcasting import (
     axis_order,
     broadcast_shape,
@@ -17,6 +17,7 @@ from sycl_dnn.dispatch.broadcasting import (
 from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.onednn import dtypes
 
 A = algorithm
 #: The operation with exchanged operands, and whether its result changes sign.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import dpnp
 
 from sycl_dnn._core import PrimitiveAttr, algorithm, engine_kind, fpmath_mode, prop_kind
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.broadcasting import axis_order, grid, laid_out, untaped
 from sycl_dnn.dispatch.gradients import Grads, rule_for
 from sycl_dnn.dispatch.ones import filled
@@ -18,6 +18,7 @@ from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.dispatch.views import reshape
+from sycl_dnn.onednn import dtypes
 
 A = algorithm
 _SUMS = (A.reduction_sum, A.reduction_mean)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.broadcasting import (
     axis_order,
     broadcast_shape,
@@ -21,6 +21,7 @@ from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.reductions import sum_to
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.onednn import dtypes
 
 
 def select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:

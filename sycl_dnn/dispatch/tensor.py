@@ -8,9 +8,10 @@ import weakref
 from typing import TYPE_CHECKING, Any, cast
 
 from sycl_dnn._core import MemoryDesc
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.operators import Operators
 from sycl_dnn.dispatch.tensor_methods import ArrayMethods
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.trace import Trace

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn import _core, errors
-from sycl_dnn.dispatch import dtypes, layout, policy
+from sycl_dnn.dispatch import layout, policy
 from sycl_dnn.dispatch.described import described, go_on_to, warn_of_reference
 from sycl_dnn.dispatch.record import ArrayStep, Entry, Layout, NeedsAnotherDevice, Out, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.trace_copies import CopyingTrace
 from sycl_dnn.dispatch.widening import NARROW, wide_out, wide_post_ops, wide_values
+from sycl_dnn.onednn import dtypes
 
 
 class Trace(CopyingTrace):

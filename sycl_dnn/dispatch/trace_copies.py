@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sycl_dnn import _core, errors
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.record import Entry, NeedsAnotherDevice, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.trace_state import TraceState
+from sycl_dnn.onednn import dtypes
 
 
 class CopyingTrace(TraceState):

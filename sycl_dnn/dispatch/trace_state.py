@@ -11,9 +11,10 @@ import numpy as np
 from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import _core
-from sycl_dnn.dispatch import dtypes, layout, policy
+from sycl_dnn.dispatch import layout, policy
 from sycl_dnn.dispatch.record import ArrayStep, Entry, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.onednn import dtypes
 
 
 class TraceState:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sycl_dnn import _core
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.record import Out
+from sycl_dnn.onednn import dtypes
 
 NARROW = ("float16", "bfloat16", "float8_e5m2", "float8_e4m3")
 

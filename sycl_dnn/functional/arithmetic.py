@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import binary, broadcast_shape, linear_map, sum_to
 from sycl_dnn.dispatch.primitives import mul as times
@@ -27,6 +26,7 @@ from sycl_dnn.functional.operands import (
     trace_of,
 )
 from sycl_dnn.functional.pointwise import eltwise
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array

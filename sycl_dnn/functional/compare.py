@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import binary, select
 from sycl_dnn.dispatch.tensor import Tensor
@@ -22,6 +21,7 @@ from sycl_dnn.functional.operands import (
     result_dtype,
     trace_of,
 )
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 import numpy as np
 
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.frozen import Frozen

@@ -9,13 +9,13 @@ import dpnp
 import numpy as np
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import binary, zeros
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.functional.arithmetic import documented
 from sycl_dnn.functional.convert import converted
 from sycl_dnn.functional.operands import as_floats, by_dpnp, checked_operands, result_dtype
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import dpnp
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import reduce, untaped
 from sycl_dnn.dispatch.record import Out
@@ -18,6 +17,7 @@ from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.functional.axes import check_axis
 from sycl_dnn.functional.convert import converted
 from sycl_dnn.functional.reduction import axes_of, by_dpnp, documented, without
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array

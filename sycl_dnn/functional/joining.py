@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import dpnp
 
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.gradients import rule_for
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.record import Entry, Out
@@ -16,6 +16,7 @@ from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import narrow, reshape
 from sycl_dnn.functional.axes import check_axis
 from sycl_dnn.functional.convert import converted
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array

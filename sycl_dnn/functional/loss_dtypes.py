@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.functional.convert import converted
 from sycl_dnn.functional.pointwise import check_float
+from sycl_dnn.onednn import dtypes
 
 
 def check_dtypes(name: str, input: Tensor, **others: Tensor | None) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.primitives import broadcast_shape, filled
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.functional.convert import converted
+from sycl_dnn.onednn import dtypes
 
 DOC = """{summary}
 

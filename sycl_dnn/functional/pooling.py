@@ -135,7 +135,7 @@ def _flat_indices(
 
 def _numbers(workspace: Tensor) -> Tensor:
     """Return the workspace, which is labelled as bytes, as the integers that it holds."""
-    from sycl_dnn.dispatch import dtypes
+    from sycl_dnn.onednn import dtypes
 
     desc = workspace.desc
     name = dtypes.NAMES[desc.data_type]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from sycl_dnn import _core
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.gradients import Grads, rule_for
 from sycl_dnn.dispatch.primitives import (
     add,
@@ -18,6 +18,7 @@ from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.dispatch.views import reshape, transpose
 from sycl_dnn.functional.pointwise import check_float
+from sycl_dnn.onednn import dtypes
 
 
 def check_same_dtype(name: str, first: str, second: str, a: Tensor, b: Tensor) -> None:

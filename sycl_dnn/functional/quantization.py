@@ -7,13 +7,13 @@ import math
 from collections.abc import Sequence
 
 from sycl_dnn._core import PrimitiveAttr
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.primitives import add, div, mul, sub, zeros
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.convert import converted
 from sycl_dnn.functional.quantized_tensor import QuantizedTensor
+from sycl_dnn.onednn import dtypes
 
 
 def grouped_shape(

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import binary, div, filled, linear_map, reduce, sub
 from sycl_dnn.dispatch.tensor import Tensor
@@ -22,6 +21,7 @@ from sycl_dnn.functional.quantized_tensor import (
     checked,
     scale_shape,
 )
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     import dpnp

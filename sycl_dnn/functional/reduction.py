@@ -11,7 +11,6 @@ import dpnp
 import numpy as np
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import reduce
 from sycl_dnn.dispatch.record import Out
@@ -20,6 +19,7 @@ from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.axes import check_axis
 from sycl_dnn.functional.convert import converted
 from sycl_dnn.functional.operands import check_unpacked
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.array import Array

@@ -12,8 +12,8 @@ from typing import Any
 import dpnp
 
 from sycl_dnn import _core, errors
-from sycl_dnn.dispatch import dtypes
 from sycl_dnn.dispatch.places import place_of
+from sycl_dnn.onednn import dtypes
 
 #: ``function(numbers, table)``: rows of the table.
 Rows = Callable[[dpnp.ndarray, dpnp.ndarray], dpnp.ndarray]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import MemoryDesc, algorithm, engine_kind, softmax_backward
 from sycl_dnn._warn import warn
-from sycl_dnn.dispatch import dtypes, layout
+from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.described import is_slow_reference
 from sycl_dnn.dispatch.fused import EXP, chain
 from sycl_dnn.dispatch.gradients import Grads, rule_for
@@ -20,6 +20,7 @@ from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.functional.axes import check_axis
 from sycl_dnn.functional.pointwise import check_float
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     import dpnp

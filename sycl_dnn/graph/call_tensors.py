@@ -9,8 +9,8 @@ import dpnp
 
 from sycl_dnn import _core
 from sycl_dnn.dispatch import allocation
-from sycl_dnn.graph import dtypes
 from sycl_dnn.graph.tensor import Tensor, array_over, element_strides
+from sycl_dnn.onednn import dtypes
 
 
 class Number(Tensor):
@@ -49,7 +49,7 @@ def in_layout(array: Any, wanted: Any, queue: Any) -> Any:
     dtype = wanted.data_type.name
     if not hasattr(array, "get_array"):
         array = dpnp.asarray(array, sycl_queue=queue)
-    if dtypes.of_array(array, "graph") != dtype:
+    if dtypes.graph_name(array.dtype, "graph") != dtype:
         from sycl_dnn import functional
 
         array = functional.astype(array, dtypes.LONG[dtype])

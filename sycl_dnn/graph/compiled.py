@@ -14,11 +14,12 @@ from sycl_dnn.device import default_queue
 from sycl_dnn.dispatch import allocation, noted
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.errors import InvalidArguments
-from sycl_dnn.graph import dtypes, summary
+from sycl_dnn.graph import summary
 from sycl_dnn.graph.call_tensors import Number
 from sycl_dnn.graph.constants import constant_tensor
 from sycl_dnn.graph.plan import Plan
 from sycl_dnn.graph.tensor import Tensor, element_strides
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.graph.builder import Graph
@@ -173,7 +174,7 @@ class CompiledGraph:
             raise TypeError(
                 f"graph: {name} must be a dpnp array or an Array, got {type(array).__name__}"
             )
-        dtype = dtypes.of_array(array, f"graph: {name}")
+        dtype = dtypes.graph_name(array.dtype, f"graph: {name}")
         if dtype != value.dtype:
             raise TypeError(f"graph: {name} must have dtype {value.dtype}, got {dtype}")
         shape = tuple(array.shape)

@@ -8,10 +8,10 @@ from typing import Any
 import dpnp
 
 from sycl_dnn import _core
-from sycl_dnn.graph import dtypes
 from sycl_dnn.graph.nodes import HostData
 from sycl_dnn.graph.tensor import Tensor, logical_tensor_of
 from sycl_dnn.graph.value import Value
+from sycl_dnn.onednn import dtypes
 
 #: What dpnp has a dtype for.
 _OWN = ("bool", "float32", "float16", "int64", "int32", "int8", "uint8")

@@ -11,10 +11,11 @@ import numpy as np
 
 from sycl_dnn import _core
 from sycl_dnn.errors import InvalidArguments
-from sycl_dnn.graph import dtypes, nodes
+from sycl_dnn.graph import nodes
 from sycl_dnn.graph.methods import Operations
 from sycl_dnn.graph.node import Node
 from sycl_dnn.graph.value import Value
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.graph.builder import Graph
@@ -64,7 +65,7 @@ class Ends(Operations, _core.OpGraph):
         name = name or f"in{len(self.inputs)}"
         self._check_name(name)
         kind = "constant" if constant else "variable"
-        value = self._value(dtypes.short_name(dtype, "Graph.input"), _shape(shape), name, kind)
+        value = self._value(dtypes.graph_name(dtype, "Graph.input"), _shape(shape), name, kind)
         self.inputs[name] = value
         return value
 
@@ -80,7 +81,7 @@ class Ends(Operations, _core.OpGraph):
         -------
         Value
         """
-        kind = dtypes.short_name(dtype, "Graph.scalar")
+        kind = dtypes.graph_name(dtype, "Graph.scalar")
         if kind not in _HOST_SCALARS:
             raise InvalidArguments(f"Graph.scalar: dtype must be f32, s32 or s64, got {kind}")
         name = name or f"in{len(self.inputs)}"
@@ -106,7 +107,7 @@ class Ends(Operations, _core.OpGraph):
         """
         if not hasattr(data, "get_array"):
             number = np.ndim(data) == 0
-            kind = dtypes.short_name(dtype or ("f32" if number else data.dtype), "Graph.constant")
+            kind = dtypes.graph_name(dtype or ("f32" if number else data.dtype), "Graph.constant")
             data = nodes.host_data(np.atleast_1d(data), kind)
         kind = nodes.dtype_of_data(data)
         value = self._value(kind, tuple(data.shape), name, "constant", data)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import dpnp
 
-from sycl_dnn.graph import dtypes
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.graph.node import Node

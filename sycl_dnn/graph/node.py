@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn.errors import InvalidArguments
-from sycl_dnn.graph import dtypes
 from sycl_dnn.graph.shapes import Broken
 from sycl_dnn.graph.table import Attribute, Input, Operation
 from sycl_dnn.graph.value import Value
+from sycl_dnn.onednn import dtypes
 
 __all__ = ["Node"]
 
@@ -156,7 +156,7 @@ def output_dtype(operation: Operation, number: int, inputs: dict, asked: Any) ->
     """Return the data type of an output."""
     output = operation.outputs[number]
     if number == 0 and asked is not None:
-        chosen = dtypes.short_name(asked, operation.name)
+        chosen = dtypes.graph_name(asked, operation.name)
         if chosen not in output.choices:
             rule = f"be {' or '.join(output.choices)}" if output.choices else "be left out"
             raise broken(operation, "dtype", rule, chosen)

@@ -10,11 +10,11 @@ import numpy as np
 
 from sycl_dnn import _core
 from sycl_dnn.errors import InvalidArguments
-from sycl_dnn.graph import dtypes
 from sycl_dnn.graph.methods import shared_names
 from sycl_dnn.graph.node import Node, broken, check_attribute, check_input, output_dtype
 from sycl_dnn.graph.rows import OPERATIONS
 from sycl_dnn.graph.value import Value
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.graph.builder import Graph
@@ -45,7 +45,11 @@ def host_data(values: np.ndarray, dtype: str) -> HostData:
 
 def dtype_of_data(data: Any) -> str:
     """Return oneDNN's name of the data type of a constant."""
-    return data.dtype if isinstance(data, HostData) else dtypes.of_array(data, "Graph.constant")
+    return (
+        data.dtype
+        if isinstance(data, HostData)
+        else dtypes.graph_name(data.dtype, "Graph.constant")
+    )
 
 
 def _tensors(graph: Graph, row: Operation, given: dict[str, Any]) -> dict[str, Any]:
@@ -214,5 +218,5 @@ def add_wildcard(
     node = Node(OPERATIONS["wildcard"], next(graph._ids), {"src": list(inputs)}, {}, name)
     node.function = function
     node.slots = tuple(range(len(shapes)))
-    shorts = [dtypes.short_name(kind, "wildcard") for kind in kinds]
+    shorts = [dtypes.graph_name(kind, "wildcard") for kind in kinds]
     return _finish(graph, node, [None if s is None else tuple(s) for s in shapes], shorts)

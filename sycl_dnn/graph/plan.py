@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sycl_dnn import _core
 from sycl_dnn.dispatch import allocation, policy
 from sycl_dnn.errors import DnnlError, InvalidArguments, Unimplemented
-from sycl_dnn.graph import dtypes, instead
+from sycl_dnn.graph import instead
 from sycl_dnn.graph.call_tensors import Data, Number, in_layout, result_of
 from sycl_dnn.graph.node import Node
 from sycl_dnn.graph.nodes import low_level
@@ -16,6 +16,7 @@ from sycl_dnn.graph.steps import InsteadStep, PartitionStep
 from sycl_dnn.graph.tensor import Tensor
 from sycl_dnn.graph.wide_step import WideStep, lacking
 from sycl_dnn.graph.wrong_fusions import why_wrong
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.graph.compiled import CompiledGraph
@@ -216,9 +217,9 @@ class Plan:
         dtype = layout.data_type.name
         size = max(layout.mem_size, 1)
         shape = strides = None
-        if layout.layout_type is _STRIDED and dtype not in dtypes.PACKED:
+        if layout.layout_type is _STRIDED and dtypes.SHORT[dtype].bits != 4:
             shape, strides = layout.dims, layout.strides
-        blank = allocation.Blank(size, shape, strides, dtypes.storage(dtype), dtype)
+        blank = allocation.Blank(size, shape, strides, dtypes.SHORT[dtype].dtype, dtype)
         made = blank.new(stream.sycl_queue, kind)
         memory = made if shape is None else made.usm_data
         return Data(layout, self.engine, memory, 0, made, True)

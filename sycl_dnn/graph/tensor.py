@@ -11,7 +11,7 @@ from sycl_dnn import _core
 from sycl_dnn._dpnp import is_memory, place
 from sycl_dnn._usm import KINDS, allocated
 from sycl_dnn.errors import InvalidArguments
-from sycl_dnn.graph import dtypes
+from sycl_dnn.onednn import dtypes
 
 __all__ = ["Tensor", "logical_tensor_of"]
 
@@ -43,7 +43,7 @@ def logical_tensor_of(array: Any, id: int, *, property_type: str = "undef") -> _
     LogicalTensor
         With the array's data type, shape and strides.
     """
-    dtype = dtypes.of_array(array, "logical_tensor_of")
+    dtype = dtypes.graph_name(array.dtype, "logical_tensor_of")
     return _core.LogicalTensor(
         id, dtype, array.shape, strides=element_strides(array), property_type=property_type
     )
@@ -60,7 +60,7 @@ def _place(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, bool]:
 
 def _check_array(tensor: _core.LogicalTensor, array: Any) -> None:
     wanted = tensor.data_type.name
-    if dtypes.of_array(array, "Tensor") != wanted:
+    if dtypes.graph_name(array.dtype, "Tensor") != wanted:
         raise InvalidArguments(f"Tensor: array must have dtype {wanted}, got {array.dtype}")
     if tensor.layout_type is not _core.layout_type.strided:
         return
@@ -166,7 +166,7 @@ def array_over(tensor: _core.LogicalTensor, owner: Any) -> Any:
         raise InvalidArguments(f"to_array: the layout must be strided, got {tensor}")
     dtype = tensor.data_type.name
     shape, strides = tensor.dims, tensor.strides
-    if dtype in dtypes.PACKED:
+    if dtypes.SHORT[dtype].bits == 4:
         shape, strides = (*shape[:-1], shape[-1] // 2), (*(s // 2 for s in strides[:-1]), 1)
-    made = usm_ndarray(shape, dtype=dtypes.storage(dtype), buffer=owner, strides=strides)
+    made = usm_ndarray(shape, dtype=dtypes.SHORT[dtype].dtype, buffer=owner, strides=strides)
     return wrapped(made, dtypes.LONG[dtype])

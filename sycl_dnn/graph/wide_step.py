@@ -10,8 +10,8 @@ from sycl_dnn import _core
 from sycl_dnn.dispatch import noted, policy
 from sycl_dnn.dispatch.capabilities import multiplies
 from sycl_dnn.errors import Unimplemented
-from sycl_dnn.graph import dtypes
 from sycl_dnn.graph.instead_graphs import copied_input
+from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.graph.node import Node
@@ -133,7 +133,7 @@ def _wide(dtype: str) -> str:
 
 def _widened(array: Any) -> Any:
     """Return an array in float32 if it is narrow; numbers as they are."""
-    if not hasattr(array, "shape") or dtypes.of_array(array, "graph") not in _NARROW:
+    if not hasattr(array, "shape") or dtypes.graph_name(array.dtype, "graph") not in _NARROW:
         return array
     from sycl_dnn import functional
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from sycl_dnn import _core
-from sycl_dnn._dpnp import is_memory, place, usm_array
+from sycl_dnn._dpnp import array_maker, is_memory, place, usm_array, view
 from sycl_dnn._usm import KINDS, allocated
 from sycl_dnn.errors import InvalidArguments
-from sycl_dnn.onednn import _dtypes
+from sycl_dnn.onednn import dtypes
 
 __all__ = ["allocate", "desc_of_array", "span"]
 
 
 def _check_dtype(what: str, array: Any, data_type: Any) -> None:
-    wanted = _dtypes.array_dtype(data_type)
+    wanted = dtypes.row_of(data_type).dtype
     if array.dtype != wanted:
         raise InvalidArguments(
             f"{what}: array must have dtype {wanted} to hold {data_type.name}, got {array.dtype}"
@@ -42,8 +44,8 @@ def desc_of_array(array: Any, data_type: Any = None) -> _core.MemoryDesc:
     if u is None:
         raise TypeError(f"array must be a dpnp.ndarray or usm_ndarray, got {type(array).__name__}")
     if data_type is None:
-        data_type = _dtypes.data_type_of(u.dtype)
-    if data_type in _dtypes.FOUR_BIT:
+        data_type = dtypes.data_type_of(u.dtype)
+    if data_type in dtypes.FOUR_BIT:
         raise InvalidArguments(
             f"desc_of_array: {data_type.name} values lie two in a byte, so the shape of the array "
             "is not that of the tensor; make a MemoryDesc"
@@ -121,3 +123,54 @@ def allocate(desc: _core.MemoryDesc, index: int, engine: _core.Engine, usm_type:
             f"Memory: usm_type must be one of {', '.join(KINDS)}, got {usm_type!r}"
         )
     return allocated(KINDS[usm_type], nbytes, engine.sycl_queue, "Memory")
+
+
+def _as_integer(number: np.ndarray, data_type: Any) -> np.ndarray:
+    limits = np.iinfo(dtypes.row_of(data_type).dtype)
+    if not (limits.min <= number <= limits.max) or number != np.trunc(number):
+        rule = f"be an integer in [{limits.min}, {limits.max}]"
+        raise InvalidArguments(
+            f"Memory: a host scalar of {data_type.name} must {rule}, got {number}"
+        )
+    return number.astype(limits.dtype)
+
+
+def scalar_bytes(value: Any, data_type: Any) -> bytes:
+    """Return a number in the bytes of ``data_type``, for a host scalar."""
+    number = np.asarray(value)
+    if number.ndim or number.dtype.kind not in "biuf":
+        raise TypeError(f"Memory: a host scalar must be a number, got {value!r}")
+    if data_type is _core.data_type.bf16:
+        return dtypes.to_bf16_bits(number).tobytes()
+    row = dtypes.row_of(data_type)
+    if row.carried:
+        raise InvalidArguments(f"Memory: a host scalar must not have data type {data_type.name}")
+    if not row.is_float:
+        return _as_integer(number, data_type).tobytes()
+    return number.astype(row.dtype).tobytes()
+
+
+def _flat_length(desc: _core.MemoryDesc, index: int) -> int:
+    return desc.get_size(index) // dtypes.row_of(desc.get_data_type(index)).dtype.itemsize
+
+
+def array_over(memory: Any, index: int) -> Any:
+    """Return a dpnp array over one buffer of a memory, without a copy."""
+    desc = memory.desc
+    if desc.format_kind is _core.format_kind.host_scalar:
+        raise InvalidArguments(f"to_array: memory must not be a host scalar, got {desc}")
+    owner = memory.owner[index]
+    data = getattr(owner, "get_array", lambda: owner)()
+    dtype = dtypes.row_of(desc.get_data_type(index)).dtype
+    offset = 0
+    if desc.num_handles > 1 or desc.data_type in dtypes.FOUR_BIT:
+        shape, strides = (_flat_length(desc, index),), (1,)
+    elif desc.is_plain:
+        shape, strides = desc.dims, desc.strides
+        offset = desc.submemory_offset
+    else:
+        raise InvalidArguments(f"to_array: the layout must be plain, got {desc}; reorder it first")
+    array = view(data, shape, dtype, strides, offset)
+    if not memory.writable:
+        array.flags["W"] = False
+    return array_maker()(array)

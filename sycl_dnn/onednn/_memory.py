@@ -10,8 +10,7 @@ from dpctl.utils import SequentialOrderManager
 
 from sycl_dnn import _core
 from sycl_dnn.errors import InvalidArguments
-from sycl_dnn.onednn import _dtypes
-from sycl_dnn.onednn._arrays import allocate, desc_of_array, span
+from sycl_dnn.onednn._arrays import allocate, array_over, desc_of_array, scalar_bytes, span
 
 __all__ = ["Memory"]
 
@@ -61,7 +60,7 @@ class Memory(_core.Memory):
             raise TypeError(f"Memory: desc must be a MemoryDesc, got {type(desc).__name__}")
         kind = desc.format_kind
         if kind is _core.format_kind.host_scalar:
-            super().__init__(desc, _dtypes.scalar_bytes(engine, desc.data_type))
+            super().__init__(desc, scalar_bytes(engine, desc.data_type))
             return
         if not isinstance(engine, _core.Engine):
             raise TypeError(f"Memory: engine must be an Engine, got {type(engine).__name__}")
@@ -94,7 +93,7 @@ class Memory(_core.Memory):
         InvalidArguments
             The layout is blocked or opaque (reorder into a plain one first), or a host scalar.
         """
-        return _dtypes.array_over(self, index)
+        return array_over(self, index)
 
     def submemory(self, dims: Sequence[int], offsets: Sequence[int]) -> Memory:
         """Return the part of shape ``dims`` that starts at ``offsets``, in the same allocation.

@@ -7,28 +7,13 @@ from functools import cache
 
 import numpy as np
 
-from sycl_dnn.onednn._dtypes import to_bf16_bits
+from sycl_dnn.onednn import dtypes
 
-INTEGERS = {
-    "s64": (-(2**63), 2**63 - 1),
-    "s32": (-(2**31), 2**31 - 1),
-    "s8": (-128, 127),
-    "u8": (0, 255),
-    "s4": (-8, 7),
-    "u4": (0, 15),
-}
-FOUR_BIT = ("s4", "u4", "f4_e2m1", "f4_e3m0")
-_NUMPY = {"f64": "f8", "f32": "f4", "f16": "f2", "s64": "i8", "s32": "i4", "s8": "i1", "u8": "u1"}
-#: Small floats: exponent bits, mantissa bits, exponent bias.
-_SMALL = {
-    "f8_e5m2": (5, 2, 15),
-    "f8_e4m3": (4, 3, 7),
-    "f4_e2m1": (2, 1, 1),
-    "f4_e3m0": (3, 0, 3),
-}
-#: Bits of a mantissa, the hidden one included.
-DIGITS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8, "f8_e4m3": 4, "f8_e5m2": 3}
-DIGITS |= {"f4_e2m1": 2, "f4_e3m0": 1, "e8m0": 1, "s32": 31, "s8": 7, "u8": 8, "s4": 3, "u4": 4}
+_ROWS = {name: row for name, row in dtypes.SHORT.items() if name != "boolean"}
+INTEGERS = {name: (row.low, row.high) for name, row in _ROWS.items() if not row.is_float}
+FOUR_BIT = tuple(name for name, row in _ROWS.items() if row.bits == 4)
+#: Bits of a mantissa, the hidden one included, or of an integer's magnitude.
+DIGITS = {name: row.digits for name, row in _ROWS.items()}
 
 
 def epsilon(dtype: str) -> float:
@@ -38,17 +23,14 @@ def epsilon(dtype: str) -> float:
 
 def item_bits(dtype: str) -> int:
     """Return the bits of one element."""
-    if dtype in FOUR_BIT:
-        return 4
-    if dtype in _SMALL or dtype == "e8m0":
-        return 8
-    return 16 if dtype == "bf16" else 8 * np.dtype(_NUMPY[dtype]).itemsize
+    return _ROWS[dtype].bits
 
 
 @cache
 def _table(dtype: str) -> np.ndarray:
     """Values of all bit patterns of a small float."""
-    exponent_bits, mantissa_bits, bias = _SMALL[dtype]
+    exponent_bits, bias = _ROWS[dtype].exponent or (0, 0)
+    mantissa_bits = DIGITS[dtype] - 1
     codes = np.arange(2 ** (1 + exponent_bits + mantissa_bits))
     mantissa = codes % 2**mantissa_bits
     exponent = (codes >> mantissa_bits) % 2**exponent_bits
@@ -95,21 +77,21 @@ def encode(values: np.ndarray, dtype: str) -> np.ndarray:
         whole = np.clip(np.rint(np.nan_to_num(values, nan=0.0)), low, high)
         if dtype in FOUR_BIT:
             return (whole.astype(np.int64) & 15).astype(np.uint8)
-        return whole.astype(_NUMPY[dtype])
+        return whole.astype(_ROWS[dtype].dtype)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if dtype == "bf16":
-            return to_bf16_bits(values.astype(np.float32)).reshape(values.shape)
+            return dtypes.to_bf16_bits(values.astype(np.float32)).reshape(values.shape)
         if dtype == "e8m0":
             # The bits of the exponent, so the next power of two towards 0.
             return np.clip(np.frexp(values)[1] + 126, 0, 254).astype(np.uint8)
-        if dtype in _SMALL:
+        if _ROWS[dtype].exponent:
             # oneDNN rounds twice as well, through f16 for f8.
             between = np.float16 if dtype.startswith("f8") else np.float32
             single = values.astype(np.float32)
             return _encode_small(single.astype(between).astype(np.float64), dtype)
         # Through f32, in which oneDNN computes: one rounding more, as there.
         single = values.astype(np.float32) if dtype == "f16" else values
-        return single.astype(_NUMPY[dtype])
+        return single.astype(_ROWS[dtype].dtype)
 
 
 def decode(codes: np.ndarray, dtype: str) -> np.ndarray:
@@ -118,7 +100,7 @@ def decode(codes: np.ndarray, dtype: str) -> np.ndarray:
         return (codes.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     if dtype == "e8m0":
         return 2.0 ** (codes.astype(np.float64) - 127)
-    if dtype in _SMALL:
+    if _ROWS[dtype].exponent:
         return _table(dtype)[codes]
     if dtype == "s4":
         return ((codes.astype(np.int64) ^ 8) - 8).astype(np.float64)
@@ -132,22 +114,15 @@ def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
 
 def code_dtype(dtype: str) -> np.dtype:
     """Return the dtype of arrays of codes."""
-    if dtype == "bf16":
-        return np.dtype("u2")
-    return np.dtype(_NUMPY.get(dtype, "u1"))
+    return _ROWS[dtype].dtype
 
 
 def largest(dtype: str) -> float:
     """Return the largest finite number."""
-    if dtype in INTEGERS:
-        return float(INTEGERS[dtype][1])
-    if dtype in _SMALL:
-        table = _table(dtype)
-        return float(table[np.isfinite(table)].max())
-    top = {"f16": 65504.0, "bf16": (2 - 2.0**-7) * 2.0**127, "e8m0": 2.0**127}
-    return top.get(dtype, float(np.finfo(np.float32).max))
+    return float(_ROWS[dtype].high)
 
 
 def smallest(dtype: str) -> float:
     """Return the most negative finite number."""
-    return float(INTEGERS[dtype][0]) if dtype in INTEGERS else -largest(dtype)
+    row = _ROWS[dtype]
+    return float(row.low) if not row.is_float else -float(row.high)

@@ -6,7 +6,7 @@ import numpy as np
 from dpnp.tensor import usm_ndarray
 
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.onednn import _dtypes
+from sycl_dnn.onednn import dtypes
 
 #: Before and behind each tensor; a multiple of every alignment.
 GUARD = 4096
@@ -23,7 +23,7 @@ class Guarded:
         self.whole = dpctl.memory.MemoryUSMHost(nbytes + 2 * GUARD, queue=engine.sycl_queue)
         self.bytes = np.frombuffer(self.whole, "u1")
         self.bytes[:] = 0xA5
-        dtype = _dtypes.array_dtype(desc.data_type)
+        dtype = dtypes.row_of(desc.data_type).dtype
         self.bytes[GUARD : GUARD + nbytes] = values(desc, dtype, nbytes, rng)
         self.before = self.bytes.copy()
         count = -(-nbytes // dtype.itemsize)
@@ -45,7 +45,7 @@ def values(desc, dtype, nbytes, rng):
     if dtype.kind == "f":
         made = rng.uniform(-2, 2, -(-nbytes // dtype.itemsize)).astype(dtype)
     elif desc.data_type is dnnl.data_type.bf16:
-        made = _dtypes.to_bf16_bits(rng.uniform(-2, 2, -(-nbytes // 2)))
+        made = dtypes.to_bf16_bits(rng.uniform(-2, 2, -(-nbytes // 2)))
     else:
         made = rng.integers(0, 100, -(-nbytes // dtype.itemsize)).astype(dtype)
     return made.view("u1")[:nbytes]

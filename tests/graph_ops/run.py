@@ -6,8 +6,9 @@ import numpy as np
 from arithmetic import lacks
 
 import sycl_dnn
-from sycl_dnn.graph import Graph, dtypes
+from sycl_dnn.graph import Graph
 from sycl_dnn.graph.wide_step import WideStep
+from sycl_dnn.onednn import dtypes
 
 from .reference import evaluate
 
