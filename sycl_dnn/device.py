@@ -40,6 +40,11 @@ def is_simulated(kind: str) -> bool:
     return kind == "gpu" and all(os.environ.get(k) == v for k, v in _SIMULATION.items())
 
 
+def executes_on_cpu(device: dpctl.SyclDevice) -> bool:
+    """Whether it is the GPU of tests/executing_gpu.sh: values are right, times mean nothing."""
+    return device.is_gpu and device.name.endswith("(executed by the CPU)")
+
+
 def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQueue:
     """Return the queue of the first GPU that oneDNN can use, else of the CPU.
 

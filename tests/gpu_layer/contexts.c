@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts and queues: the driver sees its own platform where a program names the layer's.
+#include "layer.h"
+
+enum { MOST_PROPERTIES = 64 };
+typedef void(CL_CALLBACK *on_error)(const char *, const void *, size_t, void *);
+
+// Returns how many entries were copied, the final zero not counted.
+static size_t for_driver(const cl_context_properties *given, cl_context_properties *properties) {
+    size_t n = 0;
+    for (; given && given[n] && n + 3 < MOST_PROPERTIES; n += 2) {
+        const bool is_platform = given[n] == CL_CONTEXT_PLATFORM;
+        properties[n] = given[n];
+        properties[n + 1] =
+            is_platform ? (cl_context_properties)driver_platform((cl_platform_id)given[n + 1])
+                        : given[n + 1];
+    }
+    properties[n] = 0;
+    return n;
+}
+
+static CL_API_ENTRY cl_context CL_API_CALL create_context(const cl_context_properties *given,
+                                                          cl_uint n, const cl_device_id *devices,
+                                                          on_error notify, void *data,
+                                                          cl_int *status) {
+    cl_context_properties properties[MOST_PROPERTIES];
+    for_driver(given, properties);
+    return driver->clCreateContext(given ? properties : NULL, n, devices, notify, data, status);
+}
+
+static CL_API_ENTRY cl_context CL_API_CALL
+create_context_from_type(const cl_context_properties *given, cl_device_type type, on_error notify,
+                         void *data, cl_int *status) {
+    cl_context_properties properties[MOST_PROPERTIES];
+    const size_t n = for_driver(given, properties);
+    for (size_t i = 0; i < n; i += 2)
+        if (given[i] == CL_CONTEXT_PLATFORM && is_gpu_platform((cl_platform_id)given[i + 1])) {
+            const cl_device_id device = gpu_device();
+            return driver->clCreateContext(properties, 1, &device, notify, data, status);
+        }
+    return driver->clCreateContextFromType(given ? properties : NULL, type, notify, data, status);
+}
+
+bool context_has_gpu_alone(cl_context context) {
+    cl_device_id devices[8];
+    size_t size = 0;
+    return driver->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices, devices, &size) ==
+               CL_SUCCESS &&
+           size == sizeof *devices && devices[0] == gpu_device();
+}
+
+static CL_API_ENTRY cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_id d,
+                                                              const cl_queue_properties *given,
+                                                              cl_int *status) {
+    cl_queue_properties properties[MOST_PROPERTIES];
+    size_t n = 0;
+    const bool is_changed = settings.is_in_order && d == gpu_device();
+    for (; is_changed && given && given[n] && n + 3 < MOST_PROPERTIES; n += 2) {
+        const cl_queue_properties dropped =
+            given[n] == CL_QUEUE_PROPERTIES ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0;
+        properties[n] = given[n];
+        properties[n + 1] = given[n + 1] & ~dropped;
+    }
+    properties[n] = 0;
+    return driver->clCreateCommandQueueWithProperties(context, d, n ? properties : given, status);
+}
+
+static CL_API_ENTRY void *CL_API_CALL get_extension_function(cl_platform_id platform,
+                                                             const char *name) {
+    return driver->clGetExtensionFunctionAddressForPlatform(driver_platform(platform), name);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL unload_compiler(cl_platform_id platform) {
+    return driver->clUnloadPlatformCompiler(driver_platform(platform));
+}
+
+void enter_contexts(cl_icd_dispatch *table) {
+    table->clCreateContext = create_context;
+    table->clCreateContextFromType = create_context_from_type;
+    table->clCreateCommandQueueWithProperties = create_queue;
+    table->clGetExtensionFunctionAddressForPlatform = get_extension_function;
+    table->clUnloadPlatformCompiler = unload_compiler;
+}
