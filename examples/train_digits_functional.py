@@ -81,12 +81,15 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=600, help="steps of 64 images")
     parser.add_argument("--rate", type=float, default=0.1, help="learning rate at the start")
     parser.add_argument("--seed", type=int, default=0, help="of the split, weights and order")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32",
+                        help="of products (autocast)")  # fmt: skip
     options = parser.parse_args()
     queue = open_queue(options.device)
     images, held_out, labels, held_out_labels = load(queue, options.seed)
     parameters = initial_parameters(queue, options.seed)
     start = time.perf_counter()
-    losses = train(parameters, images, labels, options)
+    with sycl_dnn.autocast(options.dtype):
+        losses = train(parameters, images, labels, options)
     took = time.perf_counter() - start
     found = logits(held_out, parameters).argmax(axis=1)
     accuracy = float((found == held_out_labels).mean())

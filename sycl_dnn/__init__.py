@@ -37,7 +37,7 @@ _LAZY = {
     "ReferenceWarning": "sycl_dnn.dispatch.policy",
     "Compiled": "sycl_dnn.compiler.compiled",
     "asarray": "sycl_dnn.functional.convert",
-    "autocast": "sycl_dnn.dispatch.policy",
+    "autocast": "sycl_dnn.dispatch.autocast",
     "compile": "sycl_dnn.compiler.decorator",
     "fallback": "sycl_dnn.dispatch.policy",
     "freeze": "sycl_dnn.dispatch.frozen",

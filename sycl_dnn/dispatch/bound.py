@@ -9,7 +9,7 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn._usm import KINDS, allocated
-from sycl_dnn.dispatch import allocation, arguments, noted, structure
+from sycl_dnn.dispatch import allocation, arguments, noted, policy, structure
 from sycl_dnn.dispatch.arguments import Collected
 from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.operation import Operation, Plan
@@ -33,6 +33,7 @@ class BoundPlan:
         self._signature = inspect.signature(function)
         self._given = self._signature.bind(*args, **kwargs).arguments
         self._out = out
+        self._policy = policy.current()
         self._bind()
 
     def _bind(self) -> None:
@@ -47,10 +48,11 @@ class BoundPlan:
             check_out(self._operation.name, self._out, found, queue)
         place, stream = place_of(queue)
         try:
-            made = noted.trace(
-                self._operation.name,
-                lambda: self._operation.build(place, bound.args, bound.kwargs, self._out),
-            )
+            with policy.using(**self._policy._asdict()):
+                made = noted.trace(
+                    self._operation.name,
+                    lambda: self._operation.build(place, bound.args, bound.kwargs, self._out),
+                )
         except NeedsAnotherDevice as lack:
             raise lack.error from None
         self._fill(made, queue, stream, found)

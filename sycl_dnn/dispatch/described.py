@@ -57,7 +57,7 @@ def described(
         elif parameter not in given and name in descs:
             given[parameter] = descs[name]
     make = getattr(_core, row)
-    return make(engine, **given, attr=policy.apply_compute(attr))
+    return make(engine, **given, attr=attr)
 
 
 def warn_of_reference(row: str, pd: _core.PrimitiveDesc) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sycl_dnn.dispatch import arguments, layout, structure
+from sycl_dnn.dispatch import arguments, layout, policy, structure
 from sycl_dnn.dispatch.executable import Executable
 from sycl_dnn.dispatch.gradients import gradients_of
 from sycl_dnn.dispatch.outputs import Target
@@ -113,7 +113,10 @@ def propagate(
         # Passed on once: a copy that several steps share may stand on the tape more than once.
         for tensor in entry.outputs.values():
             grads.pop(id(tensor), None)
-        for name, grad in gradients_of(trace, entry, given, needed).items():
+        # Gradients have the dtypes of the forward pass.
+        with policy.using(autocast=None):
+            found = gradients_of(trace, entry, given, needed)
+        for name, grad in found.items():
             if name in needed and grad is not None:
                 key = id(entry.inputs[name])
                 grads[key] = added(grads[key], grad) if key in grads else grad

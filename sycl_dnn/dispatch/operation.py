@@ -10,6 +10,7 @@ from typing import Any
 from sycl_dnn.dispatch import allocation, arguments, cache, layout, policy, structure
 from sycl_dnn.dispatch.arguments import Collected
 from sycl_dnn.dispatch.array import Array
+from sycl_dnn.dispatch.autocast import casting
 from sycl_dnn.dispatch.executable import Executable
 from sycl_dnn.dispatch.outputs import Target, check_out, check_strides, sharing
 from sycl_dnn.dispatch.places import Place, place_of
@@ -93,8 +94,10 @@ class Operation:
         """Trace the body for arguments like these."""
         trace = Trace(place.engine)
         swapped, named = arguments.traced(trace, args, kwargs)
+        # A result that the caller gave has a dtype already.
+        body = self.body if out is None else getattr(self.body, "uncast", self.body)
         try:
-            result = self.body(*swapped, **named)
+            result = body(*swapped, **named)
         except AttributeError:
             arguments.check_tensors(self.name, self.body, swapped, named)
             raise
@@ -147,7 +150,7 @@ def operation(body: Callable[..., Any]) -> Callable[..., Any]:
     The result takes and returns dpnp arrays, ``Array`` and ``Frozen`` objects, and an ``out``
     array where it returns one; inside a trace it joins that trace.
     """
-    self = Operation(body)
+    self = Operation(casting(body))
 
     @functools.wraps(body)
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call may do when the engine lacks an operation, and the arithmetic of float32."""
+"""The settings that calls depend on: what may be done when the engine lacks an operation."""
 
 from __future__ import annotations
 
@@ -8,18 +8,11 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from sycl_dnn._core import PrimitiveAttr, fpmath_mode
 from sycl_dnn._warn import warn
 
-__all__ = ["FallbackWarning", "ReferenceWarning", "autocast", "current", "fallback", "set_fallback"]
+__all__ = ["FallbackWarning", "ReferenceWarning", "current", "fallback", "set_fallback", "using"]
 
 _FALLBACKS = ("auto", "error")
-_COMPUTE = {
-    "float32": None,
-    "bfloat16": fpmath_mode.bf16,
-    "float16": fpmath_mode.f16,
-    "tf32": fpmath_mode.tf32,
-}
 
 
 class FallbackWarning(UserWarning):
@@ -34,7 +27,8 @@ class Policy(NamedTuple):
     """The settings that a plan depends on; part of its key."""
 
     fallback: str = "auto"
-    compute: str = "float32"
+    #: The dtype of products in a region of ``autocast``.
+    autocast: str | None = None
 
 
 _default = Policy()
@@ -69,43 +63,18 @@ def set_fallback(mode: str) -> None:
 @contextlib.contextmanager
 def fallback(mode: str) -> Iterator[None]:
     """``set_fallback`` for the calls inside a ``with`` block."""
-    token = _here.set(current()._replace(fallback=_check("mode", mode, _FALLBACKS)))
-    try:
+    with using(fallback=_check("mode", mode, _FALLBACKS)):
         yield
-    finally:
-        _here.reset(token)
 
 
 @contextlib.contextmanager
-def autocast(compute_dtype: str) -> Iterator[None]:
-    """Let float32 operations inside a ``with`` block compute with fewer bits.
-
-    Parameters
-    ----------
-    compute_dtype : {"bfloat16", "float16", "tf32", "float32"}
-        What multiplications may round their inputs to; arrays stay float32. Devices without such
-        units compute in float32.
-
-    Notes
-    -----
-    Source: oneDNN developer guide, "Primitive Attributes: floating-point math mode".
-    """
-    compute = _check("compute_dtype", compute_dtype, _COMPUTE)
-    token = _here.set(current()._replace(compute=compute))
+def using(**settings: Any) -> Iterator[None]:
+    """Replace settings by name inside a ``with`` block."""
+    token = _here.set(current()._replace(**settings))
     try:
         yield
     finally:
         _here.reset(token)
-
-
-def apply_compute(attr: PrimitiveAttr | None) -> PrimitiveAttr | None:
-    """Return the attribute with the arithmetic that is in force, unless it has its own."""
-    mode = _COMPUTE[current().compute]
-    if mode is None or (attr is not None and attr.get("set_fpmath_mode")):
-        return attr
-    made = PrimitiveAttr() if attr is None else attr.copy()
-    made.set_fpmath_mode(mode)
-    return made
 
 
 def warn_once(kind: type[Warning], key: tuple[Any, ...], text: str) -> None:

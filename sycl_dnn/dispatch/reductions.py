@@ -23,7 +23,7 @@ from sycl_dnn.onednn import dtypes
 A = algorithm
 _SUMS = (A.reduction_sum, A.reduction_mean)
 _OF_NOTHING = {A.reduction_sum: 0.0, A.reduction_mul: 1.0, A.reduction_mean: math.nan}
-#: Sums stay in float32 whatever autocast says.
+#: Sums stay in float32 whatever math mode oneDNN has as its default.
 _EXACT = PrimitiveAttr()
 _EXACT.set_fpmath_mode(fpmath_mode.strict)
 

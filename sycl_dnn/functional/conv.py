@@ -52,6 +52,7 @@ def conv2d(
     weight : array (O, C / groups, KH, KW)
         Same dtype. Frozen by ``sycl_dnn.freeze`` it is repacked once, else at every call.
     bias : array (O,), optional
+        The dtype of ``input``; float32 beside bfloat16 or float16 too.
     stride : int or tuple
     padding : int, tuple, "valid" or "same"
         Zeros on both sides of each axis. Beyond PyTorch, an entry may be a pair (before, after):

@@ -9,6 +9,7 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import narrow, reshape
+from sycl_dnn.dispatch.widening import NARROW
 from sycl_dnn.functional.spreading import widened
 from sycl_dnn.functional.window import (
     Axis,
@@ -40,12 +41,13 @@ def check_operands(
     name: str, input: Tensor, weight: Tensor, bias: Tensor | None, n_out: int
 ) -> None:
     """Raise unless dtypes agree and the bias has one number for each output channel."""
-    for argument, tensor in (("weight", weight), ("bias", bias)):
-        if tensor is not None and tensor.dtype != input.dtype:
-            raise TypeError(
-                f"{name}: {argument} must have the dtype of input, {input.dtype}, got "
-                f"{tensor.dtype}"
-            )
+    if weight.dtype != input.dtype:
+        raise TypeError(
+            f"{name}: weight must have the dtype of input, {input.dtype}, got {weight.dtype}"
+        )
+    known = dict.fromkeys((input.dtype, *(("float32",) if input.dtype in NARROW else ())))
+    if bias is not None and bias.dtype not in known:
+        raise TypeError(f"{name}: bias must have dtype {' or '.join(known)}, got {bias.dtype}")
     if not input.is_float:
         raise TypeError(f"{name}: input must have a floating-point dtype, got {input.dtype}")
     if bias is not None and bias.shape != (n_out,):

@@ -1,0 +1,500 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``autocast``: what computes in bfloat16, what in float32, forward and backward."""
+
+import threading
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.dispatch.autocast import NARROW, WIDE, WIDEST
+from sycl_dnn.dispatch.capabilities import multiplies
+from sycl_dnn.dispatch.places import place_of
+
+#: float32 inputs by name: shape.
+SHAPES = {
+    "rows": (4, 8), "square": (8, 8), "batch": (3, 8, 8), "weight": (6, 8), "bias": (6,),
+    "eight": (8,),
+    "line": (2, 4, 9), "image": (2, 4, 8, 8), "volume": (2, 4, 5, 5, 5), "four": (4,),
+    "kernel1": (6, 4, 3), "kernel2": (6, 4, 3, 3), "kernel3": (6, 4, 3, 3, 3),
+    "turned1": (4, 6, 3), "turned2": (4, 6, 3, 3), "turned3": (4, 6, 3, 3, 3),
+    "steps": (3, 2, 8), "state": (1, 2, 5), "pairs": (6, 8, 8),
+    "l_ih": (20, 8), "l_hh": (20, 5), "l_b": (20,), "g_ih": (15, 8), "g_hh": (15, 5), "g_b": (15,),
+    "r_ih": (5, 8), "r_hh": (5, 5), "r_b": (5,), "heads": (2, 3, 8, 8),
+}  # fmt: skip
+
+
+def _rnn(name, letter):
+    def call(v):
+        params = [v(f"{letter}_{part}") for part in ("ih", "hh", "b", "b")]
+        hx = (v("state"), v("state")) if name == "lstm" else v("state")
+        return getattr(F, name)(v("steps"), hx, params)
+
+    return call
+
+
+#: Calls of all functions that are cast to the narrow dtype; ``v(name)`` gives an input.
+PRODUCTS = {
+    "linear": lambda v: F.linear(v("rows"), v("weight"), v("bias")),
+    "matmul": lambda v: F.matmul(v("rows"), v("square")),
+    "mm": lambda v: F.mm(v("rows"), v("square")),
+    "bmm": lambda v: F.bmm(v("batch"), v("batch")),
+    "addmm": lambda v: F.addmm(v("rows"), v("rows"), v("square")),
+    "baddbmm": lambda v: F.baddbmm(v("batch"), v("batch"), v("batch")),
+    "conv1d": lambda v: F.conv1d(v("line"), v("kernel1"), v("bias")),
+    "conv2d": lambda v: F.conv2d(v("image"), v("kernel2"), v("bias")),
+    "conv3d": lambda v: F.conv3d(v("volume"), v("kernel3"), v("bias")),
+    "conv_transpose1d": lambda v: F.conv_transpose1d(v("line"), v("turned1"), v("bias")),
+    "conv_transpose2d": lambda v: F.conv_transpose2d(v("image"), v("turned2"), v("bias")),
+    "conv_transpose3d": lambda v: F.conv_transpose3d(v("volume"), v("turned3"), v("bias")),
+    "scaled_dot_product_attention": lambda v: F.scaled_dot_product_attention(
+        v("heads"), v("heads"), v("heads")
+    ),
+    "prelu": lambda v: F.prelu(v("image"), v("four")),
+    "lstm": _rnn("lstm", "l"),
+    "gru": _rnn("gru", "g"),
+    "rnn_tanh": _rnn("rnn_tanh", "r"),
+    "rnn_relu": _rnn("rnn_relu", "r"),
+}
+if hasattr(F, "einsum"):
+    PRODUCTS["einsum"] = lambda v: F.einsum("ij,kj->ik", v("rows"), v("weight"))
+
+
+def _each(names, *more):
+    """Calls of functions with the input "rows" and what ``more`` makes of the inputs."""
+
+    def call(name):
+        return lambda v: getattr(F, name)(v("rows"), *(make(v) for make in more))
+
+    return {name: call(name) for name in names.split()}
+
+
+def _labels(v):
+    return dpnp.asarray([0, 3, 1, 7], sycl_queue=v("rows").sycl_queue)
+
+
+#: Calls of all functions that are cast to float32.
+SUMS = {
+    **_each("exp logsigmoid mean norm normalize prod reciprocal softplus std sum var"),
+    **_each("log_softmax logsumexp softmax softmin", lambda v: 1),
+    **_each("huber_loss kl_div l1_loss mse_loss smooth_l1_loss", lambda v: v("rows")),
+    **_each("binary_cross_entropy_with_logits", lambda v: v("rows")),
+    **_each("cross_entropy nll_loss", _labels),
+    "log": lambda v: F.log(F.square(v("rows"))),
+    "pow": lambda v: F.pow(v("rows"), 2.0),
+    "binary_cross_entropy": lambda v: F.binary_cross_entropy(
+        F.sigmoid(v("rows")), F.sigmoid(v("rows"))
+    ),
+    "layer_norm": lambda v: F.layer_norm(v("rows"), (8,), v("eight"), v("eight")),
+    "rms_norm": lambda v: F.rms_norm(v("rows"), (8,), v("eight")),
+    "group_norm": lambda v: F.group_norm(v("image"), 2, v("four"), v("four")),
+    "local_response_norm": lambda v: F.local_response_norm(v("image"), 3),
+}  # fmt: skip
+
+#: Calls that keep the dtype of their input.
+KEPT = {
+    **_each("abs amax elu gelu glu neg relu sigmoid silu sqrt square tanh"),
+    "batch_norm": lambda v: F.batch_norm(v("image"), None, None, training=True),
+    "instance_norm": lambda v: F.instance_norm(v("image")),
+    "avg_pool2d": lambda v: F.avg_pool2d(v("image"), 2),
+    "max_pool2d": lambda v: F.max_pool2d(v("image"), 2),
+    "interpolate": lambda v: F.interpolate(v("image"), scale_factor=2),
+    "reshape": lambda v: F.reshape(v("rows"), (8, 4)),
+}  # fmt: skip
+
+
+class Values:
+    """Inputs by name, equal for equal names: on the device, or as torch's."""
+
+    def __init__(self, queue, dtype="float32"):
+        self._queue, self._dtype, self._made = queue, dtype, {}
+
+    def __call__(self, name):
+        if name not in self._made:
+            self._made[name] = sycl_dnn.asarray(numbers(name), self._dtype, sycl_queue=self._queue)
+        return self._made[name]
+
+
+def numbers(name):
+    rng = np.random.default_rng(sorted(SHAPES).index(name))
+    return rng.standard_normal(SHAPES[name]).astype("f4")
+
+
+def leaves(value):
+    if isinstance(value, (tuple, list)):
+        return [leaf for item in value for leaf in leaves(item)]
+    return [value]
+
+
+def host(value):
+    return np.asarray(value.asnumpy(), "f8")
+
+
+def names(value):
+    return {str(leaf.dtype) for leaf in leaves(value)}
+
+
+@pytest.fixture(autouse=True)
+def _has_bfloat16(queue):
+    if not multiplies(place_of(queue)[0].engine, "bfloat16"):
+        pytest.skip("the device has no arithmetic of bfloat16")
+
+
+def test_the_lists_name_functions_and_each_is_called_here():
+    known = {n for n in F.__all__ if getattr(F, n, None) is not None}
+    listed = NARROW | WIDE | WIDEST
+    assert len(listed) == len(NARROW) + len(WIDE) + len(WIDEST)
+    assert listed - known <= {"einsum"}
+    for name in listed & known:
+        assert getattr(F, name).operation.name == name
+    assert set(PRODUCTS) == NARROW & known
+    assert set(SUMS) == WIDE
+
+
+def test_the_docstring_lists_what_is_cast():
+    text = " ".join(sycl_dnn.autocast.__doc__.split())
+    losses = {n for n in WIDE if n.endswith("_loss") or "entropy" in n or n == "kl_div"}
+    ranges = {"conv2d", "conv_transpose2d"}
+    assert not [n for n in (NARROW | WIDE | WIDEST) - losses - ranges if f"{n}," not in text
+                and f"{n}." not in text and f"{n} to" not in text]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_return_bfloat16_and_equal_a_manual_cast(name, queue):
+    wide = PRODUCTS[name](Values(queue))
+    with sycl_dnn.autocast("bfloat16"):
+        got = PRODUCTS[name](Values(queue))
+    assert names(wide) == {"float32"}
+    assert names(got) == {"bfloat16"}
+    manual = PRODUCTS[name](Values(queue, "bfloat16"))
+    for g, m, w in zip(leaves(got), leaves(manual), leaves(wide), strict=True):
+        g, m, w = host(g), host(m), host(w)
+        # A bias stays float32, else these are the same steps.
+        np.testing.assert_allclose(g, m, rtol=2**-6, atol=2**-6 * np.abs(w).max())
+        error = np.abs(g - w).max() / np.abs(w).max()
+        assert 1e-5 < error < 0.05, "bfloat16 rounds, and only that"
+
+
+@pytest.mark.filterwarnings("ignore:kl_div. reduction='mean'")
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_norms_and_losses_return_float32(name, queue):
+    with sycl_dnn.autocast("bfloat16"):
+        got = SUMS[name](Values(queue, "bfloat16"))
+    assert names(got) == {"float32"}
+
+    def rounded(key):
+        return Values(queue, "bfloat16")(key).astype("float32")
+
+    wide = SUMS[name](rounded)
+    if name not in ("log", "binary_cross_entropy"):  # their operands are rounded on the way
+        np.testing.assert_allclose(host(got), host(wide), rtol=1e-5, atol=1e-6)
+    assert names(SUMS[name](Values(queue))) == {"float32"}
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_other_functions_keep_the_dtype_of_their_input(name, dtype, queue):
+    with sycl_dnn.autocast("bfloat16"):
+        assert names(KEPT[name](Values(queue, dtype))) == {dtype}
+
+
+def test_mixed_operands_meet_in_the_widest(queue):
+    h, x = Values(queue, "bfloat16")("rows"), Values(queue)("rows")
+    mask = dpnp.ones((4, 8), dtype="?", sycl_queue=queue)
+    with sycl_dnn.autocast("bfloat16"):
+        mixed = [h + x, F.mul(x, h), F.maximum(h, x), F.where(mask, h, x), F.cat([h, x]),
+                 F.stack([h, x]), F.bilinear(h, x, Values(queue)("pairs"))]  # fmt: skip
+    assert [names(m) for m in mixed] == [{"float32"}] * len(mixed)
+
+
+def test_dtypes_agree_with_torch(queue):
+    torch = pytest.importorskip("torch")
+    twin = torch.nn.functional
+    calls = {
+        "linear": (twin.linear, "rows", "weight", "bias"),
+        "matmul": (torch.matmul, "rows", "square"),
+        "bmm": (torch.bmm, "batch", "batch"),
+        "addmm": (torch.addmm, "rows", "rows", "square"),
+        "baddbmm": (torch.baddbmm, "batch", "batch", "batch"),
+        "conv1d": (twin.conv1d, "line", "kernel1", "bias"),
+        "conv2d": (twin.conv2d, "image", "kernel2", "bias"),
+        "conv3d": (twin.conv3d, "volume", "kernel3", "bias"),
+        "conv_transpose2d": (twin.conv_transpose2d, "image", "turned2", "bias"),
+        "scaled_dot_product_attention": (
+            twin.scaled_dot_product_attention, "heads", "heads", "heads"),
+        "prelu": (twin.prelu, "image", "four"),
+        "mse_loss": (twin.mse_loss, "rows", "rows"),
+        "prod": (torch.prod, "rows"),
+        "exp": (torch.exp, "rows"),
+        "softmax": (lambda x: torch.softmax(x, 1), "rows"),
+        "relu": (torch.relu, "rows"),
+    }  # fmt: skip
+    tables = {**PRODUCTS, **SUMS, **KEPT}
+    for name, (function, *keys) in calls.items():
+        with torch.autocast("cpu", torch.bfloat16):
+            wanted = function(*(torch.tensor(numbers(k)) for k in keys))
+        with sycl_dnn.autocast("bfloat16"):
+            got = tables[name](Values(queue))
+        assert names(got) == {str(wanted.dtype).removeprefix("torch.")}, name
+        wanted = wanted.double().numpy()
+        scale = np.abs(wanted).max() or 1.0
+        np.testing.assert_allclose(host(got), wanted, rtol=0.02, atol=0.02 * scale, err_msg=name)
+
+
+def _network(parameters, x):
+    w1, b1, gain, w2 = parameters
+    hidden = F.gelu(F.linear(x, w1, b1))
+    return F.mean(F.square(F.linear(F.layer_norm(x + hidden, (8,), gain), w2)))
+
+
+def _parameters(queue):
+    v = Values(queue)
+    return [v("square"), v("eight"), v("eight"), v("weight")]
+
+
+def _gradients(queue, transform="eager", dtype="bfloat16"):
+    parameters, x = _parameters(queue), Values(queue)("rows")
+
+    def step(parameters, x):
+        y, pullback = sycl_dnn.vjp(_network, parameters, x)
+        return y, *pullback(dpnp.ones((), dtype="f4", sycl_queue=queue))
+
+    with sycl_dnn.autocast(dtype):
+        if transform == "compile":
+            step = sycl_dnn.compile(step)
+        y, grads, dx = step(parameters, x)
+    return [y, *grads, dx]
+
+
+@pytest.mark.parametrize("transform", ["eager", "compile"])
+def test_gradients_arrive_in_float32(transform, queue):
+    exact = _gradients(queue, transform, None)
+    got = _gradients(queue, transform)
+    assert [str(g.dtype) for g in got] == ["float32"] * 6
+    for g, e in zip(got, exact, strict=True):
+        error = np.abs(host(g) - host(e)).max() / np.abs(host(e)).max()
+        assert 1e-6 < error < 0.05
+
+
+def test_gradients_agree_with_torch(queue):
+    torch = pytest.importorskip("torch")
+    twin = torch.nn.functional
+    keys = ("square", "eight", "eight", "weight")
+    w1, b1, gain, w2 = given = [torch.tensor(numbers(k), requires_grad=True) for k in keys]
+    x = torch.tensor(numbers("rows"), requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden = twin.gelu(twin.linear(x, w1, b1))
+        made = twin.linear(twin.layer_norm(x + hidden, (8,), gain), w2)
+        torch.mean(torch.square(made)).float().backward()
+    for g, t in zip(_gradients(queue)[1:], [*given, x], strict=True):
+        assert t.grad.dtype == torch.float32
+        wanted = t.grad.double().numpy()
+        np.testing.assert_allclose(host(g), wanted, rtol=0.05, atol=0.03 * np.abs(wanted).max())
+
+
+def test_a_pullback_called_outside_of_the_region_computes_the_same(queue):
+    x, w = Values(queue)("rows"), Values(queue)("weight")
+    with sycl_dnn.autocast("bfloat16"):
+        y, pullback = sycl_dnn.vjp(F.linear, x, w)
+        inside = pullback(y)
+    outside = pullback(y)
+    assert str(y.dtype) == "bfloat16"
+    for a, b in zip(inside, outside, strict=True):
+        assert str(a.dtype) == "float32"
+        np.testing.assert_array_equal(host(a), host(b))
+
+
+@pytest.mark.parametrize("make", ["plan", "compile"])
+def test_plans_and_compiled_functions_cast(make, queue):
+    v = Values(queue)
+    eager = F.linear(v("rows"), v("weight"), v("bias"))
+
+    def function(x, w, b):
+        return F.softmax(F.linear(x, w, b), 1)
+
+    with sycl_dnn.autocast("bfloat16"):
+        wanted = function(v("rows"), v("weight"), v("bias"))
+        if make == "plan":
+            got = sycl_dnn.plan(function, v("rows"), v("weight"), v("bias"))()
+        else:
+            got = sycl_dnn.compile(function)(v("rows"), v("weight"), v("bias"))
+    assert names(got) == {"float32"}
+    np.testing.assert_allclose(host(got), host(wanted), rtol=0.02, atol=1e-3)
+    assert np.abs(host(got) - host(F.softmax(eager, 1))).max() > 1e-5
+
+
+def test_one_compiled_function_inside_and_outside_of_a_region(queue):
+    v = Values(queue)
+    function = sycl_dnn.compile(lambda x, w: F.linear(x, w))
+    found = []
+    for dtype in (None, "bfloat16", None, "bfloat16"):
+        with sycl_dnn.autocast(dtype):
+            found.append(str(function(v("rows"), v("weight")).dtype))
+    assert found == ["float32", "bfloat16"] * 2
+
+
+def test_a_plan_keeps_its_region_when_it_is_bound_again(queue):
+    v = Values(queue)
+    with sycl_dnn.autocast("bfloat16"):
+        bound = sycl_dnn.plan(F.linear, v("rows"), v("weight"))
+    bound.rebind(input=dpnp.copy(v("rows")))
+    assert names(bound()) == {"bfloat16"}
+
+
+def test_a_region_inside_a_traced_function(queue):
+    def function(x, w):
+        with sycl_dnn.autocast("bfloat16"):
+            narrow = F.linear(x, w)
+            with sycl_dnn.autocast(None):
+                wide = F.linear(x, w)
+        return narrow, wide, F.linear(x, w)
+
+    v = Values(queue)
+    for call in (function, sycl_dnn.compile(function)):
+        found = [str(a.dtype) for a in call(v("rows"), v("weight"))]
+        assert found == ["bfloat16", "float32", "float32"]
+    found, _ = sycl_dnn.vjp(function, v("rows"), v("weight"))
+    assert [str(a.dtype) for a in found] == ["bfloat16", "float32", "float32"]
+
+
+def test_regions_nest_and_end(queue):
+    v = Values(queue)
+
+    def dtype():
+        return str(F.linear(v("rows"), v("weight")).dtype)
+
+    with sycl_dnn.autocast():
+        assert dtype() == "bfloat16"
+        for off in ({"dtype": None}, {"dtype": "float32"}, {"enabled": False}):
+            with sycl_dnn.autocast(**off):
+                assert dtype() == "float32"
+        assert dtype() == "bfloat16"
+        with pytest.raises(ZeroDivisionError), sycl_dnn.autocast(None):
+            raise ZeroDivisionError
+        assert dtype() == "bfloat16"
+    assert dtype() == "float32"
+
+
+def test_a_region_is_that_of_its_thread(queue):
+    v, found = Values(queue), []
+    with sycl_dnn.autocast():
+        work = threading.Thread(
+            target=lambda: found.append(str(F.linear(v("rows"), v("weight")).dtype))
+        )
+        work.start()
+        work.join()
+    assert found == ["float32"]
+
+
+def test_what_is_not_cast(queue):
+    v = Values(queue)
+    weight = F.quantize_dynamic(v("weight"), "int8", 0)
+    out = dpnp.empty((4, 6), dtype="f4", sycl_queue=queue)
+    whole = dpnp.ones((4, 8), dtype="i4", sycl_queue=queue)
+    with sycl_dnn.autocast("bfloat16"):
+        assert names(F.linear(v("rows"), weight)) == {"float32"}
+        assert F.linear(v("rows"), v("weight"), out=out) is out
+        assert str(F.matmul(whole, whole.T).dtype) == "int32"
+        assert str(F.sum(whole).dtype) == "int64"
+        half = F.linear(v("rows").astype("f2"), v("weight"))
+    assert names(half) == {"bfloat16"}
+    np.testing.assert_array_equal(host(out), host(F.linear(v("rows"), v("weight"))))
+
+
+def _parts(function, *args):
+    with sycl_dnn.autocast("bfloat16"):
+        return sycl_dnn.compile(function).explain(*args).parts
+
+
+def test_products_run_as_primitives_of_bfloat16(queue):
+    v = Values(queue)
+    x = dpnp.asarray(np.ones((2, 32, 14, 14), "f4"), sycl_queue=queue)
+    w = dpnp.asarray(np.ones((32, 32, 3, 3), "f4"), sycl_queue=queue)
+    parts = _parts(lambda a, b, x, w: (F.linear(a, b), F.conv2d(x, w)),
+                   v("rows"), v("weight"), x, w)  # fmt: skip
+    products = [p for p in parts if p.row in ("matmul", "convolution_forward")]
+    assert [p.dtype for p in products] == ["bfloat16"] * 2
+    assert not [p.implementation for p in products if "ref" in p.implementation]
+
+
+def test_a_weight_is_cast_once_in_a_trace(queue):
+    def repeated(x, w):
+        for _ in range(5):
+            x = F.tanh(F.linear(x, w))
+        return x
+
+    v = Values(queue)
+    casts = [p for p in _parts(repeated, v("rows"), v("square"))
+             if p.row == "reorder" and p.dtype == "bfloat16" and p.shape == (8, 8)]  # fmt: skip
+    assert len(casts) == 1
+
+
+def test_frozen_weights_are_cast_once_for_all_calls(queue):
+    v = Values(queue)
+    weight = sycl_dnn.freeze(v("weight"))
+    with sycl_dnn.autocast("bfloat16"):
+        for _ in range(2):
+            F.linear(v("rows"), weight)
+        kept = len(weight.packed)
+        F.linear(v("rows"), weight)
+    assert kept == len(weight.packed) == 1
+
+
+def test_a_classifier_learns_in_bfloat16(queue):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, 64)
+    images = rng.standard_normal((64, 1, 8, 8)).astype("f4") * 0.3
+    for n, label in enumerate(labels):
+        images[n, 0, 4 * (label // 2) :, 4 * (label % 2) :] += 1.0
+    images, labels = (dpnp.asarray(a, sycl_queue=queue) for a in (images, labels))
+    shapes = ((8, 1, 3, 3), (8,), (4, 128), (4,))
+    parameters = [
+        dpnp.asarray((rng.standard_normal(s) * 0.1).astype("f4"), sycl_queue=queue) for s in shapes
+    ]
+
+    def loss(parameters, images, labels):
+        w, b, weight, bias = parameters
+        x = F.max_pool2d(F.relu(F.conv2d(images, w, b, padding=1)), 2)
+        return F.cross_entropy(F.linear(F.flatten(x, 1), weight, bias), labels)
+
+    losses = []
+    with sycl_dnn.autocast("bfloat16"):
+        for _ in range(40):
+            value, pullback = sycl_dnn.vjp(loss, parameters, images, labels)
+            for p, g in zip(parameters, pullback(dpnp.ones_like(value))[0], strict=True):
+                assert str(g.dtype) == "float32"
+                p -= 0.3 * g
+            losses.append(float(value))
+    assert losses[0] > 1.2
+    assert losses[-1] < 0.2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "words"),
+    [("tf32", "set_fpmath_mode"), ("int8", "autocast: dtype"), ("float64", "autocast: dtype")],
+)
+def test_other_dtypes_are_refused_by_name(dtype, words):
+    with pytest.raises(ValueError, match=words), sycl_dnn.autocast(dtype):
+        pass
+
+
+def test_float16_is_refused_or_warned_of_where_the_device_lacks_it(queue):
+    v = Values(queue)
+    has_it = multiplies(place_of(queue)[0].engine, "float16")
+    with sycl_dnn.autocast("float16"):
+        if has_it:
+            assert str(F.linear(v("rows"), v("weight")).dtype) == "float16"
+            return
+        from sycl_dnn.dispatch import policy
+
+        policy._said.clear()
+        with pytest.warns(sycl_dnn.FallbackWarning, match="no arithmetic of float16"):
+            got = F.matmul(v("rows"), v("square"))
+        assert str(got.dtype) == "float32"
+        with (
+            sycl_dnn.fallback("error"),
+            pytest.raises(sycl_dnn.Unimplemented, match=r"autocast.*float16.*addmm"),
+        ):
+            F.addmm(v("rows"), v("rows"), v("square"))
