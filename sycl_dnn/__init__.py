@@ -78,3 +78,7 @@ def __getattr__(name: str) -> Any:
 
         return version("sycl_dnn")
     raise AttributeError(f"module 'sycl_dnn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

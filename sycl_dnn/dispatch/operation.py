@@ -17,6 +17,7 @@ from sycl_dnn.dispatch.places import Place, place_of
 from sycl_dnn.dispatch.pool import pool_of
 from sycl_dnn.dispatch.program import finalized
 from sycl_dnn.dispatch.record import NeedsAnotherDevice
+from sycl_dnn.dispatch.signature import Function, P, R, with_out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
 
@@ -144,7 +145,7 @@ class Operation:
         return run_on_cpu(self, lack, queue, args, kwargs, out)
 
 
-def operation(body: Callable[..., Any]) -> Callable[..., Any]:
+def operation(body: Callable[P, R]) -> Function[P, R]:
     """Make a function over arrays of a body over tensors.
 
     The result takes and returns dpnp arrays, ``Array`` and ``Frozen`` objects, and an ``out``
@@ -157,4 +158,5 @@ def operation(body: Callable[..., Any]) -> Callable[..., Any]:
         return self(args, kwargs, out)
 
     function.operation = self  # type: ignore[attr-defined]
-    return function
+    with_out(function, body)
+    return function  # type: ignore[return-value]

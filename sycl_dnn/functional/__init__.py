@@ -236,3 +236,7 @@ __all__ = [
     "var",
     "where",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -15,6 +15,7 @@ from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.pointwise import shown
 from sycl_dnn.dispatch.primitives import linear_map, reduce, zeros
 from sycl_dnn.dispatch.record import Out
+from sycl_dnn.dispatch.signature import describe_out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape
 
@@ -62,6 +63,7 @@ def loss(
         function = operation(body)
         before = _BEFORE.format(summary=summary, parameters=f"{parameters}\n{legacy}")
         function.__doc__ = before + _AFTER.format(choices=choices, shape=shape, source=source)
+        describe_out(function)
         return function
 
     return make

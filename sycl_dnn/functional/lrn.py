@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dpnp
 import numpy as np
 
@@ -70,7 +72,7 @@ def _is_compiled(x: Tensor, size: int) -> bool:
 def _kernels(x: Tensor, dtype: str, size: int) -> list[str]:
     """Return the names of the implementations, with the gradient's where one follows."""
     desc, engine = layout.channels_last(x.shape, dtype), x.trace.engine
-    given = {"algorithm": algorithm.lrn_across_channels, "local_size": size}
+    given: dict[str, Any] = {"algorithm": algorithm.lrn_across_channels, "local_size": size}
     given |= {"alpha": 1.0, "beta": 0.75, "k": 1.0}
     pd = lrn_forward(engine, prop_kind=x.trace.forward_kind, src=desc, dst=desc, **given)
     if not x.trace.training:

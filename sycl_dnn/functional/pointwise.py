@@ -11,6 +11,7 @@ from typing import Any
 from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.record import Out
+from sycl_dnn.dispatch.signature import describe_out
 from sycl_dnn.dispatch.tensor import Tensor
 
 _BEFORE = """{summary}
@@ -117,10 +118,11 @@ def pointwise(
             refuse_inplace(name, inplace)
         return body(input, *args, **kwargs)
 
-    function = operation(checked)
+    function: Callable[..., Any] = operation(checked)
     if position is not None:
         function = inplace_into_out(function, position)
     function.__doc__ = _text(body, position is not None, integers, page)
+    describe_out(function)
     return function
 
 

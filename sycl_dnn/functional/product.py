@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sycl_dnn import _core
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.gradients import Grads, rule_for
@@ -135,7 +137,7 @@ def _weight_and_bias_gradients(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
     """Return both gradients from one primitive: for few rows a submission costs more than sums."""
     a, b = entry.inputs["src"], entry.inputs["weights"]
     (m, k), n = a.shape, b.shape[1]
-    descs = {
+    descs: dict[str, Any] = {
         "src": layout.row_major((m, k), a.dtype),
         "weights": layout.row_major((n, k), a.dtype),
         "bias": layout.row_major((n,), a.dtype),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from sycl_dnn import _core
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.verify import layout
 from sycl_dnn.verify.attr_text import Dropout, Quantity
@@ -165,7 +166,7 @@ def describe(call: Call, engine: Any, hint: Any, attr: Any) -> Any:
         What the low level raises.
     """
     given = {}
-    for parameter in dnnl.ROWS[call.row][0].split():
+    for parameter in _core.ROWS[call.row][0].split():
         if parameter == "hint_fwd_pd":
             given[parameter] = hint
         elif parameter in call.params:
