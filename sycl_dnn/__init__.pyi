@@ -10,6 +10,7 @@ from sycl_dnn.compiler.quantize import quantize as quantize
 from sycl_dnn.device import default_queue as default_queue
 from sycl_dnn.dispatch import cache as cache
 from sycl_dnn.dispatch.array import Array as Array
+from sycl_dnn.dispatch.autocast import autocast as autocast
 from sycl_dnn.dispatch.bound import BoundPlan as BoundPlan
 from sycl_dnn.dispatch.bound import plan as plan
 from sycl_dnn.dispatch.bound import submit as submit
@@ -17,7 +18,6 @@ from sycl_dnn.dispatch.frozen import Frozen as Frozen
 from sycl_dnn.dispatch.frozen import freeze as freeze
 from sycl_dnn.dispatch.policy import FallbackWarning as FallbackWarning
 from sycl_dnn.dispatch.policy import ReferenceWarning as ReferenceWarning
-from sycl_dnn.dispatch.policy import autocast as autocast
 from sycl_dnn.dispatch.policy import fallback as fallback
 from sycl_dnn.dispatch.policy import set_fallback as set_fallback
 from sycl_dnn.dispatch.reverse import vjp as vjp

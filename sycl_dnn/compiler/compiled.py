@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, overload
 
 from sycl_dnn.compiler import structure
 from sycl_dnn.compiler.bound import Bound
@@ -13,11 +13,12 @@ from sycl_dnn.compiler.report import Report, report, shapes_in
 from sycl_dnn.dispatch import allocation, arguments
 from sycl_dnn.dispatch.outputs import check_out
 from sycl_dnn.dispatch.places import place_of
+from sycl_dnn.dispatch.signature import P, R
 
 __all__ = ["Compiled"]
 
 
-class Compiled(Programs):
+class Compiled(Programs, Generic[P, R]):
     """A function that runs as one fused program. Made by ``compile``.
 
     Calls take and return what the function does: arrays, nested in lists, tuples and dicts, and
@@ -26,6 +27,10 @@ class Compiled(Programs):
     used go first. Safe for several threads.
     """
 
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Run the function; return its results, which are there when the queue has come to them.
 
@@ -59,9 +64,9 @@ class Compiled(Programs):
         registers = plan.executable.run(queue, stream, given.arrays, kind, written)
         return plan.results(registers, given.objects) if out is None else out
 
-    def derived(self, *passes: Any) -> Compiled:
+    def derived(self, *passes: Any) -> Compiled[P, R]:
         """Return the same function compiled with further passes over its graph."""
-        made = Compiled(
+        made: Compiled[P, R] = Compiled(
             self._function, self._constants, self._dtype, self._capacity, self._fallback,
             self._switches, self._lowering,
         )  # fmt: skip

@@ -5,15 +5,42 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 from sycl_dnn.compiler.compiled import Compiled
 from sycl_dnn.compiler.partitions import LOWERINGS
 from sycl_dnn.compiler.passes import check_switches
+from sycl_dnn.dispatch.signature import P, R
 
 __all__ = ["compile"]
 
 _DTYPES = (None, "bfloat16", "float16")
+
+
+@overload
+def compile(
+    function: Callable[P, R],
+    *,
+    constants: str | Sequence[str] = (),
+    dtype: str | None = None,
+    cache_size: int = 64,
+    fallback: str = "auto",
+    passes: Mapping[str, bool] | None = None,
+    lowering: str = "primitives",
+) -> Compiled[P, R]: ...
+
+
+@overload
+def compile(
+    function: None = None,
+    *,
+    constants: str | Sequence[str] = (),
+    dtype: str | None = None,
+    cache_size: int = 64,
+    fallback: str = "auto",
+    passes: Mapping[str, bool] | None = None,
+    lowering: str = "primitives",
+) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 
 
 def compile(
