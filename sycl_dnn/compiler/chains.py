@@ -12,6 +12,7 @@ import numpy as np
 from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.frames import same_places
 from sycl_dnn.compiler.node import Node, has_only_post_ops
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.dispatch.tensor import Tensor
 
 A = algorithm
@@ -83,46 +84,47 @@ def scalar_of(tensor: Tensor) -> float | None:
     return float(bits[0]) if tensor.dtype in ("float32", "float16", "float64") else None
 
 
-def chain_on(node: Node, name: str) -> Chain | str:
+def chain_on(node: Node, name: str) -> Chain | Refusal:
     """Return what a node does to its input ``name``, or why that is no chain."""
     maker = _MAKERS.get(node.row)
     if maker is None or not node.has_dst:
-        return f"{node.row} is not element-wise"
+        return Refusal(f"{node.row} is not element-wise")
     dst = node.dst
     if name not in ("src", "src_0", "src_1"):
-        return f"{node.row} has it as the operand of a post-op"
+        return Refusal(f"{node.row} has it as the operand of a post-op")
     if not has_only_post_ops(node.attr):
-        return f"{node.row} has scales of its own"
+        return Refusal(f"{node.row} has scales of its own")
     source = node.inputs[name]
     if not same_places(source.desc, dst.desc):
-        return f"{node.row} changes the layout"
+        return Refusal(f"{node.row} changes the layout")
     found = maker(node, name)
-    if isinstance(found, str):
+    if isinstance(found, Refusal):
         return found
-    later = _own_post_ops(node)
-    if isinstance(later, str):
+    later = post_ops_as_chain(node)
+    if isinstance(later, Refusal):
         return later
     if source.desc.data_type != dst.desc.data_type:
         later = (*later, Op("convert"))
     return Chain(source, dst, (*found, *later))
 
 
-def _eltwise(node: Node, name: str) -> tuple[Op, ...] | str:
+def _eltwise(node: Node, name: str) -> tuple[Op, ...] | Refusal:
     p = node.params
     return (Op("eltwise", p["algorithm"], p["alpha"], p["beta"]),)
 
 
-def _binary(node: Node, name: str) -> tuple[Op, ...] | str:
+def _binary(node: Node, name: str) -> tuple[Op, ...] | Refusal:
     kind, (a, b) = node.params["algorithm"], (node.inputs["src_0"], node.inputs["src_1"])
     if kind is A.binary_select:
-        return "select takes three operands"
+        return Refusal("select takes three operands")
     if _same_look(a, b):
         # A maximum with itself stands for its post-ops.
-        return () if kind in (A.binary_max, A.binary_min) else "both operands are one value"
+        is_itself = kind in (A.binary_max, A.binary_min)
+        return () if is_itself else Refusal("both operands are one value")
     if name == "src_0":
         return (_with_operand(kind, b),)
     if kind not in MIRRORED:
-        return f"{kind.name} has it on the right"
+        return Refusal(f"{kind.name} has it on the right")
     kind, factor = MIRRORED[kind]
     return (_with_operand(kind, a), *(() if factor == 1 else (linear(factor),)))
 
@@ -134,18 +136,18 @@ def _with_operand(kind: algorithm, operand: Tensor) -> Op:
     return Op("binary", kind, operand=operand, desc=operand.desc)
 
 
-def _prelu(node: Node, name: str) -> tuple[Op, ...] | str:
+def _prelu(node: Node, name: str) -> tuple[Op, ...] | Refusal:
     if name != "src":
-        return "prelu has it as weights"
+        return Refusal("prelu has it as weights")
     # Post-ops take float32 only, without saying so.
     weights = node.inputs["src"].trace.widened(node.inputs["weights"])
     if weights.dtype != "float32":
-        return "the slopes are not in float32"
+        return Refusal("the slopes are not in float32")
     return (Op("prelu", operand=weights, desc=weights.desc),)
 
 
-def _reorder(node: Node, name: str) -> tuple[Op, ...] | str:
-    return () if len(node.inputs) == 1 else "the copy has scales"
+def _reorder(node: Node, name: str) -> tuple[Op, ...] | Refusal:
+    return () if len(node.inputs) == 1 else Refusal("the copy has scales")
 
 
 _MAKERS = {
@@ -162,11 +164,7 @@ def _same_look(a: Tensor, b: Tensor) -> bool:
     return a.storage is b.storage and a.offset == b.offset and a.desc == b.desc
 
 
-def _own_post_ops(node: Node) -> tuple[Op, ...] | str:
-    return post_ops_as_chain(node)
-
-
-def post_ops_as_chain(node: Node) -> tuple[Op, ...] | str:
+def post_ops_as_chain(node: Node) -> tuple[Op, ...] | Refusal:
     """Return the post-ops of a node as operations, or why that cannot be."""
     made: list[Op] = []
     post_ops = node.post_ops
@@ -178,5 +176,5 @@ def post_ops_as_chain(node: Node) -> tuple[Op, ...] | str:
             operand = node.inputs[f"attr_post_op_{i}_src_1"]
             made.append(Op("binary", args[0], operand=operand, desc=operand.desc))
         else:
-            return f"{node.row} has a post-op of another kind"
+            return Refusal(f"{node.row} has a post-op of another kind")
     return tuple(made)

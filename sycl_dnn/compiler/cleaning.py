@@ -9,6 +9,7 @@ from sycl_dnn.compiler.frames import same_places
 from sycl_dnn.compiler.graph import Graph, moved
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.tensor import Storage
 from sycl_dnn.onednn import dtypes
 
 
@@ -30,46 +31,37 @@ def _key(node: Node) -> Any:
 def _merge_equal(graph: Graph) -> bool:
     """Let nodes that do the same on the same values be one; whether there were any."""
     seen: dict[Any, Node] = {}
-    unsteady, gone = _unsteady(graph), set()
+    unsteady, has_merged = graph.unsteady(), False
     for node in graph.nodes:
-        if node.pd is None or not _is_pure(graph, node, unsteady):
+        if node.pd is None or not _is_pure(node, unsteady):
             continue
         first = seen.setdefault(_key(node), node)
         if first is not node and all(graph.is_inner(t.storage) for t in node.outputs.values()):
-            made = list(node.outputs.items())
-            gone.add(id(node))
-            for name, tensor in made:
-                graph.redirect(tensor.storage, first.outputs[name].storage)
-    graph.nodes = [n for n in graph.nodes if id(n) not in gone]
-    graph.index()
-    return bool(gone)
+            made = [(t.storage, first.outputs[n].storage) for n, t in node.outputs.items()]
+            graph.drop([node])
+            for old, new in made:
+                graph.redirect(old, new)
+            has_merged = True
+    return has_merged
 
 
-def _unsteady(graph: Graph) -> set[int]:
-    """Return the ids of storages that more than one node writes, or that calls update."""
-    storages = {id(t.storage): t.storage for n in graph.nodes for t in n.outputs.values()}
-    return {
-        i for i, s in storages.items() if len(graph.writers(s)) > 1 or s.argument is not None
-    }  # fmt: skip
-
-
-def _is_pure(graph: Graph, node: Node, unsteady: set[int]) -> bool:
+def _is_pure(node: Node, unsteady: set[Storage]) -> bool:
     tensors = (*node.inputs.values(), *node.outputs.values())
-    return all(id(t.storage) not in unsteady for t in tensors)
+    return all(t.storage not in unsteady for t in tensors)
 
 
 def _skip_copies(graph: Graph) -> bool:
     """Read what was copied in place of a copy that is no different; whether there was one."""
-    unsteady, changed = _unsteady(graph), False
+    unsteady, changed = graph.unsteady(), False
     for node in list(graph.nodes):
         is_copy = node.row == "reorder" and len(node.inputs) == 1 and not len(node.post_ops)
-        if not is_copy or not _is_pure(graph, node, unsteady):
+        if not is_copy or not _is_pure(node, unsteady):
             continue
         src, dst = node.inputs["src"], node.outputs["dst"]
         if not graph.is_inner(dst.storage) or dst.offset:
             continue
         if _is_same(src.desc, dst.desc) and dst.desc == dst.storage.desc:
-            graph.remove(node)
+            graph.drop([node])
             graph.redirect(dst.storage, src.storage, src.offset)
             changed = True
         else:
@@ -81,14 +73,14 @@ def _is_same(a: Any, b: Any) -> bool:
     return a.data_type == b.data_type and same_places(a, b) and layout.is_dense(b)
 
 
-def _from_further(graph: Graph, node: Node, unsteady: set[int]) -> bool:
+def _from_further(graph: Graph, node: Node, unsteady: set[Storage]) -> bool:
     """Copy from what a copy was made of, if that lost nothing; whether that was possible."""
     src, dst = node.inputs["src"], node.outputs["dst"]
     before = graph.writer(src)
     if before is None or before.row != "reorder" or len(before.inputs) > 1 or before.attr.calls:
         return False
     first, middle = before.inputs["src"], before.outputs["dst"]
-    if middle.desc != src.desc or middle.offset != src.offset or id(first.storage) in unsteady:
+    if middle.desc != src.desc or middle.offset != src.offset or first.storage in unsteady:
         return False
     wide = dtypes.promote(first.dtype, src.dtype) == src.dtype or dst.dtype == src.dtype
     if not wide or not first.is_float or first.desc.dims != src.desc.dims:

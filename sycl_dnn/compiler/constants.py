@@ -21,19 +21,17 @@ def constant_ids(graph: Graph) -> set[int]:
     found = set(graph.trace.constant_storages())
     found -= {id(t.storage) for n in graph.nodes for t in n.outputs.values()}
     found |= {id(t.storage) for n in graph.nodes for t in n.inputs.values() if t.storage.memory}
-    # What other nodes write as well stands still only if those do, so the last one decides.
-    standing: set[int] = set()
+    # What several nodes write is constant only if all of them are, so the last one decides.
+    counted: dict[int, int] = {}
     for node in graph.nodes:
         outputs = {id(t.storage): t.storage for t in node.outputs.values()}
         if not outputs or any(s.argument is not None for s in outputs.values()):
             continue
         if any(id(t.storage) not in found for t in node.inputs.values()):
             continue
-        standing.add(id(node))
         for key, storage in outputs.items():
-            if graph.is_final(storage):
-                continue
-            if all(id(w) in standing for w in graph.writers(storage)):
+            counted[key] = counted.get(key, 0) + 1
+            if counted[key] == graph.n_writers(storage) and not graph.is_final(storage):
                 found.add(key)
     return found
 
@@ -46,15 +44,14 @@ def settle(graph: Graph, pool: Pool, queue: Any, stream: Any) -> list[Storage]:
             id(t.storage) in standing for t in n.outputs.values()
         )
     ]  # fmt: skip
-    gone = {id(n) for n in nodes}
-    live = [n for n in graph.nodes if id(n) not in gone]
+    gone = set(nodes)
+    live = [n for n in graph.nodes if n not in gone]
     made = {id(t.storage): t.storage for n in nodes for t in n.outputs.values()}
     needed = {id(t.storage): t.storage for n in live for t in n.inputs.values()}
     wanted = [s for key, s in made.items() if key in needed]
     arrays = _computed(graph, nodes, wanted, pool, queue, stream)
     captured = {id(t.storage): v.get_array() for _, v, t in graph.trace.captured if _is_array(v)}
-    graph.nodes = live
-    graph.index()
+    graph.drop(nodes)
     _place(graph, arrays)
     for array in _place(graph, captured):
         _core.use_huge_pages(queue, array.usm_data, is_fresh=False)
@@ -73,7 +70,7 @@ def _computed(
     numbers = {id(s): keys.number(s) for s in wanted}
     missing = [s for s in wanted if numbers[id(s)] not in pool]
     if missing:
-        finals = [_whole(graph, nodes, s) for s in missing]
+        finals = _whole(graph, nodes, missing)
         for storage, array in zip(missing, _run(graph, nodes, finals, queue, stream), strict=True):
             pool[numbers[id(storage)]] = array
     return {id(s): pool[numbers[id(s)]] for s in wanted}
@@ -92,13 +89,17 @@ def _run(
     return [registers[r] for r in executable.results]
 
 
-def _whole(graph: Graph, nodes: list[Node], storage: Storage) -> Tensor:
-    """Return a tensor over all of a storage that a node writes."""
-    outputs = (t for n in nodes for t in n.outputs.values())
-    made = next(t for t in outputs if t.storage is storage)
-    if storage.desc is None or made.desc == storage.desc:
-        return made
-    return Tensor(graph.trace, storage, storage.desc, made.dtype, storage.desc.dims)
+def _whole(graph: Graph, nodes: list[Node], storages: list[Storage]) -> list[Tensor]:
+    """Return tensors over all of the storages, which the nodes write."""
+    outputs: dict[Storage, Tensor] = {}
+    for node in nodes:
+        for tensor in node.outputs.values():
+            outputs.setdefault(tensor.storage, tensor)
+    return [
+        made if s.desc is None or made.desc == s.desc
+        else Tensor(graph.trace, s, s.desc, made.dtype, s.desc.dims)
+        for s, made in ((s, outputs[s]) for s in storages)
+    ]  # fmt: skip
 
 
 def _place(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
@@ -108,6 +109,7 @@ def _place(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
     for node in graph.nodes:
         if node.function is not None:
             continue
+        inputs = dict(node.inputs)
         for name, t in node.inputs.items():
             array = arrays.get(id(t.storage))
             if array is None or t.desc is None:
@@ -116,8 +118,9 @@ def _place(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
             if key not in looks:
                 memory = _memory(graph.trace.engine, array, t)
                 looks[key] = Storage(t.desc, memory=memory)
-            node.inputs[name] = moved(t, looks[key], 0)
+            inputs[name] = moved(t, looks[key], 0)
             used[id(array)] = array
+        graph.rewire(node, inputs)
     return list(used.values())
 
 

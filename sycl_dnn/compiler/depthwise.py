@@ -17,6 +17,7 @@ from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node, has_only_post_ops
 from sycl_dnn.compiler.packing import origin, repacked
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.dispatch.tensor import Tensor
 
 _ROW = "convolution_forward"
@@ -36,9 +37,9 @@ def fuse_depthwise(graph: Graph) -> None:
             continue
         readers = graph.readers(node.dst.storage)
         if len(readers) == 1 and _is_depthwise(readers[0]) and not graph.is_locked(readers[0]):
-            reason = _fused(graph, node, readers[0])
-            if reason is not None:
-                node.refused.append(f"depthwise: {reason}")
+            refusal = _fused(graph, node, readers[0])
+            if refusal is not None:
+                node.refused.append(f"depthwise: {refusal}")
 
 
 def _is_plain(node: Node) -> bool:
@@ -80,23 +81,25 @@ def _is_depthwise(node: Node) -> bool:
     )
 
 
-def _fused(graph: Graph, first: Node, second: Node) -> str | None:
+def _fused(graph: Graph, first: Node, second: Node) -> Refusal | None:
     """Put one node in place of both; return why not."""
     src, middle = second.inputs["src"], first.dst
     if src.desc != middle.desc or is_overwritten(graph, first, second):
-        return "it reads the result in another way, or later"
+        return Refusal("it reads the result in another way, or later")
     attr = with_post_ops(first.attr, _post_ops(first, second))
     pd = rebuilt(graph.trace.engine, first, attr)
-    if isinstance(pd, str):
+    if isinstance(pd, Refusal):
         return pd
     if pd.desc_of("dst") != second.dst.desc:
-        return "it would write another layout"
-    if (reason := misfit(pd, first, first.inputs)) is not None:
-        return reason
+        return Refusal("it would write another layout")
+    if (refusal := misfit(pd, first, first.inputs)) is not None:
+        return refusal
     found = repacked(graph, first.with_pd(pd))
     weights = _packed(graph, second.inputs["weights"], pd.desc_of(_WEIGHTS))
-    if isinstance(found, str) or isinstance(weights, str):
-        return found if isinstance(found, str) else str(weights)
+    if isinstance(found, Refusal):
+        return found
+    if isinstance(weights, Refusal):
+        return weights
     made, nodes = found
     made.inputs = {**made.inputs, _WEIGHTS: weights[0]}
     if "bias" in second.inputs:
@@ -126,11 +129,11 @@ def _post_ops(first: Node, second: Node) -> _core.PostOps:
     return made
 
 
-def _packed(graph: Graph, tensor: Tensor, wanted: Any) -> tuple[Tensor, list[Node]] | str:
+def _packed(graph: Graph, tensor: Tensor, wanted: Any) -> tuple[Tensor, list[Node]] | Refusal:
     """Return weights as the post-op wants them, and what packs them."""
     if tensor.desc == wanted:
         return tensor, []
     source = origin(graph, tensor)
     if source is tensor or source.desc is None or source.desc.dims != wanted.dims:
-        return "the post-op would want its weights in another layout"
+        return Refusal("the post-op would want its weights in another layout")
     return graph.recorded(lambda: graph.trace.reorder(source, wanted))

@@ -16,6 +16,7 @@ from sycl_dnn.compiler.fusing import on_target, primary, with_ops
 from sycl_dnn.compiler.graph import Graph, moved
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.packing import origin, with_weights
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.dispatch.primitives import add, mul
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape
@@ -72,11 +73,11 @@ def _folded_once(graph: Graph, node: Node, constants: set[int]) -> Node | None:
     if any(id(t.storage) not in constants for t in given) or len(readers) != 1:
         return None
     name = None if readers[0].pd is None else primary(readers[0], dst)
-    chain = "" if name is None else chain_on(readers[0], name)
-    if isinstance(chain, str) or not same_span(chain.source.desc, dst.desc):
+    chain = None if name is None else chain_on(readers[0], name)
+    if chain is None or isinstance(chain, Refusal) or not same_span(chain.source.desc, dst.desc):
         return None
     ops = on_target(dst.desc, chain.source.desc, chain)
-    if isinstance(ops, str) or chain.source.offset != dst.offset:
+    if isinstance(ops, Refusal) or chain.source.offset != dst.offset:
         return None
     taken, rest = _foldable(ops, _channel(node), constants)
     made = _with_folded(graph, node, readers[0], chain, taken, rest) if taken else None
@@ -112,12 +113,12 @@ def _with_folded(
     """Replace both nodes by one with other weights and bias, and the rest as post-ops."""
     (weights, bias), new = graph.recorded(lambda: _coefficients(graph, node, taken))
     changed = with_weights(graph, node, weights, bias)
-    if isinstance(changed, str):
+    if isinstance(changed, Refusal):
         node.refused.append(f"{chain.label}: {changed}")
         return None
     folded, packing = changed
     made = with_ops(graph, folded, reader, replace(chain, ops=rest), rest)
-    if isinstance(made, str):
+    if isinstance(made, Refusal):
         return None
     label = Chain(chain.source, chain.result, tuple(taken)).label
     after = [] if not rest else [replace(chain, ops=rest).label]

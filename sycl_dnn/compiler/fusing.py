@@ -18,6 +18,7 @@ from sycl_dnn.compiler.frames import carried, relaid, same_places, same_span
 from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node, post_ops_of
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.compiler.wrong_fusions import is_wrong
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.tensor import Tensor
@@ -41,12 +42,12 @@ _MOST = 30
 
 def fuse(graph: Graph) -> None:
     """Fuse until nothing fits any more."""
-    at = 0
-    while at < len(graph.nodes):
-        node = graph.nodes[at]
-        # A node that took in another one stands further back now; its place has a new one.
-        if node.row not in PRODUCERS or not _fused_once(graph, node):
-            at += 1
+    node = graph.after(None)
+    while node is not None:
+        before = graph.before(node)
+        is_fused = node.row in PRODUCERS and _fused_once(graph, node)
+        # A node that took in another one stands where that one was.
+        node = graph.after(before if is_fused else node)
 
 
 def _fused_once(graph: Graph, node: Node) -> bool:
@@ -61,7 +62,7 @@ def _fused_once(graph: Graph, node: Node) -> bool:
         return False
     reader = readers[0]
     made = _absorbed(graph, node, reader)
-    if isinstance(made, str):
+    if isinstance(made, Refusal):
         node.refused.append(f"{reader.row}: {made}")
         return False
     made.is_rounded = reader.row == "reorder" and _narrows(reader)
@@ -81,39 +82,37 @@ def primary(node: Node, dst: Tensor) -> str | None:
     return names[0] if len(names) == 1 or is_twice else None
 
 
-def _absorbed(graph: Graph, node: Node, reader: Node) -> Node | str:
+def _absorbed(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
     """Return the node that does what both do, or why there is none."""
     dst, name = node.dst, primary(reader, node.dst)
     if name is None:
-        return "it reads the result twice"
+        return Refusal("it reads the result twice")
     shown = reader.inputs[name]
     if reader.row == "reorder" and not same_places(shown.desc, reader.dst.desc):
         made = _relaid_node(graph, node, reader)
-        if not isinstance(made, str):
+        if not isinstance(made, Refusal):
             return made
     chain = chain_on(reader, name)
-    if isinstance(chain, str):
+    if isinstance(chain, Refusal):
         return chain
     if shown.offset != dst.offset or not same_span(shown.desc, dst.desc):
-        return "it reads a part of the result"
+        return Refusal("it reads a part of the result")
     if chain.result.desc.data_type not in _FLOATS:
-        return "the result has no floating-point dtype"
+        return Refusal("the result has no floating-point dtype")
     if is_overwritten(graph, node, reader):
-        return "an input is overwritten in between"
+        return Refusal("an input is overwritten in between")
     ops = on_target(dst.desc, shown.desc, chain)
-    if isinstance(ops, str):
+    if isinstance(ops, Refusal):
         return ops
     return with_ops(graph, node, reader, chain, ops)
 
 
 def is_overwritten(graph: Graph, node: Node, reader: Node) -> bool:
     """Whether something between the two writes to what the first reads."""
-    between = graph.nodes[graph.place(node) + 1 : graph.place(reader)]
-    written = {id(t.storage) for n in between for t in n.outputs.values()}
-    return any(id(t.storage) in written for t in node.inputs.values())
+    return any(graph.is_written_between(t.storage, node, reader) for t in node.inputs.values())
 
 
-def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, ...] | str:
+def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, ...] | Refusal:
     """Return the operations with their operands as they lie on ``target``."""
     made = []
     for op in chain.ops:
@@ -122,14 +121,14 @@ def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, 
             continue
         desc = carried(op.desc, frame, target)
         if desc is None:
-            return f"the operand of {op.label} does not lie on the result"
+            return Refusal(f"the operand of {op.label} does not lie on the result")
         made.append(replace(op, desc=desc))
     return tuple(made)
 
 
 def with_ops(
     graph: Graph, node: Node, reader: Node, chain: Chain, ops: tuple[Op, ...]
-) -> Node | str:
+) -> Node | Refusal:
     """Return the node with post-ops, which writes the reader's result."""
     result = _result(node.dst, chain.result)
     work = simplified(tuple(op for op in ops if op.kind != "convert"))
@@ -153,32 +152,32 @@ def _result(dst: Tensor, wanted: Tensor) -> Tensor:
 
 def _tried(
     graph: Graph, node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor
-) -> Node | str:
+) -> Node | Refusal:
     inputs = dict(node.inputs)
     attr = attached(node.attr, ops, inputs)
     post_ops = post_ops_of(attr)
     if len(post_ops) > _MOST:
-        return "there are too many post-ops"
+        return Refusal("there are too many post-ops")
     if is_wrong(node.row, result.desc, post_ops):
-        return f"oneDNN computes this post-op of {node.row} wrongly"
+        return Refusal(f"oneDNN computes this post-op of {node.row} wrongly")
     pd = rebuilt(result.trace.engine, node, attr, dst=result.desc)
-    if isinstance(pd, str):
+    if isinstance(pd, Refusal):
         return pd
     if pd.desc_of("dst") != result.desc:
-        return f"{node.row} would write another layout"
-    reason = misfit(pd, node, inputs)
-    if reason is not None:
-        return reason
+        return Refusal(f"{node.row} would write another layout")
+    refusal = misfit(pd, node, inputs)
+    if refusal is not None:
+        return refusal
     made = node.with_pd(pd, inputs=inputs, outputs={"dst": result})
     packed = packing.repacked(graph, made)
-    if isinstance(packed, str):
+    if isinstance(packed, Refusal):
         return packed
     made, nodes = packed
     graph.insert(nodes, before=reader)
     return made
 
 
-def _as_binary(node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor) -> Node | str:
+def _as_binary(node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor) -> Node | Refusal:
     """Return an element-wise node and what follows it as one pass of a binary primitive.
 
     oneDNN's element-wise primitives have no fast post-ops; a maximum of a value with itself has.
@@ -186,39 +185,39 @@ def _as_binary(node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor) ->
     src = node.inputs["src"]
     p = node.params
     if len(node.post_ops) or src.desc != node.dst.desc:
-        return "eltwise_forward changes the layout or dtype"
+        return Refusal("eltwise_forward changes the layout or dtype")
     first = Op("eltwise", p["algorithm"], p["alpha"], p["beta"])
     inputs = {"src_0": src, "src_1": src}
     attr = attached(node.attr, (first, *ops), inputs)
     if is_wrong("binary", result.desc, post_ops_of(attr)):
-        return "oneDNN computes this post-op of binary wrongly"
+        return Refusal("oneDNN computes this post-op of binary wrongly")
     try:
         pd = _core.binary(
             src.trace.engine, algorithm=algorithm.binary_max, src0=src.desc, src1=src.desc,
             dst=result.desc, attr=attr,
         )  # fmt: skip
     except errors.DnnlError:
-        return "binary has no implementation for it"
+        return Refusal("binary has no implementation for it")
     if "ref" in pd.impl_info:
-        return f"binary would run as {pd.impl_info}"
+        return Refusal(f"binary would run as {pd.impl_info}")
     made = Node(pd, inputs, {"dst": result}, dict(pd.parameters))
     label = first.label
     node.fused = [label]
     return made
 
 
-def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | str:
+def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
     """Return the node that writes at once what a copy makes of its result."""
     src, dst = reader.inputs["src"], reader.outputs["dst"]
     if node.row not in _RELAYING or len(reader.inputs) > 1 or len(reader.post_ops):
-        return f"{node.row} cannot write another layout"
+        return Refusal(f"{node.row} cannot write another layout")
     if dst.desc.data_type not in _FLOATS or src.offset != node.dst.offset:
-        return "the copy is of a part, or makes integers"
+        return Refusal("the copy is of a part, or makes integers")
     if not (src.desc.is_plain and dst.desc.is_plain and layout.is_dense(src.desc)):
-        return "the copy is of a part, or into a layout of oneDNN's own"
+        return Refusal("the copy is of a part, or into a layout of oneDNN's own")
     desc = relaid(node.dst.desc, src.desc, dst.desc, dtypes.NAMES[dst.desc.data_type])
     if desc is None:
-        return "the axes of the copy do not correspond"
+        return Refusal("the axes of the copy do not correspond")
     result = Tensor(dst.trace, dst.storage, desc, dst.dtype, node.dst.shape, dst.offset)
     made = _tried(graph, node, reader, (), result)
     if isinstance(made, Node):

@@ -10,6 +10,7 @@ from sycl_dnn.compiler.chains import ELEMENTWISE, Op, chain_on, linear
 from sycl_dnn.compiler.frames import same_span
 from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.dispatch.tensor import Tensor
 
 A = algorithm
@@ -63,7 +64,7 @@ def _steps(graph: Graph, value: Tensor, gate: Tensor) -> tuple[Op, ...] | None:
             return None
         name = "src" if "src" in maker.inputs else "src_0"
         chain = chain_on(maker, name)
-        if isinstance(chain, str) or any(op.kind != "eltwise" for op in chain.ops):
+        if isinstance(chain, Refusal) or any(op.kind != "eltwise" for op in chain.ops):
             return None
         if not same_span(chain.result.desc, gate.desc) or chain.result.offset != gate.offset:
             return None

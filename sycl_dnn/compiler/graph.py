@@ -3,121 +3,193 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn.compiler.node import Node, node_of
+from sycl_dnn.compiler.order import Order
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.dispatch.record import ArrayStep, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.onednn import dtypes
 
+#: By storage: the nodes that read it, or write it, in any order.
+_Users = dict[Storage, dict[Node, None]]
+
 
 class Graph:
-    """The nodes in order of execution, and what a call returns."""
+    """The nodes in order of execution, and what a call returns.
+
+    Who reads and writes which storage is kept up to date by the methods that change the graph, so
+    the inputs and outputs of a node that is in it are changed by those alone. Each of them takes
+    time in proportion to what it changes.
+    """
 
     def __init__(
         self, trace: CompileTrace, finals: Sequence[Tensor], locked: Sequence[Tensor] = ()
     ) -> None:
         self.trace = trace
-        self.finals = list(finals)
-        self._locked = {id(t.storage) for t in locked}
-        self.nodes = [node_of(s) for s in trace.steps]
-        self.index()
+        self.finals: list[Tensor] = []
+        self._kept: set[Storage] = set()
+        self.add_finals(finals)
+        self._locked = {t.storage for t in locked}
+        self._readers: _Users = {}
+        self._writers: _Users = {}
+        nodes = [node_of(s) for s in trace.steps]
+        self._order = Order(nodes)
+        self._listed: list[Node] | None = None
+        #: Nodes that were put in or taken out so far.
+        self.n_changes = 0
+        for node in nodes:
+            self._note(node)
 
-    def index(self) -> None:
-        """Find readers and writers again after a change."""
-        self._readers: dict[int, list[Node]] = {}
-        self._writers: dict[int, list[Node]] = {}
-        self._places = {id(node): i for i, node in enumerate(self.nodes)}
-        for node in self.nodes:
-            for tensor in node.inputs.values():
-                _note(self._readers, tensor.storage, node)
-            for tensor in node.outputs.values():
-                _note(self._writers, tensor.storage, node)
-        self._kept = {id(t.storage) for t in self.finals}
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes in order, as they are now: later changes do not show."""
+        if self._listed is None:
+            self._listed = list(self._order)
+        return self._listed
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def add_finals(self, tensors: Iterable[Tensor]) -> None:
+        """Let a call return further tensors."""
+        self.finals += tensors
+        self._kept |= {t.storage for t in self.finals}
+
+    def _note(self, node: Node) -> None:
+        for found, tensors in ((self._readers, node.inputs), (self._writers, node.outputs)):
+            for tensor in tensors.values():
+                found.setdefault(tensor.storage, {})[node] = None
+
+    def _forget(self, node: Node) -> None:
+        for found, tensors in ((self._readers, node.inputs), (self._writers, node.outputs)):
+            for tensor in tensors.values():
+                users = found.get(tensor.storage)
+                if users is not None:
+                    users.pop(node, None)
+                    if not users:
+                        del found[tensor.storage]
 
     def readers(self, storage: Storage) -> list[Node]:
         """Return the nodes that read a storage, in order."""
-        return self._readers.get(id(storage), [])
+        return self._in_order(self._readers.get(storage, ()))
 
     def writers(self, storage: Storage) -> list[Node]:
         """Return the nodes that write a storage, in order."""
-        return self._writers.get(id(storage), [])
+        return self._in_order(self._writers.get(storage, ()))
+
+    def _in_order(self, nodes: Iterable[Node]) -> list[Node]:
+        found = list(nodes)
+        if len(found) > 1:
+            found.sort(key=self._order.place)
+        return found
+
+    def n_writers(self, storage: Storage) -> int:
+        """Return how many nodes write a storage."""
+        return len(self._writers.get(storage, ()))
 
     def place(self, node: Node) -> int:
-        """Return the position of a node."""
-        return self._places[id(node)]
+        """Return a number that grows along the order of execution."""
+        return self._order.place(node)
+
+    def before(self, node: Node) -> Node | None:
+        """Return the node before another; None for the first."""
+        return self._order.before(node)
+
+    def after(self, node: Node | None) -> Node | None:
+        """Return the node after another, the first for None; None after the last."""
+        return self._order.after(node)
 
     def is_final(self, storage: Storage) -> bool:
         """Whether a call returns a storage."""
-        return id(storage) in self._kept
+        return storage in self._kept
 
     def is_inner(self, storage: Storage) -> bool:
         """Whether a storage is written once and seen by nodes alone."""
         is_own = storage.argument is None and storage.memory is None
-        return is_own and not self.is_final(storage) and len(self.writers(storage)) == 1
+        return is_own and storage not in self._kept and self.n_writers(storage) == 1
 
     def is_locked(self, node: Node) -> bool:
         """Whether a node writes a result that shares memory with an input: not before its time."""
-        return any(id(t.storage) in self._locked for t in node.outputs.values())
+        return any(t.storage in self._locked for t in node.outputs.values())
+
+    def is_written_between(self, storage: Storage, first: Node, last: Node) -> bool:
+        """Whether a node after ``first`` and before ``last`` writes a storage."""
+        users = self._writers.get(storage, ())
+        low, high = self.place(first), self.place(last)
+        return any(low < self.place(n) < high for n in users)
+
+    def unsteady(self) -> set[Storage]:
+        """Return the storages that more than one node writes, or that calls update."""
+        return {s for s, n in self._writers.items() if len(n) > 1 or s.argument is not None}
 
     def writer(self, tensor: Tensor) -> Node | None:
         """Return the one node that makes an inner tensor, or None."""
-        return self.writers(tensor.storage)[0] if self.is_inner(tensor.storage) else None
+        storage = tensor.storage
+        return next(iter(self._writers[storage])) if self.is_inner(storage) else None
 
-    def replace(self, gone: Sequence[Node], node: Node, at: Node) -> None:
+    def replace(self, gone: Iterable[Node], node: Node, at: Node) -> None:
         """Put ``node`` where ``at`` was and drop ``gone``."""
-        dropped = {id(n) for n in gone}
-        self.nodes = [node if n is at else n for n in self.nodes if n is at or id(n) not in dropped]
-        self.index()
+        self.insert((node,), before=at)
+        self.drop((*(n for n in gone if n is not at), at))
 
     def insert(self, nodes: Sequence[Node], before: Node) -> None:
         """Put nodes in front of another."""
-        at = self.place(before)
-        self.nodes[at:at] = nodes
-        self.index()
+        self._order.insert(nodes, before)
+        for node in nodes:
+            self._note(node)
+        self._changed(len(nodes))
+
+    def drop(self, nodes: Iterable[Node]) -> None:
+        """Leave out nodes."""
+        count = 0
+        for node in nodes:
+            self._order.remove(node)
+            self._forget(node)
+            count += 1
+        self._changed(count)
+
+    def _changed(self, count: int) -> None:
+        if count:
+            self.n_changes += count
+            self._listed = None
 
     def redirect(self, old: Storage, new: Storage, offset: int = 0) -> None:
         """Let all that read or write ``old`` look into ``new``, from ``offset`` bytes on."""
-        for node in (*self.readers(old), *self.writers(old)):
-            for tensors in (node.inputs, node.outputs):
-                for name, t in tensors.items():
-                    if t.storage is old:
-                        tensors[name] = moved(t, new, t.offset + offset)
-        for found in (self._readers, self._writers):
-            nodes = found.get(id(new), []) + found.pop(id(old), [])
-            if nodes:
-                found[id(new)] = sorted(set(nodes), key=self.place)
+        for node in {**self._readers.get(old, {}), **self._writers.get(old, {})}:
+            inputs = _redirected(node.inputs, old, new, offset)
+            self.rewire(node, inputs, _redirected(node.outputs, old, new, offset))
 
-    def remove(self, node: Node) -> None:
-        """Leave out one node."""
-        self.nodes = [n for n in self.nodes if n is not node]
-        self.index()
+    def rewire(
+        self,
+        node: Node,
+        inputs: dict[str, Tensor] | None = None,
+        outputs: dict[str, Tensor] | None = None,
+    ) -> None:
+        """Let a node read and write other tensors."""
+        self._forget(node)
+        node.inputs = node.inputs if inputs is None else inputs
+        node.outputs = node.outputs if outputs is None else outputs
+        self._note(node)
 
     def drop_dead(self) -> None:
         """Leave out nodes that no result depends on, unless they write to an argument."""
-        needed, kept = set(self._kept), []
+        needed, dead = set(self._kept), []
         for node in reversed(self.nodes):
             made = [t.storage for t in node.outputs.values()]
-            if any(id(s) in needed or s.argument is not None for s in made):
-                kept.append(node)
-                needed |= {id(t.storage) for t in node.inputs.values()}
-        self.nodes = kept[::-1]
-        self.index()
+            if any(s in needed or s.argument is not None for s in made):
+                needed.update(t.storage for t in node.inputs.values())
+            else:
+                dead.append(node)
+        self.drop(dead)
 
     def recorded(self, body: Callable[[], Any]) -> tuple[Any, list[Node]]:
         """Return what ``body`` returns, and the nodes of what it records."""
-        trace = self.trace
-        # Copies that were made before may stand behind the place where these nodes go.
-        known = trace.steps, trace._reordered
-        trace.steps, trace._reordered = [], {}
-        try:
-            made = body()
-            return made, [node_of(s) for s in trace.steps]
-        finally:
-            trace.steps, trace._reordered = known
+        made, steps = self.trace.recorded_apart(body)
+        return made, [node_of(s) for s in steps]
 
     def steps(self, nodes: Sequence[Node] | None = None) -> Iterator[Step | ArrayStep]:
         """Yield nodes, all or those given, as steps with their primitives."""
@@ -130,14 +202,17 @@ class Graph:
             yield Step(node.primitive, node.inputs, node.outputs)
 
 
-def _note(found: dict[int, list[Node]], storage: Storage, node: Node) -> None:
-    nodes = found.setdefault(id(storage), [])
-    if not nodes or nodes[-1] is not node:
-        nodes.append(node)
+def _redirected(
+    tensors: dict[str, Tensor], old: Storage, new: Storage, offset: int
+) -> dict[str, Tensor]:
+    return {
+        name: moved(t, new, t.offset + offset) if t.storage is old else t
+        for name, t in tensors.items()
+    }
 
 
 def moved(tensor: Tensor, storage: Storage, offset: int, desc: Any = None) -> Tensor:
-    """Return the same look at another storage."""
+    """Return the same view of another storage."""
     desc = tensor.desc if desc is None else desc
     strides = tensor.strides if desc is tensor.desc else None
     dtype = (

@@ -12,6 +12,7 @@ from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.packing import origin
 from sycl_dnn.compiler.ranges import Ranges, Scale, integer_candidates, scale_of
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.compiler.staying import passes_on, staying_scales
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.ones import filled
@@ -115,8 +116,10 @@ class _Rewriting:
         changes["weights"] = layout.any_layout(weights.shape, "int8")
         changes |= {"bias": inputs["bias"].desc} if "bias" in inputs else {}
         pd = rebuilt(self._trace.engine, node, attr, **changes)
-        if isinstance(pd, str) or misfit(pd, node, inputs) or pd.desc_of("dst") != dst.desc:
-            node.refused.append("integers: " + (pd if isinstance(pd, str) else "another layout"))
+        fits = not isinstance(pd, Refusal) and misfit(pd, node, inputs) is None
+        if not fits or pd.desc_of("dst") != dst.desc:
+            reason = pd if isinstance(pd, Refusal) else "another layout"
+            node.refused.append(f"integers: {reason}")
             return None, []
         packed, more = graph.recorded(lambda: self._trace.reorder(weights, pd.desc_of("weights")))
         inputs["weights"] = packed
@@ -209,7 +212,7 @@ class _Rewriting:
         given = [t.desc for t in inputs.values()]
         changes |= {"srcs": given} if "srcs" in node.params else {"src": given[0]}
         pd = rebuilt(self._trace.engine, node, node.attr, **changes)
-        if isinstance(pd, str):
+        if isinstance(pd, Refusal):
             return None
         fused = [*node.fused, f"{dst.dtype} -> {dst.dtype}"]
         return node.with_pd(pd, inputs=inputs, outputs={"dst": dst}, fused=fused)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.dispatch.tensor import Tensor
 
 #: Part of the names of the implementations that read any batch of rows rightly.
@@ -30,11 +31,13 @@ def _without_copy(graph: Graph, node: Node, name: str) -> Node | None:
     source, made, seen = copy.inputs["src"], copy.outputs["dst"], node.inputs[name]
     if made.desc != seen.desc or made.offset != seen.offset or not _is_by_rows(source):
         return None
-    if source.dtype != made.dtype or _is_overwritten(graph, source, copy, node):
+    if source.dtype != made.dtype:
+        return None
+    if graph.is_written_between(source.storage, copy, node):
         return None
     pd = rebuilt(graph.trace.engine, node, node.attr, **{name: source.desc})
     inputs = {**node.inputs, name: source}
-    if isinstance(pd, str) or _KNOWN not in pd.impl_info or misfit(pd, node, inputs):
+    if isinstance(pd, Refusal) or _KNOWN not in pd.impl_info or misfit(pd, node, inputs):
         return None
     if pd.desc_of(name) != source.desc or pd.desc_of("dst") != node.dst.desc:
         return None
@@ -52,8 +55,3 @@ def _is_by_rows(tensor: Tensor) -> bool:
     steps.sort()
     nested = all(s * n <= t for (s, n), (t, _) in zip(steps, steps[1:], strict=False))
     return nested and 1 in tensor.desc.strides[-2:]
-
-
-def _is_overwritten(graph: Graph, source: Tensor, copy: Node, node: Node) -> bool:
-    between = graph.nodes[graph.place(copy) : graph.place(node)]
-    return any(t.storage is source.storage for n in between for t in n.outputs.values())

@@ -13,6 +13,7 @@ from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.packing import origin, with_weights
 from sycl_dnn.compiler.parts import Place, place, with_places
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.views import reshape
@@ -55,20 +56,20 @@ def _joined(graph: Graph, group: list[Node]) -> list[Node]:
         return []
     wide = _wide_result(group)
     places = _places(group, wide)
-    readers: dict[int, Node] = {}
+    readers: dict[Node, Node] = {}
     for node in group:
         made = _read_as_parts(graph, node, places)
-        if isinstance(made, str):
+        if isinstance(made, Refusal):
             node.refused.append(f"one product for several: {made}")
             return [n for n in group if n is not node]
         readers |= made
     found = _product(graph, group, wide)
-    if isinstance(found, str):
+    if isinstance(found, Refusal):
         group[0].refused.append(f"one product for several: {found}")
         return []
     product, nodes = found
-    for old in [n for n in graph.nodes if id(n) in readers]:
-        graph.replace([], readers[id(old)], at=old)
+    for old in sorted(readers, key=graph.place):
+        graph.replace([], readers[old], at=old)
     graph.replace(group[1:], product, at=group[0])
     graph.insert(nodes, before=product)
     return []
@@ -90,18 +91,20 @@ def _places(group: list[Node], wide: Tensor) -> dict[int, Place]:
     return places
 
 
-def _read_as_parts(graph: Graph, node: Node, places: dict[int, Place]) -> dict[int, Node] | str:
-    """Return by id the readers of a result made anew, or why one of them cannot be."""
-    found: dict[int, Node] = {}
+def _read_as_parts(
+    graph: Graph, node: Node, places: dict[int, Place]
+) -> dict[Node, Node] | Refusal:
+    """Return the readers of a result and what stands for each, or why one of them cannot be."""
+    found: dict[Node, Node] = {}
     for reader in graph.readers(node.dst.storage):
         made = with_places(reader, places)
-        if isinstance(made, str):
+        if isinstance(made, Refusal):
             return made
-        found[id(reader)] = made
+        found[reader] = made
     return found
 
 
-def _product(graph: Graph, group: list[Node], wide: Tensor) -> tuple[Node, list[Node]] | str:
+def _product(graph: Graph, group: list[Node], wide: Tensor) -> tuple[Node, list[Node]] | Refusal:
     """Return the one product and the nodes that make its operands, or why there is none."""
     first = group[0]
     (weights, bias), new = graph.recorded(lambda: _operands(graph, group))
@@ -110,7 +113,7 @@ def _product(graph: Graph, group: list[Node], wide: Tensor) -> tuple[Node, list[
         first.params | {"dst": wide.desc, "bias": None}, refused=list(first.refused),
     )  # fmt: skip
     changed = with_weights(graph, node, weights, bias)
-    if isinstance(changed, str):
+    if isinstance(changed, Refusal):
         return changed
     made, packing = changed
     sizes = ", ".join(str(n.dst.desc.dims[1]) for n in group)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights that stand still: where they come from, and how a primitive wants them."""
+"""Constant weights: where they come from, and how a primitive wants them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.rebuilding import PACKABLE, misfit, rebuilt
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.tensor import Tensor
 
@@ -26,7 +27,7 @@ def origin(graph: Graph, tensor: Tensor) -> Tensor:
 
 def with_weights(
     graph: Graph, node: Node, weights: Tensor, bias: Tensor | None
-) -> tuple[Node, list[Node]] | str:
+) -> tuple[Node, list[Node]] | Refusal:
     """Return the node with other constant weights and bias, and the nodes that pack them."""
     old = node.inputs[PACKABLE]
     changes: dict[str, Any] = {PACKABLE: layout.any_layout(weights.shape, old.dtype)}
@@ -37,17 +38,17 @@ def with_weights(
         inputs["bias"] = bias.view(shape, layout.row_major_strides(shape))
         changes["bias"] = inputs["bias"].desc
     pd = rebuilt(graph.trace.engine, node, node.attr, **changes)
-    if isinstance(pd, str):
+    if isinstance(pd, Refusal):
         return pd
-    reason = misfit(pd, node, inputs)
-    if reason is not None or pd.desc_of("dst") != node.dst.desc:
-        return reason or f"{node.row} would write another layout"
+    refusal = misfit(pd, node, inputs)
+    if refusal is not None or pd.desc_of("dst") != node.dst.desc:
+        return refusal or Refusal(f"{node.row} would write another layout")
     packed, nodes = graph.recorded(lambda: graph.trace.reorder(weights, pd.desc_of(PACKABLE)))
     inputs[PACKABLE] = packed
     return node.with_pd(pd, inputs=inputs), nodes
 
 
-def repacked(graph: Graph, node: Node) -> tuple[Node, list[Node]] | str:
+def repacked(graph: Graph, node: Node) -> tuple[Node, list[Node]] | Refusal:
     """Return the node with its weights as its descriptor wants them, and what packs them."""
     if PACKABLE not in node.inputs:
         return node, []
@@ -56,6 +57,6 @@ def repacked(graph: Graph, node: Node) -> tuple[Node, list[Node]] | str:
         return node, []
     source = origin(graph, tensor)
     if source is tensor or source.desc is None or source.desc.dims != wanted.dims:
-        return f"{node.row} would want its weights in another layout"
+        return Refusal(f"{node.row} would want its weights in another layout")
     packed, nodes = graph.recorded(lambda: graph.trace.reorder(source, wanted))
     return node.with_pd(node.pd, inputs={**node.inputs, PACKABLE: packed}), nodes

@@ -12,6 +12,7 @@ from sycl_dnn._dpnp import place
 from sycl_dnn.compiler.chains import Op, post_ops_as_chain
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.operations import BINARY, ELTWISE, NoPartition
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.graph import Graph
 from sycl_dnn.graph.constants import constant_tensor
@@ -53,8 +54,8 @@ class PartitionGraph:
         result = node.dst.desc
         made = getattr(self, f"_{node.row.removesuffix('_forward')}")(node)
         ops = post_ops_as_chain(node)
-        if isinstance(ops, str):
-            raise NoPartition(ops)
+        if isinstance(ops, Refusal):
+            raise NoPartition(ops.reason)
         for op in ops:
             made = self._apply(op, made)
         if made.dtype != (kind := result.data_type.name):

@@ -16,6 +16,7 @@ from sycl_dnn.compiler.operations import NoPartition
 from sycl_dnn.compiler.packing import origin
 from sycl_dnn.compiler.partition_graph import CompiledNodes, PartitionGraph
 from sycl_dnn.compiler.rebuilding import rebuilt
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Storage, Tensor
@@ -103,7 +104,7 @@ def _without_last_operand(graph: Graph, node: Node) -> tuple[Node, list[Node]] |
         return None
     operand, dst = node.inputs["attr_post_op_0_src_1"], node.dst
     pd = rebuilt(graph.trace.engine, node, with_post_ops(node.attr, PostOps()))
-    if isinstance(pd, str) or pd.desc_of("dst") != dst.desc:
+    if isinstance(pd, Refusal) or pd.desc_of("dst") != dst.desc:
         return None
     inner = Tensor(graph.trace, Storage(dst.desc), dst.desc, dst.dtype, dst.desc.dims)
     inputs = {n: t for n, t in node.inputs.items() if t is not operand}

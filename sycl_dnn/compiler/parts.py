@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that become parts of wider ones: looks at them carried over, their readers made anew."""
+"""Values that become parts of wider ones: views carried over, their readers made anew."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sycl_dnn.compiler.frames import in_order
 from sycl_dnn.compiler.graph import moved
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.rebuilding import rebuilt
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.onednn import dtypes
@@ -73,8 +74,8 @@ def place(old: MemoryDesc, storage: Storage, strides: Sequence[int], offset: int
     return Place(storage, tuple(axes) or ((1, 1, 1),), offset)
 
 
-def with_places(node: Node, places: dict[int, Place]) -> Node | str:
-    """Return a node that reads and writes moved storages where they are now, or why it cannot.
+def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
+    """Return a node that reads and writes moved storages where they are now, or why not.
 
     ``places`` is by ``id`` of the storages that moved.
     """
@@ -85,24 +86,24 @@ def with_places(node: Node, places: dict[int, Place]) -> Node | str:
             continue
         moved_look = found.of(tensor)
         if moved_look is None:
-            return f"{node.row} reads across the parts"
+            return Refusal(f"{node.row} reads across the parts")
         looks[name] = moved_look
     inputs = {n: looks.get(n, t) for n, t in node.inputs.items()}
     outputs = {n: looks.get(n, t) for n, t in node.outputs.items()}
     if node.pd is None:
-        return f"{node.row} takes whole arrays"
+        return Refusal(f"{node.row} takes whole arrays")
     if any(n.startswith("attr_") for n in looks):
-        return f"{node.row} has it as the operand of a post-op"
+        return Refusal(f"{node.row} has it as the operand of a post-op")
     changes = {_PARAMETERS.get(n, n): t.desc for n, t in (looks | outputs).items()}
     changes = {n: d for n, d in changes.items() if n in node.params}
     if "srcs" in node.params:
         changes["srcs"] = [t.desc for n, t in inputs.items() if n.startswith("multiple_src")]
     engine = next(iter(outputs.values())).trace.engine
     pd = rebuilt(engine, node, node.attr, **changes)
-    if isinstance(pd, str):
+    if isinstance(pd, Refusal):
         return pd
     for name, tensor in (*inputs.items(), *outputs.items()):
         wanted = pd.desc_of(name)
         if wanted and not tensor.storage.scalar and tensor.desc != wanted:
-            return f"{node.row} would want {name} in another layout"
+            return Refusal(f"{node.row} would want {name} in another layout")
     return node.with_pd(pd, inputs=inputs, outputs=outputs)

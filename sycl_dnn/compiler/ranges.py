@@ -54,8 +54,10 @@ def integer_candidates(graph: Graph) -> dict[Any, Node]:
         if node.row not in ROWS or not node.has_dst:
             continue
         weights = node.inputs["weights"]
+        if id(weights.storage) not in constants or not weights.is_float:
+            continue
         origin = _source(graph, weights.storage, sources)
-        if origin is None or id(weights.storage) not in constants or not weights.is_float:
+        if origin is None:
             continue
         if not (node.inputs["src"].is_float and node.dst.is_float) or node.attr.get("set_scales"):
             continue
@@ -99,8 +101,7 @@ class Observer:
                     extra.append(_whole(graph, tensor))
                 place = (*key, name)
                 self.places[place] = known[id(storage)]
-        graph.finals += extra
-        graph.index()
+        graph.add_finals(extra)
 
 
 def _whole(graph: Graph, tensor: Tensor) -> Tensor:

@@ -7,10 +7,11 @@ from typing import Any
 
 from sycl_dnn import _core, errors
 from sycl_dnn.compiler.node import Node
+from sycl_dnn.compiler.refusal import Refusal
 
 #: Parts of the names of implementations that are slower than others.
 _SLOW = {"ref", "simple", "gemm"}
-#: Arguments that stand still and may be packed anew.
+#: The argument that is constant and may be packed anew.
 PACKABLE = "weights"
 
 
@@ -24,7 +25,7 @@ def is_slower(name: str, than: str) -> bool:
 
 
 def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **changes: Any) -> Any:
-    """Return a descriptor like the node's with other parameters, or the reason why not.
+    """Return a descriptor like the node's with other parameters, or a ``Refusal``.
 
     Parameters
     ----------
@@ -39,12 +40,12 @@ def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **chan
     try:
         pd = make(engine, **(node.params | changes), attr=attr)
     except errors.DnnlError:
-        return f"{node.row} has no implementation for it"
+        return Refusal(f"{node.row} has no implementation for it")
     # Implementations of a slow kind were taken on purpose, for what oneDNN itself would take.
     if _slow_parts(least) and pd.impl_info != least and not _go_on(pd, least):
         pd = make(engine, **(node.params | changes), attr=attr)
     if is_slower(pd.impl_info, least):
-        return f"{node.row} would run as {pd.impl_info} instead of {least}"
+        return Refusal(f"{node.row} would run as {pd.impl_info} instead of {least}")
     return pd
 
 
@@ -56,12 +57,12 @@ def _go_on(pd: Any, name: str) -> bool:
     return True
 
 
-def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> str | None:
+def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> Refusal | None:
     """Return why the inputs do not lie as a new descriptor wants them; None if they do."""
     for name, tensor in inputs.items():
         wanted = pd.desc_of(name)
         if name == PACKABLE or not wanted or tensor.storage.scalar:
             continue
         if tensor.desc != wanted:
-            return f"{node.row} would want {name} in another layout"
+            return Refusal(f"{node.row} would want {name} in another layout")
     return None

@@ -11,6 +11,7 @@ from sycl_dnn._core import MemoryDesc
 from sycl_dnn.compiler.attaching import with_post_ops
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.rebuilding import rebuilt
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.onednn import dtypes
@@ -32,46 +33,52 @@ _WEIGHTS = _core.argument_id("weights")
 
 @dataclass
 class Cut:
-    """A batch cut into parts.
+    """A batch cut into parts of one size; the last one may be shorter.
 
     Attributes
     ----------
     batch, size : int
         Of the whole and of a part.
-    inner : set of int
-        Ids of the storages that hold one part at a time.
+    inner : set of Storage
+        Those that hold one part at a time.
     """
 
     batch: int
     size: int
-    inner: set[int]
-    #: By id and part: what stands for an inner storage.
-    _storages: dict[tuple[int, int], Storage] = field(default_factory=dict)
+    inner: set[Storage]
+    #: By storage and part: what stands for an inner storage.
+    _storages: dict[tuple[Storage, int], Storage] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
         """Number of parts."""
-        return self.batch // self.size
+        return -(-self.batch // self.size)
 
-    def desc(self, whole: MemoryDesc) -> MemoryDesc:
-        """Return the descriptor of a part."""
-        dims, dtype = (self.size, *whole.dims[1:]), dtypes.NAMES[whole.data_type]
-        if not whole.is_plain:
-            return layout.any_layout(dims, dtype)
-        return layout.strided(dims, dtype, whole.strides)
+    def size_of(self, number: int) -> int:
+        """Return the size of a part."""
+        return min(self.size, self.batch - number * self.size)
 
-    def look(self, tensor: Tensor, number: int) -> Tensor:
+    def tensor(self, whole: Tensor, number: int) -> Tensor:
         """Return one part of a tensor, where it lies."""
-        desc, storage, offset = self.desc(tensor.desc), tensor.storage, tensor.offset
-        if id(storage) in self.inner:
-            key = (id(storage), number)
+        size = self.size_of(number)
+        desc, storage, offset = part_desc(whole.desc, size), whole.storage, whole.offset
+        if storage in self.inner:
+            key = (storage, number)
             if key not in self._storages:
-                self._storages[key] = Storage(self.desc(storage.desc))
+                self._storages[key] = Storage(part_desc(storage.desc, size))
             storage = self._storages[key]
         else:
-            offset += number * tensor.desc.get_size() // self.count
-        shape = (self.size, *tensor.shape[1:])
-        return Tensor(tensor.trace, storage, desc, tensor.dtype, shape, offset)
+            offset += number * self.size * (whole.desc.get_size() // self.batch)
+        shape = (size, *whole.shape[1:])
+        return Tensor(whole.trace, storage, desc, whole.dtype, shape, offset)
+
+
+def part_desc(whole: MemoryDesc, size: int) -> MemoryDesc:
+    """Return the descriptor of ``size`` items of a batch."""
+    dims, dtype = (size, *whole.dims[1:]), dtypes.NAMES[whole.data_type]
+    if not whole.is_plain:
+        return layout.any_layout(dims, dtype)
+    return layout.strided(dims, dtype, whole.strides)
 
 
 def sliced_tensors(node: Node) -> dict[str, Tensor]:
@@ -113,25 +120,25 @@ def _is_outermost(tensor: Tensor) -> bool:
     )  # fmt: skip
 
 
-def sliced_node(node: Node, cut: Cut) -> Node | str:
-    """Return a step like another for one part of the batch, or why there is none."""
+def sliced_node(node: Node, size: int) -> Node | Refusal:
+    """Return a step like another for ``size`` items of the batch, or why there is none."""
     along = sliced_tensors(node)
     names = _ALONG[node.row]
     changes: dict[str, Any] = {
-        names[n]: cut.desc(_own(node, names[n], t)) for n, t in along.items() if n in names
+        names[n]: part_desc(_own(node, names[n], t), size) for n, t in along.items() if n in names
     }
     for name in ("weights", "bias"):
         if name in node.inputs:
             changes[name] = node.inputs[name].desc
-    post_ops = _with_parts(node, along, cut)
+    post_ops = _with_parts(node, along, size)
     engine = node.dst.trace.engine
     pd = rebuilt(engine, node, with_post_ops(node.attr, post_ops), **changes)
-    if isinstance(pd, str):
+    if isinstance(pd, Refusal):
         return pd
     for name, tensor in (*node.inputs.items(), *node.outputs.items()):
         wanted = pd.desc_of(name)
-        if wanted and wanted != (cut.desc(tensor.desc) if name in along else tensor.desc):
-            return f"{node.row} would want {name} in another layout"
+        if wanted and wanted != (part_desc(tensor.desc, size) if name in along else tensor.desc):
+            return Refusal(f"{node.row} would want {name} in another layout")
     return node.with_pd(pd)
 
 
@@ -141,12 +148,12 @@ def _own(node: Node, parameter: str, tensor: Tensor) -> MemoryDesc:
     return given if given.dims != tensor.desc.dims else tensor.desc
 
 
-def _with_parts(node: Node, along: dict[str, Tensor], cut: Cut) -> Any:
+def _with_parts(node: Node, along: dict[str, Tensor], size: int) -> Any:
     post_ops = _core.PostOps()
     for i in range(len(node.post_ops)):
         name, args = node.post_ops[i]
         if f"{_POST_OP}{i}_src_1" in along:
-            args = (args[0], cut.desc(args[1]), *args[2:])
+            args = (args[0], part_desc(args[1], size), *args[2:])
         getattr(post_ops, name)(*args)
     return post_ops
 
@@ -154,12 +161,11 @@ def _with_parts(node: Node, along: dict[str, Tensor], cut: Cut) -> Any:
 def part_of(node: Node, primitive: Any, cut: Cut, number: int) -> Node:
     """Return the step of one part."""
     along = sliced_tensors(node)
-    look = lambda name, t: cut.look(t, number) if name in along else t  # noqa: E731
-    made = node.with_pd(
-        node.pd,
-        inputs={n: look(n, t) for n, t in node.inputs.items()},
-        outputs={n: look(n, t) for n, t in node.outputs.items()},
-    )
+
+    def parts(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {n: cut.tensor(t, number) if n in along else t for n, t in tensors.items()}
+
+    made = node.with_pd(node.pd, inputs=parts(node.inputs), outputs=parts(node.outputs))
     made.primitive = primitive
     made.part = (number, cut.count)
     return made

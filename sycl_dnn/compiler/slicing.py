@@ -6,14 +6,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn.compiler.constants import constant_ids
 from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.compiler.slices import Cut, part_of, sliced_node, sliced_tensors
 from sycl_dnn.dispatch.caches import cache_bytes
-from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.tensor import Storage, Tensor
 
 #: Steps without need that two with need may have between them.
 _LONGEST_GAP = 4
@@ -103,29 +105,41 @@ def _batch_of(node: Node) -> int | None:
 def _replace(graph: Graph, run: list[Node], cache: int) -> None:
     batch = _batch_of(run[0]) or 1
     most = max(map(_bytes, run)) // batch
-    sizes = [n for n in range(1, batch) if batch % n == 0 and n * most <= cache * _ENOUGH]
-    cut = Cut(batch, max(sizes, default=1), _inner(graph, run))
-    pieces = []
-    for node in run:
-        piece = sliced_node(node, cut)
-        if isinstance(piece, str):
-            node.refused.append(f"parts of the batch in turn: {piece}")
-            return
-        pieces.append((piece, _core.Primitive(piece.pd)))
-    made = [part_of(*piece, cut, number) for number in range(cut.count) for piece in pieces]
-    gone = {id(node) for node in run}
-    at = graph.place(run[-1])
-    before = [n for n in graph.nodes[:at] if id(n) not in gone]
-    graph.nodes = [*before, *made, *graph.nodes[at + 1 :]]
-    graph.index()
+    cut = Cut(batch, size_of_parts(batch, int(cache * _ENOUGH) // max(most, 1)), _inner(graph, run))
+    pieces: dict[int, list[tuple[Node, Any]]] = {}
+    for size in dict.fromkeys((cut.size, cut.size_of(cut.count - 1))):
+        pieces[size] = []
+        for node in run:
+            piece = sliced_node(node, size)
+            if isinstance(piece, Refusal):
+                node.refused.append(f"parts of the batch in turn: {piece}")
+                return
+            pieces[size].append((piece, _core.Primitive(piece.pd)))
+    made = [
+        part_of(*piece, cut, number)
+        for number in range(cut.count)
+        for piece in pieces[cut.size_of(number)]
+    ]
+    graph.insert(made, before=run[-1])
+    graph.drop(run)
 
 
-def _inner(graph: Graph, run: list[Node]) -> set[int]:
-    """Return the ids of the storages that only steps of the run see."""
-    members = {id(n) for n in run}
-    storages = {id(t.storage): t.storage for n in run for t in sliced_tensors(n).values()}
+def size_of_parts(batch: int, most: int) -> int:
+    """Return the size of the parts of a batch that has ``most`` items in a part.
+
+    Equal parts if they are not much smaller than they might be; else the last one is shorter.
+    """
+    most = max(1, min(most, batch - 1))
+    even = next(n for n in range(most, 0, -1) if batch % n == 0)
+    return even if 2 * even > most else -(-batch // -(-batch // most))
+
+
+def _inner(graph: Graph, run: list[Node]) -> set[Storage]:
+    """Return the storages that only steps of the run see."""
+    members = set(run)
+    storages = {t.storage for n in run for t in sliced_tensors(n).values()}
     return {
-        key for key, s in storages.items()
+        s for s in storages
         if s.argument is None and s.memory is None and not graph.is_final(s)
-        and all(id(n) in members for n in (*graph.readers(s), *graph.writers(s)))
+        and all(n in members for n in (*graph.readers(s), *graph.writers(s)))
     }  # fmt: skip

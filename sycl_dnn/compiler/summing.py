@@ -10,6 +10,7 @@ from sycl_dnn.compiler.frames import same_span
 from sycl_dnn.compiler.graph import Graph, moved
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
+from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.dispatch.tensor import Storage
 
 #: Rows that can add to what the result already holds.
@@ -34,7 +35,7 @@ def _is_residual(graph: Graph, node: Node, index: int) -> bool:
         return False
     if not all(same_span(t.desc, t.storage.desc) for t in (other, dst)):
         return False
-    is_only = len(graph.writers(dst.storage)) == 1 and dst.storage.argument is None
+    is_only = graph.n_writers(dst.storage) == 1 and dst.storage.argument is None
     return is_only and _dies_at(graph, other.storage, node)
 
 
@@ -61,7 +62,7 @@ def _summed(graph: Graph, node: Node, index: int) -> bool:
     inputs = dict(node.inputs)
     residual = inputs.pop(f"attr_post_op_{index}_src_1")
     pd = rebuilt(graph.trace.engine, node, with_post_ops(node.attr, post_ops))
-    if isinstance(pd, str) or misfit(pd, node, inputs) or pd.desc_of("dst") != node.dst.desc:
+    if isinstance(pd, Refusal) or misfit(pd, node, inputs) or pd.desc_of("dst") != node.dst.desc:
         return False
     if "weights" in inputs and pd.desc_of("weights") != inputs["weights"].desc:
         return False
@@ -70,6 +71,6 @@ def _summed(graph: Graph, node: Node, index: int) -> bool:
     if graph.is_final(node.dst.storage):
         graph.redirect(residual.storage, node.dst.storage)
     else:
-        made.outputs = {"dst": moved(node.dst, residual.storage, 0)}
+        graph.rewire(made, outputs={"dst": moved(node.dst, residual.storage, 0)})
         graph.redirect(node.dst.storage, residual.storage)
     return True

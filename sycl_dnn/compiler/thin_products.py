@@ -9,6 +9,7 @@ from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.packing import origin
 from sycl_dnn.compiler.rebuilding import PACKABLE, misfit, rebuilt
+from sycl_dnn.compiler.refusal import Refusal
 
 #: Beyond, oneDNN's own choice is as fast; see docs/compile.md.
 _MOST_ROWS = 2
@@ -57,7 +58,9 @@ def _pack(graph: Graph, node: Node, tag: str) -> None:
     trace, old = graph.trace, node.inputs[PACKABLE]
     wanted = _core.MemoryDesc(old.desc.dims, old.desc.data_type, tag)
     pd = rebuilt(trace.engine, node, node.attr, weights=wanted)
-    if isinstance(pd, str) or misfit(pd, node, node.inputs) or pd.desc_of("dst") != node.dst.desc:
+    if isinstance(pd, Refusal) or misfit(pd, node, node.inputs):
+        return
+    if pd.desc_of("dst") != node.dst.desc:
         return
     source = origin(graph, old)
     if source.desc is None or source.desc.dims != wanted.dims:

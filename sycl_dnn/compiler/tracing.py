@@ -32,12 +32,9 @@ class CompileTrace(Trace):
         """Return the tensor of an array that the traced function holds itself."""
         if isinstance(value, Seed):
             return super().capture(value)
-        for _, known, tensor in self.captured:
-            if known is value:
-                return self.lowered(tensor)
-        index = len(self.arguments)
-        tensor = argument_of(self, value, constant=True)
-        self.captured.append((index, value, tensor))
+        tensor = self._capture_of.get(id(value))
+        if tensor is None:
+            tensor = self._captured_as(value, lambda: argument_of(self, value, constant=True))
         return self.lowered(tensor)
 
     def lowered(self, tensor: Tensor) -> Tensor:

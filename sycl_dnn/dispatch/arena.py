@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sycl_dnn.dispatch.busy import Busy
 from sycl_dnn.dispatch.record import Step
 
 #: Every value starts at a multiple of this many bytes.
@@ -19,22 +20,21 @@ class Arena:
     ----------
     steps : list of Step
         In the order of execution.
-    elsewhere : dict
+    placed : dict
         By ``id`` of a storage: those that have a place already.
     """
 
-    def __init__(self, steps: Sequence[Step], elsewhere: Mapping[int, int]) -> None:
+    def __init__(self, steps: Sequence[Step], placed: Mapping[int, int]) -> None:
         #: By ``id`` of the storage.
         self.offsets: dict[int, int] = {}
         #: By number of the step: descriptor and offset.
         self.scratchpads: dict[int, tuple[Any, int]] = {}
         self.nbytes = 0
-        spans = self._lifetimes(steps, elsewhere)
-        placed: list[tuple[int, int, int, int]] = []
+        spans = self._lifetimes(steps, placed)
+        busy = Busy(len(steps))
         # Large values first: the small ones then fill the gaps.
         for key, (nbytes, first, last, desc) in sorted(spans.items(), key=lambda s: -s[1][0]):
-            offset = _first_gap(placed, nbytes, first, last)
-            placed.append((offset, offset + nbytes, first, last))
+            offset = busy.take(nbytes, first, last)
             self.nbytes = max(self.nbytes, offset + nbytes)
             if key[0] == "scratchpad":
                 self.scratchpads[key[1]] = (desc, offset)
@@ -43,13 +43,13 @@ class Arena:
 
     @staticmethod
     def _lifetimes(
-        steps: Sequence[Step], elsewhere: Mapping[int, int]
+        steps: Sequence[Step], placed: Mapping[int, int]
     ) -> dict[tuple[str, int], tuple[int, int, int, Any]]:
         spans: dict[tuple[str, int], tuple[int, int, int, Any]] = {}
         for index, step in enumerate(steps):
             for tensor in (*step.inputs.values(), *step.outputs.values()):
                 storage = tensor.storage
-                if id(storage) in elsewhere or storage.memory is not None:
+                if id(storage) in placed or storage.memory is not None:
                     continue
                 key = ("storage", id(storage))
                 first = spans[key][1] if key in spans else index
@@ -64,17 +64,3 @@ class Arena:
 
 def _rounded(nbytes: int) -> int:
     return (nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-
-
-def _first_gap(
-    placed: Sequence[tuple[int, int, int, int]], nbytes: int, first: int, last: int
-) -> int:
-    """Return the lowest offset that is free of what lives at the same time."""
-    offset = 0
-    for start, end, born, died in sorted(placed):
-        if born > last or died < first:
-            continue
-        if start - offset >= nbytes:
-            break
-        offset = max(offset, end)
-    return offset

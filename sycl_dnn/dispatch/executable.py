@@ -47,7 +47,8 @@ class Executable:
         kept: Sequence[Storage] = (),
     ) -> None:
         self._keep = (trace, finals)  # registers are found by the ids of storages
-        self.captured = [c for c in trace.captured if c[2].storage in arguments]
+        given = set(arguments)
+        self.captured = [c for c in trace.captured if c[2].storage in given]
         self._registers = {id(s): i for i, s in enumerate(arguments)}
         self._n_registers = self._n_arguments = len(arguments)
         self._blanks: list[tuple[int, allocation.Blank]] = []
@@ -58,8 +59,9 @@ class Executable:
         self.constants = Constants(self, trace.engine, live, kept)
         once = {id(s) for s in self.constants.steps}
         groups = stretches([s for s in live if id(s) not in once])
-        for group in groups:
-            self._number_crossing(group, groups, wanted)
+        needed = {id(s) for s in wanted}
+        for group, crossing in zip(groups, _crossing(groups), strict=True):
+            self._number(group, crossing | needed)
         self.results = [self._registers[id(t.storage)] for t in finals]
         self.result_dtypes = [str(t.dtype) for t in finals]
         self.kept = [self._registers[id(s)] for s in kept]
@@ -100,13 +102,8 @@ class Executable:
         """Whether the caller gives a storage."""
         return self._registers.get(id(storage), self._n_arguments) < self._n_arguments
 
-    def _number_crossing(self, group: Any, groups: Sequence[Any], wanted: list[Storage]) -> None:
-        """Give registers to what other groups or the caller read of this one."""
-        needed = {id(s) for s in wanted}
-        for other in groups:
-            if other is not group or isinstance(other, ArrayStep):
-                steps = other if isinstance(other, list) else [other]
-                needed |= {id(t.storage) for s in steps for t in s.inputs.values()}
+    def _number(self, group: list[Step] | ArrayStep, needed: set[int]) -> None:
+        """Give registers to what other groups or the caller need of this one, by id of storage."""
         for step in group if isinstance(group, list) else [group]:
             for tensor in step.outputs.values():
                 is_new = id(tensor.storage) not in self._registers
@@ -223,3 +220,20 @@ def _whole(tensor: Tensor) -> Tensor:
     if not tensor.offset and tensor.desc.get_size() == storage.nbytes:
         return tensor
     return Tensor(tensor.trace, storage, storage.desc, tensor.dtype, storage.desc.dims)
+
+
+def _crossing(groups: Sequence[list[Step] | ArrayStep]) -> list[set[int]]:
+    """Return for each group the ids of the storages it writes that others, or calls, read."""
+    readers: dict[int, set[int]] = {}
+    for number, group in enumerate(groups):
+        is_call = isinstance(group, ArrayStep)
+        for step in [group] if isinstance(group, ArrayStep) else group:
+            for tensor in step.inputs.values():
+                # A call counts as another group even to itself.
+                readers.setdefault(id(tensor.storage), set()).add(-1 if is_call else number)
+    found = []
+    for number, group in enumerate(groups):
+        steps = [group] if isinstance(group, ArrayStep) else group
+        made = {id(t.storage) for s in steps for t in s.outputs.values()}
+        found.append({key for key in made if readers.get(key, set()) - {number}})
+    return found

@@ -81,17 +81,12 @@ def _fills(trace: Trace, tensor: Tensor) -> bool:
     if tensor.desc == whole:
         return True
     same_size = not tensor.offset and tensor.desc.get_size() == whole.get_size()
-    return same_size and whole.is_plain and not _by_array_call(trace, tensor.storage)
-
-
-def _by_array_call(trace: Trace, storage: Storage) -> bool:
-    steps = (s for s in trace.steps if isinstance(s, ArrayStep))
-    return any(t.storage is storage for s in steps for t in s.outputs.values())
+    return same_size and whole.is_plain and not trace.is_written_by_call(tensor.storage)
 
 
 def _own_array(trace: Trace, tensor: Tensor) -> Tensor:
     """Return an array of a dtype that oneDNN lacks, copied unless a call of dpnp made it so."""
-    if any(tensor is t for s in trace.steps for t in s.outputs.values()):
+    if trace.is_by_call(tensor):
         return tensor
     return trace.array_call(dpnp.copy, [tensor], [Out(tensor.shape, tensor.dtype)])[0]
 

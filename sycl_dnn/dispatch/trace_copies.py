@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from sycl_dnn import _core, errors
 from sycl_dnn.dispatch import layout
-from sycl_dnn.dispatch.record import Entry, NeedsAnotherDevice, Step
+from sycl_dnn.dispatch.record import ArrayStep, Entry, NeedsAnotherDevice, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.trace_state import TraceState
 from sycl_dnn.onednn import dtypes
@@ -16,21 +17,38 @@ from sycl_dnn.onednn import dtypes
 class CopyingTrace(TraceState):
     """A trace that knows reorders and fills; ``Trace`` adds the other primitives."""
 
+    def __init__(self, engine: _core.Engine, training: bool = False) -> None:
+        super().__init__(engine, training)
+        #: Copies that were made so far: by storage, then by views of both.
+        self._reordered: dict[Storage, dict[tuple[Any, ...], Tensor]] = {}
+
+    def recorded_apart(self, body: Callable[[], Any]) -> tuple[Any, list[Step | ArrayStep]]:
+        """Return what ``body`` returns, and the steps that it records, which are not kept here.
+
+        Those may run before what was recorded so far, so no copy that was made before serves them.
+        """
+        known = self.steps, self._reordered
+        self.steps, self._reordered = [], {}
+        try:
+            return body(), self.steps
+        finally:
+            self.steps, self._reordered = known
+
     def reorder(self, tensor: Tensor, wanted: _core.MemoryDesc, inserted: bool = True) -> Tensor:
         """Return the tensor in another layout or dtype of the same shape; not on the tape.
 
         ``inserted`` is false where the caller asked for the copy; ``profile`` tells them apart.
         """
-        key = (id(tensor.storage), tensor.offset, tensor.desc, wanted)
-        found = self._reordered.get(key)
+        known = self._reordered.setdefault(tensor.storage, {})
+        key = (tensor.offset, tensor.desc, wanted)
+        found = known.get(key)
         if found is not None:
             return found
         name = dtypes.NAMES[wanted.data_type]
         dtype = tensor.dtype if tensor.dtype == "bool" and name == "uint8" else name
         made = Tensor(self, Storage(wanted), wanted, dtype, tensor.shape)
         self._add(self.copy_step(tensor, made, inserted=inserted))
-        # The tensor is kept: its storage's id stays its own.
-        self._reordered[key] = made
+        known[key] = made
         return made
 
     def copy_step(
@@ -92,7 +110,7 @@ class CopyingTrace(TraceState):
         self.steps.append(Step(_core.Primitive(pd), {"src": value}, {"dst": argument}))
         self.written.append((storage, name))
         # Copies in other layouts show the old content.
-        self._reordered = {k: t for k, t in self._reordered.items() if k[0] != id(storage)}
+        self._reordered.pop(storage, None)
 
     def written_into(self, whole: Tensor, place: Tensor, value: Tensor) -> Tensor:
         """Record a copy of ``value`` into ``place``, a view of ``whole``; not on the tape."""

@@ -34,7 +34,11 @@ class TraceState:
         self.captured: list[tuple[int, Any, Tensor]] = []
         #: Arguments that a call writes to, with the words that name them in errors.
         self.written: list[tuple[Storage, str]] = []
-        self._reordered: dict[tuple[Any, ...], Tensor] = {}
+        #: By id of what was captured: its tensor. ``captured`` keeps it alive.
+        self._capture_of: dict[int, Tensor] = {}
+        #: By id: what calls over arrays make.
+        self._by_calls: dict[int, Tensor] = {}
+        self._written_by_calls: set[Storage] = set()
 
     @property
     def forward_kind(self) -> _core.prop_kind:
@@ -60,9 +64,8 @@ class TraceState:
         """Return the tensor of an array that the traced function holds itself."""
         from sycl_dnn.dispatch.arguments import argument_of
 
-        for _, known, tensor in self.captured:
-            if known is value:
-                return tensor
+        if id(value) in self._capture_of:
+            return self._capture_of[id(value)]
         array = value.get_array() if hasattr(value, "get_array") else value
         queue = getattr(array, "sycl_queue", None)
         if queue is not None and queue.sycl_context != self.engine.sycl_queue.sycl_context:
@@ -70,8 +73,11 @@ class TraceState:
                 "an array that a traced function holds itself must be on the device of its "
                 f"arguments, got {queue.sycl_device.filter_string}"
             )
+        return self._captured_as(value, lambda: argument_of(self, value))
+
+    def _captured_as(self, value: Any, make: Callable[[], Tensor]) -> Tensor:
         index = len(self.arguments)
-        tensor = argument_of(self, value)
+        self._capture_of[id(value)] = tensor = make()
         self.captured.append((index, value, tensor))
         return tensor
 
@@ -139,3 +145,14 @@ class TraceState:
         for made in step.outputs.values():
             made.storage.constant = step.constant
         self.steps.append(step)
+        if isinstance(step, ArrayStep):
+            self._by_calls |= {id(t): t for t in step.outputs.values()}
+            self._written_by_calls |= {t.storage for t in step.outputs.values()}
+
+    def is_by_call(self, tensor: Tensor) -> bool:
+        """Whether a tensor is the very one that a call over arrays made."""
+        return id(tensor) in self._by_calls
+
+    def is_written_by_call(self, storage: Storage) -> bool:
+        """Whether a call over arrays writes a storage."""
+        return storage in self._written_by_calls

@@ -54,6 +54,29 @@ def test_parts_are_as_large_as_the_cache_allows(monkeypatch, make):
     assert max(_times(report)) in (4, 6), str(report)
 
 
+@pytest.mark.parametrize(("batch", "sizes"), [(13, [4, 4, 4, 1]), (11, [4, 4, 3]), (12, [4] * 3)])
+def test_the_last_part_may_be_shorter(batch, sizes, monkeypatch, make):
+    # Three quarters of a step's values fit, of four images.
+    monkeypatch.setattr(slicing, "cache_bytes", lambda device: 4 * (4 * 2 * 16 * 24 * 24 * 4))
+    function, x = _block(make), make(batch, 16, 24, 24)
+    report = compiled_as_eager(function, x)
+    assert max(_times(report)) == len(sizes), str(report)
+    plan = sycl_dnn.compile(function)._program((x,), {})
+    cut = [n for n in plan.graph.nodes if n.part[1] > 1]
+    made = {n.part[0]: n.dst.desc.dims[0] for n in cut}
+    assert [made[i] for i in range(len(sizes))] == sizes
+
+
+@pytest.mark.parametrize(
+    ("batch", "most", "size"),
+    [(397, 13, 13), (397, 1, 1), (12, 5, 4), (12, 100, 6), (2, 1, 1), (14, 6, 5), (5, 4, 3)],
+)
+def test_parts_are_even_or_nearly_as_large_as_may_be(batch, most, size):
+    found = slicing.size_of_parts(batch, most)
+    assert found == size
+    assert -(-batch // found) <= 2 * -(-batch // most)
+
+
 def test_one_image_and_small_batches_stay_whole(small_cache, make):
     function = _block(make)
     assert set(_times(compiled_as_eager(function, make(1, 16, 24, 24)))) == {1}

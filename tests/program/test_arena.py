@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Places of intermediate values: hand-made steps, and drawn ones against a plain search."""
+
+import random
+from types import SimpleNamespace
+
+import pytest
+
+from sycl_dnn import _core
+from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.arena import ALIGNMENT, Arena
+from sycl_dnn.dispatch.busy import Busy, Spans
+from sycl_dnn.dispatch.record import Step
+from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.dispatch.trace import Trace
+
+
+@pytest.fixture
+def trace(queue):
+    return Trace(_core.Engine(queue))
+
+
+@pytest.fixture
+def value(trace):
+    """Return a maker of values of as many blocks of the alignment."""
+
+    def make(blocks, **traits):
+        desc = layout.row_major((blocks * ALIGNMENT // 4,), "float32")
+        return Tensor(trace, Storage(desc, **traits), desc, "float32", desc.dims)
+
+    return make
+
+
+def step(read, written):
+    return Step(None, {str(i): t for i, t in enumerate(read)}, {"dst": written})
+
+
+def offsets(arena, *values):
+    return [arena.offsets[id(v.storage)] // ALIGNMENT for v in values]
+
+
+def test_a_chain_takes_turns_in_two_places(value):
+    x, *chain = (value(2) for _ in range(6))
+    steps = [step([a], b) for a, b in zip([x, *chain], chain, strict=False)]
+    arena = Arena(steps, {id(x.storage): 0})
+    assert offsets(arena, *chain) == [0, 2, 0, 2, 0]
+    assert arena.nbytes == 4 * ALIGNMENT
+
+
+def test_small_values_fill_gaps_under_large_ones(value):
+    x, small, large, end = value(1), value(1), value(4), value(1)
+    steps = [step([x], small), step([small], large), step([large], end)]
+    arena = Arena(steps, {id(x.storage): 0, id(end.storage): 1})
+    assert offsets(arena, small, large) == [4, 0]
+    assert arena.nbytes == 5 * ALIGNMENT
+
+
+def test_a_value_that_lives_on_keeps_its_place(value):
+    x, kept, a, b, end = (value(1) for _ in range(5))
+    steps = [step([x], kept), step([kept], a), step([a], b), step([kept, b], end)]
+    arena = Arena(steps, {id(x.storage): 0, id(end.storage): 1})
+    assert len({*offsets(arena, kept, a, b)}) == 3
+
+
+def test_what_has_a_place_or_is_a_memory_gets_none(value):
+    given, held, made = value(1), value(1, memory=object()), value(3)
+    arena = Arena([step([given, held], made)], {id(given.storage): 0})
+    assert list(arena.offsets) == [id(made.storage)]
+
+
+def test_scratchpads_live_for_one_step():
+    desc = layout.row_major((8, 512), "float32")
+    primitive = SimpleNamespace(primitive_desc=SimpleNamespace(scratchpad_desc=desc))
+    arena = Arena([Step(primitive, {}, {}), Step(primitive, {}, {})], {})
+    assert [offset for _, offset in arena.scratchpads.values()] == [0, 0]
+    assert arena.nbytes == desc.size
+
+
+def _plain_search(placed, nbytes, first, last):
+    offset = 0
+    for start, end, born, died in sorted(placed):
+        if born > last or died < first:
+            continue
+        if start - offset >= nbytes:
+            break
+        offset = max(offset, end)
+    return offset
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_drawn_values_get_the_lowest_free_place(seed):
+    draw = random.Random(seed)
+    n_steps = draw.randint(1, 50)
+    busy, placed = Busy(n_steps), []
+    for _ in range(draw.randint(1, 80)):
+        first = draw.randrange(n_steps)
+        last = min(n_steps - 1, first + draw.choice([0, 1, 2, 10, 50]))
+        nbytes = ALIGNMENT * draw.choice([0, 1, 1, 2, 3, 7, 20])
+        offset = busy.take(nbytes, first, last)
+        assert offset == _plain_search(placed, nbytes, first, last)
+        placed.append((offset, offset + nbytes, first, last))
+
+
+def test_touching_spans_become_one():
+    spans = Spans()
+    for start, end in ((0, 2), (6, 8), (2, 4), (3, 6), (10, 12)):
+        spans.add(start, end)
+    assert (spans.starts, spans.ends) == ([0, 10], [8, 12])
+    assert spans.end_of_overlap(7, 9) == 8
+    assert spans.end_of_overlap(8, 10) is None
