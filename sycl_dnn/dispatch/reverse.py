@@ -14,7 +14,7 @@ from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.differentiated import Differentiated
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.record import NeedsAnotherDevice
-from sycl_dnn.dispatch.signature import P, R
+from sycl_dnn.dispatch.signature import R
 from sycl_dnn.dispatch.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ _CARRIED = arguments.dtypes.CARRIED
 
 
 def vjp(
-    function: Callable[P, R], *args: P.args, **kwargs: P.kwargs
+    function: Callable[..., R], *args: Any, **kwargs: Any
 ) -> tuple[R, Pullback | PullbackElsewhere | InnerPullback]:
     """Return ``function(*args, **kwargs)`` and the pullback of its gradient.
 
