@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures: each device of the machine, its engine and streams on its queue."""
 
+import zlib
+
 import dpctl
 import pytest
 
@@ -9,6 +11,29 @@ from sycl_dnn import onednn as dnnl
 from sycl_dnn.device import usable_devices
 
 KINDS = [kind for kind in ("gpu", "cpu") if usable_devices(kind)]
+
+
+def pytest_addoption(parser):
+    """``--device`` and ``--part``: which of the tests run."""
+    parser.addoption("--device", choices=["cpu", "gpu"], help="only tests of this kind of device")
+    parser.addoption("--part", help="K/N: the K-th of N parts, drawn by the tests' names")
+
+
+def _is_wanted(item, device, part, parts):
+    of = getattr(getattr(item, "callspec", None), "params", {})
+    if device and device not in (of.get("queue"), of.get("kind")):
+        return False
+    return zlib.crc32(item.nodeid.encode()) % parts == part - 1
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what the options do."""
+    device = config.getoption("--device")
+    part, parts = (int(n) for n in (config.getoption("--part") or "1/1").split("/"))
+    wanted = [item for item in items if _is_wanted(item, device, part, parts)]
+    if len(wanted) < len(items):
+        config.hook.pytest_deselected(items=sorted(set(items) - set(wanted), key=str))
+        items[:] = wanted
 
 
 @pytest.fixture(params=KINDS or ["none"])
