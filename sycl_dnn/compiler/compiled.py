@@ -153,7 +153,7 @@ class Compiled(Programs, Generic[P, R]):
         """
         given, _ = self._key(args, kwargs)
         if not arguments.is_describable(given.arrays):
-            raise ValueError("bind: arrays must have positive strides")
+            raise ValueError("bind: arrays must have positive strides without overlap")
         plan = self._program(args, kwargs)
         return Bound(plan, given, arguments.shared_queue(given.arrays, self.__name__))
 

@@ -43,7 +43,7 @@ class BoundPlan:
         self._token = found.token((bound.args, tuple(bound.kwargs.values())))
         queue = arguments.shared_queue(found.arrays, self._operation.name)
         if not arguments.is_describable(found.arrays):
-            raise ValueError("plan: arrays must have positive strides")
+            raise ValueError("plan: arrays must have positive strides without overlap")
         if self._out is not None:
             check_out(self._operation.name, self._out, found, queue)
         place, stream = place_of(queue)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from sycl_dnn import _core, errors
@@ -56,6 +57,15 @@ def times(tensor: Tensor) -> tuple[Any, ...]:
 SIGN = (_HUGE, _HUGE, clip(-1.0, 1.0))
 #: 1 where the value is positive, else 0.
 IS_POSITIVE = (_HUGE, _HUGE, clip(0.0, 1.0))
+
+
+def rectified(x: Tensor) -> tuple[Any, ...]:
+    """Return the step ``max(v, 0)`` for where ``x`` is.
+
+    oneDNN's own multiplies negative values by its slope of 0 on GPUs: NaN for minus infinity.
+    """
+    on_gpu = x.trace.engine.kind is _core.engine_kind.gpu
+    return clip(0.0, math.inf) if on_gpu else RELU
 
 
 def _post_ops(

@@ -9,6 +9,7 @@ from typing import Any
 from sycl_dnn import _core, errors
 from sycl_dnn.dispatch import layout, policy
 from sycl_dnn.dispatch.described import described, go_on_to, warn_of_reference
+from sycl_dnn.dispatch.gpu_layouts import safe_softmax
 from sycl_dnn.dispatch.record import ArrayStep, Entry, Layout, NeedsAnotherDevice, Out, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.trace_copies import CopyingTrace
@@ -54,6 +55,8 @@ class Trace(CopyingTrace):
             The remaining parameters of the row.
         """
         ask = dict(ask or {})
+        if row == "softmax_forward":
+            outputs, ask = safe_softmax(self.engine, inputs, outputs, ask)
         try:
             pd = described(self.engine, row, inputs, outputs, ask, attr, params)
         except errors.Unimplemented as error:

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.dispatch.fused import EXP, LARGEST, RELU, chain, clip, plus, scale, times
+from sycl_dnn.dispatch.fused import EXP, LARGEST, RELU, chain, clip, plus, rectified, scale, times
 from sycl_dnn.dispatch.primitives import linear_map
 from sycl_dnn.functional.pointwise import eltwise, pointwise
 
@@ -28,6 +29,8 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 @pointwise(integers=True)
 def relu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``max(x, 0)``. NaN gives 0."""
+    if input.is_float and rectified(input) is not RELU:
+        return eltwise(input, algorithm.eltwise_clip_v2_use_dst_for_bwd, 0.0, math.inf)
     # The result tells the sign as well, and the next function keeps it anyway.
     kind = algorithm.eltwise_relu_use_dst_for_bwd if input.is_float else algorithm.eltwise_relu
     return eltwise(input, kind)
@@ -102,7 +105,7 @@ def celu(
     power = (clip(-LARGEST, 0.0), scale(1 / alpha), EXP)
     return input.trace.closed(
         {"x": input},
-        lambda: chain(input, *power, scale(alpha, -alpha), plus(chain(input, RELU))),
+        lambda: chain(input, *power, scale(alpha, -alpha), plus(chain(input, rectified(input)))),
         lambda dy: {"x": chain(input, *power, times(dy))},
     )
 

@@ -10,13 +10,13 @@ from sycl_dnn.dispatch.fused import (
     EXP,
     LARGEST,
     LOG,
-    RELU,
     chain,
     clip,
     fused,
     minus,
     plus,
     power,
+    rectified,
     scale,
     times,
 )
@@ -123,7 +123,7 @@ def binary_cross_entropy(
 
 def _of_logits(x: Tensor, t: Tensor) -> Tensor:
     """Return ``max(x, 0) - t * x + log(1 + exp(-abs(x)))``."""
-    linear_part = fused(algorithm.binary_mul, x, t, scale(-1), plus(chain(x, RELU)))
+    linear_part = fused(algorithm.binary_mul, x, t, scale(-1), plus(chain(x, rectified(x))))
     s, steps = log_of_one_plus_exp(x, 1.0)
     return chain(s, *steps, plus(linear_part))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sycl_dnn._core import engine_kind
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape, transpose
@@ -48,14 +49,19 @@ def _initial(
             _check_state(name, whole, x, (n_cells, n_samples, size))
             parts = [reshape(p, shape) for p in pieces(whole, 0, [1] * n_cells)]
             parts = [x.trace.convert(p, dtype) for p in parts]
-        elif x.trace.training:
-            # Without states the backward rows take the first output for the initial one.
+        elif x.trace.training or (cell.has_cell_state and _is_on_gpu(x)):
+            # Without states the backward rows take the first output for the initial one, and
+            # oneDNN's GPU kernel whatever its scratchpad held for the cell state.
             parts = [x.trace.zeros(layout.row_major(shape, dtype))] * n_cells
         else:
             continue
         for states, part in zip(made, parts, strict=True):
             states[what] = part
     return made
+
+
+def _is_on_gpu(x: Tensor) -> bool:
+    return x.trace.engine.kind is engine_kind.gpu
 
 
 def _check_state(name: str, state: Tensor, x: Tensor, shape: tuple[int, ...]) -> None:

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from sycl_dnn._core import engine_kind
+from sycl_dnn.dispatch.fused import chain, plus, scale
+from sycl_dnn.dispatch.primitives import linear_map
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.functional.affine import (
@@ -38,11 +41,20 @@ def update_running(
     """Record ``running = (1 - momentum) running + momentum batch``, the variance unbiased."""
     factors = {"running_mean": momentum, "running_var": momentum * count / max(count - 1, 1)}
     for argument, old in running.items():
-        made = old.trace.primitive(
-            "sum",
-            {"multiple_src_0": float32(old), "multiple_src_1": batch[argument]},
-            {"dst": Out(old.shape, "float32")},
-            ask={"multiple_src_0": "row_major"},
-            scales=[1.0 - momentum, factors[argument]],
-        )
-        old.trace.update(old, made["dst"], f"{name}: {argument}")
+        made = _weighted(1.0 - momentum, float32(old), factors[argument], batch[argument])
+        old.trace.update(old, made, f"{name}: {argument}")
+
+
+def _weighted(a: float, x: Tensor, b: float, y: Tensor) -> Tensor:
+    """Return ``a * x + b * y`` of dense vectors."""
+    if x.trace.engine.kind is engine_kind.gpu:
+        # oneDNN's own sum may take the factor of one operand for the other there.
+        return chain(x, scale(a), plus(linear_map(y, b)))
+    made = x.trace.primitive(
+        "sum",
+        {"multiple_src_0": x, "multiple_src_1": y},
+        {"dst": Out(x.shape, "float32")},
+        ask={"multiple_src_0": "row_major"},
+        scales=[a, b],
+    )
+    return made["dst"]

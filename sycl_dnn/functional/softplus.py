@@ -14,12 +14,12 @@ from sycl_dnn.dispatch.fused import (
     ABS,
     EXP,
     IS_POSITIVE,
-    RELU,
     SQUARE,
     chain,
     choose,
     plus,
     power,
+    rectified,
     scale,
     slope,
     times,
@@ -65,7 +65,7 @@ def log_of_one_plus_exp(x: Tensor, beta: float) -> tuple[Tensor, list[Any]]:
 
 def _softplus(x: Tensor, beta: float) -> Tensor:
     s, steps = log_of_one_plus_exp(x, beta)
-    return chain(s, *steps, plus(chain(x, scale(beta), RELU)), scale(1 / beta))
+    return chain(s, *steps, plus(chain(x, scale(beta), rectified(x))), scale(1 / beta))
 
 
 @pointwise
@@ -101,7 +101,7 @@ def logsigmoid(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
 
     def value() -> Tensor:
         s, steps = log_of_one_plus_exp(input, 1.0)
-        linear_part = chain(input, scale(-1), RELU)
+        linear_part = chain(input, scale(-1), rectified(input))
         return chain(s, *steps, plus(linear_part), scale(-1))
 
     def gradient(dy: Tensor) -> dict[str, Tensor]:

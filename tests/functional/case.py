@@ -22,7 +22,8 @@ class Spec:
     high: int = 1
     #: dtype of its own; None follows the case.
     dtype: str | None = None
-    #: "plain", "channels_last", "strided" (a view with gaps), "reversed", "transposed".
+    #: "plain", "channels_last", "strided" (a view with gaps), "interleaved" (an odd number of
+    #: columns, every other one), "reversed", "transposed".
     layout: str = "plain"
     differentiable: bool = True
 

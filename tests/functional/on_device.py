@@ -39,6 +39,11 @@ def _relaid(plain: Any, layout: str) -> Any:
         return dpnp.ascontiguousarray(plain.transpose()).transpose()
     if layout == "reversed":
         return dpnp.ascontiguousarray(plain[::-1])[::-1]
+    if layout == "interleaved":  # rows begin before the row in front has ended
+        wide = dpnp.zeros((*plain.shape[:-1], 2 * plain.shape[-1] - 1), dtype=plain.dtype,
+                          sycl_queue=plain.sycl_queue)  # fmt: skip
+        wide[..., ::2] = plain
+        return wide[..., ::2]
     if layout == "strided":
         wide = dpnp.zeros((*plain.shape[:-1], 2 * plain.shape[-1]), dtype=plain.dtype,
                           sycl_queue=plain.sycl_queue)  # fmt: skip

@@ -148,6 +148,15 @@ def test_infinities(name, minus, plus, queue):
     np.testing.assert_allclose(dpnp.asnumpy(y), np.array([minus, plus]))
 
 
+def test_a_view_of_every_other_column(queue):
+    """Rows that lie closer than oneDNN can describe are copied."""
+    x = np.arange(280, dtype=np.float32).reshape(40, 7) - 140
+    view = to_device(x, "float32", queue)[:, ::2]
+    y, pullback = sycl_dnn.vjp(F.relu, view)
+    np.testing.assert_array_equal(dpnp.asnumpy(y), np.maximum(x[:, ::2], 0))
+    np.testing.assert_array_equal(dpnp.asnumpy(pullback(y)[0]), np.maximum(x[:, ::2], 0))
+
+
 def test_threshold_replaces_infinity_and_nan(queue):
     x = to_device(np.array([-np.inf, np.nan, np.inf, 2.0]), "float32", queue)
     np.testing.assert_array_equal(dpnp.asnumpy(F.threshold(x, 1.0, 7.0)), [7, 7, np.inf, 2])

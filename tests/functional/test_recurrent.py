@@ -117,6 +117,20 @@ def test_frozen_weights_are_packed_once(kind, queue):
 
 
 @pytest.mark.parametrize("kind", GATES)
+def test_calls_without_states_begin_with_zeros(kind, queue):
+    """Whatever a call in between left in the scratchpad."""
+    x, hx, params = _arrays(kind, queue)
+    large, zeros = (
+        tuple(s * by for s in hx) if isinstance(hx, tuple) else hx * by for by in (100, 0)
+    )
+    function = getattr(F, kind)
+    wanted = to_numpy(function(x, zeros, params)[0])
+    for _ in range(3):
+        np.testing.assert_allclose(to_numpy(function(x, None, params)[0]), wanted, rtol=1e-5)
+        function(x, large, params)
+
+
+@pytest.mark.parametrize("kind", GATES)
 def test_gradient_with_frozen_weights(kind, queue):
     x, hx, params = _arrays(kind, queue)
     function = getattr(F, kind)

@@ -35,6 +35,8 @@ SPECS = [
     (Spec((4, 5), layout="strided"), 1), (Spec((4, 5), layout="reversed"), 1),
     (Spec((4, 5, 3), layout="transposed"), 1), (Spec((4, 1)), 1), (Spec((0, 3)), 1),
     (Spec((3, 0)), 0), (Spec((2, 1, 3, 2, 2, 3)), 2), (Spec(()), 0),
+    (Spec((7, 40), layout="transposed"), 0), (Spec((7, 40), layout="transposed"), 1),
+    (Spec((2, 8, 5, 7), layout="transposed"), 3), (Spec((40, 4), layout="interleaved"), 1),
 ]  # fmt: skip
 
 

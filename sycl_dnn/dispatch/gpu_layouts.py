@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts that oneDNN 3.13 takes on GPUs and reads wrongly; others are asked for in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sycl_dnn._core import Engine, MemoryDesc, engine_kind
+from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.record import Layout, Out, describe
+from sycl_dnn.dispatch.tensor import Tensor
+
+
+def _is_safe(desc: MemoryDesc, like: MemoryDesc) -> bool:
+    """Whether softmax reads and writes both layouts right.
+
+    ``ocl:xe`` computes row-major offsets for any plain layout but channels-last ones, and
+    ``ocl:simple`` reads with the strides of dst.
+    """
+    if not (desc.is_plain and layout.is_dense(desc) and like.is_plain and layout.is_dense(like)):
+        return False
+    if desc.dims != like.dims or desc.strides != like.strides:
+        return False
+    row_major = layout.row_major_strides(desc.dims)
+    free = [n == 1 for n in desc.dims]
+    is_row_major = all(f or s == r for f, s, r in zip(free, desc.strides, row_major, strict=True))
+    return is_row_major or layout.is_channels_last(desc)
+
+
+def safe_softmax(
+    engine: Engine,
+    inputs: Mapping[str, Tensor],
+    outputs: Mapping[str, Out],
+    ask: Mapping[str, Layout],
+) -> tuple[Mapping[str, Out], Mapping[str, Layout]]:
+    """Return what to ask a softmax for on this engine."""
+    if engine.kind is not engine_kind.gpu:
+        return outputs, ask
+    src, out = inputs["src"], outputs["dst"]
+    read = describe(src.shape, src.dtype, ask["src"]) if "src" in ask else src.desc
+    if _is_safe(read, out.desc()):
+        return outputs, ask
+    return (
+        {**outputs, "dst": replace(out, layout="row_major")},
+        {**ask, "src": "row_major"},
+    )
