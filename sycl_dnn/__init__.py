@@ -41,6 +41,8 @@ _LAZY = {
     "compile": "sycl_dnn.compiler.decorator",
     "fallback": "sycl_dnn.dispatch.policy",
     "freeze": "sycl_dnn.dispatch.frozen",
+    "grad": "sycl_dnn.call.value_and_grad",
+    "manual_seed": "sycl_dnn.functional.dropout",
     "plan": "sycl_dnn.dispatch.bound",
     "Profile": "sycl_dnn.profiling.profile",
     "profile": "sycl_dnn.profiling.profile",
@@ -48,10 +50,11 @@ _LAZY = {
     "set_fallback": "sycl_dnn.dispatch.policy",
     "submit": "sycl_dnn.dispatch.bound",
     "synchronize": "sycl_dnn.dispatch.synchronize",
+    "value_and_grad": "sycl_dnn.call.value_and_grad",
     "vjp": "sycl_dnn.dispatch.reverse",
 }
 _SUBMODULES = {"cache": "sycl_dnn.dispatch.cache"} | {
-    name: f"sycl_dnn.{name}" for name in ("functional", "graph", "onednn")
+    name: f"sycl_dnn.{name}" for name in ("functional", "graph", "onednn", "tree")
 }
 
 __all__ = [

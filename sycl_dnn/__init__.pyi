@@ -4,6 +4,9 @@
 from sycl_dnn import functional as functional
 from sycl_dnn import graph as graph
 from sycl_dnn import onednn as onednn
+from sycl_dnn import tree as tree
+from sycl_dnn.call.value_and_grad import grad as grad
+from sycl_dnn.call.value_and_grad import value_and_grad as value_and_grad
 from sycl_dnn.compiler.compiled import Compiled as Compiled
 from sycl_dnn.compiler.decorator import compile as compile
 from sycl_dnn.compiler.quantize import quantize as quantize
@@ -29,6 +32,7 @@ from sycl_dnn.errors import OneDnnFaultWarning as OneDnnFaultWarning
 from sycl_dnn.errors import OutOfMemory as OutOfMemory
 from sycl_dnn.errors import Unimplemented as Unimplemented
 from sycl_dnn.functional.convert import asarray as asarray
+from sycl_dnn.functional.dropout import manual_seed as manual_seed
 from sycl_dnn.profiling.profile import Profile as Profile
 from sycl_dnn.profiling.profile import profile as profile
 
@@ -56,7 +60,9 @@ __all__ = [
     "fallback",
     "freeze",
     "functional",
+    "grad",
     "graph",
+    "manual_seed",
     "onednn",
     "plan",
     "profile",
@@ -64,5 +70,7 @@ __all__ = [
     "set_fallback",
     "submit",
     "synchronize",
+    "tree",
+    "value_and_grad",
     "vjp",
 ]

@@ -3,50 +3,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sycl_dnn import _core
-from sycl_dnn._usm import KINDS, allocated
-from sycl_dnn.compiler.lowering import Lowered
-from sycl_dnn.compiler.structure import Given
-from sycl_dnn.dispatch import allocation
-from sycl_dnn.dispatch.places import place_of
-from sycl_dnn.dispatch.program import Segment
+from sycl_dnn.dispatch import allocation, arguments
+from sycl_dnn.dispatch.bound import BoundCall
+
+if TYPE_CHECKING:
+    from sycl_dnn.compiler.programs import Programs
 
 
-class Bound:
+class CompiledCall(BoundCall):
     """A program over given arrays. Made by ``Compiled.bind``.
 
-    Calls submit it and return the result, always the same arrays.
+    Calls submit it and return the result, always the same arrays, unless something that the
+    function reads from outside has changed: then it is compiled and bound anew.
     """
 
-    def __init__(self, plan: Lowered, given: Given, queue: Any) -> None:
-        self._executable = executable = plan.executable
-        self._queue = queue
-        _, self._stream = place_of(queue)
-        kind = allocation.coerced_kind(given.arrays)
-        self._registers = executable.registers(queue, self._stream, given.arrays, kind)
-        self._given = given.objects
-        for stage in executable.stages:
-            if not isinstance(stage, Segment):
-                stage.allocate(self._registers, queue)
-        self._result = plan.results(self._registers, given.objects)
-        self._calls = [self._call(stage) for stage in executable.stages]
+    def __init__(self, compiled: Programs, args: Any, kwargs: Any) -> None:
+        self._compiled, self._args, self._kwargs = compiled, args, kwargs
+        self._bind()
 
-    def _call(self, stage: Any) -> Any:
-        is_program = isinstance(stage, Segment)
-        if not is_program or any(self._registers[r].__class__ is bytes for r in stage.reads):
-            return lambda: stage.run(self._registers, self._queue, self._stream)
-        arena = None
-        if stage.program.arena_bytes:
-            nbytes = stage.program.arena_bytes
-            arena = allocated(KINDS["device"], nbytes, self._queue, "intermediate values")
-        arrays = [self._registers[r] for r in stage.reads]
-        return _core.BoundProgram(stage.program, self._stream, arrays, arena, self._result)
+    def _bind(self) -> None:
+        compiled = self._compiled
+        call, _ = compiled._key(self._args, self._kwargs)
+        if not arguments.is_describable(call.arrays):
+            raise ValueError("bind: arrays must have positive strides without overlap")
+        plan = compiled._program(self._args, self._kwargs)
+        queue = arguments.shared_queue(call.arrays, compiled.__name__)
+        self._check, self._others = plan.check, call.others
 
-    def __call__(self) -> Any:
-        """Submit; return the result, which is there when the queue has come to it."""
-        self._executable.draw_seeds(self._registers)
-        for call in self._calls:
-            call()
-        return self._result
+        def results(registers: list[Any]) -> Any:
+            return plan.results(registers, call.objects)
+
+        kind = allocation.coerced_kind(call.arrays)
+        self._fill(plan.executable, queue, plan.arrays(call, queue), kind, results)
+
+    def _is_stale(self) -> bool:
+        check = self._check
+        return check is not None and check(self._compiled._subject(), self._others) is None

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import copy
+import sys
+import weakref
 from typing import Any, Generic, overload
 
-from sycl_dnn.compiler import structure
-from sycl_dnn.compiler.bound import Bound
+from sycl_dnn.call import nesting
+from sycl_dnn.compiler.bound import CompiledCall
 from sycl_dnn.compiler.lowering import Lowered
 from sycl_dnn.compiler.programs import Programs
 from sycl_dnn.compiler.report import Report, report, shapes_in
 from sycl_dnn.dispatch import allocation, arguments
+from sycl_dnn.dispatch.arguments import UserCall
 from sycl_dnn.dispatch.outputs import check_out
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.signature import P, R
@@ -41,28 +45,65 @@ class Compiled(Programs, Generic[P, R]):
         out : array or nest of arrays, optional
             Written and returned, nested as the result.
         """
-        given, key = self._key(args, kwargs)
-        if given.traced:
-            return self._function(*args, **kwargs)
-        queue = arguments.shared_queue(given.arrays, self.__name__)
-        outs = () if out is None else structure.leaves_of(out)
+        call, key = self._key(args, kwargs)
+        if call.traced:
+            return self._subject()(*args, **kwargs)
+        queue = arguments.shared_queue(call.arrays, self.__name__)
+        outs = () if out is None else nesting.arrays_of(out)
         if outs:
-            key += tuple(check_out(self.__name__, o, given, queue) for o in outs)
+            key += tuple(check_out(self.__name__, o, call, queue) for o in outs)
         place, stream = place_of(queue)
         key += (place,)
-        plan = self._plans.get(key)
+        plan = self._find(key, call)
         if plan is None:
-            if not arguments.is_describable(given.arrays):
-                return self._on_copies(args, kwargs, out)
-            plan = self._made(key, args, kwargs, out, given, queue)
-        else:
-            self._touch(key)
+            if not arguments.is_describable(call.arrays):
+                swapped, named = arguments.all_describable(args, kwargs)
+                return self(*swapped, out=out, **named)
+            plan = self._made(key, args, kwargs, out, call, queue)
         if not isinstance(plan, Lowered):
-            return self._function(*args, **kwargs)
-        kind = allocation.coerced_kind(given.arrays)
+            return self._subject()(*args, **kwargs)
         written = {i: o.get_array() for i, o in enumerate(outs)} or None
-        registers = plan.executable.run(queue, stream, given.arrays, kind, written)
-        return plan.results(registers, given.objects) if out is None else out
+        registers = self._submit(plan, call, queue, stream, written)
+        return plan.results(registers, call.objects) if out is None else out
+
+    @staticmethod
+    def _submit(
+        plan: Lowered, call: UserCall, queue: Any, stream: Any, outs: dict[int, Any] | None = None
+    ) -> list[Any]:
+        kind = allocation.coerced_kind(call.arrays)
+        return plan.executable.run(queue, stream, plan.arrays(call, queue), kind, outs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Return the compiled method of an instance; programs are kept for each instance."""
+        return self if instance is None else CompiledMethod(instance, self._of_instance(instance))
+
+    def _of_instance(self, instance: Any) -> Compiled:
+        known = self._methods.get(id(instance))
+        if known is None:
+            known = _compiled_again(self._function, (*self._settings(), instance), self._extra)
+            self._methods[id(instance)] = known
+            # The instance is not kept alive; what was compiled for it goes with it.
+            weakref.finalize(instance, self._methods.pop, id(instance), None)
+        return known
+
+    def _settings(self) -> tuple[Any, ...]:
+        return (
+            self._constants, self._dtype, self._capacity, self._fallback, self._switches,
+            self._lowering,
+        )  # fmt: skip
+
+    def __reduce__(self) -> Any:
+        module = sys.modules.get(getattr(self._function, "__module__", ""))
+        found: Any = module
+        for name in getattr(self._function, "__qualname__", "").split("."):
+            found = getattr(found, name, None)
+        if found is self:  # a decorated function is found by its name
+            return self._function.__qualname__
+        return _compiled_again, (self._subject(), self._settings(), self._extra)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        function = copy.deepcopy(self._subject(), memo)
+        return _compiled_again(function, self._settings(), self._extra)
 
     def derived(self, *passes: Any) -> Compiled[P, R]:
         """Return the same function compiled with further passes over its graph."""
@@ -81,21 +122,14 @@ class Compiled(Programs, Generic[P, R]):
         RuntimeError
             The function runs operation by operation, since the device lacks one.
         """
-        args = structure.replaced(args, arguments.describable)
+        args, _ = arguments.all_describable(args, {})
         plan = self._program(args, {})
-        given, _ = self._key(args, {})
-        queue = arguments.shared_queue(given.arrays, self.__name__)
+        call, _ = self._key(args, {})
+        queue = arguments.shared_queue(call.arrays, self.__name__)
         _, stream = place_of(queue)
-        kind = allocation.coerced_kind(given.arrays)
-        registers = plan.executable.run(queue, stream, given.arrays, kind)
+        registers = self._submit(plan, call, queue, stream)
         queue.wait()
         return plan, registers
-
-    def _on_copies(self, args: Any, kwargs: Any, out: Any) -> Any:
-        """Run with dense copies of the arrays whose strides oneDNN cannot describe."""
-        swap = arguments.describable
-        swapped = structure.replaced(args, swap)
-        return self(*swapped, out=out, **structure.replaced(kwargs, swap))
 
     def explain(self, *args: Any, **kwargs: Any) -> Report:
         """Return what runs for arguments like these, compiled if it is not yet.
@@ -117,30 +151,25 @@ class Compiled(Programs, Generic[P, R]):
 
     def summary(self) -> str:
         """Return a line for each program that is kept."""
-        lines = [f"{self.__name__}: {len(self._plans)} programs"]
-        for key, plan in list(self._plans.items()):
+        lines = [f"{self.__name__}: {len(self._each_plan())} programs"]
+        for key, variants in list(self._plans.items()):
             shapes = " ".join(shapes_in(key)) or "no arrays"
-            if not isinstance(plan, Lowered):
-                lines.append(f"  {shapes}: operation by operation, the device has no {plan.row}")
-                continue
-            arena = sum(p.arena_bytes for p in plan.executable.programs)
-            steps = f"{len(plan.graph.nodes)} steps of {plan.n_recorded}"
-            lines.append(f"  {shapes}: {steps}, arena {arena:,} bytes")
+            lines += [f"  {shapes}: {_described(plan)}" for plan in variants]
         return "\n".join(lines)
 
     def warmup(self, *args: Any, **kwargs: Any) -> Compiled:
         """Compile for arguments like these, run once, and wait."""
         self(*args, **kwargs)
-        given, _ = self._key(args, kwargs)
-        arguments.shared_queue(given.arrays, self.__name__).wait()
+        call, _ = self._key(args, kwargs)
+        arguments.shared_queue(call.arrays, self.__name__).wait()
         return self
 
-    def bind(self, *args: Any, **kwargs: Any) -> Bound:
+    def bind(self, *args: Any, **kwargs: Any) -> CompiledCall:
         """Bind a call to its arrays, so that repeating it costs no more than submitting it.
 
         Returns
         -------
-        Bound
+        CompiledCall
             Called without arguments it submits the work and returns the result, always the same
             arrays. It reads what the arguments hold then.
 
@@ -151,11 +180,43 @@ class Compiled(Programs, Generic[P, R]):
         RuntimeError
             The function runs operation by operation, since the device lacks one.
         """
-        given, _ = self._key(args, kwargs)
-        if not arguments.is_describable(given.arrays):
-            raise ValueError("bind: arrays must have positive strides without overlap")
-        plan = self._program(args, kwargs)
-        return Bound(plan, given, arguments.shared_queue(given.arrays, self.__name__))
+        return CompiledCall(self, args, kwargs)
 
     def __repr__(self) -> str:
-        return f"<compiled {self.__name__}, {len(self._plans)} programs>"
+        return f"<compiled {self.__name__}, {len(self._each_plan())} programs>"
+
+
+class CompiledMethod:
+    """A compiled function bound to an instance; all that ``Compiled`` has, for that instance."""
+
+    __slots__ = ("__self__", "_compiled")
+
+    def __init__(self, instance: Any, compiled: Compiled) -> None:
+        self.__self__ = instance
+        self._compiled = compiled
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the method; see ``Compiled``."""
+        return self._compiled(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._compiled, name)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.__self__, self._compiled.__name__)
+
+    def __repr__(self) -> str:
+        return f"<{self._compiled!r} of {self.__self__!r}>"
+
+
+def _compiled_again(function: Any, settings: Any, extra: tuple[Any, ...]) -> Compiled:
+    made: Compiled = Compiled(function, *settings)
+    made._extra = extra
+    return made
+
+
+def _described(plan: Any) -> str:
+    if not isinstance(plan, Lowered):
+        return f"operation by operation, the device has no {plan.row}"
+    arena = sum(p.arena_bytes for p in plan.executable.programs)
+    return f"{len(plan.graph.nodes)} steps of {plan.n_recorded}, arena {arena:,} bytes"

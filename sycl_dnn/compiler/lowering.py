@@ -6,7 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sycl_dnn.compiler import hints, structure
+from sycl_dnn import tree
+from sycl_dnn.call import nesting
+from sycl_dnn.call.captures import Check
+from sycl_dnn.call.numbers import FromNumber
+from sycl_dnn.compiler import hints
 from sycl_dnn.compiler.constants import Pool, settle
 from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.partitions import lower
@@ -58,7 +62,8 @@ class Lowered:
         lowering: str = "primitives",
     ) -> None:
         self.form = form
-        self.is_single = form is structure.LEAF
+        #: Tells whether the function still holds what it was compiled with.
+        self.check: Check | None = None
         finals = finalized(trace, leaves, targets)
         self.graph = graph = Graph(trace, finals, _sharing(finals, targets))
         self.n_recorded = len(graph.nodes)
@@ -68,38 +73,48 @@ class Lowered:
             rewrite(graph)
         lower(graph, lowering, queue, stream)
         given = trace.arguments[:n_given]
+        #: What the call's numbers become, in the order of the program's arguments.
+        self._numbers: list[FromNumber] = [trace.tail[i] for i in sorted(trace.tail)]
+        given += [trace.arguments[i] for i in sorted(trace.tail)]
         held = settle(graph, pool, queue, stream)
         self.executable = Executable(trace, list(graph.steps()), graph.finals, [*given, *held])
+
+    def arrays(self, call: Any, queue: Any) -> list[Any]:
+        """Return the arrays of a call, and those that its numbers become."""
+        if not self._numbers:
+            return call.arrays
+        return [*call.arrays, *(n.array(call.numbers, queue) for n in self._numbers)]
 
     def results(self, registers: list[Any], given: list[Any]) -> Any:
         """Return what a call gives back, from the registers that it filled."""
         leaves = self.executable.leaves(registers, given)[: self.n_results]
-        return leaves[0] if self.is_single else structure.built(self.form, iter(leaves))
+        return self.form.build(leaves)
 
 
 def traced(
     trace: CompileTrace, function: Callable[..., Any], args: Any, kwargs: Any,
-    is_held: Callable[[Any], bool],
+    is_held: Callable[[Any], bool], numbered: Callable[..., Any] | None = None,
 ) -> tuple[list[Tensor], Any, int]:  # fmt: skip
     """Run a function over tensors; return the results, their form, and the number of arguments.
 
-    Arrays for which ``is_held`` is true are constants.
+    Arrays for which ``is_held`` is true are constants. ``numbered(trace, args, kwargs)`` puts what
+    stands for numbers of the call in their place.
     """
-    made: list[Tensor] = []
 
     def swap(value: Any) -> Any:
         if isinstance(value, Frozen) or is_held(value):
             return _Held(value)
-        made.append(argument_of(trace, value))
-        return made[-1]
+        return argument_of(trace, value)
 
     # Arguments come before constants: a call gives the first ones.
-    args, kwargs = structure.replaced(args, swap), structure.replaced(kwargs, swap)
+    args, kwargs = nesting.replaced(args, swap), nesting.replaced(kwargs, swap)
     n_given = len(trace.arguments)
+    if numbered is not None:
+        args, kwargs = numbered(trace, args, kwargs)
     args, kwargs = _completed(args, trace), _completed(kwargs, trace)
     with hints.explained(function):
         result = function(*args, **kwargs)
-    leaves, form = structure.flattened(result, trace.capture)
+    leaves, form = nesting.result_of(result, "compile", trace.capture)
     if trace.dtype is not None:
         leaves = [trace.convert(t, "float32") if t.dtype == trace.dtype else t for t in leaves]
     return leaves, form, n_given
@@ -124,9 +139,7 @@ def _completed(value: Any, trace: CompileTrace) -> Any:
         return trace.capture(value.value)
     if isinstance(value, Tensor):
         return trace.lowered(value)
-    if isinstance(value, dict):
-        return {k: _completed(v, trace) for k, v in value.items()}
-    if isinstance(value, (tuple, list)):
-        made = [_completed(v, trace) for v in value]
-        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
-    return value
+    node = tree.opened(value)
+    if node is None or not node.children:
+        return value
+    return node.rebuilt([_completed(v, trace) for v in node.children])

@@ -7,16 +7,21 @@ import contextlib
 import functools
 import inspect
 import threading
+import types
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from sycl_dnn.compiler import structure
+from sycl_dnn.call import nesting
+from sycl_dnn.call.captures import Captures, Check
+from sycl_dnn.call.variants import Variants, misses_of, specialised
 from sycl_dnn.compiler.constants import Pool
 from sycl_dnn.compiler.lowering import Lowered, traced
 from sycl_dnn.compiler.targets import targets_of
 from sycl_dnn.compiler.tracing import CompileTrace
-from sycl_dnn.dispatch import arguments, noted, policy
+from sycl_dnn.dispatch import arguments, cache, noted, policy
+from sycl_dnn.dispatch.arguments import UserCall
 from sycl_dnn.dispatch.cache import CacheInfo
 from sycl_dnn.dispatch.capabilities import multiplies
 from sycl_dnn.dispatch.places import place_of
@@ -38,42 +43,65 @@ class Programs:
         fallback: str = "auto",
         passes: Mapping[str, bool] | None = None,
         lowering: str = "primitives",
+        owner: Any = None,
     ) -> None:
         self._lowering = lowering
         self._switches = dict(passes or {})
         self._function = function
+        #: Of a method: the instance, which its programs do not keep alive.
+        self._owner = None if owner is None else weakref.ref(owner)
         self._extra: tuple[Any, ...] = ()
+        #: Of a function in a class: what it is compiled to for each instance, by its id.
+        self._methods: dict[int, Any] = {}
         self._constants = (constants,) if isinstance(constants, str) else tuple(constants)
-        self._signature = _signature(function, self._constants)
+        self._signature = _signature(self._subject(), self._constants)
         self._dtype = dtype
         self._capacity = cache_size
         self._fallback = fallback
-        self._plans: OrderedDict[Any, Any] = OrderedDict()
+        self._plans: OrderedDict[Any, Variants] = OrderedDict()
         self._hits = self._misses = 0
         self._lock = threading.RLock()
         self._pool = Pool()
         functools.update_wrapper(cast("Any", self), function, updated=())
         self.__name__ = getattr(function, "__name__", type(function).__name__)
+        cache.watch(self)
 
-    def _key(self, args: Any, kwargs: Any) -> tuple[structure.Given, tuple[Any, ...]]:
-        given = structure.Given()
-        if not self._constants:
-            key = [given.token(v) for v in args]
-            for name, value in kwargs.items():
-                key += (name, given.token(value))
-            return given, (policy.current(), *key)
-        bound = self._signature.bind(*args, **kwargs).arguments
-        key = []
-        for name, value in bound.items():
-            is_held = name in self._constants
-            key += (name, structure.held_token(value) if is_held else given.token(value))
-        return given, (policy.current(), *key)
+    def _subject(self) -> Callable[..., Any]:
+        """Return what is called: the function, bound to its instance if it is a method."""
+        if self._owner is None:
+            return self._function
+        return types.MethodType(self._function, self._owner())
 
-    def _touch(self, key: Any) -> None:
+    def _key(self, args: Any, kwargs: Any) -> tuple[UserCall, tuple[Any, ...]]:
+        call = UserCall(holds_frozen=True)
+        try:
+            if not self._constants:
+                key = [call.token(v) for v in args]
+                for name, value in kwargs.items():
+                    key += (name, call.token(value))
+                return call, (policy.current(), *key)
+            bound = self._signature.bind(*args, **kwargs).arguments
+            key = []
+            for name, value in bound.items():
+                is_held = name in self._constants
+                key += (name, arguments.held_token(value) if is_held else call.token(value))
+        except TypeError as error:
+            raise arguments.named(error, self.__name__, self._subject(), args, kwargs) from None
+        return call, (policy.current(), *key)
+
+    def _find(self, key: Any, call: UserCall) -> Any:
+        """Return the program of a key whose guards hold; None without one."""
+        variants = self._plans.get(key)
+        if variants is None:
+            return None
+        found = variants.find(self._subject(), call)
+        if found is None:
+            return None
         self._hits += 1
         # Another thread may just have dropped it; the program itself is good.
         with contextlib.suppress(KeyError):
             self._plans.move_to_end(key)
+        return found.plan
 
     def _program(self, args: Any, kwargs: Any) -> Lowered:
         plan = self._plan(args, kwargs)
@@ -85,49 +113,102 @@ class Programs:
 
     def _plan(self, args: Any, kwargs: Any) -> Any:
         """Return the program for a call, made if it is not there."""
-        swap = arguments.describable
-        args, kwargs = structure.replaced(args, swap), structure.replaced(kwargs, swap)
-        given, key = self._key(args, kwargs)
-        queue = arguments.shared_queue(given.arrays, self.__name__)
+        args, kwargs = arguments.all_describable(args, kwargs)
+        call, key = self._key(args, kwargs)
+        queue = arguments.shared_queue(call.arrays, self.__name__)
         place, _ = place_of(queue)
-        return self._made((*key, place), args, kwargs, None, given, queue)
+        return self._made((*key, place), args, kwargs, None, call, queue)
 
-    def _made(
-        self, key: Any, args: Any, kwargs: Any, out: Any, given: structure.Given, queue: Any
-    ) -> Any:
+    def _made(self, key: Any, args: Any, kwargs: Any, out: Any, call: UserCall, queue: Any) -> Any:
         with self._lock:
-            plan = self._plans.get(key)
+            plan = self._find(key, call)
             if plan is not None:
                 return plan
+            self._drop_stale(call)
             self._misses += 1
-            plan = noted.trace(
-                self.__name__, lambda: self._lowered(args, kwargs, out, given, queue)
+            subject = self._subject()
+            misses_of(self).note(self.__name__, arguments.tokens_by_name(subject, args, kwargs))
+            known = self._plans.get(key)
+
+            def build(static: frozenset[int]) -> Any:
+                return self._lowered(subject, args, kwargs, out, call, queue, static)
+
+            static, (plan, check) = specialised(
+                self,
+                call.numbers,
+                lambda static: noted.trace(self.__name__, lambda: build(static)),
+                frozenset() if known is None else known.static,
             )
-            self._plans[key] = plan
+            variants = self._plans.setdefault(key, Variants())
+            variants.add(static, call.numbers, check, plan)
             while len(self._plans) > self._capacity:
                 self._plans.popitem(last=False)
             return plan
 
-    def _lowered(self, args: Any, kwargs: Any, out: Any, given: structure.Given, queue: Any) -> Any:
+    def _drop_stale(self, call: UserCall) -> None:
+        """Drop programs made of what the function no longer holds, with the arrays they keep."""
+        subject = self._subject()
+        dropped = [v.drop_stale(subject, call) for v in self._plans.values()]
+        if any(dropped):
+            self._pool = Pool()
+            for key in [k for k, v in self._plans.items() if not len(v)]:
+                del self._plans[key]
+
+    def _lowered(
+        self,
+        subject: Callable[..., Any],
+        args: Any,
+        kwargs: Any,
+        out: Any,
+        call: UserCall,
+        queue: Any,
+        static: frozenset[int],
+    ) -> tuple[Any, Check]:
+        """Return a program, or what the device lacks for one, and the guard of what it holds."""
         place, stream = place_of(queue)
         held = self._held(args, kwargs)
+        before = Captures(subject, call.others, by_identity=True).check(())
+        trace = CompileTrace(place.engine, self._lowered_to(place.engine))
+        # What may be inside is the same on all devices.
+        trace.is_lowered = self._dtype is not None
         try:
             with policy.fallback(self._fallback):
-                trace = CompileTrace(place.engine, self._lowered_to(place.engine))
-                # What may be inside is the same on all devices.
-                trace.is_lowered = self._dtype is not None
                 leaves, form, n_given = traced(
-                    trace, self._function, args, kwargs, lambda array: id(array) in held
-                )
+                    trace, subject, args, kwargs, lambda array: id(array) in held,
+                    self._numbered(call, static),
+                )  # fmt: skip
         except NeedsAnotherDevice as lack:
             if self._fallback == "error":
                 raise lack.error from None
-            return lack
-        targets = targets_of(self.__name__, leaves, out, given)
-        return Lowered(
+            return lack, before
+        check = before
+        if before(subject, call.others) is None:  # it changes what it reads, once
+            check = Captures(subject, call.others, by_identity=True).check(())
+        targets = targets_of(self.__name__, leaves, out, call)
+        lowered = Lowered(
             trace, leaves, form, n_given, self._pool, queue, stream, targets, self._extra,
             self._switches, self._lowering,
         )  # fmt: skip
+        lowered.check = check
+        return lowered, check
+
+    def _numbered(self, call: UserCall, static: frozenset[int]) -> Callable[..., Any] | None:
+        """Return what puts numbers of the call among the arguments of a trace."""
+        if not call.numbers:
+            return None
+        from sycl_dnn.call.capturing import numbered
+
+        def placed(trace: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+            if not self._constants:
+                args, values = numbered(trace, [list(args), list(kwargs.values())], static)
+                return args, dict(zip(kwargs, values, strict=True))
+            bound = self._signature.bind(*args, **kwargs)
+            names = [n for n in bound.arguments if n not in self._constants]
+            values = numbered(trace, [bound.arguments[n] for n in names], static)
+            bound.arguments.update(zip(names, values, strict=True))
+            return bound.args, bound.kwargs
+
+        return placed
 
     def _lowered_to(self, engine: Any) -> str | None:
         """Return the dtype of the program: float32 where the engine cannot multiply another."""
@@ -150,11 +231,20 @@ class Programs:
             return set()
         bound = self._signature.bind(*args, **kwargs).arguments
         values = [bound[n] for n in self._constants if n in bound]
-        return {id(array) for array in structure.leaves_of(values)}
+        return {id(array) for array in nesting.arrays_of(values)}
+
+    def _each_plan(self) -> list[Any]:
+        return [plan for variants in list(self._plans.values()) for plan in variants]
 
     def cache_info(self) -> CacheInfo:
-        """Return hits, misses, number of compiled programs and the most there may be."""
-        return CacheInfo(self._hits, self._misses, len(self._plans), self._capacity)
+        """Return hits, misses, number of compiled programs and the most kinds there may be."""
+        return CacheInfo(self._hits, self._misses, len(self._each_plan()), self._capacity)
+
+    def resize(self, capacity: int) -> None:
+        """Keep no more kinds of arguments than this."""
+        with self._lock:
+            while len(self._plans) > capacity:
+                self._plans.popitem(last=False)
 
     def clear(self) -> None:
         """Drop all programs and what was computed from constants, which are read anew."""

@@ -10,7 +10,7 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn.compiler import structure
+from sycl_dnn.call import nesting
 from sycl_dnn.compiler.compiled import Compiled
 from sycl_dnn.compiler.integers import Quantizer
 from sycl_dnn.compiler.ranges import Observer, Ranges
@@ -120,8 +120,8 @@ def _compared(
 ) -> list[Accuracy]:
     pairs: list[list[tuple[np.ndarray, np.ndarray]]] = []
     for args in examples:
-        wanted = structure.leaves_of(before(*args))
-        got = structure.leaves_of(after(*args))
+        wanted = nesting.arrays_of(before(*args))
+        got = nesting.arrays_of(after(*args))
         pairs = pairs or [[] for _ in wanted]
         for found, a, b in zip(pairs, wanted, got, strict=True):
             found.append((_numpy(a), _numpy(b)))

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sycl_dnn.compiler import structure
+from sycl_dnn.call import nesting
 from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.arguments import Collected
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.outputs import Target, check_strides, sharing
 from sycl_dnn.dispatch.tensor import Tensor
 
 
 def targets_of(
-    name: str, leaves: list[Tensor], out: Any, given: structure.Given
+    name: str, leaves: list[Tensor], out: Any, given: Collected
 ) -> dict[int, Target] | None:
     """Return what results shall be written to, by their number; None without ``out``.
 
@@ -24,14 +25,14 @@ def targets_of(
     """
     if out is None:
         return None
-    outs = structure.leaves_of(out)
+    outs = nesting.arrays_of(out)
     if len(outs) != len(leaves):
         raise ValueError(f"{name}: out must have {len(leaves)} arrays, got {len(outs)}")
     pairs = enumerate(zip(leaves, outs, strict=True))
     return {i: _target(name, tensor, array, given) for i, (tensor, array) in pairs}
 
 
-def _target(name: str, tensor: Tensor, out: Any, given: structure.Given) -> Target:
+def _target(name: str, tensor: Tensor, out: Any, given: Collected) -> Target:
     check_strides(name, out)
     dtype = out.dtype if isinstance(out, Array) else out.dtype.name
     if out.shape != tensor.shape or dtype != tensor.dtype:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sycl_dnn.call.numbers import FromNumber
+from sycl_dnn.call.seed import Seed
 from sycl_dnn.dispatch import layout
-from sycl_dnn.dispatch.arguments import Seed, argument_of
+from sycl_dnn.dispatch.arguments import argument_of
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.trace import Trace
 
@@ -25,6 +27,8 @@ class CompileTrace(Trace):
         super().__init__(engine)
         self.dtype = dtype
         self.is_lowered = dtype is not None
+        #: By number of the argument: what a call's numbers become.
+        self.tail: dict[int, FromNumber] = {}
         #: By id of a storage: a tensor of it, and the wider one that it was converted from.
         self._wider: dict[int, tuple[Tensor, Tensor]] = {}
 

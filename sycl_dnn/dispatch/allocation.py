@@ -49,6 +49,18 @@ class Blank(NamedTuple):
         return usm_ndarray(shape, dtype=self.dtype, buffer=memory, strides=self.strides)
 
 
+def scalar(value: float, dtype: np.dtype, queue: Any) -> Any:
+    """Return a new usm_ndarray without axes that holds a number; written without a submission."""
+    memory = allocated(KINDS["shared"], dtype.itemsize, queue, "a number")
+    memoryview(memory)[: dtype.itemsize] = np.array(value, dtype).tobytes()
+    return usm_ndarray((), dtype=dtype, buffer=memory)
+
+
+def reshaped(array: Any, shape: tuple[int, ...]) -> Any:
+    """Return a dense usm_ndarray of one element in another shape."""
+    return usm_ndarray(shape, dtype=array.dtype, buffer=array)
+
+
 #: Bytes between the starts of arrays that share an allocation: a page.
 _APART = 4096
 

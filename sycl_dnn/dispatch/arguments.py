@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 import dpnp
 import numpy as np
 from dpnp.exceptions import ExecutionPlacementError
 
+from sycl_dnn import tree
+from sycl_dnn.call import nesting, subjects
+from sycl_dnn.call.nesting import replaced
+from sycl_dnn.call.seed import Seed
 from sycl_dnn.dispatch import allocation
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.frozen import Frozen
@@ -22,20 +26,6 @@ from sycl_dnn.onednn import dtypes
 #: How annotations call arrays.
 _ARRAYS = frozenset(("dpnp.ndarray", "ArrayLike", "Tensor", "Array"))
 _PLAIN = frozenset((int, float, bool, str, type(None)))
-
-
-class Seed:
-    """A number that each call gives anew and that no plan depends on."""
-
-    __slots__ = ("dtype", "value")
-
-    def __init__(self, value: int, dtype: str = "int64") -> None:
-        self.value = value
-        self.dtype = dtype
-
-    def bytes(self) -> bytes:
-        """Return the value as the device reads it."""
-        return np.array(self.value, dtype=self.dtype).tobytes()
 
 
 class Collected:
@@ -71,27 +61,31 @@ class Collected:
             self._note(value, array)
             return (array.shape, array.strides, value.dtype)
         if kind is Frozen:
-            if self.frozen is None:
-                self.frozen = {}
-            self.frozen[len(self.arrays)] = value
-            self._note(value, value._array)
-            return value._token
-        if kind is Tensor:
+            return self._frozen_token(value)
+        if isinstance(value, Tensor):
             self.traced = True
             return None
         if kind is Seed:
             self._note(value, value.bytes())
             return (Seed, value.dtype)
-        if isinstance(value, tuple):
-            return (kind, *[self.token(v) for v in value])
         if isinstance(value, dpnp.ndarray) or hasattr(value, "usm_data"):
             array = value.get_array() if hasattr(value, "get_array") else value
             self._note(value, array)
             return (array.shape, array.strides, array.dtype)
+        node = tree.opened(value)
+        if node is not None:
+            # Code that goes through a dict sees the order of its keys.
+            return (kind, node.order or node.aux, *[self.token(v) for v in node.children])
         return self._parameter_token(value, kind)
 
-    @staticmethod
-    def _parameter_token(value: Any, kind: type) -> Any:
+    def _frozen_token(self, value: Frozen) -> Any:
+        if self.frozen is None:
+            self.frozen = {}
+        self.frozen[len(self.arrays)] = value
+        self._note(value, value._array)
+        return value._token
+
+    def _parameter_token(self, value: Any, kind: type) -> Any:
         if isinstance(value, np.ndarray) or hasattr(value, "__array_interface__"):
             if getattr(value, "ndim", 1):
                 raise TypeError(
@@ -110,6 +104,65 @@ class Collected:
         self.objects.append(value)
 
 
+class UserCall(Collected):
+    """The same of a function of the user's: floats are values, objects are looked into.
+
+    Parameters
+    ----------
+    holds_frozen : bool
+        Whether frozen arrays are constants of the plan, which then depends on which they are.
+    """
+
+    __slots__ = ("_holds_frozen", "numbers", "others")
+
+    def __init__(self, holds_frozen: bool = False) -> None:
+        super().__init__()
+        self._holds_frozen = holds_frozen
+        #: Floats, in order; they are no part of the key.
+        self.numbers: list[float] = []
+        #: Callables and objects, in order, for the guards.
+        self.others: list[Any] = []
+
+    def token(self, value: Any) -> Any:
+        """Return what a plan depends on of ``value``; note its arrays, numbers and objects."""
+        if value.__class__ is float and type(value) is float:
+            self.numbers.append(value)
+            return float
+        return super().token(value)
+
+    def _frozen_token(self, value: Frozen) -> Any:
+        return held_token(value) if self._holds_frozen else super()._frozen_token(value)
+
+    def _parameter_token(self, value: Any, kind: type) -> Any:
+        if type(value) is not kind:  # a number of an outer trace
+            self.traced = True
+            return None
+        if isinstance(value, np.floating):
+            self.numbers.append(float(value))
+            return float
+        if is_looked_into(value):
+            self.others.append(value)
+            return subjects.key_of(value)
+        return super()._parameter_token(value, kind)
+
+
+def is_looked_into(value: Any) -> bool:
+    """Whether guards tell what an argument is, as they do for what a function holds."""
+    if isinstance(value, (type, enum.Enum, np.dtype, np.generic, np.ndarray)):
+        return False
+    return callable(value) or hasattr(value, "__dict__") or bool(hasattr(value, "__slots__"))
+
+
+def held_token(value: Any) -> Any:
+    """Return the key of a constant argument: which arrays it is made of."""
+    if nesting.is_array(value):
+        return ("held", id(value))
+    node = tree.opened(value)
+    if node is None:
+        return Collected().token(value)
+    return (node.kind, node.aux, *[held_token(v) for v in node.children])
+
+
 def check_tensors(name: str, body: Any, args: Any, kwargs: Any) -> None:
     """Raise TypeError for a parameter that is annotated as an array and got something else.
 
@@ -124,6 +177,49 @@ def check_tensors(name: str, body: Any, args: Any, kwargs: Any) -> None:
             continue
         kind = type(given[parameter]).__name__
         raise TypeError(f"{name}: {parameter} must be a dpnp.ndarray or Array, got {kind}")
+
+
+def by_name(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Return the arguments of a call by the names of parameters; numbered ones for ``*args``."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return {**{f"argument {i}": v for i, v in enumerate(args)}, **kwargs}
+    found: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            found |= {f"{name}[{i}]": v for i, v in enumerate(value)}
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            found |= value
+        else:
+            found[name] = value
+    return found
+
+
+def tokens_by_name(function: Any, args: Any, kwargs: Any) -> dict[str, tuple[Any, bool]]:
+    """Return the arguments of a call by name: as plans tell them apart, and whether arrays."""
+    made = {}
+    for parameter, value in by_name(function, args, kwargs).items():
+        call = UserCall()
+        token = (call.token(value), tuple(v.hex() for v in call.numbers))
+        made[parameter] = (token, bool(call.arrays))
+    return made
+
+
+def named(error: TypeError, name: str, function: Any, args: Any, kwargs: Any) -> TypeError:
+    """Return an error about an argument with its name and the path to the leaf that is wrong."""
+    for parameter, value in by_name(function, args, kwargs).items():
+        for path, leaf in tree.paths(value):
+            try:
+                UserCall().token(leaf)
+            except TypeError:
+                kind = type(leaf).__module__.partition(".")[0] + "." + type(leaf).__qualname__
+                hint = "; dpnp.asarray copies it to the device" if kind.startswith("numpy") else ""
+                return TypeError(
+                    f"{name}: {parameter}{path} must be a dpnp.ndarray, got {kind}{hint}"
+                )
+    return error
 
 
 def shared_queue(arrays: list[Any], name: str) -> Any:
@@ -151,16 +247,6 @@ def shared_queue(arrays: list[Any], name: str) -> Any:
     if queue is None:
         raise TypeError(f"{name}: at least one argument must be a dpnp.ndarray")
     return queue
-
-
-def replaced(value: Any, swap: Callable[[Any], Any]) -> Any:
-    """Return nested arguments with every array exchanged for ``swap(array)``."""
-    if isinstance(value, (dpnp.ndarray, Array, Frozen, Seed)) or hasattr(value, "usm_data"):
-        return swap(value)
-    if isinstance(value, (tuple, list)):
-        made = [replaced(v, swap) for v in value]
-        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
-    return value
 
 
 def argument_of(trace: TraceState, value: Any, constant: bool = False) -> Tensor:
@@ -205,6 +291,11 @@ def _dense_copy(array: Any) -> Any:
     # An update of the copy would never reach the caller's array.
     made.get_array().flags.writable = False
     return made
+
+
+def all_describable(args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the arguments of a call with arrays that oneDNN can describe."""
+    return replaced(tuple(args), describable), replaced(dict(kwargs), describable)
 
 
 def is_describable(arrays: list[Any]) -> bool:

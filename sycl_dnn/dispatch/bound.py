@@ -9,79 +9,55 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn._usm import KINDS, allocated
-from sycl_dnn.dispatch import allocation, arguments, noted, policy, structure
+from sycl_dnn.call import nesting, subjects
+from sycl_dnn.call.captures import Captures
+from sycl_dnn.dispatch import allocation, arguments, noted, policy
 from sycl_dnn.dispatch.arguments import Collected
+from sycl_dnn.dispatch.executable import Executable
 from sycl_dnn.dispatch.frozen import Frozen
-from sycl_dnn.dispatch.operation import Operation, Plan
+from sycl_dnn.dispatch.operation import Operation
 from sycl_dnn.dispatch.outputs import check_out
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.program import Segment
 from sycl_dnn.dispatch.record import NeedsAnotherDevice
 
-__all__ = ["BoundPlan", "plan", "submit"]
+__all__ = ["BoundCall", "BoundPlan", "plan", "submit"]
 
 
-class BoundPlan:
-    """A call of a function with all its arrays. Made by ``plan``.
+class BoundCall:
+    """A call with all its arrays, of which only the submission is left.
 
-    Calling it submits the work and returns the result, always the same array. Weights were packed
-    when they were bound; ``rebind`` packs them again.
+    Calling it submits the work and returns the result, always the same arrays.
     """
 
-    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> None:
-        self._operation = getattr(function, "operation", None) or Operation(function)
-        self._signature = inspect.signature(function)
-        self._given = self._signature.bind(*args, **kwargs).arguments
-        self._out = out
-        self._policy = policy.current()
-        self._bind()
-
-    def _bind(self) -> None:
-        given = {n: _frozen(n, v) for n, v in self._given.items()}
-        bound = inspect.BoundArguments(self._signature, given)
-        found = Collected()
-        self._token = found.token((bound.args, tuple(bound.kwargs.values())))
-        queue = arguments.shared_queue(found.arrays, self._operation.name)
-        if not arguments.is_describable(found.arrays):
-            raise ValueError("plan: arrays must have positive strides without overlap")
-        if self._out is not None:
-            check_out(self._operation.name, self._out, found, queue)
-        place, stream = place_of(queue)
-        try:
-            with policy.using(**self._policy._asdict()):
-                made = noted.trace(
-                    self._operation.name,
-                    lambda: self._operation.build(place, bound.args, bound.kwargs, self._out),
-                )
-        except NeedsAnotherDevice as lack:
-            raise lack.error from None
-        self._fill(made, queue, stream, found)
-
-    def _fill(self, made: Plan, queue: Any, stream: Any, found: Collected) -> None:
-        executable = made.executable
-        kind = allocation.coerced_kind(found.arrays)
-        outs = None if self._out is None else {0: self._out.get_array()}
-        registers = executable.registers(queue, stream, found.arrays, kind, outs, found.frozen)
-        self._executable, self._registers = executable, registers
-        self._queue, self._stream = queue, stream
+    def _fill(
+        self,
+        executable: Executable,
+        queue: Any,
+        arrays: list[Any],
+        kind: Any,
+        results: Callable[[list[Any]], Any],
+        outs: dict[int, Any] | None = None,
+        frozen: dict[int, Any] | None = None,
+    ) -> None:
+        """Bind the registers of an executable; ``results(registers)`` gives what calls return."""
+        _, self._stream = place_of(queue)
+        self._executable, self._queue = executable, queue
+        registers = executable.registers(queue, self._stream, arrays, kind, outs, frozen)
+        self._registers = registers
         for stage in executable.stages:
             if not isinstance(stage, Segment):
                 stage.allocate(registers, queue)
-        self._result = self._results(made, found.objects)
+        self._result = results(registers)
         self._programs = [self._stage(s) for s in executable.stages]
         self._has_seeds = any(r.__class__ is bytes for r in registers)
 
-    def _results(self, made: Plan, objects: list[Any]) -> Any:
-        if self._out is not None:
-            return self._out
-        leaves = made.executable.leaves(self._registers, objects)
-        return structure.build(made.form, leaves)
-
     def _stage(self, stage: Any) -> Any:
-        if not isinstance(stage, Segment):
-            return lambda: stage.run(self._registers, self._queue, self._stream)
-        if any(self._registers[r].__class__ is bytes for r in stage.reads):
-            # Their values differ from call to call.
+        reads_seeds = isinstance(stage, Segment) and any(
+            self._registers[r].__class__ is bytes for r in stage.reads
+        )
+        if reads_seeds or not isinstance(stage, Segment):
+            # Seeds differ from call to call.
             return lambda: stage.run(self._registers, self._queue, self._stream)
         arena = None
         if stage.program.arena_bytes:
@@ -98,13 +74,103 @@ class BoundPlan:
         return self._result
 
     def _prepare(self) -> None:
+        """Make good what may have changed since the last call."""
+        if self._is_stale():
+            self._bind()
         if self._has_seeds:
             self._executable.draw_seeds(self._registers)
+
+    def _is_stale(self) -> bool:
+        raise NotImplementedError
+
+    def _bind(self) -> None:
+        raise NotImplementedError
 
     @property
     def result(self) -> Any:
         """What calls write."""
         return self._result
+
+
+class BoundPlan(BoundCall):
+    """A call of a function with all its arrays. Made by ``plan``.
+
+    Calling it submits the work and returns the result, always the same array. What ``constants``
+    names was packed when it was bound; ``rebind`` packs it again.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: Any,
+        out: Any,
+        constants: Sequence[str] = (),
+    ) -> None:
+        self._function = function
+        self._operation = subjects.operation_of(function) or Operation(function)
+        self._signature = inspect.signature(function)
+        self._constants = (constants,) if isinstance(constants, str) else tuple(constants)
+        for name in self._constants:
+            if name not in self._signature.parameters:
+                raise ValueError(
+                    f"plan: constants must name parameters of the function, got {name!r}"
+                )
+        self._given = self._signature.bind(*args, **kwargs).arguments
+        self._out = out
+        self._policy = policy.current()
+        self._bind()
+
+    def _bind(self) -> None:
+        given = {n: self._frozen(n, v) for n, v in self._given.items()}
+        bound = inspect.BoundArguments(self._signature, given)  # type: ignore[arg-type]
+        found = self._collected(bound.args, bound.kwargs)
+        queue = arguments.shared_queue(found.arrays, self._operation.name)
+        if not arguments.is_describable(found.arrays):
+            raise ValueError("plan: arrays must have positive strides without overlap")
+        if self._out is not None:
+            check_out(self._operation.name, self._out, found, queue)
+        place, _ = place_of(queue)
+        self._check = self._guard()
+        try:
+            with policy.using(**self._policy._asdict()):
+                made = noted.trace(
+                    self._operation.name,
+                    lambda: self._operation.build(place, bound.args, bound.kwargs, self._out),
+                )
+        except NeedsAnotherDevice as lack:
+            raise lack.error from None
+        if self._check is not None and self._is_stale():
+            self._check = self._guard()  # it changes what it reads, once
+
+        def results(registers: list[Any]) -> Any:
+            if self._out is not None:
+                return self._out
+            return made.form.build(made.executable.leaves(registers, found.objects))
+
+        kind = allocation.coerced_kind(found.arrays)
+        outs = None if self._out is None else {0: self._out.get_array()}
+        self._fill(made.executable, queue, found.arrays, kind, results, outs, found.frozen)
+
+    def _collected(self, args: Any, kwargs: Any) -> Collected:
+        found = Collected()
+        try:
+            found.token((args, tuple(kwargs.values())))
+        except TypeError as error:
+            raise arguments.named(error, "plan", self._function, args, kwargs) from None
+        return found
+
+    def _guard(self) -> Any:
+        if subjects.operation_of(self._function) is not None:
+            return None
+        return Captures(self._function, by_identity=True).check(())
+
+    def _is_stale(self) -> bool:
+        return self._check is not None and self._check(self._function, ()) is None
+
+    def _frozen(self, name: str, value: Any) -> Any:
+        """Return what ``constants`` names as constants of the plan, other values as they are."""
+        return nesting.replaced(value, _freeze) if name in self._constants else value
 
     def rebind(self, out: Any = None, **arrays: Any) -> BoundPlan:
         """Take other arrays of the same shape, dtype and layout, by parameter name.
@@ -135,32 +201,43 @@ class BoundPlan:
         return self
 
 
-def _frozen(name: str, value: Any) -> Any:
-    """Return weights as constants of the plan, other values as they are."""
-    if not name.startswith("weight") or isinstance(value, Frozen):
-        return value
-    return arguments.replaced(value, Frozen)
+def _freeze(value: Any) -> Any:
+    return value if isinstance(value, Frozen) else Frozen(value)
 
 
-def plan(function: Callable[..., Any], *args: Any, out: Any = None, **kwargs: Any) -> BoundPlan:
+def plan(
+    function: Callable[..., Any],
+    *args: Any,
+    out: Any = None,
+    constants: str | Sequence[str] = (),
+    **kwargs: Any,
+) -> BoundPlan:
     """Bind a call to its arrays, so that repeating it costs no more than submitting it.
 
     Parameters
     ----------
     function : callable
-        One of ``sycl_dnn.functional``, or a function of yours that calls those.
+        One of ``sycl_dnn.functional``, or a function of yours that calls those. If something that
+        it reads from outside has changed, the next call binds it anew, to new results.
     *args, out, **kwargs
-        As for the function. What its parameters named ``weight...`` hold is packed now, once:
-        after writing into those arrays, ``rebind`` them.
+        As for the function; trees of arrays as well.
+    constants : str or sequence of str
+        Parameters whose arrays are constant: what they hold is packed now, once. After writing
+        into them, ``rebind`` them.
 
     Returns
     -------
     BoundPlan
+
+    Raises
+    ------
+    ValueError
+        ``constants`` names no parameter; an array has negative strides.
     """
-    return BoundPlan(function, args, kwargs, out)
+    return BoundPlan(function, args, kwargs, out, constants)
 
 
-def submit(plans: Sequence[BoundPlan]) -> None:
+def submit(plans: Sequence[BoundCall]) -> None:
     """Submit several plans of one queue in order, in one call."""
     for bound in plans:
         bound._prepare()

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sycl_dnn.dispatch import arguments, layout, policy, structure
+from sycl_dnn.call import nesting
+from sycl_dnn.dispatch import layout, policy
 from sycl_dnn.dispatch.executable import Executable
 from sycl_dnn.dispatch.gradients import gradients_of
 from sycl_dnn.dispatch.outputs import Target
-from sycl_dnn.dispatch.places import Place
 from sycl_dnn.dispatch.program import finalized, live_steps
 from sycl_dnn.dispatch.record import Entry
 from sycl_dnn.dispatch.tensor import Storage, Tensor
@@ -23,15 +23,48 @@ class Differentiated:
     What the second reads of the first is kept from the one call to the other.
     """
 
-    def __init__(self, place: Place, body: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        trace = Trace(place.engine, training=True)
-        swapped, named = arguments.traced(trace, args, kwargs)
-        leaves, self.form = structure.flatten(body(*swapped, **named))
-        inputs, self.input_form = positional(swapped)
+    def __init__(
+        self,
+        trace: Trace,
+        body: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        wrt: Sequence[int] | None = None,
+        has_aux: bool = False,
+    ) -> None:
+        """Trace ``body`` over tensors.
+
+        Parameters
+        ----------
+        trace : Trace
+            One for training, empty but for the arguments.
+        args, kwargs
+            Those of the body, with tensors.
+        wrt : sequence of int, optional
+            Numbers of the positional arguments that gradients are wanted for; all without.
+        has_aux : bool
+            Whether the body returns a pair, of which only the first has gradients.
+        """
+        result = body(*args, **kwargs)
+        name = getattr(body, "__name__", "vjp")
+        leaves, self.form = nesting.result_of(result, name, trace.capture)
+        #: The form of what the pullback takes, and how many of the leaves that is.
+        self.seed_form = self.form
+        n_primary = len(leaves)
+        if has_aux:
+            primary, self.seed_form = nesting.result_of(
+                nesting.primary_of(result, name), name, trace.capture
+            )
+            n_primary = len(primary)
+        inputs, self.input_form = nesting.arguments_of(
+            list(args) if wrt is None else [args[i] for i in wrt]
+        )
         finals = finalized(trace, leaves)
+        #: Arrays that a forward call takes.
+        self.n_given = len(trace.arguments)
         n_steps, n_given, tape = len(trace.steps), len(trace.arguments), list(trace.tape)
         #: Numbers of the results that have gradients, and how those results are laid out.
-        self.seeded = [i for i, t in enumerate(leaves) if t.is_float]
+        self.seeded = [i for i, t in enumerate(leaves[:n_primary]) if t.is_float]
         self.seed_tensors = [finals[i] for i in self.seeded]
         seeds = self._seeds(trace, leaves)
         grads = self._gradients(trace, tape, seeds, inputs)
@@ -128,21 +161,3 @@ def added(a: Tensor, b: Tensor) -> Tensor:
     from sycl_dnn.dispatch.primitives import add
 
     return add(a, b)
-
-
-def positional(value: Any) -> tuple[list[Tensor], Any]:
-    """Return the tensors of positional arguments, and their form; other values count as None."""
-    if isinstance(value, Tensor):
-        return [value], structure.LEAF
-    if isinstance(value, (tuple, list)):
-        leaves, forms = [], []
-        for item in value:
-            inner, form = positional(item)
-            leaves += inner
-            forms.append(form)
-        is_named = hasattr(value, "_fields")
-        return leaves, (
-            type(value) if is_named else tuple if isinstance(value, tuple) else list,
-            forms,
-        )
-    return [], None

@@ -7,6 +7,7 @@ from typing import Any
 
 import dpnp
 
+from sycl_dnn.call import nesting
 from sycl_dnn.device import default_queue
 from sycl_dnn.dispatch import arguments, cache, noted, policy
 from sycl_dnn.dispatch.array import Array
@@ -34,7 +35,7 @@ def _arrays(args: Any, kwargs: Any) -> list[Any]:
     """Return the arrays of a call in the order in which a trace numbers them."""
     found: list[Any] = []
     for value in (*args, *kwargs.values()):
-        arguments.replaced(value, found.append)
+        nesting.replaced(value, found.append)
     return found
 
 
@@ -62,8 +63,8 @@ def _all_moved(args: Any, kwargs: Any, queue: Any) -> tuple[list[Any], dict[str,
     def move(value: Any) -> Any:
         return moved(value, queue)
 
-    named = {n: arguments.replaced(v, move) for n, v in kwargs.items()}
-    return [arguments.replaced(a, move) for a in args], named
+    named = {n: nesting.replaced(v, move) for n, v in kwargs.items()}
+    return [nesting.replaced(a, move) for a in args], named
 
 
 def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
@@ -108,7 +109,7 @@ def run_on_cpu(
     there, named = _all_moved(args, kwargs, default_queue("cpu"))
     result = operation(tuple(there), named)
     _write_back(operation.body, (args, kwargs), (there, named), queue)
-    back = arguments.replaced(result, lambda v: moved(v, queue))
+    back = nesting.replaced(result, lambda v: moved(v, queue))
     if out is None:
         return back
     out[...] = back
@@ -125,8 +126,8 @@ class PullbackElsewhere:
 
     def __call__(self, dy: Any) -> tuple[Any, ...]:
         """Return one gradient for each positional argument, on the arguments' device."""
-        there = arguments.replaced(dy, lambda v: moved(v, self._cpu))
-        return arguments.replaced(self._pullback(there), lambda v: moved(v, self._queue))
+        there = nesting.replaced(dy, lambda v: moved(v, self._cpu))
+        return nesting.replaced(self._pullback(there), lambda v: moved(v, self._queue))
 
 
 def vjp_on_cpu(
@@ -140,5 +141,5 @@ def vjp_on_cpu(
     operation = getattr(function, "operation", None)
     body = function if operation is None else operation.body
     _write_back(body, (args, kwargs), (there, named), queue)
-    back = arguments.replaced(y, lambda v: moved(v, queue))
+    back = nesting.replaced(y, lambda v: moved(v, queue))
     return back, PullbackElsewhere(pullback, queue, cpu)

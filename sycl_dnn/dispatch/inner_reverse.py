@@ -6,8 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sycl_dnn.dispatch import layout, structure
-from sycl_dnn.dispatch.differentiated import added, positional, propagate
+from sycl_dnn import tree
+from sycl_dnn.call import nesting
+from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.differentiated import added, propagate
+from sycl_dnn.dispatch.primitives import filled
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
 
@@ -23,7 +26,7 @@ class InnerPullback:
         self._leaves, self._form = leaves, form
         self._inputs, self._input_form = inputs, args
 
-    def __call__(self, dy: Any) -> tuple[Any, ...]:
+    def __call__(self, dy: Any = 1.0) -> tuple[Any, ...]:
         """Return one gradient for each positional argument; as the pullback of ``vjp``.
 
         Parameters
@@ -35,11 +38,11 @@ class InnerPullback:
         found = propagate(self._trace, self._tape, self._seeds(dy), wanted)
         by_id = {id(t): self._laid(t, g) for t, g in zip(wanted, found, strict=True)}
         grads = [by_id.get(id(t)) for t in self._inputs]
-        return tuple(structure.build(self._input_form, grads))
+        return tuple(self._input_form.build(grads))
 
     def _seeds(self, dy: Any) -> dict[int, Tensor]:
         seeds: dict[int, Tensor] = {}
-        given = structure.matched(self._form, dy, "dy")
+        given = self._form.matched(dy, "dy")
         for leaf, value in zip(self._leaves, given, strict=True):
             if not leaf.is_float:
                 continue
@@ -56,6 +59,13 @@ class InnerPullback:
     def _seed(self, value: Any, leaf: Tensor) -> Tensor:
         if value is None:
             return self._trace.zeros(layout.row_major(leaf.shape, leaf.dtype), leaf.shape)
+        if isinstance(value, (int, float)):
+            if leaf.size != 1:
+                raise ValueError(
+                    f"pullback: dy must be an array of shape {leaf.shape}; a number does for "
+                    "results of one element"
+                )
+            return filled(self._trace, value, leaf.shape, leaf.dtype)
         return value if isinstance(value, Tensor) else self._trace.capture(value)
 
     def _laid(self, tensor: Tensor, grad: Tensor | None) -> Tensor | None:
@@ -68,9 +78,17 @@ class InnerPullback:
 
 
 def inner_vjp(
-    trace: Trace, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    trace: Trace,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    wrt: tuple[int, ...] | None = None,
+    has_aux: bool = False,
 ) -> tuple[Any, InnerPullback]:
     """Return ``function(*args, **kwargs)`` over tensors, and its pullback.
+
+    Gradients are those of the arguments that ``wrt`` names; with ``has_aux`` the function returns
+    a pair of which only the first has gradients.
 
     Raises
     ------
@@ -79,23 +97,22 @@ def inner_vjp(
     """
     if trace.is_lowered:
         raise TypeError("vjp: a function compiled with a dtype of its own has no gradients inside")
-    own = tuple(_aliased(trace, a) for a in args)
+    own = tree.map(lambda a: _aliased(trace, a), tuple(args))
     first, known = len(trace.tape), trace.training
     trace.training = True
     try:
         result = function(*own, **kwargs)
     finally:
         trace.training = known
-    leaves, form = structure.flatten(result)
-    inputs, input_form = positional(own)
+    name = getattr(function, "__name__", "vjp")
+    seeded = nesting.primary_of(result, name) if has_aux else result
+    leaves, form = nesting.result_of(seeded, name, trace.capture)
+    inputs, input_form = nesting.arguments_of(list(own) if wrt is None else [own[i] for i in wrt])
     return result, InnerPullback(trace, first, leaves, form, inputs, input_form)
 
 
 def _aliased(trace: Trace, value: Any) -> Any:
     """Return arguments with tensors of their own: each is to have a gradient of its own."""
-    if isinstance(value, (tuple, list)):
-        made = [_aliased(trace, v) for v in value]
-        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
     if hasattr(value, "get_array"):
         value = trace.capture(value)
     if not isinstance(value, Tensor):

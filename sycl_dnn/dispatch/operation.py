@@ -7,7 +7,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from sycl_dnn.dispatch import allocation, arguments, cache, layout, policy, structure
+from sycl_dnn.call import nesting, numbers
+from sycl_dnn.dispatch import allocation, arguments, cache, layout, policy
 from sycl_dnn.dispatch.arguments import Collected
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.autocast import casting
@@ -41,7 +42,7 @@ class Plan:
         registers = executable.run(queue, stream, found.arrays, kind, outs, found.frozen)
         if out is not None:
             return out
-        return structure.build(self.form, executable.leaves(registers, found.objects))
+        return self.form.build(executable.leaves(registers, found.objects))
 
 
 class Operation:
@@ -78,7 +79,7 @@ class Operation:
         plan = cache.get(whole)
         if plan is None:
             if not arguments.is_describable(found.arrays):
-                return self._on_copies(args, kwargs, out)
+                return self(*arguments.all_describable(args, kwargs), out)
             try:
                 plan = cache.make(whole, lambda: self.build(place, args, kwargs, out))
             except NeedsAnotherDevice as lack:
@@ -102,7 +103,7 @@ class Operation:
         except AttributeError:
             arguments.check_tensors(self.name, self.body, swapped, named)
             raise
-        leaves, form = structure.flatten(result)
+        leaves, form = nesting.result_of(result, self.name, trace.capture)
         targets = {} if out is None else {0: self._target(leaves, out, args, kwargs)}
         finals = finalized(trace, leaves, targets)
         return Plan(Executable(trace, trace.steps, finals, trace.arguments), form)
@@ -125,16 +126,11 @@ class Operation:
 
     def _inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Join the trace that the tensors among the arguments belong to."""
-        trace = structure.trace_of((args, tuple(kwargs.values())))
+        args, kwargs = numbers.in_arrays(self.name, args, kwargs)
+        trace = nesting.trace_of((args, tuple(kwargs.values())))
         swap = trace.capture
-        swapped = [arguments.replaced(a, swap) for a in args]
-        return self.body(*swapped, **{n: arguments.replaced(v, swap) for n, v in kwargs.items()})
-
-    def _on_copies(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
-        """Run with dense copies of the arrays whose strides oneDNN cannot describe."""
-        swap = arguments.describable
-        swapped = tuple(arguments.replaced(a, swap) for a in args)
-        return self(swapped, {n: arguments.replaced(v, swap) for n, v in kwargs.items()}, out)
+        swapped = [nesting.replaced(a, swap) for a in args]
+        return self.body(*swapped, **{n: nesting.replaced(v, swap) for n, v in kwargs.items()})
 
     def _elsewhere(
         self, lack: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any, out: Any

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, overload
 import dpnp
 import numpy as np
 
-from sycl_dnn.dispatch.arguments import Seed
+from sycl_dnn.call.seed import Seed
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.functional.extremes import ValuesAndIndices

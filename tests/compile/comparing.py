@@ -10,12 +10,12 @@ import numpy as np
 from arithmetic import saturates
 
 import sycl_dnn
-from sycl_dnn.compiler.structure import leaves_of
+from sycl_dnn.call.nesting import arrays_of
 
 
 def numpy_leaves(value: Any) -> list[np.ndarray]:
     """Return the arrays of nested results as float32 NumPy arrays."""
-    arrays = [a if isinstance(a, dpnp.ndarray) else a.astype("float32") for a in leaves_of(value)]
+    arrays = [a if isinstance(a, dpnp.ndarray) else a.astype("float32") for a in arrays_of(value)]
     return [dpnp.asnumpy(a) for a in arrays]
 
 

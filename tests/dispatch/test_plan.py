@@ -21,7 +21,7 @@ def linear(x, w, b):
 
 def test_a_call_of_a_plan_sees_new_input(make):
     x, w, b = make(5, 16), make(7, 16), make(7)
-    plan = sycl_dnn.plan(F.linear, x, w, b)
+    plan = sycl_dnn.plan(F.linear, x, w, b, constants="weight")
     np.testing.assert_allclose(dpnp.asnumpy(plan()), linear(x, w, b), atol=1e-5)
     x[...] = make(5, 16)
     np.testing.assert_allclose(dpnp.asnumpy(plan()), linear(x, w, b), atol=1e-5)
@@ -36,7 +36,7 @@ def test_a_plan_writes_to_out(make):
 
 def test_rebind_takes_another_input_and_packs_weights_again(make):
     x, w, b = make(2, 3, 8, 8), make(4, 3, 3, 3), make(4)
-    plan = sycl_dnn.plan(F.conv2d, x, w, b)
+    plan = sycl_dnn.plan(F.conv2d, x, w, b, constants="weight")
     before = dpnp.asnumpy(plan()).copy()
     w[...] = -w
     b[...] = -b
@@ -46,7 +46,7 @@ def test_rebind_takes_another_input_and_packs_weights_again(make):
 
 def test_rebind_refuses_another_shape_and_keeps_the_old_arrays(make):
     x, w, b = make(5, 16), make(7, 16), make(7)
-    plan = sycl_dnn.plan(F.linear, x, w, b)
+    plan = sycl_dnn.plan(F.linear, x, w, b, constants="weight")
     with pytest.raises(ValueError, match="input must have shape"):
         plan.rebind(input=make(6, 16))
     with pytest.raises(TypeError, match="'colour'"):
@@ -56,7 +56,7 @@ def test_rebind_refuses_another_shape_and_keeps_the_old_arrays(make):
 
 def test_submit_runs_plans_in_order(make):
     x, w, b = make(5, 16), make(16, 16), make(16)
-    first = sycl_dnn.plan(F.linear, x, w, b)
+    first = sycl_dnn.plan(F.linear, x, w, b, constants="weight")
     second = sycl_dnn.plan(F.relu, first.result)
     third = sycl_dnn.plan(F.linear, second.result, w, b)
     sycl_dnn.submit([first, second, third])
@@ -88,7 +88,7 @@ def test_a_plan_of_a_composed_function(make):
 
 def test_one_plan_called_from_eight_threads(make):
     x, w, b = make(64, 64), make(64, 64), make(64)
-    plan = sycl_dnn.plan(F.linear, x, w, b)
+    plan = sycl_dnn.plan(F.linear, x, w, b, constants="weight")
     wanted = linear(x, w, b)
     failures = []
 
@@ -111,6 +111,6 @@ def test_one_plan_called_from_eight_threads(make):
 def test_arrays_of_a_plan_may_be_dropped(make):
     x, w, b = make(5, 16), make(7, 16), make(7)
     wanted = linear(x, w, b)
-    plan = sycl_dnn.plan(F.linear, x, w, b)
+    plan = sycl_dnn.plan(F.linear, x, w, b, constants="weight")
     del x, w, b
     np.testing.assert_allclose(dpnp.asnumpy(plan()), wanted, atol=1e-5)

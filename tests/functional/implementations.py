@@ -8,12 +8,12 @@ from typing import Any
 from functional.case import Case
 from functional.on_device import device_arguments
 
-from sycl_dnn.dispatch.arguments import describable, replaced, traced
+from sycl_dnn.call.nesting import arguments_of, replaced
+from sycl_dnn.dispatch.arguments import describable, traced
 from sycl_dnn.dispatch.differentiated import propagate
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.dispatch.program import live_steps
 from sycl_dnn.dispatch.record import Step
-from sycl_dnn.dispatch.structure import flatten
 from sycl_dnn.dispatch.trace import Trace
 
 #: Rows whose reference implementations leave the work to fast products and copies.
@@ -27,12 +27,12 @@ def implementations(case: Case, queue: Any, training: bool = True) -> list[tuple
     given = [replaced(a, describable) for a in device_arguments(case, queue)]
     args, kwargs = traced(trace, given, case.kwargs)
     body = case.function.operation.body
-    results, _ = flatten(body(*args, **kwargs))
+    results, _ = arguments_of(body(*args, **kwargs))
     wanted = [t.storage for t in results]
     if training:
         floats = [t for t in results if t.is_float]
         seeds = {id(t): trace.argument(t.shape, t.dtype, t.strides) for t in floats}
-        leaves = [t for t in flatten(args_only(args))[0] if t.is_float]
+        leaves = [t for t in arguments_of(args_only(args))[0] if t.is_float]
         found = propagate(trace, list(trace.tape), seeds, leaves)
         wanted += [t.storage for t in found if t is not None]
     return [

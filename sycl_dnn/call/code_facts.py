@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a code object reads from outside: globals, names of attributes, things that vary."""
+
+from __future__ import annotations
+
+import dis
+import sys
+import types
+import weakref
+from typing import Any
+
+#: Builtins that look attributes up by names which a program may compute.
+_BY_NAME = frozenset(("getattr", "hasattr", "vars", "dir", "setattr"))
+#: Builtins whose results no guard can foresee, or that act on the world.
+_VARYING_BUILTINS = frozenset(
+    ("eval", "exec", "compile", "__import__", "globals", "locals", "open", "input", "print", "next")
+)
+_VARYING_MODULES = frozenset(
+    (
+        "asyncio", "contextvars", "datetime", "gc", "io", "logging", "multiprocessing", "random",
+        "secrets", "select", "socket", "subprocess", "tempfile", "time", "threading", "uuid",
+        "numpy.random", "dpnp.random", "os",
+    )
+)  # fmt: skip
+_LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__", "this"} | {
+    "dpctl", "dpctl_ext", "dpnp", "ml_dtypes", "numpy", "onednn", "pytest", "sycl_dnn", "torch",
+}  # fmt: skip
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_WRITES_OUT = ("STORE_GLOBAL", "DELETE_GLOBAL")
+
+
+class CodeFacts:
+    """What a code object and those nested in it read from outside.
+
+    Attributes
+    ----------
+    chains : set of tuple of str
+        A global's name with the attributes that are read of it at once: ``("F", "relu")``.
+    names : set of str
+        Names of all attributes, and texts that may name some.
+    imports : set of str
+        Modules that are imported inside.
+    reads_by_name : bool
+        Whether attributes are looked up by names that may be computed.
+    writes_out : bool
+        Whether globals or variables of an enclosing function are assigned to.
+    """
+
+    def __init__(self, code: types.CodeType) -> None:
+        self.chains: set[tuple[str, ...]] = set()
+        self.names: set[str] = set()
+        self.imports: set[str] = set()
+        self.reads_by_name = self.writes_out = False
+        self._add(code, frozenset(code.co_freevars))
+
+    def _add(self, code: types.CodeType, outer: frozenset[str]) -> None:
+        self.names.update(code.co_names)
+        found = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL")]
+        for number, at in enumerate(found):
+            if at.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                self._chain(at.argval, found[number + 1 :])
+            elif at.opname in _WRITES_OUT or (
+                at.opname in ("STORE_DEREF", "DELETE_DEREF") and at.argval in outer
+            ):
+                self.writes_out = True
+            elif at.opname == "IMPORT_NAME":
+                self.imports.add(at.argval)
+        if self.reads_by_name:
+            self.names.update(v for v in code.co_consts if isinstance(v, str))
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                self._add(constant, outer)
+
+    def _chain(self, name: str, following: list[Any]) -> None:
+        chain = [name]
+        for at in following:
+            if at.opname not in _ATTRIBUTES:
+                break
+            chain.append(at.argval)
+        self.chains.add(tuple(chain))
+        self.reads_by_name |= name in _BY_NAME
+
+
+_known: weakref.WeakKeyDictionary[types.CodeType, CodeFacts] = weakref.WeakKeyDictionary()
+
+
+def facts_of(code: types.CodeType) -> CodeFacts:
+    """Return the facts of a code object, found once."""
+    facts = _known.get(code)
+    if facts is None:
+        facts = _known[code] = CodeFacts(code)
+    return facts
+
+
+def is_library(module: Any) -> bool:
+    """Whether a module of this name is no user's: its functions are not looked into."""
+    return isinstance(module, str) and module.partition(".")[0] in _LIBRARIES
+
+
+def varies(module: Any) -> bool:
+    """Whether what a module of this name gives differs from call to call."""
+    if not isinstance(module, str):
+        return False
+    parts = module.lstrip("_").split(".")
+    return parts[0] in _VARYING_MODULES or ".".join(parts[:2]) in _VARYING_MODULES
+
+
+def is_varying_builtin(name: str) -> bool:
+    """Whether no guard can foresee what a builtin function does."""
+    return name in _VARYING_BUILTINS

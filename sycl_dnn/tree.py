@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trees: values nested in tuples, lists, dicts, dataclasses and classes of yours.
+
+Every transform takes trees of arrays as arguments and results. Containers are tuples, lists, named
+tuples, dicts (the order of keys does not matter), dataclass instances, ``None`` (an empty one) and
+instances of classes that ``register`` was told of; anything else is a leaf.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["Structure", "flatten", "leaves", "map", "paths", "register", "unflatten"]
+
+IsLeaf = Callable[[Any], bool] | None
+
+
+class _Rule(NamedTuple):
+    flatten: Callable[[Any], tuple[Iterable[Any], Hashable]]
+    unflatten: Callable[[Any, Iterable[Any]], Any]
+
+
+_rules: dict[type, _Rule] = {}
+
+
+class Structure:
+    """How the leaves of a tree are nested; hashable, equal for trees nested alike."""
+
+    __slots__ = ("_hash", "aux", "children", "kind", "n_leaves", "order")
+
+    def __init__(
+        self, kind: Any, aux: Hashable, children: tuple[Structure, ...], order: Sequence[Any] = ()
+    ) -> None:
+        #: Class of the container; None for a leaf.
+        self.kind = kind
+        #: Keys of a dict, names of fields, what a registered class gave.
+        self.aux = aux
+        self.children = children
+        #: Keys of a dict as they were put in; trees are alike whatever it is.
+        self.order = order
+        self.n_leaves: int = sum(c.n_leaves for c in children) if kind is not None else 1
+        self._hash = hash((kind, aux, children))
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tree is a single leaf."""
+        return self.kind is None
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Structure) or self._hash != other._hash:
+            return False
+        mine = (self.kind, self.aux, self.children)
+        return mine == (other.kind, other.aux, other.children)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        if self.is_leaf:
+            return "*"
+        inner = ", ".join(
+            f"{step}: {child!r}"
+            for step, child in zip(
+                steps_of(self.kind, self.aux, self.children), self.children, strict=True
+            )
+        )
+        return f"{self.kind.__name__}({inner})"
+
+
+LEAF = Structure(None, None, ())
+
+
+def register(
+    cls: type,
+    flatten: Callable[[Any], tuple[Iterable[Any], Hashable]],
+    unflatten: Callable[[Any, Iterable[Any]], Any],
+) -> type:
+    """Make instances of a class containers.
+
+    Parameters
+    ----------
+    cls : type
+        Instances of this very class, not of subclasses.
+    flatten : callable
+        ``flatten(instance)`` returns its children and something hashable, all else there is.
+    unflatten : callable
+        ``unflatten(rest, children)`` returns an instance. Children may be anything: traced values,
+        gradients, ``None``.
+
+    Returns
+    -------
+    type
+        ``cls``.
+
+    Raises
+    ------
+    ValueError
+        The class is registered already, or is a container by itself.
+    """
+    if cls in _rules or cls in (tuple, list, dict, type(None)):
+        raise ValueError(f"tree.register: {cls.__qualname__} is a container already")
+    _rules[cls] = _Rule(flatten, unflatten)
+    return cls
+
+
+class Opened(NamedTuple):
+    """A container taken apart, one level deep."""
+
+    kind: type
+    aux: Hashable
+    children: Sequence[Any]
+    #: Keys of a dict as they were put in; ``aux`` has them sorted.
+    order: tuple[Any, ...] = ()
+
+    def steps(self) -> list[str]:
+        """Return how to come to each child, as Python writes it."""
+        return steps_of(self.kind, self.aux, self.children)
+
+    def rebuilt(self, children: Sequence[Any]) -> Any:
+        """Return the same container with other children."""
+        return closed(self.kind, self.aux, children, self.order)
+
+
+def opened(value: Any) -> Opened | None:
+    """Return a container's class, what else it holds, and its children; None for a leaf."""
+    cls = value.__class__
+    if cls is tuple or cls is list:
+        return Opened(cls, None, value)
+    if cls is dict:
+        return _opened_dict(cls, value)
+    if value is None:
+        return Opened(cls, None, ())
+    rule = _rules.get(cls)
+    if rule is not None:
+        children, aux = rule.flatten(value)
+        return Opened(cls, aux, tuple(children))
+    if isinstance(value, (tuple, list)):
+        return Opened(cls, None, value)
+    if isinstance(value, dict):
+        return _opened_dict(cls, value)
+    if hasattr(cls, "__dataclass_fields__") and not isinstance(value, type):
+        names = tuple(f.name for f in dataclasses.fields(value) if hasattr(value, f.name))
+        return Opened(cls, names, [getattr(value, n) for n in names])
+    return None
+
+
+def _opened_dict(cls: type, value: dict[Any, Any]) -> Opened:
+    # Of an OrderedDict the order is a part.
+    keys = tuple(value if isinstance(value, OrderedDict) else _sorted(value))
+    factory = getattr(value, "default_factory", None)
+    aux = keys if factory is None else (keys, factory)
+    return Opened(cls, aux, [value[k] for k in keys], tuple(value))
+
+
+def _sorted(keys: Iterable[Any]) -> list[Any]:
+    try:
+        return sorted(keys)
+    except TypeError:
+        return sorted(keys, key=lambda k: (type(k).__qualname__, repr(k)))
+
+
+def closed(kind: Any, aux: Any, children: Sequence[Any], order: Sequence[Any] = ()) -> Any:
+    """Return a container made of its children; undoes ``opened``."""
+    if kind is tuple or kind is list:
+        return kind(children)
+    if kind is type(None):
+        return None
+    rule = _rules.get(kind)
+    if rule is not None:
+        return rule.unflatten(aux, children)
+    if issubclass(kind, dict):
+        return _closed_dict(kind, aux, children, order)
+    if hasattr(kind, "_fields"):
+        return kind(*children)
+    if issubclass(kind, (tuple, list)):
+        return kind(children)
+    made = object.__new__(kind)
+    for name, child in zip(aux, children, strict=True):
+        object.__setattr__(made, name, child)
+    return made
+
+
+def _closed_dict(kind: Any, aux: Any, children: Sequence[Any], order: Sequence[Any]) -> Any:
+    keys, factory = _keys_of(kind, aux)
+    made = kind.__new__(kind)
+    if factory is not None:
+        made.default_factory = factory
+    found = dict(zip(keys, children, strict=True))
+    for key in order or keys:
+        made[key] = found[key]
+    return made
+
+
+def _keys_of(kind: type, aux: Any) -> tuple[Any, Any]:
+    if issubclass(kind, defaultdict) and len(aux) == 2 and callable(aux[1]):
+        return aux
+    return aux, None
+
+
+def steps_of(kind: Any, aux: Any, children: Sequence[Any]) -> list[str]:
+    """Return how to come from a container to each child, as Python writes it."""
+    if kind is not None and issubclass(kind, dict):
+        return [f"[{k!r}]".replace("'", '"') for k in _keys_of(kind, aux)[0]]
+    if hasattr(kind, "_fields"):
+        return [f".{n}" for n in kind._fields]
+    if hasattr(kind, "__dataclass_fields__") and kind not in _rules:
+        return [f".{n}" for n in aux]
+    return [f"[{i}]" for i in range(len(children))]
+
+
+def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Structure]:
+    """Return the leaves in order, and the structure that ``unflatten`` needs.
+
+    Parameters
+    ----------
+    tree
+        A container or a leaf.
+    is_leaf : callable, optional
+        ``is_leaf(value)`` true: ``value`` is a leaf though it is a container.
+    """
+    found: list[Any] = []
+    return found, _flattened(tree, found, is_leaf)
+
+
+def _flattened(tree: Any, found: list[Any], is_leaf: IsLeaf) -> Structure:
+    node = None if is_leaf is not None and is_leaf(tree) else opened(tree)
+    if node is None:
+        found.append(tree)
+        return LEAF
+    children = tuple([_flattened(child, found, is_leaf) for child in node.children])
+    return Structure(node.kind, node.aux, children, node.order)
+
+
+def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
+    """Return the tree of a structure with these leaves.
+
+    Raises
+    ------
+    ValueError
+        There are more or fewer leaves than the structure has.
+    """
+    given = list(leaves)
+    if len(given) != structure.n_leaves:
+        raise ValueError(f"tree.unflatten: leaves must be {structure.n_leaves}, got {len(given)}")
+    return _unflattened(structure, iter(given))
+
+
+def _unflattened(structure: Structure, given: Iterator[Any]) -> Any:
+    if structure.kind is None:
+        return next(given)
+    children = [_unflattened(child, given) for child in structure.children]
+    return closed(structure.kind, structure.aux, children, structure.order)
+
+
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """Return the leaves of a tree in order."""
+    return flatten(tree, is_leaf)[0]
+
+
+def paths(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[str, Any]]:
+    """Return each leaf with its path as Python writes it: ``["conv1"]["weight"]``."""
+    found: list[tuple[str, Any]] = []
+    _add_paths(tree, "", found, is_leaf)
+    return found
+
+
+def _add_paths(tree: Any, path: str, found: list[tuple[str, Any]], is_leaf: IsLeaf) -> None:
+    node = None if is_leaf is not None and is_leaf(tree) else opened(tree)
+    if node is None:
+        found.append((path, tree))
+        return
+    for step, child in zip(node.steps(), node.children, strict=True):
+        _add_paths(child, path + step, found, is_leaf)
+
+
+def map(  # the name that users of such modules expect
+    function: Callable[..., Any], tree: Any, *others: Any, is_leaf: IsLeaf = None
+) -> Any:
+    """Return the tree of ``function(leaf, *leaves of the others)``.
+
+    Parameters
+    ----------
+    function : callable
+    tree, *others
+        Nested alike; where ``tree`` has a leaf, the others may have anything.
+    is_leaf : callable, optional
+        As for ``flatten``.
+
+    Raises
+    ------
+    ValueError
+        A tree is nested otherwise than the first; the error names the place.
+    """
+    found, structure = flatten(tree, is_leaf)
+    columns = [found]
+    for number, other in enumerate(others, 1):
+        columns.append(matched(structure, other, f"tree.map: tree {number}"))
+    return _unflattened(structure, iter([function(*row) for row in zip(*columns, strict=True)]))
+
+
+def matched(structure: Structure, tree: Any, name: str, *, none_fills: bool = False) -> list[Any]:
+    """Return what ``tree`` has where ``structure`` has leaves.
+
+    Parameters
+    ----------
+    name : str
+        What the tree is, for errors.
+    none_fills : bool
+        Whether None may stand for any part; it is then returned for all leaves of that part.
+
+    Raises
+    ------
+    ValueError
+        The tree is nested otherwise.
+    """
+    found: list[Any] = []
+    _add_matched(structure, tree, name, found, none_fills)
+    return found
+
+
+def _add_matched(
+    structure: Structure, tree: Any, name: str, found: list[Any], none_fills: bool
+) -> None:
+    if structure.is_leaf:
+        found.append(tree)
+        return
+    if tree is None and none_fills:
+        found += [None] * structure.n_leaves
+        return
+    node = opened(tree)
+    kind, children = structure.kind, structure.children
+    n = len(children)
+    if node is not None and issubclass(kind, dict) and issubclass(node.kind, dict):
+        wanted, given = _keys_text(structure), _keys_text(node)
+        if wanted != given:
+            raise ValueError(f"{name} must have the keys {wanted}, got {given}")
+    if node is None or not _alike(kind, node.kind) or len(node.children) != n:
+        got = (
+            type(tree).__name__ if node is None else f"{node.kind.__name__} of {len(node.children)}"
+        )
+        raise ValueError(f"{name} must be {_article(kind.__name__)} of {n}, got {got}")
+    for step, inner, child in zip(node.steps(), children, node.children, strict=True):
+        _add_matched(inner, child, name + step, found, none_fills)
+
+
+def _keys_text(node: Any) -> str:
+    return ", ".join(repr(k) for k in _keys_of(node.kind, node.aux)[0])
+
+
+def _alike(wanted: type, given: type) -> bool:
+    return wanted is given or (wanted in (tuple, list) and given in (tuple, list))
+
+
+def _article(name: str) -> str:
+    return f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"

@@ -1,0 +1,465 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No stale captures: each call computes with what its function sees now."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import gc
+import random
+import sys
+import threading
+import types
+import weakref
+from collections import namedtuple
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.call.captures import Captures
+
+W = None
+SCALE = 1.0
+Size = namedtuple("Size", "factor shift")
+config = types.SimpleNamespace(scale=1.0, nested={"shift": [0.0]})
+settings = types.ModuleType("settings")
+
+
+class Mode(enum.Enum):
+    PLAIN = 0
+    DOUBLE = 1
+
+
+class Layer:
+    gain = 1.0
+
+    def __init__(self, w, training=True):
+        self.w, self.training, self.calls = w, training, 0
+
+    @property
+    def doubled(self):
+        return self.w * 2 if self.training else self.w
+
+    def forward(self, x):
+        return x * self.doubled * self.gain
+
+    def __call__(self, x):
+        return self.forward(x)
+
+
+class Net:
+    def __init__(self, layers):
+        self.layers = layers
+        self.unread = 0
+
+    def loss(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return F.sum(x)
+
+
+def helper(x):
+    return x * SCALE
+
+
+TRANSFORMS = {
+    "vjp": lambda f: lambda *a: sycl_dnn.vjp(f, *a)[0],
+    "value_and_grad": lambda f: lambda *a: sycl_dnn.value_and_grad(f)(*a)[0],
+    "compile": sycl_dnn.compile,
+    "plan": lambda f: _Planned(f),
+}
+
+
+class _Planned:
+    """A plan is made once for its arguments, and called again and again."""
+
+    def __init__(self, function):
+        self._function, self._bound = function, None
+
+    def __call__(self, *args):
+        self._bound = self._bound or sycl_dnn.plan(self._function, *args)
+        return self._bound()
+
+
+@pytest.fixture(params=TRANSFORMS)
+def transform(request):
+    return TRANSFORMS[request.param]
+
+
+@pytest.fixture
+def ones(queue):
+    return lambda *shape: dpnp.ones(shape, dtype="f4", sycl_queue=queue)
+
+
+@pytest.fixture
+def state(monkeypatch, ones):
+    """Globals of this module that tests may change."""
+    module = sys.modules[__name__]
+    monkeypatch.setattr(module, "W", ones(3))
+    monkeypatch.setattr(module, "SCALE", 1.0)
+    monkeypatch.setattr(module, "helper", helper)
+    monkeypatch.setattr(Layer, "gain", 1.0)
+    monkeypatch.setattr(config, "scale", 1.0)
+    monkeypatch.setitem(config.nested, "shift", [0.0])
+    settings.rate = 1.0
+    return monkeypatch
+
+
+def test_rebinding_a_global_array(transform, ones, state):
+    f = transform(lambda x: F.sum(x * W))
+    x = ones(3)
+    assert float(f(x)) == 3
+    state.setattr(sys.modules[__name__], "W", W * 2)
+    assert float(f(x)) == 6
+    state.setattr(sys.modules[__name__], "W", W + 1)
+    assert float(f(x)) == 9
+
+
+def test_a_global_array_of_another_shape(transform, ones, state):
+    f = transform(lambda x: F.sum(x * W))
+    x = ones(3)
+    assert float(f(x)) == 3
+    state.setattr(sys.modules[__name__], "W", ones(2, 3))
+    assert float(f(x)) == 6
+
+
+def test_a_global_float_and_a_global_of_a_helper(transform, ones, state):
+    f = transform(lambda x: F.sum(helper(x) * SCALE))
+    x = ones(3)
+    for scale in (1.0, 2.0, 3.0, 1.0):
+        state.setattr(sys.modules[__name__], "SCALE", scale)
+        assert float(f(x)) == 3 * scale**2
+
+
+def test_closure_variables(transform, ones):
+    w, factor, flag = ones(3), 2.0, True
+
+    def loss(x):
+        y = x * w * factor
+        return F.sum(y if flag else -y)
+
+    f, x = transform(loss), ones(3)
+    assert float(f(x)) == 6
+    w = w * 2
+    assert float(f(x)) == 12
+    factor = 3.0
+    assert float(f(x)) == 18
+    flag = False
+    assert float(f(x)) == -18
+
+
+def test_attributes_of_self(transform, ones, state):
+    layer = Layer(ones(3))
+    f, x = transform(lambda x: F.sum(layer(x))), ones(3)
+    assert float(f(x)) == 6
+    layer.training = False
+    assert float(f(x)) == 3
+    layer.w = layer.w * 5
+    assert float(f(x)) == 15
+    state.setattr(Layer, "gain", 2.0)
+    assert float(f(x)) == 30
+    layer.gain = 3.0
+    assert float(f(x)) == 45
+
+
+def test_bound_methods_and_modules_in_lists(transform, ones):
+    net = Net([Layer(ones(3)), Layer(ones(3))])
+    f, x = transform(net.loss), ones(3)
+    assert float(f(x)) == 12
+    net.layers[1].training = False
+    assert float(f(x)) == 6
+    net.layers.append(Layer(ones(3) * 10, training=False))
+    assert float(f(x)) == 60
+    net.layers[0] = Layer(ones(3), training=False)
+    assert float(f(x)) == 30
+
+
+def test_a_configuration_of_the_module(transform, ones, state):
+    def loss(x):
+        return F.sum(x * config.scale + config.nested["shift"][0] + settings.rate)
+
+    f, x = transform(loss), ones(3)
+    assert float(f(x)) == 6
+    config.scale = 2.0
+    assert float(f(x)) == 9
+    config.nested["shift"][0] = 1.0
+    assert float(f(x)) == 12
+    settings.rate = 3.0
+    assert float(f(x)) == 18
+
+
+def test_defaults(transform, ones):
+    def loss(x, factor=2.0, *, shift=1.0):
+        return F.sum(x * factor + shift)
+
+    f, x = transform(loss), ones(3)
+    assert float(f(x)) == 9
+    loss.__defaults__ = (3.0,)
+    assert float(f(x)) == 12
+    loss.__kwdefaults__["shift"] = 2.0
+    assert float(f(x)) == 15
+
+
+def test_monkeypatched_functions(transform, ones, state):
+    f, x = transform(lambda x: F.sum(helper(x))), ones(3)
+    assert float(f(x)) == 3
+    state.setattr(sys.modules[__name__], "helper", lambda x: x * 7)
+    assert float(f(x)) == 21
+    state.setattr(F, "sum", lambda x: F.mean(x))
+    assert float(f(x)) == 7
+
+
+def test_monkeypatched_methods(transform, ones, state):
+    layer = Layer(ones(3))
+    f, x = transform(lambda x: F.sum(layer(x))), ones(3)
+    assert float(f(x)) == 6
+    state.setattr(Layer, "forward", lambda self, x: x * 4)
+    assert float(f(x)) == 12
+    layer.forward = lambda x: x * 5
+    assert float(f(x)) == 15
+
+
+def test_partial_functions_enums_and_named_tuples(transform, ones):
+    size, mode = Size(2.0, [1.0]), Mode.PLAIN
+
+    def inner(factor, x):
+        y = x * factor * size.factor + size.shift[0]
+        return F.sum(y * 2 if mode is Mode.DOUBLE else y)
+
+    f, x = transform(lambda x: functools.partial(inner, 3.0)(x)), ones(3)
+    assert float(f(x)) == 21
+    size.shift[0] = 2.0
+    assert float(f(x)) == 24
+    mode = Mode.DOUBLE
+    assert float(f(x)) == 48
+
+
+def test_attributes_by_computed_names(transform, ones):
+    layer = Layer(ones(3))
+
+    def loss(x):
+        for name in ("w", "bias"):
+            x = x * getattr(layer, name, 1.0)
+        return F.sum(x)
+
+    f, x = transform(loss), ones(3)
+    assert float(f(x)) == 3
+    layer.bias = ones(3) * 4
+    assert float(f(x)) == 12
+
+
+def test_numpy_arrays_that_are_held(ones):
+    table = np.array([1.0, 2.0])
+    f, x = (lambda x: F.sum(x * float(table[1]))), ones(3)
+    assert float(sycl_dnn.vjp(f, x)[0]) == 6
+    table[1] = 5
+    assert float(sycl_dnn.vjp(f, x)[0]) == 15
+
+
+def test_what_no_guard_foresees_is_traced_anew(ones):
+    values = iter([1.0, 2.0, 3.0])
+    x = ones(3)
+    f = sycl_dnn.value_and_grad(lambda x: F.sum(x * next(values)))
+    assert [float(f(x)[0]) for _ in range(3)] == [3, 6, 9]
+    random.seed(5)
+    g = sycl_dnn.value_and_grad(lambda x: F.sum(x * random.random()))
+    assert float(g(x)[0]) != float(g(x)[0])
+    counts = {"n": 0}
+
+    def counted(x):
+        counts["n"] += 1
+        return F.sum(x * counts["n"])
+
+    assert [float(sycl_dnn.vjp(counted, x)[0]) for _ in range(3)] == [3, 6, 9]
+    h = eval("lambda x: F.sum(x * eval('SCALE_OF_EVAL'))", {"F": F, "SCALE_OF_EVAL": 2.0})
+    assert float(sycl_dnn.vjp(h, x)[0]) == 6
+    h.__globals__["SCALE_OF_EVAL"] = 3.0
+    assert float(sycl_dnn.vjp(h, x)[0]) == 9
+
+
+def test_values_read_from_a_held_array_are_read_anew(ones):
+    w = ones(3)
+
+    def by_number(x):
+        return F.sum(x * float(dpnp.max(w)))
+
+    def by_array(x):
+        return F.sum(x * (w / 2))
+
+    def by_branch(x):
+        return F.sum(x) if w[0] > 1 else -F.sum(x)
+
+    x = ones(3)
+    wanted = {1: [3, 1.5, -3], 4: [12, 6, 3]}
+    for value, results in wanted.items():
+        w = ones(3) * value
+        made = [float(sycl_dnn.vjp(f, x)[0]) for f in (by_number, by_array, by_branch)]
+        assert made == results
+    w[...] = 1
+    assert [float(sycl_dnn.vjp(f, x)[0]) for f in (by_number, by_array)] == [3, 1.5]
+
+
+def test_a_vjp_reads_held_arrays_at_each_call(ones):
+    w = ones(3)
+    f, x = (lambda x: F.sum(x * w)), ones(3)
+    assert float(sycl_dnn.vjp(f, x)[0]) == 3
+    w[...] = 5
+    assert float(sycl_dnn.vjp(f, x)[0]) == 15
+
+
+def test_a_held_array_of_another_queue_is_refused(queue, ones):
+    import dpctl
+
+    w = ones(3)
+    x = ones(3)
+    f = lambda x: F.sum(x * w)  # noqa: E731
+    assert float(sycl_dnn.vjp(f, x)[0]) == 3
+    w = dpnp.ones(3, dtype="f4", sycl_queue=dpctl.SyclQueue(queue.sycl_device))
+    with pytest.raises(dpnp.exceptions.ExecutionPlacementError, match="must be on the queue of"):
+        sycl_dnn.vjp(f, x)
+
+
+def test_frozen_and_bfloat16_arrays_that_are_held(queue, ones):
+    w = sycl_dnn.freeze(ones(3, 3))
+    b = sycl_dnn.asarray(ones(3, 3), dtype="bfloat16")
+    f = lambda x: F.sum(F.matmul(x, w)) + F.sum(b.astype("float32"))  # noqa: E731
+    x = ones(2, 3)
+    assert float(sycl_dnn.vjp(f, x)[0]) == 27
+    w = sycl_dnn.freeze(ones(3, 3) * 2)
+    assert float(sycl_dnn.vjp(f, x)[0]) == 45
+
+
+def test_a_new_lambda_at_each_step_costs_no_trace(ones):
+    x = ones(3)
+    sycl_dnn.cache.clear()
+    for step in range(20):
+        batch = ones(3) * step
+        value, pullback = sycl_dnn.vjp(lambda x, batch=batch: F.sum(x * batch), x)
+        assert float(value) == 3 * step
+        assert float(dpnp.sum(pullback()[0])) == 3 * step
+    assert sycl_dnn.cache.info().misses == 1
+
+
+def test_a_loss_inside_the_step_function_leaves_one_plan(ones):
+    def step(w, x):
+        def loss(w):
+            return F.sum(F.square(w * x))
+
+        return sycl_dnn.value_and_grad(loss)(w)
+
+    sycl_dnn.cache.clear()
+    for i in range(5):
+        assert float(step(ones(3), ones(3) * i)[0]) == 3 * i * i
+    assert (sycl_dnn.cache.info().misses, sycl_dnn.cache.info().size) == (1, 1)
+
+
+def test_nothing_of_the_users_is_kept_alive(ones):
+    class Batch:
+        def __init__(self, x):
+            self.x = x
+
+    alive = []
+    for _ in range(3):
+        batch = Batch(ones(3))
+        sycl_dnn.vjp(lambda x, batch=batch: F.sum(x * batch.x), ones(3))[1]()
+        alive.append(weakref.ref(batch))
+        del batch
+    gc.collect()
+    assert [r() for r in alive] == [None] * 3
+
+
+def test_a_compiled_function_drops_what_was_rebound(ones):
+    w = old = ones(3)
+    alone = sys.getrefcount(old)
+    f, x = sycl_dnn.compile(lambda x: F.sum(x * w)), ones(3)
+    f(x)
+    f(ones(2, 3))
+    w = ones(3) * 2
+    assert float(f(x)) == 6
+    gc.collect()
+    assert sys.getrefcount(old) < alone
+    assert f.cache_info().size == 1
+
+
+def test_grad_of_different_functions_does_not_mix(ones):
+    x = ones(3)
+    made = [sycl_dnn.grad(f) for f in (lambda x: F.sum(x * 2), lambda x: F.sum(x * 3))]
+    for _ in range(2):
+        assert [float(g(x)[0]) for g in made] == [2, 3]
+    outer = [sycl_dnn.vjp(lambda x, g=g: F.sum(g(x) * x), x)[0] for g in made]
+    assert [float(v) for v in outer] == [6, 9]
+
+
+def test_callables_and_objects_as_arguments(ones):
+    x = ones(3)
+
+    def loss(x, act, layer):
+        return F.sum(act(x) * layer.w)
+
+    layer = Layer(ones(3))
+    assert float(sycl_dnn.vjp(loss, x, lambda x: x * 2, layer)[0]) == 6
+    assert float(sycl_dnn.vjp(loss, x, lambda x: x * 5, layer)[0]) == 15
+    layer.w = layer.w * 2
+    assert float(sycl_dnn.vjp(loss, x, lambda x: x * 5, layer)[0]) == 30
+    compiled = sycl_dnn.compile(loss)
+    assert float(compiled(x, lambda x: x * 5, layer)) == 30
+    layer.w = layer.w * 2
+    assert float(compiled(x, lambda x: x * 5, layer)) == 60
+
+
+def test_a_recursive_function_and_an_instance_that_holds_itself(ones):
+    layer = Layer(ones(3))
+    layer.me = layer
+
+    def loss(x, n=3):
+        return F.sum(layer.me.forward(x)) if n == 0 else loss(x * 2, n - 1)
+
+    assert float(sycl_dnn.vjp(loss, ones(3))[0]) == 48
+    layer.training = False
+    assert float(sycl_dnn.vjp(loss, ones(3))[0]) == 24
+
+
+def test_what_is_not_read_costs_no_trace(ones):
+    net = Net([Layer(ones(3))])
+    f = sycl_dnn.compile(lambda x: net.loss(x))
+    for i in range(3):
+        net.unread = i
+        f(ones(3))
+    assert f.cache_info().misses == 1
+
+
+def test_guards_hold_in_many_threads(ones):
+    x = ones(3)
+    wrong = []
+
+    def work(k):
+        w = ones(3) * k
+        for i in range(30):
+            factor = float(i % 3)
+            value = sycl_dnn.vjp(lambda x: F.sum(x * w * factor), x)[0]  # noqa: B023
+            sycl_dnn.synchronize(value.sycl_queue)
+            if float(value) != 3 * k * factor:
+                wrong.append((k, i, float(value)))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_guards_are_few_instructions_long(ones):
+    # One line or two for each value: what a check costs is counted here, not timed.
+    names = {f"w{i}": ones(2) for i in range(100)}
+    source = "lambda x: x + " + " + ".join(names)
+    function = eval(source, {**names})
+    captures = Captures(function)
+    assert len(captures.arrays) == 100
+    assert len(captures._lines) <= 600
+    assert Captures(lambda x: x * 2)._lines == [
+        line for line in Captures(lambda x: x * 2)._lines if "__code__" in line or "= f" in line
+    ]

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``grad``, ``value_and_grad`` and the pullback of a scalar, over trees of arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+@dataclasses.dataclass
+class Net:
+    first: dict[str, Any]
+    second: tuple[Any, ...]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+def net_loss(params, x):
+    hidden = F.tanh(F.matmul(x, params["first"]["w"]) + params["first"]["b"])
+    return F.sum(F.square(F.matmul(hidden, params["second"][0])))
+
+
+def numpy_loss(params, x):
+    hidden = np.tanh(x @ params["first"]["w"] + params["first"]["b"])
+    return float(np.sum((hidden @ params["second"][0]) ** 2))
+
+
+def random_params(rng):
+    return {
+        "second": (rng.standard_normal((3, 2)),),
+        "first": {"w": rng.standard_normal((4, 3)), "b": rng.standard_normal(3)},
+    }
+
+
+def on_device(value, queue):
+    return sycl_dnn.tree.map(lambda a: dpnp.asarray(a, dtype="f4", sycl_queue=queue), value)
+
+
+def differences(function, params, step=1e-5):
+    """Return central differences of a float64 function of a tree of NumPy arrays."""
+    leaves, structure = sycl_dnn.tree.flatten(params)
+    found = [np.zeros_like(leaf) for leaf in leaves]
+    for leaf, gradient in zip(leaves, found, strict=True):
+        for index in np.ndindex(leaf.shape):
+            kept = leaf[index]
+            leaf[index] = kept + step
+            above = function(params)
+            leaf[index] = kept - step
+            gradient[index] = (above - function(params)) / (2 * step)
+            leaf[index] = kept
+    return sycl_dnn.tree.unflatten(structure, found)
+
+
+def assert_near(made, wanted):
+    sycl_dnn.tree.map(
+        lambda m, w: np.testing.assert_allclose(dpnp.asnumpy(m), w, rtol=2e-3, atol=2e-3),
+        made,
+        wanted,
+    )
+
+
+def test_value_and_gradient_of_a_tree(queue, rng):
+    params, x = random_params(rng), rng.standard_normal((5, 4))
+    wanted = differences(lambda p: numpy_loss(p, x), params)
+    value, gradient = sycl_dnn.value_and_grad(net_loss)(
+        on_device(params, queue), on_device(x, queue)
+    )
+    assert list(gradient) == ["second", "first"]
+    np.testing.assert_allclose(float(value), numpy_loss(params, x), rtol=1e-4)
+    assert_near(gradient, wanted)
+
+
+def test_several_arguments_and_negative_numbers(queue, rng):
+    params, x = random_params(rng), rng.standard_normal((5, 4))
+    given = on_device(params, queue), on_device(x, queue)
+    both = sycl_dnn.grad(net_loss, argnums=(0, -1))(*given)
+    assert_near(both[0], differences(lambda p: numpy_loss(p, x), params))
+    assert_near(both[1], differences(lambda v: numpy_loss(params, v), x))
+    assert_near(sycl_dnn.grad(net_loss, argnums=1)(*given), dpnp.asnumpy(both[1]))
+
+
+def test_what_else_a_function_returns(queue):
+    x = dpnp.arange(3, dtype="f4", sycl_queue=queue)
+
+    def loss(x):
+        y = x * 2
+        return F.sum(F.square(y)), {"y": y, "n": 3, "name": "aux"}
+
+    (value, aux), gradient = sycl_dnn.value_and_grad(loss, has_aux=True)(x)
+    assert float(value) == 20
+    assert (aux["n"], aux["name"], dpnp.asnumpy(aux["y"]).tolist()) == (3, "aux", [0, 2, 4])
+    assert dpnp.asnumpy(gradient).tolist() == [0, 8, 16]
+    gradient, aux = sycl_dnn.grad(loss, has_aux=True)(x)
+    assert dpnp.asnumpy(gradient).tolist() == [0, 8, 16]
+    assert dpnp.asnumpy(aux["y"]).tolist() == [0, 2, 4]
+    with pytest.raises(
+        TypeError, match="with has_aux the function must return a pair, got ndarray|Tensor"
+    ):
+        sycl_dnn.grad(lambda x: F.sum(x), has_aux=True)(x)
+
+
+def test_data_classes_and_tuples(queue):
+    x = dpnp.ones(3, dtype="f4", sycl_queue=queue)
+    gradient = sycl_dnn.grad(lambda n: F.sum(n.first["a"] * n.second[1]))(
+        Net({"a": x * 2}, (x * 5, x * 3))
+    )
+    assert type(gradient) is Net
+    assert dpnp.asnumpy(gradient.first["a"]).tolist() == [3, 3, 3]
+    assert dpnp.asnumpy(gradient.second[1]).tolist() == [2, 2, 2]
+
+
+def test_pullback_of_a_scalar_takes_a_number_or_nothing(queue):
+    x = dpnp.arange(4, dtype="f4", sycl_queue=queue)
+    y, pullback = sycl_dnn.vjp(lambda x: F.sum(F.square(x)), x)
+    one = dpnp.asnumpy(pullback()[0])
+    assert one.tolist() == [0, 2, 4, 6]
+    np.testing.assert_array_equal(dpnp.asnumpy(pullback(1.0)[0]), one)
+    np.testing.assert_array_equal(dpnp.asnumpy(pullback(dpnp.ones_like(y))[0]), one)
+    assert dpnp.asnumpy(pullback(-0.5)[0]).tolist() == [0, -1, -2, -3]
+    _, pullback = sycl_dnn.vjp(F.relu, x)
+    with pytest.raises(ValueError, match=r"dy must be an array of shape \(4,\); a number does"):
+        pullback()
+
+
+def test_vjp_of_dicts_and_of_results_in_dicts(queue):
+    w, x = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in ((4, 2), (3, 4)))
+
+    def function(p, x):
+        return {"y": F.matmul(x, p["w"]), "n": None}
+
+    y, pullback = sycl_dnn.vjp(function, {"w": w}, x)
+    assert list(y) == ["y", "n"]
+    assert y["n"] is None
+    gradient, dx = pullback({"y": y["y"], "n": None})
+    assert dpnp.asnumpy(gradient["w"]).tolist() == [[12, 12]] * 4
+    assert dpnp.asnumpy(dx).tolist() == [[8] * 4] * 3
+    with pytest.raises(TypeError, match=r"dy must have the keys 'n', 'y', got 'y'"):
+        pullback({"y": y["y"]})
+
+
+def test_inside_compile_and_plan(queue, rng):
+    params, x = random_params(rng), rng.standard_normal((5, 4))
+    given = on_device(params, queue), on_device(x, queue)
+
+    def step(params, x):
+        value, gradient = sycl_dnn.value_and_grad(net_loss)(params, x)
+        return value, sycl_dnn.tree.map(lambda p, g: p - 0.1 * g, params, gradient)
+
+    wanted = differences(lambda p: numpy_loss(p, x), params)
+    moved = sycl_dnn.tree.map(lambda p, g: p - 0.1 * g, params, wanted)
+    assert_near(sycl_dnn.compile(step)(*given)[1], moved)
+    assert_near(sycl_dnn.plan(step, *given)()[1], moved)
+
+
+def test_errors_name_function_argument_and_path(queue):
+    w = dpnp.ones((4, 2), dtype="f4", sycl_queue=queue)
+    step = sycl_dnn.value_and_grad(lambda params, x: F.sum(params["conv1"]["weight"]))
+    where = r'value_and_grad: params\["conv1"\]\["weight"\] must be '
+    with pytest.raises(TypeError, match=where + "an array of floating-point numbers, got int64"):
+        step({"conv1": {"weight": w.astype("i8")}}, w)
+    with pytest.raises(TypeError, match=where + "an array of floating-point numbers, got ndarray"):
+        step({"conv1": {"weight": np.ones(3, "f4")}}, w)
+    with pytest.raises(
+        TypeError, match=r"value_and_grad: x\[1\] must be a dpnp.ndarray, got numpy"
+    ):
+        step({"conv1": {"weight": w}}, [w, np.ones(3)])
+    with pytest.raises(TypeError, match=r'<lambda>: p\["w"\] must be a dpnp.ndarray, got numpy'):
+        sycl_dnn.compile(lambda p: p["w"])({"w": np.ones(3)})
+    with pytest.raises(ValueError, match="argnums must name positional arguments of the call"):
+        sycl_dnn.grad(lambda x: x, argnums=2)(w)
+    with pytest.raises(ValueError, match=r"an array of one element, got shape \(4, 2\)"):
+        sycl_dnn.grad(lambda x: x * 2)(w)
+    with pytest.raises(TypeError, match="must return arrays, nested .* got object at result.0."):
+        sycl_dnn.vjp(lambda x: [object()], w)
