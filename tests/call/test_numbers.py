@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floats among arguments are values of the call; what needs one is traced for it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+RATES = (0.5, 0.25, -3.0, 0.0, 7.5, math.inf)
+
+
+@pytest.fixture
+def x(queue):
+    return dpnp.arange(1, 7, dtype="f4", sycl_queue=queue).reshape(2, 3)
+
+
+def adam(p, g, m, v, lr, beta1, beta2, eps, step):
+    m = beta1 * m + (1 - beta1) * g
+    v = beta2 * v + (1 - beta2) * F.square(g)
+    rate = lr * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
+    return p - rate * m / (F.sqrt(v) + eps), m, v
+
+
+def numpy_adam(p, g, m, v, lr, beta1, beta2, eps, step):
+    m = beta1 * m + (1 - beta1) * g
+    v = beta2 * v + (1 - beta2) * g * g
+    rate = lr * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
+    return p - rate * m / (np.sqrt(v) + eps), m, v
+
+
+EXPRESSIONS = {
+    "product": lambda x, s: x * s,
+    "from the left": lambda x, s: s * x + s - x,
+    "difference": lambda x, s: x - s,
+    "difference from the left": lambda x, s: s - x,
+    "numbers among themselves": lambda x, s: x * (2 * s - s / 4 + abs(-s)),
+    "alpha": lambda x, s: F.add(x, x, alpha=-s),
+    "comparison": lambda x, s: F.where(x > s, x, x * 2),
+    "largest": lambda x, s: F.maximum(x, s) + F.minimum(x, s),
+}
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_another_value_costs_no_program(x, name):
+    function = EXPRESSIONS[name]
+    compiled = sycl_dnn.compile(function)
+    sycl_dnn.cache.clear()
+    for rate in RATES[:-1]:
+        wanted = dpnp.asnumpy(function(x, rate))
+        got = [compiled(x, rate), sycl_dnn.vjp(function, x, rate)[0]]
+        for made in got:
+            np.testing.assert_allclose(dpnp.asnumpy(made), wanted, rtol=1e-6)
+            assert made.dtype == x.dtype
+    assert compiled.cache_info().misses == 1
+
+
+def test_an_optimiser_step_is_compiled_once(x, queue):
+    rng = np.random.default_rng(1)
+    state = [rng.standard_normal(5), rng.standard_normal(5), np.zeros(5), np.zeros(5)]
+    given = [dpnp.asarray(s, dtype="f4", sycl_queue=queue) for s in state]
+    step = sycl_dnn.compile(adam)
+    for i in range(1, 6):
+        numbers = (0.1 / i, 0.9, 0.999, 1e-8, float(i))
+        p, m, v = numpy_adam(*state, *numbers)
+        state = [p, state[1] + 1, m, v]
+        p, m, v = step(*given, *numbers)
+        given = [p, given[1] + 1, m, v]
+    for made, wanted in zip(given, state, strict=True):
+        np.testing.assert_allclose(dpnp.asnumpy(made), wanted, rtol=1e-4, atol=1e-5)
+    assert step.cache_info().misses == 1
+
+
+def test_gradients_at_other_values(x):
+    def loss(x, scale, power):
+        return F.sum(F.square(x) * scale) * power
+
+    sycl_dnn.cache.clear()
+    for scale in RATES[:-1]:
+        _, pullback = sycl_dnn.vjp(loss, x, scale, 2.0)
+        gradient, *rest = pullback()
+        np.testing.assert_allclose(
+            dpnp.asnumpy(gradient), 4 * scale * dpnp.asnumpy(x), rtol=1e-6, atol=1e-6
+        )
+        assert rest == [None, None]
+    assert sycl_dnn.cache.info().misses == 1
+
+
+def test_what_needs_the_value_is_traced_for_it(x):
+    @sycl_dnn.compile
+    def function(x, scale, slope, power):
+        if power > 1:
+            x = x * 2
+        return F.leaky_relu(x - 3, slope) * scale
+
+    for scale, slope, power in ((1.0, 0.1, 0.5), (2.0, 0.1, 0.5), (2.0, 0.3, 1.5), (4.0, 0.3, 1.5)):
+        x2 = x * 2 if power > 1 else x
+        wanted = F.leaky_relu(x2 - 3, slope) * scale
+        got = function(x, scale, slope, power)
+        np.testing.assert_allclose(dpnp.asnumpy(got), dpnp.asnumpy(wanted), rtol=1e-6)
+    assert function.cache_info().misses == 2
+
+
+def test_code_that_takes_nothing_but_floats(x):
+    def function(x, s):
+        if not isinstance(s, float):
+            raise TypeError("s must be a float")
+        return x * math.exp(s) + round(s) + np.float64(s)
+
+    compiled = sycl_dnn.compile(function)
+    for s in (0.5, 1.5):
+        np.testing.assert_allclose(
+            dpnp.asnumpy(compiled(x, s)), dpnp.asnumpy(x) * math.exp(s) + round(s) + s, rtol=1e-6
+        )
+
+
+def test_numbers_come_back_as_they_were(x):
+    compiled = sycl_dnn.compile(lambda x, s: {"y": x, "s": s, "text": f"{s:.1f}"})
+    assert compiled(x, 0.5)["s"] == 0.5
+    assert compiled(x, 1.5)["s"] == 1.5
+    assert compiled(x, 2.5)["text"] == "2.5"
+
+
+def test_numbers_in_trees_and_from_numpy(x):
+    compiled = sycl_dnn.compile(lambda x, o: x * o["lr"] + o["shift"][0])
+    for rate in (np.float32(0.5), np.float64(2.0), 3.0):
+        got = compiled(x, {"shift": [1.0], "lr": rate})
+        np.testing.assert_allclose(dpnp.asnumpy(got), dpnp.asnumpy(x) * float(rate) + 1, rtol=1e-6)
+    assert compiled.cache_info().misses == 1
+
+
+def test_special_values(x):
+    compiled = sycl_dnn.compile(lambda x, s: x * s)
+    for s in (math.nan, math.inf, -0.0):
+        np.testing.assert_array_equal(dpnp.asnumpy(compiled(x, s)), dpnp.asnumpy(x) * np.float32(s))
+
+
+def test_float64_arrays_keep_the_digits(queue):
+    x = dpnp.ones(3, dtype="f8", sycl_queue=queue)
+    for function in (lambda x, s: x + s, sycl_dnn.compile(lambda x, s: x + s)):
+        try:
+            made = function(x, 1e-12)
+        except sycl_dnn.Unimplemented:
+            pytest.skip("no float64 here")
+        assert made.dtype == x.dtype
+        np.testing.assert_array_equal(dpnp.asnumpy(made) - 1, np.ones(3) + 1e-12 - 1)
+
+
+def test_ints_stay_static(x):
+    compiled = sycl_dnn.compile(lambda x, n: F.reshape(x, (n, -1)))
+    assert [compiled(x, n).shape for n in (1, 2, 3)] == [(1, 6), (2, 3), (3, 2)]
+
+
+def test_eight_misses_of_one_argument_bring_one_warning_that_names_it(x):
+    compiled = sycl_dnn.compile(lambda x, n, mode: x * n)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for n in range(12):
+            compiled(x, n, "a")
+    texts = [str(w.message) for w in seen if "traced anew" in str(w.message)]
+    assert len(texts) == 1
+    assert "8 times" in texts[0]
+    assert "'n' alone" in texts[0]
+
+
+def test_other_shapes_bring_no_warning(queue):
+    compiled = sycl_dnn.compile(lambda x: x * 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n in range(1, 14):
+            compiled(dpnp.ones(n, dtype="f4", sycl_queue=queue))
+
+
+def test_a_bound_call_keeps_its_numbers(x):
+    bound = sycl_dnn.compile(lambda x, s: x * s).bind(x, 2.0)
+    np.testing.assert_array_equal(dpnp.asnumpy(bound()), dpnp.asnumpy(x) * 2)
+    plan = sycl_dnn.plan(lambda x, s: x * s, x, 3.0)
+    np.testing.assert_array_equal(dpnp.asnumpy(plan()), dpnp.asnumpy(x) * 3)
+
+
+def test_constants_and_numbers_together(x):
+    compiled = sycl_dnn.compile(lambda w, lr, x: F.matmul(x, w) * lr, constants=("w",))
+    w = dpnp.ones((3, 4), dtype="f4", sycl_queue=x.sycl_queue)
+    for rate in (0.5, 2.0):
+        np.testing.assert_allclose(
+            dpnp.asnumpy(compiled(w, rate, x)), dpnp.asnumpy(x) @ np.ones((3, 4)) * rate
+        )
+    assert compiled.cache_info().misses == 1
