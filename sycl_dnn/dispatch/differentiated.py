@@ -9,7 +9,7 @@ from typing import Any
 from sycl_dnn.call import nesting
 from sycl_dnn.dispatch import layout, policy
 from sycl_dnn.dispatch.executable import Executable
-from sycl_dnn.dispatch.gradients import gradients_of
+from sycl_dnn.dispatch.higher_order import pulled_back
 from sycl_dnn.dispatch.outputs import Target
 from sycl_dnn.dispatch.program import finalized, live_steps
 from sycl_dnn.dispatch.record import Entry
@@ -47,6 +47,8 @@ class Differentiated:
         """
         result = body(*args, **kwargs)
         name = getattr(body, "__name__", "vjp")
+        for entry in trace.tape:
+            entry.function = entry.function or name
         leaves, self.form = nesting.result_of(result, name, trace.capture)
         #: The form of what the pullback takes, and how many of the leaves that is.
         self.seed_form = self.form
@@ -92,7 +94,8 @@ class Differentiated:
     ) -> list[Tensor]:
         """Record the reverse pass; return the gradients in the layouts of their arrays."""
         wanted = [t for t in inputs if t.is_float]
-        found = dict(zip(map(id, wanted), propagate(trace, tape, seeds, wanted), strict=True))
+        reached = zip(wanted, propagate(trace, tape, seeds, wanted), strict=True)
+        found = {id(t): zeros_like(t) if g is None else g for t, g in reached}
         #: For each positional array: number among the gradients, None without one.
         self.gradient_of: list[int | None] = []
         grads: list[Tensor] = []
@@ -148,11 +151,10 @@ def propagate(
             grads.pop(id(tensor), None)
         # Gradients have the dtypes of the forward pass.
         with policy.using(autocast=None):
-            found = gradients_of(trace, entry, given, needed)
+            found = pulled_back(trace, entry, given, needed)
         for name, grad in found.items():
-            if name in needed and grad is not None:
-                key = id(entry.inputs[name])
-                grads[key] = added(grads[key], grad) if key in grads else grad
+            key = id(entry.inputs[name])
+            grads[key] = added(grads[key], grad) if key in grads else grad
     return [grads.get(id(t)) for t in wanted]
 
 
@@ -161,3 +163,8 @@ def added(a: Tensor, b: Tensor) -> Tensor:
     from sycl_dnn.dispatch.primitives import add
 
     return add(a, b)
+
+
+def zeros_like(x: Tensor) -> Tensor:
+    """Return the gradient of what a result does not depend on."""
+    return x.trace.zeros(layout.like(x.trace.plain(x).desc, x.dtype), x.shape)

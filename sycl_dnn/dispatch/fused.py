@@ -9,7 +9,8 @@ from typing import Any
 from sycl_dnn import _core, errors
 from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch import layout
-from sycl_dnn.dispatch.record import NeedsAnotherDevice, Out
+from sycl_dnn.dispatch.broadcasting import untaped
+from sycl_dnn.dispatch.record import Entry, NeedsAnotherDevice, Out
 from sycl_dnn.dispatch.tensor import Tensor
 
 ABS = (algorithm.eltwise_abs,)
@@ -94,9 +95,24 @@ def fused(
     right operand. Tensors have the rank of ``a`` and broadcast to it.
     """
     inputs = {"src_0": a, "src_1": b}
-    attr = _post_ops(a, steps, inputs)
-    ask = {"src_0": a, "src_1": a if b.shape == a.shape else b}
-    return _binary(a, inputs, ask, attr, kind, dtype)
+    with untaped(a.trace):
+        attr = _post_ops(a, steps, inputs)
+        ask = {"src_0": a, "src_1": a if b.shape == a.shape else b}
+        made = _binary(a, inputs, ask, attr, kind, dtype)
+    return _taped("fused", {"src_0": a, "src_1": b}, made, steps, algorithm=kind)
+
+
+def _taped(
+    row: str, inputs: dict[str, Tensor], made: Tensor, steps: tuple[Any, ...], **params: Any
+) -> Tensor:
+    operands = {str(i): s[1] for i, s in enumerate(steps) if _is_binary(s)}
+    params["steps"] = steps
+    made.trace.tape.append(Entry(row, {**inputs, **operands}, {"dst": made}, params))
+    return made
+
+
+def _is_binary(step: tuple[Any, ...]) -> bool:
+    return len(step) == 2 and isinstance(step[1], Tensor)
 
 
 def _binary(
@@ -130,10 +146,13 @@ def choose(condition: Tensor, yes: Tensor, no: Tensor, *steps: tuple[Any, ...]) 
 
     ``no`` broadcasts to the shape of the others.
     """
-    inputs = {"src_0": yes, "src_1": no, "src_2": condition}
-    attr = _post_ops(yes, steps, inputs)
-    ask = {"src_0": yes, "src_1": yes if no.shape == yes.shape else no, "src_2": yes}
-    return _binary(yes, inputs, ask, attr, algorithm.binary_select)
+    given = {"src_0": yes, "src_1": no, "src_2": condition}
+    inputs = dict(given)
+    with untaped(yes.trace):
+        attr = _post_ops(yes, steps, inputs)
+        ask = {"src_0": yes, "src_1": yes if no.shape == yes.shape else no, "src_2": yes}
+        made = _binary(yes, inputs, ask, attr, algorithm.binary_select)
+    return _taped("chosen", given, made, steps)
 
 
 def _alike(tensor: Tensor, a: Tensor) -> Tensor:

@@ -40,6 +40,14 @@ _PACKED = ("weights", "diff_weights")
 RULES: dict[str, Rule] = {}
 
 
+class NoGradient(NotImplementedError):
+    """An operation has no gradient, or its gradient has none; ``row`` names it."""
+
+    def __init__(self, message: str, row: str) -> None:
+        super().__init__(message)
+        self.row = row
+
+
 def rule_for(row: str) -> Callable[[Rule], Rule]:
     """Register the gradient of a row: ``rule(trace, entry, grads, needed) -> grads by input``."""
 
@@ -119,15 +127,19 @@ def gradients_of(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> 
 
     Raises
     ------
-    NotImplementedError
+    NoGradient
         The operation has no gradient.
     """
     if entry.rule is not None:
         return entry.rule(entry, grads)
+    if entry.has_post_ops:
+        raise NoGradient(f"vjp: {entry.row} with post-ops has no gradient", entry.row)
     if entry.row in RULES:
         return RULES[entry.row](trace, entry, grads, needed)
     if entry.row not in BACKWARD:
-        raise NotImplementedError(f"vjp: {entry.row} has no gradient")
+        name = entry.function or entry.row
+        row = f" ({entry.row})" if entry.function else ""
+        raise NoGradient(f"vjp: {name} has no gradient{row}", entry.row)
     found: Grads = {}
     for row in BACKWARD[entry.row]:
         written = {n.removeprefix("diff_") for n in signature(row)[1]}
@@ -139,6 +151,24 @@ def gradients_of(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> 
 @rule_for("convert")
 def _convert(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     return {"src": trace.convert(grads["dst"], entry.inputs["src"].dtype)}
+
+
+def transposed(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    """Return the gradient of a backward row that is linear in ``diff_dst``: its forward row's."""
+    like = entry.inputs["diff_dst"]
+    made = trace.primitive(
+        entry.row.replace("backward", "forward"),
+        {"src": grads["diff_src"]},
+        {"dst": Out(like.shape, like.dtype, like)},
+        ask={"src": entry.outputs["diff_src"]},
+        prop_kind=_core.prop_kind.forward_training,
+        **{n: v for n, v in entry.params.items() if n not in ("prop_kind", "hint_fwd_pd")},
+    )
+    return {"diff_dst": made["dst"]}
+
+
+rule_for("resampling_backward")(transposed)
+rule_for("shuffle_backward")(transposed)
 
 
 @rule_for("eltwise_forward")

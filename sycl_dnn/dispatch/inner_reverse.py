@@ -9,7 +9,8 @@ from typing import Any
 from sycl_dnn import tree
 from sycl_dnn.call import nesting
 from sycl_dnn.dispatch import layout
-from sycl_dnn.dispatch.differentiated import added, propagate
+from sycl_dnn.dispatch.differentiated import added, propagate, zeros_like
+from sycl_dnn.dispatch.higher_order import alias
 from sycl_dnn.dispatch.primitives import filled
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
@@ -68,13 +69,15 @@ class InnerPullback:
             return filled(self._trace, value, leaf.shape, leaf.dtype)
         return value if isinstance(value, Tensor) else self._trace.capture(value)
 
-    def _laid(self, tensor: Tensor, grad: Tensor | None) -> Tensor | None:
-        """Return a gradient as its array lies; None where nothing came back."""
+    def _laid(self, tensor: Tensor, grad: Tensor | None) -> Tensor:
+        """Return a gradient as its array lies, zeros where nothing came back."""
         if grad is None:
-            return None
+            return zeros_like(tensor)
         plain = self._trace.plain(tensor)
         wanted = layout.like(plain.desc, tensor.dtype)
-        return grad if grad.desc == wanted else self._trace.reorder(grad, wanted)
+        if grad.desc == wanted:
+            return grad
+        return self._trace.view(grad, self._trace.reorder(grad, wanted), lambda g: g)
 
 
 def inner_vjp(
@@ -117,5 +120,5 @@ def _aliased(trace: Trace, value: Any) -> Any:
         value = trace.capture(value)
     if not isinstance(value, Tensor):
         return value
-    t = value
-    return Tensor(trace, t.storage, t.desc, t.dtype, t.shape, t.offset, t.strides)
+    # An outer reverse pass comes by the tensor that was given.
+    return trace.view(value, alias(value), lambda grad: grad)

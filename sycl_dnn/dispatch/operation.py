@@ -130,7 +130,13 @@ class Operation:
         trace = nesting.trace_of((args, tuple(kwargs.values())))
         swap = trace.capture
         swapped = [nesting.replaced(a, swap) for a in args]
-        return self.body(*swapped, **{n: nesting.replaced(v, swap) for n, v in kwargs.items()})
+        named = {n: nesting.replaced(v, swap) for n, v in kwargs.items()}
+        tape, start = trace.tape, len(trace.tape)
+        result = self.body(*swapped, **named)
+        for entry in tape[start:]:
+            # The outermost function comes last: that is the one that the user called.
+            entry.function = self.name
+        return result
 
     def _elsewhere(
         self, lack: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any, out: Any

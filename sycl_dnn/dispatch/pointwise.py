@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.broadcasting import (
@@ -131,6 +133,19 @@ def shown(made: Tensor, shape: tuple[int, ...], order: tuple[int, ...], dtype: s
     return Tensor(made.trace, made.storage, desc, dtype, shape, made.offset, strides)
 
 
+def as_row(x: Tensor, order: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    """Return all elements, in an order of axes, as one row of these ``sizes``."""
+    made = grid(laid_out(x, order), sizes)
+    return x.trace.view(x, made, lambda g: from_row(g, x.shape, order))
+
+
+def from_row(x: Tensor, shape: tuple[int, ...], order: Sequence[int]) -> Tensor:
+    """Return what ``as_row`` made a row of."""
+    dense = laid_out(x, range(x.ndim))
+    made = shown(dense, shape, tuple(order), x.dtype)
+    return x.trace.view(x, made, lambda g: as_row(g, order, x.shape))
+
+
 def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:
     """Apply a binary primitive with broadcasting; the layout follows the larger operand.
 
@@ -167,19 +182,24 @@ def div(a: Tensor, b: Tensor) -> Tensor:
     return binary(A.binary_div, a, b)
 
 
-def linear_map(x: Tensor, scale: float, shift: float = 0.0) -> Tensor:
-    """Return ``scale * x + shift``."""
+def eltwise(x: Tensor, kind: algorithm, alpha: float = 0.0, beta: float = 0.0) -> Tensor:
+    """Apply one of oneDNN's element-wise functions, in the layout of ``x``."""
     made = x.trace.primitive(
         "eltwise_forward",
         {"src": x},
         {"dst": Out(x.shape, x.dtype, x)},
         ask={"src": x},
         prop_kind=x.trace.forward_kind,
-        algorithm=A.eltwise_linear,
-        alpha=float(scale),
-        beta=float(shift),
+        algorithm=kind,
+        alpha=float(alpha),
+        beta=float(beta),
     )
     return made["dst"]
+
+
+def linear_map(x: Tensor, scale: float, shift: float = 0.0) -> Tensor:
+    """Return ``scale * x + shift``."""
+    return eltwise(x, A.eltwise_linear, scale, shift)
 
 
 def broadcast_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from sycl_dnn.dispatch import slopes  # noqa: F401 - registers gradients
+from sycl_dnn.dispatch import curvature, slopes, stepwise  # noqa: F401 - register gradients
 from sycl_dnn.dispatch.broadcasting import broadcast_shape, expand_rank, untaped
 from sycl_dnn.dispatch.ones import filled
 from sycl_dnn.dispatch.pointwise import (
@@ -11,6 +11,7 @@ from sycl_dnn.dispatch.pointwise import (
     binary,
     broadcast_to,
     div,
+    eltwise,
     linear_map,
     mul,
     sub,
@@ -25,6 +26,7 @@ __all__ = [
     "broadcast_shape",
     "broadcast_to",
     "div",
+    "eltwise",
     "expand_rank",
     "filled",
     "linear_map",

@@ -75,6 +75,12 @@ class Entry:
     pd: Any = None
     #: Gradient rule of operations that are no primitives.
     rule: Callable[..., Any] | None = None
+    #: Whether attributes change what the primitive computes.
+    has_post_ops: bool = False
+    #: Records the same operation, made of operations that can be differentiated twice.
+    composed: Callable[[], Any] | None = None
+    #: The function that the user called, for errors.
+    function: str = ""
 
 
 class NeedsAnotherDevice(Exception):

@@ -17,7 +17,7 @@ from sycl_dnn.dispatch.pointwise import binary, broadcast_to, div, linear_map, m
 from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
-from sycl_dnn.dispatch.views import reshape
+from sycl_dnn.dispatch.views import narrow, reshape
 from sycl_dnn.onednn import dtypes
 
 A = algorithm
@@ -145,8 +145,24 @@ def reduce(kind: algorithm, x: Tensor, axes: Sequence[int], dtype: str | None = 
         else:
             made = _reduced(kind, x, axes, dtype)
     params = {"algorithm": kind, "axes": axes}
-    trace.tape.append(Entry("reduction", {"src": x}, {"dst": made}, params))
+    entry = Entry("reduction", {"src": x}, {"dst": made}, params)
+    if kind is A.reduction_mul and x.size:
+        entry.composed = lambda: x.trace.convert(_product_of_all(x, axes), dtype)
+    trace.tape.append(entry)
     return made
+
+
+def _product_of_all(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """Return the products over axes, halves times halves."""
+    for axis in axes:
+        odd: list[Tensor] = []
+        while (n := x.shape[axis]) > 1:
+            if n % 2:
+                odd.append(narrow(x, axis, n - 1, 1))
+            x = mul(narrow(x, axis, 0, n // 2), narrow(x, axis, n // 2, n // 2))
+        for rest in odd:
+            x = mul(x, rest)
+    return x
 
 
 def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -37,6 +37,7 @@ class Trace(CopyingTrace):
         ask: Mapping[str, Layout] | None = None,
         attr: _core.PrimitiveAttr | None = None,
         prefer: str | None = None,
+        composed: Callable[[Mapping[str, Tensor]], dict[str, Tensor]] | None = None,
         **params: Any,
     ) -> dict[str, Tensor]:
         """Record a primitive and the reorders that it needs; return its outputs by name.
@@ -51,6 +52,9 @@ class Trace(CopyingTrace):
             Layouts to ask for inputs; without, an input's own.
         prefer : str, optional
             Part of the name of the implementation to take, where oneDNN would take another.
+        composed : callable, optional
+            ``composed(inputs)`` returns the outputs, made of operations whose gradients have
+            gradients; see ``closed``.
         **params
             The remaining parameters of the row.
         """
@@ -60,6 +64,7 @@ class Trace(CopyingTrace):
         try:
             pd = described(self.engine, row, inputs, outputs, ask, attr, params)
         except errors.Unimplemented as error:
+            params = {**params, "composed": composed}
             return self._fall_back(row, inputs, outputs, ask, attr, params, error)
         if prefer is not None and not go_on_to(pd, prefer):
             pd = described(self.engine, row, inputs, outputs, ask, attr, params)
@@ -74,7 +79,11 @@ class Trace(CopyingTrace):
         if workspace and "workspace" not in args and "workspace" not in made:
             made["workspace"] = self._workspace(workspace)
         self._add(Step(_core.Primitive(pd), args, made))
-        self.tape.append(Entry(row, dict(inputs), made, params, args, pd))
+        entry = Entry(row, dict(inputs), made, params, args, pd)
+        entry.has_post_ops = attr is not None and any(c[0] == "set_post_ops" for c in attr.calls)
+        if composed is not None:
+            entry.composed = lambda: composed(entry.inputs)
+        self.tape.append(entry)
         return made
 
     def _workspace(self, desc: _core.MemoryDesc) -> Tensor:

@@ -116,10 +116,20 @@ class TraceState:
         storage.constant = False
         return Tensor(self, storage, desc, "float32", dense.shape)
 
-    def view(self, tensor: Tensor, made: Tensor, rule: Callable[[Tensor], Tensor]) -> Tensor:
-        """Put a view on the tape; ``rule`` maps the gradient of the view to that of ``tensor``."""
+    def view(
+        self,
+        tensor: Tensor,
+        made: Tensor,
+        rule: Callable[[Tensor], Tensor],
+        composed: Callable[[], Tensor] | None = None,
+    ) -> Tensor:
+        """Put a view on the tape; ``rule`` maps the gradient of the view to that of ``tensor``.
+
+        ``composed`` as in ``closed``.
+        """
+        reverse = lambda e, g: {"src": rule(g["dst"])}  # noqa: E731
         self.tape.append(
-            Entry("view", {"src": tensor}, {"dst": made}, rule=lambda e, g: {"src": rule(g["dst"])})
+            Entry("view", {"src": tensor}, {"dst": made}, rule=reverse, composed=composed)
         )
         return made
 
@@ -128,16 +138,19 @@ class TraceState:
         inputs: Mapping[str, Tensor],
         body: Callable[[], Tensor],
         rule: Callable[[Tensor], dict[str, Tensor]],
+        composed: Callable[[], Tensor] | None = None,
     ) -> Tensor:
         """Record what ``body`` does as one operation with a gradient of its own.
 
-        ``rule(dy)`` returns the gradients of ``inputs`` by name.
+        ``rule(dy)`` returns the gradients of ``inputs`` by name. Where it is not made of operations
+        that have gradients themselves, ``composed`` records the same as ``body`` from such ones:
+        second derivatives are those of it.
         """
         known = len(self.tape)
         made = body()
         del self.tape[known:]
-        entry = Entry("closed", dict(inputs), {"dst": made}, rule=lambda e, g: rule(g["dst"]))
-        self.tape.append(entry)
+        given, reverse = dict(inputs), lambda e, g: rule(g["dst"])
+        self.tape.append(Entry("closed", given, {"dst": made}, rule=reverse, composed=composed))
         return made
 
     def _add(self, step: Step | ArrayStep) -> None:

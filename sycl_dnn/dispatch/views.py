@@ -94,4 +94,5 @@ def _scattered(x: Tensor, grad: Tensor, axis: int, start: int, step: int) -> Ten
         tuple(s * step if i == axis else s for i, s in enumerate(whole.strides)),
         start * whole.strides[axis],
     )
-    return trace.written_into(whole, place, grad)
+    made = trace.written_into(whole, place, grad)
+    return trace.view(grad, made, lambda g: narrow(g, axis, start, grad.shape[axis], step))

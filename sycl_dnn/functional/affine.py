@@ -3,13 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sycl_dnn._core import algorithm
 from sycl_dnn._core import normalization_flags as flags
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.fused import fused, plus
-from sycl_dnn.dispatch.primitives import binary, mul, reduce, zeros
+from sycl_dnn.dispatch.primitives import (
+    add,
+    binary,
+    eltwise,
+    linear_map,
+    mul,
+    reduce,
+    sub,
+    zeros,
+)
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape
@@ -47,6 +56,32 @@ def affine(weight: Tensor | None, bias: Tensor | None) -> tuple[dict[str, Tensor
     return inputs, made
 
 
+def composed_norm(
+    inputs: Mapping[str, Tensor], axes: Sequence[int], eps: float, kind: flags
+) -> dict[str, Tensor]:
+    """Return a normalization over ``axes`` as operations whose gradients have gradients.
+
+    ``inputs`` are those of oneDNN's primitive, ``kind`` its flags. Scale and shift lie along the
+    axis that is not reduced in batch normalization, else along the last one.
+    """
+    x = float32(inputs["src"])
+    along = x.ndim - 1 if axes == [x.ndim - 1] else 1
+    shape = [x.shape[along] if a == along else 1 for a in range(x.ndim)]
+    if kind & flags.use_global_stats:
+        x = sub(x, reshape(inputs["mean"], shape))
+        variance = reshape(inputs["variance"], shape)
+    else:
+        if not kind & flags.rms_norm:
+            x = sub(x, reduce(algorithm.reduction_mean, x, axes))
+        variance = reduce(algorithm.reduction_mean, mul(x, x), axes)
+    made = mul(x, eltwise(linear_map(variance, 1.0, eps), algorithm.eltwise_pow, 1.0, -0.5))
+    if "scale" in inputs:
+        made = mul(made, reshape(inputs["scale"], shape))
+    if "shift" in inputs:
+        made = add(made, reshape(inputs["shift"], shape))
+    return {"dst": x.trace.convert(made, inputs["src"].dtype)}
+
+
 def per_channel(vector: Tensor, rank: int) -> Tensor:
     """Return a view (1, C, 1...) of a dense (C,), with strides that fast kernels know."""
     vector = vector.trace.plain(vector)
@@ -79,7 +114,16 @@ def scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
             found["shift"] = _channel_sums(dy)
         return found
 
-    return x.trace.closed({"src": x, **inputs}, body, rule)
+    def composed() -> Tensor:
+        shape = (1, x.shape[1]) + (1,) * (x.ndim - 2)
+        made = x
+        if "scale" in inputs:
+            made = mul(made, reshape(inputs["scale"], shape))
+        if "shift" in inputs:
+            made = add(made, reshape(inputs["shift"], shape))
+        return x.trace.convert(made, x.dtype)
+
+    return x.trace.closed({"src": x, **inputs}, body, rule, composed)
 
 
 def _channel_sums(x: Tensor) -> Tensor:

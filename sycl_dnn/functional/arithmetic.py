@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 
 from sycl_dnn._core import algorithm
+from sycl_dnn.dispatch.differentiated import propagate
 from sycl_dnn.dispatch.operation import operation
-from sycl_dnn.dispatch.primitives import binary, broadcast_shape, linear_map, sum_to
+from sycl_dnn.dispatch.primitives import (
+    binary,
+    broadcast_shape,
+    filled,
+    linear_map,
+    select,
+    sum_to,
+)
 from sycl_dnn.dispatch.primitives import mul as times
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
@@ -171,7 +179,7 @@ def _power(dtype: str, a: Tensor, b: Tensor) -> Tensor:
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
         out = [Out(entry.outputs["0"].shape, wide)] * 2
-        slopes = trace.array_call(_power_slopes, [a, b], out)
+        slopes = trace.array_call(_power_slopes, [a, b], out, _curvature(a, b))
         return {
             str(i): sum_to(times(grads["0"], slope), t.shape)
             for i, (slope, t) in enumerate(zip(slopes, (a, b), strict=True))
@@ -179,6 +187,27 @@ def _power(dtype: str, a: Tensor, b: Tensor) -> Tensor:
 
     shape = broadcast_shape(a.shape, b.shape)
     return converted(trace.array_call(dpnp.power, [a, b], [Out(shape, wide)], rule)[0], dtype)
+
+
+def _curvature(a: Tensor, b: Tensor) -> Any:
+    """Return the rule of both slopes of a power."""
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        trace = a.trace
+        start = len(trace.tape)
+        zero, one = (filled(trace, v, (), a.dtype) for v in (0.0, 1.0))
+        is_positive = binary(A.binary_gt, a, zero, "bool")
+        logs = eltwise(select(is_positive, a, one), A.eltwise_log)
+        by_base = times(b, _power(a.dtype, a, linear_map(b, 1.0, -1.0)))
+        made = {
+            "0": select(binary(A.binary_eq, b, zero, "bool"), zero, by_base),
+            "1": select(is_positive, times(_power(a.dtype, a, b), logs), zero),
+        }
+        seeds = {id(made[n]): g for n, g in grads.items()}
+        found = propagate(trace, trace.tape[start:], seeds, [a, b])
+        return {str(i): g for i, g in enumerate(found) if g is not None}
+
+    return rule
 
 
 def _power_slopes(a: dpnp.ndarray, b: dpnp.ndarray) -> tuple[dpnp.ndarray, dpnp.ndarray]:

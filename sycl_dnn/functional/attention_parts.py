@@ -36,7 +36,16 @@ def _product(a: Tensor, b: Tensor, scale: float, dtype: str, mask: Tensor | None
         inputs["attr_post_op_1_src_1"] = mask
         if _is_slow(inputs, out, attr):
             return add(_product(a, b, scale, dtype), mask)
-    return recorded(inputs, out, attr)
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        narrow = dy.trace.convert(dy, a.dtype)
+        found = {
+            "src": _product(narrow, swapped(b), scale, a.dtype),
+            "weights": _product(swapped(a), narrow, scale, b.dtype),
+        }
+        return found if mask is None else {**found, "attr_post_op_1_src_1": sum_to(dy, mask.shape)}
+
+    return a.trace.closed(inputs, lambda: recorded(inputs, out, attr), rule)
 
 
 def _is_slow(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr) -> bool:

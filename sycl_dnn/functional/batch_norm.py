@@ -20,6 +20,7 @@ from sycl_dnn.functional.affine import (
     affine,
     check_eps,
     check_shapes,
+    composed_norm,
     dense_layout,
     empty_like,
     float32,
@@ -92,6 +93,7 @@ def _submitted(
         prop_kind=kind,
         epsilon=eps,
         flags=given,
+        composed=lambda v: composed_norm(v, [0, *range(2, x.ndim)], eps, given),
     )
 
 

@@ -32,6 +32,7 @@ from sycl_dnn.dispatch.fused import (
 )
 from sycl_dnn.dispatch.primitives import filled, zeros
 from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.views import reshape
 from sycl_dnn.functional.loss_reduction import reduced_rows, total
 
 #: From 1 to 0 and from 0 to minus infinity; oneDNN's own logarithm of 1 is 1.3e-6.
@@ -152,12 +153,13 @@ def class_loss(rows: Rows, x: Tensor, shape: tuple[int, ...], reduction: str) ->
         return grid(x.trace.convert(made, x.dtype), ())
 
     def gradient(dy: Tensor) -> dict[str, Tensor]:
-        dy = dy if reduction != "none" else x.trace.reorder(dy, layout.row_major(shape, dy.dtype))
-        dy = x.trace.convert(grid(dy, (1, dy.size, 1)), state[0].dtype)
+        dy = x.trace.convert(reshape(dy, (1, dy.size, 1)), state[0].dtype)
         if reduction == "mean":
             dy = fused(algorithm.binary_div, dy, state[1])
         factor = fused(algorithm.binary_mul, state[0], dy, scale(-1))
-        return {"x": grid(rows.slope(factor), x.shape)}
+        # Compared with themselves alone, so the gradient does not depend on them.
+        x.trace.view(x, rows.logs, lambda g: reshape(g, x.shape))
+        return {"x": reshape(rows.slope(factor), x.shape)}
 
     return x.trace.closed({"x": x}, value, gradient)
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch.arguments import Seed
-from sycl_dnn.dispatch.broadcasting import axis_order, grid, laid_out
+from sycl_dnn.dispatch.broadcasting import axis_order
 from sycl_dnn.dispatch.fused import fused, scale
 from sycl_dnn.dispatch.operation import operation
-from sycl_dnn.dispatch.pointwise import shown
+from sycl_dnn.dispatch.pointwise import as_row, from_row
 from sycl_dnn.dispatch.primitives import linear_map
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
@@ -84,9 +84,10 @@ def _dropped(x: Tensor, p: float, seed: Tensor) -> Tensor:
     masks: list[Tensor] = []
 
     def masked(tensor: Tensor) -> Tensor:
-        row = grid(laid_out(tensor, order), sizes)
-        made = fused(algorithm.binary_mul, row, masks[0], scale(1 / (1 - p)))
-        return shown(made, shape, order, x.dtype)
+        row = as_row(tensor, order, sizes)
+        return from_row(
+            fused(algorithm.binary_mul, row, masks[0], scale(1 / (1 - p))), shape, order
+        )
 
     def value() -> Tensor:
         # oneDNN's own dropout keeps or drops four neighbours together.

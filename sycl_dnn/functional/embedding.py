@@ -36,10 +36,26 @@ def _gradient(
         made = sums(found, dy.reshape(m, width))
         return made / dpnp.maximum(found.counts(), 1)[:, None] if by_frequency else made
 
+    def looked_up(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"1": _rows(input, grads["0"], None, False)}
+
+    # What is left out or scaled has no second derivative.
+    rule = None if by_frequency or padding_idx is not None else looked_up
     made = trace.array_call(
-        scattered, [input, trace.convert(grad, wide)], [Out(weight.shape, wide)]
+        scattered, [input, trace.convert(grad, wide)], [Out(weight.shape, wide)], rule
     )[0]
     return trace.convert(made, weight.dtype)
+
+
+def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, by_frequency: bool) -> Tensor:
+    """Record the rows of a table that ``input`` names, and their gradient."""
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"1": _gradient(input, weight, grads["0"], padding_idx, by_frequency)}
+
+    out = Out((*input.shape, weight.shape[1]), weight.dtype)
+    call = _looked_up(input.trace.engine, input.size, weight, out)
+    return input.trace.array_call(call, [input, weight], [out], rule)[0]
 
 
 def _check_embedding(input: Tensor, weight: Tensor, **refused: Any) -> None:
@@ -107,12 +123,7 @@ def embedding(
             raise ValueError(f"embedding: padding_idx must be in [{-n}, {n}), got {padding_idx}")
         padding_idx %= n
 
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {"1": _gradient(input, weight, grads["0"], padding_idx, scale_grad_by_freq)}
-
-    out = Out((*input.shape, weight.shape[1]), weight.dtype)
-    call = _looked_up(input.trace.engine, input.size, weight, out)
-    return input.trace.array_call(call, [input, weight], [out], rule)[0]
+    return _rows(input, weight, padding_idx, scale_grad_by_freq)
 
 
 def _looked_up(engine: Any, m: int, weight: Tensor, out: Out) -> Callable[..., dpnp.ndarray]:

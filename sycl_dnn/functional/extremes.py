@@ -131,8 +131,23 @@ def _put(grad: Tensor, indices: Tensor, x: Tensor, axis: int) -> Tensor:
         dpnp.put_along_axis(made, places.reshape(small), g.reshape(small), axis)
         return made
 
-    made = x.trace.array_call(call, [converted(grad, wide), indices], [Out(x.shape, wide)])[0]
-    return converted(made, x.dtype)
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"0": _taken(grads["0"], indices, grad.shape, axis)}
+
+    given = [converted(grad, wide), indices]
+    return converted(x.trace.array_call(call, given, [Out(x.shape, wide)], rule)[0], x.dtype)
+
+
+def _taken(x: Tensor, indices: Tensor, shape: tuple[int, ...], axis: int) -> Tensor:
+    """Return the elements of ``x`` at the places of the extremes."""
+
+    def call(values: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
+        values = values.reshape(x.shape or (1,))
+        small = tuple(1 if i == axis else n for i, n in enumerate(values.shape))
+        return dpnp.take_along_axis(values, places.reshape(small), axis).reshape(shape)
+
+    rule = lambda entry, grads: {"0": _put(grads["0"], indices, x, axis)}  # noqa: E731
+    return x.trace.array_call(call, [x, indices], [Out(shape, x.dtype)], rule)[0]
 
 
 _FIRST = "Along an axis the gradient goes to the element found; otherwise ties share it evenly."

@@ -9,9 +9,20 @@ from typing import TYPE_CHECKING
 from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.fused import chain, fused, scale, times
+from sycl_dnn.dispatch.gradients import Grads
+from sycl_dnn.dispatch.higher_order import composed_rule
 from sycl_dnn.dispatch.operation import operation
-from sycl_dnn.dispatch.primitives import broadcast_to, linear_map, zeros
-from sycl_dnn.dispatch.record import Out
+from sycl_dnn.dispatch.primitives import (
+    binary,
+    broadcast_to,
+    filled,
+    linear_map,
+    mul,
+    select,
+    sum_to,
+    zeros,
+)
+from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import narrow, reshape
 from sycl_dnn.functional.axes import check_axis
@@ -79,13 +90,29 @@ def glu(input: dpnp.ndarray | Array, dim: int = -1) -> dpnp.ndarray | Array:
         input.trace.written_into(whole, b, chain(gate, scale(-1, 1), times(dy), times(y)))
         return {"x": whole}
 
-    return input.trace.closed({"x": input}, value, gradient)
+    def composed() -> Tensor:
+        a, b = _halves(input, axis)
+        return mul(a, eltwise(b, algorithm.eltwise_logistic))
+
+    return input.trace.closed({"x": input}, value, gradient, composed)
 
 
 def _factored(n: int) -> tuple[int, int]:
     """Return factors of ``n``, the first as near to its root as it goes."""
     first = next(d for d in range(math.isqrt(n), 0, -1) if n % d == 0)
     return (first, n // first) if first > 1 else (n, 1)
+
+
+@composed_rule("prelu_backward")
+def _prelu_backward(entry: Entry) -> Grads:
+    x, slopes, dy = (entry.inputs[n] for n in ("src", "weights", "diff_dst"))
+    nothing = filled(x.trace, 0.0, (1,) * x.ndim, x.dtype)
+    is_positive = binary(algorithm.binary_gt, x, nothing, "bool")
+    below = select(is_positive, nothing, x)
+    return {
+        "diff_src": mul(dy, select(is_positive, filled(x.trace, 1.0, (1,) * x.ndim), slopes)),
+        "diff_weights": sum_to(mul(dy, below), slopes.shape),
+    }
 
 
 def _slopes(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,9 +10,9 @@ from typing import Any
 
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn._warn import warn
-from sycl_dnn.dispatch.broadcasting import axis_order, grid, laid_out
+from sycl_dnn.dispatch.broadcasting import axis_order, grid
 from sycl_dnn.dispatch.operation import operation
-from sycl_dnn.dispatch.pointwise import shown
+from sycl_dnn.dispatch.pointwise import as_row, from_row
 from sycl_dnn.dispatch.primitives import linear_map, reduce, zeros
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.signature import describe_out
@@ -146,21 +146,21 @@ def pointwise_loss(
     shape, order = first.shape, axis_order(first, first.ndim)
     n = first.size
     factor = 1.0 if reduction != "mean" else 1 / n if n else math.nan
-    rows: list[Tensor] = []
 
     def row(x: Tensor) -> Tensor:
-        return grid(laid_out(x, order), (1, 1, n))
+        return as_row(x, order, (1, 1, n))
 
     def all_of(x: Tensor) -> Tensor:
-        return shown(x, shape, order, x.dtype)
+        return from_row(x, shape, order)
 
     def forward() -> Tensor:
-        rows[:] = map(row, operands.values())
-        elements = value(*rows)
+        elements = value(*map(row, operands.values()))
         return all_of(elements) if reduction == "none" else total(elements, factor)
 
     def gradient(dy: Tensor) -> dict[str, Tensor]:
-        g = row(dy) if reduction == "none" else grid(linear_map(dy, factor), (1, 1, 1))
+        g = row(dy) if reduction == "none" else reshape(linear_map(dy, factor), (1, 1, 1))
+        # The same rows again: a copy that a row took is found, not made anew.
+        rows = [row(x) for x in operands.values()]
         return {name: all_of(slope(g, *rows)) for name, slope in slopes.items()}
 
     return first.trace.closed(operands, forward, gradient)

@@ -87,12 +87,17 @@ def _max_unpool(
         made = dpnp.take_along_axis(dy.reshape(flat[0], length), dpnp.where(known, places, 0), 1)
         return dpnp.where(known, made, scalar(0, made)).reshape(input.shape)
 
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        out = Out(input.shape, input.dtype)
-        return {"0": input.trace.array_call(taken, [grads["0"], indices], [out])[0]}
+    def put(x: Tensor) -> Tensor:
+        rule = lambda entry, grads: {"0": take(grads["0"])}  # noqa: E731
+        out = Out((*lead, *sizes), input.dtype)
+        return input.trace.array_call(placed, [x, indices], [out], rule)[0]
 
-    out = Out((*lead, *sizes), input.dtype)
-    return input.trace.array_call(placed, [input, indices], [out], rule)[0]
+    def take(x: Tensor) -> Tensor:
+        rule = lambda entry, grads: {"0": put(grads["0"])}  # noqa: E731
+        out = Out(input.shape, input.dtype)
+        return input.trace.array_call(taken, [x, indices], [out], rule)[0]
+
+    return put(input)
 
 
 @operation

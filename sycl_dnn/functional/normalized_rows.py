@@ -13,7 +13,7 @@ from sycl_dnn.dispatch.primitives import linear_map, reduce, zeros
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.views import reshape
-from sycl_dnn.functional.affine import affine
+from sycl_dnn.functional.affine import affine, composed_norm
 
 
 def normalized_rows(
@@ -46,6 +46,7 @@ def normalized_rows(
         scale_shift_data_type=data_type.f32,
         epsilon=eps,
         flags=given | extra,
+        composed=lambda inputs: composed_norm(inputs, [1], eps, given | extra),
     )
 
 

@@ -58,6 +58,8 @@ def cut_every(x: Tensor, every: Sequence[Sequence[Span]]) -> list[Tensor]:
         for name, grad in grads.items():
             place = _view(whole, every[int(name)])
             trace.steps.append(trace.copy_step(trace.plain(grad), place, _adding()))
+        back = lambda e, g: {n: cut(g["dst"], every[int(n)]) for n in e.inputs}  # noqa: E731
+        trace.tape.append(Entry("added pieces", dict(grads), {"dst": whole}, rule=back))
         return {"src": whole}
 
     trace.tape.append(Entry("pieces", {"src": x}, views, rule=rule))

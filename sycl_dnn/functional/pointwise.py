@@ -8,11 +8,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from sycl_dnn._core import algorithm
 from sycl_dnn.dispatch.operation import operation
-from sycl_dnn.dispatch.record import Out
+from sycl_dnn.dispatch.pointwise import eltwise
 from sycl_dnn.dispatch.signature import describe_out
 from sycl_dnn.dispatch.tensor import Tensor
+
+__all__ = ["check_float", "eltwise", "inplace_into_out", "pointwise", "refuse_inplace"]
 
 _BEFORE = """{summary}
 
@@ -43,21 +44,6 @@ Source: oneDNN developer guide, "Eltwise"{page}; names and defaults are torch.nn
 """
 _FLOATS = "float32, bfloat16 or float16, float64 where the device has it"
 _INTEGERS = ("int32", "int8", "uint8")
-
-
-def eltwise(x: Tensor, kind: algorithm, alpha: float = 0.0, beta: float = 0.0) -> Tensor:
-    """Apply one of oneDNN's element-wise functions, in the layout of ``x``."""
-    made = x.trace.primitive(
-        "eltwise_forward",
-        {"src": x},
-        {"dst": Out(x.shape, x.dtype, x)},
-        ask={"src": x},
-        prop_kind=x.trace.forward_kind,
-        algorithm=kind,
-        alpha=float(alpha),
-        beta=float(beta),
-    )
-    return made["dst"]
 
 
 def check_float(name: str, **tensors: Tensor | None) -> None:

@@ -17,8 +17,11 @@ import dpnp
 import numpy as np
 
 from sycl_dnn._core import algorithm, prop_kind
-from sycl_dnn.dispatch.record import Out
+from sycl_dnn.dispatch.gradients import Grads, NoGradient, rule_for, transposed
+from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.functional.convert import converted
 from sycl_dnn.functional.pieces import Span, assembled, cut_every, padded
 from sycl_dnn.functional.window import Axis, Sizes
 
@@ -152,3 +155,49 @@ def _tables(runs: Sequence[Run], sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
         starts = starts[..., None] + start
         elements = elements[..., None] + np.arange(window.kernel) * source.step * inner
     return starts, elements.ravel()
+
+
+def _flat_places(workspace: Tensor, sizes: Sizes, shape: Sizes, params: Any) -> Tensor:
+    """Return the flat indices of a dense pool's maxima from the parameters of its primitive."""
+    names = ("kernel", "strides", "padding_l", "padding_r")
+    runs = []
+    for i, size in enumerate(sizes):
+        window = Axis(size, *(params[n][i] for n in names))
+        runs.append(Run(Span(0, size), window, Span(0, shape[i + 2])))
+    return _flat_indices(sizes, shape, [runs], [workspace])
+
+
+@rule_for("pooling_backward")
+def _pooling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    if entry.params["algorithm"] is not algorithm.pooling_max:
+        return transposed(trace, entry, grads, needed)
+    if any(entry.params["dilation"]):
+        raise NoGradient("vjp: pooling with dilation has no second derivative", entry.row)
+    return {"diff_dst": _at_maxima(trace, entry, grads["diff_src"])}
+
+
+def _at_maxima(trace: Trace, entry: Entry, x: Tensor) -> Tensor:
+    """Return the elements of ``x`` where the windows had their maxima."""
+    like, workspace = entry.inputs["diff_dst"], entry.inputs["workspace"]
+    params = {n: v for n, v in entry.params.items() if n != "prop_kind"}
+    places = _flat_places(workspace, x.shape[2:], like.shape, params)
+    wide = "float64" if x.dtype == "float64" else "float32"
+
+    def picked(values: dpnp.ndarray, found: dpnp.ndarray) -> dpnp.ndarray:
+        rows = values.reshape(*values.shape[:2], -1)
+        made = dpnp.take_along_axis(rows, found.reshape(*rows.shape[:2], -1), 2)
+        return made.reshape(found.shape)
+
+    def rule(entry_: Entry, grads: Grads) -> Grads:
+        made = trace.primitive(
+            "pooling_backward",
+            {"diff_dst": trace.convert(grads["0"], like.dtype), "workspace": workspace},
+            {"diff_src": Out(x.shape, like.dtype, entry.outputs["diff_src"])},
+            ask={"diff_dst": like},
+            **params,
+        )
+        return {"0": trace.convert(made["diff_src"], wide)}
+
+    source = converted(x, wide)
+    made = trace.array_call(picked, [source, places], [Out(like.shape, wide)], rule)[0]
+    return converted(made, like.dtype)

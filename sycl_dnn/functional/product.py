@@ -8,6 +8,7 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.gradients import Grads, rule_for
+from sycl_dnn.dispatch.higher_order import composed_rule
 from sycl_dnn.dispatch.primitives import (
     add,
     broadcast_shape,
@@ -157,6 +158,13 @@ def _weight_and_bias_gradients(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
     )
     bias = reshape(made["diff_bias"], (1, n))
     return {"weights": swapped(made["diff_weights"]), "bias": bias}
+
+
+@composed_rule("inner_product_backward_weights")
+def _inner_product_backward(entry: Entry) -> Grads:
+    a, dy = entry.inputs["src"], entry.inputs["diff_dst"]
+    found = {"diff_weights": product(swapped(dy), a)}
+    return found | {"diff_bias": sum_to(dy, (dy.shape[1],))}
 
 
 @rule_for("matmul")

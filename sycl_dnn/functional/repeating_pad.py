@@ -68,7 +68,8 @@ def _gradient(grad: Tensor, x: Tensor, widths: Widths, mode: str) -> Tensor:
     trace.written_into(whole, whole, plain)
     for border, source in reversed(_slices(whole, x.shape, widths, mode)):
         trace.added_to(source, border)
-    return trace.convert(_middle(whole, x.shape, widths), x.dtype)
+    made = trace.convert(_middle(whole, x.shape, widths), x.dtype)
+    return trace.view(grad, made, lambda g: repeated(g, widths, mode))
 
 
 def _by_dpnp(x: Tensor, shape: Sequence[int], widths: Widths, mode: str) -> Tensor:

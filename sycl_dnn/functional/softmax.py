@@ -12,6 +12,7 @@ from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.described import is_slow_reference
 from sycl_dnn.dispatch.fused import EXP, chain
 from sycl_dnn.dispatch.gradients import Grads, rule_for
+from sycl_dnn.dispatch.higher_order import composed_rule
 from sycl_dnn.dispatch.operation import operation
 from sycl_dnn.dispatch.primitives import linear_map, mul, reduce, sub
 from sycl_dnn.dispatch.record import Entry, Out
@@ -82,6 +83,12 @@ def _composed(y: Tensor, dy: Tensor, kind: algorithm, axis: int) -> Tensor:
         return sub(dy, mul(chain(y, EXP), total))
     total = reduce(algorithm.reduction_sum, mul(y, dy), (axis,))
     return mul(y, sub(dy, total))
+
+
+@composed_rule("softmax_backward")
+def _backward(entry: Entry) -> Grads:
+    y, dy, params = entry.inputs["dst"], entry.inputs["diff_dst"], entry.params
+    return {"diff_src": _composed(y, dy, params["algorithm"], params["axis"])}
 
 
 def _order(x: Tensor) -> list[int]:

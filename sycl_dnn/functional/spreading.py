@@ -6,8 +6,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sycl_dnn._core import engine_kind
+from sycl_dnn._core import engine_kind, prop_kind
 from sycl_dnn.dispatch.gradients import Grads, backward, rule_for
+from sycl_dnn.dispatch.higher_order import pulled_back
+from sycl_dnn.dispatch.primitives import zeros
 from sycl_dnn.dispatch.record import Entry, Out
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
@@ -75,3 +77,63 @@ def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
     if needed & {"weights", "bias"}:
         found |= backward(trace, "convolution_backward_weights", entry, grads, needed)
     return found
+
+
+def _rebuilt(trace: Trace, entry: Entry, source: Tensor, weights: Tensor, bias: Any) -> Entry:
+    """Record the forward primitive of a backward one over other operands; return its entry."""
+    row = entry.row.partition("_backward_")[0] + "_forward"
+    like = entry.inputs["diff_dst"]
+    inputs = {"src": source, "weights": weights} | ({} if bias is None else {"bias": bias})
+    layout = "channels_last"
+    words = None
+    if row == "deconvolution_forward":
+        is_grouped = weights.ndim > source.ndim
+        layout, words = spread_choice(
+            trace,
+            like.shape,
+            groups=weights.shape[0] if is_grouped else 1,
+            kernel=weights.shape[3 if is_grouped else 2 :],
+            strides=entry.params["strides"],
+        )
+    trace.primitive(
+        row,
+        inputs,
+        {"dst": Out(like.shape, like.dtype, layout)},
+        ask={"src": layout, "weights": "any"},
+        prefer=words,
+        prop_kind=prop_kind.forward_training,
+        **{n: v for n, v in entry.params.items() if n not in ("prop_kind", "hint_fwd_pd")},
+    )
+    return trace.tape[-1]
+
+
+def _linear_in_both(
+    trace: Trace, entry: Entry, forward: Entry, held: str, needed: set[str]
+) -> Grads:
+    """Return the gradients of a backward primitive's operands from the product ``forward``.
+
+    The primitive is linear in ``diff_dst`` and in ``held``; ``forward`` is its transpose.
+    """
+    found = {"diff_dst": forward.outputs["dst"]}
+    if held in needed:
+        dy = {"dst": entry.inputs["diff_dst"]}
+        found |= pulled_back(trace, forward, dy, {held})
+    return found
+
+
+def _of_data(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    forward = _rebuilt(trace, entry, grads["diff_src"], entry.inputs["weights"], None)
+    return _linear_in_both(trace, entry, forward, "weights", needed)
+
+
+def _of_weights(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    weights = grads.get("diff_weights")
+    if weights is None:
+        weights = zeros(trace, entry.outputs["diff_weights"].shape, entry.inputs["src"].dtype)
+    forward = _rebuilt(trace, entry, entry.inputs["src"], weights, grads.get("diff_bias"))
+    return _linear_in_both(trace, entry, forward, "src", needed)
+
+
+for _row in ("convolution", "deconvolution"):
+    rule_for(f"{_row}_backward_data")(_of_data)
+    rule_for(f"{_row}_backward_weights")(_of_weights)

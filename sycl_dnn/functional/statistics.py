@@ -86,11 +86,18 @@ def _variance(name: str, input: Tensor, dim: Any, correction: float) -> tuple[Te
     n = math.prod(x.shape[a] for a in axes)
     free = n - correction
     factor = 1.0 / free if free > 0 else math.inf
+
+    def centred() -> Tensor:
+        return sub(x, reduce(A.reduction_mean, x, axes))
+
+    def value(centred: Tensor) -> Tensor:
+        return linear_map(_sum(eltwise(centred, A.eltwise_square), axes), factor)
+
     with untaped(x.trace):
-        centred = sub(x, reduce(A.reduction_mean, x, axes))
-        made = linear_map(_sum(eltwise(centred, A.eltwise_square), axes), factor)
-    rule = lambda grad: mul(centred, linear_map(grad, 2.0 * factor))  # noqa: E731
-    return x.trace.view(x, made, rule), axes
+        distances = centred()
+        made = value(distances)
+    rule = lambda grad: mul(distances, linear_map(grad, 2.0 * factor))  # noqa: E731
+    return x.trace.view(x, made, rule, lambda: value(centred())), axes
 
 
 _ORDER = 'p : number or "fro"\n    Order; 2 for "fro", also inf, -inf and 0.\n'
