@@ -56,13 +56,17 @@ class _Reversed:
     """The recorded gradient of one entry, and how it is differentiated."""
 
     def __init__(self, entry: Entry, given: Grads, found: Grads, tape: list[Entry]) -> None:
-        self._entry, self._given, self._found, self._tape = entry, given, found, tape
+        self._entry, self._given, self._found = entry, given, found
+        # The gradient of a gradient reads what the first one computed on its way.
+        self._tape = [*entry.inner, *tape]
 
     def as_entry(self, made: Grads) -> Entry:
         """Return the entry of the tape whose outputs are ``made``."""
         entry = self._entry
         inputs = {f"{kind}:{n}": t for kind, n, t in self._operands()}
-        return Entry("gradient", inputs, made, rule=self._rule, function=entry.function)
+        return Entry(
+            "gradient", inputs, made, rule=self._rule, inner=self._tape, function=entry.function
+        )
 
     def _operands(self) -> Iterator[tuple[str, str, Tensor]]:
         """Yield what the gradient is a function of."""

@@ -75,6 +75,8 @@ class Entry:
     pd: Any = None
     #: Gradient rule of operations that are no primitives.
     rule: Callable[..., Any] | None = None
+    #: What it was recorded as, where it stands for several operations.
+    inner: list[Entry] = field(default_factory=list)
     #: Whether attributes change what the primitive computes.
     has_post_ops: bool = False
     #: Records the same operation, made of operations that can be differentiated twice.
