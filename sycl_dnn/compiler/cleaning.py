@@ -46,8 +46,10 @@ def _merge_equal(graph: Graph) -> bool:
 
 
 def _is_pure(node: Node, unsteady: set[Storage]) -> bool:
+    if not unsteady:
+        return True
     tensors = (*node.inputs.values(), *node.outputs.values())
-    return all(t.storage not in unsteady for t in tensors)
+    return unsteady.isdisjoint(t.storage for t in tensors)
 
 
 def _skip_copies(graph: Graph) -> bool:

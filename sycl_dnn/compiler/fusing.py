@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sycl_dnn import _core, errors
 from sycl_dnn._core import MemoryDesc, algorithm, data_type
 from sycl_dnn.compiler import packing
 from sycl_dnn.compiler.attaching import attached, simplified
@@ -20,7 +19,7 @@ from sycl_dnn.compiler.node import Node, post_ops_of
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.compiler.wrong_fusions import is_wrong
-from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch import descriptors, layout
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.onednn import dtypes
 
@@ -191,16 +190,14 @@ def _as_binary(node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor) ->
     attr = attached(node.attr, (first, *ops), inputs)
     if is_wrong("binary", result.desc, post_ops_of(attr)):
         return Refusal("oneDNN computes this post-op of binary wrongly")
-    try:
-        pd = _core.binary(
-            src.trace.engine, algorithm=algorithm.binary_max, src0=src.desc, src1=src.desc,
-            dst=result.desc, attr=attr,
-        )  # fmt: skip
-    except errors.DnnlError:
+    given = {"src0": src.desc, "src1": src.desc, "dst": result.desc}
+    given["algorithm"] = algorithm.binary_max
+    pd = descriptors.shared.described_or_none(src.trace.engine, "binary", given, attr)
+    if pd is None:
         return Refusal("binary has no implementation for it")
     if "ref" in pd.impl_info:
         return Refusal(f"binary would run as {pd.impl_info}")
-    made = Node(pd, inputs, {"dst": result}, dict(pd.parameters))
+    made = Node(pd, inputs, {"dst": result}, pd.parameters)
     label = first.label
     node.fused = [label]
     return made

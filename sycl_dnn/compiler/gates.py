@@ -11,6 +11,7 @@ from sycl_dnn.compiler.frames import same_span
 from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.refusal import Refusal
+from sycl_dnn.dispatch import descriptors
 from sycl_dnn.dispatch.tensor import Tensor
 
 A = algorithm
@@ -46,10 +47,9 @@ def _merged(graph: Graph, node: Node, value: Tensor, gate: Tensor) -> Node | Non
     attr = attached(_core.PrimitiveAttr(), ops, inputs)
     engine = graph.trace.engine
     # A maximum with itself: element-wise primitives take no post-ops that are fast.
-    pd = _core.binary(
-        engine, algorithm=A.binary_max, src0=value.desc, src1=value.desc, dst=dst.desc, attr=attr
-    )
-    return Node(pd, inputs, {"dst": dst}, dict(pd.parameters), fused=[ops[0].label])
+    given = {"algorithm": A.binary_max, "src0": value.desc, "src1": value.desc, "dst": dst.desc}
+    pd = descriptors.shared.described(engine, "binary", given, attr)
+    return Node(pd, inputs, {"dst": dst}, pd.parameters, fused=[ops[0].label])
 
 
 def _steps(graph: Graph, value: Tensor, gate: Tensor) -> tuple[Op, ...] | None:

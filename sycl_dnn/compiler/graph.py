@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from sycl_dnn import _core
 from sycl_dnn.compiler.node import Node, node_of
 from sycl_dnn.compiler.order import Order
 from sycl_dnn.compiler.tracing import CompileTrace
+from sycl_dnn.dispatch import descriptors
 from sycl_dnn.dispatch.record import ArrayStep, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.onednn import dtypes
@@ -198,7 +198,7 @@ class Graph:
                 yield ArrayStep(node.function, node.inputs, node.outputs)
                 continue
             if node.pd is not None and node.primitive is None:
-                node.primitive = _core.Primitive(node.pd)
+                node.primitive = descriptors.shared.primitive(node.pd, node.inserted)
             yield Step(node.primitive, node.inputs, node.outputs)
 
 
@@ -213,8 +213,8 @@ def _redirected(
 
 def moved(tensor: Tensor, storage: Storage, offset: int, desc: Any = None) -> Tensor:
     """Return the same view of another storage."""
+    strides = tensor.strides if desc is None else None
     desc = tensor.desc if desc is None else desc
-    strides = tensor.strides if desc is tensor.desc else None
     dtype = (
         tensor.dtype if desc.data_type == tensor.desc.data_type else dtypes.NAMES[desc.data_type]
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sycl_dnn import _core
+from sycl_dnn.dispatch import descriptors
 from sycl_dnn.dispatch.record import ArrayStep, Step
 from sycl_dnn.dispatch.tensor import Tensor
 
@@ -34,7 +35,10 @@ class Node:
     #: Number of the part of the batch that it computes, and how many there are.
     part: tuple[int, int] = (0, 1)
 
-    @property
+    #: Of a reorder: whether nobody asked for it.
+    inserted: bool = False
+
+    @functools.cached_property
     def row(self) -> str:
         """Name of the primitive; "zeros" or "dpnp" for what is none."""
         if self.pd is not None:
@@ -44,16 +48,16 @@ class Node:
     @functools.cached_property
     def work(self) -> tuple[str, ...]:
         """What tells the primitive from others that read and write the same."""
-        return (self.row, repr(self.attr), repr(self.params))
+        return descriptors.shared.work(self.pd)
 
-    @property
+    @functools.cached_property
     def attr(self) -> Any:
-        """The attribute of the primitive."""
+        """The attribute of the primitive; not to be changed."""
         return self.pd.primitive_attr
 
-    @property
+    @functools.cached_property
     def post_ops(self) -> Any:
-        """The post-ops of the primitive."""
+        """The post-ops of the primitive; not to be changed."""
         return post_ops_of(self.attr)
 
     @property
@@ -74,17 +78,19 @@ class Node:
             "fused": self.fused,
             "refused": self.refused,
         }
-        return Node(pd, params=dict(pd.parameters), **(known | changes))
+        return Node(pd, params=pd.parameters, **(known | changes))
 
 
 def node_of(step: Step | ArrayStep) -> Node:
     """Return a step of a trace as a node."""
     if isinstance(step, ArrayStep):
         return Node(None, dict(step.inputs), dict(step.outputs), function=step.function)
-    primitive = step.primitive
-    pd = None if primitive is None else primitive.primitive_desc
-    params = {} if pd is None else dict(pd.parameters)
-    return Node(pd, dict(step.inputs), dict(step.outputs), params, primitive=primitive)
+    planned = step.primitive
+    if planned is None:
+        return Node(None, dict(step.inputs), dict(step.outputs))
+    pd = planned.primitive_desc
+    inputs, outputs = dict(step.inputs), dict(step.outputs)
+    return Node(pd, inputs, outputs, pd.parameters, inserted=planned.inserted)
 
 
 def post_ops_of(attr: Any) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sycl_dnn import _core, errors
+from sycl_dnn import _core
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.refusal import Refusal
+from sycl_dnn.dispatch import descriptors
 
 #: Parts of the names of implementations that are slower than others.
 _SLOW = {"ref", "simple", "gemm"}
@@ -36,14 +37,14 @@ def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **chan
         Parameters that differ.
     """
     least = node.pd.impl_info if least is None else least
-    make = getattr(_core, node.row)
-    try:
-        pd = make(engine, **(node.params | changes), attr=attr)
-    except errors.DnnlError:
+    params = node.params | changes
+    pd = descriptors.shared.described_or_none(engine, node.row, params, attr)
+    if pd is None:
         return Refusal(f"{node.row} has no implementation for it")
     # Implementations of a slow kind were taken on purpose, for what oneDNN itself would take.
-    if _slow_parts(least) and pd.impl_info != least and not _go_on(pd, least):
-        pd = make(engine, **(node.params | changes), attr=attr)
+    if _slow_parts(least) and pd.impl_info != least:
+        own = getattr(_core, node.row)(engine, **params, attr=attr)
+        pd = own if _go_on(own, least) else pd
     if is_slower(pd.impl_info, least):
         return Refusal(f"{node.row} would run as {pd.impl_info} instead of {least}")
     return pd

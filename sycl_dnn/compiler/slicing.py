@@ -14,6 +14,7 @@ from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.compiler.slices import Cut, part_of, sliced_node, sliced_tensors
+from sycl_dnn.dispatch import descriptors
 from sycl_dnn.dispatch.caches import cache_bytes
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 
@@ -114,7 +115,7 @@ def _replace(graph: Graph, run: list[Node], cache: int) -> None:
             if isinstance(piece, Refusal):
                 node.refused.append(f"parts of the batch in turn: {piece}")
                 return
-            pieces[size].append((piece, _core.Primitive(piece.pd)))
+            pieces[size].append((piece, descriptors.shared.primitive(piece.pd)))
     made = [
         part_of(*piece, cut, number)
         for number in range(cut.count)

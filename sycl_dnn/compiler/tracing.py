@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sycl_dnn.call.numbers import FromNumber
 from sycl_dnn.call.seed import Seed
-from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch import descriptors, layout
 from sycl_dnn.dispatch.arguments import argument_of
+from sycl_dnn.dispatch.record import Planned
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.trace import Trace
 
@@ -40,6 +42,18 @@ class CompileTrace(Trace):
         if tensor is None:
             tensor = self._captured_as(value, lambda: argument_of(self, value, constant=True))
         return self.lowered(tensor)
+
+    def descriptor(
+        self, row: str, params: Mapping[str, Any], attr: Any, prefer: str | None = None
+    ) -> Any:
+        """Return a descriptor; one that was made before, unless an implementation is preferred."""
+        if prefer is not None:
+            return super().descriptor(row, params, attr, prefer)
+        return descriptors.shared.described(self.engine, row, params, attr)
+
+    def primitive_of(self, pd: Any, inserted: bool = False) -> Planned:
+        """Return what stands for a primitive: many are fused with others and never made."""
+        return Planned(pd, inserted)
 
     def lowered(self, tensor: Tensor) -> Tensor:
         """Return a float32 tensor in the dtype that the function is lowered to."""

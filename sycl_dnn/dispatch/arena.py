@@ -31,7 +31,7 @@ class Arena:
         self.scratchpads: dict[int, tuple[Any, int]] = {}
         self.nbytes = 0
         spans = self._lifetimes(steps, placed)
-        busy = Busy(len(steps))
+        busy = Busy((first, last) for _, first, last, _ in spans.values())
         # Large values first: the small ones then fill the gaps.
         for key, (nbytes, first, last, desc) in sorted(spans.items(), key=lambda s: -s[1][0]):
             offset = busy.take(nbytes, first, last)

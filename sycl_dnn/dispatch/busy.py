@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 
 
 class Spans:
@@ -35,31 +36,41 @@ class Busy:
 
     Parameters
     ----------
-    n_steps : int
+    stretches : iterable of (int, int)
+        First and last step of everything that will be placed.
     """
 
-    def __init__(self, n_steps: int) -> None:
+    def __init__(self, stretches: Iterable[tuple[int, int]]) -> None:
+        known = set(stretches)
+        n_steps = max((last for _, last in known), default=0) + 1
         self._size = 1
         while self._size < n_steps:
             self._size *= 2
-        #: By number of the tree's node: taken during all of its steps, and during any of them.
-        self._whole: dict[int, Spans] = {}
-        self._any: dict[int, Spans] = {}
+        self._nodes = {stretch: self._nodes_of(*stretch) for stretch in known}
+        #: By number of the tree's node: what is taken during any of its steps. Nodes that make up
+        #: no stretch are never asked.
+        self._any = {n: Spans() for inner, _ in self._nodes.values() for n in inner}
+        #: The same: what is taken during all of its steps.
+        self._whole = {n: Spans() for _, outer in self._nodes.values() for n in outer}
 
     def take(self, nbytes: int, first: int, last: int) -> int:
         """Return the lowest offset that is free from step ``first`` to ``last``, now taken."""
-        inner, outer = self._nodes(first, last)
-        taken = [self._any[n] for n in inner if n in self._any]
-        taken += [self._whole[n] for n in outer if n in self._whole]
+        inner, outer = self._nodes[first, last]
+        taken = [self._any[n] for n in inner]
+        taken += [self._whole[n] for n in outer if self._whole[n].starts]
         offset = _first_gap(taken, nbytes)
         if nbytes:
+            end = offset + nbytes
             for node in inner:
-                self._whole.setdefault(node, Spans()).add(offset, offset + nbytes)
-            for node in (*inner, *outer):
-                self._any.setdefault(node, Spans()).add(offset, offset + nbytes)
+                self._any[node].add(offset, end)
+                if node in self._whole:
+                    self._whole[node].add(offset, end)
+            for node in outer:
+                if node in self._any:
+                    self._any[node].add(offset, end)
         return offset
 
-    def _nodes(self, first: int, last: int) -> tuple[list[int], set[int]]:
+    def _nodes_of(self, first: int, last: int) -> tuple[list[int], set[int]]:
         """Return the nodes that make up a stretch, and those above them."""
         inner: list[int] = []
         low, high = first + self._size, last + self._size + 1

@@ -15,7 +15,7 @@ import dpnp
 from sycl_dnn._core import CallTable
 from sycl_dnn._usm import KINDS
 from sycl_dnn.call.variants import Found, Variants
-from sycl_dnn.dispatch import allocation, noted, pool
+from sycl_dnn.dispatch import allocation, descriptors, noted, pool
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.frozen import Frozen
 
@@ -155,6 +155,7 @@ def clear() -> None:
     for owner in _each_owner():
         owner.clear()
     pool.drop_all()
+    descriptors.shared.clear()
     with _cache.lock:
         _cache.plans.clear()
         calls.clear()

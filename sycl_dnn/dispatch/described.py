@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,30 +35,32 @@ def go_on_to(pd: _core.PrimitiveDesc, words: str) -> bool:
     return True
 
 
-def described(
-    engine: _core.Engine,
+def parameters_of(
     row: str,
     inputs: Mapping[str, Tensor],
     outputs: Mapping[str, Out],
     ask: Mapping[str, Layout],
-    attr: _core.PrimitiveAttr | None,
     params: Mapping[str, Any],
-) -> _core.PrimitiveDesc:
-    """Return the descriptor of a row; parameters as ``Trace.primitive`` takes them."""
+) -> dict[str, Any]:
+    """Return the parameters of a row with its layouts; arguments as ``Trace.primitive``'s."""
     descs = {
         name: describe(t.shape, t.dtype, ask[name]) if name in ask else t.desc
         for name, t in inputs.items()
     }
     descs |= {name: out.desc() for name, out in outputs.items()}
     given = dict(params)
-    for parameter in _core.ROWS[row][0].split():
+    for parameter in _parameters(row):
         name = _DESCRIBES.get(parameter, parameter)
         if parameter == "srcs":
             given["srcs"] = [d for n, d in descs.items() if n.startswith("multiple_src")]
         elif parameter not in given and name in descs:
             given[parameter] = descs[name]
-    make = getattr(_core, row)
-    return make(engine, **given, attr=attr)
+    return given
+
+
+@functools.cache
+def _parameters(row: str) -> tuple[str, ...]:
+    return tuple(_core.ROWS[row][0].split())
 
 
 def warn_of_reference(row: str, pd: _core.PrimitiveDesc) -> None:

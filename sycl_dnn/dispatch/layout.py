@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
-from sycl_dnn._core import MemoryDesc, format_kind
+from sycl_dnn._core import MemoryDesc, data_type, format_kind
 from sycl_dnn.onednn.dtypes import DATA_TYPES
 
 Shape = tuple[int, ...]
@@ -39,7 +40,13 @@ def strided(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> MemoryD
         strides = row_major_strides(shape)
     # A stride that nothing steps over may be anything in an array, negative as well.
     safe = tuple(s if n > 1 else max(s, 1) for s, n in zip(strides, shape, strict=True))
-    return MemoryDesc(tuple(shape), DATA_TYPES[dtype], strides=safe)
+    return _described(tuple(shape), DATA_TYPES[dtype], safe)
+
+
+# Layers of one kind ask for the same ones; nobody can change a descriptor.
+@functools.lru_cache(4096)
+def _described(shape: Shape, kind: data_type, strides: Shape) -> MemoryDesc:
+    return MemoryDesc(shape, kind, strides=strides)
 
 
 def row_major(shape: Sequence[int], dtype: str) -> MemoryDesc:
@@ -84,6 +91,10 @@ def like(desc: MemoryDesc, dtype: str, shape: Sequence[int] | None = None) -> Me
     # An array without axes has a descriptor with one.
     if desc.format_kind is not format_kind.blocked or not desc.is_plain or not shape:
         return row_major(shape, dtype)
-    strides = desc.strides
-    order = sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))
-    return strided(shape, dtype, permuted_strides(shape, order))
+    return strided(shape, dtype, permuted_strides(shape, _axes_in_order(dims, desc.strides)))
+
+
+@functools.lru_cache(4096)
+def _axes_in_order(dims: Shape, strides: Shape) -> Shape:
+    """Return the axes of a plain layout as they lie in memory, outermost first."""
+    return tuple(sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a)))

@@ -42,11 +42,26 @@ def describe(shape: tuple[int, ...], dtype: str, wanted: Layout) -> _core.Memory
     return makers[wanted](shape, dtype)
 
 
+class Planned:
+    """A primitive of a function that is compiled: made once it is known to be needed."""
+
+    __slots__ = ("inserted", "primitive_desc")
+
+    def __init__(self, pd: _core.PrimitiveDesc, inserted: bool) -> None:
+        self.primitive_desc = pd
+        self.inserted = inserted
+
+    @property
+    def name(self) -> str:
+        """Name of the row."""
+        return self.primitive_desc.name
+
+
 @dataclass
 class Step:
     """One submission: a primitive, or zeros where there is none."""
 
-    primitive: _core.Primitive | None
+    primitive: Any
     inputs: dict[str, Tensor]
     outputs: dict[str, Tensor]
     constant: bool = False

@@ -8,7 +8,7 @@ from typing import Any
 
 from sycl_dnn import _core, errors
 from sycl_dnn.dispatch import layout, policy
-from sycl_dnn.dispatch.described import described, go_on_to, warn_of_reference
+from sycl_dnn.dispatch.described import parameters_of, warn_of_reference
 from sycl_dnn.dispatch.gpu_layouts import safe_softmax
 from sycl_dnn.dispatch.record import ArrayStep, Entry, Layout, NeedsAnotherDevice, Out, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
@@ -62,12 +62,11 @@ class Trace(CopyingTrace):
         if row == "softmax_forward":
             outputs, ask = safe_softmax(self.engine, inputs, outputs, ask)
         try:
-            pd = described(self.engine, row, inputs, outputs, ask, attr, params)
+            given = parameters_of(row, inputs, outputs, ask, params)
+            pd = self.descriptor(row, given, attr, prefer)
         except errors.Unimplemented as error:
             params = {**params, "composed": composed}
             return self._fall_back(row, inputs, outputs, ask, attr, params, error)
-        if prefer is not None and not go_on_to(pd, prefer):
-            pd = described(self.engine, row, inputs, outputs, ask, attr, params)
         if "attr_dropout_seed" not in inputs:  # of dropout there is no other implementation
             warn_of_reference(row, pd)
         args = {name: self._fitted(t, pd.desc_of(name)) for name, t in inputs.items()}
@@ -78,7 +77,7 @@ class Trace(CopyingTrace):
         workspace = pd.desc_of("workspace")
         if workspace and "workspace" not in args and "workspace" not in made:
             made["workspace"] = self._workspace(workspace)
-        self._add(Step(_core.Primitive(pd), args, made))
+        self._add(Step(self.primitive_of(pd), args, made))
         entry = Entry(row, dict(inputs), made, params, args, pd)
         entry.has_post_ops = attr is not None and any(c[0] == "set_post_ops" for c in attr.calls)
         if composed is not None:

@@ -63,10 +63,10 @@ class CopyingTrace(TraceState):
         if attr is None and src.dtype == dst.dtype and src.dtype in ("int64", "float64"):
             src, dst = src.halves(), dst.halves()
         try:
-            pd = _core.reorder(self.engine, src=src.desc, dst=dst.desc, attr=attr)
+            pd = self.descriptor("reorder", {"src": src.desc, "dst": dst.desc}, attr)
         except errors.Unimplemented as error:
             raise NeedsAnotherDevice("reorder", error) from None
-        return Step(_core.Primitive(pd, inserted), {"src": src}, {"dst": dst})
+        return Step(self.primitive_of(pd, inserted), {"src": src}, {"dst": dst})
 
     def plain(self, tensor: Tensor) -> Tensor:
         """Return the tensor in a layout that arrays have; not on the tape."""
@@ -106,8 +106,8 @@ class CopyingTrace(TraceState):
         storage = argument.storage
         if storage.argument is None or storage.constant:
             raise ValueError(f"{name} must be an array of the caller that is not frozen")
-        pd = _core.reorder(self.engine, src=value.desc, dst=argument.desc)
-        self.steps.append(Step(_core.Primitive(pd), {"src": value}, {"dst": argument}))
+        pd = self.descriptor("reorder", {"src": value.desc, "dst": argument.desc}, None)
+        self.steps.append(Step(self.primitive_of(pd), {"src": value}, {"dst": argument}))
         self.written.append((storage, name))
         # Copies in other layouts show the old content.
         self._reordered.pop(storage, None)

@@ -12,6 +12,7 @@ from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import _core
 from sycl_dnn.dispatch import layout, policy
+from sycl_dnn.dispatch.described import go_on_to
 from sycl_dnn.dispatch.record import ArrayStep, Entry, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.onednn import dtypes
@@ -80,6 +81,30 @@ class TraceState:
         self._capture_of[id(value)] = tensor = make()
         self.captured.append((index, value, tensor))
         return tensor
+
+    def descriptor(
+        self,
+        row: str,
+        params: Mapping[str, Any],
+        attr: _core.PrimitiveAttr | None,
+        prefer: str | None = None,
+    ) -> _core.PrimitiveDesc:
+        """Return a new descriptor: of the implementation with ``prefer`` in its name, if any.
+
+        Raises
+        ------
+        DnnlError
+            oneDNN has none.
+        """
+        make = getattr(_core, row)
+        pd = make(self.engine, **params, attr=attr)
+        if prefer is not None and not go_on_to(pd, prefer):
+            pd = make(self.engine, **params, attr=attr)
+        return pd
+
+    def primitive_of(self, pd: _core.PrimitiveDesc, inserted: bool = False) -> Any:
+        """Return what a step has for a primitive; ``inserted`` as ``Primitive`` takes it."""
+        return _core.Primitive(pd, inserted)
 
     def scalar(self, dtype: str) -> Tensor:
         """Return a host scalar that each call gives anew."""

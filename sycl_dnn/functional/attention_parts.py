@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm, engine_kind
-from sycl_dnn.dispatch.described import described, is_slow_reference
+from sycl_dnn.dispatch.described import is_slow_reference, parameters_of
 from sycl_dnn.dispatch.primitives import add, expand_rank, sum_to
 from sycl_dnn.dispatch.record import Out
 from sycl_dnn.dispatch.tensor import Tensor
@@ -54,7 +54,8 @@ def _is_slow(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr) -> bool:
     if inputs["src"].dtype != "bfloat16" or trace.engine.kind is not engine_kind.cpu:
         return False
     try:
-        pd = described(trace.engine, "matmul", inputs, {"dst": out}, {}, attr, {})
+        params = parameters_of("matmul", inputs, {"dst": out}, {}, {})
+        pd = trace.descriptor("matmul", params, attr)
     except Unimplemented:
         return False
     return is_slow_reference("matmul", pd.impl_info)

@@ -91,10 +91,10 @@ def _plain_search(placed, nbytes, first, last):
 def test_drawn_values_get_the_lowest_free_place(seed):
     draw = random.Random(seed)
     n_steps = draw.randint(1, 50)
-    busy, placed = Busy(n_steps), []
-    for _ in range(draw.randint(1, 80)):
-        first = draw.randrange(n_steps)
-        last = min(n_steps - 1, first + draw.choice([0, 1, 2, 10, 50]))
+    starts = [draw.randrange(n_steps) for _ in range(draw.randint(1, 80))]
+    stretches = [(s, min(n_steps - 1, s + draw.choice([0, 1, 2, 10, 50]))) for s in starts]
+    busy, placed = Busy(stretches), []
+    for first, last in stretches:
         nbytes = ALIGNMENT * draw.choice([0, 1, 1, 2, 3, 7, 20])
         offset = busy.take(nbytes, first, last)
         assert offset == _plain_search(placed, nbytes, first, last)

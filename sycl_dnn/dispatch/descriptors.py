@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptors and primitives that were made before, for functions that are compiled.
+
+Layers of one size, and the same function for another shape, ask for the same ones again and again;
+oneDNN takes up to a millisecond for each.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from sycl_dnn import _core, errors
+from sycl_dnn.onednn._faults import FAULTS
+
+#: Rows whose descriptors warn when they are made, so each is made anew.
+_WARNING = frozenset(FAULTS)
+_MOST = 2048
+
+
+class _Made:
+    """A descriptor, its primitives and its parameters as a text."""
+
+    __slots__ = ("pd", "primitives", "work")
+
+    def __init__(self, pd: Any) -> None:
+        self.pd = pd
+        #: By whether nobody asked for the reorder.
+        self.primitives: dict[bool, Any] = {}
+        self.work: tuple[str, ...] | None = None
+
+
+class Descriptors:
+    """What was made, by what it was made of; the least recently used goes first.
+
+    Nobody may advance a descriptor from here to its next implementation.
+
+    Parameters
+    ----------
+    capacity : int
+        Number of descriptors.
+    """
+
+    def __init__(self, capacity: int = _MOST) -> None:
+        self._capacity = capacity
+        self._found: OrderedDict[Any, _Made] = OrderedDict()
+        self._by_pd: dict[int, _Made] = {}
+        self._refused: set[Any] = set()
+        self._lock = threading.Lock()
+        #: How many were made, and how many asked for.
+        self.n_made = self.n_asked = 0
+
+    def described(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
+        """Return a descriptor, which others may use as well.
+
+        Raises
+        ------
+        DnnlError
+            oneDNN has none.
+        """
+        if row in _WARNING:
+            return getattr(_core, row)(engine, **params, attr=attr)
+        key = self._key(engine, row, params, attr)
+        found = self._get(key)
+        return self._made(key, engine, row, params, attr) if found is None else found.pd
+
+    def described_or_none(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
+        """Return a descriptor as ``described`` does; None where oneDNN has none."""
+        key = self._key(engine, row, params, attr)
+        found = self._get(key)
+        if found is not None:
+            return found.pd
+        if key in self._refused:
+            return None
+        try:
+            return self._made(key, engine, row, params, attr)
+        except errors.DnnlError:
+            if len(self._refused) >= self._capacity:
+                self._refused.clear()
+            self._refused.add(key)
+            return None
+
+    def _made(self, key: Any, engine: Any, row: str, params: Any, attr: Any) -> Any:
+        self.n_made += 1
+        pd = getattr(_core, row)(engine, **params, attr=attr)
+        return pd if row in _WARNING else self._keep(key, pd).pd
+
+    def primitive(self, pd: Any, inserted: bool = False) -> Any:
+        """Return the primitive of a descriptor; ``inserted`` as ``Primitive`` takes it."""
+        made = self._by_pd.get(id(pd))
+        if made is None:
+            return _core.Primitive(pd, inserted)
+        found = made.primitives.get(inserted)
+        if found is None:
+            found = made.primitives[inserted] = _core.Primitive(pd, inserted)
+        return found
+
+    def work(self, pd: Any) -> tuple[str, ...]:
+        """Return what tells the work of a descriptor from that of others."""
+        made = self._by_pd.get(id(pd))
+        if made is None:
+            return _work(pd)
+        if made.work is None:
+            made.work = _work(pd)
+        return made.work
+
+    def clear(self) -> None:
+        """Drop everything; what is in use lives on."""
+        with self._lock:
+            self._found.clear()
+            self._by_pd.clear()
+            self._refused.clear()
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def _key(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
+        self.n_asked += 1
+        settings = () if attr is None else tuple((n, _exact(a)) for n, a in attr.calls)
+        return (engine, row, settings, *((n, _exact(v)) for n, v in params.items()))
+
+    def _get(self, key: Any) -> _Made | None:
+        with self._lock:
+            found = self._found.get(key)
+            if found is not None:
+                self._found.move_to_end(key)
+            return found
+
+    def _keep(self, key: Any, pd: Any) -> _Made:
+        with self._lock:
+            found = self._found.setdefault(key, _Made(pd))
+            self._by_pd[id(found.pd)] = found
+            while len(self._found) > self._capacity:
+                _, gone = self._found.popitem(last=False)
+                self._by_pd.pop(id(gone.pd), None)
+            return found
+
+
+def _work(pd: Any) -> tuple[str, ...]:
+    return (pd.name, repr(pd.primitive_attr), repr(pd.parameters))
+
+
+def _exact(value: Any) -> Any:
+    """Return a value as part of a key: equal only where oneDNN cannot tell a difference."""
+    kind = value.__class__
+    if kind is _core.MemoryDesc:
+        # Equality ignores the strides of axes of size 1, implementations do not.
+        return (value, value.strides)
+    if isinstance(value, float):
+        return value.hex()  # tells the zeros apart
+    if kind is tuple or kind is list:
+        return tuple(map(_exact, value))
+    if kind is _core.PostOps:
+        return tuple(_exact(value[i]) for i in range(len(value)))
+    return value
+
+
+#: Those of all compiled functions.
+shared = Descriptors()
+_of_parent: list[Descriptors] = []
+
+
+def _forget() -> None:
+    """Let a forked process ask for descriptors, which is refused; destroy none of its parent's."""
+    global shared
+    _of_parent.append(shared)
+    shared = Descriptors()
+
+
+os.register_at_fork(after_in_child=_forget)

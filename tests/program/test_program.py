@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From steps to programs: what is live, stretches, registers, and the values of a program."""
+
+import dpnp
+import numpy as np
+import pytest
+
+from sycl_dnn._usm import KINDS
+from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.executable import Executable
+from sycl_dnn.dispatch.places import place_of
+from sycl_dnn.dispatch.program import Segment, finalized, live_steps, stretches
+from sycl_dnn.dispatch.record import ArrayStep, Out, Step
+from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.dispatch.trace import Trace
+
+DESC = layout.row_major((2, 64), "float32")
+
+
+@pytest.fixture
+def trace(queue):
+    return Trace(place_of(queue)[0].engine)
+
+
+@pytest.fixture
+def value(trace):
+    def make(**traits):
+        return Tensor(trace, Storage(DESC, **traits), DESC, "float32", DESC.dims)
+
+    return make
+
+
+def copy(trace, source, made):
+    """Return a step that copies one value to another."""
+    return trace.copy_step(source, made)
+
+
+def call(source, made):
+    """Return a step that a function over arrays does."""
+    return ArrayStep(dpnp.copy, {"0": source}, {"0": made})
+
+
+def test_steps_that_nothing_needs_are_left_out(trace, value):
+    x, a, b, unused = value(argument=0), value(), value(), value()
+    steps = [copy(trace, x, a), copy(trace, a, unused), copy(trace, a, b)]
+    assert live_steps(steps, [b.storage]) == [steps[0], steps[2]]
+    assert live_steps(steps, []) == []
+
+
+def test_writes_to_arguments_are_kept(trace, value):
+    x, a = value(argument=0), value()
+    steps = [copy(trace, x, a), copy(trace, a, x)]
+    assert live_steps(steps, []) == steps
+
+
+def test_calls_over_arrays_cut_stretches(trace, value):
+    x, a, b, c, d = value(argument=0), *(value() for _ in range(4))
+    steps = [copy(trace, x, a), copy(trace, a, b), call(b, c), copy(trace, c, d)]
+    assert stretches(steps) == [steps[:2], steps[2], steps[3:]]
+
+
+def test_values_that_other_stretches_read_get_registers(trace, value, queue):
+    x, a, b, c, d = value(argument=0), *(value() for _ in range(4))
+    trace.arguments = [x.storage]
+    steps = [copy(trace, x, a), copy(trace, a, b), call(b, c), copy(trace, c, d)]
+    executable = Executable(trace, steps, [d], [x.storage])
+    # The argument, what the call reads, what it makes, the result: ``a`` stays in the arena.
+    assert len(executable._registers) == 4
+    assert id(a.storage) not in executable._registers
+    assert [type(s) is Segment for s in executable.stages] == [True, False, True]
+    array = dpnp.arange(128, dtype="f4", sycl_queue=queue).reshape(2, 64)
+    registers = executable.run(queue, place_of(queue)[1], [array.get_array()], KINDS["device"])
+    queue.wait()
+    (result,) = executable.leaves(registers, [])
+    np.testing.assert_array_equal(dpnp.asnumpy(result), dpnp.asnumpy(array))
+
+
+def test_a_program_has_each_view_once(trace, value):
+    x, a, b = value(argument=0), value(), value()
+    row = a.view((1, 64), (64, 1), 64)
+    target = b.view((1, 64), (64, 1), 64)
+    steps = [copy(trace, x, a), copy(trace, row, target), copy(trace, row, target)]
+    segment = Segment(trace.engine, steps, {id(x.storage): 0, id(b.storage): 1})
+    assert segment.reads == [0, 1]
+    kinds = [(kind, place, offset) for kind, place, offset, _ in segment._values]
+    assert kinds == [("array", 0, 0), ("arena", 0, 0), ("arena", 0, 256), ("array", 1, 256)]
+    assert segment.program.arena_bytes == 512
+
+
+def test_results_get_storages_of_their_own(trace, value):
+    x, a = value(argument=0), value()
+    trace.steps.append(copy(trace, x, a))
+    part = a.view((1, 64), (64, 1), 64)
+    same, again, own, untouched = finalized(trace, [a, a, part, x])
+    assert same is a
+    assert untouched is x
+    assert len({t.storage for t in (same, again, own)}) == 3
+    assert len(trace.steps) == 3
+
+
+def test_arrays_that_calls_made_are_results_as_they_are(trace, value):
+    x = value(argument=0)
+    (made,) = trace.array_call(dpnp.copy, [x], [Out((2, 64), "int16")])
+    assert made.desc is None
+    shown = Tensor(trace, made.storage, None, "int16", (64, 2), 0, (1, 64))
+    alone, copied = finalized(trace, [made, shown])
+    assert alone is made
+    assert copied.storage is not made.storage
+    assert trace.is_by_call(copied)
+
+
+def test_captured_arrays_are_found_by_identity(trace, queue):
+    arrays = [dpnp.ones(3, dtype="f4", sycl_queue=queue) for _ in range(3)]
+    tensors = [trace.capture(a) for a in (*arrays, *arrays)]
+    assert all(a is b for a, b in zip(tensors[:3], tensors[3:], strict=True))
+    assert [index for index, _, _ in trace.captured] == [0, 1, 2]
+
+
+def test_copies_are_made_once_until_the_array_is_written(trace, value):
+    x = value(argument=0)
+    wanted = layout.strided((2, 64), "float32", (1, 2))
+    first = trace.reorder(x, wanted)
+    assert trace.reorder(x, wanted) is first
+    trace.update(x, first, "test: x")
+    assert trace.reorder(x, wanted) is not first
+
+
+def test_what_is_recorded_apart_shares_no_copies(trace, value):
+    x = value(argument=0)
+    wanted = layout.strided((2, 64), "float32", (1, 2))
+    before = trace.reorder(x, wanted)
+    made, steps = trace.recorded_apart(lambda: trace.reorder(x, wanted))
+    assert made is not before
+    assert len(steps) == 1
+    assert isinstance(steps[0], Step)
+    assert trace.reorder(x, wanted) is before
+    assert len(trace.steps) == 1
+    assert steps[0].primitive.name == "reorder"
