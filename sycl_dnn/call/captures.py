@@ -235,7 +235,9 @@ class Captures:
             self._lines.append(f"{inner} = {name}.get_array()")
         shape, strides = self._constant(usm.shape), self._constant(usm.strides)
         self._unless(f"{inner}.shape != {shape} or {inner}.strides != {strides}")
-        self._unless(f"{name}.dtype != {self._constant(value.dtype)}")
+        # Of dpnp's own dtypes the inner object knows more quickly.
+        owner = name if isinstance(value, Array) else inner
+        self._unless(f"{owner}.dtype != {self._constant(value.dtype)}")
 
     def _numpy(self, value: np.ndarray, place: str) -> None:
         if value.size > _LARGEST_COPY or value.dtype.hasobject:

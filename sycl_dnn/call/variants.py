@@ -45,11 +45,11 @@ class Variants:
         return (plan for plans in list(self._plans.values()) for _, plan in plans)
 
     def _values(self, numbers: Any) -> Hashable:
-        return tuple(numbers[i].hex() for i in sorted(self.static)) if self.static else ()
+        return tuple(numbers[i].hex() for i in sorted(self.static))
 
     def find(self, function: Any, call: Any) -> Found | None:
         """Return the plan whose guards hold for a call."""
-        values = self._values(call.numbers)
+        values = self._values(call.numbers) if self.static else ()
         plans = self._plans.get(values, ())
         for check, plan in plans:
             held = check(function, call.others)

@@ -88,7 +88,7 @@ class Compiled(Programs, Generic[P, R]):
 
     def _settings(self) -> tuple[Any, ...]:
         return (
-            self._constants, self._dtype, self._capacity, self._fallback, self._switches,
+            self._constants, self._dtype, self._most, self._fallback, self._switches,
             self._lowering,
         )  # fmt: skip
 
@@ -108,7 +108,7 @@ class Compiled(Programs, Generic[P, R]):
     def derived(self, *passes: Any) -> Compiled[P, R]:
         """Return the same function compiled with further passes over its graph."""
         made: Compiled[P, R] = Compiled(
-            self._function, self._constants, self._dtype, self._capacity, self._fallback,
+            self._function, self._constants, self._dtype, self._most, self._fallback,
             self._switches, self._lowering,
         )  # fmt: skip
         made._extra = (*self._extra, *passes)

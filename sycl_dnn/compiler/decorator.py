@@ -58,11 +58,12 @@ def compile(
     Parameters
     ----------
     function : callable
-        Takes and returns arrays, nested in lists, tuples and dicts. It is called once for each
+        Takes and returns trees of arrays. A function in a class becomes a method, with
+        programs for each instance. It is called once for each
         kind of arguments, with objects in place of arrays that have shape and dtype but no values.
     constants : str or sequence of str
-        Parameters whose arrays stand still, as arrays that the function holds itself and frozen
-        ones do: weights. What depends on them alone is computed once.
+        Parameters whose arrays are constant, as arrays that the function holds itself and frozen
+        ones are: weights. What depends on them alone is computed once.
     dtype : {None, "bfloat16", "float16"}
         Lower a float32 function: weights and activations are kept in this dtype, parameters of
         normalizations in float32; arrays come in and go out as float32. Where a device has no
@@ -99,6 +100,16 @@ def compile(
     -----
     Constants must not be written to. What was computed from them stays as it was, other parts of
     the program may see the new values; ``clear`` reads them anew.
+
+    What the function reads from outside is compared at each call: numbers, texts and enumerations
+    by value, arrays by identity, functions by their code, containers and instances by what is in
+    them. If something was rebound, the function is compiled anew, and the program made of what it
+    held before is dropped. What no comparison can foresee (time, random numbers, files, iterators,
+    values that dpnp computes while tracing) stays as it was.
+
+    Floats among the arguments are values of each call as long as they meet arrays and numbers
+    alone; where the function asks for one (a comparison, a parameter of a function), it is compiled
+    for that value.
 
     Source: oneDNN developer guide, "Primitive Attributes: Post-ops".
     """

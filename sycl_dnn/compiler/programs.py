@@ -56,7 +56,7 @@ class Programs:
         self._constants = (constants,) if isinstance(constants, str) else tuple(constants)
         self._signature = _signature(self._subject(), self._constants)
         self._dtype = dtype
-        self._capacity = cache_size
+        self._capacity = self._most = cache_size
         self._fallback = fallback
         self._plans: OrderedDict[Any, Variants] = OrderedDict()
         self._hits = self._misses = 0
@@ -241,8 +241,9 @@ class Programs:
         return CacheInfo(self._hits, self._misses, len(self._each_plan()), self._capacity)
 
     def resize(self, capacity: int) -> None:
-        """Keep no more kinds of arguments than this."""
+        """Keep programs for no more kinds of arguments than this, nor than ``cache_size``."""
         with self._lock:
+            self._capacity = min(capacity, self._most)
             while len(self._plans) > capacity:
                 self._plans.popitem(last=False)
 

@@ -116,7 +116,10 @@ class UserCall(Collected):
     __slots__ = ("_holds_frozen", "numbers", "others")
 
     def __init__(self, holds_frozen: bool = False) -> None:
-        super().__init__()
+        self.arrays = []
+        self.objects = []
+        self.frozen = None
+        self.traced = False
         self._holds_frozen = holds_frozen
         #: Floats, in order; they are no part of the key.
         self.numbers: list[float] = []
@@ -125,7 +128,13 @@ class UserCall(Collected):
 
     def token(self, value: Any) -> Any:
         """Return what a plan depends on of ``value``; note its arrays, numbers and objects."""
-        if value.__class__ is float and type(value) is float:
+        kind = type(value)
+        if kind is dpnp.ndarray:  # as below, without another call
+            array = value.get_array()
+            self.arrays.append(array)
+            self.objects.append(value)
+            return (array.shape, array.strides, array.dtype)
+        if kind is float:
             self.numbers.append(value)
             return float
         return super().token(value)

@@ -11,7 +11,8 @@ import dpnp
 
 from sycl_dnn import _core
 from sycl_dnn.device import default_queue
-from sycl_dnn.dispatch import allocation, noted
+from sycl_dnn.dispatch import allocation, cache, noted
+from sycl_dnn.dispatch.cache import CacheInfo
 from sycl_dnn.dispatch.places import place_of
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.graph import summary
@@ -57,7 +58,10 @@ class CompiledGraph:
         self.partitions = graph.partitions(policy)
         self._constants: dict[int, Any] = {}
         self._plans: OrderedDict[Any, Plan] = OrderedDict()
+        self._capacity = MOST_PLANS
+        self._hits = self._misses = 0
         self._guard = threading.RLock()
+        cache.watch(self)
         if all(v.has_known_shape for v in graph.inputs.values()):
             self.plan_for({v.id: (v.shape, None) for v in graph.inputs.values()})
 
@@ -128,13 +132,32 @@ class CompiledGraph:
         )
         with self._guard:
             plan = self._plans.get(key)
-            if plan is None:
-                inputs = {id: (shape, strides) for id, shape, strides in key}
-                plan = noted.trace("graph", lambda: Plan(self, inputs))
-                if len(self._plans) >= MOST_PLANS:
-                    self._plans.popitem(last=False)
-                self._plans[key] = plan
+            if plan is not None:
+                self._hits += 1
+                return plan
+            self._misses += 1
+            inputs = {id: (shape, strides) for id, shape, strides in key}
+            plan = self._plans[key] = noted.trace("graph", lambda: Plan(self, inputs))
+            while len(self._plans) > self._capacity:
+                self._plans.popitem(last=False)
             return plan
+
+    def cache_info(self) -> CacheInfo:
+        """Return hits, misses, number of plans and the most there may be."""
+        return CacheInfo(self._hits, self._misses, len(self._plans), self._capacity)
+
+    def resize(self, capacity: int) -> None:
+        """Keep no more plans than this, and never more than ``MOST_PLANS``."""
+        with self._guard:
+            self._capacity = min(capacity, MOST_PLANS)
+            while len(self._plans) > capacity:
+                self._plans.popitem(last=False)
+
+    def clear(self) -> None:
+        """Drop all plans; the next call compiles its partitions again."""
+        with self._guard:
+            self._plans.clear()
+            self._hits = self._misses = 0
 
     @property
     def plans(self) -> list[Plan]:
