@@ -36,6 +36,7 @@ _LAZY = {
     "Frozen": "sycl_dnn.dispatch.frozen",
     "ReferenceWarning": "sycl_dnn.dispatch.policy",
     "Compiled": "sycl_dnn.compiler.compiled",
+    "array_function": "sycl_dnn.dispatch.array_function",
     "asarray": "sycl_dnn.functional.convert",
     "autocast": "sycl_dnn.dispatch.autocast",
     "compile": "sycl_dnn.compiler.decorator",

@@ -13,6 +13,7 @@ from sycl_dnn.compiler.quantize import quantize as quantize
 from sycl_dnn.device import default_queue as default_queue
 from sycl_dnn.dispatch import cache as cache
 from sycl_dnn.dispatch.array import Array as Array
+from sycl_dnn.dispatch.array_function import array_function as array_function
 from sycl_dnn.dispatch.autocast import autocast as autocast
 from sycl_dnn.dispatch.bound import BoundPlan as BoundPlan
 from sycl_dnn.dispatch.bound import plan as plan
@@ -52,6 +53,7 @@ __all__ = [
     "ReferenceWarning",
     "Unimplemented",
     "__version__",
+    "array_function",
     "asarray",
     "autocast",
     "cache",

@@ -347,8 +347,13 @@ class Captures:
             if code_facts.varies(module):
                 self._vary(f"it imports {module}")
             elif not code_facts.is_library(module):
-                k = self._constant(importlib.import_module(module))
-                self._module(self._constants[k], k, ())
+                try:
+                    found = importlib.import_module(module)
+                except ImportError:  # one that the function can do without
+                    self._vary(f"it imports {module}, which is not there")
+                    continue
+                k = self._constant(found)
+                self._module(found, k, ())
 
     def _chain(self, value: Any, place: str, attributes: tuple[str, ...]) -> None:
         if isinstance(value, types.ModuleType):

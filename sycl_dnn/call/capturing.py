@@ -11,7 +11,6 @@ from typing import Any
 
 import dpnp
 import numpy as np
-from dpnp.exceptions import ExecutionPlacementError
 
 import sycl_dnn
 from sycl_dnn import tree
@@ -22,6 +21,7 @@ from sycl_dnn.call.seed import Seed
 from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.tensor import Tensor
 from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.dispatch.trace_state import placement_error
 
 _DPNP = os.path.dirname(dpnp.__file__) + os.sep
 _OWN = tuple(os.path.dirname(p) + os.sep for p in (sycl_dnn.__file__, contextlib.__file__))
@@ -94,19 +94,16 @@ class Tail:
             elif isinstance(entry, FromNumber):
                 arrays.append(entry.array(call.numbers, queue))
             else:
-                arrays.append(_usable(name, held[entry], queue, call, len(arrays)))
+                arrays.append(_usable(held[entry], queue, call, len(arrays)))
         call.objects += [None] * (len(call.arrays) - len(call.objects))
         call.objects += [held[e] if isinstance(e, int) else None for e in entries]
         return arrays
 
 
-def _usable(name: str, value: Any, queue: Any, call: Any, index: int) -> Any:
+def _usable(value: Any, queue: Any, call: Any, index: int) -> Any:
     array = value.get_array() if hasattr(value, "get_array") else value
     if array.sycl_queue != queue:
-        raise ExecutionPlacementError(
-            f"{name}: an array that the function holds must be on the queue of its arguments, got "
-            f"{array.sycl_queue.sycl_device.filter_string}"
-        )
+        raise placement_error(array.sycl_queue, queue)
     if isinstance(value, Frozen):
         call.frozen = {**(call.frozen or {}), index: value}
     return array

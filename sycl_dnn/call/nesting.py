@@ -13,7 +13,7 @@ from sycl_dnn import tree
 from sycl_dnn.call.seed import Seed
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.frozen import Frozen
-from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.tensor import MIXED, Tensor
 
 _CONSTANTS = (bool, int, float, complex, str, bytes, enum.Enum)
 
@@ -146,12 +146,19 @@ def arrays_of(value: Any) -> list[Any]:
 
 
 def trace_of(value: Any) -> Any:
-    """Return the trace of the first tensor in nested arguments; None without any."""
-    if isinstance(value, Tensor):
-        return value.trace
-    node = tree.opened(value)
-    for child in node.children if node is not None else ():
-        found = trace_of(child)
-        if found is not None:
-            return found
-    return None
+    """Return the trace of the tensors in nested arguments; None without any.
+
+    Raises
+    ------
+    RuntimeError
+        They belong to several traces, or to one that has ended.
+    """
+    found = None
+    for leaf in tree.leaves(value):
+        if not isinstance(leaf, Tensor):
+            continue
+        trace = leaf.trace
+        if found is not None and trace is not found:
+            raise RuntimeError(MIXED.format(leaf.shape, leaf.dtype))
+        found = trace
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn.dispatch import allocation, arguments
+from sycl_dnn.dispatch import allocation, arguments, policy
 from sycl_dnn.dispatch.bound import BoundCall
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ class CompiledCall(BoundCall):
 
     def __init__(self, compiled: Programs, args: Any, kwargs: Any) -> None:
         self._compiled, self._args, self._kwargs = compiled, args, kwargs
+        self._policy = policy.current()
         self._bind()
 
     def _bind(self) -> None:
@@ -28,7 +29,8 @@ class CompiledCall(BoundCall):
         call, _ = compiled._key(self._args, self._kwargs)
         if not arguments.is_describable(call.arrays):
             raise ValueError("bind: arrays must have positive strides without overlap")
-        plan = compiled._program(self._args, self._kwargs)
+        with policy.using(**self._policy._asdict()):
+            plan = compiled._program(self._args, self._kwargs)
         queue = arguments.shared_queue(call.arrays, compiled.__name__)
         self._check, self._others = plan.check, call.others
 

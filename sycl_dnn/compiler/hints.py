@@ -10,22 +10,13 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from sycl_dnn.dispatch.foreign_functions import function_name, instead
+
 _LIBRARIES = ("dpnp", "numpy", "dpctl")
 #: Modules whose errors speak of a traced array.
-_OF_TENSORS = ("sycl_dnn.dispatch.tensor_methods", "sycl_dnn.dispatch.indexing")
-#: Names of dpnp's that differ from those of the functional layer.
-_NAMES = {
-    "clip": "clamp",
-    "concatenate": "cat",
-    "divide": "div",
-    "expand_dims": "unsqueeze",
-    "moveaxis": "permute",
-    "multiply": "mul",
-    "power": "pow",
-    "subtract": "sub",
-    "swapaxes": "transpose",
-    "truediv": "div",
-}
+_OF_TENSORS = tuple(
+    f"sycl_dnn.dispatch.{name}" for name in ("foreign_functions", "indexing", "tensor_methods")
+)
 Frames = list[tuple[FrameType, int]]
 
 
@@ -36,7 +27,7 @@ def explained(function: Callable[..., Any]) -> Iterator[None]:
         yield
     except (TypeError, NotImplementedError, AttributeError) as error:
         frames = list(traceback.walk_tb(error.__traceback__))
-        text = _of_library(frames) or _of_numpy(frames, error) or _of_values(frames, error)
+        text = _of_values(frames, error) or _of_library(frames)
         if text is None:
             raise
         name = getattr(function, "__name__", type(function).__name__)
@@ -61,15 +52,9 @@ def _of_values(frames: Frames, error: BaseException) -> str | None:
     """Return what to say of a function that asks for values; None for other errors."""
     if _module(frames[-1][0]) not in _OF_TENSORS:
         return None
-    caller = next((f for f in reversed(frames) if _package(f[0]) != "sycl_dnn"), None)
+    ours = ("sycl_dnn", *_LIBRARIES)
+    caller = next((f for f in reversed(frames) if _package(f[0]) not in ours), None)
     return str(error) if caller is None else f"{_line(*caller)}: {error}"
-
-
-def _of_numpy(frames: Frames, error: BaseException) -> str | None:
-    """Return what to say of a universal function of NumPy's, which has no frame of its own."""
-    if "__array_ufunc__" not in str(error):
-        return None
-    return f"{_line(*frames[-1])}: NumPy takes no traced arrays; use sycl_dnn.functional"
 
 
 def _of_library(frames: Frames) -> str | None:
@@ -78,29 +63,9 @@ def _of_library(frames: Frames) -> str | None:
         if _package(called[0]) in _LIBRARIES:
             if _package(caller[0]) == "sycl_dnn":
                 return None  # our own use of it
-            name = _name(called[0])
+            name = function_name(called[0]).strip("_")
             return (
                 f"{_line(*caller)}: {_package(called[0])}.{name} takes no traced arrays; use "
-                f"{_instead(name)}"
+                f"{instead(name)}"
             )
     return None
-
-
-def _name(frame: FrameType) -> str:
-    if frame.f_code.co_name == "__call__":
-        called = frame.f_locals.get("self")
-        return str(getattr(called, "name_", getattr(called, "__name__", "a function")))
-    return frame.f_code.co_name.strip("_")
-
-
-def _instead(name: str) -> str:
-    from sycl_dnn import functional
-    from sycl_dnn.dispatch.tensor import Tensor
-
-    plain = name.removeprefix("r")
-    for candidate in (_NAMES.get(name), name, _NAMES.get(plain), plain):
-        if candidate and hasattr(functional, candidate):
-            return f"sycl_dnn.functional.{candidate}"
-    if hasattr(Tensor, name):
-        return f"the array's own method {name}"
-    return "a function of sycl_dnn.functional"

@@ -16,11 +16,12 @@ from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.partitions import lower
 from sycl_dnn.compiler.passes import Pass, in_order
 from sycl_dnn.compiler.tracing import CompileTrace
-from sycl_dnn.dispatch.arguments import argument_of
+from sycl_dnn.dispatch.arguments import Seed, argument_of
 from sycl_dnn.dispatch.executable import Executable
 from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.program import finalized
 from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.trace_state import placement_error
 
 
 class Lowered:
@@ -72,6 +73,8 @@ class Lowered:
         for rewrite in in_order(switches or {}, extra):
             rewrite(graph)
         lower(graph, lowering, queue, stream)
+        #: That of the arrays that the function holds itself; None without any.
+        self._queue = queue if any(not isinstance(v, Seed) for _, v, _ in trace.captured) else None
         given = trace.arguments[:n_given]
         #: What the call's numbers become, in the order of the program's arguments.
         self._numbers: list[FromNumber] = [trace.tail[i] for i in sorted(trace.tail)]
@@ -80,7 +83,15 @@ class Lowered:
         self.executable = Executable(trace, list(graph.steps()), graph.finals, [*given, *held])
 
     def arrays(self, call: Any, queue: Any) -> list[Any]:
-        """Return the arrays of a call, and those that its numbers become."""
+        """Return the arrays of a call, and those that its numbers become.
+
+        Raises
+        ------
+        dpnp.exceptions.ExecutionPlacementError
+            The function holds arrays of another queue.
+        """
+        if self._queue is not None and self._queue != queue:
+            raise placement_error(self._queue, queue)
         if not self._numbers:
             return call.arrays
         return [*call.arrays, *(n.array(call.numbers, queue) for n in self._numbers)]

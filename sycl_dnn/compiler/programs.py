@@ -190,6 +190,7 @@ class Programs:
             self._switches, self._lowering,
         )  # fmt: skip
         lowered.check = check
+        trace.end()
         return lowered, check
 
     def _numbered(self, call: UserCall, static: frozenset[int]) -> Callable[..., Any] | None:

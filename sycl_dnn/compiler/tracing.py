@@ -40,6 +40,7 @@ class CompileTrace(Trace):
             return super().capture(value)
         tensor = self._capture_of.get(id(value))
         if tensor is None:
+            self.check_place(value)
             tensor = self._captured_as(value, lambda: argument_of(self, value, constant=True))
         return self.lowered(tensor)
 

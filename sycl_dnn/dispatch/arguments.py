@@ -263,6 +263,8 @@ def argument_of(trace: TraceState, value: Any, constant: bool = False) -> Tensor
     if isinstance(value, Seed):
         return trace.scalar(value.dtype)
     array = value.get_array() if hasattr(value, "get_array") else value
+    if not trace.has_queue:
+        trace.queue, trace.has_queue = array.sycl_queue, True
     carried = value.data if isinstance(value, Frozen) else value
     name = carried.dtype if isinstance(carried, Array) else dtypes.name_of(array.dtype)
     constant = constant or isinstance(value, Frozen)

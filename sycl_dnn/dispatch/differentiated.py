@@ -75,6 +75,7 @@ class Differentiated:
         kept = _kept(trace, later, grads, seed_storages)
         self.forward = Executable(trace, trace.steps[:n_steps], finals, given, kept)
         self.reverse = Executable(trace, later, grads, [*seed_storages, *kept])
+        trace.end()
         #: Argument of the reverse pass: that of the forward pass which it is.
         self.passed_on = {
             len(seed_storages) + i: s.argument for i, s in enumerate(kept) if s.argument is not None

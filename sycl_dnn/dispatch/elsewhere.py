@@ -78,6 +78,7 @@ def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
         trace = Trace(place.engine)
         swapped, named = arguments.traced(trace, args, kwargs)
         body(*swapped, **named)
+        trace.end()
         given = [s.argument for s, _ in trace.written if s.argument is not None]
         return tuple(n for n in given if n < len(found.arrays))
 

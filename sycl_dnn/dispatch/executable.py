@@ -17,6 +17,7 @@ from sycl_dnn.dispatch.program import Segment, live_steps, stretches
 from sycl_dnn.dispatch.record import ArrayStep, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.dispatch.trace_state import placement_error
 from sycl_dnn.onednn import dtypes
 
 
@@ -193,7 +194,10 @@ class Executable:
         self.draw_seeds(registers)
         for index, value, tensor in self.captured:
             if not isinstance(value, Seed):
-                registers[self._registers[id(tensor.storage)]] = value.get_array()
+                array = value.get_array()
+                if array.sycl_queue != queue:
+                    raise placement_error(array.sycl_queue, queue)
+                registers[self._registers[id(tensor.storage)]] = array
             if isinstance(value, Frozen):
                 frozen[index] = value
         self.constants.fill(registers, queue, stream, frozen)

@@ -35,6 +35,7 @@ class InnerPullback:
         dy : traced array or array
             Shape and dtype of the result, nested as it is; None stands for zeros.
         """
+        nesting.trace_of((self._leaves, dy))  # raises if it has ended
         wanted = [t for t in self._inputs if t.is_float]
         found = propagate(self._trace, self._tape, self._seeds(dy), wanted)
         by_id = {id(t): self._laid(t, g) for t, g in zip(wanted, found, strict=True)}
@@ -116,7 +117,7 @@ def inner_vjp(
 
 def _aliased(trace: Trace, value: Any) -> Any:
     """Return arguments with tensors of their own: each is to have a gradient of its own."""
-    if hasattr(value, "get_array"):
+    if hasattr(value, "get_array") and not isinstance(value, Tensor):
         value = trace.capture(value)
     if not isinstance(value, Tensor):
         return value

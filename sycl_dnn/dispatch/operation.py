@@ -106,7 +106,9 @@ class Operation:
         leaves, form = nesting.result_of(result, self.name, trace.capture)
         targets = {} if out is None else {0: self._target(leaves, out, args, kwargs)}
         finals = finalized(trace, leaves, targets)
-        return Plan(Executable(trace, trace.steps, finals, trace.arguments), form)
+        executable = Executable(trace, trace.steps, finals, trace.arguments)
+        trace.end()
+        return Plan(executable, form)
 
     def _target(self, leaves: list[Tensor], out: Any, args: Any, kwargs: Any) -> Target:
         if len(leaves) != 1:

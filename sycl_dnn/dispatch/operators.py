@@ -27,11 +27,11 @@ def _single(name: str) -> Callable[[Any], Any]:
 
 
 class Operators:
-    """``+ - * / ** @ < <= > >=``; numbers and arrays may stand on the right, numbers on the left.
+    """``+ - * / ** @ < <= > >=``; numbers and arrays may stand on either side.
 
-    An array of dpnp's on the left is in charge itself and raises TypeError for all but arrays of
-    its own; there is no way for another class to take over. So write ``a + x``, or
-    ``sycl_dnn.functional.sub(x, a)`` where the order matters.
+    An array of dpnp's on the left is asked first, and raises TypeError for all but arrays of its
+    own class. Python asks the right operand first only where that is of a subclass: traced arrays
+    are. With an ``Array`` write ``a + x``, or ``sycl_dnn.functional.sub(x, a)``.
     """
 
     __slots__ = ()
@@ -49,6 +49,7 @@ class Operators:
     __pow__ = _operator("pow")
     __rpow__ = _operator("pow", is_reflected=True)
     __matmul__ = _operator("matmul")
+    __rmatmul__ = _operator("matmul", is_reflected=True)
     __lt__ = _operator("lt")
     __le__ = _operator("le")
     __gt__ = _operator("gt")

@@ -10,6 +10,7 @@ from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn._dpnp import address
 from sycl_dnn.dispatch.array import Array
+from sycl_dnn.dispatch.tensor import Tensor
 
 
 class Target(NamedTuple):
@@ -25,7 +26,8 @@ class Target(NamedTuple):
 def check_out(name: str, out: Any, found: Any, queue: Any) -> Any:
     """Return what a plan depends on of ``out``, after checking that it may be written."""
     kind = out.__class__
-    if kind is not dpnp.ndarray and not isinstance(out, (dpnp.ndarray, Array)):
+    is_array = isinstance(out, (dpnp.ndarray, Array)) and not isinstance(out, Tensor)
+    if kind is not dpnp.ndarray and not is_array:
         raise TypeError(f"{name}: out must be a dpnp.ndarray or Array, got {kind.__name__}")
     array = out.get_array()
     if array.sycl_queue is not queue and array.sycl_queue != queue:

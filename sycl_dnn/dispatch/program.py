@@ -13,7 +13,7 @@ from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.arena import Arena
 from sycl_dnn.dispatch.outputs import Target
 from sycl_dnn.dispatch.record import ArrayStep, Out, Step
-from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.dispatch.tensor import MIXED, Storage, Tensor
 from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.onednn import Memory
 
@@ -98,6 +98,9 @@ def finalized(
 
     ``targets`` has, by number of the result, what the caller wants it written to.
     """
+    for tensor in results:
+        if tensor.trace is not trace:
+            raise RuntimeError(MIXED.format(tensor.shape, tensor.dtype))
     taken: set[int] = set()
     targets = targets or {}
     return [own_storage(trace, t, taken, targets.get(i)) for i, t in enumerate(results)]

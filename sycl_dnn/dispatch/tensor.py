@@ -7,8 +7,11 @@ import math
 import weakref
 from typing import TYPE_CHECKING, Any, cast
 
+import dpnp
+
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.dispatch import layout
+from sycl_dnn.dispatch.foreign_functions import ForeignFunctions
 from sycl_dnn.dispatch.operators import Operators
 from sycl_dnn.dispatch.tensor_methods import ArrayMethods
 from sycl_dnn.onednn import dtypes
@@ -16,6 +19,17 @@ from sycl_dnn.onednn import dtypes
 if TYPE_CHECKING:
     from sycl_dnn.dispatch.trace import Trace
     from sycl_dnn.dispatch.trace_state import TraceState
+
+
+MIXED = (
+    "a traced value of shape {} and dtype {} belongs to the trace of another function: hand it to "
+    "the inner function as an argument"
+)
+_LEAKED = (
+    "a traced value of shape {} and dtype {} was used after its trace had ended: what a function "
+    "sees while it is traced stands for arrays of that call alone; return it from the function "
+    "instead of keeping it in a list, an attribute or a global name"
+)
 
 
 class Storage:
@@ -49,13 +63,15 @@ class Storage:
         return self.desc.get_size()
 
 
-class Tensor(ArrayMethods, Operators):
+class Tensor(ArrayMethods, ForeignFunctions, Operators, dpnp.ndarray):  # type: ignore[misc]
     """One value of a trace: a layout at an offset of a storage.
 
     ``shape`` and ``dtype`` read as on arrays; ``desc`` is None for a dtype that oneDNN lacks.
+    It is a subclass of dpnp's arrays for one reason: in ``array + tensor`` Python asks the right
+    operand first only then. There is no array inside.
     """
 
-    __slots__ = ("_trace", "desc", "dtype", "offset", "shape", "storage", "strides")
+    __slots__ = ("_shape", "_trace", "desc", "dtype", "offset", "storage", "strides")
 
     def __init__(
         self,
@@ -73,7 +89,7 @@ class Tensor(ArrayMethods, Operators):
         # Nearly everywhere there is one: who cannot do without need not ask.
         self.desc: Any = desc
         self.dtype = dtypes.DtypeName(dtype)
-        self.shape = shape
+        self._shape = shape
         self.offset = offset
         if strides is None and desc is not None and desc.is_plain:
             strides = desc.strides[: len(shape)]
@@ -81,8 +97,22 @@ class Tensor(ArrayMethods, Operators):
 
     @property
     def trace(self) -> Trace:
-        """The trace that records what is done with the tensor."""
-        return cast("Trace", self._trace())
+        """The trace that records what is done with the tensor.
+
+        Raises
+        ------
+        RuntimeError
+            It has ended.
+        """
+        trace = self._trace()
+        if trace is None or trace.is_ended:
+            raise RuntimeError(_LEAKED.format(self.shape, self.dtype))
+        return cast("Trace", trace)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return self._shape
 
     @property
     def ndim(self) -> int:
@@ -102,8 +132,16 @@ class Tensor(ArrayMethods, Operators):
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype}, {self.desc})"
 
-    def view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Tensor:
-        """Return another look at the same elements: strides and offset in elements."""
+    def view(self, shape: Any, strides: Any = None, offset: int = 0) -> Tensor:
+        """Return another view of the same elements: strides and offset in elements.
+
+        Arrays have a method of this name too, which is refused.
+        """
+        if not (isinstance(shape, tuple) and isinstance(strides, tuple)):
+            raise TypeError(
+                "view(): a traced array has no memory of its own while a function is traced; use "
+                "astype to convert values, reshape for another shape"
+            )
         step = offset * dtypes.bits_of(self.dtype) // 8
         desc = None if self.desc is None else layout.strided(shape, self.dtype, strides)
         return Tensor(

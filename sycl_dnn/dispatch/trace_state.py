@@ -18,11 +18,26 @@ from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.onednn import dtypes
 
 
+def placement_error(queue: Any, wanted: Any) -> ExecutionPlacementError:
+    """Return the error for an array that a function holds itself, on a queue of its own."""
+    here, there = (q.sycl_device.filter_string for q in (wanted, queue))
+    which = f"{there}, not {here}" if here != there else f"another queue of {there}"
+    return ExecutionPlacementError(
+        "an array that a traced function holds itself must be on the queue of its arguments, got "
+        f"one on {which}; copy it with dpnp.asarray(x, sycl_queue=...)"
+    )
+
+
 class TraceState:
     """Arguments, steps and the tape; ``Trace`` adds what is recorded."""
 
     def __init__(self, engine: _core.Engine, training: bool = False) -> None:
         self.engine = engine
+        #: That of the call's arrays: ``argument_of`` sets it at the first array.
+        self.queue = engine.sycl_queue
+        self.has_queue = False
+        #: Whether the function has returned: its tensors stand for nothing then.
+        self.is_ended = False
         self.training = training
         #: Whether values are kept narrower than the function says.
         self.is_lowered = False
@@ -67,13 +82,7 @@ class TraceState:
 
         if id(value) in self._capture_of:
             return self._capture_of[id(value)]
-        array = value.get_array() if hasattr(value, "get_array") else value
-        queue = getattr(array, "sycl_queue", None)
-        if queue is not None and queue.sycl_context != self.engine.sycl_queue.sycl_context:
-            raise ExecutionPlacementError(
-                "an array that a traced function holds itself must be on the device of its "
-                f"arguments, got {queue.sycl_device.filter_string}"
-            )
+        self.check_place(value)
         return self._captured_as(value, lambda: argument_of(self, value))
 
     def _captured_as(self, value: Any, make: Callable[[], Tensor]) -> Tensor:
@@ -105,6 +114,21 @@ class TraceState:
     def primitive_of(self, pd: _core.PrimitiveDesc, inserted: bool = False) -> Any:
         """Return what a step has for a primitive; ``inserted`` as ``Primitive`` takes it."""
         return _core.Primitive(pd, inserted)
+
+    def check_place(self, value: Any) -> None:
+        """Raise ExecutionPlacementError for an array that is not on the queue of the call."""
+        array = value.get_array() if hasattr(value, "get_array") else value
+        queue = getattr(array, "sycl_queue", None)
+        if self.has_queue and queue is not None and queue != self.queue:
+            raise placement_error(queue, self.queue)
+
+    def end(self) -> None:
+        """Say that the function has returned: what it kept of its tensors cannot be used."""
+        self.is_ended = True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse ``array.trace()``: of a traced array, ``trace`` is what records it."""
+        raise TypeError("trace(): a traced array has no such method; use diagonal().sum(-1)")
 
     def scalar(self, dtype: str) -> Tensor:
         """Return a host scalar that each call gives anew."""

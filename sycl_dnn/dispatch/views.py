@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import dpnp
 
 from sycl_dnn.dispatch import layout
 from sycl_dnn.dispatch.record import Out
-from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.tensor import Storage, Tensor
+from sycl_dnn.errors import InvalidArguments
 
 
 def row_major(x: Tensor) -> Tensor:
@@ -76,23 +78,54 @@ def transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def narrow(x: Tensor, axis: int, start: int, length: int, step: int = 1) -> Tensor:
-    """Return a view of ``length`` elements along an axis, from ``start``."""
+    """Return a view of ``length`` elements along an axis, from ``start``.
+
+    A copy by dpnp where rows lie within each other's steps, which oneDNN does not describe.
+    """
     axis %= x.ndim
     plain = x.trace.plain(x)
+    key = (slice(None),) * axis + (slice(start, start + length * step, step),)
+
+    def rule(grad: Tensor) -> Tensor:
+        return _scattered(x, grad, axis, start, step)
+
     shape = tuple(length if i == axis else n for i, n in enumerate(plain.shape))
     strides = tuple(s * step if i == axis else s for i, s in enumerate(plain.strides))
-    made = plain.view(shape, strides, start * plain.strides[axis])
-    return x.trace.view(x, made, lambda g: _scattered(x, g, axis, start, step))
+    try:
+        made = plain.view(shape, strides, start * plain.strides[axis])
+    except InvalidArguments:
+        return x.trace.array_call(
+            lambda a: a[key], [x], [Out(shape, x.dtype)], lambda e, g: {"0": rule(g["0"])}
+        )[0]
+    return x.trace.view(x, made, rule)
 
 
 def _scattered(x: Tensor, grad: Tensor, axis: int, start: int, step: int) -> Tensor:
     """Return zeros of the shape of ``x`` with ``grad`` where the view was."""
     trace = x.trace
-    whole = trace.zeros(layout.like(trace.plain(x).desc, x.dtype), x.shape)
-    place = whole.view(
-        grad.shape,
-        tuple(s * step if i == axis else s for i, s in enumerate(whole.strides)),
-        start * whole.strides[axis],
-    )
+    desc = layout.like(trace.plain(x).desc, x.dtype)
+    whole = Tensor(trace, Storage(desc), desc, x.dtype, x.shape)
+    strides = tuple(s * step if i == axis else s for i, s in enumerate(whole.strides))
+    try:
+        whole.view(grad.shape, strides)
+    except InvalidArguments:
+        return _spread(x, grad, axis, slice(start, start + grad.shape[axis] * step, step))
+    whole = trace.zeros(desc, x.shape)
+    place = whole.view(grad.shape, strides, start * whole.strides[axis])
     made = trace.written_into(whole, place, grad)
     return trace.view(grad, made, lambda g: narrow(g, axis, start, grad.shape[axis], step))
+
+
+def _spread(x: Tensor, grad: Tensor, axis: int, place: slice) -> Tensor:
+    """Return the same by dpnp."""
+    key, shape = (slice(None),) * axis + (place,), x.shape
+
+    def spread(dy: dpnp.ndarray) -> dpnp.ndarray:
+        made = dpnp.zeros(shape, dtype=dy.dtype, sycl_queue=dy.sycl_queue)
+        made[key] = dy
+        return made
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"0": narrow(grads["0"], axis, place.start, grad.shape[axis], place.step)}
+
+    return x.trace.array_call(spread, [grad], [Out(shape, grad.dtype)], rule)[0]

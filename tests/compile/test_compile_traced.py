@@ -57,12 +57,12 @@ TOLD = {
     "sum() > 0": (lambda x: F.relu(x) if x.sum() > 0 else x, r"bool\(\).*not known"),
     "range of a value": (lambda x: [x for _ in range(x.argmax())], "use as an index.*not known"),
     "size of a value": (lambda x: x.reshape(x.max(), -1), "not known|use as an index"),
-    "rows above": (lambda x: x[x[:, 0] > 0], "embedding.*where"),
+    "rows above": (lambda x: x[x[:, 0] > 0], "shape depends on values.*where"),
     "written element": (lambda x: x.__setitem__(0, 1.0), "cannot be written to.*where"),
     "method of torch": (lambda x: x.permute(1, 0), "use sycl_dnn.functional.permute"),
     "size of torch": (lambda x: x.dim(), "use the attribute ndim"),
     "unknown method": (lambda x: x.frobnicate(), "no attribute 'frobnicate'"),
-    "too many rows": (lambda x: x[np.zeros(65, int)], "1 to 64 numbers"),
+    "halves as index": (lambda x: x[np.ones(2)], "must hold integers, got float64"),
 }
 
 
