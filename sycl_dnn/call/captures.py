@@ -396,16 +396,16 @@ class Captures:
             if code_facts.is_library(owner.__module__):
                 continue
             for attribute, content in list(vars(owner).items()):
-                if (id(kind), attribute) in self._read or not self._concerns(
+                if (id(owner), attribute) in self._read or not self._concerns(
                     attribute, content, is_called
                 ):
                     continue
-                self._read.add((id(kind), attribute))
-                if isinstance(content, (types.FunctionType, *_VALUES)):
+                self._read.add((id(owner), attribute))
+                is_first = getattr(kind, attribute, None) is content
+                if is_first and isinstance(content, (types.FunctionType, *_VALUES)):
                     self._visit(content, f"{name}.{attribute}")
-                else:
-                    k = self._constant(owner)
-                    self._visit(content, f"{k}.__dict__[{attribute!r}]")
+                else:  # what super() finds, and what a class gives out in another form
+                    self._visit(content, f"{self._constant(owner)}.__dict__[{attribute!r}]")
 
     def _concerns(self, name: str, content: Any, is_called: bool) -> bool:
         if isinstance(content, types.MemberDescriptorType):

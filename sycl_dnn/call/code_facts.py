@@ -9,8 +9,13 @@ import types
 import weakref
 from typing import Any
 
-#: Builtins that look attributes up by names which a program may compute.
-_BY_NAME = frozenset(("getattr", "hasattr", "vars", "dir", "setattr"))
+#: What looks attributes up by names that a program may compute.
+_BY_NAME = frozenset(
+    (
+        "__dict__", "__getattribute__", "attrgetter", "dir", "getattr", "getmembers", "hasattr",
+        "methodcaller", "setattr", "vars",
+    )
+)  # fmt: skip
 #: Builtins whose results no guard can foresee, or that act on the world.
 _VARYING_BUILTINS = frozenset(
     ("eval", "exec", "compile", "__import__", "globals", "locals", "open", "input", "print", "next")
@@ -55,6 +60,7 @@ class CodeFacts:
 
     def _add(self, code: types.CodeType, outer: frozenset[str]) -> None:
         self.names.update(code.co_names)
+        self.reads_by_name |= not _BY_NAME.isdisjoint(code.co_names)
         found = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL")]
         for number, at in enumerate(found):
             if at.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
@@ -78,7 +84,6 @@ class CodeFacts:
                 break
             chain.append(at.argval)
         self.chains.add(tuple(chain))
-        self.reads_by_name |= name in _BY_NAME
 
 
 _known: weakref.WeakKeyDictionary[types.CodeType, CodeFacts] = weakref.WeakKeyDictionary()

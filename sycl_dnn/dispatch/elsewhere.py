@@ -7,7 +7,7 @@ from typing import Any
 
 import dpnp
 
-from sycl_dnn.call import nesting
+from sycl_dnn.call import nesting, subjects
 from sycl_dnn.device import default_queue
 from sycl_dnn.dispatch import arguments, cache, noted, policy
 from sycl_dnn.dispatch.array import Array
@@ -72,7 +72,7 @@ def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
     found = arguments.Collected()
     tokens = [found.token(args), *((n, found.token(v)) for n, v in kwargs.items())]
     place, _ = place_of(queue)
-    key = ("updated", body, policy.current(), place, *tokens)
+    key = ("updated", subjects.key_of(body), policy.current(), place, *tokens)
 
     def numbers() -> tuple[int, ...]:
         trace = Trace(place.engine)

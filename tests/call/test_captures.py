@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import gc
@@ -12,6 +13,7 @@ import threading
 import types
 import weakref
 from collections import namedtuple
+from operator import attrgetter
 
 import dpnp
 import numpy as np
@@ -249,6 +251,66 @@ def test_attributes_by_computed_names(transform, ones):
     assert float(f(x)) == 3
     layer.bias = ones(3) * 4
     assert float(f(x)) == 12
+
+
+class Scaled(Layer):
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+def test_methods_of_base_classes(transform, ones, state):
+    layer = Scaled(ones(3), training=False)
+    f, x = transform(lambda x: F.sum(layer(x))), ones(3)
+    assert float(f(x)) == 6
+    state.setattr(Layer, "forward", lambda self, x: x * 5)
+    assert float(f(x)) == 30
+    state.setattr(Scaled, "forward", lambda self, x: x * 7)
+    assert float(f(x)) == 21
+
+
+def test_attributes_by_getters_and_dictionaries(transform, ones):
+    layer = Layer(ones(3))
+    f, x = transform(lambda x: F.sum(x * attrgetter("w")(layer))), ones(3)
+    g = transform(lambda x: F.sum(x * layer.__dict__["w"]))
+    assert (float(f(x)), float(g(x))) == (3, 3)
+    layer.w = layer.w * 2
+    assert (float(f(x)), float(g(x))) == (6, 6)
+
+
+def test_decorated_cached_and_managed_functions(transform, ones):
+    factor = 2.0
+
+    def decorator(function):
+        @functools.wraps(function)
+        def wrapped(x):
+            return function(x) * factor
+
+        return wrapped
+
+    @decorator
+    def loss(x):
+        return F.sum(x * inner(1))
+
+    @functools.lru_cache
+    def inner(n):
+        return n * shift
+
+    @contextlib.contextmanager
+    def doubled():
+        yield factor
+
+    def managed(x):
+        with doubled() as d:
+            return loss(x) * d
+
+    shift = 1.0
+    f, x = transform(managed), ones(3)
+    assert float(f(x)) == 12
+    factor = 3.0
+    assert float(f(x)) == 27
+    shift = 2.0
+    inner.cache_clear()
+    assert float(f(x)) == 54
 
 
 def test_numpy_arrays_that_are_held(ones):
