@@ -12,6 +12,9 @@ processes whose threads are free to move, luck decides, whatever their language.
     together    both processes have one CPU: what Python itself adds
     apart       the calling thread of each is bound to one CPU, all others to a second
     free        where the system puts them; look at several runs
+
+``--calls`` compares the ways to call one function instead: eager, bound, compiled, a graph, ``vjp``
+and its pullback, with the number of Python functions that each call enters.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import contextlib
 import json
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +35,9 @@ import timing
 from twin import Twin, values
 
 import sycl_dnn
+import sycl_dnn.functional as F
 from sycl_dnn import onednn as dnnl
+from sycl_dnn.graph import Graph
 
 #: What one call may cost more than in C++, in us.
 MOST_OVER_CPP = 2.0
@@ -128,11 +134,79 @@ def measure(operation: str, mode: str, engine: Any, twin: Any, options: Any) -> 
     return {"operation": operation, "mode": mode, "extra_us": extra, **medians}
 
 
+def ways(queue: Any) -> dict[str, Callable[[], Any]]:
+    """Return ways to call a relu of 1x16x8x8; ``two bound`` is what vjp and pullback may cost."""
+    x = dpnp.ones((1, 16, 8, 8), dtype="f4", sycl_queue=queue)
+    graph = Graph(queue.sycl_device.device_type.name)
+    graph.relu(graph.input(x.shape, "f32", name="src"))
+    run_graph, compiled = graph.compile(queue), sycl_dnn.compile(F.relu)
+    bound = sycl_dnn.plan(F.relu, x)
+    _, pullback = sycl_dnn.vjp(F.relu, x)
+
+    def two_bound() -> None:
+        bound()
+        bound()
+
+    def vjp_and_pullback() -> None:
+        _, pull = sycl_dnn.vjp(F.relu, x)
+        pull(x)
+
+    return {
+        "bound": bound,
+        "eager": lambda: F.relu(x),
+        "compiled": lambda: compiled(x),
+        "graph": lambda: run_graph(src=x),
+        "vjp": lambda: sycl_dnn.vjp(F.relu, x),
+        "pullback": lambda: pullback(x),
+        "two bound": two_bound,
+        "vjp and pullback": vjp_and_pullback,
+    }
+
+
+def python_calls(call: Callable[[], Any]) -> int:
+    """Return how many Python functions a call enters."""
+    entered = []
+    sys.setprofile(lambda frame, event, _: entered.append(frame) if event == "call" else None)
+    call()
+    sys.setprofile(None)
+    return len(entered)
+
+
+def call_runner(call: Callable[[], Any], queue: Any) -> timing.Runner:
+    """Return a runner that gives us per call."""
+
+    def run(count: int) -> list[float]:
+        times = []
+        for _ in range(count):
+            start = time.perf_counter()
+            for _ in range(CALLS):
+                call()
+            queue.wait()
+            times.append((time.perf_counter() - start) / CALLS * 1e6)
+        return times
+
+    return run
+
+
+def compare_calls(queue: Any, blocks: int) -> None:
+    """Print a table of the ways to call a function."""
+    calls = ways(queue)
+    for call in calls.values():
+        call()
+    times = timing.alternate({n: call_runner(c, queue) for n, c in calls.items()}, blocks, 5)
+    entered = ", ".join(f"{name} {python_calls(call)}" for name, call in calls.items())
+    timing.print_table(
+        "relu, 1,000 calls in a row", timing.summary(times, "bound", 5), "us per call"
+    )
+    print(f"  Python functions entered: {entered}")
+
+
 def main() -> int:
     """Measure both operations in both modes; exit status 1 if one misses the goal."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blocks", type=int, default=21, help="alternating blocks of 5 x 1,000")
     parser.add_argument("--placement", choices=PLACEMENTS, default=PLACEMENTS[0], help="of threads")
+    parser.add_argument("--calls", action="store_true", help="compare the ways to call instead")
     parser.add_argument("--json", help="also write the figures to this file")
     options = parser.parse_args()
     if options.placement == "together":
@@ -140,6 +214,9 @@ def main() -> int:
     queue = sycl_dnn.default_queue()
     engine = dnnl.Engine(queue)
     print(f"{timing.describe_machine()}\nplacement of threads: {options.placement}")
+    if options.calls:
+        compare_calls(queue, options.blocks)
+        return 0
     rows = []
     with Twin("overhead", "gpu" if queue.sycl_device.is_gpu else "cpu") as twin:
         for operation in ("relu", "matmul"):

@@ -7,6 +7,7 @@
 #include <oneapi/dnnl/dnnl_graph.hpp>
 
 #include "fork.hpp"
+#include "gil.hpp"
 #include "host_lane.hpp"
 #include "in_flight.hpp"
 
@@ -19,15 +20,24 @@ static void empty_caches() {
     dnnl::set_primitive_cache_capacity(0);
 }
 
+// The interpreter has gone, and what daemon threads had begun has not.
+static void finish_late() {
+    if (was_forked()) return;
+    ReleasedGil::wait_for_all();
+    InFlight::wait_for_all();
+    HostLane::finish();
+}
+
 static void finish() {
     if (was_forked()) return;
     InFlight::finish_all();
-    py::gil_scoped_release nogil;
+    ReleasedGil nogil;
     HostLane::finish();
     empty_caches();
 }
 
 void bind_exit(py::module_ &) {
+    Py_AtExit(&finish_late);  // fails where 32 others have asked: then nobody waits
     py::module_::import("atexit").attr("register")(py::cpp_function(&finish));
 }
 

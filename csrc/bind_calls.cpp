@@ -4,6 +4,7 @@
 
 #include "call_table.hpp"
 #include "dpctl_api.hpp"
+#include "gil.hpp"
 #include "huge_pages.hpp"
 
 namespace sycl_dnn {
@@ -12,14 +13,10 @@ namespace {
 
 std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<size_t> reads,
                                          size_t n_arrays, const py::list &blanks,
-                                         const py::list &constants, size_t result,
-                                         const py::object &carried_dtype) {
-    auto plan = std::make_shared<CallPlan>();
-    plan->program = program;
-    plan->reads = std::move(reads);
-    plan->n_arrays = n_arrays;
-    plan->result = result;
-    plan->carried_dtype = carried_dtype;
+                                         const py::list &constants, const py::list &captured,
+                                         const py::tuple &form) {
+    auto plan = std::make_shared<CallPlan>(
+        CallPlan{program, std::move(reads), n_arrays, {}, {}, {}, ResultForm(form)});
     for (const auto &item : blanks) {
         const auto row = item.cast<py::tuple>();
         plan->blanks.push_back(
@@ -27,24 +24,34 @@ std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<
     }
     for (const auto &item : constants) {
         const auto row = item.cast<py::tuple>();
-        plan->constants.push_back({row[0].cast<size_t>(), row[1], row[2].cast<size_t>()});
+        plan->constants.push_back({row[0].cast<size_t>(), row[1], row[2].cast<size_t>(), row[3]});
+    }
+    for (const auto &item : captured) {
+        const auto row = item.cast<py::tuple>();
+        plan->captured.push_back({row[0].cast<size_t>(), row[1]});
     }
     return plan;
 }
 
-std::shared_ptr<CallTable> make_call_table(const py::object &ndarray, const py::object &carried,
-                                           const py::object &frozen, std::vector<py::object> memory,
-                                           const py::object &usm_ndarray, const py::object &wrap,
+std::shared_ptr<CallTable> make_call_table(const py::object &ndarray, const py::object &usm_ndarray,
+                                           const py::object &carried, const py::object &frozen,
+                                           std::vector<py::object> memory,
                                            const py::object &move_to_end) {
-    return std::make_shared<CallTable>(ArrayTypes{ndarray, carried, frozen, std::move(memory)},
-                                       usm_ndarray, wrap, move_to_end);
+    return std::make_shared<CallTable>(
+        ArrayTypes{ndarray, usm_ndarray, carried, frozen, std::move(memory)}, move_to_end,
+        CallRules{});
+}
+
+std::shared_ptr<CallTable> sibling(const CallTable &table, const py::object &move_to_end,
+                                   const py::object &constants) {
+    return table.sibling(move_to_end, CallRules{true, constants});
 }
 
 void use_huge_pages(const py::object &queue, const py::object &memory, bool is_fresh) {
     const auto buffer = buffer_of(memory);
     const auto use = is_fresh ? want_huge_pages : move_to_huge_pages;
     const sycl::device device = queue_of(queue).get_device();
-    py::gil_scoped_release nogil;  // as pages may be copied
+    ReleasedGil nogil;  // as pages may be copied
     use(device, buffer.pointer, buffer.nbytes);
 }
 
@@ -67,19 +74,22 @@ void bind_calls(py::module_ &m) {
     py::class_<CallPlan, shared_ptr<CallPlan>>(
         m, "CallPlan", "A program, and what a call of it allocates and returns.")
         .def(py::init(&make_call_plan), py::arg("program"), py::arg("reads"), py::arg("n_arrays"),
-             py::arg("blanks"), py::arg("constants"), py::arg("result"),
-             py::arg("carried_dtype") = py::none());
+             py::arg("blanks"), py::arg("constants"), py::arg("captured"), py::arg("form"));
     py::class_<CallTable, shared_ptr<CallTable>>(
         m, "CallTable", "Repeats calls that it was told of; knows dpnp only by what it is given.")
-        .def(py::init(&make_call_table), py::arg("ndarray"), py::arg("carried"), py::arg("frozen"),
-             py::arg("memory"), py::arg("usm_ndarray"), py::arg("wrap"), py::arg("move_to_end"))
+        .def(py::init(&make_call_table), py::arg("ndarray"), py::arg("usm_ndarray"),
+             py::arg("carried"), py::arg("frozen"), py::arg("memory"), py::arg("move_to_end"))
+        .def("sibling", &sibling, py::arg("move_to_end"), py::arg("constants") = py::tuple(),
+             "Return a table over another cache, for functions to which frozen arrays and the "
+             "arguments with these numbers and names are constants.")
         .def("call", &CallTable::call, py::arg("operation"), py::arg("policy"), py::arg("args"),
              py::arg("kwargs"), py::arg("out"),
              "Return the result, or NotImplemented where the call is not known.")
         .def("remember", &CallTable::remember, py::arg("operation"), py::arg("policy"),
              py::arg("args"), py::arg("kwargs"), py::arg("out"), py::arg("key"), py::arg("plan"),
-             py::arg("stream"), py::arg("pool"),
-             "Let calls like this one run ``plan`` as long as the cache has ``key``.")
+             py::arg("stream"), py::arg("pool"), py::arg("guard") = py::none(),
+             "Let calls like this one run ``plan`` as long as the cache has ``key`` and "
+             "``guard(operation)`` is not None.")
         .def("clear", &CallTable::clear, "Forget everything.")
         .def_readwrite("capacity", &CallTable::capacity)
         .def_readonly("hits", &CallTable::hits);

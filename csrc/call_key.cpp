@@ -22,12 +22,6 @@ struct Names {
     PyObject *token = PyUnicode_InternFromString("_token");
     PyObject *data = PyUnicode_InternFromString("data");
     PyObject *dtype = PyUnicode_InternFromString("dtype");
-    PyObject *flags = PyUnicode_InternFromString("flags");
-    PyObject *pointer = PyUnicode_InternFromString("_pointer");
-    PyObject *shape = PyUnicode_InternFromString("shape");
-    PyObject *strides = PyUnicode_InternFromString("strides");
-    PyObject *usm_data = PyUnicode_InternFromString("usm_data");
-    PyObject *writable = PyUnicode_InternFromString("writable");
 };
 const Names &names() {
     static const auto *made = new Names;
@@ -74,19 +68,38 @@ void CallKey::add(py::handle value) {
     if (PyLong_CheckExact(object)) return add_tag('i'), add_integer(value);
     if (PyFloat_CheckExact(object)) return add_tag('d'), add_value(PyFloat_AS_DOUBLE(object));
     if (PyUnicode_CheckExact(object)) return add_tag('s'), add_text(value);
-    if (PyTuple_CheckExact(object)) return add_sequence(value, 'T');
-    if (PyList_CheckExact(object)) return add_sequence(value, 'L');
+    if (PyTuple_CheckExact(object)) return add_sequence(value, 'T', &CallKey::add);
+    if (PyList_CheckExact(object)) return add_sequence(value, 'L', &CallKey::add);
+    if (PyDict_CheckExact(object)) return add_dict(value, &CallKey::add);
     if (is_exactly(value, types.frozen)) return add_frozen(value);
     if (is_exactly(value, types.carried)) return add_carried(value);
     is_known = false;
 }
 
-void CallKey::add_sequence(py::handle items, char tag) {
+void CallKey::add_sequence(py::handle items, char tag, adder add_item) {
     add_tag(tag);
     add_value(PySequence_Fast_GET_SIZE(items.ptr()));
     // A list may be changed meanwhile: looking at an array makes Python objects.
     for (Py_ssize_t i = 0; is_known && i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
-        add(py::reinterpret_borrow<py::object>(PySequence_Fast_GET_ITEM(items.ptr(), i)));
+        (this->*add_item)(
+            py::reinterpret_borrow<py::object>(PySequence_Fast_GET_ITEM(items.ptr(), i)));
+}
+
+void CallKey::add_sizes(const Py_ssize_t *sizes, int n) {
+    add_value(n);
+    bytes.append(reinterpret_cast<const char *>(sizes), sizeof *sizes * size_t(n));
+}
+
+void CallKey::add_dict(py::handle items, adder add_item) {
+    add_tag('D');
+    add_value(PyDict_GET_SIZE(items.ptr()));
+    PyObject *name, *value;
+    // Looking at a value may run Python code, but nothing that changes this dict.
+    for (Py_ssize_t i = 0; is_known && PyDict_Next(items.ptr(), &i, &name, &value);) {
+        const auto held = py::reinterpret_borrow<py::object>(value);
+        add(name);
+        (this->*add_item)(held);
+    }
 }
 
 void CallKey::add_sizes(py::handle tuple) {
@@ -102,51 +115,75 @@ void CallKey::add_dtype(py::handle dtype) {
     add_object(dtype);
 }
 
-void CallKey::add_facts(const py::object &array, py::handle dtype) {
-    add_sizes(attribute(array, names().shape));
-    add_sizes(attribute(array, names().strides));
-    add_dtype(dtype);
+// Notes shape, strides and data type; null where Python must be asked.
+const UsmArray *CallKey::add_facts(py::handle array) {
+    const UsmArray *fields = usm_array(array, types.usm_ndarray);
+    if (!fields) {
+        is_known = false;
+        return nullptr;
+    }
+    add_sizes(fields->shape, fields->ndim);
+    if (fields->strides)
+        add_sizes(fields->strides, fields->ndim);
+    else
+        add_tag('r');
+    add_value(fields->typenum);
+    return fields;
 }
 
 void CallKey::add_ndarray(py::handle value) {
     add_tag('A');
     py::object array = attribute(value, names().array_obj);
-    add_facts(array, attribute(array, names().dtype));
-    note(std::move(array));
+    const UsmArray *fields = add_facts(array);
+    if (fields) note(*fields, std::move(array), value);
 }
 
 void CallKey::add_carried(py::handle value) {
     add_tag('C');
     py::object array = attribute(attribute(value, names().data), names().array_obj);
-    add_facts(array, attribute(value, names().dtype));
-    note(std::move(array));
+    add_dtype(attribute(value, names().dtype));
+    const UsmArray *fields = add_facts(array);
+    if (fields) note(*fields, std::move(array), value);
 }
 
 void CallKey::add_frozen(py::handle value) {
+    if (holds_frozen) return add_constant(value);
     add_tag('F');
     const py::object token = attribute(value, names().token);  // ("frozen", shape, strides, dtype)
     add_sizes(PyTuple_GET_ITEM(token.ptr(), 1));
     add_sizes(PyTuple_GET_ITEM(token.ptr(), 2));
     add_dtype(PyTuple_GET_ITEM(token.ptr(), 3));
     frozen.emplace_back(arrays.size(), py::reinterpret_borrow<py::object>(value));
-    note(attribute(value, names().array));
+    py::object array = attribute(value, names().array);
+    const UsmArray *fields = add_facts(array);
+    if (fields) note(*fields, std::move(array), value);
 }
 
-void CallKey::note(py::object array) {
-    note_place(array, true);
+void CallKey::add_constant(py::handle value) {
+    const bool is_array = is_exactly(value, types.ndarray) || is_exactly(value, types.carried) ||
+                          is_exactly(value, types.frozen);
+    if (is_array) return add_tag('H'), add_object(value);
+    if (PyDict_CheckExact(value.ptr())) return add_dict(value, &CallKey::add_constant);
+    if (PyTuple_CheckExact(value.ptr())) return add_sequence(value, 'T', &CallKey::add_constant);
+    if (PyList_CheckExact(value.ptr())) return add_sequence(value, 'L', &CallKey::add_constant);
+    add(value);
+}
+
+void CallKey::note(const UsmArray &fields, py::object array, py::handle value) {
+    note_place(fields, true);
     arrays.push_back(std::move(array));
+    given.push_back(py::reinterpret_borrow<py::object>(value));
 }
 
-void CallKey::note_place(py::handle array, bool is_input) {
-    const py::object memory = attribute(array, names().usm_data);
-    const void *here = buffer_of(memory).queue;
+void CallKey::note_place(const UsmArray &fields, bool is_input) {
+    const void *here = buffer_of(fields.base).queue;
     if (!queue) {
         queue = here;
         memory_rank = types.memory.size();
     }
     is_known &= here == queue;
     if (!is_input) return;
-    const auto same = [&](const py::object &type) { return is_exactly(memory, type); };
+    const auto same = [&](const py::object &type) { return is_exactly(fields.base, type); };
     const auto found = std::find_if(types.memory.begin(), types.memory.end(), same);
     is_known &= found != types.memory.end();
     memory_rank = std::min(memory_rank, size_t(found - types.memory.begin()));
@@ -159,9 +196,10 @@ void CallKey::add_out(py::handle given) {
     }
     add_tag('O');
     out = attribute(given, names().array_obj);
-    is_known &= attribute(attribute(out, names().flags), names().writable).is(py::bool_(true));
-    add_facts(out, attribute(out, names().dtype));
-    note_place(out, false);
+    const UsmArray *fields = add_facts(out);
+    if (!fields) return;
+    is_known &= bool(fields->flags & UsmArray::writable);
+    note_place(*fields, false);
     add_sharing();
 }
 
@@ -171,23 +209,30 @@ void CallKey::add_place() {
     add_value(memory_rank);
 }
 
-CallKey::extent CallKey::extent_of(py::handle array) {
-    const usm_buffer whole = buffer_of(attribute(array, names().usm_data));
-    const py::object first = attribute(array, names().pointer);
-    return {whole.pointer, whole.pointer + whole.nbytes,
-            static_cast<const char *>(PyLong_AsVoidPtr(first.ptr()))};
+CallKey::extent CallKey::extent_of(const UsmArray &fields) {
+    const usm_buffer whole = buffer_of(fields.base);
+    return {whole.pointer, whole.pointer + whole.nbytes, fields.data};
+}
+
+static std::vector<Py_ssize_t> strides_of(const UsmArray &fields) {
+    if (fields.strides) return {fields.strides, fields.strides + fields.ndim};
+    std::vector<Py_ssize_t> made(fields.ndim);
+    Py_ssize_t step = 1;
+    for (int i = fields.ndim; i-- > 0; step *= std::max<Py_ssize_t>(fields.shape[i], 1))
+        made[i] = step;
+    return made;
 }
 
 // Plans differ by whether the result overlaps an input, and whether it is one.
 void CallKey::add_sharing() {
-    const extent result = extent_of(out);
-    const py::object strides = attribute(out, names().strides);
+    const UsmArray &fields = *usm_array(out, types.usm_ndarray);
+    const extent result = extent_of(fields);
     bool overlaps = false, same = false;
     for (const py::object &array : arrays) {
-        const extent input = extent_of(array);
+        const UsmArray &other = *usm_array(array, types.usm_ndarray);
+        const extent input = extent_of(other);
         if (input.begin >= result.end || result.begin >= input.end) continue;
-        const bool is_it =
-            input.first == result.first && attribute(array, names().strides).equal(strides);
+        const bool is_it = input.first == result.first && strides_of(fields) == strides_of(other);
         same |= is_it;
         overlaps |= !is_it;
     }

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "bind.hpp"
+#include "usm_array.hpp"
 
 namespace sycl_dnn {
 
 // The Python classes that calls are made of. The extension reads their attributes only.
 struct ArrayTypes {
     py::object ndarray;              // dpnp.ndarray: `_array_obj`
+    py::object usm_ndarray;          // what that is
     py::object carried;              // sycl_dnn.Array: `data`, `dtype`
     py::object frozen;               // Frozen: `_array`, `_token`, `packed`
     std::vector<py::object> memory;  // dpctl.memory classes, the one that wins first
@@ -15,8 +17,8 @@ struct ArrayTypes {
 
 // What is found in the arguments of one call: a key of plain bytes, and the arrays.
 //
-// Arrays, numbers, strings, None, tuples and lists have a key; `is_known` is false if there is
-// anything else, arrays of different queues for instance. Bytes that are addresses belong to
+// Arrays, numbers, strings, None, tuples, lists and dicts have a key; `is_known` is false if there
+// is anything else, arrays of different queues for instance. Bytes that are addresses belong to
 // objects in `holds`, which whoever keeps the key must keep as well.
 class CallKey {
   public:
@@ -24,12 +26,15 @@ class CallKey {
 
     void add_object(py::handle object);  // by identity
     void add(py::handle value);
+    void add_constant(py::handle value);  // arrays by identity
     void add_out(py::handle out);
     void add_place();  // queue and class of memory; after all arrays
 
     bool is_known = true;
+    bool holds_frozen = false;  // frozen arrays are constants as well
     std::string bytes;
     std::vector<py::object> arrays;                     // usm_ndarrays in order
+    std::vector<py::object> given;                      // as the caller has them
     std::vector<std::pair<size_t, py::object>> frozen;  // by number of the array
     std::vector<py::object> holds;
     py::object out;
@@ -37,26 +42,30 @@ class CallKey {
     size_t memory_rank = 0;       // of the class that results have
 
   private:
+    using adder = void (CallKey::*)(py::handle);
+
     void add_tag(char tag) { bytes.push_back(tag); }
     template <class T>
     void add_value(const T &value);
     void add_text(py::handle text);
     void add_sizes(py::handle tuple);
+    void add_sizes(const Py_ssize_t *sizes, int n);
+    void add_dict(py::handle items, adder add_item);
     void add_dtype(py::handle dtype);
-    void add_sequence(py::handle items, char tag);
+    void add_sequence(py::handle items, char tag, adder add_item);
     void add_integer(py::handle value);
     void add_ndarray(py::handle value);
     void add_carried(py::handle value);
     void add_frozen(py::handle value);
-    void add_facts(const py::object &array, py::handle dtype);
-    void note(py::object array);
-    void note_place(py::handle array, bool is_input);
+    const UsmArray *add_facts(py::handle array);
+    void note(const UsmArray &fields, py::object array, py::handle given);
+    void note_place(const UsmArray &fields, bool is_input);
     void add_sharing();
 
     struct extent {
         const char *begin, *end, *first;
     };
-    static extent extent_of(py::handle array);
+    static extent extent_of(const UsmArray &fields);
 
     const ArrayTypes &types;
 };

@@ -7,6 +7,7 @@
 
 #include "arguments.hpp"
 #include "dpctl_api.hpp"
+#include "gil.hpp"
 
 namespace sycl_dnn {
 
@@ -62,7 +63,7 @@ std::optional<EmptyProduct> empty_product(const PrimitiveDesc &pd) {
     const dnnl::primitive_attr attr = attr_of_result(*pd.attr);
     const desc bias = pd.argument_desc(DNNL_ARG_BIAS);
     const sycl::queue queue = queue_of(pd.engine.queue);
-    py::gil_scoped_release nogil;
+    ReleasedGil nogil;
     const dnnl::matmul::primitive_desc one(pd.engine.handle, src, weights, bias, dst, attr);
     auto zeros = make_zeros(queue, std::max(src.get_size(), weights.get_size()));
     const auto wrap = [&](const desc &d) { return dnnl::memory(d, pd.engine.handle, zeros.get()); };

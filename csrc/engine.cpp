@@ -7,6 +7,7 @@
 
 #include "dpctl_api.hpp"
 #include "fork.hpp"
+#include "gil.hpp"
 #include "graph_allocator.hpp"
 
 namespace sycl_dnn {
@@ -40,7 +41,7 @@ Engine make_engine(const py::object &target) {
     const sycl::queue &native = queue_of(queue);
     dnnl::engine handle;
     {
-        py::gil_scoped_release nogil;
+        ReleasedGil nogil;
         handle = engine_of(native);
     }
     return {handle, queue};

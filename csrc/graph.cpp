@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "errors.hpp"
+#include "gil.hpp"
 #include "graph_types.hpp"
 
 namespace sycl_dnn {
@@ -24,7 +25,7 @@ struct OpGraph {
 std::unique_lock<std::mutex> taken(const OpGraph &g) {
     std::unique_lock<std::mutex> lock(*g.guard, std::try_to_lock);
     if (lock) return lock;
-    py::gil_scoped_release nogil;
+    ReleasedGil nogil;
     lock.lock();
     return lock;
 }
@@ -70,7 +71,7 @@ void set_fpmath_mode(OpGraph &g, const py::object &mode, bool apply_to_int) {
 
 void finalize(OpGraph &g) {
     const auto lock = taken(g);
-    py::gil_scoped_release nogil;
+    ReleasedGil nogil;
     g.handle.finalize();
 }
 
@@ -81,7 +82,7 @@ std::vector<Partition> partitions_of(OpGraph &g, const py::object &policy) {
     if (!g.handle.is_finalized())
         throw invalid_arguments("Graph.get_partitions: finalize() must be called before");
     std::vector<Partition> made;
-    py::gil_scoped_release nogil;
+    ReleasedGil nogil;
     for (auto &one : g.handle.get_partitions(how)) {
         const auto ops = one.get_ops();
         const auto has = [&](graph::op::kind kind) {

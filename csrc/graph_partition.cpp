@@ -6,6 +6,7 @@
 
 #include "errors.hpp"
 #include "fork.hpp"
+#include "gil.hpp"
 #include "graph_compiled.hpp"
 
 namespace sycl_dnn {
@@ -65,7 +66,7 @@ graph::compiled_partition compile_or_raise(const Partition &p, const std::vector
                                            const Engine &engine) {
     const std::string about = "Partition.compile: ";
     try {
-        py::gil_scoped_release nogil;
+        ReleasedGil nogil;
         return p.handle.compile(inputs, outputs, engine.handle);
     } catch (const dnnl::error &e) {
         raise_status(e.status, about + "oneDNN refuses the partition with these tensors");

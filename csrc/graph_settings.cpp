@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings of the Graph API that hold for the whole process.
 #include "errors.hpp"
+#include "gil.hpp"
 #include "graph_allocator.hpp"
 #include "graph_types.hpp"
 
@@ -28,7 +29,7 @@ void bind_graph_settings(py::module_ &m) {
                 throw invalid_arguments(
                     "set_compiled_partition_cache_capacity: capacity must not be negative, got " +
                     std::to_string(capacity));
-            py::gil_scoped_release nogil;  // as what is dropped may wait for the device
+            ReleasedGil nogil;  // as what is dropped may wait for the device
             graph::set_compiled_partition_cache_capacity(capacity);
         },
         py::arg("capacity"), "Number of compiled partitions that oneDNN keeps; 0 keeps none.");
@@ -42,7 +43,7 @@ void bind_graph_settings(py::module_ &m) {
         "set_constant_tensor_cache_capacity",
         [](const py::object &kind, size_t megabytes) {
             const auto where = kind_from(kind);
-            py::gil_scoped_release nogil;
+            ReleasedGil nogil;
             graph::set_constant_tensor_cache_capacity(where, megabytes);
         },
         py::arg("engine_kind"), py::arg("megabytes"),
@@ -61,7 +62,7 @@ void bind_graph_settings(py::module_ &m) {
         py::arg("modes"), "Write graphs or partitions as JSON into the current folder.");
     m.def("graph_pool_info", &pool_info,
           "Number, bytes and busy ones of the buffers that oneDNN's graphs have taken.");
-    m.def("clear_graph_pool", &clear_graph_pool, py::call_guard<py::gil_scoped_release>(),
+    m.def("clear_graph_pool", &clear_graph_pool, py::call_guard<ReleasedGil>(),
           "Free the buffers of graphs that nothing uses.");
 }
 

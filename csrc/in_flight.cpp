@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "in_flight.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <list>
 #include <thread>
 
 #include "fork.hpp"
+#include "gil.hpp"
 #include "interruptible.hpp"
 
 namespace sycl_dnn {
@@ -95,13 +97,26 @@ void InFlight::wait_polling(const std::vector<sycl::event> &events) const {
     }
 }
 
-void InFlight::drain() {
+void InFlight::bound_steps(const sycl::event &last, size_t most, bool polls) {
+    if (!is_cpu || ++ahead < most) return;
+    ahead = 0;
+    if (polls)
+        wait_polling({last});
+    else
+        sycl::event(last).wait();
+}
+
+std::vector<sycl::event> InFlight::events_of_all() {
+    std::lock_guard<std::mutex> lock(guard);
     std::vector<sycl::event> events;
-    {
-        std::lock_guard<std::mutex> lock(guard);
-        for (const entry &e : entries) events.push_back(e.event);
-    }
-    py::gil_scoped_release nogil;
+    for (const entry &e : entries) events.push_back(e.event);
+    return events;
+}
+
+void InFlight::drain() {
+    const std::vector<sycl::event> events = events_of_all();
+    ahead = 0;
+    ReleasedGil nogil;
     if (is_cpu)
         wait_polling(events);
     else
@@ -144,13 +159,10 @@ static bool polled(const std::vector<sycl::event> &events) {
 
 void InFlight::wait(std::vector<sycl::event> events) {
     refuse_after_fork();
-    {
-        std::lock_guard<std::mutex> lock(guard);
-        for (const entry &e : entries) events.push_back(e.event);
-    }
+    for (const sycl::event &event : events_of_all()) events.push_back(event);
     bool is_done;
     {
-        py::gil_scoped_release nogil;
+        ReleasedGil nogil;
         is_done = polled(events);
         if (is_done) sycl::queue(queue).wait();
     }
@@ -164,16 +176,33 @@ void InFlight::wait(std::vector<sycl::event> events) {
     prune();
 }
 
+static std::list<std::shared_ptr<InFlight>> all_of_them() {
+    std::lock_guard<std::mutex> lock(known().guard);
+    return known().all;
+}
+
 void InFlight::finish_all() {
-    std::list<std::shared_ptr<InFlight>> all;
-    {
-        std::lock_guard<std::mutex> lock(known().guard);
-        all = known().all;
-    }
-    for (const auto &one : all) {
+    for (const auto &one : all_of_them()) {
         one->drain();
         one->prune();
     }
+}
+
+void InFlight::finish_cpu() {
+    for (const auto &one : all_of_them()) {
+        const std::vector<sycl::event> events = one->events_of_all();
+        // Work that waits for what the caller does later, and is not ours, is none of our business.
+        if (!one->is_cpu || std::all_of(events.begin(), events.end(), is_complete)) continue;
+        one->drain();
+        one->prune();
+        ReleasedGil nogil;
+        sycl::queue(one->queue).wait();
+    }
+}
+
+void InFlight::wait_for_all() {
+    for (const auto &one : all_of_them())
+        for (sycl::event event : one->events_of_all()) event.wait();
 }
 
 }  // namespace sycl_dnn

@@ -25,6 +25,10 @@ class InFlight {
     static std::shared_ptr<InFlight> of(const sycl::queue &queue);
     // Waits for everything on every queue and lets go of it.
     static void finish_all();
+    // Waits for everything on the queues of CPUs, dpnp's work as well. Call with the GIL.
+    static void finish_cpu();
+    // Waits for everything on every queue. For the time when there is no interpreter any more.
+    static void wait_for_all();
 
     explicit InFlight(const sycl::queue &queue);
 
@@ -45,6 +49,9 @@ class InFlight {
     size_t size();
     // On the CPU: waits for these events, polling briefly before it blocks. Call without the GIL.
     void wait_polling(const std::vector<sycl::event> &events) const;
+    // Notes a step of a program that ends with `last`, and waits for it if `most` were submitted
+    // since somebody waited, in this call or in those before. Call without the GIL.
+    void bound_steps(const sycl::event &last, size_t most, bool polls);
 
     // Measured optimum on 2 cores; see benchmarks/README.md.
     static constexpr size_t most_on_cpu = 8;
@@ -62,7 +69,10 @@ class InFlight {
     void drain();
     bool is_time_to_prune(size_t nbytes);
 
+    std::vector<sycl::event> events_of_all();
+
     std::atomic<size_t> drains{0};
+    std::atomic<size_t> ahead{0};  // steps of programs since somebody waited for the last one
     std::mutex guard;
     std::deque<entry> entries;
     size_t added = 0, added_bytes = 0;  // since the last time that finished ones were looked for

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "bind.hpp"
+#include "gil.hpp"
 
 namespace sycl_dnn {
 
@@ -125,7 +126,7 @@ bool is_main_thread() {
 
 void run_interruptibly(std::function<void()> job) {
     const auto run_here = [&job] {
-        py::gil_scoped_release nogil;
+        ReleasedGil nogil;
         job();
     };
     if (!is_main_thread()) return run_here();
@@ -134,7 +135,7 @@ void run_interruptibly(std::function<void()> job) {
     assistant.worker->begin(std::move(job));
     while (!assistant.is_free) {
         {
-            py::gil_scoped_release nogil;
+            ReleasedGil nogil;
             assistant.is_free = assistant.worker->ends_in(signal_interval);
         }
         if (!assistant.is_free && PyErr_CheckSignals()) throw py::error_already_set();

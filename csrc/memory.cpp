@@ -7,6 +7,7 @@
 #include "dpctl_api.hpp"
 #include "errors.hpp"
 #include "fork.hpp"
+#include "gil.hpp"
 #include "in_flight.hpp"
 #include "make_memory_desc.hpp"
 #include "stream.hpp"
@@ -127,7 +128,7 @@ static std::pair<size_t, size_t> bytes_of(const Memory &memory, int index) {
 
 static sycl::event submit_zero(const Memory &memory, sycl::queue &queue,
                                std::vector<sycl::event> after) {
-    py::gil_scoped_release nogil;
+    ReleasedGil nogil;
     for (int i = 0; i < memory.layout.get_num_handles(); ++i) {
         const auto [skipped, nbytes] = bytes_of(memory, i);
         auto *start = static_cast<char *>(memory.handle.get_data_handle(i)) + skipped;

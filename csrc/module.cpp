@@ -3,7 +3,7 @@
 #include "at_exit.hpp"
 #include "bind.hpp"
 #include "dpctl_api.hpp"
-#include "startup_pages.hpp"
+#include "threads.hpp"
 
 PYBIND11_MODULE(_core, m) {
     using namespace sycl_dnn;
@@ -39,5 +39,5 @@ PYBIND11_MODULE(_core, m) {
     bind_graph(m);
     bind_graph_settings(m);
     bind_exit(m);
-    release_startup_pages();
+    watch_threads();
 }

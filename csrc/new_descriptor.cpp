@@ -6,6 +6,7 @@
 
 #include "errors.hpp"
 #include "fork.hpp"
+#include "gil.hpp"
 #include "quantization.hpp"
 #include "refusals.hpp"
 
@@ -50,7 +51,7 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
     refuse_shapes(name, engine, parameters);
     dnnl::primitive_desc_base made;
     try {
-        py::gil_scoped_release nogil;
+        ReleasedGil nogil;
         made = create(fixed->handle);
     } catch (const dnnl::error &e) {
         if (allow_empty && e.status == dnnl_unimplemented) return py::none();

@@ -6,6 +6,7 @@
 #include <sycl/sycl.hpp>
 
 #include "dpctl_api.hpp"
+#include "gil.hpp"
 
 namespace sycl_dnn {
 
@@ -28,16 +29,19 @@ static const py::object &known_managers() {
 void prepare_order() { known_managers(); }
 
 // The map is looked up at each call: it differs by context of contextvars.
-static py::object manager_of(const Stream &stream) { return known_managers()[stream.queue]; }
+static py::object manager_of(const Stream &stream) {
+    return or_park([&]() -> py::object { return known_managers()[stream.queue]; });
+}
 
 OrderedCall::OrderedCall(const Stream &stream, std::vector<sycl::event> &depends) {
     if (!stream.ordered) return;
     manager = manager_of(stream);
-    append_events(manager.attr("submitted_events"), depends);
+    append_events(or_park([&]() -> py::object { return manager.attr("submitted_events"); }),
+                  depends);
 }
 
 void OrderedCall::submitted(const py::object &event) const {
-    if (manager) manager.attr("add_event_pair")(event, event);
+    if (manager) or_park([&] { return manager.attr("add_event_pair")(event, event); });
 }
 
 }  // namespace sycl_dnn

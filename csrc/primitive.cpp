@@ -4,6 +4,7 @@
 
 #include "execute.hpp"
 #include "fork.hpp"
+#include "gil.hpp"
 #include "profile.hpp"
 #include "refusals.hpp"
 
@@ -73,7 +74,7 @@ Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd, bool inserted
     made.scratchpad_bytes = now.handle.scratchpad_desc().get_size();
     const auto was_cached = is_recorded ? profile::is_cached(now.handle) : std::nullopt;
     {
-        py::gil_scoped_release nogil;
+        ReleasedGil nogil;
         made.handle = dnnl::primitive(now.handle.get());
     }
     if (is_recorded) profile::note_created(made, was_cached, begin);

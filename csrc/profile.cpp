@@ -9,6 +9,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "gil.hpp"
 #include "in_flight.hpp"
 #include "profile_registry.hpp"
 
@@ -98,7 +99,7 @@ void Recorder::settle_finished() {
 }
 
 void Recorder::settle() {
-    py::gil_scoped_release nogil;
+    ReleasedGil nogil;
     std::deque<unsettled> taken;
     {
         std::lock_guard<std::mutex> lock(registry::instance().guard);

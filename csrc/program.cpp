@@ -146,11 +146,8 @@ void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &d
         f.last_use = last;
         lane.moved(last);
         depends.assign(1, last);
-        if (lane.is_held()) {
-            if ((i + 1) % HostLane::most_ahead == 0) last.wait();
-        } else if ((i + 1) % InFlight::most_on_cpu == 0) {
-            stream.flight->wait_polling({last});
-        }
+        const size_t most = lane.is_held() ? HostLane::most_ahead : InFlight::most_on_cpu;
+        stream.flight->bound_steps(last, most, !lane.is_held());
     }
 }
 

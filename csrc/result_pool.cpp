@@ -6,6 +6,7 @@
 
 #include "dpctl_api.hpp"
 #include "errors.hpp"
+#include "gil.hpp"
 #include "huge_pages.hpp"
 #include "scratchpad.hpp"
 
@@ -58,7 +59,7 @@ py::object ResultPool::made_or_none(py::handle kind, size_t size) const {
 
 // Freeing may wait for the device.
 static void free_scratchpads() {
-    py::gil_scoped_release nogil;
+    ReleasedGil nogil;
     ScratchpadPool::clear_all();
 }
 

@@ -6,9 +6,17 @@
 
 namespace sycl_dnn {
 
+char *address_of(py::handle array) {
+    static PyObject *const pointer = PyUnicode_InternFromString("_pointer");
+    const auto address = py::reinterpret_steal<py::object>(PyObject_GetAttr(array.ptr(), pointer));
+    if (!address) throw py::error_already_set();
+    void *found = PyLong_AsVoidPtr(address.ptr());
+    if (PyErr_Occurred()) throw py::error_already_set();
+    return static_cast<char *>(found);
+}
+
 // Arrays give their address, host scalars come as bytes in the value's data type.
 Program::arguments arguments_of(const Program &p, const py::list &given) {
-    static PyObject *const pointer = PyUnicode_InternFromString("_pointer");
     const size_t n = given.size();
     if (n != p.n_arguments)
         throw invalid_arguments("Program: takes " + std::to_string(p.n_arguments) +
@@ -21,10 +29,7 @@ Program::arguments arguments_of(const Program &p, const py::list &given) {
             found.scalars[i] = py::reinterpret_borrow<py::bytes>(item);
             continue;
         }
-        const auto address = py::reinterpret_steal<py::object>(PyObject_GetAttr(item, pointer));
-        if (!address) throw py::error_already_set();
-        found.arrays[i] = static_cast<char *>(PyLong_AsVoidPtr(address.ptr()));
-        if (PyErr_Occurred()) throw py::error_already_set();
+        found.arrays[i] = address_of(item);
     }
     return found;
 }
@@ -37,6 +42,14 @@ py::object run_program(const py::object &self, const Stream &stream, const py::l
     append_events(depends, events);
     const OrderedCall order(stream, events);
     return submit_program(p, stream, order, {self, given},
+                          [&](sycl::event &last) { p.submit(stream, arguments, events, last); });
+}
+
+py::object run_over(Program &p, const Stream &stream, const Program::arguments &arguments,
+                    owner_list &&owners) {
+    std::vector<sycl::event> events;
+    const OrderedCall order(stream, events);
+    return submit_program(p, stream, order, std::move(owners),
                           [&](sycl::event &last) { p.submit(stream, arguments, events, last); });
 }
 

@@ -7,6 +7,8 @@
 
 namespace sycl_dnn {
 
+// The address of a usm_ndarray or dpctl.memory object.
+char *address_of(py::handle array);
 // The arguments of one call: arrays give their address, host scalars come as bytes in the value's
 // data type.
 Program::arguments arguments_of(const Program &p, const py::list &given);
@@ -34,6 +36,10 @@ py::object submit_program(const Program &p, const Stream &stream, const OrderedC
 // Submits a `_core.Program` over a list of arrays after `depends`; returns the event.
 py::object run_program(const py::object &program, const Stream &stream, const py::list &arrays,
                        const py::object &depends);
+
+// The same over addresses; `owners` keep program and arrays alive.
+py::object run_over(Program &p, const Stream &stream, const Program::arguments &arguments,
+                    owner_list &&owners);
 
 void bind_bound_program(py::module_ &m);
 

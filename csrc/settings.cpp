@@ -2,6 +2,7 @@
 // Settings of the whole process: primitive cache, verbose, CPU instruction set, math mode.
 #include "bind.hpp"
 #include "errors.hpp"
+#include "gil.hpp"
 
 namespace sycl_dnn {
 
@@ -49,7 +50,7 @@ void bind_settings(py::module_ &m) {
                 throw invalid_arguments(
                     "set_primitive_cache_capacity: capacity must not be negative, got " +
                     std::to_string(capacity));
-            py::gil_scoped_release nogil;  // as what is dropped may wait for the device
+            ReleasedGil nogil;  // as what is dropped may wait for the device
             dnnl::set_primitive_cache_capacity(capacity);
         },
         py::arg("capacity"), "Number of primitives that oneDNN keeps; 0 turns the cache off.");

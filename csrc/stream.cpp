@@ -6,6 +6,7 @@
 
 #include "dpctl_api.hpp"
 #include "fork.hpp"
+#include "gil.hpp"
 #include "in_flight.hpp"
 #include "order.hpp"
 #include "scratchpad.hpp"
@@ -72,7 +73,7 @@ void bind_stream(py::module_ &m) {
     m.def("scratchpad_info", &scratchpad_info,
           "Number, bytes and busy ones of the scratchpad buffers that the process holds.");
     // Freeing may wait for the device.
-    m.def("clear_scratchpads", &ScratchpadPool::clear_all, py::call_guard<py::gil_scoped_release>(),
+    m.def("clear_scratchpads", &ScratchpadPool::clear_all, py::call_guard<ReleasedGil>(),
           "Free the scratchpad buffers that nothing uses.");
 }
 

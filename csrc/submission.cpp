@@ -5,6 +5,7 @@
 
 #include "dpctl_api.hpp"
 #include "errors.hpp"
+#include "threads.hpp"
 
 namespace sycl_dnn {
 
@@ -30,6 +31,10 @@ py::object note_submitted(const Stream &stream, const OrderedCall &order, const 
     // First of all: whatever fails later, the work is under way.
     stream.flight->hold(event, std::move(owners));
     const py::object made = make_event(event);
+    if (stream.ordered && stream.flight->is_cpu && has_several_threads()) {
+        ReleasedGil nogil;
+        stream.flight->wait_polling({event});
+    }
     order.submitted(made);
     stream.flight->tidy(nbytes);
     return made;

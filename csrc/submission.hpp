@@ -5,6 +5,7 @@
 #include <sycl/sycl.hpp>
 #include <vector>
 
+#include "gil.hpp"
 #include "in_flight.hpp"
 #include "order.hpp"
 
@@ -24,7 +25,7 @@ struct failure_text {
 template <class Submit>
 sycl::event submit_or_raise(const failure_text &text, const Submit &submit) {
     try {
-        py::gil_scoped_release nogil;
+        ReleasedGil nogil;
         return submit();
     } catch (...) {
         raise_failure(text);

@@ -1574,7 +1574,7 @@ class CallPlan:
     A program, and what a call of it allocates and returns.
     """
 
-    def __init__(self, program: typing.Any, reads: collections.abc.Sequence[int], n_arrays: int, blanks: list[typing.Any], constants: list[typing.Any], result: int, carried_dtype: typing.Any=None) -> None:
+    def __init__(self, program: typing.Any, reads: collections.abc.Sequence[int], n_arrays: int, blanks: list[typing.Any], constants: list[typing.Any], captured: list[typing.Any], form: tuple[typing.Any, ...]) -> None:
         ...
 
 class CallTable:
@@ -1582,7 +1582,7 @@ class CallTable:
     Repeats calls that it was told of; knows dpnp only by what it is given.
     """
 
-    def __init__(self, ndarray: typing.Any, carried: typing.Any, frozen: typing.Any, memory: collections.abc.Sequence[typing.Any], usm_ndarray: typing.Any, wrap: typing.Any, move_to_end: typing.Any) -> None:
+    def __init__(self, ndarray: typing.Any, usm_ndarray: typing.Any, carried: typing.Any, frozen: typing.Any, memory: collections.abc.Sequence[typing.Any], move_to_end: typing.Any) -> None:
         ...
 
     def call(self, operation: typing.Any, policy: typing.Any, args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any], out: typing.Any) -> typing.Any:
@@ -1595,9 +1595,14 @@ class CallTable:
         Forget everything.
         """
 
-    def remember(self, operation: typing.Any, policy: typing.Any, args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any], out: typing.Any, key: typing.Any, plan: CallPlan, stream: typing.Any, pool: ResultPool) -> None:
+    def remember(self, operation: typing.Any, policy: typing.Any, args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any], out: typing.Any, key: typing.Any, plan: CallPlan, stream: typing.Any, pool: ResultPool, guard: typing.Any=None) -> None:
         """
-        Let calls like this one run ``plan`` as long as the cache has ``key``.
+        Let calls like this one run ``plan`` as long as the cache has ``key`` and ``guard(operation)`` is not None.
+        """
+
+    def sibling(self, move_to_end: typing.Any, constants: typing.Any=()) -> CallTable:
+        """
+        Return a table over another cache, for functions to which frozen arrays and the arguments with these numbers and names are constants.
         """
 
     @property
@@ -2655,4 +2660,4 @@ RUNTIME_DIM_VAL: int = -9223372036854775808
 RUNTIME_F32_VAL: float
 RUNTIME_S32_VAL: int = -2147483648
 RUNTIME_SIZE_VAL: int = 9223372036854775808
-_interface: int = 9
+_interface: int = 10

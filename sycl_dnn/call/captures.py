@@ -120,7 +120,7 @@ class Captures:
         """
         numbers = range(len(self.arrays)) if used is None else list(used)
         if not self._lines:
-            return _nothing_held
+            return nothing_held
         results = "".join(f"{self._array_names[n]}, " for n in numbers)
         body = "\n        ".join([*self._lines, f"return ({results})"])
         source = (
@@ -470,5 +470,6 @@ def _slots(owner: type) -> list[str]:
     return [n for n in names if n not in ("__dict__", "__weakref__")]
 
 
-def _nothing_held(function: Any, others: Sequence[Any]) -> tuple[Any, ...]:
+def nothing_held(function: Any, others: Sequence[Any]) -> tuple[Any, ...]:
+    """Guard a function that holds nothing."""
     return ()

@@ -17,6 +17,7 @@ from sycl_dnn.compiler.partitions import lower
 from sycl_dnn.compiler.passes import Pass, in_order
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.dispatch.arguments import Seed, argument_of
+from sycl_dnn.dispatch.call_plan import call_plan_of
 from sycl_dnn.dispatch.executable import Executable
 from sycl_dnn.dispatch.frozen import Frozen
 from sycl_dnn.dispatch.program import finalized
@@ -81,6 +82,8 @@ class Lowered:
         given += [trace.arguments[i] for i in sorted(trace.tail)]
         held = settle(graph, pool, queue, stream)
         self.executable = Executable(trace, list(graph.steps()), graph.finals, [*given, *held])
+        #: For the table of calls; None where a call needs Python.
+        self.call_plan = None if self._numbers else call_plan_of(self.executable, form)
 
     def arrays(self, call: Any, queue: Any) -> list[Any]:
         """Return the arrays of a call, and those that its numbers become.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from sycl_dnn.call import nesting
-from sycl_dnn.call.captures import Captures, Check
+from sycl_dnn.call.captures import Captures, Check, nothing_held
 from sycl_dnn.call.variants import Variants, misses_of, specialised
 from sycl_dnn.compiler.constants import Pool
 from sycl_dnn.compiler.lowering import Lowered, traced
@@ -25,10 +25,13 @@ from sycl_dnn.dispatch.arguments import UserCall
 from sycl_dnn.dispatch.cache import CacheInfo
 from sycl_dnn.dispatch.capabilities import multiplies
 from sycl_dnn.dispatch.places import place_of
+from sycl_dnn.dispatch.pool import pool_of
 from sycl_dnn.dispatch.record import NeedsAnotherDevice
 from sycl_dnn.errors import Unimplemented
 
 __all__ = ["Programs"]
+
+_Parameter = inspect.Parameter
 
 
 class Programs:
@@ -65,6 +68,41 @@ class Programs:
         functools.update_wrapper(cast("Any", self), function, updated=())
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         cache.watch(self)
+        kinds = {self._signature.parameters[name].kind for name in self._constants}
+        #: Whether the table of calls can tell constants from other arguments.
+        self._is_repeatable = not kinds & {_Parameter.VAR_POSITIONAL, _Parameter.VAR_KEYWORD}
+        #: Finds programs of repeated calls without Python.
+        self._calls = cache.calls.sibling(self._plans.move_to_end, self._constant_arguments())
+        self._calls.capacity = cache_size
+
+    def _constant_arguments(self) -> tuple[int | str, ...]:
+        """Return numbers and names of the arguments that are constants."""
+        names = list(self._signature.parameters)
+        return (*self._constants, *(names.index(name) for name in self._constants))
+
+    def _remember(
+        self, key: Any, plan: Lowered, args: Any, kwargs: Any, out: Any, stream: Any
+    ) -> None:
+        """Let calls like this one, which has run, go without Python if they can."""
+        if plan.call_plan is None:
+            return
+        programs, lowered = weakref.ref(self), weakref.ref(plan)
+
+        def guard(_: Any) -> tuple[Any, ...] | None:
+            here, there = programs(), lowered()
+            if here is None or there is None or there.check is None:
+                return None
+            return there.check(here._subject(), ())
+
+        self._calls.remember(
+            None, policy.current(), args, kwargs, out, key, plan.call_plan, stream,
+            pool_of(stream.sycl_queue), None if plan.check is nothing_held else guard,
+        )  # fmt: skip
+
+    def _forget_calls(self) -> None:
+        """Let go of what the table of calls holds of programs that are dropped."""
+        self._hits += self._calls.hits
+        self._calls.clear()
 
     def _subject(self) -> Callable[..., Any]:
         """Return what is called: the function, bound to its instance if it is a method."""
@@ -143,6 +181,7 @@ class Programs:
             variants.add(static, call.numbers, check, plan)
             while len(self._plans) > self._capacity:
                 self._plans.popitem(last=False)
+                self._forget_calls()
             return plan
 
     def _drop_stale(self, call: UserCall) -> None:
@@ -150,6 +189,7 @@ class Programs:
         subject = self._subject()
         dropped = [v.drop_stale(subject, call) for v in self._plans.values()]
         if any(dropped):
+            self._forget_calls()
             self._pool = Pool()
             for key in [k for k, v in self._plans.items() if not len(v)]:
                 del self._plans[key]
@@ -239,7 +279,8 @@ class Programs:
 
     def cache_info(self) -> CacheInfo:
         """Return hits, misses, number of compiled programs and the most kinds there may be."""
-        return CacheInfo(self._hits, self._misses, len(self._each_plan()), self._capacity)
+        hits = self._hits + self._calls.hits
+        return CacheInfo(hits, self._misses, len(self._each_plan()), self._capacity)
 
     def resize(self, capacity: int) -> None:
         """Keep programs for no more kinds of arguments than this, nor than ``cache_size``."""
@@ -247,12 +288,14 @@ class Programs:
             self._capacity = min(capacity, self._most)
             while len(self._plans) > capacity:
                 self._plans.popitem(last=False)
+                self._forget_calls()
 
     def clear(self) -> None:
         """Drop all programs and what was computed from constants, which are read anew."""
         with self._lock:
             self._plans.clear()
             self._pool = Pool()
+            self._forget_calls()
             self._hits = self._misses = 0
 
 

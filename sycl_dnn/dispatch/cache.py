@@ -53,11 +53,10 @@ _owners: weakref.WeakSet[Any] = weakref.WeakSet()
 #: Finds plans of plain calls without Python; an index into the plans above.
 calls = CallTable(
     ndarray=dpnp.ndarray,
+    usm_ndarray=allocation.usm_ndarray,
     carried=Array,
     frozen=Frozen,
     memory=list(KINDS.values()),
-    usm_ndarray=allocation.usm_ndarray,
-    wrap=allocation.wrap,
     move_to_end=_cache.plans.move_to_end,
 )
 

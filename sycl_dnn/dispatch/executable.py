@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sycl_dnn import _core
 from sycl_dnn.dispatch import allocation
 from sycl_dnn.dispatch.arguments import Seed
 from sycl_dnn.dispatch.array import wrapped
@@ -18,7 +17,6 @@ from sycl_dnn.dispatch.record import ArrayStep, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.dispatch.trace_state import placement_error
-from sycl_dnn.onednn import dtypes
 
 
 class Executable:
@@ -51,8 +49,8 @@ class Executable:
         given = set(arguments)
         self.captured = [c for c in trace.captured if c[2].storage in given]
         self._registers = {id(s): i for i, s in enumerate(arguments)}
-        self._n_registers = self._n_arguments = len(arguments)
-        self._blanks: list[tuple[int, allocation.Blank]] = []
+        self.n_registers = self._n_arguments = len(arguments)
+        self.blanks: list[tuple[int, allocation.Blank]] = []
         wanted = [*(t.storage for t in finals), *kept]
         #: Results that show all of their storage in another shape than the step that writes it.
         self._shown = {id(t.storage): t for t in finals}
@@ -68,7 +66,7 @@ class Executable:
         self.kept = [self._registers[id(s)] for s in kept]
         self.stages = [self._stage(trace.engine, g) for g in groups]
         #: Results that calls over arrays make: theirs unless the caller gives a place.
-        self._by_arrays = set(self.results) - {r for r, _ in self._blanks}
+        self._by_arrays = set(self.results) - {r for r, _ in self.blanks}
         self._by_arrays -= set(range(self._n_arguments))
         made = {id(t.storage) for s in live for t in s.outputs.values()}
         self._written = [(self._registers[id(s)], n) for s, n in trace.written if id(s) in made]
@@ -76,27 +74,23 @@ class Executable:
 
     def _find_short_ways(self) -> None:
         only = self.stages[0] if len(self.stages) == 1 else None
-        plain = only if isinstance(only, Segment) and not (self.captured or self._written) else None
-        #: The one program of a simple function: the shortest way.
-        self._single = plain if not self.constants else None
-        #: The same for ``cache.calls``, where a function returns one new array.
-        self.call_plan = self._call_plan(plain) if plain is not None else None
+        #: The one program that a call submits; None where it does more.
+        self.only_segment = only if isinstance(only, Segment) and not self._written else None
+        #: The same where there is nothing but arguments and results: the shortest way.
+        self._single = None if self.captured or self.constants else self.only_segment
+        #: Arrays that a call gives; those that the function captured follow.
+        self.n_given = self._n_arguments - len(self.captured)
 
-    def _call_plan(self, only: Segment) -> _core.CallPlan | None:
-        slots = self.constants.slots
-        if slots is None or len(self.results) != 1 or self.results[0] < self._n_arguments:
-            return None
-        carried = self.result_dtypes[0] if self.result_dtypes[0] in dtypes.CARRIED else None
-        blanks = [(r, b.nbytes, b.shape, b.strides, b.dtype) for r, b in self._blanks]
-        return _core.CallPlan(
-            only.program, only.reads, self._n_registers, blanks, slots, self.results[0], carried
-        )
+    def is_given_or_captured(self) -> bool:
+        """Whether the arguments are those of a call, and behind them the captured arrays."""
+        captured = {self._registers[id(tensor.storage)] for *_, tensor in self.captured}
+        return captured == set(range(self.n_given, self._n_arguments))
 
     def register(self, storage: Storage) -> int:
         """Return the number of the register of a storage, a new one for a new storage."""
         if id(storage) not in self._registers:
-            self._registers[id(storage)] = self._n_registers
-            self._n_registers += 1
+            self._registers[id(storage)] = self.n_registers
+            self.n_registers += 1
         return self._registers[id(storage)]
 
     def is_argument(self, storage: Storage) -> bool:
@@ -112,7 +106,7 @@ class Executable:
                     register = self.register(tensor.storage)
                     if isinstance(step, Step) or hasattr(step.function, "run_into"):
                         shown = self._shown.get(id(tensor.storage), _whole(tensor))
-                        self._blanks.append((register, allocation.blank_of(shown)))
+                        self.blanks.append((register, allocation.blank_of(shown)))
 
     def _stage(
         self, engine: Any, group: list[Step] | ArrayStep
@@ -173,9 +167,9 @@ class Executable:
     def _allocated(
         self, queue: Any, arguments: list[Any], kind: Any, outs: dict[int, Any] | None
     ) -> list[Any]:
-        registers = arguments + [None] * (self._n_registers - len(arguments))
+        registers = arguments + [None] * (self.n_registers - len(arguments))
         given = {self.results[i]: a for i, a in outs.items()} if outs else ()
-        for register, blank in self._blanks:
+        for register, blank in self.blanks:
             registers[register] = given[register] if register in given else blank.new(queue, kind)
         if outs:
             for register in self._by_arrays.intersection(given):

@@ -12,6 +12,7 @@ from sycl_dnn.dispatch import allocation, arguments, cache, layout, policy
 from sycl_dnn.dispatch.arguments import Collected
 from sycl_dnn.dispatch.array import Array
 from sycl_dnn.dispatch.autocast import casting
+from sycl_dnn.dispatch.call_plan import call_plan_of
 from sycl_dnn.dispatch.executable import Executable
 from sycl_dnn.dispatch.outputs import Target, check_out, check_strides, sharing
 from sycl_dnn.dispatch.places import Place, place_of
@@ -28,11 +29,12 @@ __all__ = ["Operation", "operation"]
 class Plan:
     """An executable and the form of what its function returns."""
 
-    __slots__ = ("executable", "form")
+    __slots__ = ("call_plan", "executable", "form")
 
     def __init__(self, executable: Executable, form: Any) -> None:
         self.executable = executable
         self.form = form
+        self.call_plan = call_plan_of(executable, form)
 
     def run(self, queue: Any, stream: Any, found: Collected, out: Any = None) -> Any:
         """Submit for the arrays of a call; return what the function returns."""
@@ -85,9 +87,9 @@ class Operation:
             except NeedsAnotherDevice as lack:
                 return self._elsewhere(lack, queue, args, kwargs, out)
         result = plan.run(queue, stream, found, out)
-        if plan.executable.call_plan is not None:
+        if plan.call_plan is not None:
             call = (self, policy.current(), args, kwargs, out)
-            cache.calls.remember(*call, whole, plan.executable.call_plan, stream, pool_of(queue))
+            cache.calls.remember(*call, whole, plan.call_plan, stream, pool_of(queue))
         return result
 
     def build(

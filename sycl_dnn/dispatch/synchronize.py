@@ -17,9 +17,8 @@ __all__ = ["synchronize"]
 def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
     """Wait until all work on a queue is done: that of this package and that of dpnp.
 
-    One thread alone may as well call ``queue.wait()``, as ``dpnp.asnumpy`` does by itself. Where
-    several threads share a queue of a CPU device, SYCL lets ``queue.wait()`` return too early in
-    all threads but one; ``synchronize`` waits for each submission by its own event.
+    Reading a result with dpnp waits by itself. This waits for each submission by its own event,
+    those of streams that are not ordered too, and ends at Ctrl-C.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ import pytest
 
 from sycl_dnn import _core
 from sycl_dnn._usm import KINDS
+from sycl_dnn.dispatch import allocation
 
 
 class Key:
@@ -30,12 +31,13 @@ def table(asked):
         asked.append(key)
         raise KeyError
 
-    return _core.CallTable(dpnp.ndarray, object, object, list(KINDS.values()), None, None, look)
+    arrays = (dpnp.ndarray, allocation.usm_ndarray, object, object)
+    return _core.CallTable(*arrays, list(KINDS.values()), look)
 
 
 def test_a_call_remembered_while_others_are_forgotten(queue, table, asked):
     x = dpnp.zeros(4, dtype="f4", sycl_queue=queue)
-    plan = _core.CallPlan(None, [], 1, [], [], 0)
+    plan = _core.CallPlan(None, [], 1, [], [], [], ("given", 0))
     pool = _core.ResultPool(queue, 0)
 
     def remember(operation, key):

@@ -124,3 +124,37 @@ def test_work_of_dpnp_goes_on_beside_a_lane(cpu):
     assert np.allclose(dpnp.asnumpy(values), 2)
     assert np.allclose(dpnp.asnumpy(spectrum), np.fft.fft(dpnp.asnumpy(x)), atol=1e-3)
     assert np.allclose(dpnp.asnumpy(y).sum(-1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_threads", [0, 1])
+def test_tasks_of_others_that_wait_for_each_other(cpu, n_threads):
+    """They need two threads of the pool, which they get although programs keep coming."""
+    x, run, over = make(cpu), sycl_dnn.compile(long).warmup(make(cpu)), threading.Event()
+    other, second, seen = dpctl.SyclQueue(cpu.sycl_device), threading.Event(), []
+
+    class Waits:
+        def __del__(self):
+            seen.append(second.wait(60))
+
+    class Sets:
+        def __del__(self):
+            second.set()
+
+    def keep_running():
+        while not over.is_set():
+            run(x)
+
+    threads = [threading.Thread(target=keep_running) for _ in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        run(x)
+    waiting = other._submit_keep_args_alive((Waits(),), [])
+    other._submit_keep_args_alive((Sets(),), [])
+    while not seen:
+        run(x)
+    over.set()
+    for thread in threads:
+        thread.join()
+    waiting.wait()
+    assert seen == [True]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that ends leaves nothing of a device to static destructors."""
 
-from fresh_process import output
+import pytest
+from fresh_process import output, run
 
 CODE = """
 import atexit
@@ -46,3 +47,49 @@ while _core.host_lane()[0] == opened:
 def test_host_tasks_of_a_long_program_are_over():
     """Those that keep SYCL's other threads busy end before the process does."""
     assert output(CODE + LONG, SYCL_QUEUE_THREAD_POOL_SIZE="6").endswith("False")
+
+
+DAEMONS = """
+import sys, threading, time
+import dpnp, sycl_dnn
+import sycl_dnn.functional as F
+from sycl_dnn import onednn as dnnl
+
+queue = sycl_dnn.default_queue("cpu")
+x = dpnp.ones((64, 64), dtype="f4", sycl_queue=queue)
+engine = dnnl.Engine(queue)
+stream = dnnl.Stream(engine, queue, ordered=True)
+compiled = sycl_dnn.compile(lambda x: F.softmax(F.relu(F.linear(x, x)), dim=-1)).warmup(x)
+bound = sycl_dnn.plan(F.softmax, x, dim=-1)
+d = dnnl.MemoryDesc((64, 64), dnnl.data_type.f32)
+product = dnnl.Primitive(dnnl.matmul(engine, src=d, weights=d, dst=d))
+a, b = dnnl.Memory(d, engine), dnnl.Memory(d, engine)
+calls = {
+    "eager": lambda: F.relu(x),
+    "compiled": lambda: compiled(x),
+    "plan": bound,
+    "execute": lambda: product.execute(stream, {"src": a, "weights": a, "dst": b}),
+    "wait": lambda: (F.relu(x), sycl_dnn.synchronize(queue)),
+    "stream": stream.wait,
+    "making": lambda: dnnl.Primitive(dnnl.matmul(engine, src=d, weights=d, dst=d)),
+}
+
+def work(call):
+    while True:
+        call()
+
+for call in calls.values():
+    call()
+for name in sys.argv[1:] or calls:
+    threading.Thread(target=work, args=(calls[name],), daemon=True).start()
+time.sleep(0.05)
+print("end", flush=True)
+"""
+KINDS = ("eager", "compiled", "plan", "execute", "wait", "stream", "making")
+
+
+@pytest.mark.parametrize("kinds", [*[(kind, kind) for kind in KINDS], KINDS], ids=" ".join)
+def test_daemon_threads_end_with_the_process(kinds):
+    """In a call, at any place of it, when the interpreter ends."""
+    done = run("-c", DAEMONS, *kinds)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// SYCL's queue.wait() returns too early in one thread while another is in it: see InFlight::wait.
+// Code that knows dpnp alone calls nothing else, and so no work of ours may be pending on a CPU
+// when there is another thread.
+#include "threads.hpp"
+
+#include <pybind11/pybind11.h>
+
+#include "fork.hpp"
+#include "in_flight.hpp"
+
+namespace sycl_dnn {
+
+namespace py = pybind11;
+
+// Both under the GIL.
+static bool was_started = false;
+static unsigned long first_thread = 0;
+
+static bool is_another_there() {
+    PyThreadState *any = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    return any && PyThreadState_Next(any);
+}
+
+static void begin_thread() {
+    was_started = true;
+    if (was_forked()) return;
+    try {
+        InFlight::finish_cpu();
+    } catch (...) {  // who waits for the work itself gets the error
+    }
+}
+
+// Python tells nobody of a thread that starts (3.12 has an audit event, 3.11 does not), so the
+// function of `threading` that starts one is wrapped.
+static void watch(const char *name) {
+    const py::module_ threading = py::module_::import("threading");
+    if (!py::hasattr(threading, name)) return;
+    const py::object start = threading.attr(name);
+    threading.attr(name) = py::cpp_function(
+        [start](const py::args &args, const py::kwargs &kwargs) -> py::object {
+            begin_thread();
+            return start(*args, **kwargs);
+        },
+        py::name(name));
+}
+
+void watch_threads() {
+    first_thread = PyThread_get_thread_ident();
+    was_started = is_another_there();
+    watch("_start_new_thread");
+    watch("_start_joinable_thread");  // from Python 3.13 on
+}
+
+bool has_several_threads() {
+    // Threads that Python did not start are known by their calls.
+    was_started |= PyThread_get_thread_ident() != first_thread;
+    // A thread of SYCL's that lets go of Python objects is there as well now and then, which is why
+    // this is not asked before the first start.
+    return was_started && is_another_there();
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace sycl_dnn {
+
+// From now on notes the start of Python threads, and finishes pending work before it. Call with
+// the GIL.
+void watch_threads();
+
+// Whether another Python thread may use a queue meanwhile; costs nothing before the first one
+// starts. Call with the GIL.
+bool has_several_threads();
+
+}  // namespace sycl_dnn

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "usm_array.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+enum class state { unknown, right, wrong };
+
+bool are_sizes(const Py_ssize_t *sizes, const py::tuple &expected) {
+    for (size_t i = 0; i < expected.size(); ++i)
+        if (sizes[i] != expected[i].cast<Py_ssize_t>()) return false;
+    return true;
+}
+
+// Whether the struct says of an array what its attributes do.
+bool agrees(const UsmArray &fields, py::handle array) {
+    const auto size = reinterpret_cast<PyTypeObject *>(Py_TYPE(array.ptr()))->tp_basicsize;
+    if (size < static_cast<Py_ssize_t>(sizeof(UsmArray))) return false;
+    const py::tuple shape = array.attr("shape"), strides = array.attr("strides");
+    return fields.ndim == static_cast<int>(shape.size()) && fields.ndim > 0 &&
+           py::int_(reinterpret_cast<uintptr_t>(fields.data)).equal(array.attr("_pointer")) &&
+           fields.base == py::object(array.attr("usm_data")).ptr() &&
+           fields.typenum == array.attr("dtype").attr("num").cast<int>() &&
+           are_sizes(fields.shape, shape) &&
+           (!fields.strides || are_sizes(fields.strides, strides)) &&
+           bool(fields.flags & UsmArray::writable) ==
+               array.attr("flags").attr("writable").cast<bool>();
+}
+
+}  // namespace
+
+const UsmArray *usm_array(py::handle array, const py::object &type) {
+    static state known = state::unknown;  // under the GIL
+    if (reinterpret_cast<PyObject *>(Py_TYPE(array.ptr())) != type.ptr()) return nullptr;
+    const auto *fields = reinterpret_cast<const UsmArray *>(array.ptr());
+    if (known == state::unknown) known = agrees(*fields, array) ? state::right : state::wrong;
+    return known == state::right ? fields : nullptr;
+}
+
+}  // namespace sycl_dnn

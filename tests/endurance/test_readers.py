@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several threads read results of one CPU queue with plain dpnp code, and never too early."""
+
+import threading
+
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from endurance.processes import lines_of
+from endurance.readers import SHAPE, Readers, network
+
+
+def test_no_result_is_read_too_early_by_eight_threads():
+    """``python -m endurance.readers 100000`` is the long version."""
+    lines = lines_of("readers", 1200)
+    assert len(lines) == 8
+    assert [line for line in lines if not line.endswith(": 0 of 1200")] == []
+
+
+@pytest.mark.parametrize("order", [[], ["in_order"]])
+def test_results_under_way_when_the_first_threads_start(order):
+    """A thread that starts and waits must not let those through that wait for older work."""
+    queue = dpctl.SyclQueue("cpu", property=order)
+    readers, early = Readers(queue), []
+    for turn in range(30):
+        made = readers.compiled(readers.x, readers.w, readers.scales[turn % 8])
+
+        def read(made=made, expected=turn % 8 + 1):
+            if not (dpnp.asnumpy(made) == expected).all():
+                early.append(expected)
+
+        threads = [threading.Thread(target=read) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        read()
+        for thread in threads:
+            thread.join()
+    assert early == []
+
+
+def test_one_thread_alone_does_not_wait(queue):
+    """A call returns while its work is under way, after threads have come and gone as well."""
+    threading.Thread(target=lambda: None).start()
+    x = dpnp.ones(SHAPE, dtype="f4", sycl_queue=queue)
+    w = dpnp.asarray(np.eye(SHAPE[1], dtype="f4"), sycl_queue=queue)
+    compiled = sycl_dnn.compile(network)
+    sycl_dnn.synchronize(queue)
+    stream = sycl_dnn.onednn.Stream(sycl_dnn.onednn.Engine(queue), queue)
+    for _ in range(50):
+        compiled(x, w, x)
+        if stream.pending > 1:
+            return
+    pytest.fail("no call was under way when the next one was made")
