@@ -18,6 +18,9 @@ from sycl_dnn.dispatch.autocast import autocast as autocast
 from sycl_dnn.dispatch.bound import BoundPlan as BoundPlan
 from sycl_dnn.dispatch.bound import plan as plan
 from sycl_dnn.dispatch.bound import submit as submit
+from sycl_dnn.dispatch.checkpoint import checkpoint as checkpoint
+from sycl_dnn.dispatch.custom_gradients import custom_vjp as custom_vjp
+from sycl_dnn.dispatch.custom_gradients import stop_gradient as stop_gradient
 from sycl_dnn.dispatch.frozen import Frozen as Frozen
 from sycl_dnn.dispatch.frozen import freeze as freeze
 from sycl_dnn.dispatch.policy import FallbackWarning as FallbackWarning
@@ -57,7 +60,9 @@ __all__ = [
     "asarray",
     "autocast",
     "cache",
+    "checkpoint",
     "compile",
+    "custom_vjp",
     "default_queue",
     "fallback",
     "freeze",
@@ -70,6 +75,7 @@ __all__ = [
     "profile",
     "quantize",
     "set_fallback",
+    "stop_gradient",
     "submit",
     "synchronize",
     "tree",

@@ -432,6 +432,8 @@ class Captures:
         self._unless(f"{name}.__class__ is not {self._constant(kind)}")
         if code_facts.is_library(kind.__module__) and hasattr(value, "__wrapped__"):
             self._visit(value.__wrapped__, f"{name}.__wrapped__")
+            if own is not None and "rule" in own:  # of ``custom_vjp``
+                self._visit(own["rule"], f"{name}.rule")
             return
         is_whole = self._by_any_name or self._is_whole(kind)
         for slot in slots:

@@ -19,7 +19,7 @@ from sycl_dnn.call.captures import Captures
 from sycl_dnn.call.numbers import FromNumber, Number
 from sycl_dnn.call.seed import Seed
 from sycl_dnn.dispatch.frozen import Frozen
-from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.dispatch.trace import Trace
 from sycl_dnn.dispatch.trace_state import placement_error
 
@@ -61,6 +61,13 @@ class CapturingTrace(Trace):
             self._made[number] = argument_of(self, value)
             self.tail[index] = number
         return self._made[number]
+
+    def renumber(self, storages: Sequence[Storage], first: int) -> None:
+        """Let arguments of a call have the numbers from ``first`` on."""
+        places = [(s.argument, first + i) for i, s in enumerate(storages)]
+        moved = {new: self.tail.pop(old) for old, new in places if old in self.tail}
+        super().renumber(storages, first)
+        self.tail |= moved
 
     def let_go(self) -> None:
         """Forget the user's arrays: the trace lives on in its executables."""

@@ -28,7 +28,8 @@ def join_products(graph: Graph) -> None:
     for node in graph.nodes:
         if _is_candidate(graph, node, constants):
             src = node.inputs["src"]
-            key = (id(src.storage), src.offset, src.desc, repr(node.attr), node.dst.dtype)
+            looks = id(src.storage), src.offset, src.desc
+            key = (*looks, repr(node.attr), node.dst.dtype, node.dst.storage.repeat)
             groups.setdefault(key, []).append(node)
     for group in groups.values():
         while len(group) > 1:

@@ -70,12 +70,21 @@ class Differentiated:
         self.seed_tensors = [finals[i] for i in self.seeded]
         seeds = self._seeds(trace, leaves)
         grads = self._gradients(trace, tape, seeds, inputs)
-        given, seed_storages = trace.arguments[:n_given], trace.arguments[n_given:]
+        given, later_given = trace.arguments[:n_given], trace.arguments[n_given:]
+        n_seeds = len(self.seed_tensors)
+        seed_storages, captured = later_given[:n_seeds], later_given[n_seeds:]
+        # What the reverse pass alone captures is an argument of the forward pass, which keeps it.
+        trace.renumber(captured, n_given)
+        given = [*given, *captured]
+        self.n_given += len(captured)
         later = trace.steps[n_steps:]
         kept = _kept(trace, later, grads, seed_storages)
         self.forward = Executable(trace, trace.steps[:n_steps], finals, given, kept)
         self.reverse = Executable(trace, later, grads, [*seed_storages, *kept])
         trace.end()
+        # The forward pass passes it on: a seed must not be drawn again.
+        self.reverse.captured = []
+        trace.tape = []  # executables keep the trace
         #: Argument of the reverse pass: that of the forward pass which it is.
         self.passed_on = {
             len(seed_storages) + i: s.argument for i, s in enumerate(kept) if s.argument is not None

@@ -141,7 +141,7 @@ class _Reversed:
         operands += [(f"input:{n}", t) for n, t in self._entry.args.items() if t.is_float]
         known = {id(t) for _, _, t in self._operands()}
         found = []
-        for leaf in _leaves(self._tape, roots, known):
+        for leaf in leaves_of(self._tape, roots, known):
             name = _operand_of(trace, leaf, operands)
             if name is not None:
                 found.append((leaf, name))
@@ -191,7 +191,9 @@ def training(trace: Trace) -> Iterator[None]:
         trace.training = known
 
 
-def _leaves(tape: list[Entry], roots: Iterable[Tensor], known: set[int]) -> list[Tensor]:
+def leaves_of(
+    tape: list[Entry], roots: Iterable[Tensor], known: Iterable[int] = ()
+) -> list[Tensor]:
     """Return the floating-point tensors that ``roots`` depend on and no entry makes."""
     makers = {id(t): e for e in tape for t in e.outputs.values()}
     stack, seen, found = list(roots), set(known), []

@@ -35,7 +35,7 @@ _LEAKED = (
 class Storage:
     """Bytes that a step writes or the caller gives; several tensors may look into it."""
 
-    __slots__ = ("argument", "constant", "desc", "memory", "scalar")
+    __slots__ = ("argument", "constant", "desc", "memory", "repeat", "scalar")
 
     def __init__(
         self,
@@ -56,6 +56,8 @@ class Storage:
         self.constant = constant or memory is not None
         #: Whether the argument is a host scalar, which comes as bytes.
         self.scalar = scalar
+        #: Which repetition of a checkpointed function made it; 0 for none.
+        self.repeat = 0
 
     @property
     def nbytes(self) -> int:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sycl_dnn import _core, errors
@@ -21,6 +22,7 @@ class CopyingTrace(TraceState):
         super().__init__(engine, training)
         #: Copies that were made so far: by storage, then by views of both.
         self._reordered: dict[Storage, dict[tuple[Any, ...], Tensor]] = {}
+        self._n_repeats = 0
 
     def recorded_apart(self, body: Callable[[], Any]) -> tuple[Any, list[Step | ArrayStep]]:
         """Return what ``body`` returns, and the steps that it records, which are not kept here.
@@ -33,6 +35,35 @@ class CopyingTrace(TraceState):
             return body(), self.steps
         finally:
             self.steps, self._reordered = known
+
+    @contextlib.contextmanager
+    def drawing(self) -> Iterator[list[Tensor]]:
+        """Note the seeds that are captured, in order."""
+        outer, self._drawn = self._drawn, []
+        try:
+            yield self._drawn
+        finally:
+            if outer is not None:
+                outer += self._drawn
+            self._drawn = outer
+
+    @contextlib.contextmanager
+    def repeating(self, seeds: Sequence[Tensor]) -> Iterator[None]:
+        """Record a function once more: nothing that it made the first time is read.
+
+        It gets the same ``seeds``, and updates no array of the caller's.
+        """
+        known = self._reordered, self._repeated
+        self._reordered, self._repeated = {}, iter(seeds)
+        self._n_repeats += 1
+        number, first = self._n_repeats, len(self.steps)
+        try:
+            yield
+        finally:
+            self._reordered, self._repeated = known
+            for step in self.steps[first:]:
+                for tensor in step.outputs.values():
+                    tensor.storage.repeat = number
 
     def reorder(self, tensor: Tensor, wanted: _core.MemoryDesc, inserted: bool = True) -> Tensor:
         """Return the tensor in another layout or dtype of the same shape; not on the tape.
@@ -106,6 +137,8 @@ class CopyingTrace(TraceState):
         storage = argument.storage
         if storage.argument is None or storage.constant:
             raise ValueError(f"{name} must be an array of the caller that is not frozen")
+        if self._repeated is not None:
+            return
         pd = self.descriptor("reorder", {"src": value.desc, "dst": argument.desc}, None)
         self.steps.append(Step(self.primitive_of(pd), {"src": value}, {"dst": argument}))
         self.written.append((storage, name))

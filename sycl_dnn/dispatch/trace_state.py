@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import dpnp
 import numpy as np
@@ -16,6 +16,9 @@ from sycl_dnn.dispatch.described import go_on_to
 from sycl_dnn.dispatch.record import ArrayStep, Entry, Step
 from sycl_dnn.dispatch.tensor import Storage, Tensor
 from sycl_dnn.onednn import dtypes
+
+if TYPE_CHECKING:
+    from sycl_dnn.call.seed import Seed
 
 
 def placement_error(queue: Any, wanted: Any) -> ExecutionPlacementError:
@@ -55,6 +58,10 @@ class TraceState:
         #: By id: what calls over arrays make.
         self._by_calls: dict[int, Tensor] = {}
         self._written_by_calls: set[Storage] = set()
+        #: Seeds that were captured, where somebody wants to know them.
+        self._drawn: list[Tensor] | None = None
+        #: Seeds to hand out again while a function is repeated.
+        self._repeated: Iterator[Tensor] | None = None
 
     @property
     def forward_kind(self) -> _core.prop_kind:
@@ -78,12 +85,27 @@ class TraceState:
 
     def capture(self, value: Any) -> Tensor:
         """Return the tensor of an array that the traced function holds itself."""
+        from sycl_dnn.call.seed import Seed
         from sycl_dnn.dispatch.arguments import argument_of
 
+        if isinstance(value, Seed):
+            return self._seed(value)
         if id(value) in self._capture_of:
             return self._capture_of[id(value)]
         self.check_place(value)
         return self._captured_as(value, lambda: argument_of(self, value))
+
+    def _seed(self, value: Seed) -> Tensor:
+        """Return the tensor of a seed; while a function is repeated, that of the first time."""
+        if self._repeated is not None:
+            made = next(self._repeated)
+        elif id(value) in self._capture_of:
+            made = self._capture_of[id(value)]
+        else:
+            made = self._captured_as(value, lambda: self.scalar(value.dtype))
+        if self._drawn is not None:
+            self._drawn.append(made)
+        return made
 
     def _captured_as(self, value: Any, make: Callable[[], Tensor]) -> Tensor:
         index = len(self.arguments)
@@ -129,6 +151,16 @@ class TraceState:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse ``array.trace()``: of a traced array, ``trace`` is what records it."""
         raise TypeError("trace(): a traced array has no such method; use diagonal().sum(-1)")
+
+    def renumber(self, storages: Sequence[Storage], first: int) -> None:
+        """Let arguments of a call have the numbers from ``first`` on."""
+        numbers = {s.argument: first + i for i, s in enumerate(storages)}
+        for storage in storages:
+            storage.argument = numbers[storage.argument]
+        moved = {id(s) for s in storages}
+        self.captured = [
+            (numbers.get(i, i) if id(t.storage) in moved else i, v, t) for i, v, t in self.captured
+        ]
 
     def scalar(self, dtype: str) -> Tensor:
         """Return a host scalar that each call gives anew."""
