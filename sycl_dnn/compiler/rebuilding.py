@@ -9,6 +9,7 @@ from sycl_dnn import _core
 from sycl_dnn.compiler.node import Node
 from sycl_dnn.compiler.refusal import Refusal
 from sycl_dnn.dispatch import descriptors
+from sycl_dnn.dispatch.gpu_layouts import is_right
 
 #: Parts of the names of implementations that are slower than others.
 _SLOW = {"ref", "simple", "gemm"}
@@ -41,6 +42,8 @@ def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **chan
     pd = descriptors.shared.described_or_none(engine, node.row, params, attr)
     if pd is None:
         return Refusal(f"{node.row} has no implementation for it")
+    if node.row == "softmax_forward" and not is_right(node.row, engine, pd.src_desc, pd.dst_desc):
+        return Refusal("softmax_forward would read this layout wrongly")
     # Implementations of a slow kind were taken on purpose, for what oneDNN itself would take.
     if _slow_parts(least) and pd.impl_info != least:
         own = getattr(_core, node.row)(engine, **params, attr=attr)

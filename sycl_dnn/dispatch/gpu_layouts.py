@@ -12,8 +12,13 @@ from sycl_dnn.dispatch.record import Layout, Out, describe
 from sycl_dnn.dispatch.tensor import Tensor
 
 
+def is_right(row: str, engine: Engine, src: MemoryDesc, dst: MemoryDesc) -> bool:
+    """Whether a primitive reads and writes these layouts as they are."""
+    return row != "softmax_forward" or engine.kind is engine_kind.cpu or _is_safe(src, dst)
+
+
 def _is_safe(desc: MemoryDesc, like: MemoryDesc) -> bool:
-    """Whether softmax reads and writes both layouts right.
+    """Whether a GPU's softmax reads and writes both layouts right.
 
     ``ocl:xe`` computes row-major offsets for any plain layout but channels-last ones, and
     ``ocl:simple`` reads with the strides of dst.
@@ -35,11 +40,9 @@ def safe_softmax(
     ask: Mapping[str, Layout],
 ) -> tuple[Mapping[str, Out], Mapping[str, Layout]]:
     """Return what to ask a softmax for on this engine."""
-    if engine.kind is not engine_kind.gpu:
-        return outputs, ask
     src, out = inputs["src"], outputs["dst"]
     read = describe(src.shape, src.dtype, ask["src"]) if "src" in ask else src.desc
-    if _is_safe(read, out.desc()):
+    if is_right("softmax_forward", engine, read, out.desc()):
         return outputs, ask
     return (
         {**outputs, "dst": replace(out, layout="row_major")},
