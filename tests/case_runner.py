@@ -138,3 +138,9 @@ def run(case, stream, arrays, any_weights=True):
     pd = describe(case, engine, hint, any_weights)
     done = execute(case, pd, stream, arrays, extra)
     return {name: download(done[name], stream) for name in case.output_names}
+
+
+def relative_error(got, expected):
+    """Return the largest error, relative to the largest value; small values count as 1e-3."""
+    scale = max(np.abs(expected).max(initial=0.0), 1e-3)
+    return np.abs(got - expected).max(initial=0.0) / scale

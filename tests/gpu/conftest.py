@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures for a machine with a GPU, real or simulated; without one these tests fail.
+"""Fixtures for a machine with a GPU; without one these tests fail.
 
-Run them with ``tests/simulated_gpu.sh python -m pytest tests/gpu``. The simulated driver compiles
-and submits but computes nothing, so values are never looked at here.
+Run them with ``tests/executing_gpu.sh python -m pytest tests/gpu``, or ``tests/simulated_gpu.sh``:
+its driver compiles and submits but computes nothing, so values are compared on all other GPUs.
 """
 
 import faulthandler
@@ -13,7 +13,7 @@ import pytest
 from simulated import leave
 
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.device import explain_absence, usable_devices
+from sycl_dnn.device import explain_absence, is_simulated, usable_devices
 
 #: A driver that hangs cannot be interrupted: after so many seconds in one test the run ends.
 TIME_LIMIT = 300
@@ -65,6 +65,12 @@ def gpu():
     devices = usable_devices("gpu")
     assert devices, "no GPU; use tests/simulated_gpu.sh: " + explain_absence()
     return dpctl.SyclQueue(devices[0])
+
+
+@pytest.fixture(scope="session")
+def has_values():
+    """Whether the GPU computes what is submitted."""
+    return not is_simulated("gpu")
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled functions on a GPU: fused, submitted; no values."""
+"""Compiled functions on a GPU: fused, and equal to the functions themselves."""
 
 import sys
 from pathlib import Path
 
 import dpnp
+import numpy as np
 import pytest
 
 import sycl_dnn
@@ -19,7 +20,7 @@ def ones(gpu):
 
 
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
-def test_a_convolution_with_all_that_follows(ones, gpu, dtype):
+def test_a_convolution_with_all_that_follows(ones, gpu, dtype, has_values):
     w, v = ones(16, 16, 3, 3), ones(16)
 
     def block(x):
@@ -29,21 +30,29 @@ def test_a_convolution_with_all_that_follows(ones, gpu, dtype):
     x = ones(2, 16, 8, 8)
     compiled = sycl_dnn.compile(block, dtype=dtype)
     for _ in range(3):
-        assert compiled(x).shape == (2, 16, 8, 8)
+        made = compiled(x)
+        assert made.shape == (2, 16, 8, 8)
     gpu.wait()
+    if has_values:
+        np.testing.assert_allclose(made.asnumpy(), block(x).asnumpy(), rtol=2e-2 if dtype else 1e-5)
     report = compiled.explain(x)
     fused = [text for part in report.parts for text in part.fused]
     assert any("in weights" in text for text in fused), str(report)
 
 
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
-def test_networks(gpu, dtype):
+def test_networks(gpu, dtype, has_values):
     from models import bert, gpt
 
     small = bert.Config(layers=1, width=64, heads=4, inner=128)
     p = {n: dpnp.asarray(v, sycl_queue=gpu) for n, v in bert.random_parameters(small).items()}
     compiled = sycl_dnn.compile(lambda x: bert.forward(p, small, x), dtype=dtype)
-    assert compiled(dpnp.ones((2, 16, 64), dtype="f4", sycl_queue=gpu)).shape == (2, 16, 64)
+    x = dpnp.asarray(np.random.default_rng(0).standard_normal((2, 16, 64)), "f4", sycl_queue=gpu)
+    made = compiled(x)
+    assert made.shape == (2, 16, 64)
+    if has_values:
+        wanted = bert.forward(p, small, x).asnumpy()
+        np.testing.assert_allclose(made.asnumpy(), wanted, atol=0.1 if dtype else 1e-4)
     tiny = gpt.Config(layers=1, width=64, heads=4, vocabulary=50)
     q = {n: dpnp.asarray(v, sycl_queue=gpu) for n, v in gpt.random_parameters(tiny).items()}
     step = sycl_dnn.compile(lambda x, k, v: gpt.step(q, tiny, x, k, v), dtype=dtype)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each operation of the Graph API alone on a GPU: built, partitioned, compiled, submitted."""
+"""Each operation of the Graph API and each pattern on a GPU: built, partitioned, compiled, run."""
 
 import numpy as np
 import pytest
-from graph_ops import CASES, build, upload
+from graph_ops import CASES, build, download, evaluate, is_close, upload
 from graph_ops.pattern_values import arrays_of, values_of
 from graph_ops.patterns import PATTERNS
 
@@ -13,14 +13,24 @@ from sycl_dnn.graph.steps import PartitionStep
 CASES_BY_TYPE = [(case, dtype) for case in CASES for dtype in case.dtypes]
 
 
+def assert_right(graph, made, wanted, dtype, slack):
+    """Compare results with float64, by the coarsest data type on the way."""
+    for value, array in zip(graph.outputs, made, strict=True):
+        coarsest = dtype if dtype in ("bf16", "f16") and value.dtype == "f32" else value.dtype
+        assert is_close(download(array), wanted[value.id], coarsest, slack), value
+
+
 @pytest.mark.parametrize(("case", "dtype"), CASES_BY_TYPE, ids=lambda v: str(v))
-def test_operation_is_submitted(case, dtype, gpu):
+def test_operation(case, dtype, gpu, has_values):
     graph, arrays = build(case, dtype, "gpu")
     compiled = graph.compile(gpu)
     made = compiled(**{n: upload(arrays[n], v.dtype, gpu) for n, v in graph.inputs.items()})
     results = made if isinstance(made, tuple) else (made,)
     for value, array in zip(graph.outputs, results, strict=True):
         assert tuple(array.shape) == compiled.plans[-1].shapes[value.id]
+    if has_values:
+        wanted = evaluate(graph, arrays, compiled.plans[-1].shapes)
+        assert_right(graph, results, wanted, dtype, case.tolerance)
 
 
 #: What oneDNN 3.13 fuses on the CPU only.
@@ -31,15 +41,18 @@ RUNS = [(name, build, dtype, kwargs) for name, build, types, kwargs in PATTERNS 
 @pytest.mark.parametrize(
     ("name", "build", "dtype", "kwargs"), RUNS, ids=[f"{r[0]}-{r[2]}" for r in RUNS]
 )
-def test_pattern_is_one_partition_and_submitted(name, build, dtype, kwargs, gpu):
+def test_pattern_is_one_partition(name, build, dtype, kwargs, gpu, has_values):
     graph = Graph("gpu")
     given = build(graph, dtype, **kwargs) or {}
     values = values_of(graph, name, given)
     compiled = graph.compile(gpu)
-    compiled(**arrays_of(graph, values, given, gpu))
+    made = compiled(**arrays_of(graph, values, given, gpu))
     steps = compiled.plans[-1].steps
     assert all(isinstance(step, PartitionStep) for step in steps)
     assert len(steps) == 1 or name in CPU_ONLY
+    if has_values:
+        wanted = evaluate(graph, values, compiled.plans[-1].shapes)
+        assert_right(graph, made if isinstance(made, tuple) else (made,), wanted, dtype, 3.0)
 
 
 def test_dropout_is_submitted(gpu):

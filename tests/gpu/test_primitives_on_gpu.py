@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every primitive is made and submitted on the GPU, or refused with oneDNN's reasons."""
+"""Every primitive is made and runs on the GPU, or is refused with oneDNN's reasons."""
 
 import numpy as np
 import pytest
-from case_runner import describe, download, execute, run
+from case_runner import describe, download, execute, relative_error, run
 from cases import CASES
 
 from sycl_dnn import DnnlError, Unimplemented
@@ -25,8 +25,13 @@ def is_refused(case):
     return case.row in REFUSED_ROWS or any(word in words for word in REFUSED_WORDS)
 
 
+def has_fault(case, engine):
+    """oneDNN's ``sum`` of many inputs takes each factor for the input before."""
+    return case.row == "sum" and describe(case, engine).impl_info == "ocl:many_inputs"
+
+
 @pytest.mark.parametrize("case", SOME, ids=lambda case: case.id)
-def test_case_is_submitted_or_refused_with_reasons(case, stream):
+def test_case_runs_or_is_refused_with_reasons(case, stream, has_values):
     arrays = case.inputs()
     if is_refused(case):
         with pytest.raises(Unimplemented) as refusal:
@@ -37,6 +42,10 @@ def test_case_is_submitted_or_refused_with_reasons(case, stream):
     assert {name: array.shape for name, array in outputs.items()} == {
         name: tuple(case.shapes[name]) for name in case.output_names
     }
+    if has_values and not has_fault(case, stream.engine):
+        for name, expected in case.expected(arrays).items():
+            if name not in case.faulty:
+                assert relative_error(outputs[name].reshape(expected.shape), expected) < 2e-5, name
 
 
 def test_every_row_is_tried():

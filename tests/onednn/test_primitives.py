@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every primitive of dnnl.hpp, forward and backward, against float64 references."""
 
-import numpy as np
 import pytest
-from case_runner import run
+from case_runner import relative_error, run
 from cases import CASES
 
 from sycl_dnn import Unimplemented
@@ -17,11 +16,6 @@ NOT_ON_CPU = {
     "batch_normalization_forward:add_relu",
     "batch_normalization_backward:add_relu",
 }
-
-
-def relative_error(got, expected):
-    scale = max(np.abs(expected).max(initial=0.0), 1e-3)
-    return np.abs(got - expected).max(initial=0.0) / scale
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.id)

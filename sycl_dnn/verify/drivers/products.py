@@ -189,7 +189,8 @@ def fill_product(call: Call, name: str, tensor: Tensor, rng: Any):
 
 
 def _rule(call: Call, name: str) -> Rule:
-    eps = {"winograd": 2e-5}.get(call.params.get("algorithm", "").split("_")[-1], 0.0)
+    # Winograd is on GPUs alone; its transforms round three times: 6.0005 for 6.
+    eps = {"winograd": 2e-4}.get(call.params.get("algorithm", "").split("_")[-1], 0.0)
     if call.attr.fpmath[0] != "strict" or call.attr.accumulation not in ("strict", "f32", "s32"):
         eps = max(eps, 1e-5)
     if any(op.algorithm in ("binary_eq", "binary_select") for op in call.attr.post_ops):
