@@ -56,7 +56,9 @@ def test_reorder_between_devices(stream, cpu_stream, has_values):
     back = dnnl.reorder(stream.engine, src=d, dst=d, dst_engine=cpu_stream.engine)
     event = dnnl.Primitive(there).execute(stream, {"src": on_cpu, "dst": on_gpu})
     if has_values:
-        on_cpu.to_array()[...] = dpnp.arange(32, dtype="f4", device="cpu").reshape(4, 8)
+        on_cpu.to_array()[...] = dpnp.arange(
+            32, dtype="f4", sycl_queue=cpu_stream.sycl_queue
+        ).reshape(4, 8)
         on_cpu.to_array().sycl_queue.wait()
         dnnl.Primitive(there).execute(stream, {"src": on_cpu, "dst": on_gpu}).wait()
         on_cpu.to_array()[...] = 0
@@ -110,14 +112,17 @@ def test_what_finished_executions_used_is_let_go(n, calls, most, gpu):
     """After 64 executions, or as soon as they hold 256 MiB: a call here uses 3 times 64 MiB."""
     queue = dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device)  # nothing of other tests on it
     stream = dnnl.Stream(dnnl.Engine(queue), queue)
-    primitive = square(stream.engine, n)
+    d = dnnl.MemoryDesc((n, n), F32)
+    add = dnnl.algorithm.binary_add
+    primitive = dnnl.Primitive(dnnl.binary(stream.engine, algorithm=add, src0=d, src1=d, dst=d))
     args = memories(primitive, stream.engine)
     pending = []
     for _ in range(calls):
         primitive.execute(stream, args).wait()
         pending.append(stream.pending)
-    assert max(pending) == most
-    assert min(pending) == 0
+    # The last one may not have told yet that it has finished.
+    assert most <= max(pending) <= most + 1
+    assert min(pending) <= 1
 
 
 def test_threads_share_one_primitive(gpu):
