@@ -116,5 +116,5 @@ def test_arrays_of_another_device_inside_a_traced_function_are_refused(gpu, cpu)
     x = dpnp.ones((2, 3), dtype="f4", sycl_queue=gpu)
     w = dpnp.ones((4, 3), dtype="f4", sycl_queue=cpu)
     for held in (w, sycl_dnn.freeze(w)):
-        with pytest.raises(dpnp.exceptions.ExecutionPlacementError, match="function holds must be"):
+        with pytest.raises(dpnp.exceptions.ExecutionPlacementError, match="holds (itself )?must be"):
             sycl_dnn.vjp(lambda x, held=held: sycl_dnn.functional.linear(x, held), x)
