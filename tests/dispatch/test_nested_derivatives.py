@@ -9,6 +9,8 @@ import pytest
 
 import sycl_dnn
 import sycl_dnn.functional as F  # noqa: N812
+from sycl_dnn.dispatch import differentiated
+from sycl_dnn.dispatch.program import live_steps
 from tests.dispatch.nested import Nested, on_device
 from tests.dispatch.nested_cases import CASES, ELEMENTWISE
 
@@ -90,3 +92,52 @@ def test_a_result_that_an_argument_does_not_reach_has_gradient_zero():
     first, second = sycl_dnn.vjp(lambda a, b: F.sum(a), x, x)[1](one)
     assert dpnp.asnumpy(first).tolist() == [1, 1, 1]
     assert dpnp.asnumpy(second).tolist() == [0, 0, 0]
+
+
+#: By function of (x, w): what its reverse pass submits beside copies.
+_FIRST_ORDER = {
+    "tanh": (lambda x, w: F.tanh(x), ["eltwise_backward"]),
+    "conv2d": (
+        lambda x, w: F.conv2d(x, w),
+        ["convolution_backward_data", "convolution_backward_weights"],
+    ),
+    "softmax": (lambda x, w: F.softmax(x, -1), ["softmax_backward"]),
+    "mse_loss": (lambda x, w: F.mse_loss(x, x), ["binary", "eltwise_forward"]),
+}
+
+
+@pytest.mark.parametrize("name", _FIRST_ORDER)
+def test_first_derivatives_have_the_steps_that_they_had(name, monkeypatch):
+    function, wanted = _FIRST_ORDER[name]
+    seen = []
+
+    class Noting(differentiated.Executable):
+        def __init__(self, trace, steps, finals, *args):
+            kept = args[1] if len(args) > 1 else []
+            live = live_steps(steps, [*(t.storage for t in finals), *kept])
+            seen.append([s.primitive.name for s in live if getattr(s, "primitive", None)])
+            super().__init__(trace, steps, finals, *args)
+
+    monkeypatch.setattr(differentiated, "Executable", Noting)
+    x, w = on_device(np.ones((2, 3, 6, 6))), on_device(np.ones((4, 3, 2, 2)))
+    sycl_dnn.vjp(function, x, w)
+    assert {n for n in seen[1] if n != "reorder"} == set(wanted)
+    assert seen[1].count(wanted[0]) <= 4
+
+
+def test_a_step_of_learning_inside_a_loss_has_its_gradient():
+    rng = np.random.default_rng(0)
+    w, x, t, u, s = (
+        on_device(rng.normal(0, 1, n)) for n in ((3, 4), (8, 4), (8, 3), (6, 4), (6, 3))
+    )
+
+    def loss(w, x, t):
+        return F.mse_loss(F.tanh(F.linear(x, w)), t)
+
+    def after_a_step(w, rate=0.5):
+        return loss(w - rate * sycl_dnn.grad(loss)(w, x, t), u, s)
+
+    grad = dpnp.asnumpy(sycl_dnn.grad(after_a_step)(w))
+    move = rng.normal(0, 1, (3, 4))
+    ends = [float(after_a_step(w + sign * on_device(1e-2 * move))) for sign in (1, -1)]
+    assert float((grad * move).sum()) == pytest.approx((ends[0] - ends[1]) / 2e-2, rel=0.01)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Newton's method without a Hessian: products of it with vectors, by a gradient of a gradient.
+
+A regularised logistic regression is fitted by conjugate gradients on Hessian-vector products.
+NumPy has the whole Hessian in float64 to compare with.
+"""
+
+from __future__ import annotations
+
+import dpnp
+import numpy as np
+from _common import finish, make_parser, open_queue
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+ROWS, WIDTH, STRENGTH = 400, 20, 0.1
+
+
+def loss(w, x, target):
+    """Return the mean logistic loss of targets 0 and 1, with a penalty on the weights."""
+    logits = F.matmul(x, w)
+    penalty = 0.5 * STRENGTH * F.sum(w * w)
+    return F.binary_cross_entropy_with_logits(logits, target) + penalty
+
+
+@sycl_dnn.compile
+def hessian_vector_product(w, v, x, target):
+    """Return the gradient, and the Hessian's product with ``v``."""
+
+    def slope_along_v(w):
+        grad = sycl_dnn.grad(loss)(w, x, target)
+        return F.sum(grad * sycl_dnn.stop_gradient(v)), grad
+
+    product, grad = sycl_dnn.grad(slope_along_v, has_aux=True)(w)
+    return grad, product
+
+
+def newton_step(w, x, target, steps: int = 20):
+    """Return the solution of ``Hessian @ step = -gradient`` by conjugate gradients."""
+    grad, _ = hessian_vector_product(w, w, x, target)
+    step, residual = dpnp.zeros_like(w), -grad
+    direction, size = residual, float((residual * residual).sum())
+    for _ in range(steps):
+        _, curved = hessian_vector_product(w, direction, x, target)
+        length = size / float((direction * curved).sum())
+        step = step + length * direction
+        residual = residual - length * curved
+        size, before = float((residual * residual).sum()), size
+        if size < 1e-14:
+            break
+        direction = residual + (size / before) * direction
+    return step
+
+
+def numpy_hessian(w, x):
+    """Return the whole Hessian in float64."""
+    share = 1 / (1 + np.exp(-x @ w))
+    return (x * (share * (1 - share))[:, None]).T @ x / len(x) + STRENGTH * np.eye(len(w))
+
+
+def main() -> None:
+    """Compare one product with NumPy's, then fit."""
+    options = make_parser(__doc__).parse_args()
+    queue = open_queue(options.device)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((ROWS, WIDTH)).astype("f4")
+    truth, v = rng.standard_normal((2, WIDTH)).astype("f4")
+    target = (x @ truth + rng.standard_normal(ROWS) > 0).astype("f4")
+    on_device = [dpnp.asarray(a, sycl_queue=queue) for a in (x, target)]
+    w = dpnp.asarray(0.1 * truth, sycl_queue=queue)
+    _, product = hessian_vector_product(w, dpnp.asarray(v, sycl_queue=queue), *on_device)
+    wanted = numpy_hessian(0.1 * truth.astype("f8"), x.astype("f8")) @ v
+    error = np.abs(dpnp.asnumpy(product) - wanted).max() / np.abs(wanted).max()
+    print(f"Hessian times a vector: off by {error:.1e} of its largest element")
+    assert options.no_check or error < 1e-5
+    if not options.no_check:
+        for number in range(6):
+            grad, _ = hessian_vector_product(w, w, *on_device)
+            print(f"step {number}: largest slope {float(dpnp.abs(grad).max()):.1e}")
+            w = w + newton_step(w, *on_device)
+        grad, _ = hessian_vector_product(w, w, *on_device)
+        assert float(dpnp.abs(grad).max()) < 1e-6
+    finish(options, "hessian_vector_product")
+
+
+if __name__ == "__main__":
+    main()
