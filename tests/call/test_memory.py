@@ -45,7 +45,7 @@ _MADE = (
 )
 
 
-@pytest.mark.parametrize(("name", "steps"), zip(BODIES, (1000, 100, 1000, 40), strict=True))
+@pytest.mark.parametrize(("name", "steps"), list(zip(BODIES, (1000, 100, 1000, 40), strict=True)))
 def test_memory_is_flat(name, steps):
     source = _STEPS.format(body=BODIES[name], steps=steps).replace(
         "\ndef resident", _MADE + "\ndef resident"
