@@ -36,7 +36,7 @@ fault_watch &watch() {
 }
 }  // namespace
 
-// Tells sycl_dnn/onednn/_faults.py of a new descriptor, if its row is known for wrong results.
+// Tells sycl_dnn/onednn/faults.py of a new descriptor, if its row is known for wrong results.
 static void warn_of_faults(const char *name, const py::object &pd) {
     if (watch().rows.count(name)) watch().check(pd);
 }

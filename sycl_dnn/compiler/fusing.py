@@ -18,10 +18,9 @@ from sycl_dnn.compiler.graph import Graph
 from sycl_dnn.compiler.node import Node, post_ops_of
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.compiler.refusal import Refusal
-from sycl_dnn.compiler.wrong_fusions import is_wrong
 from sycl_dnn.dispatch import descriptors, layout
 from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn import dtypes, faults
 
 #: Rows whose post-ops oneDNN has compiled kernels for, in some cases at least.
 PRODUCERS = frozenset(
@@ -157,8 +156,8 @@ def _tried(
     post_ops = post_ops_of(attr)
     if len(post_ops) > _MOST:
         return Refusal("there are too many post-ops")
-    if is_wrong(node.row, result.desc, post_ops):
-        return Refusal(f"oneDNN computes this post-op of {node.row} wrongly")
+    if fault := faults.spoils(node.row, result.desc, post_ops):
+        return Refusal(f"oneDNN computes this post-op of {node.row} wrongly ({fault.name})")
     pd = rebuilt(result.trace.engine, node, attr, dst=result.desc)
     if isinstance(pd, Refusal):
         return pd
@@ -188,8 +187,8 @@ def _as_binary(node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor) ->
     first = Op("eltwise", p["algorithm"], p["alpha"], p["beta"])
     inputs = {"src_0": src, "src_1": src}
     attr = attached(node.attr, (first, *ops), inputs)
-    if is_wrong("binary", result.desc, post_ops_of(attr)):
-        return Refusal("oneDNN computes this post-op of binary wrongly")
+    if fault := faults.spoils("binary", result.desc, post_ops_of(attr)):
+        return Refusal(f"oneDNN computes this post-op of binary wrongly ({fault.name})")
     given = {"src0": src.desc, "src1": src.desc, "dst": result.desc}
     given["algorithm"] = algorithm.binary_max
     pd = descriptors.shared.described_or_none(src.trace.engine, "binary", given, attr)

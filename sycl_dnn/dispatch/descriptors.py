@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from sycl_dnn import _core, errors
-from sycl_dnn.onednn._faults import FAULTS
+from sycl_dnn.onednn import faults
 
 #: Rows whose descriptors warn when they are made, so each is made anew.
-_WARNING = frozenset(FAULTS)
+_WARNING = faults.WARNED_ROWS
 _MOST = 2048
 
 

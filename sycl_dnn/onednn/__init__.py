@@ -32,7 +32,7 @@ from sycl_dnn._core import (  # noqa: E402
     PrimitiveDesc,
     Stream,
 )
-from sycl_dnn.onednn import _faults  # noqa: E402, F401  (watches new descriptors)
+from sycl_dnn.onednn import faults  # noqa: E402, F401  (watches new descriptors)
 from sycl_dnn.onednn._arrays import desc_of_array  # noqa: E402
 from sycl_dnn.onednn._memory import Memory  # type: ignore[assignment]  # noqa: E402
 

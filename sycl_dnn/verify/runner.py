@@ -7,7 +7,8 @@ import time
 from typing import Any
 
 from sycl_dnn.errors import InvalidArguments, OutOfMemory, Unimplemented
-from sycl_dnn.verify import compare, execute, faults, post
+from sycl_dnn.onednn import faults
+from sycl_dnn.verify import compare, execute, post
 from sycl_dnn.verify.call import Call
 from sycl_dnn.verify.cases import Case
 from sycl_dnn.verify.drivers import ALL_DRIVERS, DRIVERS
@@ -46,7 +47,7 @@ def _judge(call: Call, done: execute.Run) -> tuple[str, str, float]:
             wrong.append((name, verdict.problem))
     text = "; ".join(problem for _, problem in wrong)
     if wrong:
-        fault = faults.find(call, done.impl, [name for name, _ in wrong])
+        fault = faults.explain(call, done.impl, [name for name, _ in wrong])
         return ("KNOWN", f"{fault} [{text}]", worst) if fault else ("FAILED", text, worst)
     if not trusted:
         return "MISTRUSTED", "too many zeros in the result to say anything", worst
@@ -70,7 +71,7 @@ def _known(case: Case, problem: Failure) -> str:
     """Return the name of the fault that makes an execution fail."""
     if case.driver not in DRIVERS:
         return ""
-    return faults.find(case.call(), problem.impl, ["execution"])
+    return faults.explain(case.call(), problem.impl, ["execution"])
 
 
 def _first_line(error: Exception) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sycl_dnn.onednn import faults
 from sycl_dnn.verify import storage
 from sycl_dnn.verify.fill import generator
-from sycl_dnn.verify.graph import execute, faults, tolerance
+from sycl_dnn.verify.graph import execute, tolerance
 from sycl_dnn.verify.graph.document import Document, OpText
 from sycl_dnn.verify.graph.evaluate import Dropped, Evaluation, Values
 from sycl_dnn.verify.outcome import Outcome
@@ -77,11 +78,23 @@ class Comparison:
         ops = execute.members(self.document, partition)
         references = self._references(ops, given)
         wrong = self._wrong(outputs, references)
-        fault = faults.find(ops, self.document) if wrong else ""
+        fault = faults.explain_partition(self._described(ops)) if wrong else ""
         if len(ops) == 1 and _leaves_zeros(ops[0], self.document):
             self.trusted = trusted
         for problem in wrong:
             self.fail(problem, fault)
+
+    def _described(self, ops: list[Any]) -> list[tuple[str, Any, str]]:
+        """Return operations as the register of faults takes them."""
+        tensors = self.document.tensors
+        return [
+            (
+                op.kind,
+                [tensors[n].shape for n in op.inputs],
+                op.attributes().get("data_format", ""),
+            )
+            for op in ops
+        ]
 
     def outcome(self, impl: str) -> Outcome:
         """Return what the case comes to."""

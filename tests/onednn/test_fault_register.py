@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each row of the register of faults: reproduced, so that a test fails when oneDNN mends it.
+
+``python tests/onednn/test_fault_register.py`` writes the table of docs/onednn_in_python.md.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.onednn import faults
+from sycl_dnn.verify import cases
+from sycl_dnn.verify.runner import run_case
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / faults.PAGE
+FAULTS = {fault.name: fault for fault in faults.FAULTS}
+T = dnnl.data_type
+
+#: Cases of the verifier whose numbers are wrong, and are told by the name of the row.
+WRONG = {
+    "deconvolution-pointwise": "--deconv --stag=abx --wtag=abx --dtag=abx mb2ic8ih5oc4kh1",
+    "inner-product-order": "--ip --stag=axb --wtag=bcda --dir=FWD_I mb2ic8ih3oc16",
+    "rnn-strided-source": "--rnn --prop=BWD_DW --tag=bac:any:abc l1t3mb2sic16",
+    "augru-gradients": "--rnn --prop=BWD_DW --alg=VANILLA_AUGRU l1t3mb2sic16",
+    "rms-norm-gradient": "--lnorm --dir=BWD_D --flags=M 3x4x33",
+    "lrn-bf16-channels": "--lrn --dir=BWD_D --dt=bf16 --tag=axb mb2ic17ih6ls7alpha1",
+    "lrn-wide-window": "--lrn --dir=BWD_D --tag=axb mb2ic17ih6ls7alpha1",
+    "lstm-signed-states": "--rnn --cfg=s8s8s8s8 --alg=VANILLA_LSTM l1t3mb2sic32",
+    "reorder-masked": "--reorder --sdt=f32 --ddt=s8 --attr-zero-points=dst:per_dim_1 2x3x4x5",
+    "reorder-to-4-bits": "--reorder --sdt=s8 --ddt=s4 4x16x2x2",
+    "binary-later-operands": "--binary --attr-post-ops=relu+add:f32:4+mul:f32:4 2x3x32:2x3x32",
+    "binary-lone-pixels": "--binary --attr-post-ops=add:f32:per_oc 4x16x1x1:4x16x1x1",
+    "binary-inner-axis": "--binary --stag=axb:axb --attr-post-ops=add:f32:8 2x3x4x5:2x3x4x5",
+    "deconvolution-halved-weights": (
+        "--deconv --dir=FWD_I --dt=s8:s8:s8 --attr-post-ops=relu+sum g4mb2ic16iw5oc16kw3pw1"
+    ),
+    "deconvolution-doubled": (
+        "--deconv --dir=FWD_I --dt=s8:s8:f32 --stag=axb --dtag=axb mb2ic16ih5oc16oh11kh3sh2ph0"
+    ),
+    "matmul-found-scales": (
+        "--matmul --dt=bf16:bf16:f8_e4m3 --attr-scales=dst:dynamic_fp:f8_e4m3:1x16 8x64:64x64"
+    ),
+    "pooling-operand": "--pool --dir=FWD_I --attr-post-ops=mul:f32:per_tensor mb2ic16ih6kh3sh2ph1",
+}  # fmt: skip
+#: Instruction set by whose kernels the fault is; others are tried with the CPU's own.
+ISA = {
+    "deconvolution-doubled": "AVX512_CORE",
+    "deconvolution-halved-weights": "AVX512_CORE_VNNI",
+    "lrn-bf16-channels": "AVX512_CORE_VNNI",
+    "lstm-signed-states": "AVX512_CORE_VNNI",
+}
+#: Cases that end the process.
+FATAL = {
+    "conv-wider-source": (
+        "AVX512_CORE_VNNI",
+        "--conv --dt=f32:f32:bf16 --bia-dt=f32 --stag=axb --dtag=axb mb2ic16ih6oc16kh3ph1",
+    ),
+}
+#: Rows that other tests reproduce.
+ELSEWHERE = {
+    "rnn-no-initial-state": "tests/onednn/test_faults.py",
+    "int8-saturation": "tests/functional/lesser_cpu.py",
+}
+_BY_EXTENSION = "the extension refuses it before oneDNN sees it; only a program in C could show it"
+_ON_GPU = "a simulated GPU computes no values"
+#: Rows that no test reproduces, and why.
+NOT_REPRODUCED = {
+    **{name: _BY_EXTENSION for name, f in FAULTS.items() if f.refused_by and f.device == "cpu"},
+    **{name: _ON_GPU for name, f in FAULTS.items() if f.device == "gpu"},
+    "layer-norm-one-row": "seen on AVX-512 with BF16 only, right on AVX-512 with VNNI and AVX2",
+    "lstm-bf16-projection": "needs a CPU with BF16",
+    "conv-bf16-padded-depth": "needs a CPU with BF16, and depends on what lies in fresh memory",
+    "conv-bf16-lone-window": "needs a CPU with BF16, and depends on what lies after the array",
+    "lstm-projection-unwritten": "depends on what lay in the result",
+    "prelu-bf16-slopes": "reads after the end of the slopes",
+    "log-accuracy": "seen on AVX-512 with BF16 only",
+    "norm-backward-data-outputs": "a rule of the interface: the binding asks for the arguments",
+    "graph-quantize-race": "2 of 5,000 calls on a busy CPU",
+}
+
+
+def outcomes(line, stream):
+    words = [cases.Word(word, cases.COMMAND_LINE) for word in line.split()]
+    return [run_case(case, stream) for case in cases.Reader().cases(words, Path())]
+
+
+def in_process_of(isa, line):
+    """Run a case in a process whose oneDNN uses no more than this instruction set."""
+    environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": isa, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, __file__, isa.lower(), line]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    if "another instruction set" in run.stdout:
+        pytest.skip(f"this CPU has no {isa}")
+    return run
+
+
+@pytest.fixture(scope="module")
+def cpu_stream():
+    queue = sycl_dnn.default_queue("cpu")
+    return dnnl.Stream(dnnl.Engine(queue), queue)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_fault_is_still_there(name, cpu_stream):
+    if name in ISA:
+        told = in_process_of(ISA[name], WRONG[name]).stdout
+    else:
+        if "avx512" not in dnnl.get_effective_cpu_isa().name:
+            pytest.skip("seen on CPUs with AVX-512")
+        told = "\n".join(f"{r.status} {r.reason}" for r in outcomes(WRONG[name], cpu_stream))
+    assert told.startswith("KNOWN"), f"oneDNN may have mended {name}: look, then drop it: {told}"
+    assert re.search(rf"known fault, {faults.PAGE}: {name} ", told)
+
+
+@pytest.mark.parametrize("name", FATAL)
+def test_process_still_dies(name):
+    run = in_process_of(*FATAL[name])
+    assert run.returncode < 0, f"oneDNN may have mended {name}: look, then drop it: {run.stdout}"
+
+
+def memory(values, stream, dtype="f4"):
+    array = dpnp.asarray(np.asarray(values, dtype), sycl_queue=stream.sycl_queue)
+    return dnnl.Memory.from_array(array, stream.engine)
+
+
+def eltwise(kind, value, stream):
+    src = memory([value] * 16, stream)
+    dst = dnnl.Memory(src.desc, stream.engine)
+    pd = dnnl.eltwise_forward(
+        stream.engine, prop_kind=dnnl.prop_kind.forward_inference, algorithm=dnnl.algorithm[kind],
+        src=src.desc, dst=dst.desc, alpha=0.0, beta=1.0,
+    )  # fmt: skip
+    dnnl.Primitive(pd).execute(stream, {"src": src, "dst": dst}).wait()
+    return dst.to_array().asnumpy()[0]
+
+
+def loses_nan(stream):
+    return not any(np.isnan(eltwise(f"eltwise_{k}", np.nan, stream)) for k in ("exp", "relu"))
+
+
+def rounds_twice(stream):
+    src = memory([7.25005] * 16, stream)  # halfway is 7.25, so 7.5 is nearer
+    small = dnnl.Memory(dnnl.MemoryDesc((16,), T.f8_e4m3), stream.engine)
+    back = dnnl.Memory(src.desc, stream.engine)
+    for a, b in ((src, small), (small, back)):
+        pd = dnnl.reorder(stream.engine, src=a.desc, dst=b.desc)
+        dnnl.Primitive(pd).execute(stream, {"src": a, "dst": b}).wait()
+    return back.to_array().asnumpy()[0] == 7.0
+
+
+def drops_neighbours_together(stream):
+    engine, size = stream.engine, (64, 64)
+    md, bits = dnnl.MemoryDesc(size, T.f32), dnnl.MemoryDesc(size, T.u8)
+    attr = dnnl.PrimitiveAttr()
+    attr.set_dropout(bits)
+    product = dnnl.Primitive(dnnl.matmul(engine, src=md, weights=md, dst=md, attr=attr))
+    mask, ones = dnnl.Memory(bits, engine), memory(np.ones(size), stream)
+    given = {"src": ones, "weights": ones, "dst": dnnl.Memory(md, engine)}
+    given |= {"attr_dropout_mask": mask, "attr_dropout_probability": memory([0.5], stream)}
+    product.execute(stream, {**given, "attr_dropout_seed": memory([7], stream, "i4")}).wait()
+    fours = mask.to_array().asnumpy().reshape(-1, 4)
+    assert 0.4 < fours.mean() < 0.6
+    return bool((fours == fours[:, :1]).all())
+
+
+#: Rows that no case of the verifier can tell: whether the fault is still there.
+CHECKS = {
+    "eltwise-nan": loses_nan,
+    "float8-double-rounding": rounds_twice,
+    "dropout-neighbours": drops_neighbours_together,
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_behaviour_is_still_there(name, cpu_stream):
+    assert CHECKS[name](cpu_stream), f"oneDNN may have mended {name}: look, then drop it"
+
+
+def test_every_row_is_reproduced_or_says_why_not():
+    told = [*WRONG, *FATAL, *CHECKS, *ELSEWHERE, *NOT_REPRODUCED]
+    assert sorted(told) == sorted(FAULTS)
+    assert all(NOT_REPRODUCED.values())
+
+
+def test_no_row_is_of_a_fault_that_this_version_has_mended():
+    version = tuple(dnnl.version()[part] for part in ("major", "minor", "patch"))
+    mended = [f.until for f in faults.FAULTS if f.until]
+    assert all(tuple(map(int, until.split("."))) > version for until in mended)
+
+
+def test_rows_say_how_they_are_met():
+    for fault in faults.FAULTS:
+        assert (fault.met == "warned") == bool(fault.warns) == bool(fault.advice), fault.name
+        assert bool(fault.refused_by) <= (fault.met in ("refused", "rerouted")), fault.name
+        assert bool(fault.explains) == bool(fault.outputs), fault.name
+        assert set(fault.rows) <= set(dnnl.PRIMITIVES), fault.name
+
+
+@pytest.mark.skipif(
+    not (ROOT / "csrc").exists(), reason="the sources of the extension are not here"
+)
+def test_every_refusal_of_the_extension_is_a_row():
+    text = "".join((ROOT / "csrc" / f"{n}.cpp").read_text() for n in ("refused_shapes", "refusals"))
+    refusals = set(re.findall(r"^    (refuse_\w+|check_\w+)\(", text, re.MULTILINE))
+    refusals -= {"check_product", "check_condition", "check_weights_scales"}  # parts of others
+    known = {f.refused_by for f in faults.FAULTS} - {""}
+    assert refusals | {"fatal_prefix"} == known - {"check_has_space"}
+    assert "void check_has_space" in "".join(p.read_text() for p in (ROOT / "csrc").glob("*.?pp"))
+
+
+def test_page_shows_the_table():
+    assert faults.table() in PAGE.read_text(), f"type: python {Path(__file__).relative_to(ROOT)}"
+
+
+def _write():
+    text = PAGE.read_text()
+    start = text.index("| name | where |") if "| name | where |" in text else None
+    start = text.index("| primitive | when |") if start is None else start
+    rest = re.split(r"^(?!\|)", text[start:], maxsplit=1, flags=re.MULTILINE)
+    after = rest[1] if len(rest) > 1 else ""
+    PAGE.write_text(text[:start] + faults.table() + "\n" + after)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 1:
+        _write()
+    elif dnnl.get_effective_cpu_isa().name != sys.argv[1]:
+        print("another instruction set:", dnnl.get_effective_cpu_isa().name)
+    else:
+        chosen = sycl_dnn.default_queue("cpu")
+        for done in outcomes(sys.argv[2], dnnl.Stream(dnnl.Engine(chosen), chosen)):
+            print(done.status, done.reason)
