@@ -22,9 +22,9 @@ class Fault:
     rows : the primitives
     device : where it was seen, ``cpu`` or ``gpu`` (a simulated one)
     since, until : version of oneDNN in which it was first seen, and that mended it
-    advice : text of the warning
+    advice : text of the warning, or of the error
     refused_by : function of csrc/refused_shapes.cpp or csrc/refusals.cpp
-    warns, explains, post_ops, partition : rules of ``fault_rules``, by what they look at
+    warns, refuses, explains, post_ops, partition : rules of ``fault_rules``, by what they look at
     outputs : patterns of the outputs that may be wrong, of ``explains``
     """
 
@@ -41,6 +41,7 @@ class Fault:
     advice: str = ""
     refused_by: str = ""
     warns: Callable[[Any], bool] | None = None
+    refuses: Callable[[Any], bool] | None = None
     explains: Callable[[Any, str], bool] | None = None
     post_ops: Callable[[Any, Any], bool] | None = None
     partition: Callable[[Any], bool] | None = None

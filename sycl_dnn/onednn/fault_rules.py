@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tells a fault of oneDNN when a program meets one; ``faults`` names these rules.
 
-Rules come in four forms, by what they look at: a descriptor that was just made (``warns``), a case
+Rules come in four forms, by what they look at: a new descriptor (``warns``, ``refuses``), a case
 of the verifier with the name of its implementation (``explains``), the layouts of a result and of
 its post-ops' operands (``post_ops``, None for an element-wise one), and the operations of a graph's
 partition with the shapes of their operands (``partition``).
@@ -89,6 +89,16 @@ def odd_bf16_channels(pd: Any) -> bool:
     src = pd.src_desc
     is_bf16 = src.data_type is _core.data_type.bf16
     return is_bf16 and src.dims[1] % 16 != 0 and "jit" in pd.impl_info
+
+
+_WITHOUT_BF16 = ("sse41", "avx", "avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni")
+
+
+def narrowed_without_bf16(pd: Any) -> bool:
+    """Tell a convolution of float32 to bfloat16 whose code has instructions that the CPU lacks."""
+    types = (pd.src_desc.data_type, pd.dst_desc.data_type)
+    narrowed = types == (_core.data_type.f32, _core.data_type.bf16) and "brg" in pd.impl_info
+    return narrowed and _core.get_effective_cpu_isa().name in _WITHOUT_BF16
 
 
 # --- cases of the verifier ---

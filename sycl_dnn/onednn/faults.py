@@ -14,7 +14,7 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn._warn import warn
-from sycl_dnn.errors import OneDnnFaultWarning
+from sycl_dnn.errors import OneDnnFaultWarning, Unimplemented
 from sycl_dnn.onednn.fault import Fault
 from sycl_dnn.onednn.fault_rules import GraphOp
 from sycl_dnn.onednn.fault_table import FAULTS
@@ -22,17 +22,25 @@ from sycl_dnn.onednn.fault_table import FAULTS
 __all__ = ["FAULTS", "Fault", "explain", "explain_partition", "spoils", "table", "why_wrong"]
 
 PAGE = "docs/onednn_in_python.md"
-_WARNED: dict[str, list[Fault]] = {}
+_WATCHED: dict[str, list[Fault]] = {}
 for _fault in FAULTS:
-    for _row in _fault.rows if _fault.warns else ():
-        _WARNED.setdefault(_row, []).append(_fault)
+    for _row in _fault.rows if _fault.warns or _fault.refuses else ():
+        _WATCHED.setdefault(_row, []).append(_fault)
 
 
 def check(pd: Any) -> None:
-    """Warn once per place in the program if ``pd`` meets a known fault on the CPU."""
+    """Warn once per place in the program if ``pd`` meets a known fault on the CPU.
+
+    Raises
+    ------
+    Unimplemented
+        Executing it would end the process.
+    """
     if pd.engine.kind is not _core.engine_kind.cpu:
         return
-    for fault in _WARNED[pd.name]:
+    for fault in _WATCHED[pd.name]:
+        if fault.refuses and fault.refuses(pd):
+            raise Unimplemented(f"{pd.name} ({pd.impl_info}): {fault.advice}")
         if fault.warns and fault.warns(pd):
             text = f"{pd.name} ({pd.impl_info}): known fault of oneDNN: {fault.advice}"
             warn(text, OneDnnFaultWarning)
@@ -87,4 +95,4 @@ def table() -> str:
     return "\n".join(lines)
 
 
-_core._watch(set(_WARNED), check)
+_core._watch(set(_WATCHED), check)
