@@ -2,17 +2,18 @@
 # Written by tests/stub_writing.py.
 
 import enum
+
 from sycl_dnn._core import ARGUMENTS as ARGUMENTS
+from sycl_dnn._core import RUNTIME_DIM_VAL as RUNTIME_DIM_VAL
+from sycl_dnn._core import RUNTIME_F32_VAL as RUNTIME_F32_VAL
+from sycl_dnn._core import RUNTIME_S32_VAL as RUNTIME_S32_VAL
+from sycl_dnn._core import RUNTIME_SIZE_VAL as RUNTIME_SIZE_VAL
 from sycl_dnn._core import Engine as Engine
 from sycl_dnn._core import MemoryDesc as MemoryDesc
 from sycl_dnn._core import PostOps as PostOps
 from sycl_dnn._core import Primitive as Primitive
 from sycl_dnn._core import PrimitiveAttr as PrimitiveAttr
 from sycl_dnn._core import PrimitiveDesc as PrimitiveDesc
-from sycl_dnn._core import RUNTIME_DIM_VAL as RUNTIME_DIM_VAL
-from sycl_dnn._core import RUNTIME_F32_VAL as RUNTIME_F32_VAL
-from sycl_dnn._core import RUNTIME_S32_VAL as RUNTIME_S32_VAL
-from sycl_dnn._core import RUNTIME_SIZE_VAL as RUNTIME_SIZE_VAL
 from sycl_dnn._core import Stream as Stream
 from sycl_dnn._core import accumulation_mode as accumulation_mode
 from sycl_dnn._core import algorithm as algorithm
@@ -40,7 +41,9 @@ from sycl_dnn._core import engine_kind as engine_kind
 from sycl_dnn._core import format_kind as format_kind
 from sycl_dnn._core import format_tags as format_tags
 from sycl_dnn._core import fpmath_mode as fpmath_mode
-from sycl_dnn._core import get_compiled_partition_cache_capacity as get_compiled_partition_cache_capacity
+from sycl_dnn._core import (
+    get_compiled_partition_cache_capacity as get_compiled_partition_cache_capacity,
+)
 from sycl_dnn._core import get_constant_tensor_cache_capacity as get_constant_tensor_cache_capacity
 from sycl_dnn._core import get_cpu_isa_hints as get_cpu_isa_hints
 from sycl_dnn._core import get_default_fpmath_mode as get_default_fpmath_mode
@@ -95,7 +98,9 @@ from sycl_dnn._core import rnn_flags as rnn_flags
 from sycl_dnn._core import rounding_mode as rounding_mode
 from sycl_dnn._core import scratchpad_info as scratchpad_info
 from sycl_dnn._core import scratchpad_mode as scratchpad_mode
-from sycl_dnn._core import set_compiled_partition_cache_capacity as set_compiled_partition_cache_capacity
+from sycl_dnn._core import (
+    set_compiled_partition_cache_capacity as set_compiled_partition_cache_capacity,
+)
 from sycl_dnn._core import set_constant_tensor_cache_capacity as set_constant_tensor_cache_capacity
 from sycl_dnn._core import set_cpu_isa_hints as set_cpu_isa_hints
 from sycl_dnn._core import set_default_fpmath_mode as set_default_fpmath_mode
@@ -118,10 +123,132 @@ from sycl_dnn._core import use_huge_pages as use_huge_pages
 from sycl_dnn._core import vanilla_rnn_backward as vanilla_rnn_backward
 from sycl_dnn._core import vanilla_rnn_forward as vanilla_rnn_forward
 from sycl_dnn._core import version as version
-from sycl_dnn.onednn._memory import Memory as Memory
 from sycl_dnn.onednn._arrays import desc_of_array as desc_of_array
+from sycl_dnn.onednn._memory import Memory as Memory
 
-__all__ = ['ARGUMENTS', 'Engine', 'Memory', 'MemoryDesc', 'PRIMITIVES', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'Stream', 'accumulation_mode', 'algorithm', 'arg', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'clear_graph_pool', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'desc_of_array', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tag', 'format_tags', 'fpmath_mode', 'get_compiled_partition_cache_capacity', 'get_constant_tensor_cache_capacity', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'graph_dump_mode', 'graph_pool_info', 'graph_status', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'host_lane', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'is_recording', 'is_recording_waits', 'layer_normalization_backward', 'layer_normalization_forward', 'layout_type', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'logical_data_type', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'note', 'op_attr', 'op_kind', 'partition_policy', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'property_type', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_compiled_partition_cache_capacity', 'set_constant_tensor_cache_capacity', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_graph_dump_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'submit_all', 'sum', 'use_huge_pages', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
+__all__ = [
+    "ARGUMENTS",
+    "Engine",
+    "Memory",
+    "MemoryDesc",
+    "PRIMITIVES",
+    "PostOps",
+    "Primitive",
+    "PrimitiveAttr",
+    "PrimitiveDesc",
+    "RUNTIME_DIM_VAL",
+    "RUNTIME_F32_VAL",
+    "RUNTIME_S32_VAL",
+    "RUNTIME_SIZE_VAL",
+    "Stream",
+    "accumulation_mode",
+    "algorithm",
+    "arg",
+    "argument_id",
+    "augru_backward",
+    "augru_forward",
+    "batch_normalization_backward",
+    "batch_normalization_forward",
+    "binary",
+    "clear_graph_pool",
+    "clear_scratchpads",
+    "concat",
+    "convolution_backward_data",
+    "convolution_backward_weights",
+    "convolution_forward",
+    "cpu_isa",
+    "cpu_isa_hints",
+    "data_type",
+    "deconvolution_backward_data",
+    "deconvolution_backward_weights",
+    "deconvolution_forward",
+    "desc_of_array",
+    "eltwise_backward",
+    "eltwise_forward",
+    "engine_kind",
+    "format_kind",
+    "format_tag",
+    "format_tags",
+    "fpmath_mode",
+    "get_compiled_partition_cache_capacity",
+    "get_constant_tensor_cache_capacity",
+    "get_cpu_isa_hints",
+    "get_default_fpmath_mode",
+    "get_effective_cpu_isa",
+    "get_primitive_cache_capacity",
+    "graph_dump_mode",
+    "graph_pool_info",
+    "graph_status",
+    "group_normalization_backward",
+    "group_normalization_forward",
+    "gru_backward",
+    "gru_forward",
+    "host_lane",
+    "inner_product_backward_data",
+    "inner_product_backward_weights",
+    "inner_product_forward",
+    "is_recording",
+    "is_recording_waits",
+    "layer_normalization_backward",
+    "layer_normalization_forward",
+    "layout_type",
+    "lbr_augru_backward",
+    "lbr_augru_forward",
+    "lbr_gru_backward",
+    "lbr_gru_forward",
+    "logical_data_type",
+    "lrn_backward",
+    "lrn_forward",
+    "lstm_backward",
+    "lstm_forward",
+    "matmul",
+    "normalization_flags",
+    "note",
+    "op_attr",
+    "op_kind",
+    "partition_policy",
+    "pooling_backward",
+    "pooling_forward",
+    "prelu_backward",
+    "prelu_forward",
+    "primitive_kind",
+    "prop_kind",
+    "property_type",
+    "quantization_mode",
+    "query",
+    "reduction",
+    "reorder",
+    "resampling_backward",
+    "resampling_forward",
+    "rnn_direction",
+    "rnn_flags",
+    "rounding_mode",
+    "scratchpad_info",
+    "scratchpad_mode",
+    "set_compiled_partition_cache_capacity",
+    "set_constant_tensor_cache_capacity",
+    "set_cpu_isa_hints",
+    "set_default_fpmath_mode",
+    "set_graph_dump_mode",
+    "set_jit_dump",
+    "set_jit_profiling_flags",
+    "set_jit_profiling_jitdumpdir",
+    "set_max_cpu_isa",
+    "set_primitive_cache_capacity",
+    "set_verbose",
+    "shuffle_backward",
+    "shuffle_forward",
+    "softmax_backward",
+    "softmax_forward",
+    "sparse_encoding",
+    "status",
+    "submit_all",
+    "sum",
+    "use_huge_pages",
+    "vanilla_rnn_backward",
+    "vanilla_rnn_forward",
+    "version",
+]
 PRIMITIVES: tuple[str, ...]
 
 class arg(enum.IntEnum):

@@ -22,6 +22,8 @@ from sycl_dnn.onednn.fault_table import FAULTS
 __all__ = ["FAULTS", "Fault", "explain", "explain_partition", "spoils", "table", "why_wrong"]
 
 PAGE = "docs/onednn_in_python.md"
+#: Primitives whose descriptors may warn.
+WARNED_ROWS = frozenset(row for fault in FAULTS if fault.warns for row in fault.rows)
 _WATCHED: dict[str, list[Fault]] = {}
 for _fault in FAULTS:
     for _row in _fault.rows if _fault.warns or _fault.refuses else ():
