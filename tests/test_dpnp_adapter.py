@@ -18,8 +18,8 @@ PACKAGE = Path(sycl_dnn.__file__).parent
 SOURCES = PACKAGE.parent / "csrc"
 #: What a private name looks like in Python: an attribute of an object that is not ours.
 PRIVATE = re.compile(
-    r"\._pointer\b|_create_from_usm_ndarray|_memory\._Memory|_array_obj\b|dpctl\._(?!_)\w+|"
-    r"dpnp\._(?!_)\w+|_seq_order_keeper|_order_manager|__pyx_capi__|__sycl_usm_array_interface__"
+    r"\._pointer\b|_create_from_usm_ndarray|_memory\._Memory|\._array_obj\b|dpctl\._(?!_)\w+|"
+    r"dpnp\._(?!_)\w+|_seq_order_keeper|_order_manager|__pyx_capi__|\.__sycl_usm_array_interface__"
 )
 
 
