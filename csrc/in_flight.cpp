@@ -18,6 +18,9 @@ static constexpr size_t drains_per_queue_wait = 64;
 // a call if done for 16 at a time. So it is done seldom, unless much memory hangs on it.
 static constexpr size_t most_added = 64, most_added_bytes = size_t{256} << 20;
 static constexpr auto polling_time = std::chrono::microseconds(50);
+// Work may wait for what the caller does later, so nobody waits for it without end.
+static constexpr auto longest_finish = std::chrono::seconds(2);
+static constexpr auto settling_time = std::chrono::microseconds(100);
 
 static bool is_complete(const sycl::event &event) {
     return event.get_info<sycl::info::event::command_execution_status>() ==
@@ -190,13 +193,19 @@ void InFlight::finish_all() {
 
 void InFlight::finish_cpu() {
     for (const auto &one : all_of_them()) {
+        if (!one->is_cpu) continue;
         const std::vector<sycl::event> events = one->events_of_all();
-        // Work that waits for what the caller does later, and is not ours, is none of our business.
-        if (!one->is_cpu || std::all_of(events.begin(), events.end(), is_complete)) continue;
-        one->drain();
+        const auto is_done = [&] { return std::all_of(events.begin(), events.end(), is_complete); };
+        if (is_done()) continue;
+        {
+            ReleasedGil nogil;
+            const auto deadline = std::chrono::steady_clock::now() + longest_finish;
+            while (!is_done() && std::chrono::steady_clock::now() < deadline)
+                std::this_thread::sleep_for(settling_time);
+            // SYCL hands on what waited for the last event right after it.
+            std::this_thread::sleep_for(settling_time);
+        }
         one->prune();
-        ReleasedGil nogil;
-        sycl::queue(one->queue).wait();
     }
 }
 
