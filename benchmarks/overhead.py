@@ -35,7 +35,7 @@ import timing
 from twin import Twin, values
 
 import sycl_dnn
-import sycl_dnn.functional as F
+from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.graph import Graph
 

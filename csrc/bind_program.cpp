@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class Program: how sycl_dnn.dispatch hands over a traced function.
+// Python class Program: how sycl_dnn.call hands over a traced function.
 #include <algorithm>
 
 #include "host_lane.hpp"

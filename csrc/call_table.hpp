@@ -48,7 +48,7 @@ struct CallRules {
     bool is_constant(py::handle name) const { return constants.contains(name); }
 };
 
-// Repeated calls without Python in between: an index into a cache of plans (dispatch/cache.py, or
+// Repeated calls without Python in between: an index into a cache of plans (call/cache.py, or
 // that of a compiled function). What it does not know takes the way through Python, which then
 // tells it.
 class CallTable {

@@ -14,12 +14,12 @@ from sycl_dnn import _location
 
 __path__ = _location.package_path(__path__)
 
-from sycl_dnn import _runtime  # noqa: E402
+from sycl_dnn import _runtime
 
 _runtime.prepare()
 
-from sycl_dnn.device import default_queue  # noqa: E402
-from sycl_dnn.errors import (  # noqa: E402
+from sycl_dnn.device import default_queue
+from sycl_dnn.errors import (
     DnnlError,
     InvalidArguments,
     NoDeviceError,
@@ -30,34 +30,34 @@ from sycl_dnn.errors import (  # noqa: E402
 
 #: Names that are loaded, with oneDNN's library (12 MB), on first use.
 _LAZY = {
-    "Array": "sycl_dnn.dispatch.array",
-    "BoundPlan": "sycl_dnn.dispatch.bound",
-    "FallbackWarning": "sycl_dnn.dispatch.policy",
-    "Frozen": "sycl_dnn.dispatch.frozen",
-    "ReferenceWarning": "sycl_dnn.dispatch.policy",
-    "Compiled": "sycl_dnn.compiler.compiled",
-    "array_function": "sycl_dnn.dispatch.array_function",
-    "asarray": "sycl_dnn.functional.convert",
-    "autocast": "sycl_dnn.dispatch.autocast",
-    "checkpoint": "sycl_dnn.dispatch.checkpoint",
+    "Array": "sycl_dnn.trace.array",
+    "BoundPlan": "sycl_dnn.call.plan",
+    "FallbackWarning": "sycl_dnn.trace.policy",
+    "Frozen": "sycl_dnn.trace.frozen",
+    "ReferenceWarning": "sycl_dnn.trace.policy",
+    "Compiled": "sycl_dnn.compiler.compiled_function",
+    "array_function": "sycl_dnn.trace.array_function",
+    "asarray": "sycl_dnn.functional.arithmetic.convert",
+    "autocast": "sycl_dnn.call.autocast",
+    "checkpoint": "sycl_dnn.call.custom_gradients",
     "compile": "sycl_dnn.compiler.decorator",
-    "custom_vjp": "sycl_dnn.dispatch.custom_gradients",
-    "fallback": "sycl_dnn.dispatch.policy",
-    "freeze": "sycl_dnn.dispatch.frozen",
-    "grad": "sycl_dnn.call.value_and_grad",
-    "manual_seed": "sycl_dnn.functional.dropout",
-    "plan": "sycl_dnn.dispatch.bound",
-    "Profile": "sycl_dnn.profiling.profile",
-    "profile": "sycl_dnn.profiling.profile",
-    "quantize": "sycl_dnn.compiler.quantize",
-    "set_fallback": "sycl_dnn.dispatch.policy",
-    "stop_gradient": "sycl_dnn.dispatch.custom_gradients",
-    "submit": "sycl_dnn.dispatch.bound",
-    "synchronize": "sycl_dnn.dispatch.synchronize",
-    "value_and_grad": "sycl_dnn.call.value_and_grad",
-    "vjp": "sycl_dnn.dispatch.reverse",
+    "custom_vjp": "sycl_dnn.call.custom_gradients",
+    "fallback": "sycl_dnn.trace.policy",
+    "freeze": "sycl_dnn.trace.frozen",
+    "grad": "sycl_dnn.call.reverse",
+    "manual_seed": "sycl_dnn.functional.activation.dropout",
+    "plan": "sycl_dnn.call.plan",
+    "Profile": "sycl_dnn.tools.profile.recorder",
+    "profile": "sycl_dnn.tools.profile.recorder",
+    "quantize": "sycl_dnn.compiler.int8.quantization",
+    "set_fallback": "sycl_dnn.trace.policy",
+    "stop_gradient": "sycl_dnn.call.custom_gradients",
+    "submit": "sycl_dnn.call.plan",
+    "synchronize": "sycl_dnn.program.place",
+    "value_and_grad": "sycl_dnn.call.reverse",
+    "vjp": "sycl_dnn.call.reverse",
 }
-_SUBMODULES = {"cache": "sycl_dnn.dispatch.cache"} | {
+_SUBMODULES = {"cache": "sycl_dnn.call.cache"} | {
     name: f"sycl_dnn.{name}" for name in ("functional", "graph", "onednn", "tree")
 }
 
@@ -79,6 +79,9 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(_SUBMODULES[name])
     if name in _LAZY:
+        if not _LAZY[name].startswith("sycl_dnn.tools"):
+            # Operators of traced values stand for its functions.
+            importlib.import_module("sycl_dnn.functional")
         return getattr(importlib.import_module(_LAZY[name]), name)
     if name == "__version__":
         from importlib.metadata import version

@@ -11,16 +11,16 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sycl_dnn import report
+from sycl_dnn.tools import environment
 
 #: Command -> module and function that run it (imported only then), and what it does.
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "report": ("sycl_dnn.__main__", "report_command", "this report, also without a command"),
-    "verify": ("sycl_dnn.verify.__main__", "main", "run benchdnn's cases, compare with NumPy"),
-    "matrix": ("sycl_dnn.matrix.command", "main", "what is optimised, reference or refused"),
-    "explain": ("sycl_dnn.explain.command", "main", "why a case is refused or slow"),
-    "bench": ("sycl_dnn.bench.command", "main", "measure cases: time, GFLOP/s, GB/s"),
-    "trace": ("sycl_dnn.profiling", "trace_main", "run a script and record its primitives"),
+    "verify": ("sycl_dnn.tools.verify.command", "main", "run benchdnn's cases, compare with NumPy"),
+    "matrix": ("sycl_dnn.tools.matrix.command", "main", "what is optimised, reference or refused"),
+    "explain": ("sycl_dnn.tools.explain.command", "main", "why a case is refused or slow"),
+    "bench": ("sycl_dnn.tools.bench.command", "main", "measure cases: time, GFLOP/s, GB/s"),
+    "trace": ("sycl_dnn.tools.profile.command", "main", "run a script and record its primitives"),
 }
 
 
@@ -85,7 +85,7 @@ def report_command(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print the same as JSON")
     options = parser.parse_args(arguments)
-    data = report.collect()
+    data = environment.collect()
     print(json.dumps(data, indent=2) if options.json else format_report(data))
     return 0 if data["default"] is not None else 1
 

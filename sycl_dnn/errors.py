@@ -41,9 +41,9 @@ class DnnlError(Exception):
         """``implementation: why it declined``, or the rule of oneDNN's that was broken."""
         if self.recipe is None:
             return ()
-        from sycl_dnn.onednn import _reasons
+        from sycl_dnn.onednn import reasons
 
-        return _reasons.find(self.recipe)
+        return reasons.find(self.recipe)
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -101,11 +101,11 @@ def creation_error(status: Any, name: str, parameters: dict, engine: Any, attr: 
     parameters : its keyword arguments
     engine, attr : where and with which attributes
     """
-    from sycl_dnn.onednn import _diagnosis, _reasons
+    from sycl_dnn.onednn import reasons, rules
 
-    problem = _diagnosis.find(name, parameters)
-    summary = _diagnosis.summary(name, parameters, engine, attr)
+    problem = rules.find(name, parameters)
+    summary = rules.summary(name, parameters, engine, attr)
     error = from_status(status, f"{name}: {problem or status.name}\n{summary}")
     if problem is None or isinstance(error, Unimplemented):
-        error.recipe = _reasons.Recipe(name, parameters, attr, engine)
+        error.recipe = reasons.Recipe(name, parameters, attr, engine)
     return error

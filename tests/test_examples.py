@@ -12,7 +12,7 @@ import pytest
 from sycl_dnn.device import usable_devices
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-RUNNER = Path(__file__).with_name("run_examples.py")
+RUNNER = Path(__file__).parent / "helpers" / "run_examples.py"
 # Paths in the folder of examples, without ".py".
 EVERY = tuple(
     p.relative_to(EXAMPLES).with_suffix("").as_posix()

@@ -41,7 +41,7 @@ def test_stub_is_in_step(tmp_path):
     missing = outline(stub_writing.core_stub(stub_writing.generate_core(tmp_path))) ^ outline(
         STUB.read_text()
     )
-    assert not missing, "the stub is out of step; type: python tests/stub_writing.py"
+    assert not missing, "the stub is out of step; type: python tests/helpers/stub_writing.py"
 
 
 def test_interface_number_goes_with_the_interface():
@@ -57,7 +57,7 @@ def test_interface_number_goes_with_the_interface():
 def test_python_stub_is_in_step(path):
     made, known = ast.parse(stub_writing.STUBS[path]()), ast.parse(path.read_text())
     assert _bodies(made) == _bodies(known), (
-        "a stub is out of step; type: python tests/stub_writing.py"
+        "a stub is out of step; type: python tests/helpers/stub_writing.py"
     )
 
 

@@ -9,10 +9,10 @@ import pytest
 from functional.on_device import lacks_float16
 
 import sycl_dnn
-import sycl_dnn.functional as F
+from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.dispatch import policy
 from sycl_dnn.errors import OneDnnFaultWarning
+from sycl_dnn.trace import policy
 
 
 def mismatched_loss(queue):

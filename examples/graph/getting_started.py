@@ -6,7 +6,7 @@ Counterpart of oneDNN's cpu_getting_started, sycl_getting_started and gpu_opencl
 
 from _graph_example import Example, dpnp
 
-import sycl_dnn.functional as F
+from sycl_dnn import functional as F
 
 WINDOW = {"strides": (4, 4), "pads_begin": (0, 0), "pads_end": (0, 0), "dilations": (1, 1)}
 

@@ -7,7 +7,7 @@ Counterpart of oneDNN's cpu_inference_int8.
 import numpy as np
 from _graph_example import Example, dpnp
 
-import sycl_dnn.functional as F
+from sycl_dnn import functional as F
 
 WINDOW = {"strides": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1), "dilations": (1, 1)}
 SCALE_X, SCALE_Y = 0.02, 0.1

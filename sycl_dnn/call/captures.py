@@ -24,10 +24,9 @@ import numpy as np
 
 from sycl_dnn import tree
 from sycl_dnn.call import code_facts
-from sycl_dnn.call.seed import Seed
-from sycl_dnn.dispatch.array import Array
-from sycl_dnn.dispatch.frozen import Frozen
-from sycl_dnn.dispatch.tensor import Tensor
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.frozen import Frozen, Seed
+from sycl_dnn.trace.values import Tensor
 
 #: Most values that are looked at; a function that holds more is traced anew.
 _MOST = 20_000

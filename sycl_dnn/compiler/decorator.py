@@ -7,10 +7,10 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
-from sycl_dnn.compiler.compiled import Compiled
+from sycl_dnn.call.operation import P, R
+from sycl_dnn.compiler.compiled_function import Compiled
+from sycl_dnn.compiler.lowering import check_switches
 from sycl_dnn.compiler.partitions import LOWERINGS
-from sycl_dnn.compiler.passes import check_switches
-from sycl_dnn.dispatch.signature import P, R
 
 __all__ = ["compile"]
 

@@ -7,22 +7,112 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn import tree
-from sycl_dnn.call import nesting
+from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.captures import Check
-from sycl_dnn.call.numbers import FromNumber
-from sycl_dnn.compiler import hints
-from sycl_dnn.compiler.constants import Pool, settle
-from sycl_dnn.compiler.graph import Graph
+from sycl_dnn.call.capturing import FromNumber
+from sycl_dnn.call.operation import call_plan_of
+from sycl_dnn.compiler import tracing
+from sycl_dnn.compiler.constant_values import Pool, settle
 from sycl_dnn.compiler.partitions import lower
-from sycl_dnn.compiler.passes import Pass, in_order
+from sycl_dnn.compiler.passes.batch_slicing import slice_batches
+from sycl_dnn.compiler.passes.cleaning import clean, merge_gates
+from sycl_dnn.compiler.passes.depthwise import fuse_depthwise
+from sycl_dnn.compiler.passes.folding import fold, split_batch_norms
+from sycl_dnn.compiler.passes.fusing import fuse, sum_in_place
+from sycl_dnn.compiler.passes.product_operands import pack_for_few_rows, read_in_place
+from sycl_dnn.compiler.passes.wider_values import join_products, write_into_parts
+from sycl_dnn.compiler.step_graph import Graph
 from sycl_dnn.compiler.tracing import CompileTrace
-from sycl_dnn.dispatch.arguments import Seed, argument_of
-from sycl_dnn.dispatch.call_plan import call_plan_of
-from sycl_dnn.dispatch.executable import Executable
-from sycl_dnn.dispatch.frozen import Frozen
-from sycl_dnn.dispatch.program import finalized
-from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.trace_state import placement_error
+from sycl_dnn.program.executable import Executable
+from sycl_dnn.program.segments import finalized
+from sycl_dnn.trace import layout, nested_arguments
+from sycl_dnn.trace.array import Array, Target, check_strides, sharing
+from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
+from sycl_dnn.trace.trace_state import placement_error
+from sycl_dnn.trace.values import Tensor
+
+Pass = Callable[[Graph], None]
+#: Rewrites of the graph, in order. Each leaves a graph that computes the same.
+PASSES: tuple[Pass, ...] = (
+    clean,
+    merge_gates,
+    clean,
+    split_batch_norms,
+    fold,
+    fuse,
+    join_products,
+    read_in_place,
+    clean,
+)
+#: Those that come behind what a caller adds.
+LAST_PASSES: tuple[Pass, ...] = (
+    fuse_depthwise,
+    write_into_parts,
+    sum_in_place,
+    pack_for_few_rows,
+    slice_batches,
+)
+#: Rewrites that pay or not by shape and machine, and whether they are made unless told otherwise.
+SWITCHES: dict[str, bool] = {
+    "fuse_depthwise": True,
+    "join_products": True,
+    "write_into_parts": True,
+    "pack_for_few_rows": True,
+    "slice_batches": True,
+}
+
+
+def in_order(switches: Mapping[str, bool], extra: Sequence[Pass] = ()) -> tuple[Pass, ...]:
+    """Return the rewrites to make, with those of the caller."""
+    wanted = SWITCHES | dict(switches)
+    chosen = (*PASSES, *extra, *LAST_PASSES)
+    return tuple(p for p in chosen if wanted.get(getattr(p, "__name__", ""), True))
+
+
+def check_switches(function: str, switches: Mapping[str, bool]) -> None:
+    """Raise ValueError where a switch is unknown."""
+    for name in switches:
+        if name not in SWITCHES:
+            known = ", ".join(SWITCHES)
+            raise ValueError(f"{function}: passes must be among {known}, got {name!r}")
+
+
+# --- Arrays that callers give for the results of compiled functions
+
+
+def targets_of(
+    name: str, leaves: list[Tensor], out: Any, given: Collected
+) -> dict[int, Target] | None:
+    """Return what results shall be written to, by their number; None without ``out``.
+
+    Raises
+    ------
+    ValueError
+        ``out`` has another number of arrays, or one has another shape, dtype or kind of strides.
+    """
+    if out is None:
+        return None
+    outs = nested_arguments.arrays_of(out)
+    if len(outs) != len(leaves):
+        raise ValueError(f"{name}: out must have {len(leaves)} arrays, got {len(outs)}")
+    pairs = enumerate(zip(leaves, outs, strict=True))
+    return {i: _target(name, tensor, array, given) for i, (tensor, array) in pairs}
+
+
+def _target(name: str, tensor: Tensor, out: Any, given: Collected) -> Target:
+    check_strides(name, out)
+    dtype = out.dtype if isinstance(out, Array) else out.dtype.name
+    if out.shape != tensor.shape or dtype != tensor.dtype:
+        raise ValueError(
+            f"{name}: out must have shape {tensor.shape} and dtype {tensor.dtype}, got "
+            f"{out.shape} and {dtype}"
+        )
+    array = out.get_array()
+    desc = layout.strided(tensor.shape, tensor.dtype, array.strides)
+    return Target(desc, *sharing(array, given.arrays))
+
+
+# --- From a function and its arguments to an executable: trace, passes, constants, program
 
 
 class Lowered:
@@ -121,14 +211,14 @@ def traced(
         return argument_of(trace, value)
 
     # Arguments come before constants: a call gives the first ones.
-    args, kwargs = nesting.replaced(args, swap), nesting.replaced(kwargs, swap)
+    args, kwargs = nested_arguments.replaced(args, swap), nested_arguments.replaced(kwargs, swap)
     n_given = len(trace.arguments)
     if numbered is not None:
         args, kwargs = numbered(trace, args, kwargs)
     args, kwargs = _completed(args, trace), _completed(kwargs, trace)
-    with hints.explained(function):
+    with tracing.explained(function):
         result = function(*args, **kwargs)
-    leaves, form = nesting.result_of(result, "compile", trace.capture)
+    leaves, form = nested_arguments.result_of(result, "compile", trace.capture)
     if trace.dtype is not None:
         leaves = [trace.convert(t, "float32") if t.dtype == trace.dtype else t for t in leaves]
     return leaves, form, n_given

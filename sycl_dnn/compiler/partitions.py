@@ -1,25 +1,292 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention and products with post-ops as partitions of oneDNN's Graph API, where wanted."""
+"""Attention and products with post-ops as partitions of oneDNN's Graph API, where faster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sycl_dnn._core import PostOps
-from sycl_dnn.compiler.attaching import with_post_ops
-from sycl_dnn.compiler.fusing import is_overwritten
-from sycl_dnn.compiler.graph import Graph
-from sycl_dnn.compiler.measuring import milliseconds
-from sycl_dnn.compiler.node import Node, has_only_post_ops
-from sycl_dnn.compiler.operations import NoPartition
-from sycl_dnn.compiler.packing import origin
-from sycl_dnn.compiler.partition_graph import CompiledNodes, PartitionGraph
-from sycl_dnn.compiler.rebuilding import rebuilt
-from sycl_dnn.compiler.refusal import Refusal
-from sycl_dnn.dispatch import layout
-from sycl_dnn.dispatch.record import Out
-from sycl_dnn.dispatch.tensor import Storage, Tensor
+import dpnp
+
+from sycl_dnn import _core, errors
+from sycl_dnn._core import PostOps, algorithm
+from sycl_dnn._dpnp import place
+from sycl_dnn.compiler.passes.fusing import is_overwritten
+from sycl_dnn.compiler.post_ops import Op, post_ops_as_chain, with_post_ops
+from sycl_dnn.compiler.rebuilding import origin, rebuilt
+from sycl_dnn.compiler.step_graph import Graph as Graph_of_graph
+from sycl_dnn.compiler.step_graph import Node, Refusal, has_only_post_ops
+from sycl_dnn.graph import Graph
+from sycl_dnn.graph.compiled_graph import constant_tensor
+from sycl_dnn.graph.nodes import Value
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn.arrays import KINDS
+from sycl_dnn.program.executable import Executable
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Storage, Tensor
+
+
+class NoPartition(Exception):
+    """Why some nodes are no partition."""
+
+
+def _linear(g: Any, x: Value, alpha: float, beta: float) -> Value:
+    if alpha != 1.0:
+        x = g.multiply(x, alpha)
+    return x if beta == 0.0 else g.add(x, beta)
+
+
+def _is(alpha: float, beta: float, wanted: tuple[float, float]) -> None:
+    if abs(alpha - wanted[0]) + abs(beta - wanted[1]) > 1e-6:
+        raise NoPartition(f"an activation has parameters {alpha}, {beta}")
+
+
+def _hard_swish(g: Any, x: Value, alpha: float, beta: float) -> Value:
+    _is(alpha, beta, (1 / 6, 0.5))
+    return g.hard_swish(x)
+
+
+def _swish(g: Any, x: Value, alpha: float, beta: float) -> Value:
+    return g.multiply(x, g.sigmoid(_linear(g, x, alpha, 0.0)))
+
+
+#: By label of an operation: operations on a value with its two parameters.
+ELTWISE: dict[str, Callable[[Any, Value, float, float], Value]] = {
+    "relu": lambda g, x, a, b: g.leaky_relu(x, alpha=a) if a else g.relu(x),
+    "tanh": lambda g, x, a, b: g.tanh(x),
+    "elu": lambda g, x, a, b: g.elu(x, alpha=a),
+    "gelu_erf": lambda g, x, a, b: g.gelu(x, mode="gelu_erf"),
+    "gelu_tanh": lambda g, x, a, b: g.gelu(x, mode="gelu_tanh"),
+    "logistic": lambda g, x, a, b: g.sigmoid(x),
+    "clip": lambda g, x, a, b: g.clamp(x, min=a, max=b),
+    "clip_v2": lambda g, x, a, b: g.clamp(x, min=a, max=b),
+    "exp": lambda g, x, a, b: g.exp(x),
+    "abs": lambda g, x, a, b: g.abs(x),
+    "square": lambda g, x, a, b: g.square(x),
+    "sqrt": lambda g, x, a, b: g.sqrt(x),
+    "mish": lambda g, x, a, b: g.mish(x),
+    "hardsigmoid": lambda g, x, a, b: g.hard_sigmoid(x, alpha=a, beta=b),
+    "hardswish": _hard_swish,
+    "swish": _swish,
+    "linear": _linear,
+}
+
+
+BINARY = {
+    algorithm.binary_add: "add",
+    algorithm.binary_sub: "subtract",
+    algorithm.binary_mul: "multiply",
+    algorithm.binary_div: "divide",
+    algorithm.binary_max: "maximum",
+    algorithm.binary_min: "minimum",
+}
+
+
+# --- Nodes as a graph of oneDNN's operations, and the partition that it makes of them
+
+A = algorithm
+_FLOATS = ("float32", "bfloat16", "float16")
+
+
+class PartitionGraph:
+    """The operations of nodes that follow one another; each reads the result of the one before.
+
+    Parameters
+    ----------
+    engine : Engine
+    """
+
+    def __init__(self, engine: _core.Engine) -> None:
+        self._engine = engine
+        self._graph: Any = Graph(engine.kind.name)
+        self._values: dict[Any, Value] = {}
+        #: What comes in, by the number of the value.
+        self.inputs: dict[int, Tensor] = {}
+
+    def _value(self, tensor: Tensor) -> Value:
+        desc = tensor.desc
+        key = (id(tensor.storage), tensor.offset, desc)
+        if key not in self._values:
+            dtype = dtypes.NAMES[desc.data_type]
+            if not desc.is_plain or dtype not in _FLOATS:
+                raise NoPartition(f"{dtype} in a layout of oneDNN's own is no input of a partition")
+            self._values[key] = value = self._graph.input(desc.dims, dtype)
+            self.inputs[value.id] = tensor
+        return self._values[key]
+
+    def add(self, node: Node) -> None:
+        """Add the operations of a matmul or a softmax, with its post-ops."""
+        result = node.dst.desc
+        made = getattr(self, f"_{node.row.removesuffix('_forward')}")(node)
+        ops = post_ops_as_chain(node)
+        if isinstance(ops, Refusal):
+            raise NoPartition(ops.reason)
+        for op in ops:
+            made = self._apply(op, made)
+        if made.dtype != (kind := result.data_type.name):
+            made = self._graph.type_cast(made, dtype=kind)
+        self._values[id(node.dst.storage), node.dst.offset, result] = made
+
+    def _matmul(self, node: Node) -> Value:
+        names = ("src", "weights")
+        src, weights = (self._value(node.inputs[n]) for n in names)
+        # Scores that are kept wider than the operands are so from the product on.
+        kind = node.dst.desc.data_type.name
+        given = {} if kind == src.dtype else {"dtype": kind}
+        made = self._graph.matmul(src, weights, **given)
+        if "bias" in node.inputs:
+            made = self._graph.add(made, self._value(node.inputs["bias"]))
+        return made
+
+    def _softmax(self, node: Node) -> Value:
+        axis = node.params["axis"]
+        if node.params["algorithm"] is not A.softmax_accurate:
+            raise NoPartition("it is the logarithm of a softmax")
+        src, kind = self._value(node.inputs["src"]), node.dst.desc.data_type.name
+        given = {} if kind == src.dtype else {"dtype": kind}
+        return self._graph.softmax(src, axis=axis, **given)
+
+    def _apply(self, op: Op, value: Value) -> Value:
+        if op.kind == "eltwise" and op.label in ELTWISE:
+            return ELTWISE[op.label](self._graph, value, op.alpha, op.beta)
+        if op.kind == "binary" and op.algorithm in BINARY:
+            return getattr(self._graph, BINARY[op.algorithm])(value, self._value(op.operand))
+        raise NoPartition(f"{op.label} has no operation")
+
+    def compiled(self, result: Tensor) -> CompiledNodes:
+        """Return the one partition, compiled for the layouts of the inputs and the result."""
+        (last,) = self._graph.outputs
+        partitions = self._graph.partitions()
+        if len(partitions) != 1 or not partitions[0].is_supported:
+            raise NoPartition(f"oneDNN makes {len(partitions)} partitions of it")
+        return CompiledNodes(self, self._graph, partitions[0], self._engine, last, result)
+
+
+def _described(id: int, tensor: Tensor) -> _core.LogicalTensor:
+    desc = tensor.desc
+    return _core.LogicalTensor(id, desc.data_type.name, desc.dims, strides=desc.strides)
+
+
+class CompiledNodes:
+    """A compiled partition as the function of a node: reads its inputs, writes its result."""
+
+    #: What reports call the node.
+    row = "partition"
+
+    def __init__(
+        self, graph: PartitionGraph, operations: Any, partition: Any, engine: Any, last: Value,
+        result: Tensor,
+    ) -> None:  # fmt: skip
+        self._engine = engine
+        held = {i: t for i, t in graph.inputs.items() if t.storage.memory is not None}
+        self.inputs = {i: t for i, t in graph.inputs.items() if i not in held}
+        kinds = {n.id: n.operation.kind for n in operations.nodes}
+        self.__qualname__ = " + ".join(kinds[i] for i in partition.ops)
+        queue = engine.sycl_queue
+        self._constants: list[Any] = [
+            constant_tensor(v, engine, queue) for v in operations.constants
+        ]
+        queue.wait()
+        read = {p.id for p in partition.input_ports}
+        given = {i: _described(i, t) for i, t in graph.inputs.items() if i in read}
+        given |= {t.id: t.logical_tensor for t in self._constants}
+        try:
+            self._compiled = partition.compile(
+                [given[p] for p in dict.fromkeys(p.id for p in partition.input_ports)],
+                [_described(last.id, result)],
+                engine,
+            )
+        except errors.DnnlError as error:
+            words = str(error).splitlines()[0]
+            raise NoPartition(f"oneDNN does not compile the partition ({words})") from None
+        self._compiled.label = self.__qualname__
+        self._reads = [given[i] for i in self.inputs]
+        self._constants += [_standing(given[i], t, engine) for i, t in held.items()]
+        self._writes = self._compiled.outputs[0]
+
+    def run_into(
+        self,
+        stream: _core.Stream,
+        inputs: Sequence[tuple[Any, int]],
+        outputs: Sequence[tuple[Any, int]],
+    ) -> None:
+        """Submit over memory: pairs of a USM object and bytes from its start."""
+        (memory, offset), engine = outputs[0], self._engine
+        result = _core.GraphTensor(self._writes, engine, memory, offset, memory, True)
+        tensors = [
+            _core.GraphTensor(layout, engine, memory, offset, memory, False)
+            for layout, (memory, offset) in zip(self._reads, inputs, strict=True)
+        ]
+        self._compiled.execute(stream, [*tensors, *self._constants], [result])
+
+
+def _standing(wanted: _core.LogicalTensor, tensor: Tensor, engine: _core.Engine) -> Any:
+    """Return the tensor over a memory that stands for good."""
+    owner = tensor.storage.memory.owner[0]
+    array = owner.get_array() if hasattr(owner, "get_array") else owner
+    memory, start = place(array)
+    return _core.GraphTensor(wanted, engine, memory, start + tensor.offset, array, False)
+
+
+# --- How long nodes take, two ways in turn
+
+_ROUNDS = 9
+#: A round runs so often that it takes about as many seconds.
+_SPAN = 2e-3
+
+
+def milliseconds(
+    graph: Graph_of_graph, first: Sequence[Node], second: Sequence[Node], queue: Any, stream: Any
+) -> tuple[float, float]:
+    """Return the least time of one run for two lists of nodes, over memory of their own.
+
+    Each is run and waited for in turn with the other.
+    """
+    runs = [_Run(graph, nodes, queue, stream) for nodes in (first, second)]
+    count = max(1, min(64, int(_SPAN / max(runs[0](1), runs[1](1), 1e-6))))
+    times = [[run(count) for run in runs] for _ in range(_ROUNDS)]
+    a, b = (1e3 * min(column) for column in zip(*times, strict=True))
+    return a, b
+
+
+class _Run:
+    """Nodes as a program over zeros."""
+
+    def __init__(
+        self, graph: Graph_of_graph, nodes: Sequence[Node], queue: Any, stream: Any
+    ) -> None:
+        written = {id(t.storage) for n in nodes for t in n.outputs.values()}
+        read: dict[int, Storage] = {
+            id(t.storage): t.storage
+            for n in nodes
+            for t in n.inputs.values()
+            if id(t.storage) not in written and t.storage.memory is None
+        }
+        arguments = list(read.values())
+        finals = list(nodes[-1].outputs.values())
+        self._executable = Executable(graph.trace, list(graph.steps(nodes)), finals, arguments)
+        self._queue, self._stream = queue, stream
+        self._arrays = [_zeros(storage, queue) for storage in arguments]
+
+    def __call__(self, count: int) -> float:
+        """Return the seconds of one run out of ``count``."""
+        kind = KINDS["device"]
+        self._executable.run(self._queue, self._stream, list(self._arrays), kind)
+        self._queue.wait()
+        start = time.perf_counter()
+        for _ in range(count):
+            self._executable.run(self._queue, self._stream, list(self._arrays), kind)
+        self._queue.wait()
+        return (time.perf_counter() - start) / count
+
+
+def _zeros(storage: Storage, queue: Any) -> Any:
+    return dpnp.zeros(max(storage.nbytes, 1), dtype="u1", sycl_queue=queue).get_array()
+
+
+# --- Attention and products with post-ops as partitions of oneDNN's Graph API, where wanted
 
 #: Ways to run what both a partition and primitives can: the default first.
 LOWERINGS = ("primitives", "partitions", "measured")
@@ -27,7 +294,7 @@ LOWERINGS = ("primitives", "partitions", "measured")
 CLEARLY = 0.95
 
 
-def lower(graph: Graph, lowering: str, queue: Any, stream: Any) -> None:
+def lower(graph: Graph_of_graph, lowering: str, queue: Any, stream: Any) -> None:
     """Let partitions take the place of groups of nodes: of all, or where that measures faster."""
     if lowering == "primitives":
         return
@@ -47,7 +314,7 @@ def lower(graph: Graph, lowering: str, queue: Any, stream: Any) -> None:
         graph.replace(group[:-1], nodes[-1], at=group[-1])
 
 
-def _groups(graph: Graph) -> Iterator[list[Node]]:
+def _groups(graph: Graph_of_graph) -> Iterator[list[Node]]:
     """Yield nodes that a partition may stand for: attention, and products with post-ops."""
     taken: set[int] = set()
     for node in graph.nodes:
@@ -64,7 +331,7 @@ def _is_product(node: Node) -> bool:
     return node.row == "matmul" and node.has_dst and has_only_post_ops(node.attr)
 
 
-def _attention(graph: Graph, node: Node) -> list[Node]:
+def _attention(graph: Graph_of_graph, node: Node) -> list[Node]:
     """Return product, softmax and product that end with a node; nothing if there are none."""
     if not _is_product(node):
         return []
@@ -81,7 +348,7 @@ def _attention(graph: Graph, node: Node) -> list[Node]:
     return [] if any(is_overwritten(graph, n, node) for n in group[:-1]) else group
 
 
-def _made(graph: Graph, group: list[Node]) -> tuple[Node, list[Node], list[Node]]:
+def _made(graph: Graph_of_graph, group: list[Node]) -> tuple[Node, list[Node], list[Node]]:
     """Return the node of a partition, those before it, and those behind it.
 
     Raises
@@ -98,7 +365,7 @@ def _made(graph: Graph, group: list[Node]) -> tuple[Node, list[Node], list[Node]
     return (*_partition(graph, [*group[:-1], bare]), behind)
 
 
-def _without_last_operand(graph: Graph, node: Node) -> tuple[Node, list[Node]] | None:
+def _without_last_operand(graph: Graph_of_graph, node: Node) -> tuple[Node, list[Node]] | None:
     """Return a product without its one binary post-op, and the node for that."""
     if len(node.post_ops) != 1 or node.post_ops[0][0] != "append_binary":
         return None
@@ -120,7 +387,7 @@ def _without_last_operand(graph: Graph, node: Node) -> tuple[Node, list[Node]] |
     return node.with_pd(pd, inputs=inputs, outputs={"dst": inner}), nodes
 
 
-def _partition(graph: Graph, group: Sequence[Node]) -> tuple[Node, list[Node]]:
+def _partition(graph: Graph_of_graph, group: Sequence[Node]) -> tuple[Node, list[Node]]:
     """Return the node that does what a group does, and those that prepare its operands.
 
     Raises
@@ -144,7 +411,7 @@ def _partition(graph: Graph, group: Sequence[Node]) -> tuple[Node, list[Node]]:
     return found, packing
 
 
-def _with_plain_weights(graph: Graph, node: Node) -> tuple[Node, list[Node]]:
+def _with_plain_weights(graph: Graph_of_graph, node: Node) -> tuple[Node, list[Node]]:
     """Return the node with weights in a layout that arrays have, and what makes them."""
     weights = node.inputs.get("weights")
     if weights is None or weights.desc.is_plain:
@@ -156,7 +423,7 @@ def _with_plain_weights(graph: Graph, node: Node) -> tuple[Node, list[Node]]:
     return node.with_pd(node.pd, inputs={**node.inputs, "weights": plain}), nodes
 
 
-def _as(graph: Graph, source: Tensor, dtype: str) -> Tensor:
+def _as(graph: Graph_of_graph, source: Tensor, dtype: str) -> Tensor:
     if source.dtype == dtype and source.desc.is_plain:
         return source
     return graph.trace.reorder(source, layout.row_major(source.shape, dtype))

@@ -13,21 +13,20 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from sycl_dnn.call import nesting
+from sycl_dnn.call import arguments, cache
+from sycl_dnn.call.arguments import UserCall
+from sycl_dnn.call.cache import CacheInfo, Variants, misses_of, specialised
 from sycl_dnn.call.captures import Captures, Check, nothing_held
-from sycl_dnn.call.variants import Variants, misses_of, specialised
-from sycl_dnn.compiler.constants import Pool
-from sycl_dnn.compiler.lowering import Lowered, traced
-from sycl_dnn.compiler.targets import targets_of
+from sycl_dnn.call.capturing import numbered
+from sycl_dnn.compiler.constant_values import Pool
+from sycl_dnn.compiler.lowering import Lowered, targets_of, traced
 from sycl_dnn.compiler.tracing import CompileTrace
-from sycl_dnn.dispatch import arguments, cache, noted, policy
-from sycl_dnn.dispatch.arguments import UserCall
-from sycl_dnn.dispatch.cache import CacheInfo
-from sycl_dnn.dispatch.capabilities import multiplies
-from sycl_dnn.dispatch.places import place_of
-from sycl_dnn.dispatch.pool import pool_of
-from sycl_dnn.dispatch.record import NeedsAnotherDevice
 from sycl_dnn.errors import Unimplemented
+from sycl_dnn.program.place import place_of
+from sycl_dnn.trace import nested_arguments, policy, profile_notes
+from sycl_dnn.trace.allocation import pool_of
+from sycl_dnn.trace.capabilities import multiplies
+from sycl_dnn.trace.steps import NeedsAnotherDevice
 
 __all__ = ["Programs"]
 
@@ -174,7 +173,7 @@ class Programs:
             static, (plan, check) = specialised(
                 self,
                 call.numbers,
-                lambda static: noted.trace(self.__name__, lambda: build(static)),
+                lambda static: profile_notes.trace(self.__name__, lambda: build(static)),
                 frozenset() if known is None else known.static,
             )
             variants = self._plans.setdefault(key, Variants())
@@ -237,7 +236,6 @@ class Programs:
         """Return what puts numbers of the call among the arguments of a trace."""
         if not call.numbers:
             return None
-        from sycl_dnn.call.capturing import numbered
 
         def placed(trace: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
             if not self._constants:
@@ -272,7 +270,7 @@ class Programs:
             return set()
         bound = self._signature.bind(*args, **kwargs).arguments
         values = [bound[n] for n in self._constants if n in bound]
-        return {id(array) for array in nesting.arrays_of(values)}
+        return {id(array) for array in nested_arguments.arrays_of(values)}
 
     def _each_plan(self) -> list[Any]:
         return [plan for variants in list(self._plans.values()) for plan in variants]

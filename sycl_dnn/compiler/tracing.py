@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record a function that is to be compiled: what it holds itself stands still."""
+"""Record a function that is to be compiled; errors say what to write in its place."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import linecache
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
-from sycl_dnn.call.numbers import FromNumber
-from sycl_dnn.call.seed import Seed
-from sycl_dnn.dispatch import descriptors, layout
-from sycl_dnn.dispatch.arguments import argument_of
-from sycl_dnn.dispatch.record import Planned
-from sycl_dnn.dispatch.tensor import Storage, Tensor
-from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.call.capturing import FromNumber
+from sycl_dnn.program import shared_descriptors
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.frozen import Seed, argument_of
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.refusals import function_name, instead
+from sycl_dnn.trace.steps import Planned
+from sycl_dnn.trace.values import Storage, Tensor
 
 
 class CompileTrace(Trace):
@@ -50,7 +55,7 @@ class CompileTrace(Trace):
         """Return a descriptor; one that was made before, unless an implementation is preferred."""
         if prefer is not None:
             return super().descriptor(row, params, attr, prefer)
-        return descriptors.shared.described(self.engine, row, params, attr)
+        return shared_descriptors.shared.described(self.engine, row, params, attr)
 
     def primitive_of(self, pd: Any, inserted: bool = False) -> Planned:
         """Return what stands for a primitive: many are fused with others and never made."""
@@ -93,3 +98,62 @@ class CompileTrace(Trace):
         """Return the storages of captured arrays by id; seeds are none of them."""
         kept = [t.storage for _, v, t in self.captured if not isinstance(v, Seed)]
         return {id(s): s for s in kept}
+
+
+# --- Errors of a function while it is traced: the line they come from, and what to write instead
+
+_LIBRARIES = ("dpnp", "numpy", "dpctl")
+#: Modules whose errors speak of a traced array.
+_OF_TENSORS = tuple(f"sycl_dnn.trace.{name}" for name in ("array_methods", "indexing", "refusals"))
+Frames = list[tuple[FrameType, int]]
+
+
+@contextmanager
+def explained(function: Callable[..., Any]) -> Iterator[None]:
+    """Add to a TypeError the line it came from, and what stands in for functions of dpnp's."""
+    try:
+        yield
+    except (TypeError, NotImplementedError, AttributeError) as error:
+        frames = list(traceback.walk_tb(error.__traceback__))
+        text = _of_values(frames, error) or _of_library(frames)
+        if text is None:
+            raise
+        name = getattr(function, "__name__", type(function).__name__)
+        raise TypeError(f"compile: {name} cannot be traced: {text}") from error
+
+
+def _module(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__", "")
+
+
+def _package(frame: FrameType) -> str:
+    return _module(frame).partition(".")[0]
+
+
+def _line(frame: FrameType, number: int) -> str:
+    path = frame.f_code.co_filename
+    source = linecache.getline(path, number).strip()
+    return f"{path}:{number}" + (f" ({source})" if source else "")
+
+
+def _of_values(frames: Frames, error: BaseException) -> str | None:
+    """Return what to say of a function that asks for values; None for other errors."""
+    if _module(frames[-1][0]) not in _OF_TENSORS:
+        return None
+    ours = ("sycl_dnn", *_LIBRARIES)
+    caller = next((f for f in reversed(frames) if _package(f[0]) not in ours), None)
+    return str(error) if caller is None else f"{_line(*caller)}: {error}"
+
+
+def _of_library(frames: Frames) -> str | None:
+    """Return what to write in place of another library's function that was called directly."""
+    for caller, called in zip(frames, frames[1:], strict=False):
+        if _package(called[0]) in _LIBRARIES:
+            if _package(caller[0]) == "sycl_dnn":
+                return None  # our own use of it
+            name = function_name(called[0]).strip("_")
+            return (
+                f"{_line(*caller)}: {_package(called[0])}.{name} takes no traced arrays; use "
+                f"{instead(name)}"
+            )
+    return None

@@ -4,23 +4,57 @@
 Names, arguments, defaults and meaning are those of ``torch.nn.functional``.
 """
 
-from sycl_dnn.functional.activation import (
+import sys
+
+from sycl_dnn.functional.activation.activations import (
     celu,
     elu,
     gelu,
+    hardshrink,
     hardsigmoid,
     hardswish,
     hardtanh,
     leaky_relu,
+    logsigmoid,
     mish,
     relu,
     relu6,
     selu,
     sigmoid,
     silu,
+    softplus,
+    softshrink,
+    softsign,
     tanh,
+    tanhshrink,
+    threshold,
 )
-from sycl_dnn.functional.adaptive_pool import (
+from sycl_dnn.functional.activation.dropout import dropout
+from sycl_dnn.functional.activation.gated import glu, prelu
+from sycl_dnn.functional.activation.softmax import log_softmax, softmax, softmin
+from sycl_dnn.functional.arithmetic import dpnp_operators
+from sycl_dnn.functional.arithmetic.binary import add, div, maximum, minimum, mul, pow, sub
+from sycl_dnn.functional.arithmetic.comparison import clamp, eq, ge, gt, le, lt, ne, where
+from sycl_dnn.functional.arithmetic.convert import asarray, astype
+from sycl_dnn.functional.arithmetic.elementwise import abs, exp, log, neg, reciprocal, sqrt, square
+from sycl_dnn.functional.attention import scaled_dot_product_attention
+from sycl_dnn.functional.conv.convolution import conv1d, conv2d, conv3d
+from sycl_dnn.functional.conv.fold import fold, unfold
+from sycl_dnn.functional.conv.transposed import conv_transpose1d, conv_transpose2d, conv_transpose3d
+from sycl_dnn.functional.index.embedding import embedding, one_hot
+from sycl_dnn.functional.loss.classes import cross_entropy, nll_loss
+from sycl_dnn.functional.loss.probabilities import (
+    bce_with_logits,
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    kl_div,
+)
+from sycl_dnn.functional.loss.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
+from sycl_dnn.functional.normalization.batch_norm import batch_norm
+from sycl_dnn.functional.normalization.group_norm import group_norm, instance_norm
+from sycl_dnn.functional.normalization.layer_norm import layer_norm, rms_norm
+from sycl_dnn.functional.normalization.local_response import local_response_norm
+from sycl_dnn.functional.pool.adaptive import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
@@ -28,51 +62,45 @@ from sycl_dnn.functional.adaptive_pool import (
     adaptive_max_pool2d,
     adaptive_max_pool3d,
 )
-from sycl_dnn.functional.added_product import addmm, baddbmm
-from sycl_dnn.functional.arithmetic import add, maximum, minimum, mul, pow, sub
-from sycl_dnn.functional.attention import scaled_dot_product_attention
-from sycl_dnn.functional.avg_pool import avg_pool1d, avg_pool2d, avg_pool3d
-from sycl_dnn.functional.batch_norm import batch_norm
-from sycl_dnn.functional.clamp import clamp
-from sycl_dnn.functional.class_loss import cross_entropy, nll_loss
-from sycl_dnn.functional.compare import eq, ge, gt, le, lt, ne, where
-from sycl_dnn.functional.conv import conv1d, conv2d, conv3d
-from sycl_dnn.functional.conv_transpose import conv_transpose1d, conv_transpose2d, conv_transpose3d
-from sycl_dnn.functional.convert import asarray, astype
-from sycl_dnn.functional.divergence import kl_div
-from sycl_dnn.functional.division import div
-from sycl_dnn.functional.dropout import dropout
-from sycl_dnn.functional.elementary import abs, exp, log, neg, reciprocal, sqrt, square
-from sycl_dnn.functional.embedding import embedding, one_hot
-from sycl_dnn.functional.extremes import amax, amin, argmax, argmin, max, min
-from sycl_dnn.functional.fold import fold, unfold
-from sycl_dnn.functional.gated import glu, prelu
-from sycl_dnn.functional.group_norm import group_norm, instance_norm
-from sycl_dnn.functional.interpolate import interpolate
-from sycl_dnn.functional.joining import cat, stack
-from sycl_dnn.functional.layer_norm import layer_norm, rms_norm
-from sycl_dnn.functional.linear import bilinear, linear
-from sycl_dnn.functional.loss import huber_loss, l1_loss, mse_loss, smooth_l1_loss
-from sycl_dnn.functional.lp_pool import lp_pool1d, lp_pool2d, lp_pool3d
-from sycl_dnn.functional.lrn import local_response_norm
-from sycl_dnn.functional.matmul import bmm, matmul, mm
-from sycl_dnn.functional.max_pool import max_pool1d, max_pool2d, max_pool3d
-from sycl_dnn.functional.max_unpool import max_unpool1d, max_unpool2d, max_unpool3d
-from sycl_dnn.functional.normalize import normalize
-from sycl_dnn.functional.padding import pad
-from sycl_dnn.functional.probability_loss import (
-    bce_with_logits,
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
+from sycl_dnn.functional.pool.average import (
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
 )
-from sycl_dnn.functional.quantize import dequantize, quantize, quantize_dynamic
-from sycl_dnn.functional.quantized import quantized_linear, quantized_matmul
-from sycl_dnn.functional.quantized_conv import quantized_conv1d, quantized_conv2d, quantized_conv3d
-from sycl_dnn.functional.quantized_tensor import QuantizedTensor
-from sycl_dnn.functional.rearrange import channel_shuffle, pixel_shuffle, pixel_unshuffle
-from sycl_dnn.functional.recurrent import gru, lstm, rnn_relu, rnn_tanh
-from sycl_dnn.functional.reduction import mean, prod, sum
-from sycl_dnn.functional.shape import (
+from sycl_dnn.functional.pool.maximum import (
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)
+from sycl_dnn.functional.product.linear import bilinear, linear
+from sycl_dnn.functional.product.matmul import addmm, baddbmm, bmm, matmul, mm
+from sycl_dnn.functional.quantized.quantize import (
+    QuantizedTensor,
+    dequantize,
+    quantize,
+    quantize_dynamic,
+)
+from sycl_dnn.functional.quantized.quantized_convolution import (
+    quantized_conv1d,
+    quantized_conv2d,
+    quantized_conv3d,
+)
+from sycl_dnn.functional.quantized.quantized_products import quantized_linear, quantized_matmul
+from sycl_dnn.functional.recurrent.network import gru, lstm, rnn_relu, rnn_tanh
+from sycl_dnn.functional.reduction.extremes import amax, amin, argmax, argmin, max, min
+from sycl_dnn.functional.reduction.statistics import logsumexp, norm, normalize, std, var
+from sycl_dnn.functional.reduction.sums import mean, prod, sum
+from sycl_dnn.functional.shape.interpolate import interpolate
+from sycl_dnn.functional.shape.joining import cat, chunk, narrow, split, stack
+from sycl_dnn.functional.shape.padding import pad
+from sycl_dnn.functional.shape.rearrange import channel_shuffle, pixel_shuffle, pixel_unshuffle
+from sycl_dnn.functional.shape.reshaping import (
     flatten,
     permute,
     reshape,
@@ -81,11 +109,9 @@ from sycl_dnn.functional.shape import (
     unflatten,
     unsqueeze,
 )
-from sycl_dnn.functional.shrink import hardshrink, softshrink, tanhshrink, threshold
-from sycl_dnn.functional.softmax import log_softmax, softmax, softmin
-from sycl_dnn.functional.softplus import logsigmoid, softplus, softsign
-from sycl_dnn.functional.splitting import chunk, narrow, split
-from sycl_dnn.functional.statistics import logsumexp, norm, std, var
+from sycl_dnn.trace import functions
+
+functions.provide(sys.modules[__name__], dpnp_operators)
 
 __all__ = [
     "QuantizedTensor",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Written by tests/stub_writing.py.
+# Written by tests/helpers/stub_writing.py.
 
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, TypeVar, overload
@@ -7,11 +7,10 @@ from typing import Any, Literal, TypeAlias, TypeVar, overload
 import dpnp
 import numpy as np
 
-from sycl_dnn.call.seed import Seed
-from sycl_dnn.dispatch.array import Array
-from sycl_dnn.dispatch.frozen import Frozen
-from sycl_dnn.functional.extremes import ValuesAndIndices
-from sycl_dnn.functional.quantized_tensor import QuantizedTensor as QuantizedTensor
+from sycl_dnn.functional.quantized.quantize import QuantizedTensor as QuantizedTensor
+from sycl_dnn.functional.reduction.extremes import ValuesAndIndices
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.frozen import Frozen, Seed
 
 __all__ = [
     "QuantizedTensor",

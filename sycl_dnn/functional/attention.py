@@ -6,16 +6,227 @@ from __future__ import annotations
 import math
 
 import dpnp
+import numpy as np
 
-from sycl_dnn.dispatch.array import Array
-from sycl_dnn.dispatch.operation import operation
-from sycl_dnn.dispatch.primitives import broadcast_shape, broadcast_to
-from sycl_dnn.dispatch.tensor import Tensor
-from sycl_dnn.dispatch.views import reshape
-from sycl_dnn.functional.affine import empty_like
-from sycl_dnn.functional.attention_mask import hiding, joined, per_score, visible
-from sycl_dnn.functional.attention_parts import attend, attend_causally
-from sycl_dnn.functional.pointwise import check_float
+from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm, engine_kind
+from sycl_dnn.call.operation import operation
+from sycl_dnn.errors import Unimplemented
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.normalization.affine import empty_like
+from sycl_dnn.functional.product.product import product, recorded, swapped
+from sycl_dnn.functional.shape.joining import join
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.descriptors import is_slow_reference, parameters_of
+from sycl_dnn.trace.pointwise import (
+    IS_POSITIVE,
+    LARGEST,
+    add,
+    binary,
+    broadcast_to,
+    chain,
+    clip,
+    linear_map,
+    mul,
+    scale,
+)
+from sycl_dnn.trace.pointwise_gradients import select
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.reductions import reduce, sum_to
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import broadcast_shape, expand_rank, filled, narrow, reshape, row_major
+
+#: Stands for minus infinity: scores vanish beside it, yet its differences are numbers.
+LOW = -1e30
+#: Elements of the largest mask that a plan holds; larger ones are made in every call.
+_KEPT = 2**17
+
+
+def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0, groups: int = 1) -> Tensor:
+    """Return (groups * L, S): query i of each group, counted from ``first``, sees keys up to i."""
+    queries = np.tile(np.arange(first, first + n_queries), groups)[:, None]
+    keys = np.arange(n_keys)[None]
+    if groups * n_queries * n_keys <= _KEPT:
+        return trace.literal(np.where(keys > queries, LOW, 0.0))
+    of_keys, of_queries = (trace.literal(v.astype(np.float32)) for v in (keys, queries))
+    return linear_map(binary(algorithm.binary_gt, of_keys, of_queries, "float32"), LOW)
+
+
+def summand(attn_mask: Tensor) -> Tensor:
+    """Return a mask (*, S) in float32: True is 0, False is ``LOW``, numbers are bounded by it."""
+    mask, trace = attn_mask, attn_mask.trace
+    if mask.dtype == "bool":
+        shape = (1,) * mask.ndim
+        return select(row_major(mask), filled(trace, 0.0, shape), filled(trace, LOW, shape))
+    mask = trace.convert(mask, "float32")
+    bounded = lambda: chain(row_major(mask), clip(LOW, LARGEST))  # noqa: E731
+    return trace.closed({"mask": mask}, bounded, lambda dy: {"mask": dy})
+
+
+def joined(
+    trace: Trace, attn_mask: Tensor | None, is_causal: bool, size: tuple[int, int]
+) -> Tensor:
+    """Return what masks come to, (*, L, S)."""
+    given = None if attn_mask is None else summand(attn_mask)
+    if not is_causal:
+        return broadcast_to(given, (*given.shape[:-2], *size))
+    rule = causal(trace, *size)
+    return rule if given is None else add(given, rule)
+
+
+def per_score(mask: Tensor, batch: tuple[int, ...], groups: int) -> Tensor:
+    """Return (*, L, S) as it lies on scores (*batch, groups * L, S), or broadcasts to them.
+
+    ``groups`` neighbouring heads of a mask that has them lie one below the other.
+    """
+    rows, columns = mask.shape[-2:]
+    mask = expand_rank(mask, len(batch) + 2)
+    lead = mask.shape[:-2]
+    if groups > 1:
+        heads = lead[-1] // groups or 1
+        apart = (*lead[:-1], heads, groups if lead[-1] > 1 else 1, rows, columns)
+        full = (*apart[:-3], groups, rows, columns)
+        mask = reshape(broadcast_to(reshape(mask, apart), full), (*lead[:-1], heads, -1, columns))
+    return mask
+
+
+def visible(mask: Tensor) -> Tensor:
+    """Return (*, L, 1): 1 for the queries that see a key, else 0."""
+    best = reduce(algorithm.reduction_max, mask, [mask.ndim - 1])
+    return chain(best, scale(1.0, -LOW / 2), *IS_POSITIVE)
+
+
+def hiding(x: Tensor, rows: Tensor) -> Tensor:
+    """Return ``x`` with zeros in the rows where ``rows`` is 0."""
+    trace = x.trace
+    rows = trace.convert(rows, x.dtype)
+    return trace.closed({"x": x}, lambda: mul(x, rows), lambda dy: {"x": mul(dy, rows)})
+
+
+# --- The products and the softmax of attention, over operands of one batch shape
+
+#: Fewest queries of a block: below that, the steps cost more than they save.
+_BLOCK = 128
+
+
+def _scaling(scale: float, mask: Tensor | None = None) -> PrimitiveAttr:
+    """Return the attribute that multiplies a product by ``scale`` and adds a mask."""
+    post_ops, attr = PostOps(), PrimitiveAttr()
+    post_ops.append_eltwise(algorithm.eltwise_linear, scale, 0.0)
+    if mask is not None:
+        post_ops.append_binary(algorithm.binary_add, mask.desc)
+    attr.set_post_ops(post_ops)
+    return attr
+
+
+def _product(a: Tensor, b: Tensor, scale: float, dtype: str, mask: Tensor | None = None) -> Tensor:
+    """Return ``scale * a @ b + mask``, in one pass where the engine has that."""
+    inputs, out = {"src": a, "weights": b}, Out((*a.shape[:-1], b.shape[-1]), dtype)
+    attr = _scaling(scale, mask)
+    if mask is not None:
+        inputs["attr_post_op_1_src_1"] = mask
+        if _is_slow(inputs, out, attr):
+            return add(_product(a, b, scale, dtype), mask)
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        narrow = dy.trace.convert(dy, a.dtype)
+        found = {
+            "src": _product(narrow, swapped(b), scale, a.dtype),
+            "weights": _product(swapped(a), narrow, scale, b.dtype),
+        }
+        return found if mask is None else {**found, "attr_post_op_1_src_1": sum_to(dy, mask.shape)}
+
+    return a.trace.closed(inputs, lambda: recorded(inputs, out, attr), rule)
+
+
+def _is_slow(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr) -> bool:
+    """Whether there is the reference alone: AVX-512 without bfloat16, a mask that broadcasts."""
+    trace = inputs["src"].trace
+    if inputs["src"].dtype != "bfloat16" or trace.engine.kind is not engine_kind.cpu:
+        return False
+    try:
+        params = parameters_of("matmul", inputs, {"dst": out}, {}, {})
+        pd = trace.descriptor("matmul", params, attr)
+    except Unimplemented:
+        return False
+    return is_slow_reference("matmul", pd.impl_info)
+
+
+def _scores(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+    """Return ``scale * query @ key.T + mask`` in float32."""
+    if not query.shape[-1]:
+        made = product(query, swapped(key), dtype="float32")
+        return made if mask is None else add(made, mask)
+    inputs = {"query": query, "key": key}
+    if mask is not None:
+        inputs["mask"] = mask
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        narrow = dy.trace.convert(dy, query.dtype)
+        found = {
+            "query": _product(narrow, key, scale, query.dtype),
+            "key": _product(swapped(narrow), query, scale, key.dtype),
+        }
+        return found if mask is None else {**found, "mask": sum_to(dy, mask.shape)}
+
+    made = lambda: _product(query, swapped(key), scale, "float32", mask)  # noqa: E731
+    return query.trace.closed(inputs, made, rule)
+
+
+def _weights(scores: Tensor, dtype: str) -> Tensor:
+    """Return the softmax of float32 scores over the keys, in ``dtype``."""
+    made = scores.trace.primitive(
+        "softmax_forward",
+        {"src": scores},
+        {"dst": Out(scores.shape, dtype)},
+        prop_kind=scores.trace.forward_kind,
+        algorithm=algorithm.softmax_accurate,
+        axis=scores.ndim - 1,
+    )
+    return made["dst"]
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, scale: float
+) -> Tensor:
+    """Return (*, M, F) from operands of one batch shape."""
+    weights = _weights(_scores(query, key, mask, scale), query.dtype)
+    if dropout_p:
+        from sycl_dnn.functional.activation.dropout import dropout
+
+        weights = dropout(weights, dropout_p, True)
+    return product(weights, value)
+
+
+def attend_causally(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: float,
+    scale: float,
+    groups: int = 1,
+) -> Tensor:
+    """Return (*, groups * L, F) where query i of each group sees the keys up to i.
+
+    Blocks of queries leave out the keys that none of them sees: nearly half of the work.
+    """
+    lead, rows, columns = query.shape[:-2], query.shape[-2] // groups, key.shape[-2]
+    apart = reshape(query, (*lead, groups, rows, query.shape[-1]))
+    size = max(_BLOCK, rows // 8)
+    made = []
+    for start in range(0, rows, size):
+        count = min(size, rows - start)
+        seen = min(start + count, columns)
+        mask = expand_rank(causal(query.trace, count, seen, start, groups), query.ndim)
+        block = narrow(apart, -2, start, count) if count < rows else apart
+        keys, values = (narrow(t, -2, 0, seen) if seen < columns else t for t in (key, value))
+        block = reshape(block, (*lead, groups * count, query.shape[-1]))
+        part = attend(block, keys, values, mask, dropout_p, scale)
+        made.append(reshape(part, (*lead, groups, count, value.shape[-1])))
+    return reshape(join(made, len(lead) + 1), (*lead, groups * rows, value.shape[-1]))
+
+
+# --- Scaled dot product attention
 
 _NAME = "scaled_dot_product_attention"
 

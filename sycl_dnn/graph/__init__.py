@@ -32,12 +32,14 @@ from sycl_dnn._location import require_fit
 
 require_fit(_core)
 
-from sycl_dnn.graph.builder import Graph  # noqa: E402
-from sycl_dnn.graph.caches import set_constant_tensor_cache_capacity  # noqa: E402
-from sycl_dnn.graph.compiled import CompiledGraph  # noqa: E402
-from sycl_dnn.graph.rows import OPERATIONS  # noqa: E402
-from sycl_dnn.graph.tensor import Tensor, logical_tensor_of  # noqa: E402
-from sycl_dnn.graph.value import Value  # noqa: E402
+from sycl_dnn.graph.builder import Graph
+from sycl_dnn.graph.compiled_graph import (
+    CompiledGraph,
+    set_constant_tensor_cache_capacity,
+)
+from sycl_dnn.graph.nodes import Value
+from sycl_dnn.graph.rows import OPERATIONS
+from sycl_dnn.graph.tensor import Tensor, logical_tensor_of
 
 __all__ = [
     "OPERATIONS",

@@ -154,12 +154,12 @@ def stub() -> str:
     """Return the text of ``methods.pyi``."""
     lines = [
         "# SPDX-License-Identifier: Apache-2.0",
-        "# Written by: python tests/graph/test_graph_table.py",
+        "# Written by: python tests/graph/test_rows.py",
         "import inspect",
         "from collections.abc import Sequence",
         "",
         "from sycl_dnn.graph.table import Operation",
-        "from sycl_dnn.graph.value import Value",
+        "from sycl_dnn.graph.nodes import Value",
         "",
         "def signature_of(row: Operation) -> inspect.Signature: ...",
         "def shared_names(row: Operation) -> set[str]: ...",

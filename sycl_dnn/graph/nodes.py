@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adding operations to a graph: arguments checked, shapes and data types of results known."""
+"""What a graph is made of: values, nodes, and the checks of their arguments."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -11,14 +12,230 @@ import numpy as np
 from sycl_dnn import _core
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.graph.methods import shared_names
-from sycl_dnn.graph.node import Node, broken, check_attribute, check_input, output_dtype
 from sycl_dnn.graph.rows import OPERATIONS
-from sycl_dnn.graph.value import Value
+from sycl_dnn.graph.shapes import Broken
+from sycl_dnn.graph.table import Attribute, Input, Operation
 from sycl_dnn.onednn import dtypes
 
 if TYPE_CHECKING:
     from sycl_dnn.graph.builder import Graph
-    from sycl_dnn.graph.table import Input, Operation
+
+
+class Value:
+    """A tensor of a graph: an input, a constant, or a result of an operation.
+
+    Attributes
+    ----------
+    graph : Graph
+    id : int
+        oneDNN's number of the tensor in the graph.
+    dtype : str
+        oneDNN's name, such as ``"f32"``.
+    shape : tuple of int, or None
+        None until sizes of the inputs are known; then the call knows them.
+    name : str
+    """
+
+    __slots__ = ("_data", "dtype", "graph", "id", "name", "node", "number", "property", "shape")
+
+    def __init__(
+        self,
+        graph: Graph,
+        id: int,
+        dtype: str,
+        shape: tuple[int | None, ...] | None,
+        *,
+        name: str = "",
+        node: Node | None = None,
+        number: int = 0,
+        property: str = "undef",
+        data: Any = None,
+    ) -> None:
+        self.graph, self.id, self.dtype, self.shape = graph, id, dtype, shape
+        self.name = name or f"t{id}"
+        #: The operation that makes it, and which of its outputs it is.
+        self.node, self.number = node, number
+        self.property = property
+        self._data = data
+
+    @property
+    def has_known_shape(self) -> bool:
+        """Whether all sizes are known."""
+        return self.shape is not None and None not in self.shape
+
+    @property
+    def logical_tensor(self) -> _core.LogicalTensor:
+        """The tensor as oneDNN's graph gets it; its layout is decided when the graph runs."""
+        layout = "strided" if self.property == "host_scalar" else "undef"
+        return _core.LogicalTensor(
+            self.id, self.dtype, self.shape, layout_type=layout, property_type=self.property
+        )
+
+    def __repr__(self) -> str:
+        return f"<Value {self.name}: {self.dtype} {self.shape}>"
+
+
+# --- Node: one operation of a graph, and the checks of its arguments
+
+
+class Node:
+    """An operation with its tensors.
+
+    Attributes
+    ----------
+    operation : Operation
+        The row of the table.
+    id : int
+        oneDNN's number of the operation.
+    inputs : dict of str to Value
+        By name; a sequence of values for ``concat`` and ``wildcard``.
+    attributes : dict of str to object
+        Those that are set, defaults included.
+    outputs : tuple of Value
+    name : str
+    """
+
+    __slots__ = ("attributes", "function", "id", "inputs", "name", "operation", "outputs", "slots")
+
+    def __init__(
+        self, operation: Operation, id: int, inputs: dict, attributes: dict, name: str
+    ) -> None:
+        self.operation, self.id, self.inputs = operation, id, inputs
+        self.attributes, self.name = attributes, name or f"{operation.name}_{id}"
+        self.outputs: tuple[Value, ...] = ()
+        #: Which of the row's outputs these are.
+        self.slots: tuple[int, ...] = ()
+        self.function: Any = None
+
+    @property
+    def values(self) -> list[Value]:
+        """The tensors it reads, in oneDNN's order."""
+        found: list[Value] = []
+        for given in self.inputs.values():
+            found += given if isinstance(given, (list, tuple)) else [given]
+        return found
+
+    def output_shapes(self, shapes: dict[int, tuple[int, ...]]) -> list[Any] | None:
+        """Return the shapes of the outputs for those of the values by id; None if unknown."""
+        if self.operation.infer is None:
+            return None
+        given = {
+            name: [shapes[v.id] for v in value] if isinstance(value, list) else shapes[value.id]
+            for name, value in self.inputs.items()
+        }
+        try:
+            found = self.operation.infer(given, self.attributes)
+        except Broken as problem:
+            argument, rule, value = problem.args
+            raise broken(self.operation, argument, rule, value) from None
+        return None if found is None else [found[i] for i in self.slots]
+
+    def __repr__(self) -> str:
+        return f"<{self.operation.kind} {self.name}>"
+
+
+def broken(operation: Operation, argument: str, rule: str, value: Any) -> InvalidArguments:
+    """Return the error for an argument that breaks a rule."""
+    return InvalidArguments(f"{operation.name}: {argument} must {rule}, got {value}")
+
+
+def check_input(operation: Operation, port: Input, value: Any, graph: Any) -> Value:
+    """Raise unless this may be the input."""
+    if not isinstance(value, Value):
+        raise TypeError(
+            f"{operation.name}: {port.name} must be a value of the graph, got "
+            f"{type(value).__name__} (see Graph.input and Graph.constant)"
+        )
+    if value.graph is not graph:
+        raise broken(operation, port.name, "belong to this graph", value)
+    if value.dtype not in port.dtypes:
+        raise broken(operation, port.name, f"be {' or '.join(port.dtypes)}", value.dtype)
+    return value
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError
+    return operator.index(value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, (bool, str)):
+        raise TypeError
+    return float(value)
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _several(one: Any) -> Any:
+    def convert(values: Any) -> tuple:
+        if isinstance(values, str):
+            raise TypeError
+        items = values if isinstance(values, Sequence) else values.tolist()
+        return tuple(one(v) for v in items)
+
+    return convert
+
+
+_CONVERT = {
+    "float": (_number, "a number"),
+    "floats": (_several(_number), "a sequence of numbers"),
+    "int": (_integer, "an integer"),
+    "ints": (_several(_integer), "a sequence of integers"),
+    "bool": (_truth, "True or False"),
+    "str": (_text, "a string"),
+}
+
+
+def check_attribute(operation: Operation, attribute: Attribute, value: Any) -> Any:
+    """Return the value as oneDNN takes it."""
+    convert, rule = _CONVERT[attribute.kind]
+    try:
+        converted = convert(value)
+    except (TypeError, ValueError, AttributeError):
+        raise TypeError(
+            f"{operation.name}: {attribute.name} must be {rule}, got {value!r}"
+        ) from None
+    if attribute.choices and converted not in attribute.choices:
+        known = ", ".join(map(repr, attribute.choices))
+        raise broken(operation, attribute.name, f"be one of {known}", repr(value))
+    if attribute.name == "zps" and not all(-(2**31) <= n < 2**31 for n in converted):
+        raise broken(operation, "zps", "be integers of 32 bits", repr(value))
+    return converted
+
+
+def output_dtype(operation: Operation, number: int, inputs: dict, asked: Any) -> str:
+    """Return the data type of an output."""
+    output = operation.outputs[number]
+    if number == 0 and asked is not None:
+        chosen = dtypes.graph_name(asked, operation.name)
+        if chosen not in output.choices:
+            rule = f"be {' or '.join(output.choices)}" if output.choices else "be left out"
+            raise broken(operation, "dtype", rule, chosen)
+        return chosen
+    if output.dtype is None:
+        rule = f"be {' or '.join(output.choices)}"
+        raise TypeError(f"{operation.name}: dtype must {rule}, got nothing")
+    source = inputs.get(output.dtype)
+    if isinstance(source, list):
+        source = source[0]
+    if source is not None:
+        return source.dtype
+    is_input = any(i.name == output.dtype for i in operation.inputs)
+    return "f32" if is_input else output.dtype
+
+
+# --- Adding operations to a graph: arguments checked, shapes and data types of results known
 
 #: What the formats of weights are where channels stand second.
 _SECOND = {"XIO": "OIX", "XOI": "IOX"}
@@ -190,7 +407,7 @@ def low_level(node: Node) -> _core.Op:
 
 def _masked_dropout(graph: Graph, inputs: dict[str, Value], name: str) -> tuple[Value, Value]:
     """Add a dropout and a function that draws its mask: oneDNN leaves that output unwritten."""
-    from sycl_dnn.graph.instead_graphs import dropout_mask
+    from sycl_dnn.graph.fallbacks import dropout_mask
 
     src = inputs["src"]
     dst = cast(Any, graph).dropout(**inputs, name=name)

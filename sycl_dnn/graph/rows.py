@@ -9,7 +9,7 @@ are required, else ``name=default``.
 
 from __future__ import annotations
 
-from sycl_dnn.graph import shapes, windows
+from sycl_dnn.graph import shapes
 from sycl_dnn.graph.table import Operation, operation
 
 _BROADCAST = "auto_broadcast=numpy"
@@ -99,37 +99,37 @@ _ROWS = [
     ("MatMul", "matmul", "src:F weights:F bias?:F -> dst:src~F",
      "transpose_a=False transpose_b=False accumulation_mode=strict", shapes.matmul,
      "Product of matrices, batched as NumPy does, plus a bias."),
-    ("Convolution", "convolution", "src:F weights:F bias?:F -> dst:src", _OIX, windows.conv,
+    ("Convolution", "convolution", "src:F weights:F bias?:F -> dst:src", _OIX, shapes.conv,
      "Convolution; dilation 1 is dense."),
     ("ConvolutionBackwardData", "convolution_backward_data",
      "diff_dst:F weights:F dst_shape?:s32 -> diff_src:diff_dst",
-     "output_padding dst_shape " + _OIX, windows.given_shape("dst_shape"),
+     "output_padding dst_shape " + _OIX, shapes.given_shape("dst_shape"),
      "Gradient of ``convolution`` by its source, whose shape is ``dst_shape``."),
     ("ConvolutionBackwardWeights", "convolution_backward_weights",
      "src:F diff_dst:F weights_shape?:s32 -> diff_weights:src", "weights_shape " + _OIX,
-     windows.given_shape("weights_shape"), "Gradient of ``convolution`` by its weights."),
+     shapes.given_shape("weights_shape"), "Gradient of ``convolution`` by its weights."),
     ("ConvTranspose", "conv_transpose", "src:F weights:F bias?:F -> dst:src",
-     "output_padding " + _IOX, windows.conv_transpose, "Transposed convolution."),
+     "output_padding " + _IOX, shapes.conv_transpose, "Transposed convolution."),
     ("ConvTransposeBackwardData", "conv_transpose_backward_data",
-     "diff_dst:F weights:F -> diff_src:diff_dst", _IOX, windows.conv_transpose_backward_data,
+     "diff_dst:F weights:F -> diff_src:diff_dst", _IOX, shapes.conv_transpose_backward_data,
      "Gradient of ``conv_transpose`` by its source."),
     ("ConvTransposeBackwardWeights", "conv_transpose_backward_weights",
      "src:F diff_dst:F weights_shape?:s32 -> diff_weights:src", "weights_shape " + _IOX,
-     windows.given_shape("weights_shape"), "Gradient of ``conv_transpose`` by its weights."),
+     shapes.given_shape("weights_shape"), "Gradient of ``conv_transpose`` by its weights."),
     # Pooling and interpolation
     ("AvgPool", "avg_pool", _ONE,
-     _WINDOW + "exclude_pad! data_format=NXC rounding_type=floor auto_pad=None", windows.pool,
+     _WINDOW + "exclude_pad! data_format=NXC rounding_type=floor auto_pad=None", shapes.pool,
      "Mean of each window, with or without its padding."),
     ("AvgPoolBackward", "avg_pool_backward", "diff_dst:F src_shape?:s32 -> diff_src:diff_dst",
      "src_shape " + _WINDOW + "exclude_pad! data_format=NXC auto_pad=None",
-     windows.given_shape("src_shape"), "Gradient of ``avg_pool``."),
+     shapes.given_shape("src_shape"), "Gradient of ``avg_pool``."),
     ("MaxPool", "max_pool", _ONE,
-     _WINDOW + "dilations data_format=NXC rounding_type=floor auto_pad=None", windows.pool,
+     _WINDOW + "dilations data_format=NXC rounding_type=floor auto_pad=None", shapes.pool,
      "Largest element of each window."),
     ("MaxPoolBackward", "max_pool_backward", _BACK,
      _WINDOW + "dilations data_format=NXC auto_pad=None", same, "Gradient of ``max_pool``."),
     ("Interpolate", "interpolate", "src:F sizes?:s32 -> dst:src", "sizes scales " + _MODE + _FORMAT,
-     windows.interpolate, "Spatial axes resized."),
+     shapes.interpolate, "Spatial axes resized."),
     ("InterpolateBackward", "interpolate_backward",
      "src:F diff_dst:F sizes?:s32 -> diff_src:src", "sizes scales " + _MODE + _FORMAT, same,
      "Gradient of ``interpolate``."),

@@ -9,9 +9,10 @@ import numpy as np
 
 from sycl_dnn import _core
 from sycl_dnn._dpnp import is_memory, place
-from sycl_dnn._usm import KINDS, allocated
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn.arrays import KINDS, allocated
+from sycl_dnn.trace.array import wrapped
 
 __all__ = ["Tensor", "logical_tensor_of"]
 
@@ -155,8 +156,6 @@ def _placed(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, Any, boo
 def array_over(tensor: _core.LogicalTensor, owner: Any) -> Any:
     """Return the array that lies in memory as the logical tensor says."""
     from dpnp.tensor import usm_ndarray
-
-    from sycl_dnn.dispatch.array import wrapped
 
     if not is_memory(owner):
         if hasattr(owner, "get_array"):

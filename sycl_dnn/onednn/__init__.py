@@ -16,8 +16,8 @@ from sycl_dnn import _core, _location
 
 _location.require_fit(_core)
 
-from sycl_dnn._core import *  # noqa: E402, F403
-from sycl_dnn._core import (  # noqa: E402
+from sycl_dnn._core import *  # noqa: F403
+from sycl_dnn._core import (
     ARGUMENTS,
     ROWS,
     RUNTIME_DIM_VAL,
@@ -32,9 +32,9 @@ from sycl_dnn._core import (  # noqa: E402
     PrimitiveDesc,
     Stream,
 )
-from sycl_dnn.onednn import faults  # noqa: E402, F401  (watches new descriptors)
-from sycl_dnn.onednn._arrays import desc_of_array  # noqa: E402
-from sycl_dnn.onednn._memory import Memory  # type: ignore[assignment]  # noqa: E402
+from sycl_dnn.onednn import faults  # noqa: F401  (watches new descriptors)
+from sycl_dnn.onednn.arrays import desc_of_array
+from sycl_dnn.onednn.memory import Memory  # type: ignore[assignment]
 
 #: The execution arguments: ``arg.src`` is DNNL_ARG_SRC.
 arg = enum.IntEnum("arg", ARGUMENTS, module=__name__)  # type: ignore[misc]

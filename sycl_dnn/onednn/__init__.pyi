@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Written by tests/stub_writing.py.
+# Written by tests/helpers/stub_writing.py.
 
 import enum
 
@@ -123,8 +123,8 @@ from sycl_dnn._core import use_huge_pages as use_huge_pages
 from sycl_dnn._core import vanilla_rnn_backward as vanilla_rnn_backward
 from sycl_dnn._core import vanilla_rnn_forward as vanilla_rnn_forward
 from sycl_dnn._core import version as version
-from sycl_dnn.onednn._arrays import desc_of_array as desc_of_array
-from sycl_dnn.onednn._memory import Memory as Memory
+from sycl_dnn.onednn.arrays import desc_of_array as desc_of_array
+from sycl_dnn.onednn.memory import Memory as Memory
 
 __all__ = [
     "ARGUMENTS",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A subset of the case files, one line a test; the whole runs with python -m sycl_dnn.verify."""
+"""A subset of the case files, one line a test; the whole runs with python -m sycl_dnn verify."""
 
 import random
 from collections import Counter
@@ -9,9 +9,10 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.verify.cases import read_file
-from sycl_dnn.verify.drivers import ALL_DRIVERS
-from sycl_dnn.verify.runner import FAILURES, run_case
+from sycl_dnn.tools.verify.case_files import read_file
+from sycl_dnn.tools.verify.driver import FAILURES
+from sycl_dnn.tools.verify.drivers import ALL_DRIVERS
+from sycl_dnn.tools.verify.runner import run_case
 
 FOLDER = Path(__file__).parent
 PER_DRIVER = 10
@@ -59,8 +60,7 @@ def test_one_file_names_all_of_them():
 
 
 def test_lines_that_replay_read_back_to_the_same_case():
-    from sycl_dnn.verify.cases import Reader
-    from sycl_dnn.verify.grammar import words_of_text
+    from sycl_dnn.tools.verify.case_files import Reader, words_of_text
 
     for case in DRAWN:
         (again,) = Reader().cases(words_of_text(case.line, "line"), FOLDER)

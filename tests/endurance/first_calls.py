@@ -6,7 +6,7 @@ import threading
 import dpnp
 
 import sycl_dnn
-import sycl_dnn.functional as F
+from sycl_dnn import functional as F
 
 N_THREADS = 8
 

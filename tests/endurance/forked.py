@@ -11,7 +11,7 @@ import sys
 import dpnp
 
 import sycl_dnn
-import sycl_dnn.functional as F
+from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.graph import Graph
 

@@ -8,7 +8,7 @@ def work():
     import dpnp
 
     import sycl_dnn
-    import sycl_dnn.functional as F
+    from sycl_dnn import functional as F
 
     x = dpnp.full((4, 4), -2.0, dtype="f4", sycl_queue=sycl_dnn.default_queue())
     y = F.matmul(F.abs(x), x)

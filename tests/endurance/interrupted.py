@@ -10,8 +10,8 @@ import time
 import dpnp
 
 import sycl_dnn
-import sycl_dnn.functional as F
 from endurance.gate import Gate
+from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 
 

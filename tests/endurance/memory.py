@@ -7,7 +7,7 @@ import dpctl
 import dpnp
 
 import sycl_dnn
-import sycl_dnn.functional as F
+from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 
 F32 = dnnl.data_type.f32

@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 
 import sycl_dnn
-import sycl_dnn.functional as F
+from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.graph import Graph
 

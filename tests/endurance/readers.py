@@ -15,7 +15,7 @@ import dpnp
 import numpy as np
 
 import sycl_dnn
-import sycl_dnn.functional as F
+from sycl_dnn import functional as F
 
 N_THREADS, N_LAYERS = 8, 20
 SHAPE = (8, 64)

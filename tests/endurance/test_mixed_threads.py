@@ -10,11 +10,11 @@ import pytest
 from dpctl.utils import SequentialOrderManager
 
 import sycl_dnn
-import sycl_dnn.functional as F
 from endurance.gate import Gate
 from endurance.mixed_calls import Shared
 from endurance.processes import lines_of
 from endurance.threads import Crew, mixed
+from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 
 N_THREADS, N_CALLS = 8, 60

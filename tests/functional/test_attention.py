@@ -8,10 +8,10 @@ from functional.on_device import device_arguments, to_numpy
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.dispatch.arguments import traced
-from sycl_dnn.dispatch.places import place_of
-from sycl_dnn.dispatch.trace import Trace
-from sycl_dnn.functional import attention_mask
+from sycl_dnn.call.arguments import traced
+from sycl_dnn.functional import attention as attention_mask
+from sycl_dnn.program.place import place_of
+from sycl_dnn.trace.recording import Trace
 
 attention = F.scaled_dot_product_attention
 

@@ -9,9 +9,9 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.dispatch.autocast import NARROW, WIDE, WIDEST
-from sycl_dnn.dispatch.capabilities import multiplies
-from sycl_dnn.dispatch.places import place_of
+from sycl_dnn.call.autocast import NARROW, WIDE, WIDEST
+from sycl_dnn.program.place import place_of
+from sycl_dnn.trace.capabilities import multiplies
 
 #: float32 inputs by name: shape.
 SHAPES = {
@@ -487,7 +487,7 @@ def test_float16_is_refused_or_warned_of_where_the_device_lacks_it(queue):
         if has_it:
             assert str(F.linear(v("rows"), v("weight")).dtype) == "float16"
             return
-        from sycl_dnn.dispatch import policy
+        from sycl_dnn.trace import policy
 
         policy._said.clear()
         with pytest.warns(sycl_dnn.FallbackWarning, match="no arithmetic of float16"):

@@ -14,6 +14,8 @@ from functional.on_device import to_device
 import sycl_dnn
 from sycl_dnn import functional as F
 
+FOLDER = Path(__file__).parent
+
 
 def _name(case):
     return getattr(case.function, "__name__", "")
@@ -22,9 +24,11 @@ def _name(case):
 def _cases():
     """Return two cases of each function: the smallest that is not empty, and the largest."""
     found = {}
-    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+    for path in sorted(FOLDER.rglob("test_*.py")):
         if path != Path(__file__):
-            module = importlib.import_module(f"functional.{path.stem}")
+            module = importlib.import_module(
+                ".".join(path.relative_to(FOLDER.parent).with_suffix("").parts)
+            )
             for case in getattr(module, "CASES", []):
                 if case.dtype == "float32" and _size(case) and hasattr(F, _name(case)):
                     found.setdefault(_name(case), []).append(case.as_dtype("float64"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fresh_process import run
 
-PROGRAM = Path(__file__).parents[1] / "lesser_cpu.py"
+PROGRAM = Path(__file__).parents[1] / "helpers" / "lesser_cpu.py"
 
 
 @pytest.mark.parametrize("isa", ["avx2", "avx512_core"])

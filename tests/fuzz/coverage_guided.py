@@ -19,10 +19,9 @@ import atheris
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
-with atheris.instrument_imports(include=["sycl_dnn.verify"]):
-    from sycl_dnn.verify.cases import Reader
-    from sycl_dnn.verify.errors import CaseError
-    from sycl_dnn.verify.grammar import words_of_text
+with atheris.instrument_imports(include=["sycl_dnn.tools.verify"]):
+    from sycl_dnn.tools.verify.case_files import Reader, words_of_text
+    from sycl_dnn.tools.verify.driver import CaseError
 
 from descriptors import FORMS  # noqa: E402
 

@@ -30,8 +30,10 @@ MOST = 50_000
 def cases():
     """All cases of tests/functional."""
     found = []
-    for path in sorted(FOLDER.glob("test_*.py")):
-        module = importlib.import_module(f"functional.{path.stem}")
+    for path in sorted(FOLDER.rglob("test_*.py")):
+        module = importlib.import_module(
+            ".".join(path.relative_to(FOLDER.parent).with_suffix("").parts)
+        )
         found += [c for c in getattr(module, "CASES", ()) if isinstance(c, Case)]
     return found
 

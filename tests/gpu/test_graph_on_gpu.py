@@ -8,7 +8,7 @@ from graph_ops.pattern_values import arrays_of, values_of
 from graph_ops.patterns import PATTERNS
 
 from sycl_dnn.graph import Graph
-from sycl_dnn.graph.steps import PartitionStep
+from sycl_dnn.graph.partition_plan import PartitionStep
 
 CASES_BY_TYPE = [(case, dtype) for case in CASES for dtype in case.dtypes]
 

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from sycl_dnn.bench import command as bench
 from sycl_dnn.device import is_simulated
-from sycl_dnn.explain.judge import explain
-from sycl_dnn.matrix import compare
-from sycl_dnn.matrix.cells import case_of, cells
-from sycl_dnn.matrix.measure import measure, target_name
-from sycl_dnn.matrix.record import load, state_of
-from sycl_dnn.matrix.worker import Prober
+from sycl_dnn.tools.bench import command as bench
+from sycl_dnn.tools.explain.judge import explain
+from sycl_dnn.tools.matrix import record
+from sycl_dnn.tools.matrix.cells import case_of, cells
+from sycl_dnn.tools.matrix.prober import Prober
+from sycl_dnn.tools.matrix.record import load, measure, state_of, target_name
 
 COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "support_matrix.json"
 
@@ -29,7 +28,7 @@ def test_a_part_of_the_gpu_table_is_as_committed(gpu_prober):
     if facts is None or facts["commit"] != gpu_prober.facts["commit"]:
         pytest.skip(f"the committed file has no {name} of this oneDNN")
     part = list(cells(["matmul", "binary", "reorder"]))
-    difference = compare.compare(committed, measure(["gpu"], (), part, lambda line: None))
+    difference = record.compare(committed, measure(["gpu"], (), part, lambda line: None))
     assert difference.compared == len(part) > 400
     changed = [c for c in difference.changes if state_of(c.old) != state_of(c.new)]
     assert changed == []

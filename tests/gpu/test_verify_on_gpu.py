@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from sycl_dnn.device import is_simulated
-from sycl_dnn.verify.__main__ import main
-from sycl_dnn.verify.cases import read_file
-from sycl_dnn.verify.drivers import ALL_DRIVERS
-from sycl_dnn.verify.outcome import FAILURES, Limits
-from sycl_dnn.verify.runner import run_case
+from sycl_dnn.tools.verify.case_files import read_file
+from sycl_dnn.tools.verify.command import main
+from sycl_dnn.tools.verify.driver import FAILURES, Limits
+from sycl_dnn.tools.verify.drivers import ALL_DRIVERS
+from sycl_dnn.tools.verify.runner import run_case
 
 FOLDER = Path(__file__).parents[1] / "conformance"
 PER_DRIVER = 8

@@ -5,7 +5,7 @@ import pytest
 from graph_ops import CASES, as_it_runs, build, execute, expected, is_close
 
 from sycl_dnn.graph import OPERATIONS
-from sycl_dnn.graph.steps import PartitionStep
+from sycl_dnn.graph.partition_plan import PartitionStep
 
 CASES_BY_TYPE = [(case, dtype) for case in CASES for dtype in case.dtypes]
 #: Tested in files of their own: random numbers, and a function of the user's.

@@ -9,7 +9,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.graph import rows
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.verify import encoding
+from sycl_dnn.tools.verify import storage
 
 ROWS = {row.short: row for row in dtypes.TABLE}
 OF_ONEDNN = [row for row in dtypes.TABLE if row.name != "bool"]
@@ -43,7 +43,7 @@ def test_ranges_are_those_of_numpy(name):
 
 @pytest.mark.parametrize("row", [r for r in dtypes.TABLE if r.exponent], ids=lambda r: r.short)
 def test_ranges_of_small_floats_are_those_of_their_bits(row):
-    values = encoding.decode(np.arange(2**row.bits), row.short)
+    values = storage.decode(np.arange(2**row.bits), row.short)
     finite = values[np.isfinite(values)]
     assert (row.low, row.high) == (finite.min(), finite.max())
     assert 1 + row.exponent[0] + row.digits - 1 == row.bits

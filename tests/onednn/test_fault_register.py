@@ -17,13 +17,13 @@ import pytest
 import sycl_dnn
 from sycl_dnn import _core
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.onednn import faults
-from sycl_dnn.verify import cases
-from sycl_dnn.verify.runner import run_case
+from sycl_dnn.onednn import fault_table, faults
+from sycl_dnn.tools.verify import case_files
+from sycl_dnn.tools.verify.runner import run_case
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / faults.PAGE
-FAULTS = {fault.name: fault for fault in faults.FAULTS}
+FAULTS = {fault.name: fault for fault in fault_table.FAULTS}
 T = dnnl.data_type
 
 #: Cases of the verifier whose numbers are wrong, and are told by the name of the row.
@@ -90,8 +90,8 @@ NOT_REPRODUCED = {
 
 
 def outcomes(line, stream):
-    words = [cases.Word(word, cases.COMMAND_LINE) for word in line.split()]
-    return [run_case(case, stream) for case in cases.Reader().cases(words, Path())]
+    words = [case_files.Word(word, case_files.COMMAND_LINE) for word in line.split()]
+    return [run_case(case, stream) for case in case_files.Reader().cases(words, Path())]
 
 
 def in_process_of(isa, line, unchecked=False):
@@ -204,12 +204,12 @@ def test_every_row_is_reproduced_or_says_why_not():
 
 def test_no_row_is_of_a_fault_that_this_version_has_mended():
     version = tuple(dnnl.version()[part] for part in ("major", "minor", "patch"))
-    mended = [f.until for f in faults.FAULTS if f.until]
+    mended = [f.until for f in fault_table.FAULTS if f.until]
     assert all(tuple(map(int, until.split("."))) > version for until in mended)
 
 
 def test_rows_say_how_they_are_met():
-    for fault in faults.FAULTS:
+    for fault in fault_table.FAULTS:
         assert (fault.met == "warned") == bool(fault.warns), fault.name
         assert bool(fault.advice) == bool(fault.warns or fault.refuses), fault.name
         by = [fault.refused_by, fault.refuses]
@@ -226,7 +226,7 @@ def test_every_refusal_of_the_extension_is_a_row():
     text = "".join((ROOT / "csrc" / f"{n}.cpp").read_text() for n in ("refused_shapes", "refusals"))
     refusals = set(re.findall(r"^    (refuse_\w+|check_\w+)\(", text, re.MULTILINE))
     refusals -= {"check_product", "check_condition", "check_weights_scales"}  # parts of others
-    known = {f.refused_by for f in faults.FAULTS} - {""}
+    known = {f.refused_by for f in fault_table.FAULTS} - {""}
     assert refusals | {"fatal_prefix"} == known - {"check_has_space"}
     assert "void check_has_space" in "".join(p.read_text() for p in (ROOT / "csrc").glob("*.?pp"))
 

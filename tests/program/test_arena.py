@@ -7,12 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from sycl_dnn import _core
-from sycl_dnn.dispatch import layout
-from sycl_dnn.dispatch.arena import ALIGNMENT, Arena
-from sycl_dnn.dispatch.busy import Busy, Spans
-from sycl_dnn.dispatch.record import Step
-from sycl_dnn.dispatch.tensor import Storage, Tensor
-from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.program.segments import ALIGNMENT, Arena, Busy, Spans
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import Step
+from sycl_dnn.trace.values import Storage, Tensor
 
 
 @pytest.fixture

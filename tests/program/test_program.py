@@ -5,14 +5,14 @@ import dpnp
 import numpy as np
 import pytest
 
-from sycl_dnn._usm import KINDS
-from sycl_dnn.dispatch import layout
-from sycl_dnn.dispatch.executable import Executable
-from sycl_dnn.dispatch.places import place_of
-from sycl_dnn.dispatch.program import Segment, finalized, live_steps, stretches
-from sycl_dnn.dispatch.record import ArrayStep, Out, Step
-from sycl_dnn.dispatch.tensor import Storage, Tensor
-from sycl_dnn.dispatch.trace import Trace
+from sycl_dnn.onednn.arrays import KINDS
+from sycl_dnn.program.executable import Executable
+from sycl_dnn.program.place import place_of
+from sycl_dnn.program.segments import Segment, finalized, live_steps, stretches
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import ArrayStep, Out, Step
+from sycl_dnn.trace.values import Storage, Tensor
 
 DESC = layout.row_major((2, 64), "float32")
 

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments of a call: what they contribute to its key, and their arrays in order."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+import types
+from typing import Any
+
+import dpnp
+import numpy as np
+from dpnp.exceptions import ExecutionPlacementError
+
+from sycl_dnn import tree
+from sycl_dnn.trace import allocation, nested_arguments
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
+from sycl_dnn.trace.nested_arguments import replaced
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.values import Tensor
+
+
+def operation_of(function: Any) -> Any:
+    """Return the operation behind one of our functions; None for a function of the user's."""
+    return getattr(function, "operation", None)
+
+
+def body_of(function: Any) -> Any:
+    """Return what is traced: the body of one of our functions, others as they are."""
+    operation = operation_of(function)
+    return function if operation is None else operation.body
+
+
+def key_of(function: Any) -> Any:
+    """Return what plans of a callable are found by; guards tell the rest."""
+    operation = operation_of(function)
+    if operation is not None:
+        return operation
+    kind = type(function)
+    if kind is types.FunctionType:
+        wrapped = function.__dict__.get("__wrapped__")
+        return function.__code__ if wrapped is None else (function.__code__, key_of(wrapped))
+    if kind is types.MethodType:
+        return (kind, key_of(function.__func__))
+    if kind is functools.partial:
+        return (kind, key_of(function.func))
+    if isinstance(function, (type, types.BuiltinFunctionType)):
+        return function
+    wrapped = getattr(function, "__wrapped__", None)
+    return kind if wrapped is None else (kind, key_of(wrapped))
+
+
+def name_of(function: Any, default: str = "") -> str:
+    """Return what to call a function in errors and profiles."""
+    return getattr(function, "__name__", default or type(function).__name__)
+
+
+# --- The arguments of a call: what they contribute to its key, and their arrays in order
+
+#: How annotations call arrays.
+_ARRAYS = frozenset(("dpnp.ndarray", "ArrayLike", "Tensor", "Array"))
+_PLAIN = frozenset((int, float, bool, str, type(None)))
+
+
+class Collected:
+    """What was found in the arguments of one call."""
+
+    __slots__ = ("arrays", "frozen", "objects", "traced")
+
+    def __init__(self) -> None:
+        #: usm_ndarrays (and the bytes of seeds), in order.
+        self.arrays: list[Any] = []
+        #: The same as the caller gave them.
+        self.objects: list[Any] = []
+        self.frozen: dict[int, Any] | None = None
+        self.traced = False
+
+    def token(self, value: Any) -> Any:
+        """Return what a plan depends on of ``value``, and note its arrays."""
+        kind = value.__class__
+        if kind is dpnp.ndarray:
+            array = value.get_array()
+            self.arrays.append(array)
+            self.objects.append(value)
+            return (array.shape, array.strides, array.dtype)
+        if kind in _PLAIN:
+            return (kind, value)
+        return self._rare_token(value, kind)
+
+    def _rare_token(self, value: Any, kind: type) -> Any:
+        if kind is tuple or kind is list:
+            return (kind, *[self.token(v) for v in value])
+        if kind is Array:
+            array = value.get_array()
+            self._note(value, array)
+            return (array.shape, array.strides, value.dtype)
+        if kind is Frozen:
+            return self._frozen_token(value)
+        if isinstance(value, Tensor):
+            self.traced = True
+            return None
+        if kind is Seed:
+            self._note(value, value.bytes())
+            return (Seed, value.dtype)
+        if isinstance(value, dpnp.ndarray) or hasattr(value, "usm_data"):
+            array = value.get_array() if hasattr(value, "get_array") else value
+            self._note(value, array)
+            return (array.shape, array.strides, array.dtype)
+        node = tree.opened(value)
+        if node is not None:
+            # Code that goes through a dict sees the order of its keys.
+            return (kind, node.order or node.aux, *[self.token(v) for v in node.children])
+        return self._parameter_token(value, kind)
+
+    def _frozen_token(self, value: Frozen) -> Any:
+        if self.frozen is None:
+            self.frozen = {}
+        self.frozen[len(self.arrays)] = value
+        self._note(value, value._array)
+        return value._token
+
+    def _parameter_token(self, value: Any, kind: type) -> Any:
+        if isinstance(value, np.ndarray) or hasattr(value, "__array_interface__"):
+            if getattr(value, "ndim", 1):
+                raise TypeError(
+                    "arrays must be dpnp.ndarray, got numpy.ndarray; dpnp.asarray copies it to "
+                    "the device"
+                )
+            return (kind, value.item())
+        try:
+            hash(value)
+        except TypeError:
+            raise TypeError(f"cannot take an argument of type {kind.__name__}") from None
+        return (kind, value)
+
+    def _note(self, value: Any, array: Any) -> None:
+        self.arrays.append(array)
+        self.objects.append(value)
+
+
+class UserCall(Collected):
+    """The same of a function of the user's: floats are values, objects are looked into.
+
+    Parameters
+    ----------
+    holds_frozen : bool
+        Whether frozen arrays are constants of the plan, which then depends on which they are.
+    """
+
+    __slots__ = ("_holds_frozen", "numbers", "others")
+
+    def __init__(self, holds_frozen: bool = False) -> None:
+        self.arrays = []
+        self.objects = []
+        self.frozen = None
+        self.traced = False
+        self._holds_frozen = holds_frozen
+        #: Floats, in order; they are no part of the key.
+        self.numbers: list[float] = []
+        #: Callables and objects, in order, for the guards.
+        self.others: list[Any] = []
+
+    def token(self, value: Any) -> Any:
+        """Return what a plan depends on of ``value``; note its arrays, numbers and objects."""
+        kind = type(value)
+        if kind is dpnp.ndarray:  # as below, without another call
+            array = value.get_array()
+            self.arrays.append(array)
+            self.objects.append(value)
+            return (array.shape, array.strides, array.dtype)
+        if kind is float:
+            self.numbers.append(value)
+            return float
+        return super().token(value)
+
+    def _frozen_token(self, value: Frozen) -> Any:
+        return held_token(value) if self._holds_frozen else super()._frozen_token(value)
+
+    def _parameter_token(self, value: Any, kind: type) -> Any:
+        if type(value) is not kind:  # a number of an outer trace
+            self.traced = True
+            return None
+        if isinstance(value, np.floating):
+            self.numbers.append(float(value))
+            return float
+        if is_looked_into(value):
+            self.others.append(value)
+            return key_of(value)
+        return super()._parameter_token(value, kind)
+
+
+def is_looked_into(value: Any) -> bool:
+    """Whether guards tell what an argument is, as they do for what a function holds."""
+    if isinstance(value, (type, enum.Enum, np.dtype, np.generic, np.ndarray)):
+        return False
+    return callable(value) or hasattr(value, "__dict__") or bool(hasattr(value, "__slots__"))
+
+
+def held_token(value: Any) -> Any:
+    """Return the key of a constant argument: which arrays it is made of."""
+    if nested_arguments.is_array(value):
+        return ("held", id(value))
+    node = tree.opened(value)
+    if node is None:
+        return Collected().token(value)
+    return (node.kind, node.aux, *[held_token(v) for v in node.children])
+
+
+def check_tensors(name: str, body: Any, args: Any, kwargs: Any) -> None:
+    """Raise TypeError for a parameter that is annotated as an array and got something else.
+
+    Asked only after a body has failed: bodies take it for granted.
+    """
+    given = inspect.signature(body).bind(*args, **kwargs).arguments
+    for parameter, annotation in inspect.get_annotations(body).items():
+        value = given.get(parameter)
+        kinds = {kind.strip() for kind in str(annotation).split("|")}
+        optional = value is None and "None" in kinds
+        if not kinds & _ARRAYS or parameter not in given or optional or isinstance(value, Tensor):
+            continue
+        kind = type(given[parameter]).__name__
+        raise TypeError(f"{name}: {parameter} must be a dpnp.ndarray or Array, got {kind}")
+
+
+def by_name(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Return the arguments of a call by the names of parameters; numbered ones for ``*args``."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return {**{f"argument {i}": v for i, v in enumerate(args)}, **kwargs}
+    found: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            found |= {f"{name}[{i}]": v for i, v in enumerate(value)}
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            found |= value
+        else:
+            found[name] = value
+    return found
+
+
+def tokens_by_name(function: Any, args: Any, kwargs: Any) -> dict[str, tuple[Any, bool]]:
+    """Return the arguments of a call by name: as plans tell them apart, and whether arrays."""
+    made = {}
+    for parameter, value in by_name(function, args, kwargs).items():
+        call = UserCall()
+        token = (call.token(value), tuple(v.hex() for v in call.numbers))
+        made[parameter] = (token, bool(call.arrays))
+    return made
+
+
+def named(error: TypeError, name: str, function: Any, args: Any, kwargs: Any) -> TypeError:
+    """Return an error about an argument with its name and the path to the leaf that is wrong."""
+    for parameter, value in by_name(function, args, kwargs).items():
+        for path, leaf in tree.paths(value):
+            try:
+                UserCall().token(leaf)
+            except TypeError:
+                kind = type(leaf).__module__.partition(".")[0] + "." + type(leaf).__qualname__
+                hint = "; dpnp.asarray copies it to the device" if kind.startswith("numpy") else ""
+                return TypeError(
+                    f"{name}: {parameter}{path} must be a dpnp.ndarray, got {kind}{hint}"
+                )
+    return error
+
+
+def shared_queue(arrays: list[Any], name: str) -> Any:
+    """Return the queue that all arrays share.
+
+    Raises
+    ------
+    TypeError
+        There is no array.
+    dpnp.exceptions.ExecutionPlacementError
+        The arrays belong to different queues.
+    """
+    queue = None
+    for array in arrays:
+        if array.__class__ is bytes:
+            continue
+        other = array.sycl_queue
+        if queue is None:
+            queue = other
+        elif other is not queue and other != queue:
+            raise ExecutionPlacementError(
+                f"{name}: arrays must share one queue, got {queue.sycl_device.filter_string} and "
+                f"{other.sycl_device.filter_string}; copy with dpnp.asarray(x, sycl_queue=...)"
+            )
+    if queue is None:
+        raise TypeError(f"{name}: at least one argument must be a dpnp.ndarray")
+    return queue
+
+
+def traced(trace: Trace, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of a call with a tensor for each array."""
+
+    def swap(value: Any) -> Tensor:
+        return argument_of(trace, value)
+
+    return (
+        [replaced(a, swap) for a in args],
+        {name: replaced(value, swap) for name, value in kwargs.items()},
+    )
+
+
+def describable(value: Any) -> Any:
+    """Return an array with strides that oneDNN can take, copied if it has others."""
+    if isinstance(value, (Seed, Frozen)):
+        return value
+    array = value.get_array() if hasattr(value, "get_array") else value
+    if _has_usable_strides(array):
+        return value
+    if isinstance(value, Array):
+        return Array(_dense_copy(array), value.dtype)
+    return _dense_copy(array)
+
+
+def _dense_copy(array: Any) -> Any:
+    made = dpnp.ascontiguousarray(allocation.wrap(array))
+    # An update of the copy would never reach the caller's array.
+    made.get_array().flags.writable = False
+    return made
+
+
+def all_describable(args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the arguments of a call with arrays that oneDNN can describe."""
+    return replaced(tuple(args), describable), replaced(dict(kwargs), describable)
+
+
+def is_describable(arrays: list[Any]) -> bool:
+    """Whether oneDNN can describe the strides of all arrays."""
+    return all(a.__class__ is bytes or _has_usable_strides(a) for a in arrays)
+
+
+def _has_usable_strides(array: Any) -> bool:
+    """Whether strides are positive, and a step along an axis passes all of the axes inside it.
+
+    ``x[:, ::2]`` of 7 columns has four of them 2 apart, and rows only 7 apart.
+    """
+    if not array.size:
+        return True  # any strides will do
+    end = 1
+    for stride, n in sorted(zip(array.strides, array.shape, strict=True)):
+        if n == 1:
+            continue
+        if stride < end:
+            return False
+        end = stride * n
+    return True

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``autocast``: products in a narrow dtype, what adds up many numbers in float32."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sycl_dnn.errors import Unimplemented
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import policy
+from sycl_dnn.trace.capabilities import multiplies
+from sycl_dnn.trace.values import Tensor
+
+#: Functions whose inputs become the narrow dtype, by name.
+NARROW = frozenset((
+    "addmm", "baddbmm", "bmm", "einsum", "linear", "matmul", "mm",
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "gru", "lstm", "prelu", "rnn_relu", "rnn_tanh", "scaled_dot_product_attention",
+))  # fmt: skip
+#: Functions whose inputs become float32.
+WIDE = frozenset((
+    "exp", "log", "logsigmoid", "pow", "reciprocal", "softplus",
+    "log_softmax", "logsumexp", "softmax", "softmin",
+    "mean", "norm", "normalize", "prod", "std", "sum", "var",
+    "group_norm", "layer_norm", "local_response_norm", "rms_norm",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "huber_loss",
+    "kl_div", "l1_loss", "mse_loss", "nll_loss", "smooth_l1_loss",
+))  # fmt: skip
+#: Functions of operands of one dtype: all become the widest of them.
+WIDEST = frozenset(("bilinear",))
+
+#: What is cast; float64 and float8 stay what they are, as integers do.
+_CAST = ("float32", "float16", "bfloat16")
+_NAMES = ("bfloat16", "float16")
+#: Arguments that a narrow primitive takes in float32 as well: not rounded, and no step more.
+_KEPT = ("attn_mask", "bias")
+
+
+@contextmanager
+def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[None]:
+    """Let the functions that are called in a ``with`` block choose their dtype, as torch's does.
+
+    Products take their inputs in ``dtype`` and return it; functions that lose accuracy in a narrow
+    dtype take and return float32. Weights stay float32 and get gradients in float32. It holds for
+    eager calls, and inside ``vjp``, ``plan`` and ``compile``. An inner block hides the outer one.
+
+    Parameters
+    ----------
+    dtype : {"bfloat16", "float16"} or None
+        None, like ``"float32"``, casts nothing: a region in full precision.
+    enabled : bool
+        False casts nothing.
+
+    Raises
+    ------
+    ValueError
+        ``dtype`` is another one.
+    Unimplemented
+        By the functions inside: the device has no arithmetic of ``dtype``, and the policy is
+        ``set_fallback("error")``. Else such a device computes in float32, with one warning.
+
+    Notes
+    -----
+    Which function computes in which dtype:
+
+    - In ``dtype``: linear, matmul, mm, bmm, addmm, baddbmm, einsum, conv1d to conv3d,
+      conv_transpose1d to conv_transpose3d, scaled_dot_product_attention, lstm, gru, rnn_tanh,
+      rnn_relu, prelu. ``bias`` and ``attn_mask`` may stay float32.
+    - In float32: exp, log, pow, reciprocal, softplus, logsigmoid, softmax, log_softmax, softmin,
+      logsumexp, sum, mean, prod, var, std, norm, normalize, layer_norm, rms_norm, group_norm,
+      local_response_norm, and all losses.
+    - In the widest dtype of their inputs: arithmetic, comparisons, where, cat, stack, bilinear.
+    - In the dtype of their input: all others. batch_norm and instance_norm are among them, as in
+      torch; their sums are float32 in any case.
+
+    float64, float8 and integers are never cast. Neither are products with quantised weights, and
+    calls that are given ``out``. These are the lists of ``torch.autocast`` for the CPU, with those
+    for GPUs where the former leave softmax, sums, norms and exponentials in bfloat16, and without
+    the pools, paddings and unpoolings that the former widen for want of a kernel.
+
+    A gradient is computed in the dtypes of the forward pass, wherever the pullback is called.
+    Narrow products are faster where the device has instructions for them: a GPU with matrix units,
+    a CPU from ``avx512_core_bf16`` or AMX on. oneDNN emulates bfloat16 on other CPUs with AVX-512,
+    several times slower than float32.
+
+    Source: PyTorch documentation, "Automatic Mixed Precision package - torch.amp, Autocast Op
+    Reference".
+    """
+    if dtype not in (None, "float32", *_NAMES):
+        hint = ""
+        if dtype == "tf32":
+            hint = "; for oneDNN's math modes see sycl_dnn.onednn.PrimitiveAttr.set_fpmath_mode"
+        names = ", ".join(map(repr, (*_NAMES, "float32")))
+        raise ValueError(f"autocast: dtype must be one of {names} or None, got {dtype!r}{hint}")
+    chosen = dtype if enabled and dtype in _NAMES else None
+    with policy.using(autocast=chosen):
+        yield
+
+
+def casting(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the body of a function of ours that casts its tensors as the region in force says.
+
+    ``uncast`` of the result is the body itself.
+    """
+    name = body.__name__
+    names = list(inspect.signature(body).parameters)
+
+    @functools.wraps(body)
+    def cast(*args: Any, **kwargs: Any) -> Any:
+        region = policy.current().autocast
+        if region is None:
+            return body(*args, **kwargs)
+        target = _target(name, region, (args, tuple(kwargs.values())))
+        # What a function does inside is its own affair.
+        with policy.using(autocast=None):
+            if target is None:
+                return body(*args, **kwargs)
+            given = [
+                _cast(value, target, names[min(i, len(names) - 1)]) for i, value in enumerate(args)
+            ]
+            return body(*given, **{n: _cast(v, target, n) for n, v in kwargs.items()})
+
+    cast.uncast = body  # type: ignore[attr-defined]
+    return cast
+
+
+def _target(name: str, region: str, given: Any) -> str | None:
+    """Return the dtype in which a function computes; None for that of its inputs."""
+    if name in WIDE:
+        return "float32"
+    if name not in NARROW and name not in WIDEST:
+        return None
+    found = list(_tensors(given))
+    if name in WIDEST:
+        return dtypes.promote(*(t.dtype for t in found)) if found else None
+    if not found or any(_is_quantized(v) for v in _flat(given)):
+        return None
+    engine = found[0].trace.engine
+    if multiplies(engine, region):
+        return region
+    lack = f"autocast: {engine.sycl_device.name} has no arithmetic of {region}"
+    if policy.current().fallback == "error":
+        raise Unimplemented(f"{lack}, which {name} needs")
+    policy.warn_once(
+        policy.FallbackWarning,
+        ("autocast", region, engine.sycl_device.name),
+        f"{lack}; products compute in float32 (set_fallback('error') refuses instead)",
+    )
+    return None
+
+
+def _cast(value: Any, target: str, name: str) -> Any:
+    """Return nested arguments with each tensor of a dtype that is cast in the dtype ``target``."""
+    if isinstance(value, Tensor):
+        is_kept = name in _KEPT and value.dtype == "float32"
+        if value.dtype not in _CAST or is_kept:
+            return value
+        return _converted(value, target)
+    if isinstance(value, (tuple, list)) and not _is_quantized(value):
+        made = [_cast(v, target, name) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    return value
+
+
+def _converted(x: Tensor, target: str) -> Tensor:
+    """Return a tensor in another dtype; oneDNN knows no way between two narrow ones."""
+    wide = x if "float32" in (x.dtype, target) else x.trace.convert(x, "float32")
+    return x.trace.convert(wide, target)
+
+
+def _is_quantized(value: Any) -> bool:
+    return hasattr(value, "zero_point")
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    yield value
+    if isinstance(value, (tuple, list)) and not _is_quantized(value):
+        for item in value:
+            yield from _flat(item)
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    return (v for v in _flat(value) if isinstance(v, Tensor) and v.dtype in _CAST)

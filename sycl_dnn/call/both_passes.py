@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A function and its reverse pass as one trace: cut in two executables, or part of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sycl_dnn import tree
+from sycl_dnn.program.executable import Executable
+from sycl_dnn.program.segments import finalized, live_steps
+from sycl_dnn.trace import (
+    layout,
+    nested_arguments,
+    pointwise_gradients,  # noqa: F401 - registers gradients
+)
+from sycl_dnn.trace.array import Target
+from sycl_dnn.trace.gradients import added, alias, propagate, zeros_like
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.views import filled
+
+
+class Differentiated:
+    """The executables of a function and of its reverse pass.
+
+    What the second reads of the first is kept from the one call to the other.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        body: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        wrt: Sequence[int] | None = None,
+        has_aux: bool = False,
+    ) -> None:
+        """Trace ``body`` over tensors.
+
+        Parameters
+        ----------
+        trace : Trace
+            One for training, empty but for the arguments.
+        args, kwargs
+            Those of the body, with tensors.
+        wrt : sequence of int, optional
+            Numbers of the positional arguments that gradients are wanted for; all without.
+        has_aux : bool
+            Whether the body returns a pair, of which only the first has gradients.
+        """
+        result = body(*args, **kwargs)
+        name = getattr(body, "__name__", "vjp")
+        for entry in trace.tape:
+            entry.function = entry.function or name
+        leaves, self.form = nested_arguments.result_of(result, name, trace.capture)
+        #: The form of what the pullback takes, and how many of the leaves that is.
+        self.seed_form = self.form
+        n_primary = len(leaves)
+        if has_aux:
+            primary, self.seed_form = nested_arguments.result_of(
+                nested_arguments.primary_of(result, name), name, trace.capture
+            )
+            n_primary = len(primary)
+        inputs, self.input_form = nested_arguments.arguments_of(
+            list(args) if wrt is None else [args[i] for i in wrt]
+        )
+        finals = finalized(trace, leaves)
+        #: Arrays that a forward call takes.
+        self.n_given = len(trace.arguments)
+        n_steps, n_given, tape = len(trace.steps), len(trace.arguments), list(trace.tape)
+        #: Numbers of the results that have gradients, and how those results are laid out.
+        self.seeded = [i for i, t in enumerate(leaves[:n_primary]) if t.is_float]
+        self.seed_tensors = [finals[i] for i in self.seeded]
+        seeds = self._seeds(trace, leaves)
+        grads = self._gradients(trace, tape, seeds, inputs)
+        given, later_given = trace.arguments[:n_given], trace.arguments[n_given:]
+        n_seeds = len(self.seed_tensors)
+        seed_storages, captured = later_given[:n_seeds], later_given[n_seeds:]
+        # What the reverse pass alone captures is an argument of the forward pass, which keeps it.
+        trace.renumber(captured, n_given)
+        given = [*given, *captured]
+        self.n_given += len(captured)
+        later = trace.steps[n_steps:]
+        kept = _kept(trace, later, grads, seed_storages)
+        self.forward = Executable(trace, trace.steps[:n_steps], finals, given, kept)
+        self.reverse = Executable(trace, later, grads, [*seed_storages, *kept])
+        trace.end()
+        # The forward pass passes it on: a seed must not be drawn again.
+        self.reverse.captured = []
+        trace.tape = []  # executables keep the trace
+        #: Argument of the reverse pass: that of the forward pass which it is.
+        self.passed_on = {
+            len(seed_storages) + i: s.argument for i, s in enumerate(kept) if s.argument is not None
+        }
+
+    def _seeds(self, trace: Trace, leaves: Sequence[Tensor]) -> dict[int, Tensor]:
+        """Return the gradients of the results, arguments of the reverse pass."""
+        seeds: dict[int, Tensor] = {}
+        for number, final in zip(self.seeded, self.seed_tensors, strict=True):
+            seed = trace.argument(final.shape, final.dtype, final.strides)
+            old = seeds.get(id(leaves[number]))
+            seeds[id(leaves[number])] = seed if old is None else added(old, seed)
+        return seeds
+
+    def _gradients(
+        self, trace: Trace, tape: Any, seeds: dict[int, Tensor], inputs: Sequence[Tensor]
+    ) -> list[Tensor]:
+        """Record the reverse pass; return the gradients in the layouts of their arrays."""
+        wanted = [t for t in inputs if t.is_float]
+        reached = zip(wanted, propagate(trace, tape, seeds, wanted), strict=True)
+        found = {id(t): zeros_like(t) if g is None else g for t, g in reached}
+        #: For each positional array: number among the gradients, None without one.
+        self.gradient_of: list[int | None] = []
+        grads: list[Tensor] = []
+        targets: dict[int, Target] = {}
+        for tensor in inputs:
+            grad = found.get(id(tensor))
+            self.gradient_of.append(None if grad is None else len(grads))
+            if grad is not None:
+                targets[len(grads)] = Target(layout.like(tensor.desc, tensor.dtype), False, False)
+                grads.append(grad)
+        return finalized(trace, grads, targets)
+
+
+def _kept(
+    trace: Trace, later: Sequence[Any], grads: Sequence[Tensor], seeds: Sequence[Storage]
+) -> list[Storage]:
+    """Return what the reverse pass reads of the forward pass, each once.
+
+    Raises
+    ------
+    ValueError
+        The function updates an array that is read after that.
+    """
+    live = live_steps(later, [g.storage for g in grads])
+    own = {id(t.storage) for s in later for t in s.outputs.values()} | {id(s) for s in seeds}
+    read = [t.storage for s in live for t in s.inputs.values()]
+    kept = list(dict.fromkeys(s for s in read if id(s) not in own and s.memory is None))
+    for storage, name in trace.written:
+        if storage in kept:
+            raise ValueError(f"{name} must not be updated after a use that has a gradient")
+    return kept
+
+
+# --- ``vjp`` inside a function that is traced itself: both passes join that trace
+
+
+class InnerPullback:
+    """Records the reverse pass of a traced function each time it is called."""
+
+    def __init__(
+        self, trace: Trace, first: int, leaves: list[Tensor], form: Any, inputs: Any, args: Any
+    ) -> None:
+        self._trace = trace
+        self._tape = trace.tape[first:]
+        self._leaves, self._form = leaves, form
+        self._inputs, self._input_form = inputs, args
+
+    def __call__(self, dy: Any = 1.0) -> tuple[Any, ...]:
+        """Return one gradient for each positional argument; as the pullback of ``vjp``.
+
+        Parameters
+        ----------
+        dy : traced array or array
+            Shape and dtype of the result, nested as it is; None stands for zeros.
+        """
+        nested_arguments.trace_of((self._leaves, dy))  # raises if it has ended
+        wanted = [t for t in self._inputs if t.is_float]
+        found = propagate(self._trace, self._tape, self._seeds(dy), wanted)
+        by_id = {id(t): self._laid(t, g) for t, g in zip(wanted, found, strict=True)}
+        grads = [by_id.get(id(t)) for t in self._inputs]
+        return tuple(self._input_form.build(grads))
+
+    def _seeds(self, dy: Any) -> dict[int, Tensor]:
+        seeds: dict[int, Tensor] = {}
+        given = self._form.matched(dy, "dy")
+        for leaf, value in zip(self._leaves, given, strict=True):
+            if not leaf.is_float:
+                continue
+            seed = self._seed(value, leaf)
+            if seed.shape != leaf.shape or seed.dtype != leaf.dtype:
+                raise ValueError(
+                    f"pullback: dy must have shape {leaf.shape} and dtype {leaf.dtype}, got "
+                    f"{seed.shape} and {seed.dtype}"
+                )
+            old = seeds.get(id(leaf))
+            seeds[id(leaf)] = seed if old is None else added(old, seed)
+        return seeds
+
+    def _seed(self, value: Any, leaf: Tensor) -> Tensor:
+        if value is None:
+            return self._trace.zeros(layout.row_major(leaf.shape, leaf.dtype), leaf.shape)
+        if isinstance(value, (int, float)):
+            if leaf.size != 1:
+                raise ValueError(
+                    f"pullback: dy must be an array of shape {leaf.shape}; a number does for "
+                    "results of one element"
+                )
+            return filled(self._trace, value, leaf.shape, leaf.dtype)
+        return value if isinstance(value, Tensor) else self._trace.capture(value)
+
+    def _laid(self, tensor: Tensor, grad: Tensor | None) -> Tensor:
+        """Return a gradient as its array lies, zeros where nothing came back."""
+        if grad is None:
+            return zeros_like(tensor)
+        plain = self._trace.plain(tensor)
+        wanted = layout.like(plain.desc, tensor.dtype)
+        if grad.desc == wanted:
+            return grad
+        return self._trace.view(grad, self._trace.reorder(grad, wanted), lambda g: g)
+
+
+def inner_vjp(
+    trace: Trace,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    wrt: tuple[int, ...] | None = None,
+    has_aux: bool = False,
+) -> tuple[Any, InnerPullback]:
+    """Return ``function(*args, **kwargs)`` over tensors, and its pullback.
+
+    Gradients are those of the arguments that ``wrt`` names; with ``has_aux`` the function returns
+    a pair of which only the first has gradients.
+
+    Raises
+    ------
+    TypeError
+        The trace lowers dtypes, which gradients do not follow.
+    """
+    if trace.is_lowered:
+        raise TypeError("vjp: a function compiled with a dtype of its own has no gradients inside")
+    own = tree.map(lambda a: _aliased(trace, a), tuple(args))
+    first, known = len(trace.tape), trace.training
+    trace.training = True
+    try:
+        result = function(*own, **kwargs)
+    finally:
+        trace.training = known
+    name = getattr(function, "__name__", "vjp")
+    seeded = nested_arguments.primary_of(result, name) if has_aux else result
+    leaves, form = nested_arguments.result_of(seeded, name, trace.capture)
+    inputs, input_form = nested_arguments.arguments_of(
+        list(own) if wrt is None else [own[i] for i in wrt]
+    )
+    return result, InnerPullback(trace, first, leaves, form, inputs, input_form)
+
+
+def _aliased(trace: Trace, value: Any) -> Any:
+    """Return arguments with tensors of their own: each is to have a gradient of its own."""
+    if hasattr(value, "get_array") and not isinstance(value, Tensor):
+        value = trace.capture(value)
+    if not isinstance(value, Tensor):
+        return value
+    # An outer reverse pass comes by the tensor that was given.
+    return trace.view(value, alias(value), lambda grad: grad)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run on the CPU's engine what a GPU's engine lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpnp
+
+from sycl_dnn.call import arguments, cache
+from sycl_dnn.device import default_queue
+from sycl_dnn.errors import Unimplemented
+from sycl_dnn.program.place import place_of
+from sycl_dnn.trace import nested_arguments, policy, profile_notes
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.frozen import Frozen
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import NeedsAnotherDevice
+
+
+def moved(value: Any, queue: Any) -> Any:
+    """Return a copy of an array on another queue."""
+    if isinstance(value, Frozen):
+        return moved(value.data, queue)
+    if isinstance(value, Array):
+        return Array(moved(value.data, queue), value.dtype)
+    if not hasattr(value, "sycl_queue"):
+        return value
+    return profile_notes.array_call(
+        "to another device", lambda: dpnp.asarray(value, sycl_queue=queue), [value], queue
+    )
+
+
+def _arrays(args: Any, kwargs: Any) -> list[Any]:
+    """Return the arrays of a call in the order in which a trace numbers them."""
+    found: list[Any] = []
+    for value in (*args, *kwargs.values()):
+        nested_arguments.replaced(value, found.append)
+    return found
+
+
+def _announce(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> None:
+    """Warn that the CPU takes over; raise what the engine said if that is not possible."""
+    if queue.sycl_device.is_cpu or policy.current().fallback == "error":
+        has_doubles = any(str(a.dtype) == "float64" for a in arrays)
+        hint = "; it computes no float64: convert with astype('float32')" if has_doubles else ""
+        said = Exception.__str__(lack.error)
+        where = queue.sycl_device.name
+        error = Unimplemented(
+            f"{name}: oneDNN has no {lack.row} for these arrays on {where}{hint}\n{said}"
+        )
+        error.recipe = lack.error.recipe
+        raise error from None
+    policy.warn_once(
+        policy.FallbackWarning,
+        (name, "cpu"),
+        f"{name}: the engine of {queue.sycl_device.name} has no {lack.row} for these arrays; it "
+        "runs on the CPU, with copies there and back (set_fallback('error') refuses instead)",
+    )
+
+
+def _all_moved(args: Any, kwargs: Any, queue: Any) -> tuple[list[Any], dict[str, Any]]:
+    def move(value: Any) -> Any:
+        return moved(value, queue)
+
+    named = {n: nested_arguments.replaced(v, move) for n, v in kwargs.items()}
+    return [nested_arguments.replaced(a, move) for a in args], named
+
+
+def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
+    """Return the numbers of the arrays that ``body`` writes to, as running statistics are."""
+    found = arguments.Collected()
+    tokens = [found.token(args), *((n, found.token(v)) for n, v in kwargs.items())]
+    place, _ = place_of(queue)
+    key = ("updated", arguments.key_of(body), policy.current(), place, *tokens)
+
+    def numbers() -> tuple[int, ...]:
+        trace = Trace(place.engine)
+        swapped, named = arguments.traced(trace, args, kwargs)
+        body(*swapped, **named)
+        trace.end()
+        given = [s.argument for s, _ in trace.written if s.argument is not None]
+        return tuple(n for n in given if n < len(found.arrays))
+
+    known = cache.get(key)
+    return cache.make(key, numbers) if known is None else known
+
+
+def _write_back(body: Any, here: tuple[Any, Any], there: tuple[Any, Any], queue: Any) -> None:
+    """Copy what ``body`` wrote into the copies on the CPU to the caller's arrays."""
+    originals, copies = _arrays(*here), _arrays(*there)
+    for number in _updated(body, default_queue("cpu"), *there):
+        original, copy = originals[number], copies[number]
+        if isinstance(original, Array):
+            original, copy = original.data, copy.data
+        original[...] = moved(copy, queue)
+
+
+def run_on_cpu(
+    operation: Any, lack: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any, out: Any
+) -> Any:
+    """Call ``operation`` with copies on the CPU; copy back the results and what it updates.
+
+    Raises
+    ------
+    Unimplemented
+        The CPU's engine has said no itself, or the policy is ``"error"``.
+    """
+    _announce(operation.name, lack, queue, _arrays(args, kwargs))
+    there, named = _all_moved(args, kwargs, default_queue("cpu"))
+    result = operation(tuple(there), named)
+    _write_back(operation.body, (args, kwargs), (there, named), queue)
+    back = nested_arguments.replaced(result, lambda v: moved(v, queue))
+    if out is None:
+        return back
+    out[...] = back
+    return out
+
+
+class PullbackElsewhere:
+    """The pullback of a function that ran on the CPU for arrays of another device."""
+
+    def __init__(self, pullback: Any, queue: Any, cpu: Any) -> None:
+        self._pullback = pullback
+        self._queue = queue
+        self._cpu = cpu
+
+    def __call__(self, dy: Any) -> tuple[Any, ...]:
+        """Return one gradient for each positional argument, on the arguments' device."""
+        there = nested_arguments.replaced(dy, lambda v: moved(v, self._cpu))
+        return nested_arguments.replaced(self._pullback(there), lambda v: moved(v, self._queue))
+
+
+def vjp_on_cpu(
+    vjp: Any, function: Any, lack: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any
+) -> tuple[Any, PullbackElsewhere]:
+    """Take value and pullback with copies on the CPU; raises as ``run_on_cpu``."""
+    _announce(getattr(function, "__name__", "vjp"), lack, queue, _arrays(args, kwargs))
+    cpu = default_queue("cpu")
+    there, named = _all_moved(args, kwargs, cpu)
+    y, pullback = vjp(function, *there, **named)
+    operation = getattr(function, "operation", None)
+    body = function if operation is None else operation.body
+    _write_back(body, (args, kwargs), (there, named), queue)
+    back = nested_arguments.replaced(y, lambda v: moved(v, queue))
+    return back, PullbackElsewhere(pullback, queue, cpu)

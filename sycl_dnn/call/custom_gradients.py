@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients as the user wants them: none, by a rule of one's own, or computed again."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from sycl_dnn import tree
+from sycl_dnn.trace import policy
+from sycl_dnn.trace.gradients import (
+    Grads,
+    alias,
+    leaves_of,
+    propagate,
+    recording,
+    training,
+    zeros_like,
+)
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import Entry
+from sycl_dnn.trace.values import Tensor
+
+
+def stop_gradient(x: Any) -> Any:
+    """Return ``x``; for gradients, of any order, it is a constant.
+
+    Parameters
+    ----------
+    x : array or tree of arrays
+
+    Returns
+    -------
+    array or tree of arrays
+        The same values; outside traced functions ``x`` itself.
+    """
+    return tree.map(_stopped, x)
+
+
+def _stopped(x: Any) -> Any:
+    if not isinstance(x, Tensor):
+        return x
+    made = alias(x)
+    x.trace.tape.append(Entry("stop_gradient", {"src": x}, {"dst": made}, rule=lambda e, g: {}))
+    return made
+
+
+class custom_vjp:  # noqa: N801 - used as a decorator
+    """A function whose gradient is the one that you say.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and returns trees of arrays; it may be any function of this layer.
+
+    Notes
+    -----
+    ``defvjp(forward, backward)`` says the gradient. ``forward`` takes what ``function`` takes and
+    returns the result and a tree of residuals, which ``backward(residuals, dy)`` is given together
+    with the gradient of the result. ``backward`` returns one gradient for each positional argument,
+    nested like it; None stands for zeros. Gradients of gradients are those of ``forward`` and
+    ``backward``, so the rule may be used at any order.
+
+    Examples
+    --------
+    >>> @sycl_dnn.custom_vjp
+    ... def clipped(x):  # passes gradients of at most 1
+    ...     return x
+    >>> clipped.defvjp(lambda x: (x, None), lambda _, dy: (F.clamp(dy, -1.0, 1.0),))
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._name = getattr(function, "__name__", "the function")
+        self._function = function
+        #: What ``defvjp`` said; guards look at it.
+        self.rule: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+
+    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
+        """Take ``forward`` and ``backward`` for the function's gradient."""
+        self.rule = forward, backward
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return ``function(*args, **kwargs)``."""
+        tensors = [t for t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
+        if not tensors or not tensors[0].trace.training:
+            return self._function(*args, **kwargs)
+        if self.rule is None:
+            raise TypeError(f"custom_vjp: {self._name} has no rule yet; say it by defvjp")
+        return self._recorded(tensors[0].trace, args, kwargs)
+
+    def _recorded(self, trace: Trace, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Record ``forward``, with its residuals as results that ``backward`` reads."""
+        forward, backward = self.rule  # type: ignore[misc]
+        name = self._name
+        inputs = {str(i): t for i, t in enumerate(tree.leaves(args)) if isinstance(t, Tensor)}
+        with recording(trace) as tape:
+            made = forward(*args, **kwargs)
+        if not isinstance(made, tuple) or len(made) != 2:
+            raise TypeError(f"custom_vjp: forward of {name} must return (result, residuals)")
+        result, residuals = (tree.map(_own, part) for part in made)
+        _put_residuals(trace, inputs, made[1], residuals, tape)
+        outputs = {str(i): t for i, t in enumerate(tree.leaves(result)) if isinstance(t, Tensor)}
+
+        def rule(entry: Entry, grads: Grads) -> Grads:
+            leaves, form = tree.flatten(result)
+            given = [
+                grads[str(i)] if str(i) in grads else _nothing(t) for i, t in enumerate(leaves)
+            ]
+            return _matched(name, args, backward(residuals, tree.unflatten(form, given)))
+
+        held = [t for t in tree.leaves(residuals) if isinstance(t, Tensor)]
+        seen = inputs | {f"residual {i}": t for i, t in enumerate(held)}
+        trace.tape.append(Entry("custom_vjp", seen, outputs, rule=rule, function=name))
+        return result
+
+
+def _own(x: Any) -> Any:
+    return alias(x) if isinstance(x, Tensor) else x
+
+
+def _nothing(x: Any) -> Any:
+    return zeros_like(x) if isinstance(x, Tensor) and x.is_float else None
+
+
+def _put_residuals(
+    trace: Trace, inputs: Grads, known: Any, residuals: Any, tape: list[Entry]
+) -> None:
+    """Put on the tape how residuals depend on the arguments; second derivatives ask for it."""
+    pairs = zip(tree.leaves(residuals), tree.leaves(known), strict=True)
+    found = {str(i): p for i, p in enumerate(pairs) if isinstance(p[0], Tensor)}
+    if not found:
+        return
+
+    def rule(entry: Entry, grads: Grads) -> Grads:
+        seeds = {id(found[n][1]): g for n, g in grads.items()}
+        made = propagate(trace_of(entry), tape, seeds, list(inputs.values()))
+        return {n: g for n, g in zip(inputs, made, strict=True) if g is not None}
+
+    outputs = {n: made for n, (made, _) in found.items()}
+    trace.tape.append(Entry("residuals", dict(inputs), outputs, rule=rule, inner=tape))
+
+
+def trace_of(entry: Entry) -> Trace:
+    """Return the trace that an entry is on."""
+    return next(iter(entry.outputs.values())).trace
+
+
+def _matched(name: str, args: tuple[Any, ...], grads: Any) -> Grads:
+    """Return the gradients of the arguments' leaves by number, checked."""
+    if not isinstance(grads, (tuple, list)) or len(grads) != len(args):
+        raise TypeError(
+            f"custom_vjp: backward of {name} must return {len(args)} gradients, one for each "
+            f"argument, got {grads!r}"
+        )
+    found: Grads = {}
+    number = 0
+    for index, (arg, grad) in enumerate(zip(args, grads, strict=True)):
+        leaves, form = tree.flatten(arg)
+        parts = [None] * len(leaves)
+        if grad is not None:
+            parts, given = tree.flatten(grad, is_leaf=lambda v: v is None)
+            if len(parts) != len(leaves):
+                raise TypeError(
+                    f"custom_vjp: backward of {name} must return a gradient nested like argument "
+                    f"{index}, {form}, got {given}"
+                )
+        for leaf, part in zip(leaves, parts, strict=True):
+            if isinstance(leaf, Tensor) and part is not None:
+                found[str(number)] = _fitting(name, index, leaf, part)
+            number += 1
+    return found
+
+
+def _fitting(name: str, index: int, leaf: Tensor, grad: Any) -> Tensor:
+    made = grad if isinstance(grad, Tensor) else leaf.trace.capture(grad)
+    if made.shape != leaf.shape:
+        raise ValueError(
+            f"custom_vjp: backward of {name} must return a gradient of shape {leaf.shape} for "
+            f"argument {index}, got {made.shape}"
+        )
+    return leaf.trace.convert(made, leaf.dtype)
+
+
+# --- ``checkpoint``: what a function computed on its way is computed again for its gradient
+
+
+def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that keeps nothing but its arguments and results for its gradient.
+
+    What it computes on the way is computed once more where the gradient needs it: memory falls by
+    what a part of a network keeps, for the time of its forward pass. Values are the same.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and returns trees of arrays. Arrays that it holds itself have gradients, too.
+
+    Returns
+    -------
+    callable
+        Outside of what is differentiated, it is ``function``.
+
+    Notes
+    -----
+    Inside ``compile``, the second computation is not merged with the first one. ``dropout`` drops
+    the same elements both times, and running statistics are updated once.
+
+    Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv:1604.06174.
+    """
+
+    @functools.wraps(function)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        tensors = [t for t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
+        if not tensors or not tensors[0].trace.training:
+            return function(*args, **kwargs)
+        return _recorded(tensors[0].trace, lambda: function(*args, **kwargs), function)
+
+    return checkpointed
+
+
+def _recorded(trace: Trace, body: Callable[[], Any], function: Callable[..., Any]) -> Any:
+    """Record a function as one entry, whose gradient records it again."""
+    region = policy.current().autocast
+    with recording(trace) as tape, trace.drawing() as seeds:
+        made = body()
+    results = [t for t in tree.leaves(made) if isinstance(t, Tensor)]
+    inputs = {str(i): t for i, t in enumerate(leaves_of(tape, results))}
+    own = {id(t): alias(t) for t in results}
+    outputs = {str(i): own[id(t)] for i, t in enumerate(results)}
+
+    def rule(entry: Entry, grads: Grads) -> Grads:
+        # The trace is found anew: it holds its tape, and would hold itself.
+        trace = next(iter(entry.outputs.values())).trace
+        start = len(trace.tape)
+        with training(trace), trace.repeating(seeds), policy.using(autocast=region):
+            again = [t for t in tree.leaves(body()) if isinstance(t, Tensor)]
+        seeded = {}
+        for number, tensor in enumerate(again):
+            if str(number) in grads:
+                seeded[id(tensor)] = grads[str(number)]
+        found = propagate(trace, trace.tape[start:], seeded, list(inputs.values()))
+        return {n: g for n, g in zip(inputs, found, strict=True) if g is not None}
+
+    name = getattr(function, "__name__", "checkpoint")
+    trace.tape.append(Entry("checkpoint", inputs, outputs, rule=rule, function=name))
+    return tree.map(lambda t: own[id(t)] if isinstance(t, Tensor) else t, made)

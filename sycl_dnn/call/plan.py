@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``plan``: a call with its arrays bound once, submitted again and again."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.call import arguments
+from sycl_dnn.call.arguments import Collected
+from sycl_dnn.call.captures import Captures
+from sycl_dnn.call.operation import Operation
+from sycl_dnn.onednn.arrays import KINDS, allocated
+from sycl_dnn.program.executable import Executable
+from sycl_dnn.program.place import place_of
+from sycl_dnn.program.segments import Segment
+from sycl_dnn.trace import allocation, nested_arguments, policy, profile_notes
+from sycl_dnn.trace.array import check_out
+from sycl_dnn.trace.frozen import Frozen
+from sycl_dnn.trace.steps import NeedsAnotherDevice
+
+
+class BoundCall:
+    """A call with all its arrays, of which only the submission is left.
+
+    Calling it submits the work and returns the result, always the same arrays.
+    """
+
+    def _fill(
+        self,
+        executable: Executable,
+        queue: Any,
+        arrays: list[Any],
+        kind: Any,
+        results: Callable[[list[Any]], Any],
+        outs: dict[int, Any] | None = None,
+        frozen: dict[int, Any] | None = None,
+    ) -> None:
+        """Bind the registers of an executable; ``results(registers)`` gives what calls return."""
+        _, self._stream = place_of(queue)
+        self._executable, self._queue = executable, queue
+        registers = executable.registers(queue, self._stream, arrays, kind, outs, frozen)
+        self._registers = registers
+        for stage in executable.stages:
+            if not isinstance(stage, Segment):
+                stage.allocate(registers, queue)
+        self._result = results(registers)
+        self._programs = [self._stage(s) for s in executable.stages]
+        self._has_seeds = any(r.__class__ is bytes for r in registers)
+
+    def _stage(self, stage: Any) -> Any:
+        reads_seeds = isinstance(stage, Segment) and any(
+            self._registers[r].__class__ is bytes for r in stage.reads
+        )
+        if reads_seeds or not isinstance(stage, Segment):
+            # Seeds differ from call to call.
+            return lambda: stage.run(self._registers, self._queue, self._stream)
+        arena = None
+        if stage.program.arena_bytes:
+            nbytes = stage.program.arena_bytes
+            arena = allocated(KINDS["device"], nbytes, self._queue, "intermediate values")
+        arrays = [self._registers[r] for r in stage.reads]
+        return _core.BoundProgram(stage.program, self._stream, arrays, arena, self._result)
+
+    def __call__(self) -> Any:
+        """Submit; return the result, which is there when the queue has come to it."""
+        self._prepare()
+        for program in self._programs:
+            program()
+        return self._result
+
+    def _prepare(self) -> None:
+        """Make good what may have changed since the last call."""
+        if self._is_stale():
+            self._bind()
+        if self._has_seeds:
+            self._executable.draw_seeds(self._registers)
+
+    def _is_stale(self) -> bool:
+        raise NotImplementedError
+
+    def _bind(self) -> None:
+        raise NotImplementedError
+
+    @property
+    def result(self) -> Any:
+        """What calls write."""
+        return self._result
+
+
+class BoundPlan(BoundCall):
+    """A call of a function with all its arrays. Made by ``plan``.
+
+    Calling it submits the work and returns the result, always the same array. What ``constants``
+    names was packed when it was bound; ``rebind`` packs it again.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: Any,
+        out: Any,
+        constants: Sequence[str] = (),
+    ) -> None:
+        self._function = function
+        self._operation = arguments.operation_of(function) or Operation(function)
+        self._signature = inspect.signature(function)
+        self._constants = (constants,) if isinstance(constants, str) else tuple(constants)
+        for name in self._constants:
+            if name not in self._signature.parameters:
+                raise ValueError(
+                    f"plan: constants must name parameters of the function, got {name!r}"
+                )
+        self._given = self._signature.bind(*args, **kwargs).arguments
+        self._out = out
+        self._policy = policy.current()
+        self._bind()
+
+    def _bind(self) -> None:
+        given = {n: self._frozen(n, v) for n, v in self._given.items()}
+        bound = inspect.BoundArguments(self._signature, given)  # type: ignore[arg-type]
+        found = self._collected(bound.args, bound.kwargs)
+        queue = arguments.shared_queue(found.arrays, self._operation.name)
+        if not arguments.is_describable(found.arrays):
+            raise ValueError("plan: arrays must have positive strides without overlap")
+        if self._out is not None:
+            check_out(self._operation.name, self._out, found, queue)
+        place, _ = place_of(queue)
+        self._check = self._guard()
+        try:
+            with policy.using(**self._policy._asdict()):
+                made = profile_notes.trace(
+                    self._operation.name,
+                    lambda: self._operation.build(place, bound.args, bound.kwargs, self._out),
+                )
+        except NeedsAnotherDevice as lack:
+            raise lack.error from None
+        if self._check is not None and self._is_stale():
+            self._check = self._guard()  # it changes what it reads, once
+
+        def results(registers: list[Any]) -> Any:
+            if self._out is not None:
+                return self._out
+            return made.form.build(made.executable.leaves(registers, found.objects))
+
+        kind = allocation.coerced_kind(found.arrays)
+        outs = None if self._out is None else {0: self._out.get_array()}
+        self._fill(made.executable, queue, found.arrays, kind, results, outs, found.frozen)
+
+    def _collected(self, args: Any, kwargs: Any) -> Collected:
+        found = Collected()
+        try:
+            found.token((args, tuple(kwargs.values())))
+        except TypeError as error:
+            raise arguments.named(error, "plan", self._function, args, kwargs) from None
+        return found
+
+    def _guard(self) -> Any:
+        if arguments.operation_of(self._function) is not None:
+            return None
+        return Captures(self._function, by_identity=True).check(())
+
+    def _is_stale(self) -> bool:
+        return self._check is not None and self._check(self._function, ()) is None
+
+    def _frozen(self, name: str, value: Any) -> Any:
+        """Return what ``constants`` names as constants of the plan, other values as they are."""
+        return nested_arguments.replaced(value, _freeze) if name in self._constants else value
+
+    def rebind(self, out: Any = None, **arrays: Any) -> BoundPlan:
+        """Take other arrays of the same shape, dtype and layout, by parameter name.
+
+        Raises
+        ------
+        TypeError
+            There is no such parameter.
+        ValueError
+            An array differs from the one that it takes the place of; nothing is changed then.
+        """
+        for name, value in arrays.items():
+            if name not in self._given:
+                raise TypeError(f"rebind: no array was bound as {name!r}")
+            old, new = Collected().token(self._given[name]), Collected().token(value)
+            if old != new:
+                raise ValueError(
+                    f"rebind: {name} must have shape, strides and dtype {old}, got {new}"
+                )
+        before = (self._given, self._out)
+        self._given = {**self._given, **arrays}
+        self._out = self._out if out is None else out
+        try:
+            self._bind()
+        except Exception:
+            self._given, self._out = before
+            raise
+        return self
+
+
+def _freeze(value: Any) -> Any:
+    return value if isinstance(value, Frozen) else Frozen(value)
+
+
+def plan(
+    function: Callable[..., Any],
+    *args: Any,
+    out: Any = None,
+    constants: str | Sequence[str] = (),
+    **kwargs: Any,
+) -> BoundPlan:
+    """Bind a call to its arrays, so that repeating it costs no more than submitting it.
+
+    Parameters
+    ----------
+    function : callable
+        One of ``sycl_dnn.functional``, or a function of yours that calls those. If something that
+        it reads from outside has changed, the next call binds it anew, to new results.
+    *args, out, **kwargs
+        As for the function; trees of arrays as well.
+    constants : str or sequence of str
+        Parameters whose arrays are constant: what they hold is packed now, once. After writing
+        into them, ``rebind`` them.
+
+    Returns
+    -------
+    BoundPlan
+
+    Raises
+    ------
+    ValueError
+        ``constants`` names no parameter; an array has negative strides.
+    """
+    return BoundPlan(function, args, kwargs, out, constants)
+
+
+def submit(plans: Sequence[BoundCall]) -> None:
+    """Submit several plans of one queue in order, in one call."""
+    for bound in plans:
+        bound._prepare()
+    singles = [p for bound in plans for p in bound._programs]
+    if all(isinstance(p, _core.BoundProgram) for p in singles):
+        _core.submit_all(singles)
+        return
+    for program in singles:
+        program()

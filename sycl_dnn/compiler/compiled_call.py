@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A call of a compiled function with its arrays bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn.call import arguments
+from sycl_dnn.call.plan import BoundCall
+from sycl_dnn.trace import allocation, policy
+
+if TYPE_CHECKING:
+    from sycl_dnn.compiler.programs import Programs
+
+
+class CompiledCall(BoundCall):
+    """A program over given arrays. Made by ``Compiled.bind``.
+
+    Calls submit it and return the result, always the same arrays, unless something that the
+    function reads from outside has changed: then it is compiled and bound anew.
+    """
+
+    def __init__(self, compiled: Programs, args: Any, kwargs: Any) -> None:
+        self._compiled, self._args, self._kwargs = compiled, args, kwargs
+        self._policy = policy.current()
+        self._bind()
+
+    def _bind(self) -> None:
+        compiled = self._compiled
+        call, _ = compiled._key(self._args, self._kwargs)
+        if not arguments.is_describable(call.arrays):
+            raise ValueError("bind: arrays must have positive strides without overlap")
+        with policy.using(**self._policy._asdict()):
+            plan = compiled._program(self._args, self._kwargs)
+        queue = arguments.shared_queue(call.arrays, compiled.__name__)
+        self._check, self._others = plan.check, call.others
+
+        def results(registers: list[Any]) -> Any:
+            return plan.results(registers, call.objects)
+
+        kind = allocation.coerced_kind(call.arrays)
+        self._fill(plan.executable, queue, plan.arrays(call, queue), kind, results)
+
+    def _is_stale(self) -> bool:
+        check = self._check
+        return check is not None and check(self._compiled._subject(), self._others) is None

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What depends on constants alone: found, computed once, and put in place as memories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn._dpnp import place
+from sycl_dnn.compiler.step_graph import Graph, Node, moved
+from sycl_dnn.onednn.arrays import KINDS
+from sycl_dnn.program.executable import Executable
+from sycl_dnn.trace import allocation
+from sycl_dnn.trace.values import Storage, Tensor
+
+
+class Pool:
+    """Results of constant nodes, shared by all plans of one compiled function."""
+
+    def __init__(self) -> None:
+        self._found: dict[Any, Any] = {}
+        self._numbers: dict[Any, int] = {}
+        #: Captured arrays and memories that keys speak of by their ids.
+        self._held: list[Any] = []
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what was computed."""
+        return sum(a.nbytes for a in self._found.values())
+
+    def number(self, recipe: Any) -> int:
+        """Return a short name for a recipe."""
+        return self._numbers.setdefault(recipe, len(self._numbers))
+
+    def hold(self, thing: Any) -> int:
+        """Keep an object alive, and return its id."""
+        self._held.append(thing)
+        return id(thing)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._found
+
+    def __getitem__(self, number: int) -> Any:
+        return self._found[number]
+
+    def __setitem__(self, number: int, array: Any) -> None:
+        self._found[number] = array
+
+
+class Keys:
+    """Names of what constant nodes compute, equal for equal work on the same arrays."""
+
+    def __init__(self, graph: Graph, nodes: list[Node], pool: Pool) -> None:
+        self._graph = graph
+        self._pool = pool
+        self._captured = {id(t.storage): v for _, v, t in graph.trace.captured}
+        self._numbers: dict[int, int] = {}
+        for node in nodes:
+            self._note(node)
+
+    def _note(self, node: Node) -> None:
+        is_call = node.function is not None
+        work: list[Any] = [self._pool.hold(node.function)] if is_call else []
+        work += node.work if node.pd is not None else [node.row]
+        for name, tensor in node.inputs.items():
+            work.append((name, self._look(tensor)))
+        for name, tensor in node.outputs.items():
+            storage = tensor.storage
+            before = self._numbers.get(id(storage))
+            recipe = (tuple(work), name, tensor.desc, tensor.offset, storage.desc, before)
+            self._numbers[id(storage)] = self._pool.number(recipe)
+
+    def _look(self, tensor: Tensor) -> tuple[Any, ...]:
+        return (self.number(tensor.storage), tensor.desc, tensor.offset)
+
+    def number(self, storage: Storage) -> int:
+        """Return the name of what a storage holds."""
+        found = self._numbers.get(id(storage))
+        if found is None:
+            source = self._captured.get(id(storage), storage.memory)
+            recipe = ("given", self._pool.hold(source))
+            found = self._numbers[id(storage)] = self._pool.number(recipe)
+        return found
+
+
+# --- What depends on constants alone: found, computed once, and put in place as memories
+
+
+def constant_ids(graph: Graph) -> set[int]:
+    """Return the ids of the storages whose content no call changes."""
+    found = set(graph.trace.constant_storages())
+    found -= {id(t.storage) for n in graph.nodes for t in n.outputs.values()}
+    found |= {id(t.storage) for n in graph.nodes for t in n.inputs.values() if t.storage.memory}
+    # What several nodes write is constant only if all of them are, so the last one decides.
+    counted: dict[int, int] = {}
+    for node in graph.nodes:
+        outputs = {id(t.storage): t.storage for t in node.outputs.values()}
+        if not outputs or any(s.argument is not None for s in outputs.values()):
+            continue
+        if any(id(t.storage) not in found for t in node.inputs.values()):
+            continue
+        for key, storage in outputs.items():
+            counted[key] = counted.get(key, 0) + 1
+            if counted[key] == graph.n_writers(storage) and not graph.is_final(storage):
+                found.add(key)
+    return found
+
+
+def settle(graph: Graph, pool: Pool, queue: Any, stream: Any) -> list[Storage]:
+    """Compute constant nodes once and drop them; return the arguments that calls still need."""
+    standing = constant_ids(graph)
+    nodes = [
+        n for n in graph.nodes if n.outputs and all(
+            id(t.storage) in standing for t in n.outputs.values()
+        )
+    ]  # fmt: skip
+    gone = set(nodes)
+    live = [n for n in graph.nodes if n not in gone]
+    made = {id(t.storage): t.storage for n in nodes for t in n.outputs.values()}
+    needed = {id(t.storage): t.storage for n in live for t in n.inputs.values()}
+    wanted = [s for key, s in made.items() if key in needed]
+    arrays = _computed(graph, nodes, wanted, pool, queue, stream)
+    captured = {id(t.storage): v.get_array() for _, v, t in graph.trace.captured if _is_array(v)}
+    graph.drop(nodes)
+    _place(graph, arrays)
+    for array in _place(graph, captured):
+        _core.use_huge_pages(queue, array.usm_data, is_fresh=False)
+    return _still_needed(graph, arrays)
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "get_array")
+
+
+def _computed(
+    graph: Graph, nodes: list[Node], wanted: list[Storage], pool: Pool, queue: Any, stream: Any
+) -> dict[int, Any]:
+    """Return arrays, or raw memory, of the storages that constant nodes write."""
+    keys = Keys(graph, nodes, pool)
+    numbers = {id(s): keys.number(s) for s in wanted}
+    missing = [s for s in wanted if numbers[id(s)] not in pool]
+    if missing:
+        finals = _whole(graph, nodes, missing)
+        for storage, array in zip(missing, _run(graph, nodes, finals, queue, stream), strict=True):
+            pool[numbers[id(storage)]] = array
+    return {id(s): pool[numbers[id(s)]] for s in wanted}
+
+
+def _run(
+    graph: Graph, nodes: list[Node], finals: list[Tensor], queue: Any, stream: Any
+) -> list[Any]:
+    """Return what nodes that stand still compute, when it is there."""
+    trace = graph.trace
+    executable = Executable(trace, list(graph.steps(nodes)), finals, trace.arguments)
+    outs = dict(enumerate(allocation.together([allocation.blank_of(t) for t in finals], queue)))
+    given = [None] * len(trace.arguments)
+    registers = executable.run(queue, stream, given, KINDS["device"], outs)
+    queue.wait()
+    return [registers[r] for r in executable.results]
+
+
+def _whole(graph: Graph, nodes: list[Node], storages: list[Storage]) -> list[Tensor]:
+    """Return tensors over all of the storages, which the nodes write."""
+    outputs: dict[Storage, Tensor] = {}
+    for node in nodes:
+        for tensor in node.outputs.values():
+            outputs.setdefault(tensor.storage, tensor)
+    return [
+        made if s.desc is None or made.desc == s.desc
+        else Tensor(graph.trace, s, s.desc, made.dtype, s.desc.dims)
+        for s, made in ((s, outputs[s]) for s in storages)
+    ]  # fmt: skip
+
+
+def _place(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
+    """Let primitives read constants from memories, not storages; return the arrays behind them."""
+    used: dict[int, Any] = {}
+    looks: dict[Any, Storage] = {}
+    for node in graph.nodes:
+        if node.function is not None:
+            continue
+        inputs = dict(node.inputs)
+        for name, t in node.inputs.items():
+            array = arrays.get(id(t.storage))
+            if array is None or t.desc is None:
+                continue
+            key = (id(t.storage), t.offset, t.desc)
+            if key not in looks:
+                memory = _memory(graph.trace.engine, array, t)
+                looks[key] = Storage(t.desc, memory=memory)
+            inputs[name] = moved(t, looks[key], 0)
+            used[id(array)] = array
+        graph.rewire(node, inputs)
+    return list(used.values())
+
+
+def _memory(engine: Any, array: Any, tensor: Tensor) -> Any:
+    buffer, start = place(array)
+    spans = [(buffer, start + tensor.offset)]
+    return _core.Memory(tensor.desc, engine, spans, [array], False, False)
+
+
+def _still_needed(graph: Graph, arrays: dict[int, Any]) -> list[Storage]:
+    """Return the captured storages that calls over arrays read; results among them are captured."""
+    trace = graph.trace
+    reading = [t for n in graph.nodes for t in n.inputs.values()]
+    ids = {id(t.storage) for t in (*reading, *graph.finals)}
+    kept = [c for c in trace.captured if id(c[2].storage) in ids]
+    for tensor in reading:
+        storage = tensor.storage
+        if id(storage) in arrays and storage.argument is None:
+            storage.argument = len(trace.arguments)
+            trace.arguments.append(storage)
+            kept.append((storage.argument, _Held(arrays[id(storage)]), tensor))
+    trace.captured = kept
+    return [t.storage for _, _, t in kept]
+
+
+class _Held:
+    """A computed constant as something that has an array."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def get_array(self) -> Any:
+        """Return the usm_ndarray."""
+        return self._array

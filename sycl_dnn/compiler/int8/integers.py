@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products and convolutions in 8-bit integers, and which values stay integers between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn import functional as F
+from sycl_dnn._core import algorithm
+from sycl_dnn.compiler.int8.ranges import Ranges, Scale, integer_candidates, scale_of
+from sycl_dnn.compiler.rebuilding import misfit, origin, rebuilt
+from sycl_dnn.compiler.relayout import same_span
+from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, has_only_post_ops
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.capabilities import saturates
+from sycl_dnn.trace.pointwise import div
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.views import filled, reshape
+
+#: By id of the node: its key among the ranges, and itself.
+Products = dict[int, tuple[Any, Node]]
+Found = dict[int, Storage]
+
+
+def staying_scales(
+    graph: Graph, products: Products, ranges: Ranges, may_be_signed: bool
+) -> dict[int, Scale]:
+    """Return the scales of the values that stay integers, by the ids of their storages."""
+    keys = {id(node.dst.storage): key for key, node in products.values()}
+    found: Found = {}
+    for _, node in products.values():
+        storage = node.dst.storage
+        if _is_whole(node.dst) and graph.is_inner(storage):
+            found[id(storage)] = storage
+    _add_passed_on(graph, found)
+    while True:
+        kept = {k: s for k, s in found.items() if _can_stay(graph, products, s, found)}
+        if len(kept) == len(found):
+            break
+        found = kept
+    scales: dict[int, Scale] = {}
+    for group in _groups(graph, found):
+        covered = [ranges.range(keys[i], "dst") for i in group if i in keys]
+        low, high = min(low for low, _ in covered), max(high for _, high in covered)
+        scale = scale_of(low, high, may_be_signed)
+        scales |= dict.fromkeys(group, scale)
+    return scales
+
+
+def _is_whole(tensor: Tensor) -> bool:
+    return not tensor.offset and same_span(tensor.desc, tensor.storage.desc)
+
+
+def passes_on(node: Node) -> bool:
+    """Whether a node gives on integers as they are: pools and concatenations."""
+    is_known = node.row in ("pooling_forward", "concat")
+    return is_known and node.has_dst and has_only_post_ops(node.attr) and not len(node.post_ops)
+
+
+def _sources(node: Node) -> list[Tensor]:
+    return list(node.inputs.values())
+
+
+def _add_passed_on(graph: Graph, found: Found) -> None:
+    """Add what is made of values that may be integers; in order, so chains are followed."""
+    for node in graph.nodes:
+        if not passes_on(node):
+            continue
+        dst = node.dst.storage
+        are_known = all(id(t.storage) in found and _is_whole(t) for t in _sources(node))
+        if are_known and _is_whole(node.dst) and graph.is_inner(dst):
+            found[id(dst)] = dst
+
+
+def _groups(graph: Graph, found: Found) -> list[list[int]]:
+    """Return the ids of the values in groups that must have one scale."""
+    group_of = {key: [key] for key in found}
+    for node in graph.nodes:
+        if not passes_on(node) or id(node.dst.storage) not in found:
+            continue
+        joined = group_of[id(node.dst.storage)]
+        for tensor in _sources(node):
+            other = group_of[id(tensor.storage)]
+            if other is not joined:
+                joined += other
+                for key in other:
+                    group_of[key] = joined
+    return list({id(group): group for group in group_of.values()}.values())
+
+
+def _can_stay(graph: Graph, products: Products, storage: Storage, found: Found) -> bool:
+    writer = graph.writers(storage)[0]
+    if passes_on(writer) and any(id(t.storage) not in found for t in _sources(writer)):
+        return False
+    readers = graph.readers(storage)
+    return bool(readers) and all(_takes(graph, products, n, storage, found) for n in readers)
+
+
+def _takes(graph: Graph, products: Products, node: Node, storage: Storage, found: Found) -> bool:
+    """Whether a node can read integers from a storage."""
+    names = [n for n, t in node.inputs.items() if t.storage is storage]
+    if len(names) != 1 or not _is_whole(node.inputs[names[0]]):
+        return False
+    if passes_on(node):
+        return id(node.dst.storage) in found
+    if id(node) not in products:
+        return False
+    return names == ["src"] or _adds_in_place(graph, node, storage, found)
+
+
+def _adds_in_place(graph: Graph, node: Node, storage: Storage, found: Found) -> bool:
+    """Whether a node can add to a residual of integers that nobody reads afterwards."""
+    if id(node.dst.storage) not in found:
+        return False
+    last = graph.place(node)
+    if any(graph.place(n) > last for n in graph.readers(storage)):
+        return False
+    for index in range(len(node.post_ops)):
+        name, args = node.post_ops[index]
+        operand = node.inputs.get(f"attr_post_op_{index}_src_1")
+        is_sum = name == "append_binary" and args[0] is algorithm.binary_add
+        if not is_sum or operand is None or operand.storage is not storage:
+            continue
+        if operand.desc == node.dst.desc:
+            return True
+    return False
+
+
+# --- Products and convolutions in 8-bit integers: a pass over a fused graph
+
+#: Of weights; and where two products are added in 16 bits: 2 * 255 * 64 is the most that fits.
+_LARGEST, _LARGEST_IN_PAIRS = 127.0, 64.0
+
+
+class Quantizer:
+    """A pass that lets products with constant weights multiply integers.
+
+    A value between two such products stays in integers where everybody who reads it can take
+    them: products, pools, and residuals that are added in place.
+    """
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+
+    def __call__(self, graph: Graph) -> None:
+        """Rewrite the graph."""
+        refused: set[int] = set()
+        while True:
+            made = _Rewriting(graph, self._ranges, refused).run()
+            if made is None:
+                graph.drop_dead()
+                return
+            refused.add(made)
+
+
+class _Rewriting:
+    """One attempt: which values become integers, then the nodes."""
+
+    def __init__(self, graph: Graph, ranges: Ranges, refused: set[int]) -> None:
+        self._graph = graph
+        self._trace = graph.trace
+        self._products: dict[int, tuple[Any, Node]] = {}
+        for key, node in integer_candidates(graph).items():
+            if ranges.knows(key) and id(node) not in refused:
+                self._products[id(node)] = (key, node)
+        self._ranges = ranges
+        # Of int8 sources and weights oneDNN would halve the weights itself, with a second rounding.
+        self._is_exact = not saturates(graph.trace.engine)
+        self._scales: dict[int, Scale] = {}
+        #: Storages whose values are integers, by id of the old one.
+        self._narrow: dict[int, Storage] = {}
+        self._copies: dict[Any, Tensor] = {}
+
+    def run(self) -> int | None:
+        """Rewrite; return the id of a node that oneDNN cannot do, nothing changed then."""
+        self._scales = staying_scales(self._graph, self._products, self._ranges, self._is_exact)
+        made: list[tuple[Node, list[Node], Node]] = []
+        for node in list(self._graph.nodes):
+            if id(node) in self._products:
+                key, _ = self._products[id(node)]
+                new, node_copies = self._product(node, key)
+            elif passes_on(node) and self._is_narrow(node.dst):
+                new, node_copies = self._passed_on(node), []
+            else:
+                continue
+            if new is None:
+                return id(node)
+            made.append((node, node_copies, new))
+        for old, copies, new in made:
+            self._graph.insert(copies, before=old)
+            self._graph.replace([], new, at=old)
+        return None
+
+    def _is_narrow(self, tensor: Tensor) -> bool:
+        return id(tensor.storage) in self._scales
+
+    def _integers(self, tensor: Tensor) -> Tensor:
+        """Return the look of a tensor at the integers that took its place."""
+        scale = self._scales[id(tensor.storage)]
+        storage = self._narrow.get(id(tensor.storage))
+        if storage is None:
+            storage = Storage(layout.like(tensor.storage.desc, scale.dtype))
+            self._narrow[id(tensor.storage)] = storage
+        return _look(tensor, storage, scale.dtype)
+
+    def _product(self, node: Node, key: Any) -> tuple[Node | None, list[Node]]:
+        """Return a product of integers, and the nodes that make its operands."""
+        graph, attr = self._graph, _core.PrimitiveAttr()
+        src_scale = self._scales.get(id(node.inputs["src"].storage))
+        src_scale = src_scale or scale_of(*self._ranges.range(key, "src"), self._is_exact)
+        made, copies = graph.recorded(lambda: self._operands(node, src_scale))
+        inputs, weights = made
+        src = inputs["src"]
+        inputs |= self._scaled(attr, "src", src_scale)
+        attr.set_scales_mask("weights", _output_mask(node, weights))
+        dst = node.dst
+        if self._is_narrow(dst):
+            inputs |= self._scaled(attr, "dst", self._scales[id(dst.storage)])
+            dst = self._integers(dst)
+        dst = self._with_post_ops(node, attr, inputs, dst)
+        changes = {"src": src.desc, "dst": dst.desc}
+        changes["weights"] = layout.any_layout(weights.shape, "int8")
+        changes |= {"bias": inputs["bias"].desc} if "bias" in inputs else {}
+        pd = rebuilt(self._trace.engine, node, attr, **changes)
+        fits = not isinstance(pd, Refusal) and misfit(pd, node, inputs) is None
+        if not fits or pd.desc_of("dst") != dst.desc:
+            reason = pd if isinstance(pd, Refusal) else "another layout"
+            node.refused.append(f"integers: {reason}")
+            return None, []
+        packed, more = graph.recorded(lambda: self._trace.reorder(weights, pd.desc_of("weights")))
+        inputs["weights"] = packed
+        fused = [*node.fused, f"{src.dtype} x int8 -> {dst.dtype}"]
+        return node.with_pd(pd, inputs=inputs, outputs={"dst": dst}, fused=fused), copies + more
+
+    def _operands(self, node: Node, scale: Scale) -> tuple[dict[str, Tensor], Tensor]:
+        """Record source, bias and scales as inputs by name, and the weights as integers."""
+        src = node.inputs["src"]
+        src = self._integers(src) if self._is_narrow(src) else self._quantized(src, scale)
+        weights, scales = self._weights(node)
+        inputs = {"src": src, "attr_scales_weights": scales}
+        if "bias" in node.inputs:
+            bias = origin(self._graph, node.inputs["bias"])
+            inputs["bias"] = self._trace.convert(bias, "float32")
+        return inputs, weights
+
+    def _quantized(self, src: Tensor, scale: Scale) -> Tensor:
+        key = (id(src.storage), src.offset, src.desc, scale)
+        if key not in self._copies:
+            attr = _core.PrimitiveAttr()
+            inputs = {"src": self._before_copy(src)} | self._scaled(attr, "dst", scale)
+            out = {"dst": Out(src.shape, scale.dtype, src)}
+            self._copies[key] = self._trace.primitive("reorder", inputs, out, attr=attr)["dst"]
+        return self._copies[key]
+
+    def _before_copy(self, tensor: Tensor) -> Tensor:
+        """Return what a tensor was copied from, since it is copied into integers anyway."""
+        copy = self._graph.writer(tensor)
+        if copy is None or copy.row != "reorder" or len(copy.inputs) > 1 or copy.attr.calls:
+            return tensor
+        source, made = copy.inputs["src"], copy.outputs["dst"]
+        is_it = made.desc == tensor.desc and made.offset == tensor.offset
+        # An array of the caller's may be written to in between.
+        is_safe = source.storage.argument is None or not self._trace.written
+        return source if is_it and is_safe and source.desc.is_plain else tensor
+
+    def _scaled(self, attr: Any, name: str, scale: Scale) -> dict[str, Tensor]:
+        """Set scale and zero point of an argument; return what holds them."""
+        attr.set_scales_mask(name, 0)
+        made = {f"attr_scales_{name}": filled(self._trace, scale.scale, (1,))}
+        if scale.zero:
+            attr.set_zero_points_mask(name, 0)
+            made[f"attr_zero_points_{name}"] = filled(self._trace, scale.zero, (1,), "int32")
+        return made
+
+    def _weights(self, node: Node) -> tuple[Tensor, Tensor]:
+        """Return weights as int8 with a scale (O,) for each output."""
+        trace = self._trace
+        wide = trace.convert(origin(self._graph, node.inputs["weights"]), "float32")
+        axes = [a for a in range(wide.ndim) if not _output_mask(node, wide) >> a & 1]
+        largest = F.amax(F.abs(wide), axes, True) if axes else F.abs(wide)
+        most = _LARGEST if self._is_exact else _LARGEST_IN_PAIRS
+        scales = F.maximum(largest * (1 / most), 1e-12)
+        # A row-major copy: later nodes read it in any shape.
+        return trace.convert(div(wide, scales), "int8"), reshape(scales, (scales.size,))
+
+    def _with_post_ops(self, node: Node, attr: Any, inputs: dict, dst: Tensor) -> Tensor:
+        """Set the post-ops, residuals of integers among them; return the place of the result."""
+        post_ops, at = _core.PostOps(), None
+        for index in range(len(node.post_ops)):
+            name, args = node.post_ops[index]
+            operand = node.inputs.get(f"attr_post_op_{index}_src_1")
+            if operand is not None and id(operand.storage) in self._scales:
+                scale, at = self._scales[id(operand.storage)], operand
+                kind = dtypes.DATA_TYPES[scale.dtype]
+                post_ops.append_sum(scale.scale, scale.zero, kind)
+                continue
+            getattr(post_ops, name)(*args)
+            for argument in ("src_1", "weights"):
+                place = f"attr_post_op_{index}_{argument}"
+                if place in node.inputs:
+                    inputs[place] = node.inputs[place]
+        if len(post_ops):
+            attr.set_post_ops(post_ops)
+        if at is None:
+            return dst
+        # The result takes the place of the residual.
+        storage = self._integers(at).storage
+        self._narrow[id(node.dst.storage)] = storage
+        return _look(node.dst, storage, dst.dtype)
+
+    def _passed_on(self, node: Node) -> Node | None:
+        """Return a pool or a concatenation of integers."""
+        inputs = {n: self._integers(t) for n, t in node.inputs.items()}
+        dst = self._integers(node.dst)
+        changes: dict[str, Any] = {"dst": dst.desc}
+        given = [t.desc for t in inputs.values()]
+        changes |= {"srcs": given} if "srcs" in node.params else {"src": given[0]}
+        pd = rebuilt(self._trace.engine, node, node.attr, **changes)
+        if isinstance(pd, Refusal):
+            return None
+        fused = [*node.fused, f"{dst.dtype} -> {dst.dtype}"]
+        return node.with_pd(pd, inputs=inputs, outputs={"dst": dst}, fused=fused)
+
+
+def _look(tensor: Tensor, storage: Storage, dtype: str) -> Tensor:
+    """Return the look of a whole tensor at a storage of another dtype."""
+    desc = layout.strided(tensor.desc.dims, dtype, tensor.desc.strides)
+    return Tensor(tensor.trace, storage, desc, dtype, tensor.shape)
+
+
+def _output_mask(node: Node, weights: Tensor) -> int:
+    """Return the bits of the axes of weights along which outputs differ."""
+    if node.row == "matmul":
+        return 1 << (weights.ndim - 1)
+    return 3 if weights.ndim > node.dst.ndim else 1

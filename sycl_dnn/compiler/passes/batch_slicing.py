@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps whose values do not fit into a CPU's cache run for one part of the batch at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn._core import MemoryDesc
+from sycl_dnn.compiler.constant_values import constant_ids
+from sycl_dnn.compiler.post_ops import with_post_ops
+from sycl_dnn.compiler.rebuilding import rebuilt
+from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.program import shared_descriptors
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.capabilities import cache_bytes
+from sycl_dnn.trace.values import Storage, Tensor
+
+#: Rows that treat each part of axis 0 by itself, and their arguments that have this axis.
+_ALONG = {
+    "convolution_forward": {"src": "src", "dst": "dst"},
+    "deconvolution_forward": {"src": "src", "dst": "dst"},
+    "pooling_forward": {"src": "src", "dst": "dst"},
+    "resampling_forward": {"src": "src", "dst": "dst"},
+    "eltwise_forward": {"src": "src", "dst": "dst"},
+    "binary": {"src_0": "src0", "src_1": "src1", "dst": "dst"},
+}
+_POST_OP = "attr_post_op_"
+#: Operands of a convolution inside another: none lies along the batch.
+_DEPTHWISE = ("attr_post_op_dw_weights", "attr_post_op_dw_bias")
+_WEIGHTS = _core.argument_id("weights")
+
+
+@dataclass
+class Cut:
+    """A batch cut into parts of one size; the last one may be shorter.
+
+    Attributes
+    ----------
+    batch, size : int
+        Of the whole and of a part.
+    inner : set of Storage
+        Those that hold one part at a time.
+    """
+
+    batch: int
+    size: int
+    inner: set[Storage]
+    #: By storage and part: what stands for an inner storage.
+    _storages: dict[tuple[Storage, int], Storage] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Number of parts."""
+        return -(-self.batch // self.size)
+
+    def size_of(self, number: int) -> int:
+        """Return the size of a part."""
+        return min(self.size, self.batch - number * self.size)
+
+    def tensor(self, whole: Tensor, number: int) -> Tensor:
+        """Return one part of a tensor, where it lies."""
+        size = self.size_of(number)
+        desc, storage, offset = part_desc(whole.desc, size), whole.storage, whole.offset
+        if storage in self.inner:
+            key = (storage, number)
+            if key not in self._storages:
+                self._storages[key] = Storage(part_desc(storage.desc, size))
+            storage = self._storages[key]
+        else:
+            offset += number * self.size * (whole.desc.get_size() // self.batch)
+        shape = (size, *whole.shape[1:])
+        return Tensor(whole.trace, storage, desc, whole.dtype, shape, offset)
+
+
+def part_desc(whole: MemoryDesc, size: int) -> MemoryDesc:
+    """Return the descriptor of ``size`` items of a batch."""
+    dims, dtype = (size, *whole.dims[1:]), dtypes.NAMES[whole.data_type]
+    if not whole.is_plain:
+        return layout.any_layout(dims, dtype)
+    return layout.strided(dims, dtype, whole.strides)
+
+
+def sliced_tensors(node: Node) -> dict[str, Tensor]:
+    """Return what a step reads and writes along the batch by argument; nothing if it has none."""
+    names = _ALONG.get(node.row)
+    if names is None or set(node.outputs) != {"dst"} or not all(map(_is_even, node.attr.calls)):
+        return {}
+    batch = node.dst.desc.dims[0]
+    found = {}
+    for name, tensor in (*node.inputs.items(), *node.outputs.items()):
+        if name not in names and not name.startswith(_POST_OP) or name in _DEPTHWISE:
+            continue
+        if tensor.desc.dims[0] != batch:
+            if name == "src" or tensor.desc.dims[0] != 1:
+                return {}
+            continue
+        if not _is_outermost(tensor):
+            return {}
+        found[name] = tensor
+    return found if batch > 1 else {}
+
+
+def _is_even(call: tuple[str, tuple[Any, ...]]) -> bool:
+    """Whether a setting of an attribute means the same for each part of a batch."""
+    name, args = call
+    if name in ("set_scales_mask", "set_zero_points_mask"):
+        return args[0] == _WEIGHTS or args[1] == 0
+    return name in ("set_post_ops", "set_fpmath_mode")
+
+
+def _is_outermost(tensor: Tensor) -> bool:
+    """Whether the parts of a batch lie one after the other, without gaps."""
+    desc, whole = tensor.desc, tensor.storage.desc
+    return bool(
+        desc.is_plain and not tensor.offset and layout.is_dense(desc)
+        and desc.strides[0] >= max(desc.strides)
+        and whole is not None and whole.is_plain and whole.dims[0] == desc.dims[0]
+        and whole.get_size() == desc.get_size()
+    )  # fmt: skip
+
+
+def sliced_node(node: Node, size: int) -> Node | Refusal:
+    """Return a step like another for ``size`` items of the batch, or why there is none."""
+    along = sliced_tensors(node)
+    names = _ALONG[node.row]
+    changes: dict[str, Any] = {
+        names[n]: part_desc(_own(node, names[n], t), size) for n, t in along.items() if n in names
+    }
+    for name in ("weights", "bias"):
+        if name in node.inputs:
+            changes[name] = node.inputs[name].desc
+    post_ops = _with_parts(node, along, size)
+    engine = node.dst.trace.engine
+    pd = rebuilt(engine, node, with_post_ops(node.attr, post_ops), **changes)
+    if isinstance(pd, Refusal):
+        return pd
+    for name, tensor in (*node.inputs.items(), *node.outputs.items()):
+        wanted = pd.desc_of(name)
+        if wanted and wanted != (part_desc(tensor.desc, size) if name in along else tensor.desc):
+            return Refusal(f"{node.row} would want {name} in another layout")
+    return node.with_pd(pd)
+
+
+def _own(node: Node, parameter: str, tensor: Tensor) -> MemoryDesc:
+    """Return what describes a tensor to the primitive: a convolution inside has its own result."""
+    given = node.params[parameter]
+    return given if given.dims != tensor.desc.dims else tensor.desc
+
+
+def _with_parts(node: Node, along: dict[str, Tensor], size: int) -> Any:
+    post_ops = _core.PostOps()
+    for i in range(len(node.post_ops)):
+        name, args = node.post_ops[i]
+        if f"{_POST_OP}{i}_src_1" in along:
+            args = (args[0], part_desc(args[1], size), *args[2:])
+        getattr(post_ops, name)(*args)
+    return post_ops
+
+
+def part_of(node: Node, primitive: Any, cut: Cut, number: int) -> Node:
+    """Return the step of one part."""
+    along = sliced_tensors(node)
+
+    def parts(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {n: cut.tensor(t, number) if n in along else t for n, t in tensors.items()}
+
+    made = node.with_pd(node.pd, inputs=parts(node.inputs), outputs=parts(node.outputs))
+    made.primitive = primitive
+    made.part = (number, cut.count)
+    return made
+
+
+# --- Steps whose values do not fit into a CPU's cache are run for one part of the batch at a time
+
+#: Steps without need that two with need may have between them.
+_LONGEST_GAP = 4
+#: Multiplications for each number read or written beyond which memory does not bound a step.
+_MOST_WORK = 64
+#: Values of a step beyond the first part of the cache are cut so that they fill the second.
+_TOO_MUCH, _ENOUGH = 1 / 2, 1 / 4
+
+
+def slice_batches(graph: Graph) -> None:
+    """Replace stretches of steps over a batch by the same steps over its parts in turn.
+
+    What a step writes is then still in the cache when the next one reads it.
+    """
+    engine = graph.trace.engine
+    if engine.kind is _core.engine_kind.cpu:
+        cache = cache_bytes(engine.sycl_device)
+        for run in list(_Runs(graph, cache)):
+            _replace(graph, run, cache)
+
+
+def _touched(node: Node) -> list[Tensor]:
+    """Return what a step reads and writes along the batch, each storage once."""
+    return list({id(t.storage): t for t in sliced_tensors(node).values()}.values())
+
+
+def _bytes(node: Node) -> int:
+    return sum(t.desc.get_size() for t in _touched(node))
+
+
+def _is_bound_by_memory(node: Node, cache: int) -> bool:
+    if _bytes(node) <= cache * _TOO_MUCH:
+        return False
+    if "weights" not in node.inputs:
+        return True
+    pixels = math.prod(node.dst.desc.dims) // node.dst.desc.dims[1]
+    work = math.prod(node.inputs["weights"].desc.dims) * pixels
+    return work <= _MOST_WORK * sum(math.prod(t.desc.dims) for t in _touched(node))
+
+
+@dataclass
+class _Runs:
+    """Stretches of steps that can be sliced, from one that needs it to another."""
+
+    graph: Graph
+    cache: int
+
+    def __iter__(self) -> Iterator[list[Node]]:
+        standing = constant_ids(self.graph)
+        run: list[Node] = []
+        for node in self.graph.nodes:
+            if all(id(t.storage) in standing for t in node.outputs.values()):
+                continue
+            # A result over an input may be written only when all of that was read.
+            batch = None if self.graph.is_locked(node) else _batch_of(node)
+            if run and (batch is None or batch != _batch_of(run[0])):
+                yield from self._heavy(run)
+                run = []
+            if batch is not None:
+                run.append(node)
+        yield from self._heavy(run)
+
+    def _heavy(self, run: list[Node]) -> Iterator[list[Node]]:
+        found: list[int] = []
+        for i, node in enumerate(run):
+            if not _is_bound_by_memory(node, self.cache):
+                continue
+            if found and i - found[-1] > _LONGEST_GAP + 1:
+                yield from self._worth(run, found)
+                found = []
+            found.append(i)
+        yield from self._worth(run, found)
+
+    @staticmethod
+    def _worth(run: list[Node], found: list[int]) -> Iterator[list[Node]]:
+        """Yield from the first to the last that needs it, and their neighbours."""
+        if len(found) > 1:
+            yield run[max(found[0] - 1, 0) : found[-1] + 2]
+
+
+def _batch_of(node: Node) -> int | None:
+    """Return the size of the batch of a step that can be cut; None for others."""
+    tensors = sliced_tensors(node)
+    return next(iter(tensors.values())).desc.dims[0] if tensors else None
+
+
+def _replace(graph: Graph, run: list[Node], cache: int) -> None:
+    batch = _batch_of(run[0]) or 1
+    most = max(map(_bytes, run)) // batch
+    cut = Cut(batch, size_of_parts(batch, int(cache * _ENOUGH) // max(most, 1)), _inner(graph, run))
+    pieces: dict[int, list[tuple[Node, Any]]] = {}
+    for size in dict.fromkeys((cut.size, cut.size_of(cut.count - 1))):
+        pieces[size] = []
+        for node in run:
+            piece = sliced_node(node, size)
+            if isinstance(piece, Refusal):
+                node.refused.append(f"parts of the batch in turn: {piece}")
+                return
+            pieces[size].append((piece, shared_descriptors.shared.primitive(piece.pd)))
+    made = [
+        part_of(*piece, cut, number)
+        for number in range(cut.count)
+        for piece in pieces[cut.size_of(number)]
+    ]
+    graph.insert(made, before=run[-1])
+    graph.drop(run)
+
+
+def size_of_parts(batch: int, most: int) -> int:
+    """Return the size of the parts of a batch that has ``most`` items in a part.
+
+    Equal parts if they are not much smaller than they might be; else the last one is shorter.
+    """
+    most = max(1, min(most, batch - 1))
+    even = next(n for n in range(most, 0, -1) if batch % n == 0)
+    return even if 2 * even > most else -(-batch // -(-batch // most))
+
+
+def _inner(graph: Graph, run: list[Node]) -> set[Storage]:
+    """Return the storages that only steps of the run see."""
+    members = set(run)
+    storages = {t.storage for n in run for t in sliced_tensors(n).values()}
+    return {
+        s for s in storages
+        if s.argument is None and s.memory is None and not graph.is_final(s)
+        and all(n in members for n in (*graph.readers(s), *graph.writers(s)))
+    }  # fmt: skip

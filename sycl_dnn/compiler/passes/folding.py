@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scales and shifts per channel, batch normalization among them, taken into constant weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sycl_dnn._core import algorithm, normalization_flags
+from sycl_dnn.compiler.constant_values import constant_ids
+from sycl_dnn.compiler.passes.fusing import on_target, primary, with_ops
+from sycl_dnn.compiler.post_ops import Chain, Op, chain_on, is_moderate
+from sycl_dnn.compiler.rebuilding import origin, with_weights
+from sycl_dnn.compiler.relayout import same_span
+from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved
+from sycl_dnn.functional.normalization.batch_norm import by_coefficients
+from sycl_dnn.trace.pointwise import add, mul
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape
+
+A = algorithm
+ROWS = ("convolution_forward", "deconvolution_forward", "matmul", "inner_product_forward")
+
+
+def split_batch_norms(graph: Graph) -> None:
+    """Write normalizations with given statistics as a product and a sum per channel."""
+    for node in list(graph.nodes):
+        if node.row != "batch_normalization_forward" or not node.has_dst:
+            continue
+        producer = graph.writer(node.inputs["src"])
+        uses_given = node.params["flags"] & normalization_flags.use_global_stats
+        if not uses_given or producer is None or producer.row not in ROWS:
+            continue
+        if len(graph.readers(node.inputs["src"].storage)) == 1:
+            _split(graph, node)
+
+
+def _split(graph: Graph, node: Node) -> None:
+    given = node.inputs
+    stats = given["mean"], given["variance"], given.get("scale"), given.get("shift")
+    eps = node.params["epsilon"]
+    made, nodes = graph.recorded(lambda: by_coefficients(given["src"], *stats, eps))
+    last = nodes[-1]
+    if made.storage is not last.dst.storage or not same_span(made.desc, node.dst.desc):
+        return
+    last.outputs = {"dst": moved(last.dst, node.dst.storage, node.dst.offset)}
+    last.fused = ["batch_normalization_forward"]
+    graph.insert(nodes[:-1], before=node)
+    graph.replace([], last, at=node)
+
+
+def fold(graph: Graph) -> None:
+    """Take products and sums with constants into the weights and bias before them."""
+    constants = constant_ids(graph)
+    for first in list(graph.nodes):
+        node: Node | None = first
+        while node is not None and node.row in ROWS:
+            node = _folded_once(graph, node, constants)
+
+
+def _folded_once(graph: Graph, node: Node, constants: set[int]) -> Node | None:
+    """Return the node that took over what its reader did, or None."""
+    if not node.has_dst or not graph.is_inner(node.dst.storage) or len(node.post_ops):
+        return None
+    dst = node.dst
+    given = [node.inputs[n] for n in ("weights", "bias") if n in node.inputs]
+    readers = graph.readers(dst.storage)
+    if any(id(t.storage) not in constants for t in given) or len(readers) != 1:
+        return None
+    name = None if readers[0].pd is None else primary(readers[0], dst)
+    chain = None if name is None else chain_on(readers[0], name)
+    if chain is None or isinstance(chain, Refusal) or not same_span(chain.source.desc, dst.desc):
+        return None
+    ops = on_target(dst.desc, chain.source.desc, chain)
+    if isinstance(ops, Refusal) or chain.source.offset != dst.offset:
+        return None
+    taken, rest = _foldable(ops, _channel(node), constants)
+    made = _with_folded(graph, node, readers[0], chain, taken, rest) if taken else None
+    if made is not None:
+        constants |= {id(made.inputs[n].storage) for n in ("weights", "bias") if n in made.inputs}
+    return made
+
+
+def _channel(node: Node) -> int:
+    """Return the axis of the result along which weights differ from output to output."""
+    return node.dst.desc.ndims - 1 if node.row == "matmul" else 1
+
+
+def _foldable(
+    ops: tuple[Op, ...], channel: int, constants: set[int]
+) -> tuple[list[Op], tuple[Op, ...]]:
+    """Return the operations at the front that weights can take, and the rest."""
+    taken: list[Op] = []
+    for op in ops:
+        if op.kind == "binary" and op.algorithm in (A.binary_mul, A.binary_add):
+            wide = [i for i, n in enumerate(op.desc.dims) if n > 1]
+            if wide not in ([], [channel]) or id(op.operand.storage) not in constants:
+                break
+        elif op.algorithm is not A.eltwise_linear or not is_moderate(op):
+            break
+        taken.append(op)
+    return taken, ops[len(taken) :]
+
+
+def _with_folded(
+    graph: Graph, node: Node, reader: Node, chain: Chain, taken: list[Op], rest: tuple[Op, ...]
+) -> Node | None:
+    """Replace both nodes by one with other weights and bias, and the rest as post-ops."""
+    (weights, bias), new = graph.recorded(lambda: _coefficients(graph, node, taken))
+    changed = with_weights(graph, node, weights, bias)
+    if isinstance(changed, Refusal):
+        node.refused.append(f"{chain.label}: {changed}")
+        return None
+    folded, packing = changed
+    made = with_ops(graph, folded, reader, replace(chain, ops=rest), rest)
+    if isinstance(made, Refusal):
+        return None
+    label = Chain(chain.source, chain.result, tuple(taken)).label
+    after = [] if not rest else [replace(chain, ops=rest).label]
+    made.fused = [*node.fused, *reader.fused, f"{label} (in weights)", *after]
+    graph.replace([node], made, at=reader)
+    graph.insert([*new, *packing], before=made)
+    return made
+
+
+def _coefficients(graph: Graph, node: Node, taken: list[Op]) -> tuple[Tensor, Tensor | None]:
+    """Return weights and bias that include the operations, in float32."""
+    trace, n = graph.trace, node.dst.desc.dims[_channel(node)]
+    scale, bias = None, node.inputs.get("bias")
+    bias = None if bias is None else _vector(trace.convert(origin(graph, bias), "float32"))
+    for op in taken:
+        for kind, vector in _vectors(graph, op, n):
+            if kind is A.binary_add:
+                bias = vector if bias is None else add(bias, vector)
+            else:
+                scale = vector if scale is None else mul(scale, vector)
+                bias = None if bias is None else mul(bias, vector)
+    weights = trace.convert(origin(graph, node.inputs["weights"]), "float32")
+    if scale is not None:
+        weights = mul(weights, reshape(scale, _over_weights(node, weights.shape)))
+    return weights, bias
+
+
+def _vectors(graph: Graph, op: Op, n: int) -> list[tuple[algorithm, Tensor]]:
+    """Return an operation as products and sums with vectors (n,) in float32."""
+    if op.algorithm is not A.eltwise_linear:
+        operand = op.operand
+        look = Tensor(
+            graph.trace, operand.storage, op.desc, operand.dtype, op.desc.dims, operand.offset
+        )
+        return [(op.algorithm, _full(_vector(graph.trace.convert(look, "float32")), n))]
+    made = [(A.binary_mul, op.alpha, 1.0), (A.binary_add, op.beta, 0.0)]
+    return [(k, graph.trace.literal(np.full(n, v))) for k, v, nothing in made if v != nothing]
+
+
+def _vector(tensor: Tensor) -> Tensor:
+    return reshape(tensor, (tensor.size,))
+
+
+def _full(vector: Tensor, n: int) -> Tensor:
+    if vector.size == n:
+        return vector
+    return add(vector, vector.trace.literal(np.zeros(n)))
+
+
+def _over_weights(node: Node, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape in which one number for each output broadcasts to weights."""
+    if node.row == "matmul":
+        return (1,) * (len(shape) - 1) + shape[-1:]
+    # Weights of grouped convolutions have an axis for the groups before that of the outputs.
+    n_axes = 2 if len(shape) > node.dst.desc.ndims else 1
+    return shape[:n_axes] + (1,) * (len(shape) - n_axes)

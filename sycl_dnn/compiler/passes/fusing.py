@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Take element-wise nodes into the primitives before them, as post-ops.
+
+This is the one place that decides which nodes run as one: a partition of another library could be
+put in here instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sycl_dnn import _core
+from sycl_dnn._core import MemoryDesc, algorithm, data_type
+from sycl_dnn.compiler import rebuilding
+from sycl_dnn.compiler.post_ops import (
+    ELEMENTWISE,
+    Chain,
+    Op,
+    attached,
+    chain_on,
+    simplified,
+    with_post_ops,
+)
+from sycl_dnn.compiler.rebuilding import misfit, rebuilt
+from sycl_dnn.compiler.relayout import carried, relaid, same_places, same_span
+from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved, post_ops_of
+from sycl_dnn.onednn import dtypes, faults
+from sycl_dnn.program import shared_descriptors
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.values import Storage, Tensor
+
+#: Rows whose post-ops oneDNN has compiled kernels for, in some cases at least.
+PRODUCERS = frozenset(
+    (
+        "batch_normalization_forward", "binary", "convolution_forward", "deconvolution_forward",
+        "eltwise_forward", "group_normalization_forward", "inner_product_forward",
+        "layer_normalization_forward", "matmul", "pooling_forward", "reduction",
+        "resampling_forward", "softmax_forward",
+    )
+)  # fmt: skip
+#: Rows that can write a permuted result.
+_RELAYING = frozenset(("matmul", "binary", "softmax_forward", "convolution_forward"))
+_FLOATS = (data_type.f32, data_type.bf16, data_type.f16)
+#: Post-ops that oneDNN takes with one primitive.
+_MOST = 30
+
+
+def fuse(graph: Graph) -> None:
+    """Fuse until nothing fits any more."""
+    node = graph.after(None)
+    while node is not None:
+        before = graph.before(node)
+        is_fused = node.row in PRODUCERS and _fused_once(graph, node)
+        # A node that took in another one stands where that one was.
+        node = graph.after(before if is_fused else node)
+
+
+def _fused_once(graph: Graph, node: Node) -> bool:
+    """Take the only reader of a node's result into it; whether that was possible."""
+    if not node.has_dst or node.is_rounded or not graph.is_inner(node.dst.storage):
+        return False
+    dst = node.dst
+    if dst.desc.data_type not in _FLOATS:
+        return False
+    readers = graph.readers(dst.storage)
+    if len(readers) != 1 or readers[0].row not in ELEMENTWISE or graph.is_locked(readers[0]):
+        return False
+    reader = readers[0]
+    made = _absorbed(graph, node, reader)
+    if isinstance(made, Refusal):
+        node.refused.append(f"{reader.row}: {made}")
+        return False
+    made.is_rounded = reader.row == "reorder" and _narrows(reader)
+    graph.replace([node], made, at=reader)
+    return True
+
+
+def _narrows(copy: Node) -> bool:
+    widths = [dtypes.bits_of(t.dtype) for t in (copy.inputs["src"], copy.outputs["dst"])]
+    return widths[1] < widths[0]
+
+
+def primary(node: Node, dst: Tensor) -> str | None:
+    """Return the name of the one input of a node that shows ``dst``; None if several do."""
+    names = [n for n, t in node.inputs.items() if t.storage is dst.storage]
+    is_twice = node.row == "binary" and names[:2] == ["src_0", "src_1"] and len(names) == 2
+    return names[0] if len(names) == 1 or is_twice else None
+
+
+def _absorbed(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
+    """Return the node that does what both do, or why there is none."""
+    dst, name = node.dst, primary(reader, node.dst)
+    if name is None:
+        return Refusal("it reads the result twice")
+    shown = reader.inputs[name]
+    if reader.row == "reorder" and not same_places(shown.desc, reader.dst.desc):
+        made = _relaid_node(graph, node, reader)
+        if not isinstance(made, Refusal):
+            return made
+    chain = chain_on(reader, name)
+    if isinstance(chain, Refusal):
+        return chain
+    if shown.offset != dst.offset or not same_span(shown.desc, dst.desc):
+        return Refusal("it reads a part of the result")
+    if chain.result.desc.data_type not in _FLOATS:
+        return Refusal("the result has no floating-point dtype")
+    if is_overwritten(graph, node, reader):
+        return Refusal("an input is overwritten in between")
+    ops = on_target(dst.desc, shown.desc, chain)
+    if isinstance(ops, Refusal):
+        return ops
+    return with_ops(graph, node, reader, chain, ops)
+
+
+def is_overwritten(graph: Graph, node: Node, reader: Node) -> bool:
+    """Whether something between the two writes to what the first reads."""
+    return any(graph.is_written_between(t.storage, node, reader) for t in node.inputs.values())
+
+
+def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, ...] | Refusal:
+    """Return the operations with their operands as they lie on ``target``."""
+    made = []
+    for op in chain.ops:
+        if op.operand is None:
+            made.append(op)
+            continue
+        desc = carried(op.desc, frame, target)
+        if desc is None:
+            return Refusal(f"the operand of {op.label} does not lie on the result")
+        made.append(replace(op, desc=desc))
+    return tuple(made)
+
+
+def with_ops(
+    graph: Graph, node: Node, reader: Node, chain: Chain, ops: tuple[Op, ...]
+) -> Node | Refusal:
+    """Return the node with post-ops, which writes the reader's result."""
+    result = _result(node.dst, chain.result)
+    work = simplified(tuple(op for op in ops if op.kind != "convert"))
+    if node.row == "eltwise_forward" and work:
+        found = _as_binary(node, reader, work, result)
+    else:
+        found = _tried(graph, node, reader, work, result)
+    if isinstance(found, Node):
+        found.fused = [*node.fused, *reader.fused, chain.label]
+        found.refused = [*node.refused, *reader.refused]
+    return found
+
+
+def _result(dst: Tensor, wanted: Tensor) -> Tensor:
+    """Return the place of the reader's result with the axes of the node's."""
+    desc = dst.desc
+    if desc.data_type != wanted.desc.data_type:
+        desc = layout.strided(dst.desc.dims, wanted.dtype, dst.desc.strides)
+    return Tensor(dst.trace, wanted.storage, desc, wanted.dtype, dst.shape, wanted.offset)
+
+
+def _tried(
+    graph: Graph, node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor
+) -> Node | Refusal:
+    inputs = dict(node.inputs)
+    attr = attached(node.attr, ops, inputs)
+    post_ops = post_ops_of(attr)
+    if len(post_ops) > _MOST:
+        return Refusal("there are too many post-ops")
+    if fault := faults.spoils(node.row, result.desc, post_ops):
+        return Refusal(f"oneDNN computes this post-op of {node.row} wrongly ({fault.name})")
+    pd = rebuilt(result.trace.engine, node, attr, dst=result.desc)
+    if isinstance(pd, Refusal):
+        return pd
+    if pd.desc_of("dst") != result.desc:
+        return Refusal(f"{node.row} would write another layout")
+    refusal = misfit(pd, node, inputs)
+    if refusal is not None:
+        return refusal
+    made = node.with_pd(pd, inputs=inputs, outputs={"dst": result})
+    packed = rebuilding.repacked(graph, made)
+    if isinstance(packed, Refusal):
+        return packed
+    made, nodes = packed
+    graph.insert(nodes, before=reader)
+    return made
+
+
+def _as_binary(node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor) -> Node | Refusal:
+    """Return an element-wise node and what follows it as one pass of a binary primitive.
+
+    oneDNN's element-wise primitives have no fast post-ops; a maximum of a value with itself has.
+    """
+    src = node.inputs["src"]
+    p = node.params
+    if len(node.post_ops) or src.desc != node.dst.desc:
+        return Refusal("eltwise_forward changes the layout or dtype")
+    first = Op("eltwise", p["algorithm"], p["alpha"], p["beta"])
+    inputs = {"src_0": src, "src_1": src}
+    attr = attached(node.attr, (first, *ops), inputs)
+    if fault := faults.spoils("binary", result.desc, post_ops_of(attr)):
+        return Refusal(f"oneDNN computes this post-op of binary wrongly ({fault.name})")
+    given = {"src0": src.desc, "src1": src.desc, "dst": result.desc}
+    given["algorithm"] = algorithm.binary_max
+    pd = shared_descriptors.shared.described_or_none(src.trace.engine, "binary", given, attr)
+    if pd is None:
+        return Refusal("binary has no implementation for it")
+    if "ref" in pd.impl_info:
+        return Refusal(f"binary would run as {pd.impl_info}")
+    made = Node(pd, inputs, {"dst": result}, pd.parameters)
+    label = first.label
+    node.fused = [label]
+    return made
+
+
+def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
+    """Return the node that writes at once what a copy makes of its result."""
+    src, dst = reader.inputs["src"], reader.outputs["dst"]
+    if node.row not in _RELAYING or len(reader.inputs) > 1 or len(reader.post_ops):
+        return Refusal(f"{node.row} cannot write another layout")
+    if dst.desc.data_type not in _FLOATS or src.offset != node.dst.offset:
+        return Refusal("the copy is of a part, or makes integers")
+    if not (src.desc.is_plain and dst.desc.is_plain and layout.is_dense(src.desc)):
+        return Refusal("the copy is of a part, or into a layout of oneDNN's own")
+    desc = relaid(node.dst.desc, src.desc, dst.desc, dtypes.NAMES[dst.desc.data_type])
+    if desc is None:
+        return Refusal("the axes of the copy do not correspond")
+    result = Tensor(dst.trace, dst.storage, desc, dst.dtype, node.dst.shape, dst.offset)
+    made = _tried(graph, node, reader, (), result)
+    if isinstance(made, Node):
+        made.fused, made.refused = [*node.fused, "reorder"], [*node.refused, *reader.refused]
+    return made
+
+
+# --- Residuals that nobody needs afterwards are added to in place: the ``sum`` post-op
+
+#: Rows that can add to what the result already holds.
+_ROWS = ("convolution_forward", "deconvolution_forward", "matmul")
+
+
+def sum_in_place(graph: Graph) -> None:
+    """Let results take the place of residuals that are added to them and then die."""
+    for node in list(graph.nodes):
+        if node.row in _ROWS and node.has_dst and not graph.is_locked(node):
+            for index in range(len(node.post_ops)):
+                if _is_residual(graph, node, index) and _summed(graph, node, index):
+                    break
+
+
+def _is_residual(graph: Graph, node: Node, index: int) -> bool:
+    name, args = node.post_ops[index]
+    if name != "append_binary" or args[0] is not algorithm.binary_add:
+        return False
+    other, dst = node.inputs[f"attr_post_op_{index}_src_1"], node.dst
+    if other.desc != dst.desc or other.offset or dst.offset:
+        return False
+    if not all(same_span(t.desc, t.storage.desc) for t in (other, dst)):
+        return False
+    is_only = graph.n_writers(dst.storage) == 1 and dst.storage.argument is None
+    return is_only and _dies_at(graph, other.storage, node)
+
+
+def _dies_at(graph: Graph, storage: Storage, node: Node) -> bool:
+    """Whether a value belongs to nodes alone, and none needs it after this one."""
+    if storage.argument is not None or storage.memory is not None or graph.is_final(storage):
+        return False
+    if sum(t.storage is storage for t in node.inputs.values()) > 1:
+        return False
+    last = graph.place(node)
+    users = (*graph.readers(storage), *graph.writers(storage))
+    # Calls over arrays hold on to what they made.
+    return all(graph.place(n) <= last and n.function is None for n in users)
+
+
+def _summed(graph: Graph, node: Node, index: int) -> bool:
+    post_ops = _core.PostOps()
+    for i in range(len(node.post_ops)):
+        name, args = node.post_ops[i]
+        if i == index:
+            post_ops.append_sum(1.0)
+        else:
+            getattr(post_ops, name)(*args)
+    inputs = dict(node.inputs)
+    residual = inputs.pop(f"attr_post_op_{index}_src_1")
+    pd = rebuilt(graph.trace.engine, node, with_post_ops(node.attr, post_ops))
+    if isinstance(pd, Refusal) or misfit(pd, node, inputs) or pd.desc_of("dst") != node.dst.desc:
+        return False
+    if "weights" in inputs and pd.desc_of("weights") != inputs["weights"].desc:
+        return False
+    made = node.with_pd(pd, inputs=inputs)
+    graph.replace([], made, at=node)
+    if graph.is_final(node.dst.storage):
+        graph.redirect(residual.storage, node.dst.storage)
+    else:
+        graph.rewire(made, outputs={"dst": moved(node.dst, residual.storage, 0)})
+        graph.redirect(node.dst.storage, residual.storage)
+    return True

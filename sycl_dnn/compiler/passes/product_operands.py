@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operands of products where they lie, or packed in an order that is read faster."""
+
+from __future__ import annotations
+
+from sycl_dnn import _core
+from sycl_dnn.compiler.constant_values import constant_ids
+from sycl_dnn.compiler.rebuilding import PACKABLE, misfit, origin, rebuilt
+from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
+from sycl_dnn.trace.values import Tensor
+
+#: Part of the names of the implementations that read any batch of rows rightly.
+_KNOWN = "brg_matmul"
+
+
+def read_in_place(graph: Graph) -> None:
+    """Let products read the source of a copy that only brings matrices together."""
+    for node in list(graph.nodes):
+        for name in ("src", "weights"):
+            if node.row == "matmul" and _KNOWN in node.pd.impl_info:
+                made = _without_copy(graph, node, name)
+                if made is not None:
+                    graph.replace([], made, at=node)
+                    node = made
+
+
+def _without_copy(graph: Graph, node: Node, name: str) -> Node | None:
+    copy = graph.writer(node.inputs[name])
+    if copy is None or copy.row != "reorder" or len(copy.inputs) > 1 or copy.attr.calls:
+        return None
+    source, made, seen = copy.inputs["src"], copy.outputs["dst"], node.inputs[name]
+    if made.desc != seen.desc or made.offset != seen.offset or not _is_by_rows(source):
+        return None
+    if source.dtype != made.dtype:
+        return None
+    if graph.is_written_between(source.storage, copy, node):
+        return None
+    pd = rebuilt(graph.trace.engine, node, node.attr, **{name: source.desc})
+    inputs = {**node.inputs, name: source}
+    if isinstance(pd, Refusal) or _KNOWN not in pd.impl_info or misfit(pd, node, inputs):
+        return None
+    if pd.desc_of(name) != source.desc or pd.desc_of("dst") != node.dst.desc:
+        return None
+    writer = graph.writer(source)
+    if writer is not None:
+        writer.refused = [r for r in writer.refused if not r.startswith("reorder:")]
+    return node.with_pd(pd, inputs=inputs, fused=[*node.fused, f"{name} read in place"])
+
+
+def _is_by_rows(tensor: Tensor) -> bool:
+    """Whether one of the last two axes is dense and no element is shown twice."""
+    if tensor.desc is None or not tensor.desc.is_plain or tensor.ndim < 3:
+        return False
+    steps = [(s, n) for n, s in zip(tensor.desc.dims, tensor.desc.strides, strict=True) if n > 1]
+    steps.sort()
+    nested = all(s * n <= t for (s, n), (t, _) in zip(steps, steps[1:], strict=False))
+    return nested and 1 in tensor.desc.strides[-2:]
+
+
+# --- Constant weights of products with one or two rows, in an order that is read faster
+
+#: Beyond, oneDNN's own choice is as fast; see docs/compile.md.
+_MOST_ROWS = 2
+#: Bytes of float32 weights below which they lie better as they are.
+_LEAST_BYTES = 4 << 20
+#: Blocks of 16 outputs by data types of source and weights. What oneDNN takes for "any" computes
+#: one output after the other and reaches two thirds of the memory's bandwidth in bfloat16.
+_TAGS = {
+    ("float32", "float32"): "BA16a16b",
+    ("bfloat16", "bfloat16"): "BA16a16b2a",
+    ("uint8", "int8"): "BA16a16b4a",
+}
+
+
+def pack_for_few_rows(graph: Graph) -> None:
+    """Pack the weights of products that the memory's bandwidth bounds, on CPUs with AVX-512."""
+    if not _is_measured(graph.trace.engine):
+        return
+    constants = constant_ids(graph)
+    for node in list(graph.nodes):
+        tag = _tag_for(node)
+        if tag is not None and id(node.inputs[PACKABLE].storage) in constants:
+            _pack(graph, node, tag)
+
+
+def _is_measured(engine: _core.Engine) -> bool:
+    """Whether the layouts were measured for such a device: AMX has other kernels."""
+    if engine.kind is not _core.engine_kind.cpu:
+        return False
+    isa = _core.get_effective_cpu_isa().name
+    return isa.startswith("avx512") and "amx" not in isa
+
+
+def _tag_for(node: Node) -> str | None:
+    if node.row != "matmul" or not node.has_dst or node.dst.desc.ndims != 2:
+        return None
+    if not 0 < node.dst.desc.dims[0] <= _MOST_ROWS or not node.dst.size:
+        return None
+    weights = node.inputs[PACKABLE]
+    if weights.dtype == "float32" and weights.desc.get_size() < _LEAST_BYTES:
+        return None
+    return _TAGS.get((node.inputs["src"].dtype, weights.dtype))
+
+
+def _pack(graph: Graph, node: Node, tag: str) -> None:
+    trace, old = graph.trace, node.inputs[PACKABLE]
+    wanted = _core.MemoryDesc(old.desc.dims, old.desc.data_type, tag)
+    pd = rebuilt(trace.engine, node, node.attr, weights=wanted)
+    if isinstance(pd, Refusal) or misfit(pd, node, node.inputs):
+        return
+    if pd.desc_of("dst") != node.dst.desc:
+        return
+    source = origin(graph, old)
+    if source.desc is None or source.desc.dims != wanted.dims:
+        return
+    packed, nodes = graph.recorded(lambda: trace.reorder(source, wanted))
+    made = node.with_pd(pd, inputs={**node.inputs, PACKABLE: packed})
+    made.fused = [*node.fused, f"weights as {tag}: few rows"]
+    graph.replace([], made, at=node)
+    graph.insert(nodes, before=made)

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values that become parts of wider ones: joined products, results written into their part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn._core import MemoryDesc
+from sycl_dnn.compiler.constant_values import constant_ids
+from sycl_dnn.compiler.rebuilding import origin, rebuilt, with_weights
+from sycl_dnn.compiler.relayout import in_order, same_span
+from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, has_only_post_ops, moved
+from sycl_dnn.functional.shape.joining import join
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.views import reshape
+
+#: Parameters of descriptors by the execution arguments that they describe, where names differ.
+_PARAMETERS = {"src_0": "src0", "src_1": "src1", "src_2": "src2"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the elements of a dense storage lie in a wider one.
+
+    Attributes
+    ----------
+    storage : Storage
+        The wider one.
+    axes : tuple of (size, stride, stride in the wider one)
+        Of the storage that moved, outermost first.
+    offset : int
+        Of its first element, in elements.
+    """
+
+    storage: Storage
+    axes: tuple[tuple[int, int, int], ...]
+    offset: int
+
+    def of(self, tensor: Tensor) -> Tensor | None:
+        """Return the same look at the elements where they lie now; None if there is none."""
+        desc = tensor.desc
+        if desc is None or not desc.is_plain:
+            return None
+        size = dtypes.bits_of(tensor.dtype) // 8
+        start = tensor.offset // size
+        ends = [start // s % n for n, s, _ in self.axes]
+        strides = []
+        for n, stride in zip(desc.dims, desc.strides, strict=True):
+            at = next((i for i, (_, s, _) in enumerate(self.axes) if stride >= s), None)
+            if at is None or (n > 1 and stride % self.axes[at][1]):
+                return None
+            step = stride // self.axes[at][1]
+            ends[at] += (n - 1) * step
+            strides.append(max(step * self.axes[at][2], 1))
+        if any(end >= n for end, (n, _, _) in zip(ends, self.axes, strict=True)):
+            return None
+        shift = sum(start // s % n * t for n, s, t in self.axes)
+        made = layout.strided(desc.dims, dtypes.NAMES[desc.data_type], strides)
+        return moved(tensor, self.storage, (self.offset + shift) * size, made)
+
+
+def place(old: MemoryDesc, storage: Storage, strides: Sequence[int], offset: int) -> Place:
+    """Return the place of a dense value whose axes have these strides in a wider storage."""
+    axes: list[tuple[int, int, int]] = []
+    for axis in in_order(old):
+        n, s, t = old.dims[axis], old.strides[axis], strides[axis]
+        if n == 1:
+            continue
+        if axes and axes[-1][1] == s * n and axes[-1][2] == t * n:
+            n *= axes.pop()[0]
+        axes.append((n, s, t))
+    return Place(storage, tuple(axes) or ((1, 1, 1),), offset)
+
+
+def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
+    """Return a node that reads and writes moved storages where they are now, or why not.
+
+    ``places`` is by ``id`` of the storages that moved.
+    """
+    looks: dict[str, Tensor] = {}
+    for name, tensor in (*node.inputs.items(), *node.outputs.items()):
+        found = places.get(id(tensor.storage))
+        if found is None:
+            continue
+        moved_look = found.of(tensor)
+        if moved_look is None:
+            return Refusal(f"{node.row} reads across the parts")
+        looks[name] = moved_look
+    inputs = {n: looks.get(n, t) for n, t in node.inputs.items()}
+    outputs = {n: looks.get(n, t) for n, t in node.outputs.items()}
+    if node.pd is None:
+        return Refusal(f"{node.row} takes whole arrays")
+    if any(n.startswith("attr_") for n in looks):
+        return Refusal(f"{node.row} has it as the operand of a post-op")
+    changes = {_PARAMETERS.get(n, n): t.desc for n, t in (looks | outputs).items()}
+    changes = {n: d for n, d in changes.items() if n in node.params}
+    if "srcs" in node.params:
+        changes["srcs"] = [t.desc for n, t in inputs.items() if n.startswith("multiple_src")]
+    engine = next(iter(outputs.values())).trace.engine
+    pd = rebuilt(engine, node, node.attr, **changes)
+    if isinstance(pd, Refusal):
+        return pd
+    for name, tensor in (*inputs.items(), *outputs.items()):
+        wanted = pd.desc_of(name)
+        if wanted and not tensor.storage.scalar and tensor.desc != wanted:
+            return Refusal(f"{node.row} would want {name} in another layout")
+    return node.with_pd(pd, inputs=inputs, outputs=outputs)
+
+
+# --- Products of one source with several constant weights become one: queries, keys and values
+
+_OPERANDS = {"src", "weights", "bias"}
+
+
+def join_products(graph: Graph) -> None:
+    """Replace products of one source by one, where all who read the results can read parts."""
+    constants = constant_ids(graph)
+    groups: dict[Any, list[Node]] = {}
+    for node in graph.nodes:
+        if _is_candidate(graph, node, constants):
+            src = node.inputs["src"]
+            looks = id(src.storage), src.offset, src.desc
+            key = (*looks, repr(node.attr), node.dst.dtype, node.dst.storage.repeat)
+            groups.setdefault(key, []).append(node)
+    for group in groups.values():
+        while len(group) > 1:
+            group = _joined(graph, group)
+
+
+def _is_candidate(graph: Graph, node: Node, constants: set[int]) -> bool:
+    if node.row != "matmul" or not node.has_dst or node.is_rounded:
+        return False
+    given = [t for n, t in node.inputs.items() if n != "src"]
+    if set(node.inputs) - _OPERANDS or any(id(t.storage) not in constants for t in given):
+        return False
+    dst = node.dst
+    whole = layout.row_major(dst.desc.dims, dst.dtype)
+    is_whole = not dst.offset and dst.desc == whole and same_span(whole, dst.storage.desc)
+    is_matrix = dst.desc.ndims == 2 and dst.is_float and dst.desc.size
+    return bool(is_matrix) and is_whole and graph.is_inner(dst.storage)
+
+
+def _joined(graph: Graph, group: list[Node]) -> list[Node]:
+    """Join a group; return the part of it that may still be joined, nothing once it is done."""
+    first, last = graph.place(group[0]), graph.place(group[-1])
+    writers = graph.writers(group[0].inputs["src"].storage)
+    if any(first < graph.place(w) < last for w in writers):
+        return []
+    wide = _wide_result(group)
+    places = _places(group, wide)
+    readers: dict[Node, Node] = {}
+    for node in group:
+        made = _read_as_parts(graph, node, places)
+        if isinstance(made, Refusal):
+            node.refused.append(f"one product for several: {made}")
+            return [n for n in group if n is not node]
+        readers |= made
+    found = _product(graph, group, wide)
+    if isinstance(found, Refusal):
+        group[0].refused.append(f"one product for several: {found}")
+        return []
+    product, nodes = found
+    for old in sorted(readers, key=graph.place):
+        graph.replace([], readers[old], at=old)
+    graph.replace(group[1:], product, at=group[0])
+    graph.insert(nodes, before=product)
+    return []
+
+
+def _wide_result(group: list[Node]) -> Tensor:
+    dst = group[0].dst
+    shape = (dst.desc.dims[0], sum(n.dst.desc.dims[1] for n in group))
+    return Tensor(dst.trace, Storage(d := layout.row_major(shape, dst.dtype)), d, dst.dtype, shape)
+
+
+def _places(group: list[Node], wide: Tensor) -> dict[int, Place]:
+    """Return by id of each result's storage where it lies in the wide one."""
+    places, start = {}, 0
+    for node in group:
+        desc = node.dst.desc
+        places[id(node.dst.storage)] = place(desc, wide.storage, wide.strides, start)
+        start += desc.dims[1]
+    return places
+
+
+def _read_as_parts(
+    graph: Graph, node: Node, places: dict[int, Place]
+) -> dict[Node, Node] | Refusal:
+    """Return the readers of a result and what stands for each, or why one of them cannot be."""
+    found: dict[Node, Node] = {}
+    for reader in graph.readers(node.dst.storage):
+        made = with_places(reader, places)
+        if isinstance(made, Refusal):
+            return made
+        found[reader] = made
+    return found
+
+
+def _product(graph: Graph, group: list[Node], wide: Tensor) -> tuple[Node, list[Node]] | Refusal:
+    """Return the one product and the nodes that make its operands, or why there is none."""
+    first = group[0]
+    (weights, bias), new = graph.recorded(lambda: _operands(graph, group))
+    node = Node(
+        first.pd, {n: t for n, t in first.inputs.items() if n != "bias"}, {"dst": wide},
+        first.params | {"dst": wide.desc, "bias": None}, refused=list(first.refused),
+    )  # fmt: skip
+    changed = with_weights(graph, node, weights, bias)
+    if isinstance(changed, Refusal):
+        return changed
+    made, packing = changed
+    sizes = ", ".join(str(n.dst.desc.dims[1]) for n in group)
+    made.fused = [*first.fused, f"{len(group)} products of one source ({sizes} outputs)"]
+    return made, [*new, *packing]
+
+
+def _operands(graph: Graph, group: list[Node]) -> tuple[Tensor, Tensor | None]:
+    """Return weights (K, sum of N) and bias (sum of N,) in float32."""
+    trace = graph.trace
+
+    def wide(tensor: Tensor) -> Tensor:
+        return trace.convert(origin(graph, tensor), "float32")
+
+    weights = join([wide(n.inputs["weights"]) for n in group], 1)
+    if not any("bias" in n.inputs for n in group):
+        return weights, None
+    parts = []
+    for node in group:
+        n = node.dst.desc.dims[1]
+        is_given = "bias" in node.inputs
+        bias = wide(node.inputs["bias"]) if is_given else trace.literal(np.zeros(n))
+        parts.append(reshape(bias, (n,)))
+    return weights, join(parts, 0)
+
+
+# --- What is concatenated is written into its part of the result at once, where oneDNN can
+
+
+def write_into_parts(graph: Graph) -> None:
+    """Let nodes write into results of concatenations; the rest of the inputs is copied there."""
+    for node in list(graph.nodes):
+        if node.row == "concat" and _is_free(graph, node):
+            _gather(graph, node)
+
+
+def _is_free(graph: Graph, node: Node) -> bool:
+    """Whether the result of a concatenation may be written early, part by part."""
+    dst = node.dst
+    is_whole = not dst.offset and same_span(dst.desc, dst.storage.desc)
+    is_own = dst.storage.argument is None and graph.n_writers(dst.storage) == 1
+    is_plain = has_only_post_ops(node.attr) and not len(node.post_ops)
+    return is_whole and is_own and is_plain and not graph.is_locked(node)
+
+
+def _gather(graph: Graph, node: Node) -> None:
+    axis, start = node.params["concat_dimension"], 0
+    left: list[tuple[Tensor, int]] = []
+    moved = 0
+    for name, src in list(node.inputs.items()):
+        offset = start * node.dst.desc.strides[axis]
+        start += src.desc.dims[axis]
+        refusal = _moved(graph, node, name, offset)
+        if refusal is None:
+            moved += 1
+            continue
+        left.append((src, offset))
+        node.refused.append(f"{name}: {refusal}")
+    if moved:
+        copies = [_copy(graph, node, src, offset) for src, offset in left]
+        graph.insert(copies, before=node)
+        graph.drop([node])
+
+
+def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
+    """Let the maker and the readers of an input use its part of the result, or say why not."""
+    src, dst = node.inputs[name], node.dst
+    writer = graph.writer(src)
+    if writer is None:
+        return Refusal("no step of its own makes it")
+    if src.offset or not same_span(src.desc, src.storage.desc) or src.dtype != dst.dtype:
+        return Refusal("it is a part of another value")
+    if sum(t.storage is src.storage for t in node.inputs.values()) > 1:
+        return Refusal("it is an input twice")
+    found = place(src.desc, dst.storage, dst.desc.strides, offset)
+    users = [writer, *(n for n in graph.readers(src.storage) if n is not node)]
+    made: list[Node] = []
+    for user in users:
+        one = with_places(user, {id(src.storage): found})
+        if isinstance(one, Refusal):
+            return one
+        made.append(one)
+    for old, new in zip(users, made, strict=True):
+        graph.replace([], new, at=old)
+    made[0].fused.append("writes its part of a concatenation")
+    return None
+
+
+def _copy(graph: Graph, node: Node, src: Tensor, offset: int) -> Node:
+    """Return the node that copies an input into its part of the result."""
+    dst = node.dst
+    part = dst.view(src.desc.dims, dst.desc.strides, offset)
+    _, nodes = graph.recorded(lambda: graph.trace.written_into(dst, part, src))
+    nodes[0].fused = ["a part of a concatenation"]
+    nodes[0].refused = list(node.refused)
+    return nodes[0]

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element-wise nodes as post-ops of the primitive before them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn import _core
+from sycl_dnn._core import algorithm
+from sycl_dnn.compiler.relayout import same_places
+from sycl_dnn.compiler.step_graph import Node, Refusal, has_only_post_ops, post_ops_of
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.values import Tensor
+
+A = algorithm
+#: Binary operations with exchanged operands, and the factor on the result.
+MIRRORED = {
+    A.binary_add: (A.binary_add, 1.0),
+    A.binary_mul: (A.binary_mul, 1.0),
+    A.binary_max: (A.binary_max, 1.0),
+    A.binary_min: (A.binary_min, 1.0),
+    A.binary_sub: (A.binary_sub, -1.0),
+}
+#: What a number on the right comes to: the factor and the summand.
+_LINEAR = {
+    A.binary_add: lambda c: (1.0, c),
+    A.binary_sub: lambda c: (1.0, -c),
+    A.binary_mul: lambda c: (c, 0.0),
+}
+
+
+@dataclass(frozen=True)
+class Op:
+    """One element-wise operation: an eltwise or binary algorithm, prelu, or a conversion."""
+
+    kind: str
+    algorithm: Any = None
+    alpha: float = 0.0
+    beta: float = 0.0
+    #: The other operand, and how it lies on the value that the operation works on.
+    operand: Any = None
+    desc: Any = None
+
+    @property
+    def label(self) -> str:
+        """Short name for reports."""
+        name = self.kind if self.algorithm is None else self.algorithm.name
+        return name.removeprefix("eltwise_").removesuffix("_use_dst_for_bwd")
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Operations on one input of a node, and how that input and the result lie."""
+
+    source: Tensor
+    result: Tensor
+    ops: tuple[Op, ...]
+
+    @property
+    def label(self) -> str:
+        """Short names of the operations."""
+        return " + ".join(op.label for op in self.ops) or "copy"
+
+
+def linear(alpha: float, beta: float = 0.0) -> Op:
+    """Return the operation ``alpha * x + beta``."""
+    return Op("eltwise", A.eltwise_linear, float(alpha), float(beta))
+
+
+def scalar_of(tensor: Tensor) -> float | None:
+    """Return the number that a tensor of one element holds for good; None for any other."""
+    memory = tensor.storage.memory
+    if memory is None or tensor.size != 1 or tensor.offset or not isinstance(memory.owner, list):
+        return None
+    owner = memory.owner[0]
+    if not isinstance(owner, dpnp.ndarray):
+        return None
+    bits = dpnp.asnumpy(dpnp.reshape(owner, -1)[:1])
+    if tensor.dtype == "bfloat16":
+        return float((bits.astype(np.uint32) << 16).view(np.float32)[0])
+    return float(bits[0]) if tensor.dtype in ("float32", "float16", "float64") else None
+
+
+def chain_on(node: Node, name: str) -> Chain | Refusal:
+    """Return what a node does to its input ``name``, or why that is no chain."""
+    maker = _MAKERS.get(node.row)
+    if maker is None or not node.has_dst:
+        return Refusal(f"{node.row} is not element-wise")
+    dst = node.dst
+    if name not in ("src", "src_0", "src_1"):
+        return Refusal(f"{node.row} has it as the operand of a post-op")
+    if not has_only_post_ops(node.attr):
+        return Refusal(f"{node.row} has scales of its own")
+    source = node.inputs[name]
+    if not same_places(source.desc, dst.desc):
+        return Refusal(f"{node.row} changes the layout")
+    found = maker(node, name)
+    if isinstance(found, Refusal):
+        return found
+    later = post_ops_as_chain(node)
+    if isinstance(later, Refusal):
+        return later
+    if source.desc.data_type != dst.desc.data_type:
+        later = (*later, Op("convert"))
+    return Chain(source, dst, (*found, *later))
+
+
+def _eltwise(node: Node, name: str) -> tuple[Op, ...] | Refusal:
+    p = node.params
+    return (Op("eltwise", p["algorithm"], p["alpha"], p["beta"]),)
+
+
+def _binary(node: Node, name: str) -> tuple[Op, ...] | Refusal:
+    kind, (a, b) = node.params["algorithm"], (node.inputs["src_0"], node.inputs["src_1"])
+    if kind is A.binary_select:
+        return Refusal("select takes three operands")
+    if _same_look(a, b):
+        # A maximum with itself stands for its post-ops.
+        is_itself = kind in (A.binary_max, A.binary_min)
+        return () if is_itself else Refusal("both operands are one value")
+    if name == "src_0":
+        return (_with_operand(kind, b),)
+    if kind not in MIRRORED:
+        return Refusal(f"{kind.name} has it on the right")
+    kind, factor = MIRRORED[kind]
+    return (_with_operand(kind, a), *(() if factor == 1 else (linear(factor),)))
+
+
+def _with_operand(kind: algorithm, operand: Tensor) -> Op:
+    number = scalar_of(operand)
+    if number is not None and kind in _LINEAR:
+        return linear(*_LINEAR[kind](number))
+    return Op("binary", kind, operand=operand, desc=operand.desc)
+
+
+def _prelu(node: Node, name: str) -> tuple[Op, ...] | Refusal:
+    if name != "src":
+        return Refusal("prelu has it as weights")
+    # Post-ops take float32 only, without saying so.
+    weights = node.inputs["src"].trace.widened(node.inputs["weights"])
+    if weights.dtype != "float32":
+        return Refusal("the slopes are not in float32")
+    return (Op("prelu", operand=weights, desc=weights.desc),)
+
+
+def _reorder(node: Node, name: str) -> tuple[Op, ...] | Refusal:
+    return () if len(node.inputs) == 1 else Refusal("the copy has scales")
+
+
+_MAKERS = {
+    "eltwise_forward": _eltwise,
+    "binary": _binary,
+    "prelu_forward": _prelu,
+    "reorder": _reorder,
+}
+#: Rows that work element by element.
+ELEMENTWISE = frozenset(_MAKERS)
+
+
+def _same_look(a: Tensor, b: Tensor) -> bool:
+    return a.storage is b.storage and a.offset == b.offset and a.desc == b.desc
+
+
+def post_ops_as_chain(node: Node) -> tuple[Op, ...] | Refusal:
+    """Return the post-ops of a node as operations, or why that cannot be."""
+    made: list[Op] = []
+    post_ops = node.post_ops
+    for i in range(len(post_ops)):
+        name, args = post_ops[i]
+        if name == "append_eltwise":
+            made.append(Op("eltwise", *args))
+        elif name == "append_binary" and args[2] is None:
+            operand = node.inputs[f"attr_post_op_{i}_src_1"]
+            made.append(Op("binary", args[0], operand=operand, desc=operand.desc))
+        else:
+            return Refusal(f"{node.row} has a post-op of another kind")
+    return tuple(made)
+
+
+# --- Element-wise operations put behind a primitive: attributes with their post-ops
+
+
+def attached(
+    attr: _core.PrimitiveAttr, ops: tuple[Op, ...], inputs: dict[str, Tensor]
+) -> _core.PrimitiveAttr:
+    """Return the attribute with further post-ops, and put their operands among the inputs."""
+    post_ops = post_ops_of(attr).copy()
+    for op in ops:
+        index = len(post_ops)
+        if op.kind == "eltwise":
+            post_ops.append_eltwise(op.algorithm, op.alpha, op.beta)
+        elif op.kind == "sum":
+            post_ops.append_sum(1.0)
+        elif op.kind == "prelu":
+            dims = op.desc.dims
+            post_ops.append_prelu(sum(1 << i for i, n in enumerate(dims) if n > 1))
+            inputs[f"attr_post_op_{index}_weights"] = _looking(op)
+        elif op.kind == "binary":
+            post_ops.append_binary(op.algorithm, op.desc)
+            inputs[f"attr_post_op_{index}_src_1"] = _looking(op)
+    return with_post_ops(attr, post_ops)
+
+
+def with_post_ops(attr: _core.PrimitiveAttr, post_ops: _core.PostOps) -> _core.PrimitiveAttr:
+    """Return the attribute with other post-ops."""
+    made = _core.PrimitiveAttr()
+    for name, args in attr.calls:
+        if name != "set_post_ops":
+            getattr(made, name)(*args)
+    if len(post_ops):
+        made.set_post_ops(post_ops)
+    return made
+
+
+def _looking(op: Op) -> Tensor:
+    t, desc = op.operand, op.desc
+    if t.desc == desc:
+        return t
+    return Tensor(t.trace, t.storage, desc, dtypes.NAMES[desc.data_type], desc.dims, t.offset)
+
+
+def is_moderate(op: Op) -> bool:
+    """Whether the factors of a linear map may be multiplied by others without an overflow."""
+    return all(v == 0 or 1e-12 < abs(v) < 1e12 for v in (op.alpha, op.beta))
+
+
+def simplified(ops: tuple[Op, ...]) -> tuple[Op, ...]:
+    """Return the operations without linear maps that do nothing or follow one another."""
+    made: list[Op] = []
+    for op in ops:
+        if op.algorithm is not algorithm.eltwise_linear:
+            made.append(op)
+            continue
+        is_next = made and made[-1].algorithm is algorithm.eltwise_linear
+        if is_next and is_moderate(op) and is_moderate(made[-1]):
+            first = made.pop()
+            beta = op.alpha * first.beta + op.beta
+            op = replace(op, alpha=op.alpha * first.alpha, beta=beta)
+        if (op.alpha, op.beta) != (1.0, 0.0):
+            made.append(op)
+    return tuple(made)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One stretch of memory seen with different axes: operands carried from one view to another."""
+
+from __future__ import annotations
+
+import math
+
+from sycl_dnn._core import MemoryDesc
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import layout
+
+#: Sizes and strides of axes, outermost first.
+Axes = list[tuple[int, int]]
+
+
+def in_order(desc: MemoryDesc) -> list[int]:
+    """Return the axes of a plain layout as they lie in memory, outermost first."""
+    dims, strides = desc.dims, desc.strides
+    return sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))
+
+
+def same_span(a: MemoryDesc, b: MemoryDesc) -> bool:
+    """Whether two looks at one address show the same elements, without gaps."""
+    return (
+        layout.is_dense(a)
+        and layout.is_dense(b)
+        and a.data_type == b.data_type
+        and math.prod(a.dims) == math.prod(b.dims)
+    )
+
+
+def same_places(a: MemoryDesc, b: MemoryDesc) -> bool:
+    """Whether layouts of one shape, of any dtypes, put each element at the same number."""
+    if a.dims != b.dims or not (a.is_plain and b.is_plain):
+        return False
+    triples = zip(a.dims, a.strides, b.strides, strict=True)
+    return all(n == 1 or s == t for n, s, t in triples)
+
+
+def _refined(outer: Axes, sizes: list[int]) -> list[Axes] | None:
+    """Cut (size, stride) axes so that each of ``sizes`` is a product of some; None if impossible.
+
+    Stride 0 stands for an axis along which nothing changes.
+    """
+    rest = list(outer)
+    groups: list[Axes] = []
+    for size in sizes:
+        group: Axes = []
+        while size > 1:
+            if not rest:
+                return None
+            n, stride = rest.pop(0)
+            if n <= size:
+                if size % n:
+                    return None
+                group.append((n, stride))
+                size //= n
+            else:
+                if n % size:
+                    return None
+                inner = n // size
+                group.append((size, stride * inner))
+                rest.insert(0, (inner, stride))
+                size = 1
+        groups.append(group)
+    return None if rest else groups
+
+
+def _merged(group: Axes) -> tuple[int, int] | None:
+    """Return the axes as one (size, stride), with size 1 where nothing changes along them."""
+    if all(not stride for _, stride in group):
+        return 1, 0
+    pairs = zip(group, group[1:], strict=False)
+    if any(outer[1] != inner[0] * inner[1] or not inner[1] for outer, inner in pairs):
+        return None
+    return math.prod(n for n, _ in group), group[-1][1]
+
+
+def carried(operand: MemoryDesc, frame: MemoryDesc, target: MemoryDesc) -> MemoryDesc | None:
+    """Return how an operand that broadcasts to ``frame`` lies on ``target``.
+
+    ``frame`` and ``target`` are two dense looks at the same elements. None where no layout over
+    the axes of ``target`` shows the operand.
+    """
+    if not operand.is_plain or len(operand.dims) != len(frame.dims):
+        return None
+    axes = []
+    for axis in in_order(frame):
+        n, m = frame.dims[axis], operand.dims[axis]
+        if n > 1:
+            axes.append((n, operand.strides[axis] if m == n else 0))
+    order = in_order(target)
+    groups = _refined(axes, [target.dims[a] for a in order])
+    if groups is None:
+        return None
+    dims, strides = [1] * len(order), [0] * len(order)
+    for axis, group in zip(order, groups, strict=True):
+        merged = _merged(group)
+        if merged is None:
+            return None
+        dims[axis], strides[axis] = merged
+    return _described(tuple(dims), strides, order, dtypes.NAMES[operand.data_type])
+
+
+def _described(
+    dims: tuple[int, ...], strides: list[int], order: list[int], dtype: str
+) -> MemoryDesc:
+    """Return a descriptor with strides that fast kernels know where axes have size 1."""
+    for wanted in (layout.row_major_strides(dims), layout.permuted_strides(dims, order)):
+        if all(n == 1 or s == w for n, s, w in zip(dims, strides, wanted, strict=True)):
+            return layout.strided(dims, dtype, wanted)
+    return layout.strided(dims, dtype, [s or 1 for s in strides])
+
+
+def relaid(made: MemoryDesc, src: MemoryDesc, dst: MemoryDesc, dtype: str) -> MemoryDesc | None:
+    """Return the layout to write at once in place of ``made``, which is then copied.
+
+    The copy reads the same elements as ``src`` and writes them as ``dst``. None where the axes do
+    not correspond.
+    """
+    left = [(n, s, t) for n, s, t in zip(src.dims, src.strides, dst.strides, strict=True) if n > 1]
+    strides = []
+    for n, s in zip(made.dims, made.strides, strict=True):
+        if n == 1:
+            strides.append(0)
+            continue
+        match = next((a for a in left if a[:2] == (n, s)), None)
+        if match is None:
+            return None
+        left.remove(match)
+        strides.append(match[2])
+    if left:
+        return None
+    order = sorted(range(len(strides)), key=lambda a: (-strides[a], -made.dims[a], a))
+    return _described(made.dims, strides, order, dtype)

@@ -1,0 +1,426 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of a trace as a graph whose nodes may be replaced, in their order."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.compiler.tracing import CompileTrace
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.program import shared_descriptors
+from sycl_dnn.trace.steps import ArrayStep, Step
+from sycl_dnn.trace.values import Storage, Tensor
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What a rewrite returns in place of a node, a descriptor or operations."""
+
+    #: In words, for the report.
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+# --- Node: one step of a trace as the passes see it
+
+
+@dataclass(eq=False)
+class Node:
+    """One step: a primitive, zeros (neither ``pd`` nor ``function``), or a call over arrays."""
+
+    pd: Any
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+    #: What the descriptor was made of, layouts that are left open included.
+    params: dict[str, Any] = field(default_factory=dict)
+    #: Called with arrays, or a partition.
+    function: Any = None
+    primitive: Any = None
+    #: What was fused into it, and what was not, with the reason; both for the report.
+    fused: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    #: Milliseconds by way, where two were measured.
+    times: dict[str, float] = field(default_factory=dict)
+    #: Whether the result is rounded to fewer bits on the function's wish.
+    is_rounded: bool = False
+    #: Number of the part of the batch that it computes, and how many there are.
+    part: tuple[int, int] = (0, 1)
+
+    #: Of a reorder: whether nobody asked for it.
+    inserted: bool = False
+
+    @functools.cached_property
+    def row(self) -> str:
+        """Name of the primitive; "zeros" or "dpnp" for what is none."""
+        if self.pd is not None:
+            return self.pd.name
+        return "zeros" if self.function is None else getattr(self.function, "row", "dpnp")
+
+    @functools.cached_property
+    def work(self) -> tuple[str, ...]:
+        """What tells the primitive from others that read and write the same."""
+        return shared_descriptors.shared.work(self.pd)
+
+    @functools.cached_property
+    def attr(self) -> Any:
+        """The attribute of the primitive; not to be changed."""
+        return self.pd.primitive_attr
+
+    @functools.cached_property
+    def post_ops(self) -> Any:
+        """The post-ops of the primitive; not to be changed."""
+        return post_ops_of(self.attr)
+
+    @property
+    def has_dst(self) -> bool:
+        """Whether the only output is called dst."""
+        return len(self.outputs) == 1 and "dst" in self.outputs
+
+    @property
+    def dst(self) -> Tensor:
+        """The output called dst."""
+        return self.outputs["dst"]
+
+    def with_pd(self, pd: Any, **changes: Any) -> Node:
+        """Return a node with another descriptor that keeps what the report tells."""
+        known = {
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "fused": self.fused,
+            "refused": self.refused,
+        }
+        return Node(pd, params=pd.parameters, **(known | changes))
+
+
+def node_of(step: Step | ArrayStep) -> Node:
+    """Return a step of a trace as a node."""
+    if isinstance(step, ArrayStep):
+        return Node(None, dict(step.inputs), dict(step.outputs), function=step.function)
+    planned = step.primitive
+    if planned is None:
+        return Node(None, dict(step.inputs), dict(step.outputs))
+    pd = planned.primitive_desc
+    inputs, outputs = dict(step.inputs), dict(step.outputs)
+    return Node(pd, inputs, outputs, pd.parameters, inserted=planned.inserted)
+
+
+def post_ops_of(attr: Any) -> Any:
+    """Return the post-ops of an attribute, empty ones where none were set."""
+    given = attr.get("set_post_ops")
+    return given[-1][0] if given else _core.PostOps()
+
+
+def has_only_post_ops(attr: Any) -> bool:
+    """Whether an attribute says nothing but post-ops and floating-point mode."""
+    return all(name in ("set_post_ops", "set_fpmath_mode") for name, _ in attr.calls)
+
+
+# --- Nodes in a row: insertion and removal anywhere, and comparison of places, in constant time
+
+#: Distance of neighbours' numbers when they are dealt out.
+_STEP = 1 << 40
+
+
+class _Link:
+    """A node between its neighbours."""
+
+    __slots__ = ("after", "before", "node", "number")
+
+    def __init__(self, node: Node | None) -> None:
+        self.node = node
+        self.before = self.after = self
+        self.number = 0
+
+
+class Order:
+    """A linked row of nodes with ascending numbers.
+
+    Parameters
+    ----------
+    nodes : iterable of Node
+        In order, each once.
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        #: Stands before the first node and after the last one.
+        self._ends = _Link(None)
+        self._links: dict[Node, _Link] = {}
+        #: How often all nodes got new numbers.
+        self.renumbered = 0
+        for node in nodes:
+            self._append(node)
+        self._renumber()
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self._links
+
+    def __iter__(self) -> Iterator[Node]:
+        link = self._ends.after
+        while link.node is not None:
+            yield link.node
+            link = link.after
+
+    def place(self, node: Node) -> int:
+        """Return a number that is larger than those of all nodes before."""
+        return self._links[node].number
+
+    def before(self, node: Node) -> Node | None:
+        """Return the node before another; None for the first."""
+        return self._links[node].before.node
+
+    def after(self, node: Node | None) -> Node | None:
+        """Return the node after another, the first for None; None after the last."""
+        return (self._ends if node is None else self._links[node]).after.node
+
+    def insert(self, nodes: Sequence[Node], before: Node) -> None:
+        """Put nodes in front of another."""
+        if not nodes:
+            return
+        at = self._links[before]
+        low, gap = at.before.number, (at.number - at.before.number) // (len(nodes) + 1)
+        for i, node in enumerate(nodes, 1):
+            self._link(node, at).number = low + i * gap
+        if not gap:
+            self._renumber()
+
+    def remove(self, node: Node) -> None:
+        """Take one node out."""
+        link = self._links.pop(node)
+        link.before.after, link.after.before = link.after, link.before
+
+    def _append(self, node: Node) -> None:
+        self._link(node, self._ends)
+
+    def _link(self, node: Node, after: _Link) -> _Link:
+        if node in self._links:
+            raise ValueError(f"order: {node.row} is among the nodes already")
+        link = self._links[node] = _Link(node)
+        link.before, link.after = after.before, after
+        link.before.after = after.before = link
+        return link
+
+    def _renumber(self) -> None:
+        self.renumbered += 1
+        link, number = self._ends.after, 0
+        while link.node is not None:
+            number += _STEP
+            link.number = number
+            link = link.after
+
+
+# --- The steps of a trace as a graph whose nodes may be replaced
+
+#: By storage: the nodes that read it, or write it, in any order.
+_Users = dict[Storage, dict[Node, None]]
+
+
+class Graph:
+    """The nodes in order of execution, and what a call returns.
+
+    Who reads and writes which storage is kept up to date by the methods that change the graph, so
+    the inputs and outputs of a node that is in it are changed by those alone. Each of them takes
+    time in proportion to what it changes.
+    """
+
+    def __init__(
+        self, trace: CompileTrace, finals: Sequence[Tensor], locked: Sequence[Tensor] = ()
+    ) -> None:
+        self.trace = trace
+        self.finals: list[Tensor] = []
+        self._kept: set[Storage] = set()
+        self.add_finals(finals)
+        self._locked = {t.storage for t in locked}
+        self._readers: _Users = {}
+        self._writers: _Users = {}
+        nodes = [node_of(s) for s in trace.steps]
+        self._order = Order(nodes)
+        self._listed: list[Node] | None = None
+        #: Nodes that were put in or taken out so far.
+        self.n_changes = 0
+        for node in nodes:
+            self._note(node)
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes in order, as they are now: later changes do not show."""
+        if self._listed is None:
+            self._listed = list(self._order)
+        return self._listed
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def add_finals(self, tensors: Iterable[Tensor]) -> None:
+        """Let a call return further tensors."""
+        self.finals += tensors
+        self._kept |= {t.storage for t in self.finals}
+
+    def _note(self, node: Node) -> None:
+        for found, tensors in ((self._readers, node.inputs), (self._writers, node.outputs)):
+            for tensor in tensors.values():
+                found.setdefault(tensor.storage, {})[node] = None
+
+    def _forget(self, node: Node) -> None:
+        for found, tensors in ((self._readers, node.inputs), (self._writers, node.outputs)):
+            for tensor in tensors.values():
+                users = found.get(tensor.storage)
+                if users is not None:
+                    users.pop(node, None)
+                    if not users:
+                        del found[tensor.storage]
+
+    def readers(self, storage: Storage) -> list[Node]:
+        """Return the nodes that read a storage, in order."""
+        return self._in_order(self._readers.get(storage, ()))
+
+    def writers(self, storage: Storage) -> list[Node]:
+        """Return the nodes that write a storage, in order."""
+        return self._in_order(self._writers.get(storage, ()))
+
+    def _in_order(self, nodes: Iterable[Node]) -> list[Node]:
+        found = list(nodes)
+        if len(found) > 1:
+            found.sort(key=self._order.place)
+        return found
+
+    def n_writers(self, storage: Storage) -> int:
+        """Return how many nodes write a storage."""
+        return len(self._writers.get(storage, ()))
+
+    def place(self, node: Node) -> int:
+        """Return a number that grows along the order of execution."""
+        return self._order.place(node)
+
+    def before(self, node: Node) -> Node | None:
+        """Return the node before another; None for the first."""
+        return self._order.before(node)
+
+    def after(self, node: Node | None) -> Node | None:
+        """Return the node after another, the first for None; None after the last."""
+        return self._order.after(node)
+
+    def is_final(self, storage: Storage) -> bool:
+        """Whether a call returns a storage."""
+        return storage in self._kept
+
+    def is_inner(self, storage: Storage) -> bool:
+        """Whether a storage is written once and seen by nodes alone."""
+        is_own = storage.argument is None and storage.memory is None
+        return is_own and storage not in self._kept and self.n_writers(storage) == 1
+
+    def is_locked(self, node: Node) -> bool:
+        """Whether a node writes a result that shares memory with an input: not before its time."""
+        return any(t.storage in self._locked for t in node.outputs.values())
+
+    def is_written_between(self, storage: Storage, first: Node, last: Node) -> bool:
+        """Whether a node after ``first`` and before ``last`` writes a storage."""
+        users = self._writers.get(storage, ())
+        low, high = self.place(first), self.place(last)
+        return any(low < self.place(n) < high for n in users)
+
+    def unsteady(self) -> set[Storage]:
+        """Return the storages that more than one node writes, or that calls update."""
+        return {s for s, n in self._writers.items() if len(n) > 1 or s.argument is not None}
+
+    def writer(self, tensor: Tensor) -> Node | None:
+        """Return the one node that makes an inner tensor, or None."""
+        storage = tensor.storage
+        return next(iter(self._writers[storage])) if self.is_inner(storage) else None
+
+    def replace(self, gone: Iterable[Node], node: Node, at: Node) -> None:
+        """Put ``node`` where ``at`` was and drop ``gone``."""
+        self.insert((node,), before=at)
+        self.drop((*(n for n in gone if n is not at), at))
+
+    def insert(self, nodes: Sequence[Node], before: Node) -> None:
+        """Put nodes in front of another."""
+        self._order.insert(nodes, before)
+        for node in nodes:
+            self._note(node)
+        self._changed(len(nodes))
+
+    def drop(self, nodes: Iterable[Node]) -> None:
+        """Leave out nodes."""
+        count = 0
+        for node in nodes:
+            self._order.remove(node)
+            self._forget(node)
+            count += 1
+        self._changed(count)
+
+    def _changed(self, count: int) -> None:
+        if count:
+            self.n_changes += count
+            self._listed = None
+
+    def redirect(self, old: Storage, new: Storage, offset: int = 0) -> None:
+        """Let all that read or write ``old`` look into ``new``, from ``offset`` bytes on."""
+        for node in {**self._readers.get(old, {}), **self._writers.get(old, {})}:
+            inputs = _redirected(node.inputs, old, new, offset)
+            self.rewire(node, inputs, _redirected(node.outputs, old, new, offset))
+
+    def rewire(
+        self,
+        node: Node,
+        inputs: dict[str, Tensor] | None = None,
+        outputs: dict[str, Tensor] | None = None,
+    ) -> None:
+        """Let a node read and write other tensors."""
+        self._forget(node)
+        node.inputs = node.inputs if inputs is None else inputs
+        node.outputs = node.outputs if outputs is None else outputs
+        self._note(node)
+
+    def drop_dead(self) -> None:
+        """Leave out nodes that no result depends on, unless they write to an argument."""
+        needed, dead = set(self._kept), []
+        for node in reversed(self.nodes):
+            made = [t.storage for t in node.outputs.values()]
+            if any(s in needed or s.argument is not None for s in made):
+                needed.update(t.storage for t in node.inputs.values())
+            else:
+                dead.append(node)
+        self.drop(dead)
+
+    def recorded(self, body: Callable[[], Any]) -> tuple[Any, list[Node]]:
+        """Return what ``body`` returns, and the nodes of what it records."""
+        made, steps = self.trace.recorded_apart(body)
+        return made, [node_of(s) for s in steps]
+
+    def steps(self, nodes: Sequence[Node] | None = None) -> Iterator[Step | ArrayStep]:
+        """Yield nodes, all or those given, as steps with their primitives."""
+        for node in self.nodes if nodes is None else nodes:
+            if node.function is not None:
+                yield ArrayStep(node.function, node.inputs, node.outputs)
+                continue
+            if node.pd is not None and node.primitive is None:
+                node.primitive = shared_descriptors.shared.primitive(node.pd, node.inserted)
+            yield Step(node.primitive, node.inputs, node.outputs)
+
+
+def _redirected(
+    tensors: dict[str, Tensor], old: Storage, new: Storage, offset: int
+) -> dict[str, Tensor]:
+    return {
+        name: moved(t, new, t.offset + offset) if t.storage is old else t
+        for name, t in tensors.items()
+    }
+
+
+def moved(tensor: Tensor, storage: Storage, offset: int, desc: Any = None) -> Tensor:
+    """Return the same view of another storage."""
+    strides = tensor.strides if desc is None else None
+    desc = tensor.desc if desc is None else desc
+    dtype = (
+        tensor.dtype if desc.data_type == tensor.desc.data_type else dtypes.NAMES[desc.data_type]
+    )
+    return Tensor(tensor.trace, storage, desc, dtype, tensor.shape, offset, strides)

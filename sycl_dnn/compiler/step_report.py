@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a compiled function runs: each step, what was fused into it and what was not."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from sycl_dnn.compiler.step_graph import Graph, Node
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One step of a program.
+
+    Attributes
+    ----------
+    row : str
+        The primitive; "dpnp" for a call of dpnp's, "zeros" for memory that is cleared.
+    implementation : str
+        oneDNN's name of it.
+    shape, dtype
+        Of the result.
+    fused : tuple of str
+        What was taken into the step, in order.
+    refused : tuple of str
+        What might have been, with the reason why not.
+    way : str
+        "primitive", "partition" (of the Graph API) or "dpnp".
+    times : int
+        How often it runs: once for each part of the batch where that keeps values in the cache.
+    milliseconds : dict of str to float
+        Where two ways were measured: by the names "primitives" and "partition", the least time of
+        all steps that the partition stands for.
+    """
+
+    row: str
+    implementation: str
+    shape: tuple[int, ...]
+    dtype: str
+    fused: tuple[str, ...]
+    refused: tuple[str, ...]
+    way: str
+    times: int = 1
+    milliseconds: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    def __str__(self) -> str:
+        head = f"{self.row:28} {self.dtype:9} {str(self.shape):22} {self.implementation}"
+        lines = [head if self.times == 1 else f"{head}  x {self.times} parts of the batch"]
+        lines += [f"    + {text}" for text in self.fused]
+        lines += [f"    - {text}" for text in self.refused]
+        if self.milliseconds:
+            times = ", ".join(f"{way} {ms:.3f} ms" for way, ms in self.milliseconds.items())
+            lines.append(f"    measured: {times}")
+        return "\n".join(lines)
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """A compiled program: its steps and its memory; ``str`` gives a text.
+
+    Attributes
+    ----------
+    name : str
+        The function.
+    parts : tuple of Part
+        In order of execution.
+    n_recorded : int
+        Steps before anything was fused.
+    arena_bytes : int
+        Memory for intermediate values of one call.
+    constant_bytes : int
+        Memory of what was computed from constants, for all programs of the function.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    n_recorded: int
+    arena_bytes: int
+    constant_bytes: int
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps that a call submits."""
+        return sum(part.times for part in self.parts)
+
+    @property
+    def n_reorders(self) -> int:
+        """Number of copies that are left."""
+        return sum(part.times for part in self.parts if part.row == "reorder")
+
+    @property
+    def slow(self) -> tuple[Part, ...]:
+        """The steps for which oneDNN has its reference implementation only."""
+        return tuple(p for p in self.parts if _is_reference(p.implementation))
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.name}: {self.n_steps} steps of {self.n_recorded} recorded, "
+            f"{self.n_reorders} reorders, arena {self.arena_bytes:,} bytes, constants "
+            f"{self.constant_bytes:,} bytes"
+        )
+        return "\n".join([head, *map(str, self.parts)])
+
+
+def _is_reference(name: str) -> bool:
+    return "ref" in name.replace("+", ":").split(":")
+
+
+def report(name: str, graph: Graph, n_recorded: int, executable: Any, constants: int) -> Report:
+    """Return the report of a lowered function."""
+    parts = tuple(_part(node) for node in graph.nodes if node.part[0] == 0)
+    arena = sum(program.arena_bytes for program in executable.programs)
+    return Report(name, parts, n_recorded, arena, constants)
+
+
+def _part(node: Node) -> Part:
+    made = next(iter(node.outputs.values()))
+    return Part(
+        row=node.row,
+        implementation=node.pd.impl_info if node.pd is not None else _called(node),
+        shape=tuple(made.shape),
+        dtype=made.dtype,
+        fused=tuple(node.fused),
+        refused=tuple(node.refused),
+        way=node.row if node.function is not None else "primitive",
+        times=node.part[1],
+        milliseconds=dict(node.times),
+    )
+
+
+def _called(node: Node) -> str:
+    if node.function is None:
+        return "memset"
+    function = getattr(node.function, "func", node.function)
+    return getattr(function, "__qualname__", type(function).__name__)
+
+
+def shapes_in(key: Any) -> list[str]:
+    """Return the arrays that a key speaks of."""
+    if not isinstance(key, tuple):
+        return []
+    if len(key) == 3 and all(_is_sizes(k) for k in key[:2]):
+        return [f"{key[2]}{list(key[0])}"]
+    return [text for part in key for text in shapes_in(part)]
+
+
+def _is_sizes(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(n, int) for n in value)

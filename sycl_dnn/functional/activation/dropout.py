@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dropout, with seeds that cost no new trace."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn._core import algorithm
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.elementwise import check_float, refuse_inplace
+from sycl_dnn.trace.frozen import Seed
+from sycl_dnn.trace.pointwise import as_row, from_row, fused, linear_map, scale
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import axis_order
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+
+
+_SEEDS = 2**63
+_lock = threading.Lock()
+_generator = np.random.default_rng()
+
+
+def manual_seed(seed: int) -> None:
+    """Start the sequence of seeds that ``dropout`` takes where it is given none.
+
+    Parameters
+    ----------
+    seed : int
+        Not negative. Without this function the sequence starts anywhere.
+    """
+    global _generator
+    made = np.random.default_rng(seed)
+    with _lock:
+        _generator = made
+
+
+def _next_seed() -> int:
+    with _lock:
+        return int(_generator.integers(_SEEDS))
+
+
+class NextSeed(Seed):
+    """A seed drawn anew for every call of a plan that holds it."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def bytes(self) -> bytes:
+        """Return the next seed of the sequence."""
+        return np.int64(_next_seed()).tobytes()
+
+
+class _Kept:
+    """Draws which elements of (1, N) stay, on the queue of the call."""
+
+    takes_queue = True
+
+    def __init__(self, n: int, p: float) -> None:
+        self._n = n
+        self._p = p
+
+    def __call__(self, seed: int, queue: Any) -> Any:
+        # dpnp's generator takes 32 bits; both halves count.
+        state = dpnp.random.RandomState((seed ^ (seed >> 32)) & 0xFFFFFFFF, sycl_queue=queue)
+        drawn = state.uniform(0.0, 1.0, size=(1, self._n), dtype=dpnp.float32)
+        return (drawn >= self._p).astype("u1")
+
+
+def _dropped(x: Tensor, p: float, seed: Tensor) -> Tensor:
+    shape, order = x.shape, axis_order(x, x.ndim)
+    sizes = (1, x.size)
+    masks: list[Tensor] = []
+
+    def masked(tensor: Tensor) -> Tensor:
+        row = as_row(tensor, order, sizes)
+        return from_row(
+            fused(algorithm.binary_mul, row, masks[0], scale(1 / (1 - p))), shape, order
+        )
+
+    def value() -> Tensor:
+        # oneDNN's own dropout keeps or drops four neighbours together.
+        masks[:] = x.trace.array_call(_Kept(x.size, p), [seed], [Out(sizes, "uint8")])
+        return masked(x)
+
+    return x.trace.closed({"x": x}, value, lambda dy: {"x": masked(dy)})
+
+
+@operation
+def _dropout(input: Tensor, seed: Tensor, p: float) -> Tensor:
+    check_float("dropout", input=input)
+    if p in (0, 1) or not input.size:
+        return linear_map(input, 1.0 - p)
+    return _dropped(input, p, seed)
+
+
+def _seed_of(seed: Any, is_traced: bool) -> Any:
+    if seed is None:
+        # A trace keeps the object and asks it at every call.
+        return NextSeed() if is_traced else Seed(_next_seed())
+    if isinstance(seed, (Seed, Tensor)):
+        return seed
+    try:
+        number = int(np.asarray(seed).astype(np.int64, casting="safe"))
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"dropout: seed must be an int64, got {seed!r}") from None
+    return Seed(number)
+
+
+def dropout(
+    input: dpnp.ndarray | Array,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    *,
+    seed: int | Seed | None = None,
+    out: dpnp.ndarray | Array | None = None,
+) -> dpnp.ndarray | Array:
+    """Set elements to zero at random, each with probability ``p``; divide the others by ``1 - p``.
+
+    Parameters
+    ----------
+    input : dpnp.ndarray or Array (*)
+        float32, bfloat16 or float16, float64 where the device has it.
+    p : float
+        0 to 1.
+    training : bool
+        Otherwise the input itself is returned, as with ``p=0``.
+    inplace : bool
+        Write the result into ``input`` and return that. Not in traced functions.
+    seed : int or Seed, optional
+        The same seed drops the same elements of equal shapes and layouts. A new one costs no new
+        trace; for that in ``vjp``, give ``sycl_dnn.trace.frozen.Seed(number)``. Without it
+        every call takes the next seed of a sequence, which ``manual_seed`` starts.
+    out : dpnp.ndarray or Array, optional
+        Written and returned; shape and dtype of the input.
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*)
+        Shape, dtype and order of axes of the input.
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating-point, or ``seed`` no integer.
+    ValueError
+        ``p`` is not in [0, 1].
+
+    Notes
+    -----
+    dpnp draws the numbers on the device. oneDNN's dropout attribute is not used: on CPUs it keeps
+    or drops four neighbours together.
+
+    Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting",
+    2014.
+    """
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout: p must be in [0, 1], got {p}")
+    is_traced = isinstance(input, Tensor)
+    if is_traced:
+        refuse_inplace("dropout", inplace)
+    p = float(p) if training else 0.0
+    if p == 0 and out is None:
+        return input
+    target = input if inplace else out
+    given = {} if target is None else {"out": target}
+    return _dropout(input, _seed_of(seed, is_traced), p, **given)

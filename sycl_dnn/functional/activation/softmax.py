@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""softmax, log_softmax, softmin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn._core import MemoryDesc, algorithm, engine_kind, softmax_backward
+from sycl_dnn._warn import warn
+from sycl_dnn.call.operation import operation
+from sycl_dnn.errors import Unimplemented
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.descriptors import is_slow_reference
+from sycl_dnn.trace.gradients import Grads, composed_rule, rule_for
+from sycl_dnn.trace.pointwise import EXP, chain, linear_map, mul, sub
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.reductions import reduce
+from sycl_dnn.trace.steps import Entry, Out
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+def normalized(x: Tensor, axis: int, kind: algorithm) -> Tensor:
+    """Apply one of oneDNN's softmax algorithms, in the layout of ``x``."""
+    made = x.trace.primitive(
+        "softmax_forward",
+        {"src": x},
+        {"dst": Out(x.shape, x.dtype, x)},
+        ask={"src": x},
+        prop_kind=x.trace.forward_kind,
+        algorithm=kind,
+        axis=axis,
+    )
+    return made["dst"]
+
+
+@rule_for("softmax_forward")
+def _softmax(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    y, axis = entry.outputs["dst"], entry.params["axis"]
+    # Backward along any but the innermost axis has no compiled kernel.
+    order = [a for a in _order(y) if a != axis] + [axis]
+    desc = layout.strided(y.shape, y.dtype, layout.permuted_strides(y.desc.dims, order))
+    given = {"algorithm": entry.params["algorithm"], "axis": axis, "hint_fwd_pd": entry.pd}
+    if _is_slow(trace, desc, given):
+        return {"src": _composed(y, grads["dst"], entry.params["algorithm"], axis)}
+    made = trace.primitive(
+        "softmax_backward",
+        {"dst": y, "diff_dst": grads["dst"]},
+        {"diff_src": Out(y.shape, y.dtype, desc)},
+        ask={"dst": desc, "diff_dst": desc},
+        **given,
+    )
+    return {"src": made["diff_src"]}
+
+
+def _is_slow(trace: Trace, desc: MemoryDesc, given: dict[str, Any]) -> bool:
+    """Whether a CPU has the reference implementation alone: without AVX-512 there is no other."""
+    if trace.engine.kind is not engine_kind.cpu:
+        return False
+    try:
+        pd = softmax_backward(trace.engine, diff_src=desc, diff_dst=desc, dst=desc, **given)
+    except Unimplemented:
+        return False
+    return is_slow_reference("softmax_backward", pd.impl_info)
+
+
+def _composed(y: Tensor, dy: Tensor, kind: algorithm, axis: int) -> Tensor:
+    """Return the gradient by element-wise steps and a sum over rows."""
+    dy = dy.trace.convert(dy, y.dtype)
+    if kind is algorithm.softmax_log:
+        total = reduce(algorithm.reduction_sum, dy, (axis,))
+        return sub(dy, mul(chain(y, EXP), total))
+    total = reduce(algorithm.reduction_sum, mul(y, dy), (axis,))
+    return mul(y, sub(dy, total))
+
+
+@composed_rule("softmax_backward")
+def _backward(entry: Entry) -> Grads:
+    y, dy, params = entry.inputs["dst"], entry.inputs["diff_dst"], entry.params
+    return {"diff_src": _composed(y, dy, params["algorithm"], params["axis"])}
+
+
+def _order(x: Tensor) -> list[int]:
+    """Return the axes as they lie in memory, outermost first."""
+    dims, strides = x.desc.dims, x.desc.strides
+    return sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))
+
+
+def _axis(name: str, dim: Any, ndim: int) -> int:
+    if dim is not None:
+        return check_axis(name, dim, ndim)
+    warn(
+        f"{name}: dim should be given; without it, it is 0 for arrays with 0, 1 or 3 axes, else 1",
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def _run(name: str, input: Tensor, dim: Any, dtype: Any, kind: str, sign: int = 1) -> Tensor:
+    if dtype is not None:
+        wanted = dtypes.name_of(dtype)
+        if not dtypes.is_float(wanted):
+            raise TypeError(f"{name}: dtype must be a floating-point dtype, got {wanted}")
+        input = input.trace.convert(input, wanted)
+    check_float(name, input=input)
+    axis = _axis(name, dim, input.ndim)
+    x = input if sign == 1 else linear_map(input, -1.0)
+    return normalized(x, axis, getattr(algorithm, kind))
+
+
+#: What the functions say of themselves, after a summary each.
+_DOC = """{summary}
+
+Parameters
+----------
+input : dpnp.ndarray or Array (*)
+    float32, bfloat16 or float16, float64 where the device has it. The innermost axis of the
+    memory is the fastest, for the gradient in particular.
+dim : int, optional
+    The axis, may count from the end. Without it 0 for an input with 0, 1 or 3 axes, else 1,
+    and a warning.
+dtype : dtype, optional
+    The input is converted to it first.
+
+Returns
+-------
+dpnp.ndarray or Array (*)
+    Shape of the input. {note}
+
+Raises
+------
+TypeError
+    The dtype is not floating-point.
+ValueError
+    There is no axis ``dim``.
+
+Notes
+-----
+Source: oneDNN developer guide, "Softmax", {source}.
+"""
+
+
+def _documented(note: str, source: str) -> Callable[..., Any]:
+    def attach(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__doc__ = _DOC.format(summary=function.__doc__, note=note, source=source)
+        return function
+
+    return attach
+
+
+@operation
+@_documented("NaN where all of a slice is minus infinity.", "algorithm ``softmax_accurate``")
+def softmax(
+    input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
+) -> dpnp.ndarray | Array:
+    """Return ``exp(x) / sum(exp(x))``, the sum over one axis."""
+    return _run("softmax", input, dim, dtype, "softmax_accurate")
+
+
+@operation
+@_documented("On CPUs, oneDNN's logarithm is exact to 4e-6.", "algorithm ``softmax_log``")
+def log_softmax(
+    input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
+) -> dpnp.ndarray | Array:
+    """Return ``x - log(sum(exp(x)))``, the sum over one axis."""
+    return _run("log_softmax", input, dim, dtype, "softmax_log")
+
+
+@operation
+@_documented("NaN where all of a slice is infinity.", 'after "Eltwise"')
+def softmin(
+    input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
+) -> dpnp.ndarray | Array:
+    """Return ``softmax(-x)``."""
+    return _run("softmin", input, dim, dtype, "softmax_accurate", -1)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Between dtypes: ``asarray`` and ``astype``, also for those that dpnp lacks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.frozen import Frozen
+
+
+#: What oneDNN's reorders round as dpnp does, and what only they know.
+_BY_ONEDNN = ("float32", *dtypes.CARRIED)
+
+
+def converted(x: Tensor, dtype: str) -> Tensor:
+    """Return a tensor in another dtype: rounded to nearest among floats, truncated to integers."""
+    if x.dtype == dtype:
+        return x
+    if dtype in dtypes.PACKED:
+        return _packed(x, dtype)
+    if x.dtype in _BY_ONEDNN and dtype in _BY_ONEDNN:
+        return x.trace.convert(x, dtype, inserted=False)
+    if x.dtype in dtypes.CARRIED or dtype in dtypes.CARRIED:
+        return converted(converted(x, "float32"), dtype)
+    rule = _back(x) if x.is_float and dtypes.is_float(dtype) else _flat
+    kind = np.dtype(dtype)
+    return x.trace.array_call(lambda a: a.astype(kind), [x], [Out(x.shape, dtype)], rule)[0]
+
+
+def _packed(x: Tensor, dtype: str) -> Tensor:
+    """Return 4-bit numbers, by way of float32: from other dtypes oneDNN writes zeros."""
+    if not x.ndim or x.shape[-1] % 2:
+        raise ValueError(f"astype: the last axis must be even for {dtype}, got shape {x.shape}")
+    wide = converted(x, "float32")
+    made = x.trace.reorder(wide, layout.row_major(x.shape, dtype), inserted=False)
+    return x.trace.view(wide, made, lambda grad: grad)
+
+
+def _back(x: Tensor) -> Any:
+    return lambda entry, grads: {"0": converted(grads["0"], x.dtype)}
+
+
+def _flat(entry: Any, grads: Any) -> dict[str, Tensor]:
+    return {}
+
+
+@operation
+def _astype(input, dtype):
+    return converted(input, dtype)
+
+
+def astype(
+    x: dpnp.ndarray | Array | Frozen, dtype: str | np.dtype | type
+) -> dpnp.ndarray | Array | Frozen:
+    """Return an array in another dtype, converted on its device.
+
+    Parameters
+    ----------
+    x : array of any shape and dtype
+    dtype : str, NumPy dtype or scalar type
+        Also ``"bfloat16"``, ``"float8_e4m3"``, ``"float8_e5m2"``, ``"int4"``, ``"uint4"``.
+
+    Returns
+    -------
+    dpnp.ndarray, or Array for a dtype that dpnp lacks
+        ``x`` itself if it has the dtype already.
+
+    Raises
+    ------
+    TypeError
+        ``dtype`` is not known.
+    ValueError
+        The last axis of a 4-bit result is odd.
+
+    Notes
+    -----
+    Floats are rounded to nearest even; bfloat16 numbers below 2**-126 become 0. Integers of dpnp's
+    are made by truncation, as in torch; int4 and uint4 are rounded and saturate. What float8_e4m3
+    cannot hold (above 448) becomes NaN, where torch saturates; float8_e5m2 has infinities.
+
+    Source: oneDNN developer guide, "Reorder" and "Data Types".
+    """
+    name = dtypes.name_of(dtype)
+    mine = x.dtype if isinstance(x, (Array, Tensor)) else dtypes.name_of(x.dtype)
+    return x if name == mine else _astype(x, name)
+
+
+def asarray(
+    x: Any, dtype: str | np.dtype | type | None = None, **kwargs: Any
+) -> dpnp.ndarray | Array:
+    """Return ``x`` as an array of ``dtype``, also of those that dpnp lacks.
+
+    Parameters
+    ----------
+    x : array_like
+        What ``dpnp.asarray`` takes, or an ``Array``.
+    dtype : str, NumPy dtype or scalar type, optional
+        As for ``astype``; without it, what ``x`` has.
+    **kwargs
+        For ``dpnp.asarray``: ``sycl_queue``, ``device``, ``usm_type``...
+
+    Returns
+    -------
+    dpnp.ndarray or Array
+
+    Raises
+    ------
+    TypeError
+        ``dtype`` is not known.
+    """
+    if isinstance(x, Array):
+        return x if dtype is None else astype(x, dtype)
+    name = None if dtype is None else dtypes.name_of(dtype)
+    if name not in dtypes.CARRIED:
+        return dpnp.asarray(x, dtype=dtype, **kwargs)
+    return astype(dpnp.asarray(x, dtype="float32", **kwargs), name)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What element-wise functions share, and those of one operand: neg, exp, log, sqrt, ..."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn._core import algorithm
+from sycl_dnn.call.operation import describe_out, operation
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.operands import by_dpnp, number_or_tensor
+from sycl_dnn.trace.pointwise import eltwise
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+
+
+_BEFORE = """{summary}
+
+Parameters
+----------
+input : dpnp.ndarray or Array (*)
+    Any shape; {dtypes}.
+{parameters}"""
+_INPLACE = """inplace : bool
+    Write the result into ``input`` and return that. Not in traced functions.
+"""
+_AFTER = """
+Returns
+-------
+dpnp.ndarray or Array (*)
+    Shape, dtype and order of axes of ``input``.
+
+Raises
+------
+TypeError
+    The dtype is another one.
+ValueError
+    A parameter is out of its range.
+
+Notes
+-----
+Source: oneDNN developer guide, "Eltwise"{page}; names and defaults are torch.nn.functional's.
+"""
+_FLOATS = "float32, bfloat16 or float16, float64 where the device has it"
+_INTEGERS = ("int32", "int8", "uint8")
+
+
+def check_float(name: str, **tensors: Tensor | None) -> None:
+    """Raise TypeError for the first of the named tensors that is not floating-point."""
+    for argument, tensor in tensors.items():
+        if tensor is not None and not tensor.is_float:
+            raise TypeError(
+                f"{name}: {argument} must have a floating-point dtype, got {tensor.dtype}"
+            )
+
+
+def refuse_inplace(name: str, inplace: Any) -> None:
+    """Raise ValueError if a traced function is to write into its input."""
+    if inplace:
+        raise ValueError(f"{name}: inplace must be False in a traced function, got {inplace!r}")
+
+
+def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..., Any]:
+    """Return ``function`` with ``inplace=True``, its argument ``position``, meaning ``out``."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        inplace = args[position] if len(args) > position else kwargs.get("inplace", False)
+        if not inplace:
+            return function(*args, out=out, **kwargs)
+        target = args[0] if args else kwargs["input"]
+        if isinstance(target, Tensor):
+            refuse_inplace(name, inplace)
+        if out is not None:
+            raise ValueError(f"{name}: out must be left away with inplace=True")
+        kept = args[:position] + (False,) * (len(args) > position) + args[position + 1 :]
+        return function(*kept, out=target, **{k: v for k, v in kwargs.items() if k != "inplace"})
+
+    return call
+
+
+def pointwise(
+    body: Callable[..., Tensor] | None = None, *, integers: bool = False, page: str = ""
+) -> Callable[..., Any]:
+    """Make a function of the layer of an element-wise body over one tensor and parameters.
+
+    Its docstring starts with a summary; entries for parameters may follow. ``integers``: whether
+    integers may come in. ``page``: more to say about the source.
+    """
+    if body is None:
+        return functools.partial(pointwise, integers=integers, page=page)
+    name = body.__name__
+    names = list(inspect.signature(body).parameters)
+    position = names.index("inplace") if "inplace" in names else None
+
+    @functools.wraps(body)
+    def checked(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if not (integers and input.dtype in _INTEGERS):
+            check_float(name, input=input)
+        if position is not None:
+            inplace = args[position - 1] if len(args) >= position else kwargs.get("inplace")
+            refuse_inplace(name, inplace)
+        return body(input, *args, **kwargs)
+
+    function: Callable[..., Any] = operation(checked)
+    if position is not None:
+        function = inplace_into_out(function, position)
+    function.__doc__ = _text(body, position is not None, integers, page)
+    describe_out(function)
+    return function
+
+
+def _text(body: Callable[..., Any], has_inplace: bool, integers: bool, page: str) -> str:
+    summary, _, parameters = inspect.cleandoc(body.__doc__ or "").partition("\n\n")
+    if parameters:
+        parameters += "\n"
+    if has_inplace:
+        parameters += _INPLACE
+    dtypes = _FLOATS + (f", {', '.join(_INTEGERS)}" if integers else "")
+    before = _BEFORE.format(summary=summary, dtypes=dtypes, parameters=parameters)
+    return before + _AFTER.format(page=page)
+
+
+# --- Elementary functions of one operand: neg, exp, log, sqrt, abs, square, reciprocal
+
+A = algorithm
+_DOC = """{summary}
+
+Parameters
+----------
+input : dpnp.ndarray or Array (*)
+    Any shape and dtype.
+
+Returns
+-------
+dpnp.ndarray or Array (*)
+    Shape and order of axes of ``input``; {dtype}.
+{notes}"""
+_NOTES = """
+Notes
+-----
+{text}
+
+Source: oneDNN developer guide, "Eltwise".
+"""
+
+
+def _function(
+    name: str,
+    summary: str,
+    kind: algorithm,
+    factors: tuple[float, float] = (0.0, 0.0),
+    integers: Callable[..., Any] | None = None,
+    note: str = "",
+) -> Callable[..., Any]:
+    """Make a function of an eltwise algorithm; ``integers`` is dpnp's for integer arrays."""
+
+    def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+        if not isinstance(number_or_tensor(name, "input", input), Tensor):
+            raise TypeError(f"{name}: input must be an array, got {type(input).__name__}")
+        if input.is_float:
+            return eltwise(input, kind, *factors)
+        if integers is None:
+            return eltwise(converted(input, "float32"), kind, *factors)
+        return by_dpnp(integers, input.dtype, input)
+
+    call.__name__ = call.__qualname__ = name
+    dtype = "its dtype" if integers else "its dtype, float32 for integers"
+    notes = _NOTES.format(text=note or "Integers are dpnp's work." if integers or note else
+                          "Integers are converted.")  # fmt: skip
+    call.__doc__ = _DOC.format(summary=summary, dtype=dtype, notes=notes)
+    return operation(call)
+
+
+neg = _function("neg", "Return ``-input``.", A.eltwise_linear, (-1.0, 0.0), dpnp.negative)
+exp = _function(
+    "exp", "Return e to the power of ``input``.", A.eltwise_exp, note="oneDNN gives inf for NaN."
+)
+log = _function("log", "Return the natural logarithm.", A.eltwise_log)
+sqrt = _function("sqrt", "Return the square root.", A.eltwise_sqrt)
+abs = _function("abs", "Return ``|input|``.", A.eltwise_abs, integers=dpnp.abs)
+square = _function("square", "Return ``input * input``.", A.eltwise_square, integers=dpnp.square)
+reciprocal = _function("reciprocal", "Return ``1 / input``.", A.eltwise_pow, (1.0, -1.0))

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operands of arithmetic: tensors and numbers, their common shape and dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import broadcast_shape, filled
+
+DOC = """{summary}
+
+Parameters
+----------
+input, {second} : dpnp.ndarray or Array (*), or a number
+    Shapes broadcast; one of the two at least is an array.
+{parameters}
+Returns
+-------
+dpnp.ndarray or Array
+    {returns}
+
+Raises
+------
+ValueError
+    The shapes do not broadcast.
+TypeError
+    An operand is neither an array nor a number.
+
+Notes
+-----
+{notes}
+Source: oneDNN developer guide, "Binary"; names and defaults are torch's.
+"""
+PROMOTED = "The common shape; the dtype to which torch promotes."
+
+
+def number_or_tensor(name: str, argument: str, value: Any) -> Any:
+    """Return a tensor, or a Python number."""
+    if isinstance(value, Tensor):
+        return check_unpacked(name, argument, value)
+    if isinstance(value, (np.generic, np.ndarray)) and not value.ndim:
+        value = value.item()
+    if isinstance(value, (bool, int, float)):
+        return value
+    kind = type(value).__name__
+    raise TypeError(f"{name}: {argument} must be an array or a number, got {kind}")
+
+
+def check_unpacked(name: str, argument: str, x: Tensor) -> Tensor:
+    """Return a tensor that is not of 4-bit numbers; TypeError for those."""
+    if x.dtype in dtypes.PACKED:
+        raise TypeError(
+            f"{name}: {argument} must not be of 4-bit numbers, got {x.dtype}; convert with astype"
+        )
+    return x
+
+
+def checked_operands(name: str, **operands: Any) -> list[Any]:
+    """Return tensors and numbers whose shapes broadcast."""
+    made = [number_or_tensor(name, n, v) for n, v in operands.items()]
+    shapes = [v.shape for v in made if isinstance(v, Tensor)]
+    try:
+        broadcast_shape(*shapes)
+    except ValueError:
+        *first, last = operands
+        got = " and ".join(map(str, shapes))
+        raise ValueError(
+            f"{name}: {last} must broadcast with {' and '.join(first)}, got shapes {got}"
+        ) from None
+    return made
+
+
+def trace_of(*operands: Any) -> Any:
+    """Return the trace that the tensors belong to."""
+    return next(v for v in operands if isinstance(v, Tensor)).trace
+
+
+def as_floats(dtype: str, *operands: Any) -> list[Tensor]:
+    """Return tensors that a primitive can take together: numbers filled in, integers converted."""
+    trace = trace_of(*operands)
+    made = []
+    for value in operands:
+        if not isinstance(value, Tensor):
+            made.append(filled(trace, value, (), dtype))
+        else:
+            made.append(value if value.is_float else converted(value, dtype))
+    return made
+
+
+def _without_gradient(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {}
+
+
+def by_dpnp(
+    function: Callable[..., Any],
+    dtype: str,
+    *operands: Any,
+    rule: Callable[..., dict[str, Tensor]] = _without_gradient,
+) -> Tensor:
+    """Record a function of dpnp's over tensors and numbers."""
+    fixed = [None if isinstance(v, Tensor) else v for v in operands]
+    tensors = [v for v in operands if isinstance(v, Tensor)]
+
+    def call(*arrays: Any) -> Any:
+        supply = iter(arrays)
+        try:
+            return function(*(next(supply) if v is None else v for v in fixed))
+        except OverflowError as error:
+            raise ValueError(f"{function.__name__}: numbers must fit the dtype: {error}") from None
+
+    out = Out(broadcast_shape(*(t.shape for t in tensors)), dtype)
+    return trace_of(*tensors).array_call(call, tensors, [out], rule)[0]
+
+
+def result_dtype(*operands: Any) -> str:
+    """Return the dtype to which torch promotes tensors and numbers."""
+    return dtypes.result_dtype(*operands)

@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions over one, two and three spatial axes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn._core import algorithm, engine_kind, prop_kind
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.conv.windows import (
+    Axis,
+    Pads,
+    Sizes,
+    batched,
+    check_counts,
+    extents,
+    lone_windows,
+    pads_per_axis,
+    per_axis,
+    unbatched,
+    whole_number,
+)
+from sycl_dnn.trace.descriptors import NARROW
+from sycl_dnn.trace.gradients import Grads, backward, pulled_back, rule_for
+from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import Entry, Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import narrow, reshape
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+def spread_choice(trace: Trace, wide: Sizes, **params: Any) -> Any:
+    """Return layout and implementation for spreading windows over a wide tensor (N, C, *S).
+
+    That is the gradient of a convolution in its source, and transposed convolution. The library
+    takes an implementation that is up to four times slower than its own matrix product where few
+    channels meet large strided kernels.
+    """
+    if trace.engine.kind is not engine_kind.cpu or params["groups"] > 1:
+        return "channels_last", None
+    is_strided = max(params["strides"]) > 1
+    if is_strided and wide[1] <= 4 and math.prod(params["kernel"]) >= 25:
+        return "row_major", "gemm:jit"
+    return "channels_last", None
+
+
+def _is_trap(axis: Axis, rank: int) -> bool:
+    """Whether bfloat16 is slow or wrong for such windows.
+
+    oneDNN may have only its reference implementation where whole kernels fit into the padding.
+    The gradient of volumes' weights adds to uninitialised memory where the kernel is larger than
+    a padded axis.
+    """
+    padding = max(axis.left, axis.right)
+    return padding >= axis.extent or (rank == 3 and padding > 0 and axis.size < axis.extent)
+
+
+def widened(x: Tensor, axes: list[Axis], *tensors: Tensor | None) -> list[Any]:
+    """Return tensors, in float32 where bfloat16 leads into a trap of oneDNN."""
+    if x.dtype != "bfloat16" or not any(_is_trap(a, len(axes)) for a in axes):
+        return [x, *tensors]
+    return [None if t is None else x.trace.convert(t, "float32") for t in (x, *tensors)]
+
+
+def _backward_data(trace: Trace, entry: Entry, grads: Grads) -> Grads:
+    src, weights, params = entry.inputs["src"], entry.inputs["weights"], entry.params
+    is_grouped = weights.ndim > src.ndim
+    layout, words = spread_choice(
+        trace,
+        src.shape,
+        groups=weights.shape[0] if is_grouped else 1,
+        kernel=weights.shape[3 if is_grouped else 2 :],
+        strides=params["strides"],
+    )
+    made = trace.primitive(
+        "convolution_backward_data",
+        {"weights": weights, "diff_dst": grads["dst"]},
+        {"diff_src": Out(src.shape, src.dtype, layout)},
+        ask={"weights": "any", "diff_dst": layout},
+        prefer=words,
+        hint_fwd_pd=entry.pd,
+        **{n: v for n, v in params.items() if n != "prop_kind"},
+    )
+    return {"src": made["diff_src"]}
+
+
+@rule_for("convolution_forward")
+def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    found = _backward_data(trace, entry, grads) if "src" in needed else {}
+    if needed & {"weights", "bias"}:
+        found |= backward(trace, "convolution_backward_weights", entry, grads, needed)
+    return found
+
+
+def _rebuilt(trace: Trace, entry: Entry, source: Tensor, weights: Tensor, bias: Any) -> Entry:
+    """Record the forward primitive of a backward one over other operands; return its entry."""
+    row = entry.row.partition("_backward_")[0] + "_forward"
+    like = entry.inputs["diff_dst"]
+    inputs = {"src": source, "weights": weights} | ({} if bias is None else {"bias": bias})
+    layout = "channels_last"
+    words = None
+    if row == "deconvolution_forward":
+        is_grouped = weights.ndim > source.ndim
+        layout, words = spread_choice(
+            trace,
+            like.shape,
+            groups=weights.shape[0] if is_grouped else 1,
+            kernel=weights.shape[3 if is_grouped else 2 :],
+            strides=entry.params["strides"],
+        )
+    trace.primitive(
+        row,
+        inputs,
+        {"dst": Out(like.shape, like.dtype, layout)},
+        ask={"src": layout, "weights": "any"},
+        prefer=words,
+        prop_kind=prop_kind.forward_training,
+        **{n: v for n, v in entry.params.items() if n not in ("prop_kind", "hint_fwd_pd")},
+    )
+    return trace.tape[-1]
+
+
+def _linear_in_both(
+    trace: Trace, entry: Entry, forward: Entry, held: str, needed: set[str]
+) -> Grads:
+    """Return the gradients of a backward primitive's operands from the product ``forward``.
+
+    The primitive is linear in ``diff_dst`` and in ``held``; ``forward`` is its transpose.
+    """
+    found = {"diff_dst": forward.outputs["dst"]}
+    if held in needed:
+        dy = {"dst": entry.inputs["diff_dst"]}
+        found |= pulled_back(trace, forward, dy, {held})
+    return found
+
+
+def _of_data(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    forward = _rebuilt(trace, entry, grads["diff_src"], entry.inputs["weights"], None)
+    return _linear_in_both(trace, entry, forward, "weights", needed)
+
+
+def _of_weights(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    weights = grads.get("diff_weights")
+    if weights is None:
+        weights = zeros(trace, entry.outputs["diff_weights"].shape, entry.inputs["src"].dtype)
+    forward = _rebuilt(trace, entry, entry.inputs["src"], weights, grads.get("diff_bias"))
+    return _linear_in_both(trace, entry, forward, "src", needed)
+
+
+for _row in ("convolution", "deconvolution"):
+    rule_for(f"{_row}_backward_data")(_of_data)
+    rule_for(f"{_row}_backward_weights")(_of_weights)
+
+
+# --- What convolutions of any rank share: checks and the primitive
+
+
+def check_groups(name: str, groups: Any, channels: int) -> int:
+    """Return the number of groups, which must divide the channels of the input."""
+    number = whole_number(groups)
+    if number is None or number < 1 or channels % number:
+        raise ValueError(
+            f"{name}: groups must be a whole number that divides the {channels} channels of input, "
+            f"got {groups!r}"
+        )
+    return number
+
+
+def check_operands(
+    name: str, input: Tensor, weight: Tensor, bias: Tensor | None, n_out: int
+) -> None:
+    """Raise unless dtypes agree and the bias has one number for each output channel."""
+    if weight.dtype != input.dtype:
+        raise TypeError(
+            f"{name}: weight must have the dtype of input, {input.dtype}, got {weight.dtype}"
+        )
+    known = dict.fromkeys((input.dtype, *(("float32",) if input.dtype in NARROW else ())))
+    if bias is not None and bias.dtype not in known:
+        raise TypeError(f"{name}: bias must have dtype {' or '.join(known)}, got {bias.dtype}")
+    if not input.is_float:
+        raise TypeError(f"{name}: input must have a floating-point dtype, got {input.dtype}")
+    if bias is not None and bias.shape != (n_out,):
+        raise ValueError(f"{name}: bias must have shape ({n_out},), got {bias.shape}")
+
+
+def _checked_weight(name: str, x: Tensor, weight: Tensor, groups: int) -> Sizes:
+    """Return the kernel's size of a weight (O, C / groups, *K) that fits ``x`` (N, C, *S)."""
+    wanted = x.shape[1] // groups
+    if weight.ndim != x.ndim or weight.shape[1] != wanted:
+        raise ValueError(
+            f"{name}: weight must have {x.ndim} axes and {wanted} input channels "
+            f"({x.shape[1]} / groups={groups}), got shape {weight.shape}"
+        )
+    if 0 in weight.shape or weight.shape[0] % groups:
+        raise ValueError(
+            f"{name}: weight must have output channels that groups={groups} divides, and no empty "
+            f"axis, got shape {weight.shape}"
+        )
+    return weight.shape[2:]
+
+
+def _padding(name: str, value: Any, kernel: Sizes, stride: Sizes, dilation: Sizes) -> Pads:
+    if not isinstance(value, str):
+        return pads_per_axis(name, value, len(kernel))
+    if value == "valid":
+        return ((0, 0),) * len(kernel)
+    if value != "same":
+        raise ValueError(f"{name}: padding must be 'valid', 'same' or numbers, got {value!r}")
+    if max(stride) > 1:
+        raise ValueError(f"{name}: padding must not be 'same' with stride {stride}")
+    totals = [e - 1 for e in extents(kernel, dilation)]
+    return tuple((t // 2, t - t // 2) for t in totals)
+
+
+def geometry(
+    name: str, sizes: Sizes, kernel: Sizes, stride: Any, padding: Any, dilation: Any
+) -> tuple[list[Axis], Sizes]:
+    """Return the spatial axes of a convolution, its arguments checked, and the result's sizes."""
+    rank = len(sizes)
+    stride = per_axis(name, "stride", stride, rank)
+    dilation = per_axis(name, "dilation", dilation, rank)
+    left, right = zip(*_padding(name, padding, kernel, stride, dilation), strict=True)
+    axes = [Axis(*a) for a in zip(sizes, kernel, stride, left, right, dilation, strict=True)]
+    counts = tuple(a.count() for a in axes)
+    check_counts(name, axes, counts)
+    return lone_windows(axes, counts), counts
+
+
+def cropped(x: Tensor, axes: list[Axis], counts: Sizes) -> tuple[Tensor, list[Axis]]:
+    """Return the input without what lies behind lone windows, and its axes.
+
+    oneDNN's `brg_conv_fwd` goes wrong where a single window of the last axis leaves elements over.
+    """
+    made = []
+    for number, (axis, count) in enumerate(zip(axes, counts, strict=True)):
+        if count == 1 and axis.right < 0:
+            used = axis.size + axis.right
+            x = narrow(x, number + 2, 0, used)
+            axis = axis._replace(size=used, right=0, stride=1)
+        made.append(axis)
+    return x, made
+
+
+def window_parameters(axes: list[Axis]) -> dict[str, Sizes]:
+    """Return the parameters of a convolution's primitive that say where its windows lie."""
+    return {
+        "strides": tuple(a.stride for a in axes),
+        "dilates": tuple(a.dilation - 1 for a in axes),
+        "padding_l": tuple(a.left for a in axes),
+        "padding_r": tuple(a.right for a in axes),
+    }
+
+
+def convolve(
+    name: str,
+    rank: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: Any,
+) -> Tensor:
+    """Return the convolution of a function's arguments, checked."""
+    x = batched(name, input, rank)
+    groups = check_groups(name, groups, x.shape[1])
+    kernel = _checked_weight(name, x, weight, groups)
+    n_out = weight.shape[0]
+    check_operands(name, x, weight, bias, n_out)
+    axes, counts = geometry(name, x.shape[2:], kernel, stride, padding, dilation)
+    x, axes = cropped(x, axes, counts)
+    if x.trace.training:
+        x, weight, bias = widened(x, axes, weight, bias)
+    if groups > 1:
+        weight = reshape(weight, (groups, n_out // groups, *weight.shape[1:]))
+    inputs = {"src": x, "weights": weight} | ({} if bias is None else {"bias": bias})
+    made = x.trace.primitive(
+        "convolution_forward",
+        inputs,
+        {"dst": Out((x.shape[0], n_out, *counts), x.dtype, "channels_last")},
+        # Weights in a row-major layout would leave oneDNN its reference implementation only.
+        ask={"src": "channels_last", "weights": "any"},
+        prop_kind=x.trace.forward_kind,
+        algorithm=algorithm.convolution_direct,
+        **window_parameters(axes),
+    )
+    return unbatched(x.trace.convert(made["dst"], input.dtype), input)
+
+
+# --- Convolutions over one, two and three spatial axes
+
+
+@operation
+def conv1d(
+    input: dpnp.ndarray | Array,
+    weight: dpnp.ndarray | Array,
+    bias: dpnp.ndarray | Array | None = None,
+    stride: int | tuple[int] = 1,
+    padding: str | int | tuple[Any, ...] = 0,
+    dilation: int | tuple[int] = 1,
+    groups: int = 1,
+) -> dpnp.ndarray | Array:
+    """Convolve signals (N, C, W) or (C, W) with kernels (O, C / groups, K).
+
+    Parameters, results and errors are those of ``conv2d`` with one spatial axis.
+    """
+    return convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+@operation
+def conv2d(
+    input: dpnp.ndarray | Array,
+    weight: dpnp.ndarray | Array,
+    bias: dpnp.ndarray | Array | None = None,
+    stride: int | tuple[int, int] = 1,
+    padding: str | int | tuple[Any, ...] = 0,
+    dilation: int | tuple[int, int] = 1,
+    groups: int = 1,
+) -> dpnp.ndarray | Array:
+    """Convolve images with kernels (cross-correlation, as in PyTorch).
+
+    Parameters
+    ----------
+    input : array (N, C, H, W) or (C, H, W)
+        float32, bfloat16 or float16; float64 where the device has it.
+    weight : array (O, C / groups, KH, KW)
+        Same dtype. Frozen by ``sycl_dnn.freeze`` it is repacked once, else at every call.
+    bias : array (O,), optional
+        The dtype of ``input``; float32 beside bfloat16 or float16 too.
+    stride : int or tuple
+    padding : int, tuple, "valid" or "same"
+        Zeros on both sides of each axis. Beyond PyTorch, an entry may be a pair (before, after):
+        ``padding=((0, 1), (2, 2))``. ``"same"`` keeps the size and needs stride 1.
+    dilation : int or tuple
+        Distance between the elements that a kernel meets; 1 is dense.
+    groups : int
+        Channels are cut into so many groups that do not mix.
+
+    Returns
+    -------
+    array (N, O, T, U), or (O, T, U) for one image
+        T = (H + before + after - dilation * (KH - 1) - 1) // stride + 1. Its memory is
+        channels-last: what follows takes it fastest so.
+
+    Raises
+    ------
+    ValueError
+        Shapes, groups or padding do not fit.
+    TypeError
+        dtypes differ or are no floating-point types.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Convolution".
+    """
+    return convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@operation
+def conv3d(
+    input: dpnp.ndarray | Array,
+    weight: dpnp.ndarray | Array,
+    bias: dpnp.ndarray | Array | None = None,
+    stride: int | tuple[int, int, int] = 1,
+    padding: str | int | tuple[Any, ...] = 0,
+    dilation: int | tuple[int, int, int] = 1,
+    groups: int = 1,
+) -> dpnp.ndarray | Array:
+    """Convolve volumes (N, C, D, H, W) or (C, D, H, W) with kernels (O, C / groups, *K).
+
+    Parameters, results and errors are those of ``conv2d`` with three spatial axes.
+    """
+    return convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)

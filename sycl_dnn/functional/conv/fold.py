@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sliding windows of images as columns, and columns summed into images: unfold, fold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.conv.windows import extents, per_axis
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import narrow, reshape, row_major
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+Pair = tuple[int, int]
+
+
+class Windows(NamedTuple):
+    """Where the windows of an image lie."""
+
+    kernel: Pair
+    dilation: Pair
+    padding: Pair
+    stride: Pair
+
+    def counts(self, name: str, size: Sequence[int]) -> Pair:
+        """Return how many windows an image has along its axes.
+
+        Raises
+        ------
+        ValueError
+            None fits.
+        """
+        reach = extents(self.kernel, self.dilation)
+        rows = zip(size, self.padding, reach, self.stride, strict=True)
+        down, along = ((n + 2 * p - r) // s + 1 for n, p, r, s in rows)
+        if min(down, along) < 1:
+            raise ValueError(
+                f"{name}: kernel_size must fit into the image of {tuple(size)}, got {self.kernel} "
+                f"with dilation {self.dilation} and padding {self.padding}"
+            )
+        return down, along
+
+    def places(self, canvas: Tensor, counts: Pair) -> Iterator[Tensor]:
+        """Yield, for each element of the kernel, the part of the canvas that it looks at."""
+        n, c, sh, sw = canvas.strides
+        strides = (n, c, sh * self.stride[0], sw * self.stride[1])
+        for i in range(self.kernel[0]):
+            for j in range(self.kernel[1]):
+                start = i * self.dilation[0] * sh + j * self.dilation[1] * sw
+                yield canvas.view((*canvas.shape[:2], *counts), strides, start)
+
+    def padded(self, size: Sequence[int]) -> Pair:
+        """Return the size of the image with its borders."""
+        height, width = (n + 2 * p for n, p in zip(size, self.padding, strict=True))
+        return height, width
+
+
+def _windows(
+    name: str,
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int],
+    padding: int | Sequence[int],
+    stride: int | Sequence[int],
+) -> Windows:
+    return Windows(
+        per_axis(name, "kernel_size", kernel_size, 2),
+        per_axis(name, "dilation", dilation, 2),
+        per_axis(name, "padding", padding, 2, 0),
+        per_axis(name, "stride", stride, 2),
+    )
+
+
+def columns(x: Tensor, windows: Windows, counts: Pair) -> Tensor:
+    """Copy each window of (N, C, H, W) into a column of (N, C * kernel, windows)."""
+    trace, (n, c, *size) = x.trace, x.shape
+    canvas, plain = x, trace.plain(x)
+    if any(windows.padding):
+        shape = (n, c, *windows.padded(size))
+        canvas = trace.zeros(layout.like(plain.desc, x.dtype, shape), shape)
+        start = sum(p * s for p, s in zip(windows.padding, canvas.strides[2:], strict=True))
+        trace.written_into(canvas, canvas.view(x.shape, canvas.strides, start), plain)
+    n_kernel, n_windows = math.prod(windows.kernel), math.prod(counts)
+    shape = (n, c * n_kernel, n_windows)
+    made = trace.new(layout.row_major(shape, x.dtype))
+    strides = (shape[1] * n_windows, n_kernel * n_windows, counts[1], 1)
+    for k, source in enumerate(windows.places(trace.plain(canvas), counts)):
+        place = made.view((n, c, *counts), strides, k * n_windows)
+        trace.written_into(made, place, source)
+    return trace.view(x, made, lambda g: image(g, windows, counts, tuple(size)))
+
+
+def image(x: Tensor, windows: Windows, counts: Pair, size: Pair) -> Tensor:
+    """Add each column of (N, C * kernel, windows) to its window of (N, C, *size)."""
+    trace, n = x.trace, x.shape[0]
+    c = x.shape[1] // math.prod(windows.kernel)
+    n_windows = math.prod(counts)
+    shape = (n, c, *windows.padded(size))
+    canvas = trace.zeros(layout.row_major(shape, "float32"), shape)
+    source = row_major(x)
+    strides = (x.shape[1] * n_windows, math.prod(windows.kernel) * n_windows, counts[1], 1)
+    for k, place in enumerate(windows.places(canvas, counts)):
+        column = source.view((n, c, *counts), strides, k * n_windows)
+        trace.added_to(place, column)
+    inner = canvas
+    for axis, (p, length) in enumerate(zip(windows.padding, size, strict=True), start=2):
+        inner = narrow(inner, axis, p, length)
+    made = trace.reorder(inner, layout.row_major(inner.shape, x.dtype), inserted=False)
+    return trace.view(x, made, lambda g: columns(g, windows, counts))
+
+
+@operation
+def unfold(
+    input: dpnp.ndarray | Array,
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1,
+) -> dpnp.ndarray | Array:
+    """Copy the sliding windows of images into columns.
+
+    Parameters
+    ----------
+    input : array (N, C, H, W) or (C, H, W)
+        float32, bfloat16 or float16.
+    kernel_size, dilation, padding, stride : int or pair of int
+        Of the windows; ``padding`` counts zeros on each side.
+
+    Returns
+    -------
+    array (N, C * kernel elements, L) or without N
+        L windows, row by row.
+
+    Raises
+    ------
+    ValueError
+        ``input`` has another rank, or the kernel does not fit into the image.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Reorder": one strided copy for each element of the kernel.
+    """
+    windows = _windows("unfold", kernel_size, dilation, padding, stride)
+    x = _with_batch("unfold", input, 4)
+    made = columns(x, windows, windows.counts("unfold", x.shape[2:]))
+    return made if input.ndim == 4 else reshape(made, made.shape[1:])
+
+
+@operation
+def fold(
+    input: dpnp.ndarray | Array,
+    output_size: int | Sequence[int],
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1,
+) -> dpnp.ndarray | Array:
+    """Add columns to the windows of images that they belong to.
+
+    Parameters
+    ----------
+    input : array (N, C * kernel elements, L) or without N
+        float32, bfloat16 or float16; sums are float32.
+    output_size : int or pair of int
+        Height and width of the images.
+    kernel_size, dilation, padding, stride : int or pair of int
+        As of ``unfold``.
+
+    Returns
+    -------
+    array (N, C, *output_size) or without N
+
+    Raises
+    ------
+    ValueError
+        ``input`` has another number of rows or columns than the windows.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Reorder": one accumulating copy for each element of the kernel.
+    """
+    size = per_axis("fold", "output_size", output_size, 2)
+    windows = _windows("fold", kernel_size, dilation, padding, stride)
+    x = _with_batch("fold", input, 3)
+    counts = windows.counts("fold", size)
+    n_kernel, n_windows = math.prod(windows.kernel), math.prod(counts)
+    if x.shape[1] % n_kernel or x.shape[2] != n_windows:
+        raise ValueError(
+            f"fold: input must have a multiple of {n_kernel} rows and {n_windows} columns, "
+            f"got shape {input.shape}"
+        )
+    made = image(x, windows, counts, size)
+    return made if input.ndim == 3 else reshape(made, made.shape[1:])
+
+
+def _with_batch(name: str, x: Tensor, rank: int) -> Tensor:
+    if x.ndim not in (rank - 1, rank) or 0 in x.shape[-rank + 1 :] or not x.is_float:
+        raise ValueError(
+            f"{name}: input must be of floats with {rank} or {rank - 1} axes, empty in none but "
+            f"the batch, got {x.dtype} of shape {x.shape}"
+        )
+    return x if x.ndim == rank else reshape(x, (1, *x.shape))

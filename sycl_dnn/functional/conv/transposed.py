@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transposed convolutions over one, two and three spatial axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn._core import algorithm
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.conv.convolution import (
+    check_groups,
+    check_operands,
+    spread_choice,
+    widened,
+    window_parameters,
+)
+from sycl_dnn.functional.conv.windows import (
+    Axis,
+    Pads,
+    Sizes,
+    batched,
+    extents,
+    lone_windows,
+    padded,
+    pads_per_axis,
+    per_axis,
+    unbatched,
+)
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape, transpose
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+def _outputs_first(weight: Tensor, groups: int) -> Tensor:
+    """Return PyTorch's (C, O / groups, *K) as oneDNN's [G,] O / G, C / G, *K."""
+    if groups == 1:
+        return transpose(weight, (1, 0, *range(2, weight.ndim)))
+    split = reshape(weight, (groups, weight.shape[0] // groups, *weight.shape[1:]))
+    return transpose(split, (0, 2, 1, *range(3, split.ndim)))
+
+
+def _check_weight(name: str, x: Tensor, weight: Tensor) -> None:
+    if weight.ndim != x.ndim or weight.shape[0] != x.shape[1] or 0 in weight.shape:
+        raise ValueError(
+            f"{name}: weight must have {x.ndim} axes, {x.shape[1]} input channels first and no "
+            f"empty axis, got shape {weight.shape}"
+        )
+
+
+def _extra(name: str, value: Any, stride: Sizes, dilation: Sizes) -> Sizes:
+    extra = per_axis(name, "output_padding", value, len(stride), 0)
+    if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
+        raise ValueError(
+            f"{name}: output_padding must be less than stride {stride} or dilation {dilation}, "
+            f"got {value!r}"
+        )
+    return extra
+
+
+def _result_sizes(
+    name: str, sizes: Sizes, reach: Sizes, stride: Sizes, pads: Pads, extra: Sizes
+) -> Sizes:
+    made = tuple(
+        (n - 1) * s + e + o - left - right
+        for n, s, e, o, (left, right) in zip(sizes, stride, reach, extra, pads, strict=True)
+    )
+    if min(made) < 1:
+        raise ValueError(f"{name}: padding must leave at least one element, got sizes {made}")
+    return made
+
+
+def _windows(
+    name: str, counts: Sizes, kernel: Sizes, stride: Any, padding: Any, extra: Any, dilation: Any
+) -> list[Axis]:
+    """Return the windows that the elements of the input are spread over, in the result."""
+    rank = len(counts)
+    stride = per_axis(name, "stride", stride, rank)
+    dilation = per_axis(name, "dilation", dilation, rank)
+    pads = pads_per_axis(name, padding, rank)
+    extra = _extra(name, extra, stride, dilation)
+    sizes = _result_sizes(name, counts, extents(kernel, dilation), stride, pads, extra)
+    left, right = zip(*pads, strict=True)
+    kept = [r - e for r, e in zip(right, extra, strict=True)]
+    axes = [Axis(*a) for a in zip(sizes, kernel, stride, left, kept, dilation, strict=True)]
+    return lone_windows(axes, counts)
+
+
+def conv_transpose(
+    name: str,
+    rank: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: Any,
+    dilation: Any,
+) -> Tensor:
+    """Return the transposed convolution of a function's arguments, checked."""
+    x = batched(name, input, rank)
+    groups = check_groups(name, groups, x.shape[1])
+    _check_weight(name, x, weight)
+    n_out, kernel = weight.shape[1] * groups, weight.shape[2:]
+    check_operands(name, x, weight, bias, n_out)
+    axes = _windows(name, x.shape[2:], kernel, stride, padding, output_padding, dilation)
+    shape = (x.shape[0], n_out, *(a.size for a in axes))
+    # Right padding may be negative but less than a stride: zeros after the input reach further.
+    lacks = [max(-a.right, 0) // a.stride for a in axes]
+    x, weight, bias = widened(padded(x, lacks), axes, weight, bias)
+    reached = [a._replace(right=a.right + n * a.stride) for a, n in zip(axes, lacks, strict=True)]
+    params = window_parameters(reached)
+    layout, words = spread_choice(
+        x.trace, shape, groups=groups, kernel=kernel, strides=params["strides"]
+    )
+    inputs = {"src": x, "weights": _outputs_first(weight, groups)}
+    made = x.trace.primitive(
+        "deconvolution_forward",
+        inputs if bias is None else inputs | {"bias": bias},
+        {"dst": Out(shape, x.dtype, layout)},
+        # "any": with weights in a plain layout oneDNN mistakes their axes or computes slowly.
+        ask={"src": layout, "weights": "any"},
+        prefer=words,
+        prop_kind=x.trace.forward_kind,
+        algorithm=algorithm.deconvolution_direct,
+        **params,
+    )
+    return unbatched(x.trace.convert(made["dst"], input.dtype), input)
+
+
+# --- Transposed convolutions over one, two and three spatial axes
+
+
+@operation
+def conv_transpose1d(
+    input: dpnp.ndarray | Array,
+    weight: dpnp.ndarray | Array,
+    bias: dpnp.ndarray | Array | None = None,
+    stride: int | tuple[int] = 1,
+    padding: int | tuple[Any, ...] = 0,
+    output_padding: int | tuple[int] = 0,
+    groups: int = 1,
+    dilation: int | tuple[int] = 1,
+) -> dpnp.ndarray | Array:
+    """Spread signals (N, C, W) or (C, W) by kernels (C, O / groups, K).
+
+    Parameters, results and errors are those of ``conv_transpose2d`` with one spatial axis.
+    """
+    return conv_transpose(
+        "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups,
+        dilation,
+    )  # fmt: skip
+
+
+@operation
+def conv_transpose2d(
+    input: dpnp.ndarray | Array,
+    weight: dpnp.ndarray | Array,
+    bias: dpnp.ndarray | Array | None = None,
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[Any, ...] = 0,
+    output_padding: int | tuple[int, int] = 0,
+    groups: int = 1,
+    dilation: int | tuple[int, int] = 1,
+) -> dpnp.ndarray | Array:
+    """Spread images by kernels: the gradient of ``conv2d`` in its input, as a layer.
+
+    Parameters
+    ----------
+    input : array (N, C, H, W) or (C, H, W)
+        float32, bfloat16 or float16; float64 where the device has it.
+    weight : array (C, O / groups, KH, KW)
+        Same dtype. Frozen by ``sycl_dnn.freeze`` it is repacked once, else at every call.
+    bias : array (O,), optional
+    stride : int or tuple
+        Distance of the windows that neighbouring elements are spread over.
+    padding : int or tuple
+        Elements cut off at both sides of the result; an entry may be a pair (before, after).
+    output_padding : int or tuple
+        Elements added after the end, less than ``stride`` or ``dilation``.
+    groups : int
+    dilation : int or tuple
+
+    Returns
+    -------
+    array (N, O, T, U), or (O, T, U) for one image
+        T = (H - 1) * stride - before - after + dilation * (KH - 1) + output_padding + 1.
+
+    Raises
+    ------
+    ValueError
+        Shapes, groups or padding do not fit.
+    TypeError
+        dtypes differ or are no floating-point types.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Convolution", section on deconvolution.
+    """
+    return conv_transpose(
+        "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups,
+        dilation,
+    )  # fmt: skip
+
+
+@operation
+def conv_transpose3d(
+    input: dpnp.ndarray | Array,
+    weight: dpnp.ndarray | Array,
+    bias: dpnp.ndarray | Array | None = None,
+    stride: int | tuple[int, int, int] = 1,
+    padding: int | tuple[Any, ...] = 0,
+    output_padding: int | tuple[int, int, int] = 0,
+    groups: int = 1,
+    dilation: int | tuple[int, int, int] = 1,
+) -> dpnp.ndarray | Array:
+    """Spread volumes (N, C, D, H, W) or (C, D, H, W) by kernels (C, O / groups, *K).
+
+    Parameters, results and errors are those of ``conv_transpose2d`` with three spatial axes.
+    """
+    return conv_transpose(
+        "conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups,
+        dilation,
+    )  # fmt: skip

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What losses share: ``reduction``, dtypes, element-wise losses in few passes."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
+from sycl_dnn._warn import warn
+from sycl_dnn.call.operation import describe_out, operation
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.pointwise import as_row, from_row, linear_map, zeros
+from sycl_dnn.trace.reductions import reduce
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import axis_order, grid, reshape
+
+
+def check_dtypes(name: str, input: Tensor, **others: Tensor | None) -> None:
+    """Raise TypeError unless all tensors are floating-point and of one dtype."""
+    check_float(name, input=input, **others)
+    for argument, tensor in others.items():
+        if tensor is not None and tensor.dtype != input.dtype:
+            raise TypeError(
+                f"{name}: {argument} must have the dtype of input, {input.dtype}, got "
+                f"{tensor.dtype}"
+            )
+
+
+def promoted(name: str, input: Tensor, **others: Tensor) -> list[Tensor]:
+    """Return floating-point tensors in the dtype to which all of them are promoted."""
+    check_float(name, input=input, **others)
+    return _in_one_dtype(input, *others.values())
+
+
+def promoted_with_integers(name: str, input: Tensor, target: Tensor) -> list[Tensor]:
+    """Return both in the dtype to which they are promoted; the target may hold integers."""
+    check_float(name, input=input)
+    if target.dtype in dtypes.PACKED:
+        raise TypeError(f"{name}: target must not be of 4-bit numbers, got {target.dtype}")
+    return _in_one_dtype(input, target)
+
+
+def _in_one_dtype(*tensors: Tensor) -> list[Tensor]:
+    common = dtypes.promote(*(t.dtype for t in tensors))
+    return [converted(t, common) for t in tensors]
+
+
+# --- What losses share: ``reduction``, element-wise losses in few passes, the common text
+
+#: Sums of more elements take two passes, the first of them over rows in parallel.
+_ONE_PASS = 4096
+_BEFORE = """{summary}
+
+Parameters
+----------
+{parameters}"""
+_LEGACY = """size_average, reduce : bool, optional
+    torch's old names of ``reduction``, with its warning.
+"""
+_AFTER = """reduction : {choices}
+    What to return of the elements' losses.
+
+Returns
+-------
+dpnp.ndarray or Array
+    A single number, shape (), or with ``"none"`` {shape}.
+
+Raises
+------
+TypeError
+    The dtypes are not floating-point or differ.
+ValueError
+    Shapes do not fit, or a parameter is out of its range.
+
+Notes
+-----
+Source: {source}; names and defaults are torch.nn.functional's.
+"""
+
+
+def loss(
+    source: str = 'oneDNN developer guide, "Binary", "Eltwise" and "Reduction"',
+    choices: str = '{"mean", "sum", "none"}',
+    shape: str = "as the input",
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function of the layer of a loss; its docstring has a summary and parameters."""
+
+    def make(body: Callable[..., Any]) -> Callable[..., Any]:
+        summary, _, parameters = inspect.cleandoc(body.__doc__ or "").partition("\n\n")
+        legacy = _LEGACY if "size_average" in inspect.signature(body).parameters else ""
+        function = operation(body)
+        before = _BEFORE.format(summary=summary, parameters=f"{parameters}\n{legacy}")
+        function.__doc__ = before + _AFTER.format(choices=choices, shape=shape, source=source)
+        describe_out(function)
+        return function
+
+    return make
+
+
+def checked_reduction(
+    name: str,
+    reduction: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    known: tuple[str, ...] = ("none", "mean", "sum"),
+) -> str:
+    """Return the reduction that the arguments ask for; the old ones win, as in torch."""
+    if size_average is not None or reduce is not None:
+        average = size_average is None or size_average
+        reduction = "none" if reduce is False else "mean" if average else "sum"
+        warn(
+            f"{name}: size_average and reduce are deprecated; use reduction={reduction!r}",
+        )
+    if reduction not in known:
+        words = ", ".join(map(repr, known))
+        raise ValueError(f"{name}: reduction must be one of {words}, got {reduction!r}")
+    return reduction
+
+
+def _rows(n: int) -> int:
+    """Return the divisor of ``n`` that is next to its root from below, 1 for few elements."""
+    if n <= _ONE_PASS:
+        return 1
+    return next(d for d in range(math.isqrt(n), 0, -1) if n % d == 0)
+
+
+def reduced_rows(
+    x: Tensor,
+    dtype: str,
+    kind: algorithm = algorithm.reduction_sum,
+    attr: PrimitiveAttr | None = None,
+) -> Tensor:
+    """Return the sums or other reductions of the rows of (M, N), (M, 1)."""
+    if x.shape[1] == 1:
+        return x.trace.convert(x, dtype)
+    out = {"dst": Out((x.shape[0], 1), dtype)}
+    return x.trace.primitive("reduction", {"src": x}, out, attr=attr, algorithm=kind)["dst"]
+
+
+def total(x: Tensor, factor: float = 1.0) -> Tensor:
+    """Return ``factor`` times the sum of a dense tensor, shape (), added up in float32."""
+    trace, n = x.trace, x.size
+    if n < 2:
+        only = x if n else zeros(trace, (1,), x.dtype)
+        return linear_map(grid(only, ()), factor)
+    wide = "float64" if x.dtype == "float64" else "float32"
+    rows = _rows(n)
+    made = grid(x, (rows, n // rows))
+    if rows > 1:
+        out = {"dst": Out((rows, 1), wide)}
+        kind = algorithm.reduction_sum
+        made = grid(
+            trace.primitive("reduction", {"src": made}, out, algorithm=kind)["dst"], (1, rows)
+        )
+    attr, post_ops = PrimitiveAttr(), PostOps()
+    post_ops.append_eltwise(algorithm.eltwise_linear, factor, 0.0)
+    attr.set_post_ops(post_ops)
+    return grid(trace.convert(reduced_rows(made, wide, attr=attr), x.dtype), ())
+
+
+def pointwise_loss(
+    operands: Mapping[str, Tensor],
+    value: Callable[..., Tensor],
+    slopes: Mapping[str, Callable[..., Tensor]],
+    reduction: str,
+) -> Tensor:
+    """Record an element-wise loss and its reduction as one operation.
+
+    ``operands`` have one shape; ``value`` takes them as rows of all their elements and returns
+    such a row. ``slopes`` has, by operand, a function of the same rows that returns the gradient;
+    its first argument is the gradient of the value: a row, or a single number.
+    """
+    first = next(iter(operands.values()))
+    shape, order = first.shape, axis_order(first, first.ndim)
+    n = first.size
+    factor = 1.0 if reduction != "mean" else 1 / n if n else math.nan
+
+    def row(x: Tensor) -> Tensor:
+        return as_row(x, order, (1, 1, n))
+
+    def all_of(x: Tensor) -> Tensor:
+        return from_row(x, shape, order)
+
+    def forward() -> Tensor:
+        elements = value(*map(row, operands.values()))
+        return all_of(elements) if reduction == "none" else total(elements, factor)
+
+    def gradient(dy: Tensor) -> dict[str, Tensor]:
+        g = row(dy) if reduction == "none" else reshape(linear_map(dy, factor), (1, 1, 1))
+        # The same rows again: a copy that a row took is found, not made anew.
+        rows = [row(x) for x in operands.values()]
+        return {name: all_of(slope(g, *rows)) for name, slope in slopes.items()}
+
+    return first.trace.closed(operands, forward, gradient)
+
+
+def reduced(x: Tensor, reduction: str) -> Tensor:
+    """Return the elements of a loss, their sum or their mean."""
+    if reduction == "none":
+        return x
+    kind = algorithm.reduction_sum if reduction == "sum" else algorithm.reduction_mean
+    return reshape(reduce(kind, x, range(x.ndim)), ())

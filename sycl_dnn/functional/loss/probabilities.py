@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Binary cross entropy, of probabilities and logits; the Kullback-Leibler divergence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sycl_dnn._core import algorithm
+from sycl_dnn._warn import warn
+from sycl_dnn.functional.activation.activations import log_of_one_plus_exp, logsigmoid
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.loss.loss_reduction import (
+    check_dtypes,
+    checked_reduction,
+    loss,
+    pointwise_loss,
+    promoted,
+    reduced,
+)
+from sycl_dnn.trace.pointwise import (
+    EXP,
+    LARGEST,
+    LOG,
+    broadcast_to,
+    chain,
+    clip,
+    fused,
+    linear_map,
+    minus,
+    mul,
+    plus,
+    power,
+    rectified,
+    scale,
+    sub,
+    times,
+)
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import broadcast_shape
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+_LOGISTIC = (algorithm.eltwise_logistic,)
+SOURCE = 'oneDNN developer guide, "Binary", "Eltwise" and "Reduction"'
+
+
+def bounded_log(p: Tensor) -> Tensor:
+    """Return ``max(log(p), -100)``."""
+    made = chain(p, LOG, clip(-100.0, LARGEST))
+    if p.dtype != "float32":
+        return made
+    # oneDNN's logarithm is off by 4e-6; a step of Newton's method leaves 2e-7.
+    steps = (scale(-1), clip(-LARGEST, 88.0), EXP, times(p), scale(1, -1), clip(-1e-4, 1e-4))
+    return chain(made, *steps, plus(made))
+
+
+def _checked_factors(
+    name: str, input: Tensor, target: Tensor, **factors: Tensor | None
+) -> list[Tensor | None]:
+    """Check shapes; return the factors in the dtype of the input."""
+    check_float(name, **factors)
+    if target.shape != input.shape:
+        raise ValueError(
+            f"{name}: target must have the shape of input, {input.shape}, got {target.shape}"
+        )
+    for argument, tensor in factors.items():
+        if tensor is None:
+            continue
+        try:
+            fits = broadcast_shape(tensor.shape, input.shape) == input.shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"{name}: {argument} must broadcast to the shape of input, {input.shape}, got "
+                f"{tensor.shape}"
+            )
+    return [None if t is None else converted(t, input.dtype) for t in factors.values()]
+
+
+def _cross_entropy(p: Tensor, t: Tensor) -> Tensor:
+    log_p, log_q = bounded_log(p), bounded_log(chain(p, scale(-1, 1)))
+    positive = fused(algorithm.binary_mul, t, log_p)
+    return fused(algorithm.binary_mul, log_q, t, scale(-1), plus(log_q), plus(positive), scale(-1))
+
+
+def _cross_entropy_slope(g: Tensor, p: Tensor, t: Tensor) -> Tensor:
+    variance = (scale(-1, 1), times(p), clip(1e-12, LARGEST))
+    inverse = chain(p, *variance, power(-1))
+    return fused(algorithm.binary_sub, p, t, times(inverse), times(g))
+
+
+def _cross_entropy_slope_at_target(g: Tensor, p: Tensor, t: Tensor) -> Tensor:
+    return fused(
+        algorithm.binary_sub, bounded_log(chain(p, scale(-1, 1))), bounded_log(p), times(g)
+    )
+
+
+@loss(SOURCE)
+def binary_cross_entropy(
+    input: dpnp.ndarray | Array,
+    target: dpnp.ndarray | Array,
+    weight: dpnp.ndarray | Array | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> dpnp.ndarray | Array:
+    """Return ``-(target * log(input) + (1 - target) * log(1 - input))``.
+
+    input : dpnp.ndarray or Array (*)
+        Probabilities, 0 to 1: that is not checked. Logarithms are bounded by -100 from below.
+    target : dpnp.ndarray or Array (*)
+        Shape and dtype of the input; 0 to 1.
+    weight : dpnp.ndarray or Array, optional
+        Factors of the elements, broadcast to the input's shape.
+    """
+    name = "binary_cross_entropy"
+    reduction = checked_reduction(name, reduction, size_average, reduce)
+    check_dtypes(name, input, target=target)
+    (weight,) = _checked_factors(name, input, target, weight=weight)
+    slopes = {"input": _cross_entropy_slope, "target": _cross_entropy_slope_at_target}
+    operands = {"input": input, "target": target}
+    if weight is None:
+        return pointwise_loss(operands, _cross_entropy, slopes, reduction)
+    elements = pointwise_loss(operands, _cross_entropy, slopes, "none")
+    return reduced(mul(elements, weight), reduction)
+
+
+def _of_logits(x: Tensor, t: Tensor) -> Tensor:
+    """Return ``max(x, 0) - t * x + log(1 + exp(-abs(x)))``."""
+    linear_part = fused(algorithm.binary_mul, x, t, scale(-1), plus(chain(x, rectified(x))))
+    s, steps = log_of_one_plus_exp(x, 1.0)
+    return chain(s, *steps, plus(linear_part))
+
+
+@loss(SOURCE)
+def binary_cross_entropy_with_logits(
+    input: dpnp.ndarray | Array,
+    target: dpnp.ndarray | Array,
+    weight: dpnp.ndarray | Array | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: dpnp.ndarray | Array | None = None,
+) -> dpnp.ndarray | Array:
+    """Return ``binary_cross_entropy(sigmoid(input), target)`` without its rounding.
+
+    input, target : dpnp.ndarray or Array (*)
+        Of one shape; any numbers, and probabilities. The result has the dtype of the target.
+    weight : dpnp.ndarray or Array, optional
+        Factors of the elements, broadcast to the input's shape.
+    pos_weight : dpnp.ndarray or Array, optional
+        Factors of ``log(sigmoid(input))``, that is, of positive examples; broadcast likewise.
+    """
+    name = "binary_cross_entropy_with_logits"
+    reduction = checked_reduction(name, reduction, size_average, reduce)
+    dtype = target.dtype
+    input, target = promoted(name, input, target=target)
+    factors = {"weight": weight, "pos_weight": pos_weight}
+    weight, pos_weight = _checked_factors(name, input, target, **factors)
+    return converted(_logistic(input, target, weight, pos_weight, reduction), dtype)
+
+
+def _logistic(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Tensor | None,
+    reduction: str,
+) -> Tensor:
+    if weight is None and pos_weight is None:
+        slopes = {
+            "input": lambda g, x, t: chain(x, _LOGISTIC, minus(t), times(g)),
+            "target": lambda g, x, t: chain(x, scale(-1), times(g)),
+        }
+        return pointwise_loss({"input": input, "target": target}, _of_logits, slopes, reduction)
+    logs = logsigmoid(input)
+    if pos_weight is not None:
+        logs = mul(logs, linear_map(mul(linear_map(pos_weight, 1, -1), target), 1, 1))
+    elements = sub(mul(linear_map(target, -1, 1), input), logs)
+    return reduced(elements if weight is None else mul(elements, weight), reduction)
+
+
+bce_with_logits = binary_cross_entropy_with_logits
+
+
+# --- The Kullback-Leibler divergence of distributions
+
+
+def _divergence(x: Tensor, t: Tensor) -> Tensor:
+    entropy = fused(algorithm.binary_mul, bounded_log(t), t)
+    return fused(algorithm.binary_mul, t, x, scale(-1), plus(entropy))
+
+
+def _divergence_of_logs(x: Tensor, t: Tensor) -> Tensor:
+    return fused(algorithm.binary_sub, t, x, times(chain(t, EXP)))
+
+
+#: By ``log_target``: the elements and the slopes.
+_DIVERGENCES = {
+    False: (
+        _divergence,
+        {
+            "input": lambda g, x, t: chain(t, scale(-1), times(g)),
+            "target": lambda g, x, t: fused(
+                algorithm.binary_sub, bounded_log(t), x, scale(1, 1), times(g)
+            ),
+        },
+    ),
+    True: (
+        _divergence_of_logs,
+        {
+            "input": lambda g, x, t: chain(t, EXP, scale(-1), times(g)),
+            "target": lambda g, x, t: fused(
+                algorithm.binary_sub, t, x, scale(1, 1), times(chain(t, EXP)), times(g)
+            ),
+        },
+    ),
+}
+
+
+@loss(choices='{"mean", "batchmean", "sum", "none"}', shape="as input and target broadcast")
+def kl_div(
+    input: dpnp.ndarray | Array,
+    target: dpnp.ndarray | Array,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> dpnp.ndarray | Array:
+    """Return ``target * (log(target) - input)``.
+
+    input : dpnp.ndarray or Array (N, *)
+        Logarithms of probabilities.
+    target : dpnp.ndarray or Array (N, *)
+        Probabilities; shapes broadcast, dtypes that differ are promoted.
+    log_target : bool
+        Whether the target holds logarithms, too.
+    """
+    known = ("none", "mean", "sum", "batchmean")
+    reduction = checked_reduction("kl_div", reduction, size_average, reduce, known)
+    input, target = promoted("kl_div", input, target=target)
+    if reduction == "mean" and size_average is None and reduce is None:
+        warn(
+            "kl_div: reduction='mean' divides by the number of elements; the divergence of a "
+            "batch of distributions is 'batchmean'",
+        )
+    try:
+        shape = broadcast_shape(input.shape, target.shape)
+    except ValueError:
+        raise ValueError(
+            f"kl_div: target must broadcast with input, {input.shape}, got {target.shape}"
+        ) from None
+    operands = {"input": broadcast_to(input, shape), "target": broadcast_to(target, shape)}
+    value, slopes = _DIVERGENCES[bool(log_target)]
+    if reduction != "batchmean":
+        return pointwise_loss(operands, value, slopes, reduction)
+    made = pointwise_loss(operands, value, slopes, "sum")
+    return linear_map(made, 1 / input.shape[0] if input.ndim and input.shape[0] else 1.0)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools to a given size, over one, two and three spatial axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sycl_dnn._core import algorithm
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.conv.windows import Sizes, batched, per_axis, unbatched
+from sycl_dnn.functional.pool.maximum import INTEGERS, maxima
+from sycl_dnn.functional.pool.windowed import adaptive_runs, check_dtype, pooled
+from sycl_dnn.functional.product.product import product
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape, transpose
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+def along_axes(x: Tensor, matrices: Mapping[int, np.ndarray]) -> Tensor:
+    """Multiply axes of (N, C, *S) by matrices (T, S), given by number of the axis.
+
+    Computed in float32: a second axis would round narrower intermediate results.
+    """
+    trace, dtype = x.trace, x.dtype
+    wide = x if dtype == "float64" else trace.convert(x, "float32")
+    made = transpose(wide, (0, *range(2, x.ndim), 1))
+    # Axes that shrink come first: the others then have less to do.
+    order = sorted(matrices, key=lambda a: matrices[a].shape[0] / matrices[a].shape[1])
+    for axis in order:
+        made = _along(made, axis - 1, matrices[axis])
+    return trace.convert(transpose(made, (0, x.ndim - 1, *range(1, x.ndim - 1))), dtype)
+
+
+def _along(x: Tensor, axis: int, matrix: np.ndarray) -> Tensor:
+    n_out, n_in = matrix.shape
+    outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    shape = (*x.shape[:axis], n_out, *x.shape[axis + 1 :])
+    if inner == 1:
+        right = x.trace.convert(x.trace.literal(matrix.T), x.dtype)
+        return reshape(product(reshape(x, (outer, n_in)), right), shape)
+    left = x.trace.convert(x.trace.literal(matrix[None]), x.dtype)
+    return reshape(product(left, reshape(x, (outer, n_in, inner))), shape)
+
+
+# --- Pools to a given size, over one, two and three spatial axes
+
+
+def _sizes(name: str, x: Tensor, value: Any) -> Sizes:
+    """Return the sizes to pool to; None stands for the input's own."""
+    rank = x.ndim - 2
+    items = list(value) if isinstance(value, (tuple, list)) else [value] * rank
+    if len(items) == 1:
+        items *= rank
+    own = zip(items, x.shape[2:], strict=False)
+    known = [n if v is None else v for v, n in own] if len(items) == rank else items
+    return per_axis(name, "output_size", known, rank)
+
+
+def _averages(n_in: int, n_out: int) -> np.ndarray:
+    """Return the matrix (T, S) whose rows average PyTorch's windows."""
+    matrix = np.zeros((n_out, n_in))
+    for i in range(n_out):
+        start, end = i * n_in // n_out, -(-(i + 1) * n_in // n_out)
+        matrix[i, start:end] = 1 / (end - start)
+    return matrix
+
+
+def adaptive_avg_pool(name: str, rank: int, input: Tensor, output_size: Any) -> Tensor:
+    """Return the averages of a function's arguments, checked."""
+    check_dtype(name, input)
+    x = batched(name, input, rank)
+    sizes = _sizes(name, x, output_size)
+    # Equal windows are pooled; others are products with matrices.
+    pairs = list(zip(x.shape[2:], sizes, strict=True))
+    uneven = {axis: _averages(n, t) for axis, (n, t) in enumerate(pairs, start=2) if n % t}
+    made = x
+    if len(uneven) < rank:
+        runs = [adaptive_runs(n, n if n % t else t) for n, t in pairs]
+        made, _ = pooled(x, algorithm.pooling_avg_exclude_padding, runs)
+    if uneven:
+        made = along_axes(made, uneven)
+    return unbatched(made, input)
+
+
+def _adaptive_max_pool(
+    name: str, rank: int, input: Tensor, output_size: Any, return_indices: bool
+) -> Tensor | tuple[Tensor, Tensor]:
+    check_dtype(name, input, INTEGERS)
+    x = batched(name, input, rank)
+    sizes = _sizes(name, x, output_size)
+    runs = [adaptive_runs(n, t) for n, t in zip(x.shape[2:], sizes, strict=True)]
+    return maxima(input, x, runs, return_indices)
+
+
+@operation
+def adaptive_avg_pool1d(
+    input: dpnp.ndarray | Array,
+    output_size: int | None,
+) -> dpnp.ndarray | Array:
+    """Average signals (N, C, W) or (C, W) over windows that cover them evenly.
+
+    Parameters, results and errors are those of ``adaptive_avg_pool2d`` with one spatial axis.
+    """
+    return adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
+
+
+@operation
+def adaptive_avg_pool2d(
+    input: dpnp.ndarray | Array,
+    output_size: int | None | tuple[int | None, ...],
+) -> dpnp.ndarray | Array:
+    """Average images over windows that cover them evenly.
+
+    Parameters
+    ----------
+    input : array (N, C, H, W) or (C, H, W)
+        float32, bfloat16 or float16; float64 where the device has it.
+    output_size : int, None or tuple
+        Sizes (T, U) of the result; None keeps that of the input.
+
+    Returns
+    -------
+    array (N, C, T, U), or (C, T, U) for one image
+        Window i of T reaches from floor(i * H / T) to ceil((i + 1) * H / T).
+
+    Raises
+    ------
+    ValueError
+        Sizes do not fit.
+    TypeError
+        The dtype is no floating-point type.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Pooling" where T divides H, else "Matmul" with a constant
+    matrix for each axis.
+    """
+    return adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
+
+
+@operation
+def adaptive_avg_pool3d(
+    input: dpnp.ndarray | Array,
+    output_size: int | None | tuple[int | None, ...],
+) -> dpnp.ndarray | Array:
+    """Average volumes (N, C, D, H, W) or (C, D, H, W) over windows that cover them evenly.
+
+    Parameters, results and errors are those of ``adaptive_avg_pool2d`` with three spatial axes.
+    """
+    return adaptive_avg_pool("adaptive_avg_pool3d", 3, input, output_size)
+
+
+@operation
+def adaptive_max_pool1d(
+    input: dpnp.ndarray | Array,
+    output_size: int | None,
+    return_indices: bool = False,
+) -> Any:
+    """Return the maxima of signals (N, C, W) or (C, W) over windows that cover them evenly.
+
+    Parameters, results and errors are those of ``adaptive_max_pool2d`` with one spatial axis.
+    """
+    return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
+
+
+@operation
+def adaptive_max_pool2d(
+    input: dpnp.ndarray | Array,
+    output_size: int | None | tuple[int | None, ...],
+    return_indices: bool = False,
+) -> Any:
+    """Return the maxima of images over windows that cover them evenly.
+
+    Parameters
+    ----------
+    input : array (N, C, H, W) or (C, H, W)
+        float32, bfloat16 or float16, float64 where the device has it; without a gradient also
+        int8, uint8 and int32.
+    output_size : int, None or tuple
+        Sizes (T, U) of the result; None keeps that of the input.
+    return_indices : bool
+        Whether to return where the maxima stand, too.
+
+    Returns
+    -------
+    array (N, C, T, U), or (C, T, U) for one image
+        Window i of T reaches from floor(i * H / T) to ceil((i + 1) * H / T).
+    indices : int64 array of the same shape, if wanted
+        h * W + w of each maximum; of equal ones the first.
+
+    Raises
+    ------
+    ValueError
+        Sizes do not fit.
+    TypeError
+        The dtype has no maxima here.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Pooling"; one pool where T divides H and U divides W, else
+    T / gcd(H, T) * U / gcd(W, U) interleaved ones.
+    """
+    return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
+
+
+@operation
+def adaptive_max_pool3d(
+    input: dpnp.ndarray | Array,
+    output_size: int | None | tuple[int | None, ...],
+    return_indices: bool = False,
+) -> Any:
+    """Return the maxima of volumes (N, C, D, H, W) or (C, D, H, W) over evenly spread windows.
+
+    Parameters, results and errors are those of ``adaptive_max_pool2d`` with three spatial axes.
+    """
+    return _adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, return_indices)

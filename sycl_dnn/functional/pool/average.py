@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Averages and norms over windows of one, two and three spatial axes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sycl_dnn._core import algorithm
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.conv.windows import Axis, Sizes, batched, per_axis, unbatched, whole_number
+from sycl_dnn.functional.pool.windowed import check_dtype, plain_runs, pool_windows, pooled
+from sycl_dnn.trace.pointwise import eltwise, linear_map, mul
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+def avg_pool(
+    name: str,
+    rank: int,
+    input: Tensor,
+    windows: tuple[Any, Any, Any],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: Any = None,
+) -> Tensor:
+    """Return the averages of a function's arguments, checked."""
+    check_dtype(name, input)
+    x = batched(name, input, rank)
+    axes, counts = pool_windows(name, x, *windows, 1, ceil_mode)
+    runs = [plain_runs(a, n) for a, n in zip(axes, counts, strict=True)]
+    if divisor_override is not None:
+        divisor = whole_number(divisor_override)
+        if not divisor:
+            raise ValueError(
+                f"{name}: divisor_override must be a whole number other than 0, got "
+                f"{divisor_override!r}"
+            )
+        made, _ = pooled(x, algorithm.pooling_avg_include_padding, runs)
+        return unbatched(linear_map(made, math.prod(a.kernel for a in axes) / divisor), input)
+    if not count_include_pad:
+        return unbatched(pooled(x, algorithm.pooling_avg_exclude_padding, runs)[0], input)
+    made, _ = pooled(x, algorithm.pooling_avg_include_padding, runs)
+    return unbatched(_without_overhang(made, axes, counts), input)
+
+
+def _without_overhang(made: Tensor, axes: list[Axis], counts: Sizes) -> Tensor:
+    """Rescale what oneDNN divides by full windows: PyTorch counts to the end of the padding."""
+    factor = np.ones(())
+    for axis, count in zip(axes, counts, strict=True):
+        starts = np.arange(count) * axis.stride
+        ends = np.minimum(starts + axis.kernel, axis.size + axis.left + axis.right)
+        factor = factor[..., None] * (axis.kernel / (ends - starts))
+    if (factor == 1).all():
+        return made
+    literal = made.trace.literal(factor[None, None])
+    return mul(made, made.trace.convert(literal, made.dtype))
+
+
+@operation
+def avg_pool1d(
+    input: dpnp.ndarray | Array,
+    kernel_size: int | tuple[int],
+    stride: int | tuple[int] | None = None,
+    padding: int | tuple[int] = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> dpnp.ndarray | Array:
+    """Return the average of each window of signals (N, C, W) or (C, W).
+
+    Parameters, results and errors are those of ``avg_pool2d`` with one spatial axis; PyTorch has
+    no ``divisor_override`` here.
+    """
+    windows = (kernel_size, stride, padding)
+    return avg_pool("avg_pool1d", 1, input, windows, ceil_mode, count_include_pad)
+
+
+@operation
+def avg_pool2d(
+    input: dpnp.ndarray | Array,
+    kernel_size: int | tuple[int, int],
+    stride: int | tuple[int, int] | None = None,
+    padding: int | tuple[int, int] = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> dpnp.ndarray | Array:
+    """Return the average of each window.
+
+    Parameters
+    ----------
+    input : array (N, C, H, W) or (C, H, W)
+        float32, bfloat16 or float16; float64 where the device has it.
+    kernel_size : int or tuple
+    stride : int or tuple, optional
+        Distance of the windows; None is the kernel's size.
+    padding : int or tuple
+        Zeros on both sides of each axis, at most half of the kernel.
+    ceil_mode : bool
+        Whether a last window may hang over the end.
+    count_include_pad : bool
+        Whether the sum of a window is divided by all its elements up to the end of the padding,
+        or by those of the input only.
+    divisor_override : int, optional
+        What all sums are divided by instead.
+
+    Returns
+    -------
+    array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
+        T = (H + 2 * padding - KH) // stride + 1, rounded up instead with ``ceil_mode``, unless
+        the last window would start behind the input.
+
+    Raises
+    ------
+    ValueError
+        Sizes do not fit.
+    TypeError
+        The dtype is no floating-point type.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Pooling".
+    """
+    windows = (kernel_size, stride, padding)
+    return avg_pool("avg_pool2d", 2, input, windows, ceil_mode, count_include_pad, divisor_override)
+
+
+@operation
+def avg_pool3d(
+    input: dpnp.ndarray | Array,
+    kernel_size: int | tuple[int, int, int],
+    stride: int | tuple[int, int, int] | None = None,
+    padding: int | tuple[int, int, int] = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> dpnp.ndarray | Array:
+    """Return the average of each window of volumes (N, C, D, H, W) or (C, D, H, W).
+
+    Parameters, results and errors are those of ``avg_pool2d`` with three spatial axes.
+    """
+    windows = (kernel_size, stride, padding)
+    return avg_pool("avg_pool3d", 3, input, windows, ceil_mode, count_include_pad, divisor_override)
+
+
+# --- Norms over windows of one, two and three spatial axes
+
+
+def _lp_pool(
+    name: str,
+    rank: int,
+    input: Tensor,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any,
+    ceil_mode: bool,
+) -> Tensor:
+    """Return the norms of a function's arguments, checked."""
+    power = float(norm_type)
+    if not power or not math.isfinite(power):
+        raise ValueError(f"{name}: norm_type must be finite and not 0, got {norm_type!r}")
+    raised = _power(input, power)
+    mean = avg_pool(name, rank, raised, (kernel_size, stride, 0), ceil_mode, True)
+    kernel = per_axis(name, "kernel_size", kernel_size, rank)
+    return _power(linear_map(mean, math.prod(kernel)), 1 / power)
+
+
+def _power(x: Tensor, power: float) -> Tensor:
+    special = {1.0: None, 2.0: algorithm.eltwise_square, 0.5: algorithm.eltwise_sqrt}
+    if power in special:
+        return x if power == 1 else eltwise(x, special[power])
+    return eltwise(x, algorithm.eltwise_pow, 1.0, power)
+
+
+@operation
+def lp_pool1d(
+    input: dpnp.ndarray | Array,
+    norm_type: float,
+    kernel_size: int | tuple[int],
+    stride: int | tuple[int] | None = None,
+    ceil_mode: bool = False,
+) -> dpnp.ndarray | Array:
+    """Return the norm of each window of signals (N, C, W) or (C, W).
+
+    Parameters, results and errors are those of ``lp_pool2d`` with one spatial axis.
+    """
+    return _lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+@operation
+def lp_pool2d(
+    input: dpnp.ndarray | Array,
+    norm_type: float,
+    kernel_size: int | tuple[int, int],
+    stride: int | tuple[int, int] | None = None,
+    ceil_mode: bool = False,
+) -> dpnp.ndarray | Array:
+    """Return ``sum(x ** norm_type) ** (1 / norm_type)`` of each window.
+
+    Parameters
+    ----------
+    input : array (N, C, H, W) or (C, H, W)
+        float32, bfloat16 or float16; float64 where the device has it.
+    norm_type : float
+        As in PyTorch no absolute values are taken: an odd number wants sums that are positive.
+    kernel_size : int or tuple
+    stride : int or tuple, optional
+        Distance of the windows; None is the kernel's size.
+    ceil_mode : bool
+        Whether a last window may hang over the end. Its norm is scaled as if it were full.
+
+    Returns
+    -------
+    array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
+
+    Raises
+    ------
+    ValueError
+        Sizes do not fit, or ``norm_type`` is 0 or infinite.
+    TypeError
+        The dtype is no floating-point type.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Pooling" and "Eltwise".
+    """
+    return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+@operation
+def lp_pool3d(
+    input: dpnp.ndarray | Array,
+    norm_type: float,
+    kernel_size: int | tuple[int, int, int],
+    stride: int | tuple[int, int, int] | None = None,
+    ceil_mode: bool = False,
+) -> dpnp.ndarray | Array:
+    """Return the norm of each window of volumes (N, C, D, H, W) or (C, D, H, W).
+
+    Parameters, results and errors are those of ``lp_pool2d`` with three spatial axes.
+    """
+    return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)

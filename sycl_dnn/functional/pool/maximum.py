@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Maxima over windows, and maxima put back where a max pool took them from."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn._core import algorithm
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.operands import check_unpacked
+from sycl_dnn.functional.conv.windows import Sizes, batched, per_axis, unbatched, whole_number
+from sycl_dnn.functional.index.row_sums import inside, scalar
+from sycl_dnn.functional.pool.windowed import check_dtype, plain_runs, pool_windows, pooled
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+
+
+#: Integers that maxima can be taken of.
+INTEGERS = ("int8", "uint8", "int32")
+
+
+def _max_pool(
+    name: str,
+    rank: int,
+    input: Tensor,
+    windows: tuple[Any, ...],
+    return_indices: bool,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Return the maxima of a function's arguments, checked, and their indices if wanted."""
+    check_dtype(name, input, INTEGERS)
+    x = batched(name, input, rank)
+    axes, counts = pool_windows(name, x, *windows)
+    runs = [plain_runs(a, n) for a, n in zip(axes, counts, strict=True)]
+    if any(r.source.length < 1 for r in itertools.chain(*runs)):
+        raise ValueError(f"{name}: dilation must leave every window an element of the input")
+    return maxima(input, x, runs, return_indices)
+
+
+def maxima(input: Tensor, x: Tensor, runs: Any, with_indices: bool) -> Any:
+    """Return the maxima over runs of ``x`` and their indices, batched as ``input`` is."""
+    # With indices, bytes have the reference implementation only; float32 holds them exactly.
+    wide = x.trace.convert(x, "float32") if with_indices and x.dtype in INTEGERS[:2] else x
+    made, indices = pooled(wide, algorithm.pooling_max, runs, bool(with_indices))
+    made = unbatched(x.trace.convert(made, x.dtype), input)
+    return made if indices is None else (made, unbatched(indices, input))
+
+
+@operation
+def max_pool1d(
+    input: dpnp.ndarray | Array,
+    kernel_size: int | tuple[int],
+    stride: int | tuple[int] | None = None,
+    padding: int | tuple[int] = 0,
+    dilation: int | tuple[int] = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Return the largest element of each window of signals (N, C, W) or (C, W).
+
+    Parameters, results and errors are those of ``max_pool2d`` with one spatial axis.
+    """
+    windows = (kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool("max_pool1d", 1, input, windows, return_indices)
+
+
+@operation
+def max_pool2d(
+    input: dpnp.ndarray | Array,
+    kernel_size: int | tuple[int, int],
+    stride: int | tuple[int, int] | None = None,
+    padding: int | tuple[int, int] = 0,
+    dilation: int | tuple[int, int] = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Return the largest element of each window.
+
+    Parameters
+    ----------
+    input : array (N, C, H, W) or (C, H, W)
+        float32, bfloat16 or float16, float64 where the device has it; without a gradient also
+        int8, uint8 and int32.
+    kernel_size : int or tuple
+    stride : int or tuple, optional
+        Distance of the windows; None is the kernel's size.
+    padding : int or tuple
+        Places on both sides of each axis, at most half of what a window reaches over. They are
+        never the maximum.
+    dilation : int or tuple
+        Distance between the elements of a window.
+    ceil_mode : bool
+        Whether a last window may hang over the end.
+    return_indices : bool
+        Whether to return where the maxima stand, too.
+
+    Returns
+    -------
+    array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
+        T = (H + 2 * padding - dilation * (KH - 1) - 1) // stride + 1, rounded up instead with
+        ``ceil_mode``, unless the last window would start behind the input.
+    indices : int64 array of the same shape, if wanted
+        h * W + w of each maximum; of equal ones the first.
+
+    Raises
+    ------
+    ValueError
+        Sizes do not fit, or a window would hold padding only.
+    TypeError
+        The dtype has no maxima here.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Pooling". Windows with gaps are pooled as interleaved dense
+    ones, since oneDNN's own are slow.
+    """
+    windows = (kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool("max_pool2d", 2, input, windows, return_indices)
+
+
+@operation
+def max_pool3d(
+    input: dpnp.ndarray | Array,
+    kernel_size: int | tuple[int, int, int],
+    stride: int | tuple[int, int, int] | None = None,
+    padding: int | tuple[int, int, int] = 0,
+    dilation: int | tuple[int, int, int] = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Return the largest element of each window of volumes (N, C, D, H, W) or (C, D, H, W).
+
+    Parameters, results and errors are those of ``max_pool2d`` with three spatial axes.
+    """
+    windows = (kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool("max_pool3d", 3, input, windows, return_indices)
+
+
+# --- Maxima back at the places that a max pool took them from, over one to three spatial axes
+
+
+def _sizes(name: str, input: Tensor, windows: tuple[Any, ...], wanted: Any) -> Sizes:
+    """Return the spatial sizes of the result: the ones asked for, or those without leftovers."""
+    kernel, stride, padding = windows
+    rank = len(kernel)
+    steps = zip(input.shape[-rank:], kernel, stride, padding, strict=True)
+    default = tuple((n - 1) * s + k - 2 * p for n, k, s, p in steps)
+    if wanted is None:
+        made = default
+    else:
+        made = tuple(wanted) if isinstance(wanted, (tuple, list)) else (wanted,)
+        made = made[2:] if len(made) == rank + 2 else made
+    if len(made) != rank or None in map(whole_number, made):
+        raise ValueError(f"{name}: output_size must be {rank} sizes, got {wanted!r}")
+    near = zip(made, default, stride, strict=True)
+    if wanted is not None and any(abs(n - d) >= s for n, d, s in near):
+        raise ValueError(
+            f"{name}: output_size must differ from {default} by less than stride {stride}, got "
+            f"{wanted!r}"
+        )
+    if min(made) < 1:
+        raise ValueError(f"{name}: output_size must be positive, got {made}")
+    return made
+
+
+def _check(name: str, rank: int, input: Tensor, indices: Tensor) -> None:
+    check_unpacked(name, "input", input)
+    if input.ndim not in (rank + 1, rank + 2) or 0 in input.shape[-rank - 1 :]:
+        raise ValueError(
+            f"{name}: input must have shape (N, C, *S) or (C, *S), none of C and S empty, got "
+            f"{input.shape}"
+        )
+    if indices.dtype != "int64":
+        raise TypeError(f"{name}: indices must have dtype int64, got {indices.dtype}")
+    if indices.shape != input.shape:
+        raise ValueError(
+            f"{name}: indices must have the shape of input, {input.shape}, got {indices.shape}"
+        )
+
+
+def _max_unpool(
+    name: str, rank: int, input: Tensor, indices: Tensor, windows: tuple[Any, ...], wanted: Any
+) -> Tensor:
+    _check(name, rank, input, indices)
+    kernel, stride, padding = windows
+    kernel = per_axis(name, "kernel_size", kernel, rank)
+    stride = kernel if stride is None else per_axis(name, "stride", stride, rank)
+    padding = per_axis(name, "padding", padding, rank, 0)
+    sizes = _sizes(name, input, (kernel, stride, padding), wanted)
+    lead, length = input.shape[:-rank], math.prod(sizes)
+    flat = (math.prod(lead), math.prod(input.shape[-rank:]))
+
+    def placed(values: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
+        places = places.reshape(flat)
+        # One more column for what lies outside.
+        shape = (flat[0], length + 1)
+        made = dpnp.zeros(shape, dtype=values.dtype, sycl_queue=values.sycl_queue)
+        places = dpnp.where(inside(places, length), places, length)
+        dpnp.put_along_axis(made, places, values.reshape(flat), 1)
+        return made[:, :length].reshape(*lead, *sizes)
+
+    def taken(dy: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
+        places = places.reshape(flat)
+        known = inside(places, length)
+        made = dpnp.take_along_axis(dy.reshape(flat[0], length), dpnp.where(known, places, 0), 1)
+        return dpnp.where(known, made, scalar(0, made)).reshape(input.shape)
+
+    def put(x: Tensor) -> Tensor:
+        rule = lambda entry, grads: {"0": take(grads["0"])}  # noqa: E731
+        out = Out((*lead, *sizes), input.dtype)
+        return input.trace.array_call(placed, [x, indices], [out], rule)[0]
+
+    def take(x: Tensor) -> Tensor:
+        rule = lambda entry, grads: {"0": put(grads["0"])}  # noqa: E731
+        out = Out(input.shape, input.dtype)
+        return input.trace.array_call(taken, [x, indices], [out], rule)[0]
+
+    return put(input)
+
+
+@operation
+def max_unpool1d(
+    input: dpnp.ndarray | Array,
+    indices: dpnp.ndarray,
+    kernel_size: int | tuple[int],
+    stride: int | tuple[int] | None = None,
+    padding: int | tuple[int] = 0,
+    output_size: tuple[int, ...] | None = None,
+) -> dpnp.ndarray | Array:
+    """Put the maxima of signals (N, C, W) or (C, W) back where they came from.
+
+    Parameters, results and errors are those of ``max_unpool2d`` with one spatial axis.
+    """
+    windows = (kernel_size, stride, padding)
+    return _max_unpool("max_unpool1d", 1, input, indices, windows, output_size)
+
+
+@operation
+def max_unpool2d(
+    input: dpnp.ndarray | Array,
+    indices: dpnp.ndarray,
+    kernel_size: int | tuple[int, int],
+    stride: int | tuple[int, int] | None = None,
+    padding: int | tuple[int, int] = 0,
+    output_size: tuple[int, ...] | None = None,
+) -> dpnp.ndarray | Array:
+    """Put the maxima of ``max_pool2d(..., return_indices=True)`` back where they came from.
+
+    Parameters
+    ----------
+    input : array (N, C, T, U) or (C, T, U)
+        Any dtype.
+    indices : array of int64, shape of ``input``
+        ``h * W + w`` of each, for a result of width W. What lies outside of the result is left
+        out: that is not looked at, so that the device is not waited for.
+    kernel_size, stride, padding : int or tuple
+        As given to the pool; they say how large the result is.
+    output_size : tuple (H, W) or (N, C, H, W), optional
+        That size itself, where the pool left something over; less than ``stride`` away from
+        H = (T - 1) * stride - 2 * padding + kernel_size.
+
+    Returns
+    -------
+    array (N, C, H, W) or (C, H, W)
+        Zeros elsewhere. Where an index comes twice, one of both.
+
+    Raises
+    ------
+    ValueError
+        Shapes or sizes do not fit.
+    TypeError
+        ``indices`` are not int64.
+
+    Notes
+    -----
+    oneDNN has no scatter: dpnp does it. The gradient is looked up at the indices.
+    """
+    windows = (kernel_size, stride, padding)
+    return _max_unpool("max_unpool2d", 2, input, indices, windows, output_size)
+
+
+@operation
+def max_unpool3d(
+    input: dpnp.ndarray | Array,
+    indices: dpnp.ndarray,
+    kernel_size: int | tuple[int, int, int],
+    stride: int | tuple[int, int, int] | None = None,
+    padding: int | tuple[int, int, int] = 0,
+    output_size: tuple[int, ...] | None = None,
+) -> dpnp.ndarray | Array:
+    """Put the maxima of volumes (N, C, D, H, W) or (C, D, H, W) back where they came from.
+
+    Parameters, results and errors are those of ``max_unpool2d`` with three spatial axes.
+    """
+    windows = (kernel_size, stride, padding)
+    return _max_unpool("max_unpool3d", 3, input, indices, windows, output_size)

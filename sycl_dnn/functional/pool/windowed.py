@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools of any windows as dense pools over regular pieces of the input.
+
+oneDNN has optimised implementations of dense pools only. Windows with gaps, and windows whose
+sizes differ as adaptive ones do, repeat along an axis, so that they fall into a few sets of equal
+dense windows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import dpnp
+import numpy as np
+
+from sycl_dnn._core import algorithm, prop_kind
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.conv.windows import (
+    Axis,
+    Sizes,
+    Span,
+    assembled,
+    check_counts,
+    cut_every,
+    padded,
+    per_axis,
+)
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.gradients import Grads, NoGradient, rule_for, transposed
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import Entry, Out
+from sycl_dnn.trace.values import Tensor
+
+
+def check_dtype(name: str, x: Tensor, integers: tuple[str, ...] = ()) -> None:
+    """Raise TypeError unless the input is floating-point or of one of ``integers``."""
+    if not x.is_float and x.dtype not in integers:
+        allowed = "".join(f" or {n}" for n in integers)
+        raise TypeError(f"{name}: input must have a floating-point dtype{allowed}, got {x.dtype}")
+
+
+def pool_windows(
+    name: str, x: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: Any
+) -> tuple[list[Axis], Sizes]:
+    """Return the windows on each axis as asked for, and how many there are."""
+    rank = x.ndim - 2
+    kernel = per_axis(name, "kernel_size", kernel, rank)
+    is_default = stride is None or (isinstance(stride, (tuple, list)) and not stride)
+    stride = kernel if is_default else per_axis(name, "stride", stride, rank)
+    padding = per_axis(name, "padding", padding, rank, 0)
+    dilation = per_axis(name, "dilation", dilation, rank)
+    axes = [
+        Axis(*a) for a in zip(x.shape[2:], kernel, stride, padding, padding, dilation, strict=True)
+    ]
+    if any(2 * a.left > a.kernel for a in axes):
+        raise ValueError(
+            f"{name}: padding must be at most half of kernel_size {kernel}, got {padding}"
+        )
+    counts = tuple(a.count(bool(ceil)) for a in axes)
+    check_counts(name, axes, counts)
+    return axes, counts
+
+
+# --- Pools of any windows as dense pools over regular pieces of the input, put together
+
+
+class Run(NamedTuple):
+    """Equal dense windows on one axis: where they read, how they lie there, what they make."""
+
+    source: Span
+    window: Axis
+    target: Span
+
+
+def _run(source: Span, kernel: int, stride: int, left: int, target: Span) -> Run:
+    """Return the run over no more of ``source`` than its windows meet."""
+    reach = (target.length - 1) * stride + kernel - left
+    length = min(source.length, reach)
+    window = Axis(length, kernel, stride, left, reach - length)
+    return Run(source._replace(length=length), window, target)
+
+
+def plain_runs(axis: Axis, count: int) -> list[Run]:
+    """Return the runs of ``count`` windows that may have gaps between their elements."""
+    # Windows that start at the same element modulo the dilation see every so-manieth element.
+    n_phases = min(axis.dilation // math.gcd(axis.stride, axis.dilation), count)
+    stride = axis.stride * n_phases // axis.dilation if n_phases < count else 1
+    made = []
+    for phase in range(n_phases):
+        first = phase * axis.stride - axis.left
+        start = first if first >= 0 else first % axis.dilation
+        source = Span(start, -(-(axis.size - start) // axis.dilation), axis.dilation)
+        target = Span(phase, -(-(count - phase) // n_phases), n_phases)
+        left = (start - first) // axis.dilation
+        made.append(_run(source, axis.kernel, stride, left, target))
+    return made
+
+
+def adaptive_runs(size: int, count: int) -> list[Run]:
+    """Return the runs of windows [floor(i * size / count), ceil((i + 1) * size / count))."""
+    repeats = math.gcd(size, count)
+    n_phases, stride = count // repeats, size // repeats
+    made = []
+    for phase in range(n_phases):
+        start, end = phase * size // count, -(-(phase + 1) * size // count)
+        target = Span(phase, repeats, n_phases)
+        made.append(_run(Span(start, size - start), end - start, stride, 0, target))
+    return made
+
+
+def _pool(x: Tensor, kind: algorithm, runs: Sequence[Run], propagation: Any) -> dict[str, Tensor]:
+    windows = [r.window for r in runs]
+    return x.trace.primitive(
+        "pooling_forward",
+        {"src": x},
+        {"dst": Out((*x.shape[:2], *(r.target.length for r in runs)), x.dtype, "channels_last")},
+        ask={"src": "channels_last"},
+        prop_kind=propagation,
+        algorithm=kind,
+        strides=tuple(w.stride for w in windows),
+        kernel=tuple(w.kernel for w in windows),
+        dilation=(0,) * len(windows),
+        padding_l=tuple(w.left for w in windows),
+        padding_r=tuple(w.right for w in windows),
+    )
+
+
+def pooled(
+    x: Tensor, kind: algorithm, axes: Sequence[Sequence[Run]], with_indices: bool = False
+) -> tuple[Tensor, Tensor | None]:
+    """Return the pool of (N, C, *S) and, if wanted, the flat indices of the maxima."""
+    propagation = x.trace.forward_kind if x.is_float else prop_kind.forward_inference
+    if with_indices:
+        propagation = prop_kind.forward_training
+    every = list(itertools.product(*axes))
+    # Room for the last step of every piece: see ``assembled``.
+    sizes = x.shape[2:]
+    steps = [runs[0].source.step for runs in axes]
+    x = padded(x, [-n % s for n, s in zip(sizes, steps, strict=True)])
+    parts = cut_every(x, [[r.source for r in runs] for runs in every])
+    made = [_pool(p, kind, runs, propagation) for p, runs in zip(parts, every, strict=True)]
+    counts = tuple(sum(r.target.length for r in runs) for runs in axes)
+    shape = (*x.shape[:2], *counts)
+    targets = [[r.target for r in runs] for runs in every]
+    dst = made[0]["dst"]
+    if len(every) > 1:
+        pairs = [(m["dst"], t) for m, t in zip(made, targets, strict=True)]
+        dst = assembled(x.trace, shape, pairs)
+    if not with_indices:
+        return dst, None
+    return dst, _flat_indices(sizes, shape, every, [m["workspace"] for m in made])
+
+
+def _flat_indices(
+    sizes: Sizes, shape: Sizes, every: Sequence[Sequence[Run]], workspaces: Sequence[Tensor]
+) -> Tensor:
+    """Return PyTorch's indices: where in the flattened spatial axes each maximum stands.
+
+    oneDNN's workspace tells which element of its window that is.
+    """
+    tables = [_tables(runs, sizes) for runs in every]
+    places = [(..., *(slice(r.target.start, None, r.target.step) for r in runs)) for runs in every]
+
+    def compute(*found: dpnp.ndarray) -> dpnp.ndarray:
+        queue = found[0].sycl_queue
+        made = dpnp.empty(shape, dtype="int64", sycl_queue=queue)
+        for numbers, place, (of_window, in_window) in zip(found, places, tables, strict=True):
+            starts = dpnp.asarray(of_window, sycl_queue=queue)
+            steps = dpnp.asarray(in_window, sycl_queue=queue)
+            made[place] = starts + dpnp.take(steps, numbers.astype("int64"))
+        return made
+
+    out = Out(shape, "int64")
+    return workspaces[0].trace.array_call(compute, [_numbers(w) for w in workspaces], [out])[0]
+
+
+def _numbers(workspace: Tensor) -> Tensor:
+    """Return the workspace, which is labelled as bytes, as the integers that it holds."""
+    desc = workspace.desc
+    name = dtypes.NAMES[desc.data_type]
+    return Tensor(workspace.trace, workspace.storage, desc, name, desc.dims)
+
+
+def _tables(runs: Sequence[Run], sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
+    """Return the flat index where each window starts, and that of its elements counted from it."""
+    starts, elements = np.zeros((), np.int64), np.zeros((), np.int64)
+    for axis, (source, window, target) in enumerate(runs):
+        inner = math.prod(sizes[axis + 1 :])
+        first = np.arange(target.length) * window.stride - window.left
+        start = (source.start + first * source.step) * inner
+        starts = starts[..., None] + start
+        elements = elements[..., None] + np.arange(window.kernel) * source.step * inner
+    return starts, elements.ravel()
+
+
+def _flat_places(workspace: Tensor, sizes: Sizes, shape: Sizes, params: Any) -> Tensor:
+    """Return the flat indices of a dense pool's maxima from the parameters of its primitive."""
+    names = ("kernel", "strides", "padding_l", "padding_r")
+    runs = []
+    for i, size in enumerate(sizes):
+        window = Axis(size, *(params[n][i] for n in names))
+        runs.append(Run(Span(0, size), window, Span(0, shape[i + 2])))
+    return _flat_indices(sizes, shape, [runs], [workspace])
+
+
+@rule_for("pooling_backward")
+def _pooling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    if entry.params["algorithm"] is not algorithm.pooling_max:
+        return transposed(trace, entry, grads, needed)
+    if any(entry.params["dilation"]):
+        raise NoGradient("vjp: pooling with dilation has no second derivative", entry.row)
+    return {"diff_dst": _at_maxima(trace, entry, grads["diff_src"])}
+
+
+def _at_maxima(trace: Trace, entry: Entry, x: Tensor) -> Tensor:
+    """Return the elements of ``x`` where the windows had their maxima."""
+    like, workspace = entry.inputs["diff_dst"], entry.inputs["workspace"]
+    params = {n: v for n, v in entry.params.items() if n != "prop_kind"}
+    places = _flat_places(workspace, x.shape[2:], like.shape, params)
+    wide = "float64" if x.dtype == "float64" else "float32"
+
+    def picked(values: dpnp.ndarray, found: dpnp.ndarray) -> dpnp.ndarray:
+        rows = values.reshape(*values.shape[:2], -1)
+        made = dpnp.take_along_axis(rows, found.reshape(*rows.shape[:2], -1), 2)
+        return made.reshape(found.shape)
+
+    def rule(entry_: Entry, grads: Grads) -> Grads:
+        made = trace.primitive(
+            "pooling_backward",
+            {"diff_dst": trace.convert(grads["0"], like.dtype), "workspace": workspace},
+            {"diff_src": Out(x.shape, like.dtype, entry.outputs["diff_src"])},
+            ask={"diff_dst": like},
+            **params,
+        )
+        return {"0": trace.convert(made["diff_src"], wide)}
+
+    source = converted(x, wide)
+    made = trace.array_call(picked, [source, places], [Out(like.shape, wide)], rule)[0]
+    return converted(made, like.dtype)

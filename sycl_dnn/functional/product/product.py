@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of matrices with their gradients: what linear, matmul and bmm are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.gradients import Grads, composed_rule, rule_for
+from sycl_dnn.trace.pointwise import add, zeros
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.reductions import sum_to
+from sycl_dnn.trace.steps import Entry, Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape, transpose
+
+
+def check_same_dtype(name: str, first: str, second: str, a: Tensor, b: Tensor) -> None:
+    """Raise TypeError where two operands differ in dtype."""
+    if a.dtype != b.dtype:
+        raise TypeError(
+            f"{name}: {second} must have the dtype of {first}, {a.dtype}, got {b.dtype}"
+        )
+
+
+def _multipliable(x: Tensor) -> Tensor:
+    """Return ``x`` with one of its last two axes dense, which compiled kernels want."""
+    if x.strides is None or not x.size:
+        return x
+    (m, n), (row, column) = x.shape[-2:], x.strides[-2:]
+    by_rows = (column == 1 or n == 1) and (row >= n or m == 1)
+    by_columns = (row == 1 or m == 1) and (column >= m or n == 1)
+    # Matrices that lie between one another's elements are misread.
+    span = (m - 1) * row + (n - 1) * column + 1
+    apart = all(s >= span or k == 1 for s, k in zip(x.strides[:-2], x.shape[:-2], strict=True))
+    if not (by_rows or by_columns) or not apart:
+        return x.trace.reorder(x, layout.row_major(x.shape, x.dtype))
+    # oneDNN goes by the stride of an axis of size 1 as well.
+    last = (max(row, n), 1) if by_rows else (1, max(column, m))
+    strides = (*x.strides[:-2], *last)
+    return x if strides == x.strides else x.view(x.shape, strides)
+
+
+def _empty_product(a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
+    """Return zeros that depend on both operands."""
+    made = zeros(a.trace, shape, dtype)
+    rule = lambda entry, grads: {  # noqa: E731
+        name: zeros(t.trace, t.shape, t.dtype) for name, t in entry.inputs.items()
+    }
+    a.trace.tape.append(Entry("empty_product", {"0": a, "1": b}, {"dst": made}, rule=rule))
+    return made
+
+
+def product(a: Tensor, b: Tensor, bias: Tensor | None = None, dtype: str | None = None) -> Tensor:
+    """Multiply (..., M, K) with (..., K, N) and add a bias (N,); batch axes broadcast.
+
+    ``dtype`` of the result defaults to that of ``a``.
+    """
+    batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
+    shape = (*batch, a.shape[-2], b.shape[-1])
+    dtype = dtype or a.dtype
+    if not (a.size and b.size):
+        made = _empty_product(a, b, shape, dtype)
+        return made if bias is None else add(made, bias)
+    inputs = {"src": expand_rank(a, len(shape)), "weights": expand_rank(b, len(shape))}
+    if bias is not None:
+        inputs["bias"] = reshape(bias, (1,) * (len(shape) - 1) + bias.shape)
+    return recorded(inputs, Out(shape, dtype))
+
+
+def recorded(inputs: dict[str, Tensor], out: Out, attr: object = None) -> Tensor:
+    """Record the primitive over operands that all have the rank of the result."""
+    trace = inputs["src"].trace
+    operands = {n: _readable(inputs[n]) for n in ("src", "weights")}
+    given = inputs | operands
+    weights = inputs["weights"]
+    # Packing the weights pays only where they stand still; see docs/architecture.md.
+    ask = {}
+    if weights.storage.constant and weights.dtype in dtypes.PACKED:
+        given["weights"] = _by_rows(given["weights"])
+    elif weights.storage.constant:
+        ask = {"weights": "any"}
+    made = trace.primitive("matmul", given, {"dst": out}, ask=ask, attr=attr)
+    return made["dst"]
+
+
+def _by_rows(weights: Tensor) -> Tensor:
+    """Return 4-bit weights (K, N) in the order that kernels for CPUs want: 1.5 times as fast."""
+    trace = weights.trace
+    is_cpu = trace.engine.kind is _core.engine_kind.cpu
+    if not is_cpu or weights.ndim != 2 or weights.shape[1] % 2 or weights.strides[1] == 1:
+        return weights
+    # oneDNN has no reorder of 4-bit numbers to 4-bit numbers.
+    wide = trace.convert(weights, "float32")
+    return trace.reorder(wide, layout.row_major(weights.shape, weights.dtype))
+
+
+def _readable(x: Tensor) -> Tensor:
+    made = _multipliable(x)
+    if made is not x:
+        x.trace.view(x, made, lambda grad: grad)
+    return made
+
+
+def swapped(x: Tensor) -> Tensor:
+    """Return a view with the last two axes exchanged."""
+    axes = list(range(x.ndim))
+    axes[-2:] = axes[-1], axes[-2]
+    return transpose(x, axes)
+
+
+def _weight_gradient(a: Tensor, b: Tensor, dy: Tensor) -> Tensor:
+    """Return the gradient of the second operand in the order of axes that it has."""
+    is_turned = b.strides is not None and b.strides[-1] > b.strides[-2]
+    if is_turned and b.ndim == 2:
+        return swapped(product(swapped(dy), a, dtype=b.dtype))
+    return product(swapped(a), dy, dtype=b.dtype)
+
+
+def _is_linear(entry: Entry, dy: Tensor) -> bool:
+    """Whether the product is rows times turned weights, as ``linear`` makes it."""
+    a, b, bias = (entry.inputs[n] for n in ("src", "weights", "bias"))
+    is_turned = b.strides is not None and b.strides == (1, b.shape[0])
+    same = a.dtype == b.dtype == bias.dtype == dy.dtype == "float32"
+    return is_turned and same and a.ndim == 2 and bias.shape == (1, b.shape[1])
+
+
+def _weight_and_bias_gradients(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
+    """Return both gradients from one primitive: for few rows a submission costs more than sums."""
+    a, b = entry.inputs["src"], entry.inputs["weights"]
+    (m, k), n = a.shape, b.shape[1]
+    descs: dict[str, Any] = {
+        "src": layout.row_major((m, k), a.dtype),
+        "weights": layout.row_major((n, k), a.dtype),
+        "bias": layout.row_major((n,), a.dtype),
+        "dst": layout.row_major((m, n), a.dtype),
+    }
+    hint = _core.inner_product_forward(
+        trace.engine, prop_kind=_core.prop_kind.forward_training, **descs
+    )
+    outs = {"diff_weights": Out((n, k), a.dtype), "diff_bias": Out((n,), a.dtype)}
+    ask = {"src": descs["src"], "diff_dst": descs["dst"]}
+    made = trace.primitive(
+        "inner_product_backward_weights",
+        {"src": a, "diff_dst": dy},
+        outs,
+        ask=ask,
+        hint_fwd_pd=hint,
+    )
+    bias = reshape(made["diff_bias"], (1, n))
+    return {"weights": swapped(made["diff_weights"]), "bias": bias}
+
+
+@composed_rule("inner_product_backward_weights")
+def _inner_product_backward(entry: Entry) -> Grads:
+    a, dy = entry.inputs["src"], entry.inputs["diff_dst"]
+    found = {"diff_weights": product(swapped(dy), a)}
+    return found | {"diff_bias": sum_to(dy, (dy.shape[1],))}
+
+
+@rule_for("matmul")
+def _matmul(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    a, b = entry.inputs["src"], entry.inputs["weights"]
+    dy = trace.convert(grads["dst"], a.dtype)
+    found = {}
+    if "src" in needed:
+        found["src"] = sum_to(product(dy, swapped(b), dtype=a.dtype), a.shape)
+    if {"weights", "bias"} <= needed and _is_linear(entry, dy):
+        return found | _weight_and_bias_gradients(trace, entry, dy)
+    if "weights" in needed:
+        found["weights"] = sum_to(_weight_gradient(a, b, dy), b.shape)
+    if "bias" in needed:
+        bias = entry.inputs["bias"]
+        found["bias"] = trace.convert(sum_to(dy, bias.shape), bias.dtype)
+    return found
+
+
+def check_ranks(name: str, rank: int, **operands: Tensor) -> None:
+    """Raise unless two operands of a product have ``rank`` axes, fitting sizes and one dtype."""
+    for argument, tensor in operands.items():
+        if tensor.ndim != rank:
+            raise ValueError(f"{name}: {argument} must have {rank} axes, got shape {tensor.shape}")
+    (first, a), (second, b) = operands.items()
+    if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+        raise ValueError(
+            f"{name}: {second} must have shape {(*a.shape[:-2], a.shape[-1])} but for its last "
+            f"axis, got {b.shape}"
+        )
+    check_same_dtype(name, first, second, a, b)
+    check_float(name, **operands)

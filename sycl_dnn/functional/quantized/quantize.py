@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantised arrays: quantize, dequantize, quantize_dynamic, and their arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sycl_dnn._core import PrimitiveAttr, algorithm
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.pointwise import add, binary, div, eltwise, linear_map, mul, sub, zeros
+from sycl_dnn.trace.reductions import reduce
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import filled, reshape, transpose
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+#: Least and largest value of the dtypes that quantised arrays have.
+RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int4": (-8, 7), "uint4": (0, 15)}
+
+
+class QuantizedTensor(NamedTuple):
+    """Integers that stand for ``scale * (data - zero_point)``.
+
+    Made by ``quantize`` and ``quantize_dynamic``, or by hand from arrays. Any of the arrays may be
+    frozen (``sycl_dnn.freeze``), which keeps packed weights.
+
+    Attributes
+    ----------
+    data : dpnp.ndarray of int8 or uint8, Array of int4 or uint4, or Frozen (*S)
+    scale : dpnp.ndarray of float32
+        () for all elements alike. With ``axis`` (S[axis],). With ``group_size`` the shape of
+        ``data`` where ``axis`` has S[axis] / group_size elements.
+    zero_point : dpnp.ndarray of int32, optional
+        The shape of ``scale``; 0 without it.
+    axis : int, optional
+    group_size : int, optional
+        Neighbours along ``axis`` that share a scale.
+    """
+
+    data: Any
+    scale: Any
+    zero_point: Any = None
+    axis: int | None = None
+    group_size: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the integers."""
+        return self.data.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.data.shape)
+
+    @property
+    def dtype(self) -> str:
+        """Name of the integers' dtype."""
+        return str(self.data.dtype)
+
+    def turned(self) -> QuantizedTensor:
+        """Return the transpose of a traced matrix."""
+        is_grouped = self.group_size is not None
+        scale, zero_point = (
+            transpose(t, (1, 0)) if is_grouped and t is not None else t
+            for t in (self.scale, self.zero_point)
+        )
+        axis = None if self.axis is None else 1 - self.axis % 2
+        data = transpose(self.data, (1, 0))
+        return QuantizedTensor(data, scale, zero_point, axis, self.group_size)
+
+
+def scale_shape(
+    name: str, shape: Sequence[int], axis: int | None, group_size: int | None
+) -> tuple[int, ...]:
+    """Return the shape that scales of an array must have.
+
+    Raises
+    ------
+    ValueError
+        ``group_size`` is given without ``axis`` or does not divide it.
+    """
+    if axis is None:
+        if group_size is not None:
+            raise ValueError(f"{name}: axis must be given with group_size, got None")
+        return ()
+    if group_size is None:
+        return (shape[axis],)
+    if group_size < 1 or shape[axis] % group_size:
+        raise ValueError(
+            f"{name}: group_size must divide the size of axis {axis}, {shape[axis]}, got "
+            f"{group_size}"
+        )
+    return tuple(n // group_size if i == axis else n for i, n in enumerate(shape))
+
+
+def checked(name: str, argument: str, q: Any, dtypes: Sequence[str] = tuple(RANGES)) -> Any:
+    """Return a quantised tensor with its axis counted from the front, after checking it."""
+    if not isinstance(q, QuantizedTensor):
+        raise TypeError(f"{name}: {argument} must be a QuantizedTensor, got {type(q).__name__}")
+    if q.dtype not in dtypes:
+        raise TypeError(f"{name}: {argument} must have dtype {' or '.join(dtypes)}, got {q.dtype}")
+    if isinstance(q.scale, Tensor):
+        # Lowered functions keep scales in float32.
+        q = q._replace(scale=q.scale.trace.widened(q.scale))
+    axis = q.axis
+    if axis is not None:
+        if not -q.ndim <= axis < q.ndim:
+            raise ValueError(f"{name}: axis of {argument} must be below {q.ndim}, got {axis}")
+        axis %= q.ndim
+    wanted = scale_shape(name, q.shape, axis, q.group_size)
+    check_scales(name, wanted, q.scale, q.zero_point, f" of {argument}")
+    return q._replace(axis=axis)
+
+
+def check_scales(name: str, wanted: tuple[int, ...], scale: Any, zero: Any, of: str = "") -> None:
+    """Check shape and dtype of scales and zero points."""
+    for what, tensor, dtype in (("scale", scale, "float32"), ("zero_point", zero, "int32")):
+        if tensor is None and what == "zero_point":
+            continue
+        shape = getattr(tensor, "shape", None)
+        if shape != wanted and not (wanted == () and shape == (1,)):
+            raise ValueError(f"{name}: {what}{of} must have shape {wanted}, got {shape}")
+        if tensor.dtype != dtype:
+            raise TypeError(f"{name}: {what}{of} must have dtype {dtype}, got {tensor.dtype}")
+
+
+# --- The arithmetic of quantised numbers: from floats to integers and back
+
+
+def grouped_shape(
+    shape: Sequence[int], axis: int | None, group_size: int | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape with groups as an axis, and that of scales which broadcast to it."""
+    if axis is None:
+        return tuple(shape), (1,) * len(shape)
+    if group_size is None:
+        return tuple(shape), tuple(n if i == axis else 1 for i, n in enumerate(shape))
+    n = shape[axis] // group_size
+    wide = (*shape[:axis], n, group_size, *shape[axis + 1 :])
+    return wide, tuple(1 if i == axis + 1 else m for i, m in enumerate(wide))
+
+
+def _by_reorder(
+    x: Tensor, side: str, scale: Tensor, zero: Tensor | None, mask: int, dtype: str
+) -> Tensor:
+    """Convert with the scales of a reorder's ``side``, in the order of axes of ``x``."""
+    attr = PrimitiveAttr()
+    attr.set_scales_mask(side, mask)
+    given = {"src": x, f"attr_scales_{side}": reshape(scale, (-1,))}
+    if zero is not None:
+        attr.set_zero_points_mask(side, mask)
+        given[f"attr_zero_points_{side}"] = reshape(zero, (-1,))
+    return x.trace.primitive("reorder", given, {"dst": Out(x.shape, dtype, x)}, attr=attr)["dst"]
+
+
+def _reorder_mask(
+    shape: Sequence[int], of_scales: Sequence[int], zero: Tensor | None, dtype: str
+) -> int | None:
+    """Return the bits of the axes along which scales differ; None where reorders are no good.
+
+    oneDNN's take only the first of many zero points, mistake scales along axes that are no
+    neighbours, and know none at all for 4 bits.
+    """
+    axes = [i for i, n in enumerate(of_scales) if n == shape[i] and n > 1]
+    is_many = math.prod(of_scales) > 1
+    have_gap = bool(axes) and axes[-1] - axes[0] >= len(axes)
+    if dtype in dtypes.PACKED or have_gap or (is_many and zero is not None):
+        return None
+    return sum(1 << i for i in axes)
+
+
+def dequantized(q: QuantizedTensor, dtype: str) -> Tensor:
+    """Return the numbers that a checked quantised tensor stands for."""
+    shape, of_scales = grouped_shape(q.shape, q.axis, q.group_size)
+    x = reshape(q.data, shape)
+    if not x.size:
+        return zeros(x.trace, q.shape, dtype)
+    mask = _reorder_mask(shape, of_scales, q.zero_point, q.dtype)
+    if mask is not None:
+        return reshape(_by_reorder(x, "src", q.scale, q.zero_point, mask, dtype), q.shape)
+    made = x.trace.convert(x, "float32")
+    if q.zero_point is not None:
+        made = sub(made, reshape(x.trace.convert(q.zero_point, "float32"), of_scales))
+    return converted(reshape(mul(made, reshape(q.scale, of_scales)), q.shape), dtype)
+
+
+def quantized(
+    x: Tensor, scale: Tensor, zero: Tensor | None, dtype: str, axis: int | None, group: int | None
+) -> Tensor:
+    """Return the integers that stand for ``x``."""
+    shape, of_scales = grouped_shape(x.shape, axis, group)
+    wide = reshape(x, shape)
+    if not x.size:
+        return zeros(x.trace, x.shape, dtype)
+    mask = _reorder_mask(shape, of_scales, zero, dtype)
+    if mask is not None:
+        return reshape(_by_reorder(wide, "dst", scale, zero, mask, dtype), x.shape)
+    made = div(x.trace.convert(wide, "float32"), reshape(scale, of_scales))
+    if zero is not None:
+        made = add(made, reshape(x.trace.convert(zero, "float32"), of_scales))
+    made = reshape(made, x.shape)
+    return converted(made, dtype) if dtype in dtypes.PACKED else x.trace.convert(made, dtype)
+
+
+# --- Between floating-point arrays and quantised ones: quantize, dequantize, quantize_dynamic
+
+A = algorithm
+
+
+def _check_target(name: str, dtype: str, shape: Sequence[int]) -> None:
+    if dtype not in RANGES:
+        raise ValueError(f"{name}: dtype must be one of {', '.join(RANGES)}, got {dtype!r}")
+    if dtype in dtypes.PACKED and (not shape or shape[-1] % 2):
+        raise ValueError(
+            f"{name}: the last axis must be even for {dtype}, got shape {tuple(shape)}"
+        )
+
+
+@operation
+def _quantize(input, scale, zero_point, dtype, axis, group_size):
+    check_float("quantize", input=input)
+    _check_target("quantize", dtype, input.shape)
+    axis = None if axis is None else check_axis("quantize", axis, input.ndim, "axis")
+    wanted = scale_shape("quantize", input.shape, axis, group_size)
+    check_scales("quantize", wanted, scale, zero_point)
+    return quantized(input, scale, zero_point, dtype, axis, group_size)
+
+
+def quantize(
+    input: dpnp.ndarray | Array,
+    scale: dpnp.ndarray,
+    zero_point: dpnp.ndarray | None = None,
+    dtype: str = "int8",
+    axis: int | None = None,
+    group_size: int | None = None,
+) -> QuantizedTensor:
+    """Return the nearest integers to ``input / scale + zero_point``.
+
+    Parameters
+    ----------
+    input : dpnp.ndarray or Array (*S)
+        float32 or bfloat16.
+    scale : dpnp.ndarray of float32
+        () for all elements alike; (S[axis],) with ``axis``; with ``group_size`` the shape of
+        ``input`` where ``axis`` has S[axis] / group_size elements.
+    zero_point : dpnp.ndarray of int32, optional
+        The shape of ``scale``.
+    dtype : {"int8", "uint8", "int4", "uint4"}
+    axis : int, optional
+    group_size : int, optional
+        Neighbours along ``axis`` that share a scale.
+
+    Returns
+    -------
+    QuantizedTensor
+        Values out of the range of ``dtype`` become its least or largest.
+
+    Raises
+    ------
+    ValueError
+        The shape of ``scale`` or ``zero_point`` does not fit; 4 bits and an odd last axis.
+    TypeError
+        A dtype does not fit.
+
+    Notes
+    -----
+    Ties go to the even sum, where torch rounds before it adds the zero point.
+
+    Source: oneDNN developer guide, "Reorder" and "Quantization".
+    """
+    data = _quantize(input, scale, zero_point, dtype, axis, group_size)
+    axis = None if axis is None else axis % len(input.shape)
+    return QuantizedTensor(data, scale, zero_point, axis, group_size)
+
+
+@operation
+def dequantize(input: QuantizedTensor, dtype: str = "float32") -> dpnp.ndarray | Array:
+    """Return ``scale * (data - zero_point)``.
+
+    Parameters
+    ----------
+    input : QuantizedTensor (*S)
+    dtype : {"float32", "bfloat16"}
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*S)
+
+    Raises
+    ------
+    ValueError
+        Scales do not fit the integers; ``dtype`` is another one.
+    TypeError
+        ``input`` is not quantised.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Reorder" and "Quantization".
+    """
+    if dtype not in ("float32", "bfloat16"):
+        raise ValueError(f"dequantize: dtype must be 'float32' or 'bfloat16', got {dtype!r}")
+    return dequantized(checked("dequantize", "input", input), dtype)
+
+
+@operation
+def _quantize_dynamic(input, dtype, axis, group_size, symmetric):
+    check_float("quantize_dynamic", input=input)
+    _check_target("quantize_dynamic", dtype, input.shape)
+    axis = None if axis is None else check_axis("quantize_dynamic", axis, input.ndim, "axis")
+    of_scales = scale_shape("quantize_dynamic", input.shape, axis, group_size)
+    if not input.size:
+        raise ValueError(f"quantize_dynamic: input must not be empty, got shape {input.shape}")
+    shape, wide = grouped_shape(input.shape, axis, group_size)
+    x = reshape(input.trace.convert(input, "float32"), shape)
+    axes = [i for i, (n, m) in enumerate(zip(shape, wide, strict=True)) if n != m]
+    make = _symmetric_scale if symmetric else _asymmetric_scale
+    scale, zero = make(x, axes, dtype)
+    scale = reshape(scale, of_scales)
+    zero = None if zero is None else reshape(zero, of_scales)
+    return quantized(input, scale, zero, dtype, axis, group_size), scale, zero
+
+
+def _positive(scale: Tensor) -> Tensor:
+    """Return scales that one can divide by."""
+    return binary(A.binary_max, scale, filled(scale.trace, 2.0**-120, (), scale.dtype))
+
+
+def _symmetric_scale(x: Tensor, axes: Sequence[int], dtype: str) -> tuple[Tensor, None]:
+    highest = reduce(A.reduction_max, eltwise(x, A.eltwise_abs), axes)
+    return _positive(linear_map(highest, 1.0 / RANGES[dtype][1])), None
+
+
+def _asymmetric_scale(x: Tensor, axes: Sequence[int], dtype: str) -> tuple[Tensor, Tensor]:
+    least, most = RANGES[dtype]
+    nothing = filled(x.trace, 0.0, (), x.dtype)
+    low = binary(A.binary_min, reduce(A.reduction_min, x, axes), nothing)
+    high = binary(A.binary_max, reduce(A.reduction_max, x, axes), nothing)
+    scale = _positive(linear_map(sub(high, low), 1.0 / (most - least)))
+    zero = linear_map(div(low, scale), -1.0, least)
+    return scale, x.trace.convert(zero, "int32")
+
+
+def quantize_dynamic(
+    input: dpnp.ndarray | Array,
+    dtype: str = "int8",
+    axis: int | None = None,
+    group_size: int | None = None,
+    symmetric: bool | None = None,
+) -> QuantizedTensor:
+    """Quantise with scales from the least and largest elements.
+
+    Parameters
+    ----------
+    input : dpnp.ndarray or Array (*S)
+        float32 or bfloat16, not empty.
+    dtype, axis, group_size
+        As for ``quantize``.
+    symmetric : bool, optional
+        True: zero points are 0 and the largest absolute value becomes the largest integer.
+        False: least and largest value become least and largest integer, 0 being among them.
+        Default: whether ``dtype`` is signed.
+
+    Returns
+    -------
+    QuantizedTensor
+
+    Raises
+    ------
+    ValueError
+        ``input`` is empty; otherwise as ``quantize``.
+    TypeError
+        ``input`` is not floating-point.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Quantization".
+    """
+    symmetric = dtype.startswith("int") if symmetric is None else bool(symmetric)
+    data, scale, zero = _quantize_dynamic(input, dtype, axis, group_size, symmetric)
+    axis = None if axis is None else axis % len(input.shape)
+    return QuantizedTensor(data, scale, zero, axis, group_size)

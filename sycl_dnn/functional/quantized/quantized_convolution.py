@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions of quantised operands in integers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn._core import PrimitiveAttr, algorithm
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.conv.convolution import check_groups, cropped, geometry, window_parameters
+from sycl_dnn.functional.conv.windows import batched, unbatched
+from sycl_dnn.functional.quantized.quantize import QuantizedTensor, checked
+from sycl_dnn.functional.quantized.quantized_products import (
+    Target,
+    check_bias,
+    check_weight_axis,
+    in_floats,
+    per_tensor,
+    result_dtype,
+    scaled,
+    set_scales,
+)
+from sycl_dnn.trace.capabilities import saturates
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+def _checked_weight(name: str, weight: Any, x: Tensor, groups: int) -> QuantizedTensor:
+    weight = checked(name, "weight", weight, ("int8",))
+    wanted = x.shape[1] // groups
+    n_out = weight.shape[0]
+    if weight.ndim != x.ndim or weight.shape[1] != wanted or n_out % groups or 0 in weight.shape:
+        raise ValueError(
+            f"{name}: weight must have {x.ndim} axes, {wanted} input channels and outputs that "
+            f"groups={groups} divides, got shape {weight.shape}"
+        )
+    if weight.zero_point is not None:
+        raise ValueError(f"{name}: weight must have no zero_point, got one")
+    check_weight_axis(name, "weight", weight, 0)
+    return weight
+
+
+def _operands(
+    x: QuantizedTensor, weight: QuantizedTensor, bias: Tensor | None, groups: int, target: Target
+) -> tuple[PrimitiveAttr, dict[str, Tensor], str]:
+    """Return attribute and inputs of the primitive, and the dtype of what it writes."""
+    if saturates(x.data.trace.engine):
+        attr, inputs = scaled(x, weight, bias, x.ndim, 1)
+        inputs |= {"src": in_floats(x), "weights": in_floats(weight)}
+        return attr, inputs, "float32"
+    attr = PrimitiveAttr()
+    mask = 0 if weight.axis is None else 1 if groups == 1 else 3
+    inputs = {"src": x.data, "weights": weight.data}
+    inputs |= set_scales(attr, "src", x.scale, x.zero_point)
+    inputs |= set_scales(attr, "weights", weight.scale, None, mask)
+    inputs |= set_scales(attr, "dst", target.scale, target.zero)
+    return attr, inputs | ({} if bias is None else {"bias": bias}), target.dtype
+
+
+@operation
+def _convolve(name, rank, input, weight, bias, stride, padding, dilation, groups, *out):
+    given = per_tensor(name, input)
+    x = batched(name, given.data, rank)
+    groups = check_groups(name, groups, x.shape[1])
+    weight = _checked_weight(name, weight, x, groups)
+    n_out = weight.shape[0]
+    check_bias(name, bias, n_out)
+    target = Target(name, *out)
+    axes, counts = geometry(name, x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    x, axes = cropped(x, axes, counts)
+    attr, inputs, dtype = _operands(given._replace(data=x), weight, bias, groups, target)
+    if groups > 1:
+        grouped = (groups, n_out // groups, *weight.shape[1:])
+        inputs["weights"] = reshape(inputs["weights"], grouped)
+    made = x.trace.primitive(
+        "convolution_forward",
+        inputs,
+        {"dst": Out((x.shape[0], n_out, *counts), dtype, "channels_last")},
+        ask={"src": "channels_last", "weights": "any"},
+        attr=attr,
+        prop_kind=x.trace.forward_kind,
+        algorithm=algorithm.convolution_direct,
+        **window_parameters(axes),
+    )["dst"]
+    return unbatched(made if dtype == target.dtype else target.of(made), given.data)
+
+
+def _function(rank: int, axes: str) -> Any:
+    """Make the convolution over ``rank`` spatial axes."""
+    name = f"quantized_conv{rank}d"
+
+    def convolution(
+        input: QuantizedTensor,
+        weight: QuantizedTensor,
+        bias: dpnp.ndarray | None = None,
+        stride: int | tuple[int, ...] = 1,
+        padding: str | int | tuple[Any, ...] = 0,
+        dilation: int | tuple[int, ...] = 1,
+        groups: int = 1,
+        *,
+        out_scale: dpnp.ndarray | None = None,
+        out_zero_point: dpnp.ndarray | None = None,
+        out_dtype: str | None = None,
+    ) -> dpnp.ndarray | Array | QuantizedTensor:
+        dtype = result_dtype(out_dtype, out_scale, input)
+        where = (stride, padding, dilation, groups)
+        out = (dtype, out_scale, out_zero_point)
+        made = _convolve(name, rank, input, weight, bias, *where, *out)
+        return made if out_scale is None else QuantizedTensor(made, out_scale, out_zero_point)
+
+    convolution.__name__ = convolution.__qualname__ = name
+    convolution.__doc__ = _DOC.format(rank=rank, axes=axes)
+    return convolution
+
+
+_DOC = """Convolve quantised arrays as ``conv{rank}d`` does, multiplied and added up in integers.
+
+Parameters
+----------
+input : QuantizedTensor (N, C, {axes}) or (C, {axes})
+    int8 or uint8, one scale for all elements. Padding stands for 0, not for the integer 0.
+weight : QuantizedTensor (O, C / groups, *K)
+    int8 without zero points; one scale for all, or one for each output channel (``axis=0``).
+    Its data may be frozen.
+bias : dpnp.ndarray (O,), optional
+    float32, in the unit of the result before it is quantised.
+stride, padding, dilation, groups
+    As for ``conv{rank}d``.
+out_scale, out_zero_point, out_dtype
+    As for ``quantized_linear``.
+
+Returns
+-------
+dpnp.ndarray or Array, with ``out_scale`` QuantizedTensor (N, O, *T)
+    In channels-last layout.
+
+Raises
+------
+ValueError
+    Shapes, groups, padding or scales do not fit.
+TypeError
+    A dtype does not fit.
+
+Notes
+-----
+A CPU without VNNI multiplies in float32, where sums are exact up to 2**24: oneDNN's integers
+would saturate.
+
+Source: oneDNN developer guide, "Convolution" and "Quantization".
+"""
+
+quantized_conv1d = _function(1, "W")
+quantized_conv2d = _function(2, "H, W")
+quantized_conv3d = _function(3, "D, H, W")

@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of quantised operands: in integers, in float32, weights alone.
+
+Sums stay exact up to 2**24, which no product of up to 512 pairs goes beyond.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm, data_type, fpmath_mode
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.product.product import product, recorded, swapped
+from sycl_dnn.functional.quantized.quantize import (
+    QuantizedTensor,
+    check_scales,
+    checked,
+    dequantized,
+    grouped_shape,
+    quantized,
+)
+from sycl_dnn.trace.capabilities import saturates
+from sycl_dnn.trace.pointwise import add, mul, sub
+from sycl_dnn.trace.reductions import sum_to
+from sycl_dnn.trace.steps import Entry, Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import (
+    broadcast_shape,
+    expand_rank,
+    filled,
+    laid_out,
+    reshape,
+    transpose,
+    untaped,
+)
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+#: In matmul's weights (K, N): one value for all, one for each column.
+_ALL, _COLUMNS, _BOTH = 0, 2, 3
+
+
+def weight_scales(name: str, weight: QuantizedTensor, attr: PrimitiveAttr) -> dict[str, Tensor]:
+    """Set scales and zero points of weights (N, K); return them by execution argument."""
+    given = {"attr_scales_weights": weight.scale, "attr_zero_points_weights": weight.zero_point}
+    given = {n: t for n, t in given.items() if t is not None}
+    if weight.group_size is not None:
+        _check_groups(name, weight)
+        mask, groups = _BOTH, (weight.group_size, 1)
+        given = {n: laid_out(transpose(t, (1, 0)), (0, 1)) for n, t in given.items()}
+    elif weight.axis in (None, 0):
+        mask, groups = _ALL if weight.axis is None else _COLUMNS, ()
+        given = {n: laid_out(reshape(t, (-1,)), (0,)) for n, t in given.items()}
+    else:
+        raise ValueError(f"{name}: axis of the weights must be that of outputs, got {weight.axis}")
+    attr.set_scales("weights", mask, groups, data_type.f32)
+    if weight.zero_point is not None:
+        attr.set_zero_points("weights", mask, groups, data_type.s32)
+    return given
+
+
+def _check_groups(name: str, weight: QuantizedTensor) -> None:
+    if weight.axis != 1 or (weight.group_size or 0) % 16:
+        raise ValueError(
+            f"{name}: groups of the weights must be of a multiple of 16 inputs, got groups of "
+            f"{weight.group_size} along axis {weight.axis}"
+        )
+
+
+def weight_only_product(
+    name: str, x: Tensor, weight: QuantizedTensor, bias: Tensor | None
+) -> Tensor:
+    """Return ``x @ weight.T + bias`` for floating-point ``x`` (M, K) and ``weight`` (N, K)."""
+    weight = checked(name, "weight", weight)
+    n = weight.shape[0]
+    with untaped(x.trace):
+        if not (x.size and n):
+            dense = dequantized(weight, x.dtype)
+            made = product(x, swapped(dense), bias)
+        else:
+            attr = PrimitiveAttr()
+            inputs = {"src": x, "weights": swapped(weight.data)}
+            inputs |= weight_scales(name, weight, attr)
+            if bias is not None:
+                inputs["bias"] = reshape(bias, (1, n))
+            # The mode that makes oneDNN take integers as numbers to multiply floats with.
+            attr.set_fpmath_mode(fpmath_mode.strict, True)
+            made = recorded(inputs, Out((x.shape[0], n), x.dtype), attr)
+    inputs = {"0": x} if bias is None else {"0": x, "1": bias}
+
+    def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        dy = grads["dst"]
+        found = {"0": product(dy, dequantized(weight, x.dtype))}
+        return found if bias is None else found | {
+            "1": x.trace.convert(sum_to(dy, bias.shape), bias.dtype)
+        }  # fmt: skip
+
+    x.trace.tape.append(Entry("weight_only", inputs, {"dst": made}, rule=rule))
+    return made
+
+
+# --- Arguments that quantised products and convolutions share: checks, scales, results
+
+INTEGERS = ("int8", "uint8")
+RESULTS = ("float32", "bfloat16", *INTEGERS)
+
+
+class Target:
+    """What a quantised function shall return: dtype, scale and zero point."""
+
+    def __init__(self, name: str, dtype: str, scale: Tensor | None, zero: Tensor | None) -> None:
+        if dtype not in RESULTS:
+            raise ValueError(
+                f"{name}: out_dtype must be one of {', '.join(RESULTS)}, got {dtype!r}"
+            )
+        if (dtype in INTEGERS) != (scale is not None) or (zero is not None and scale is None):
+            rule = "be given with" if dtype in INTEGERS else "be left away with"
+            raise ValueError(f"{name}: out_scale must {rule} out_dtype {dtype}")
+        if scale is not None:
+            check_scales(name, (), scale, zero, " of the result")
+        self.dtype, self.scale, self.zero = dtype, scale, zero
+
+    def of(self, made: Tensor) -> Tensor:
+        """Return a floating-point result as it shall be."""
+        if self.scale is None:
+            return made.trace.convert(made, self.dtype)
+        return quantized(made, self.scale, self.zero, self.dtype, None, None)
+
+
+def set_scales(
+    attr: PrimitiveAttr, argument: str, scale: Tensor | None, zero: Tensor | None, mask: int = 0
+) -> dict[str, Tensor]:
+    """Set scales and zero points of an argument; return them by execution argument."""
+    given = {}
+    if scale is not None:
+        attr.set_scales_mask(argument, mask)
+        given[f"attr_scales_{argument}"] = reshape(scale, (-1,))
+    if zero is not None:
+        attr.set_zero_points_mask(argument, mask)
+        given[f"attr_zero_points_{argument}"] = reshape(zero, (-1,))
+    return given
+
+
+def per_tensor(name: str, x: Any) -> QuantizedTensor:
+    """Return a checked input, all of whose elements share a scale."""
+    x = checked(name, "input", x, INTEGERS)
+    if x.axis is not None:
+        raise ValueError(f"{name}: input must have one scale for all elements, got axis {x.axis}")
+    return x
+
+
+def check_weight_axis(name: str, argument: str, weight: QuantizedTensor, axis: int) -> None:
+    """Raise ValueError unless scales of weights differ along ``axis`` alone, if at all."""
+    if weight.axis not in (None, axis) or weight.group_size is not None:
+        raise ValueError(
+            f"{name}: scales of {argument} must be for all or along axis {axis}, got axis "
+            f"{weight.axis} and group_size {weight.group_size}"
+        )
+
+
+def check_bias(name: str, bias: Tensor | None, n: int) -> None:
+    """Raise unless the bias is float32 (n,)."""
+    if bias is None:
+        return
+    if bias.shape != (n,):
+        raise ValueError(f"{name}: bias must have shape ({n},), got {bias.shape}")
+    if bias.dtype != "float32":
+        raise TypeError(f"{name}: bias must have dtype float32, got {bias.dtype}")
+
+
+def result_dtype(dtype: str | None, scale: Any, input: QuantizedTensor) -> str:
+    """Return the dtype of a result: float32, or that of the input where a scale is given."""
+    return dtype or ("float32" if scale is None else input.dtype)
+
+
+# --- Products of quantised operands in float32, for CPUs whose 8-bit products saturate
+
+
+def in_floats(q: QuantizedTensor) -> Tensor:
+    """Return the integers of a quantised tensor as float32, less their zero points."""
+    made = q.data.trace.convert(q.data, "float32")
+    if q.zero_point is None:
+        return made
+    shape = grouped_shape(q.shape, q.axis, q.group_size)[1]
+    return sub(made, reshape(q.data.trace.convert(q.zero_point, "float32"), shape))
+
+
+def scaled(
+    x: QuantizedTensor, weight: QuantizedTensor, bias: Tensor | None, rank: int, axis: int
+) -> tuple[PrimitiveAttr, dict[str, Tensor]]:
+    """Return what turns a sum of products into its number, and the operands of that.
+
+    Parameters
+    ----------
+    bias : Tensor (N,), optional
+    rank, axis : int
+        Of the result, and where its N outputs lie.
+    """
+    scale = mul(reshape(x.scale, (1,)), reshape(weight.scale, (-1,)))
+    steps = [(algorithm.binary_mul, scale)]
+    steps += [] if bias is None else [(algorithm.binary_add, bias)]
+    attr, post_ops, inputs = PrimitiveAttr(), PostOps(), {}
+    for number, (step, tensor) in enumerate(steps):
+        operand = reshape(tensor, tuple(tensor.size if i == axis else 1 for i in range(rank)))
+        post_ops.append_binary(step, operand.desc)
+        inputs[f"attr_post_op_{number}_src_1"] = operand
+    attr.set_post_ops(post_ops)
+    return attr, inputs
+
+
+# --- Products of quantised operands in integers: quantized_linear, quantized_matmul
+
+
+def _signed(weight: QuantizedTensor) -> QuantizedTensor:
+    """Return weights as int8; for uint8 oneDNN has its reference implementation only."""
+    if weight.dtype == "int8":
+        return weight
+    trace, zero = weight.data.trace, weight.zero_point
+    data = _less_128(weight.data, "int8")
+    if zero is None:
+        zero = filled(trace, -128, weight.scale.shape, "int32")
+    else:
+        zero = _less_128(zero, "int32")
+    return weight._replace(data=data, zero_point=zero)
+
+
+def _less_128(x: Tensor, dtype: str) -> Tensor:
+    attr = PrimitiveAttr()
+    given = {"src": x} | set_scales(attr, "src", None, filled(x.trace, 128, (1,), "int32"))
+    return x.trace.primitive("reorder", given, {"dst": Out(x.shape, dtype, x)}, attr=attr)["dst"]
+
+
+def integer_product(
+    x: QuantizedTensor, weight: QuantizedTensor, bias: Tensor | None, target: Target
+) -> Tensor:
+    """Multiply (..., M, K) with (..., K, N); scales of ``weight`` for all or along N."""
+    a, b = x.data, weight.data
+    if not (a.size and b.size):
+        made = product(dequantized(x, "float32"), dequantized(weight, "float32"))
+        return target.of(made if bias is None else add(made, bias))
+    rank = max(a.ndim, b.ndim)
+    batch = broadcast_shape(a.shape[:-2], b.shape[:-2])
+    shape = (*batch, a.shape[-2], b.shape[-1])
+    if saturates(a.trace.engine):
+        attr, inputs = scaled(x, weight, bias, rank, rank - 1)
+        inputs["src"], inputs["weights"] = (expand_rank(in_floats(q), rank) for q in (x, weight))
+        return target.of(recorded(inputs, Out(shape, "float32"), attr))
+    weight = _signed(weight)
+    a, b = expand_rank(a, rank), expand_rank(weight.data, rank)
+    attr = PrimitiveAttr()
+    inputs = {"src": a, "weights": b} | set_scales(attr, "src", x.scale, x.zero_point)
+    mask = 0 if weight.axis is None else 1 << (rank - 1)
+    inputs |= set_scales(attr, "weights", weight.scale, weight.zero_point, mask)
+    inputs |= set_scales(attr, "dst", target.scale, target.zero)
+    if bias is not None:
+        inputs["bias"] = reshape(bias, (1,) * (rank - 1) + bias.shape)
+    return recorded(inputs, Out(shape, target.dtype), attr)
+
+
+@operation
+def _linear(input, weight, bias, out_scale, out_zero_point, out_dtype):
+    name = "quantized_linear"
+    x = per_tensor(name, input)
+    weight = checked(name, "weight", weight, INTEGERS)
+    if weight.ndim != 2 or not x.ndim or x.shape[-1] != weight.shape[1]:
+        raise ValueError(
+            f"{name}: weight must have shape (out_features, {x.shape[-1:]}), got {weight.shape}"
+        )
+    check_weight_axis(name, "weight", weight, 0)
+    check_bias(name, bias, weight.shape[0])
+    target = Target(name, out_dtype, out_scale, out_zero_point)
+    rows = x._replace(data=reshape(x.data, (math.prod(x.shape[:-1]), x.shape[-1])))
+    made = integer_product(rows, weight.turned(), bias, target)
+    return reshape(made, (*x.shape[:-1], weight.shape[0]))
+
+
+def _returned(data: Any, scale: Any, zero: Any) -> Any:
+    return data if scale is None else QuantizedTensor(data, scale, zero)
+
+
+def quantized_linear(
+    input: QuantizedTensor,
+    weight: QuantizedTensor,
+    bias: dpnp.ndarray | None = None,
+    *,
+    out_scale: dpnp.ndarray | None = None,
+    out_zero_point: dpnp.ndarray | None = None,
+    out_dtype: str | None = None,
+) -> dpnp.ndarray | Array | QuantizedTensor:
+    """Return ``input @ weight.T + bias``, multiplied and added up in integers.
+
+    Parameters
+    ----------
+    input : QuantizedTensor (*, K)
+        int8 or uint8, one scale for all elements.
+    weight : QuantizedTensor (N, K)
+        int8 or uint8 with one scale for all, or one for each output (``axis=0``). Its data may be
+        frozen. uint8 is converted, at every call unless frozen.
+    bias : dpnp.ndarray (N,), optional
+        float32, in the unit of the result before it is quantised.
+    out_scale, out_zero_point : dpnp.ndarray (), optional
+        float32 and int32: how to quantise the result.
+    out_dtype : {"float32", "bfloat16", "int8", "uint8"}, optional
+        By default float32, with ``out_scale`` that of ``input``.
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*, N), with ``out_scale`` QuantizedTensor (*, N)
+
+    Raises
+    ------
+    ValueError
+        Shapes or scales do not fit.
+    TypeError
+        A dtype does not fit.
+
+    Notes
+    -----
+    No gradient flows to integers. A CPU without VNNI multiplies in float32, where sums are exact
+    up to 2**24: oneDNN's integers would saturate.
+
+    Source: oneDNN developer guide, "Matrix Multiplication" and "Quantization".
+    """
+    dtype = result_dtype(out_dtype, out_scale, input)
+    made = _linear(input, weight, bias, out_scale, out_zero_point, dtype)
+    return _returned(made, out_scale, out_zero_point)
+
+
+@operation
+def _matmul(input, other, out_scale, out_zero_point, out_dtype):
+    name = "quantized_matmul"
+    x, weight = per_tensor(name, input), checked(name, "other", other, INTEGERS)
+    fits = min(x.ndim, weight.ndim) >= 2 and x.shape[-1] == weight.shape[-2]
+    rank = max(x.ndim, weight.ndim)
+    a, b = ((1,) * (rank - len(t.shape)) + t.shape for t in (x, weight))
+    if not fits or any(m != n and 1 not in (m, n) for m, n in zip(a[:-2], b[:-2], strict=True)):
+        raise ValueError(
+            f"{name}: other must have shape (*, {x.shape[-1:]}, N) with batch axes that fit those "
+            f"of {x.shape}, got {weight.shape}"
+        )
+    check_weight_axis(name, "other", weight, weight.ndim - 1)
+    target = Target(name, out_dtype, out_scale, out_zero_point)
+    return integer_product(x, weight, None, target)
+
+
+def quantized_matmul(
+    input: QuantizedTensor,
+    other: QuantizedTensor,
+    *,
+    out_scale: dpnp.ndarray | None = None,
+    out_zero_point: dpnp.ndarray | None = None,
+    out_dtype: str | None = None,
+) -> dpnp.ndarray | Array | QuantizedTensor:
+    """Return the products of matrices, multiplied and added up in integers.
+
+    Parameters
+    ----------
+    input : QuantizedTensor (*, M, K)
+        As for ``quantized_linear``.
+    other : QuantizedTensor (*, K, N)
+        int8 or uint8 with one scale for all, or one for each column (``axis=-1``). Batch axes
+        broadcast.
+    out_scale, out_zero_point, out_dtype
+        As for ``quantized_linear``.
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*, M, N), with ``out_scale`` QuantizedTensor (*, M, N)
+
+    Raises
+    ------
+    ValueError
+        Shapes or scales do not fit.
+    TypeError
+        A dtype does not fit.
+
+    Notes
+    -----
+    As for ``quantized_linear``.
+
+    Source: oneDNN developer guide, "Matrix Multiplication" and "Quantization".
+    """
+    dtype = result_dtype(out_dtype, out_scale, input)
+    made = _matmul(input, other, out_scale, out_zero_point, dtype)
+    return _returned(made, out_scale, out_zero_point)

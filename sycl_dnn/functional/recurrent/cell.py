@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One layer of a recurrent network in one direction: weights, oneDNN's rows, gradients.
+
+PyTorch has (gates * H, C) for each layer and direction, oneDNN (1, 1, C, gates, H). That is
+another look at the same elements, except for the GRU: its gates r, z, n are oneDNN's second,
+first and third.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sycl_dnn import _core
+from sycl_dnn._core import algorithm
+from sycl_dnn.functional.shape.joining import join
+from sycl_dnn.trace import layout, policy
+from sycl_dnn.trace.gradients import rule_for, signature
+from sycl_dnn.trace.pointwise import add
+from sycl_dnn.trace.steps import Entry, Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape, transpose
+
+
+class Cell(NamedTuple):
+    """What tells one kind of recurrent network from another."""
+
+    row: str
+    gates: int
+    params: dict[str, Any]
+    #: PyTorch's gate r stands where oneDNN has z, and the other way round; one more bias.
+    is_gru: bool = False
+    has_cell_state: bool = False
+
+
+CELLS = {
+    "lstm": Cell("lstm_forward", 4, {}, has_cell_state=True),
+    "gru": Cell("lbr_gru_forward", 3, {}, is_gru=True),
+    "rnn_tanh": Cell("vanilla_rnn_forward", 1, {"activation": algorithm.eltwise_tanh}),
+    "rnn_relu": Cell("vanilla_rnn_forward", 1, {"activation": algorithm.eltwise_relu}),
+}
+
+
+class Sizes(NamedTuple):
+    """Channels of a network: of its input, its cells, and its output."""
+
+    input: int
+    hidden: int
+    output: int
+
+
+def _thirds(x: Tensor, order: Sequence[int]) -> list[Tensor]:
+    """Return parts of equal length of the first axis, by number; views that are on no tape."""
+    plain = x.trace.plain(x)
+    n = max(order) + 1
+    length = x.shape[0] // n
+    shape, step = (length, *x.shape[1:]), length * plain.strides[0]
+    return [plain.view(shape, plain.strides, i * step) for i in order]
+
+
+def exchanged(x: Tensor) -> Tensor:
+    """Exchange the first two of three gates along the first axis."""
+    made = join(_thirds(x, (1, 0, 2)), 0)
+    return x.trace.view(x, made, exchanged)
+
+
+def _laid(weight: Tensor, cell: Cell) -> Tensor:
+    """Show (gates * H, C) as (1, 1, C, gates, H)."""
+    ordered = exchanged(weight) if cell.is_gru else weight
+    rows, channels = weight.shape
+    split = reshape(ordered, (1, 1, cell.gates, rows // cell.gates, channels))
+    return transpose(split, (0, 1, 4, 2, 3))
+
+
+def _gru_bias(b_ih: Tensor, b_hh: Tensor, total: Tensor) -> Tensor:
+    """Return z, r and n of the input's side, and n of the state's, which the reset gate scales."""
+    r, z, _ = _thirds(total, (0, 1, 2))
+    n_ih, n_hh = (_thirds(b, (0, 1, 2))[2] for b in (b_ih, b_hh))
+    return join([z, r, n_ih, n_hh], 0)
+
+
+def _bias_gradients(grad: Tensor, cell: Cell) -> dict[str, Tensor]:
+    flat = reshape(grad, (grad.size,))
+    if not cell.is_gru:
+        return {"0": flat, "1": flat}
+    z, r, n_ih, n_hh = _thirds(flat, (0, 1, 2, 3))
+    return {"0": join([r, z, n_ih], 0), "1": join([r, z, n_hh], 0)}
+
+
+def _bias(b_ih: Tensor, b_hh: Tensor, cell: Cell) -> Tensor:
+    """Add the two biases of PyTorch up, in float32, to the one of oneDNN."""
+    trace = b_ih.trace
+    b_ih, b_hh = (trace.convert(b, "float32") for b in (b_ih, b_hh))
+    total = add(b_ih, b_hh)
+    made = _gru_bias(b_ih, b_hh, total) if cell.is_gru else total
+    n_biases = cell.gates + cell.is_gru
+    shape = (1, 1, n_biases, b_ih.shape[0] // cell.gates)
+    made = made.view(shape, layout.row_major_strides(shape))
+    trace.tape.append(
+        Entry(
+            "view",
+            {"0": b_ih, "1": b_hh},
+            {"dst": made},
+            rule=lambda entry, grads: _bias_gradients(grads["dst"], cell),
+        )  # fmt: skip
+    )
+    return made
+
+
+def _expected(cell: Cell, sizes: Sizes, bias: bool) -> list[tuple[str, tuple[int, ...]]]:
+    """Return names and shapes of the arrays of one layer and direction, in PyTorch's order."""
+    rows = cell.gates * sizes.hidden
+    made: list[tuple[str, tuple[int, ...]]]
+    made = [("weight_ih", (rows, sizes.input)), ("weight_hh", (rows, sizes.output))]
+    if bias:
+        made += [("bias_ih", (rows,)), ("bias_hh", (rows,))]
+    if sizes.output != sizes.hidden:
+        made.append(("weight_hr", (sizes.output, sizes.hidden)))
+    return made
+
+
+def _sizes(name: str, cell: Cell, params: Sequence[Tensor], channels: int) -> Sizes:
+    first, second = params[:2]
+    if first.ndim != 2 or second.ndim != 2 or first.shape[0] % cell.gates or not first.shape[0]:
+        raise ValueError(
+            f"{name}: params must begin with weight_ih ({cell.gates} * H, C) and weight_hh, "
+            f"got shapes {first.shape} and {second.shape}"
+        )
+    hidden, output = first.shape[0] // cell.gates, second.shape[1]
+    return Sizes(channels, hidden, output if cell.has_cell_state else hidden)
+
+
+def _check(name: str, expected: Any, given: Sequence[Tensor], dtype: str, where: str) -> None:
+    for (what, shape), tensor in zip(expected, given, strict=True):
+        if tensor.shape != shape:
+            raise ValueError(
+                f"{name}: params must have {what} of shape {shape} for {where}, got {tensor.shape}"
+            )
+        if tensor.dtype != dtype:
+            raise TypeError(
+                f"{name}: params must have the dtype of input, {dtype}, got {tensor.dtype}"
+            )
+
+
+def cell_weights(cell: Cell, params: Sequence[Tensor], sizes: Sizes, bias: bool) -> dict[str, Any]:
+    """Return the weights of one layer and direction by the names of execution arguments."""
+    trace = params[0].trace
+    made = {"weights_layer": _laid(params[0], cell), "weights_iter": _laid(params[1], cell)}
+    if bias:
+        made["bias"] = _bias(params[2], params[3], cell)
+    else:
+        shape = (1, 1, cell.gates + cell.is_gru, sizes.hidden)
+        made["bias"] = trace.zeros(layout.row_major(shape, "float32"))
+    if sizes.output != sizes.hidden:
+        projection = reshape(params[-1], (1, 1, sizes.output, sizes.hidden))
+        made["weights_projection"] = transpose(projection, (0, 1, 3, 2))
+    return made
+
+
+def network_weights(
+    name: str, x: Tensor, params: Sequence[Tensor], n_layers: int, n_directions: int, bias: bool
+) -> tuple[list[list[dict[str, Any]]], Sizes]:
+    """Return the weights by layer and direction, and the sizes of the last layer.
+
+    Raises
+    ------
+    ValueError, TypeError
+        There are not as many arrays as the network has, or one has another shape or dtype.
+    """
+    cell, n_cells = CELLS[name], n_layers * n_directions
+    if not isinstance(params, (tuple, list)) or len(params) < 2:
+        raise ValueError(f"{name}: params must be a list of arrays, got {params!r}")
+    sizes = _sizes(name, cell, params, x.shape[-1])
+    each = len(_expected(cell, sizes, bias))
+    if len(params) != each * n_cells:
+        raise ValueError(
+            f"{name}: params must be {each} arrays for each of {n_layers} layers and "
+            f"{n_directions} directions, got {len(params)}"
+        )
+    made: list[list[Any]] = []
+    for layer in range(n_layers):
+        made.append([])
+        for direction in range(n_directions):
+            start = (layer * n_directions + direction) * each
+            given = params[start : start + each]
+            where = f"layer {layer}, direction {direction}"
+            _check(name, _expected(cell, sizes, bias), given, x.dtype, where)
+            made[-1].append(cell_weights(cell, given, sizes, bias))
+        sizes = sizes._replace(input=n_directions * sizes.output)
+    return made, sizes
+
+
+# --- One layer of a recurrent network in one direction: oneDNN's rows, and their gradients
+
+
+def run_cell(
+    cell: Cell, x: Tensor, states: dict[str, Tensor], weights: dict[str, Tensor], sizes: Sizes,
+    reverse: bool,
+) -> dict[str, Tensor]:  # fmt: skip
+    """Run one layer in one direction over (T, N, C)."""
+    if x.dtype == "bfloat16" and "weights_projection" in weights:
+        return _run_in_float32(cell, x, states, weights, sizes, reverse)
+    n_steps, n_samples, _ = x.shape
+    outs = {
+        "dst_layer": Out((n_steps, n_samples, sizes.output), x.dtype),
+        "dst_iter": Out((1, 1, n_samples, sizes.output), x.dtype),
+    }
+    if cell.has_cell_state:
+        outs["dst_iter_c"] = Out((1, 1, n_samples, sizes.hidden), "float32")
+    inputs = {"src_layer": x, **states, **weights}
+    if not x.size:
+        return _nothing(inputs, outs)
+    directions = _core.rnn_direction
+    right = directions.unidirectional_right2left
+    return x.trace.primitive(
+        cell.row,
+        inputs,
+        outs,
+        ask={n: "any" if n.startswith("weights") else "row_major" for n in inputs},
+        prop_kind=x.trace.forward_kind,
+        direction=right if reverse else directions.unidirectional_left2right,
+        **cell.params,
+    )
+
+
+def _run_in_float32(
+    cell: Cell,
+    x: Tensor,
+    states: dict[str, Tensor],
+    weights: dict[str, Tensor],
+    sizes: Sizes,
+    reverse: bool,
+) -> dict[str, Tensor]:
+    """Run a bfloat16 cell with a projection, which oneDNN 3.13 gets wrong on CPUs."""
+    if policy.current().fallback == "error":
+        raise NotImplementedError("lstm: bfloat16 with a projection must run in float32")
+    policy.warn_once(
+        policy.FallbackWarning,
+        (cell.row, "projection"),
+        "lstm: bfloat16 with a projection computes in float32 and converts "
+        "(set_fallback('error') refuses instead)",
+    )
+    convert = x.trace.convert
+    first, second = ({n: convert(t, "float32") for n, t in g.items()} for g in (states, weights))
+    made = run_cell(cell, convert(x, "float32"), first, second, sizes, reverse)
+    return {n: t if n == "dst_iter_c" else convert(t, x.dtype) for n, t in made.items()}
+
+
+def _nothing(inputs: dict[str, Tensor], outs: dict[str, Out]) -> dict[str, Tensor]:
+    """Return results for no samples at all, on which no gradient depends."""
+    trace = inputs["src_layer"].trace
+
+    def zeros(shape: tuple[int, ...], dtype: str) -> Tensor:
+        return trace.zeros(layout.row_major(shape, dtype), shape)
+
+    made = {name: zeros(out.shape, out.dtype) for name, out in outs.items()}
+    rule = lambda entry, grads: {n: zeros(t.shape, t.dtype) for n, t in inputs.items()}  # noqa: E731
+    trace.tape.append(Entry("view", inputs, made, rule=rule))
+    return made
+
+
+def _backward(trace: Any, entry: Entry, grads: dict[str, Tensor], needed: set[str]) -> Any:
+    """Record the backward row; oneDNN's gradients are float32."""
+    row = entry.row.replace("forward", "backward")
+    reads, writes = signature(row)
+    inputs, ask = {}, {}
+    for name in reads:
+        tensor = _read(trace, name, entry, grads)
+        if tensor is None:
+            continue
+        inputs[name] = tensor
+        if name.startswith("weights"):
+            ask[name] = "any"
+        elif name.startswith("diff_"):
+            ask[name] = layout.row_major(tensor.shape, "float32")
+    outs = {
+        n: Out(entry.inputs[n[5:]].shape, "float32", "any" if "weights" in n else "row_major")
+        for n in writes
+        if n[5:] in entry.inputs
+    }
+    given = {n: v for n, v in entry.params.items() if n != "prop_kind"}
+    made = trace.primitive(
+        row,
+        inputs,
+        outs,
+        ask=ask,
+        prop_kind=_core.prop_kind.backward,
+        # Without it gradients are added to what the memory holds.
+        flags=_core.rnn_flags.diff_weights_overwrite,
+        hint_fwd_pd=entry.pd,
+        **given,
+    )
+    return {n[5:]: trace.convert(t, entry.inputs[n[5:]].dtype) for n, t in made.items()}
+
+
+def _read(trace: Any, name: str, entry: Entry, grads: dict[str, Tensor]) -> Tensor | None:
+    if name.startswith("diff_"):
+        result = entry.outputs.get(name[5:])
+        if result is None or name[5:] in grads:
+            return grads.get(name[5:])
+        return trace.zeros(layout.row_major(result.shape, "float32"), result.shape)
+    if name in entry.outputs:
+        return entry.outputs[name]
+    return (entry.inputs if name.startswith("weights") else entry.args).get(name)
+
+
+for _cell in CELLS.values():
+    rule_for(_cell.row)(_backward)

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent networks over sequences: lstm, gru, rnn_tanh, rnn_relu."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sycl_dnn._core import engine_kind
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.activation.dropout import dropout
+from sycl_dnn.functional.recurrent.cell import CELLS, Sizes, network_weights, run_cell
+from sycl_dnn.functional.shape.joining import join, pieces
+from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape, transpose
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+_DTYPES = ("float32", "bfloat16", "float16")
+#: The last states, by the names of execution arguments.
+_STATES = ("dst_iter", "dst_iter_c")
+
+
+class Options(NamedTuple):
+    """The keyword arguments that all networks have."""
+
+    num_layers: int
+    bidirectional: bool
+    batch_first: bool
+    bias: bool
+    dropout: float
+    training: bool
+
+
+def _initial(
+    name: str, x: Tensor, given: dict[str, Tensor | None], sizes: Sizes, n_cells: int
+) -> list[dict[str, Tensor]]:
+    """Return the states of every layer and direction as (1, 1, N, channels)."""
+    cell, n_samples = CELLS[name], x.shape[1]
+    channels = {"src_iter": sizes.output}
+    if cell.has_cell_state:
+        channels["src_iter_c"] = sizes.hidden
+    made: list[dict[str, Tensor]] = [{} for _ in range(n_cells)]
+    for what, size in channels.items():
+        whole, shape = given.get(what), (1, 1, n_samples, size)
+        dtype = "float32" if what == "src_iter_c" else x.dtype
+        if whole is not None:
+            _check_state(name, whole, x, (n_cells, n_samples, size))
+            parts = [reshape(p, shape) for p in pieces(whole, 0, [1] * n_cells)]
+            parts = [x.trace.convert(p, dtype) for p in parts]
+        elif x.trace.training or (cell.has_cell_state and _is_on_gpu(x)):
+            # Without states the backward rows take the first output for the initial one, and
+            # oneDNN's GPU kernel whatever its scratchpad held for the cell state.
+            parts = [x.trace.zeros(layout.row_major(shape, dtype))] * n_cells
+        else:
+            continue
+        for states, part in zip(made, parts, strict=True):
+            states[what] = part
+    return made
+
+
+def _is_on_gpu(x: Tensor) -> bool:
+    return x.trace.engine.kind is engine_kind.gpu
+
+
+def _check_state(name: str, state: Tensor, x: Tensor, shape: tuple[int, ...]) -> None:
+    if state.shape != shape:
+        raise ValueError(f"{name}: hx must have shape {shape}, got {state.shape}")
+    if state.dtype != x.dtype:
+        raise TypeError(f"{name}: hx must have the dtype of input, {x.dtype}, got {state.dtype}")
+
+
+def _check_input(name: str, x: Tensor, options: Options) -> None:
+    if x.ndim not in (2, 3) or 0 in (x.shape[-1], x.shape[0 if x.ndim == 2 else _time(options)]):
+        raise ValueError(
+            f"{name}: input must have 3 axes, or 2 without a batch, at least one step and one "
+            f"channel, got shape {x.shape}"
+        )
+    if x.dtype not in _DTYPES:
+        raise TypeError(f"{name}: input must be {', '.join(_DTYPES)}, got {x.dtype}")
+    if not 0 <= options.dropout <= 1:
+        raise ValueError(f"{name}: dropout must be in [0, 1], got {options.dropout}")
+    checked_int(name, "num_layers", options.num_layers, 1)
+
+
+def _time(options: Options) -> int:
+    return 1 if options.batch_first else 0
+
+
+def _network(
+    name: str, x: Tensor, states: dict[str, Tensor | None], params: Sequence[Tensor],
+    options: Options,
+) -> tuple[Tensor, dict[str, Tensor]]:  # fmt: skip
+    """Run all layers over (T, N, C); return the output and the last states."""
+    n_directions = 2 if options.bidirectional else 1
+    weights, sizes = network_weights(
+        name, x, params, options.num_layers, n_directions, options.bias
+    )
+    initial = iter(_initial(name, x, states, sizes, options.num_layers * n_directions))
+    ends: list[dict[str, Tensor]] = []
+    for layer, directions in enumerate(weights):
+        if layer and options.dropout and options.training:
+            x = dropout(x, options.dropout, True)
+        for reverse, given in enumerate(directions):
+            ends.append(run_cell(CELLS[name], x, next(initial), given, sizes, bool(reverse)))
+        x = join([end["dst_layer"] for end in ends[-n_directions:]], 2)
+    return x, {n: _last(ends, n, x.dtype) for n in _STATES if n in ends[0]}
+
+
+def _last(ends: list[dict[str, Tensor]], name: str, dtype: str) -> Tensor:
+    """Return the last states of all layers and directions as (L * D, N, channels)."""
+    parts = [reshape(end[name], end[name].shape[1:]) for end in ends]
+    return parts[0].trace.convert(join(parts, 0), dtype)
+
+
+def run_network(
+    name: str, x: Tensor, states: dict[str, Tensor | None], params: Sequence[Tensor],
+    options: Options,
+) -> tuple[Tensor, dict[str, Tensor]]:  # fmt: skip
+    """Bring the input into the shape (T, N, C), and the results back into the caller's."""
+    _check_input(name, x, options)
+    if x.ndim == 2:
+        full = {
+            n: None if s is None else reshape(s, (*s.shape[:1], 1, *s.shape[1:]))
+            for n, s in states.items()
+        }
+        alone = options._replace(batch_first=False)
+        made, last = _network(name, reshape(x, (len(x), 1, x.shape[1])), full, params, alone)
+        last = {n: reshape(s, (s.shape[0], s.shape[2])) for n, s in last.items()}
+        return reshape(made, (len(x), made.shape[2])), last
+    if not options.batch_first:
+        return _network(name, x, states, params, options)
+    made, last = _network(name, transpose(x, (1, 0, 2)), states, params, options)
+    return transpose(made, (1, 0, 2)), last
+
+
+# --- Recurrent networks over sequences: lstm, gru, rnn_tanh, rnn_relu
+
+
+@operation
+def lstm(
+    input: dpnp.ndarray | Array,
+    hx: tuple[dpnp.ndarray | Array, dpnp.ndarray | Array] | None,
+    params: Sequence[dpnp.ndarray | Array],
+    *,
+    num_layers: int = 1,
+    bidirectional: bool = False,
+    batch_first: bool = False,
+    bias: bool = True,
+    dropout: float = 0.0,
+    training: bool = False,
+) -> tuple[Any, tuple[Any, Any]]:
+    """Run a long short-term memory over sequences, as ``torch.nn.LSTM`` does.
+
+    Parameters
+    ----------
+    input : array (T, N, C), (N, T, C) with ``batch_first``, or (T, C)
+        float32, bfloat16 or float16.
+    hx : tuple of arrays (L * D, N, P) and (L * D, N, H), or None
+        Initial hidden and cell states of L layers and D directions; zeros by default. P = H
+        without a projection. Without N for an input without it.
+    params : list of arrays
+        For each layer and each direction in it: weight_ih (4 * H, C or D * P), weight_hh
+        (4 * H, P), with ``bias`` bias_ih and bias_hh (4 * H), with a projection weight_hr
+        (P, H). Gates i, f, g, o. This is ``torch.nn.LSTM``'s ``_flat_weights``; that there is
+        a projection follows from P.
+    num_layers : int
+    bidirectional : bool
+    batch_first : bool
+    bias : bool
+    dropout : float
+        What is zeroed of each layer's output but the last one's, if ``training``.
+    training : bool
+
+    Returns
+    -------
+    output : array (T, N, D * P)
+        Of the last layer; the axes of ``input``.
+    (h_n, c_n) : tuple of arrays (L * D, N, P) and (L * D, N, H)
+
+    Raises
+    ------
+    ValueError, TypeError
+        Shapes or dtypes do not fit, or there are no steps or channels.
+
+    Notes
+    -----
+    Frozen ``params`` (``sycl_dnn.freeze``) are packed once, others at every call.
+
+    Source: oneDNN developer guide, "RNN"; PyTorch documentation, ``torch.nn.LSTM``.
+    """
+    options = Options(num_layers, bidirectional, batch_first, bias, dropout, training)
+    if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
+        raise TypeError("lstm: hx must be a pair of arrays or None")
+    states = dict(zip(("src_iter", "src_iter_c"), hx or (None, None), strict=True))
+    made, last = run_network("lstm", input, states, params, options)
+    return made, (last["dst_iter"], last["dst_iter_c"])
+
+
+_DOC = """Run {what} over sequences, as ``{twin}`` does.
+
+    Parameters
+    ----------
+    input : array (T, N, C), (N, T, C) with ``batch_first``, or (T, C)
+        float32, bfloat16 or float16.
+    hx : array (L * D, N, H), or None
+        Initial states of L layers and D directions; zeros by default. Without N for an input
+        without it.
+    params : list of arrays
+        For each layer and each direction in it: weight_ih ({gates}H, C or D * H), weight_hh
+        ({gates}H, H), with ``bias`` bias_ih and bias_hh ({gates}H). {order}This is PyTorch's
+        ``_flat_weights``.
+    num_layers : int
+    bidirectional : bool
+    batch_first : bool
+    bias : bool
+    dropout : float
+        What is zeroed of each layer's output but the last one's, if ``training``.
+    training : bool
+
+    Returns
+    -------
+    output : array (T, N, D * H)
+        Of the last layer; the axes of ``input``.
+    h_n : array (L * D, N, H)
+
+    Raises
+    ------
+    ValueError, TypeError
+        Shapes or dtypes do not fit, or there are no steps or channels.
+
+    Notes
+    -----
+    Frozen ``params`` (``sycl_dnn.freeze``) are packed once, others at every call.
+
+    Source: oneDNN developer guide, "RNN"; PyTorch documentation, ``{twin}``.
+    """
+
+
+def _simple(name: str, **words: str) -> Any:
+    """Make the function of a network whose state is one array."""
+
+    def function(
+        input: dpnp.ndarray | Array,
+        hx: dpnp.ndarray | Array | None,
+        params: Sequence[dpnp.ndarray | Array],
+        *,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        batch_first: bool = False,
+        bias: bool = True,
+        dropout: float = 0.0,
+        training: bool = False,
+    ) -> tuple[Any, Any]:
+        options = Options(num_layers, bidirectional, batch_first, bias, dropout, training)
+        if isinstance(hx, (tuple, list)):
+            raise TypeError(f"{name}: hx must be an array or None, got a {type(hx).__name__}")
+        made, last = run_network(name, input, {"src_iter": hx}, params, options)
+        return made, last["dst_iter"]
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = _DOC.format(**words)
+    return operation(function)
+
+
+gru = _simple(
+    "gru", what="gated recurrent units", twin="torch.nn.GRU", gates="3 * ", order="Gates r, z, n. "
+)
+rnn_tanh = _simple(
+    "rnn_tanh", what="a simple recurrence with tanh", twin="torch.nn.RNN", gates="", order=""
+)
+rnn_relu = _simple(
+    "rnn_relu", what="a simple recurrence with relu", twin="torch.nn.RNN", gates="", order=""
+)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Largest and smallest elements and their places: amax, amin, max, min, argmax, argmin."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import dpnp
+
+from sycl_dnn._core import algorithm
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.reduction.sums import axes_of, by_dpnp, documented, without
+from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.reductions import reduce
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import untaped
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+
+
+A = algorithm
+
+
+def _check_not_empty(name: str, x: Tensor, axes: Sequence[int]) -> None:
+    if any(not x.shape[a] for a in axes):
+        raise ValueError(f"{name}: input must not be empty along dim, got shape {x.shape}")
+
+
+def _extreme(
+    name: str, kind: algorithm, function: Any, x: Tensor, dim: Any, keepdim: bool
+) -> Tensor:
+    axes = axes_of(name, dim, x.ndim)
+    _check_not_empty(name, x, axes)
+    if not x.is_float:
+        call = functools.partial(function, axis=axes or None)
+        return by_dpnp(call, x, axes, keepdim, x.dtype)
+    return without(reduce(kind, x, axes), axes, keepdim)
+
+
+_TIES = "Elements that tie share the gradient evenly."
+_EMPTY = ", or it is empty"
+
+
+@operation
+@documented(_TIES, more=_EMPTY)
+def amax(
+    input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
+) -> dpnp.ndarray | Array:
+    """Return the largest elements along axes."""
+    return _extreme("amax", A.reduction_max, dpnp.max, input, dim, keepdim)
+
+
+@operation
+@documented(_TIES, more=_EMPTY)
+def amin(
+    input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
+) -> dpnp.ndarray | Array:
+    """Return the smallest elements along axes."""
+    return _extreme("amin", A.reduction_min, dpnp.min, input, dim, keepdim)
+
+
+class ValuesAndIndices(NamedTuple):
+    """What ``max`` and ``min`` return along an axis."""
+
+    values: Any
+    indices: Any
+
+
+_ONE = {"dim": "int, optional", "which": "The axis to reduce, all by default.", "more": _EMPTY}
+
+
+def _place(name: str, function: Any, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """Return int64 places of extremes, the first where several are."""
+    axes = axes_of(name, None if dim is None else check_axis(name, dim, x.ndim), x.ndim)
+    _check_not_empty(name, x, axes)
+    if x.dtype in dtypes.CARRIED:
+        x = converted(x, "float32")
+    axis = None if dim is None or not x.ndim else axes[0]
+    return by_dpnp(functools.partial(function, axis=axis), x, axes, keepdim, "int64")
+
+
+@operation
+@documented("Computed by dpnp.",
+            returns="dpnp.ndarray of int64\n    Into the flattened array without ``dim``.",
+            **_ONE)  # fmt: skip
+def argmax(
+    input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
+) -> dpnp.ndarray:
+    """Return the places of the largest elements."""
+    return _place("argmax", dpnp.argmax, input, dim, keepdim)
+
+
+@operation
+@documented("Computed by dpnp.",
+            returns="dpnp.ndarray of int64\n    Into the flattened array without ``dim``.",
+            **_ONE)  # fmt: skip
+def argmin(
+    input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
+) -> dpnp.ndarray:
+    """Return the places of the smallest elements."""
+    return _place("argmin", dpnp.argmin, input, dim, keepdim)
+
+
+def _with_places(
+    name: str, kind: algorithm, functions: tuple[Any, Any], x: Tensor, dim: Any, keepdim: bool
+) -> Tensor | ValuesAndIndices:
+    if dim is None:
+        return _extreme(name, kind, functions[0], x, None, keepdim)
+    axis = check_axis(name, dim, x.ndim)
+    indices = _place(name, functions[1], x, dim, keepdim)
+    with untaped(x.trace):
+        values = _extreme(name, kind, functions[0], x, axis, keepdim)
+    values = values.view(values.shape, values.strides)
+    rule = lambda g: _put(g, indices, x, axis if x.ndim else 0)  # noqa: E731
+    return ValuesAndIndices(x.trace.view(x, values, rule), indices)
+
+
+def _put(grad: Tensor, indices: Tensor, x: Tensor, axis: int) -> Tensor:
+    """Return zeros with ``grad`` at the places of the extremes."""
+    wide = "float32" if x.dtype in dtypes.CARRIED else x.dtype
+
+    def call(g: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
+        made = dpnp.zeros(x.shape or (1,), dtype=g.dtype, sycl_queue=g.sycl_queue)
+        small = tuple(1 if i == axis else n for i, n in enumerate(made.shape))
+        dpnp.put_along_axis(made, places.reshape(small), g.reshape(small), axis)
+        return made
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"0": _taken(grads["0"], indices, grad.shape, axis)}
+
+    given = [converted(grad, wide), indices]
+    return converted(x.trace.array_call(call, given, [Out(x.shape, wide)], rule)[0], x.dtype)
+
+
+def _taken(x: Tensor, indices: Tensor, shape: tuple[int, ...], axis: int) -> Tensor:
+    """Return the elements of ``x`` at the places of the extremes."""
+
+    def call(values: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
+        values = values.reshape(x.shape or (1,))
+        small = tuple(1 if i == axis else n for i, n in enumerate(values.shape))
+        return dpnp.take_along_axis(values, places.reshape(small), axis).reshape(shape)
+
+    rule = lambda entry, grads: {"0": _put(grads["0"], indices, x, axis)}  # noqa: E731
+    return x.trace.array_call(call, [x, indices], [Out(shape, x.dtype)], rule)[0]
+
+
+_FIRST = "Along an axis the gradient goes to the element found; otherwise ties share it evenly."
+_PAIR = "dpnp.ndarray or Array\n    With ``dim`` a named tuple (values, indices)."
+
+
+@operation
+@documented(_FIRST,
+            returns=_PAIR, **_ONE)  # fmt: skip
+def max(
+    input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
+) -> dpnp.ndarray | Array | ValuesAndIndices:
+    """Return the largest elements, along an axis with their places."""
+    return _with_places("max", A.reduction_max, (dpnp.max, dpnp.argmax), input, dim, keepdim)
+
+
+@operation
+@documented(_FIRST,
+            returns=_PAIR, **_ONE)  # fmt: skip
+def min(
+    input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
+) -> dpnp.ndarray | Array | ValuesAndIndices:
+    """Return the smallest elements, along an axis with their places."""
+    return _with_places("min", A.reduction_min, (dpnp.min, dpnp.argmin), input, dim, keepdim)

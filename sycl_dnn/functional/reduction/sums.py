@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums, means and products over axes, and what all reductions share."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn._core import algorithm
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.operands import check_unpacked
+from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.reductions import reduce
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+
+
+A = algorithm
+_DOC = """{summary}
+
+Parameters
+----------
+input : dpnp.ndarray or Array (*)
+dim : {dim}
+    {which}
+keepdim : bool
+    Whether reduced axes stay with size 1.
+{parameters}
+Returns
+-------
+{returns}
+
+Raises
+------
+ValueError
+    There is no such axis, or one is named twice{more}.
+
+Notes
+-----
+{notes}
+
+Source: oneDNN developer guide, "Reduction"; names and defaults are torch's.
+"""
+_DTYPE = "dtype : str or NumPy dtype, optional\n    To convert to before; of the result.\n"
+_ANY = "int or sequence of int, optional"
+_ALL = "Axes to reduce, all by default."
+
+
+def documented(notes: str, **parts: str) -> Callable[..., Any]:
+    """Complete the docstring of a reduction, which has the first line already."""
+    given = {
+        "dim": _ANY,
+        "which": _ALL,
+        "parameters": "",
+        "returns": "dpnp.ndarray or Array",
+        "more": "",
+    } | parts
+
+    def attach(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__doc__ = _DOC.format(summary=function.__doc__, notes=notes, **given)
+        return function
+
+    return attach
+
+
+def axes_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
+    """Return the axes that ``dim`` names, all for None or an empty sequence."""
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        return tuple(range(ndim))
+    dims = dim if isinstance(dim, (tuple, list)) else (dim,)
+    axes = [check_axis(name, d, ndim) for d in dims]
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"{name}: dim must name each axis once, got {tuple(dims)}")
+    return tuple(axes) if ndim else ()
+
+
+def without(x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
+    """Return a reduced tensor without its reduced axes, unless they are to stay."""
+    return x if keepdim else reshape(x, [n for i, n in enumerate(x.shape) if i not in axes])
+
+
+def by_dpnp(
+    function: Callable[..., Any], x: Tensor, axes: tuple[int, ...], keepdim: bool, dtype: str
+) -> Tensor:
+    """Record a reduction of dpnp's, without a gradient."""
+    check_unpacked("reduction", "input", x)
+    shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape) if keepdim or i not in axes)
+    return x.trace.array_call(function, [x], [Out(shape, dtype)], lambda entry, grads: {})[0]
+
+
+def _reduced(
+    name: str, kind: algorithm, function: Any, x: Tensor, dim: Any, keepdim: bool, dtype: Any
+) -> Tensor:
+    """Sum or multiply: floats by oneDNN, integers in int64 by dpnp, as torch has it."""
+    axes = axes_of(name, dim, x.ndim)
+    dtype = dtypes.name_of(dtype) if dtype is not None else x.dtype if x.is_float else "int64"
+    if not dtypes.is_float(dtype):
+        call = functools.partial(function, axis=axes or None, dtype=np.dtype(dtype))
+        return by_dpnp(call, x, axes, keepdim, dtype)
+    return without(reduce(kind, converted(x, dtype), axes), axes, keepdim)
+
+
+_INTEGERS = "Integers give int64 and are dpnp's work. bfloat16 is summed in float32."
+
+
+@operation
+@documented(_INTEGERS, parameters=_DTYPE)
+def sum(
+    input: dpnp.ndarray | Array,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> dpnp.ndarray | Array:
+    """Return the sum over axes."""
+    return _reduced("sum", A.reduction_sum, dpnp.sum, input, dim, keepdim, dtype)
+
+
+@operation
+@documented("bfloat16 is summed in float32. The mean of nothing "
+            "is NaN.", parameters=_DTYPE)  # fmt: skip
+def mean(
+    input: dpnp.ndarray | Array,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> dpnp.ndarray | Array:
+    """Return the mean over axes."""
+    wanted = dtypes.name_of(dtype) if dtype is not None else input.dtype
+    if not dtypes.is_float(wanted):
+        raise TypeError(f"mean: input must have a floating-point dtype, got {wanted}")
+    return _reduced("mean", A.reduction_mean, None, input, dim, keepdim, wanted)
+
+
+@operation
+@documented("Integers give int64 and are dpnp's work; so is the "
+            "gradient, which is right with zeros.", parameters=_DTYPE)  # fmt: skip
+def prod(
+    input: dpnp.ndarray | Array,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> dpnp.ndarray | Array:
+    """Return the product over axes."""
+    return _reduced("prod", A.reduction_mul, dpnp.prod, input, dim, keepdim, dtype)

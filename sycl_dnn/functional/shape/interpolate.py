@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resizing of signals, images and volumes.
+
+``scale`` is input elements per result element, as PyTorch computes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sycl_dnn._core import algorithm, prop_kind
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.conv.windows import (
+    Sizes,
+    Span,
+    assembled,
+    batched,
+    cut,
+    cut_every,
+    per_axis,
+)
+from sycl_dnn.functional.pool.adaptive import adaptive_avg_pool, along_axes
+from sycl_dnn.functional.pool.windowed import check_dtype
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+#: The support and the weights of the interpolation kernels.
+Kernel = tuple[float, Callable[[np.ndarray, float], np.ndarray]]
+
+
+def nearest_indices(n_in: int, n_out: int, scale: float, exact: bool) -> np.ndarray:
+    """Return the element that each result repeats, in float32 as PyTorch rounds.
+
+    For a size that does not change, or doubles, some of PyTorch's kernels ignore a scale_factor
+    of another value, and its gradients always do; here it counts.
+    """
+    at, scale = np.arange(n_out), np.float32(scale)
+    if exact:
+        # By way of centres, which a fused multiplication gives rounded once: that decides ties.
+        centres = (np.float64(scale) * (at + 0.5) - 0.5).astype(np.float32)
+        indices = np.floor(np.maximum(centres, 0) + np.float32(0.5))
+    else:
+        indices = np.floor(at.astype(np.float32) * scale)
+    return np.minimum(indices.astype(np.int64), n_in - 1)
+
+
+def span_pairs(indices: np.ndarray, n_in: int) -> list[tuple[Span, Span]]:
+    """Return few regular pieces that copy element ``indices[i]`` to ``i``: sources, targets."""
+    n_out = len(indices)
+    # Where the sizes have a common divisor, the pattern repeats.
+    repeats = math.gcd(n_in, n_out)
+    period, step = n_out // repeats, n_in // repeats
+    pattern = indices[:period] + step * np.arange(repeats)[:, None]
+    breaks = np.flatnonzero(np.diff(indices) != 1) + 1
+    if len(breaks) < period or (pattern.ravel() != indices).any():
+        starts, ends = [0, *breaks.tolist()], [*breaks.tolist(), n_out]
+        pairs = zip(starts, ends, strict=True)
+        return [(Span(int(indices[a]), b - a), Span(a, b - a)) for a, b in pairs]
+    return [(Span(int(indices[i]), repeats, step), Span(i, repeats, period)) for i in range(period)]
+
+
+def _centres(n_out: int, scale: float, align_corners: bool) -> np.ndarray:
+    """Return the coordinate that each result samples, in input elements."""
+    at = np.arange(n_out, dtype=np.float64)
+    return at * scale if align_corners else (at + 0.5) * scale - 0.5
+
+
+def _triangle(distance: np.ndarray, _: float = 0.0) -> np.ndarray:
+    return np.maximum(1 - np.abs(distance), 0)
+
+
+def _cubic(distance: np.ndarray, a: float) -> np.ndarray:
+    x = np.abs(distance)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((x - 5) * x + 8) * x * a - 4 * a
+    return np.where(x <= 1, near, np.where(x < 2, far, 0))
+
+
+_LINEAR: Kernel = (1.0, _triangle)
+_CUBIC: Kernel = (2.0, _cubic)
+#: The coefficient of the cubic kernel; with antialiasing PyTorch follows Pillow.
+_A, _A_ANTIALIAS = -0.75, -0.5
+
+
+def _clamped(columns: np.ndarray, weights: np.ndarray, n_in: int) -> np.ndarray:
+    """Return the matrix with weights at columns; those outside count for the edge."""
+    matrix = np.zeros((len(columns), n_in))
+    rows = np.broadcast_to(np.arange(len(columns))[:, None], columns.shape)
+    np.add.at(matrix, (rows, np.clip(columns, 0, n_in - 1)), weights)
+    return matrix
+
+
+def weights(
+    n_in: int, n_out: int, scale: float, cubic: bool, align_corners: bool, antialias: bool
+) -> np.ndarray:
+    """Return the matrix (n_out, n_in) of linear or cubic interpolation."""
+    if n_in == n_out and (antialias or not cubic):
+        return np.eye(n_in)  # whatever the scale
+    if antialias:
+        return _antialiased(n_in, n_out, scale, cubic)
+    support, kernel = _CUBIC if cubic else _LINEAR
+    at = _centres(n_out, scale, align_corners)
+    if not cubic:
+        at = np.maximum(at, 0)
+    first = np.floor(at).astype(np.int64) - int(support) + 1
+    columns = first[:, None] + np.arange(int(2 * support))
+    return _clamped(columns, kernel(at[:, None] - columns, _A), n_in)
+
+
+def _antialiased(n_in: int, n_out: int, scale: float, cubic: bool) -> np.ndarray:
+    """Return the matrix of a kernel that is stretched over what a result element covers."""
+    support, kernel = _CUBIC if cubic else _LINEAR
+    stretch = max(scale, 1.0)
+    # Half elements are the centres whatever align_corners says; that decides on the scale only.
+    centres = (np.arange(n_out) + 0.5) * scale
+    reach = support * stretch
+    columns = np.arange(n_in)
+    low = np.maximum((centres - reach + 0.5).astype(np.int64), 0)
+    high = np.minimum((centres + reach + 0.5).astype(np.int64), n_in)
+    matrix = kernel((columns - centres[:, None] + 0.5) / stretch, _A_ANTIALIAS)
+    matrix *= (columns >= low[:, None]) & (columns < high[:, None])
+    return matrix / matrix.sum(axis=1, keepdims=True)
+
+
+# --- How ``interpolate`` computes: by oneDNN's resampling, copies of pieces, and matrices
+
+
+class Resize(NamedTuple):
+    """The sizes of one axis before and after, and input elements per result element."""
+
+    n_in: int
+    n_out: int
+    scale: float
+
+
+def _resampled(x: Tensor, kind: algorithm, sizes: Sizes) -> Tensor:
+    made = x.trace.primitive(
+        "resampling_forward",
+        {"src": x},
+        {"dst": Out((*x.shape[:2], *sizes), x.dtype, "channels_last")},
+        ask={"src": "channels_last"},
+        prop_kind=x.trace.forward_kind if x.is_float else prop_kind.forward_inference,
+        algorithm=kind,
+    )
+    return made["dst"]
+
+
+def _gathered(x: Tensor, axis: int, indices: np.ndarray) -> Tensor:
+    """Take elements along one axis of (N, C, *S)."""
+    spans = [Span(0, n) for n in x.shape[2:]]
+    pieces = span_pairs(indices, x.shape[axis])
+
+    def on_axis(span: Span) -> list[Span]:
+        return [span if a == axis else s for a, s in enumerate(spans, start=2)]
+
+    parts = cut_every(x, [on_axis(source) for source, _ in pieces])
+    shape = tuple(len(indices) if a == axis else n for a, n in enumerate(x.shape))
+    targets = [on_axis(target) for _, target in pieces]
+    return assembled(x.trace, shape, list(zip(parts, targets, strict=True)))
+
+
+def nearest(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
+    """Repeat or drop elements of (N, C, *S) by PyTorch's rules.
+
+    oneDNN rounds as ``nearest-exact`` does but for ties; where each element is repeated equally
+    often, all rules agree. Where elements are dropped evenly, a view is enough.
+    """
+    spans, taken, sizes = [], {}, []
+    for number, axis in enumerate(axes, start=2):
+        indices = nearest_indices(*axis, exact)
+        step = int(indices[1] - indices[0]) if axis.n_out > 1 else 1
+        even = indices[0] + step * np.arange(axis.n_out)
+        repeated = np.arange(axis.n_out) * axis.n_in // axis.n_out
+        span, size = Span(0, axis.n_in), axis.n_out
+        if step and step * axis.n_out <= axis.n_in and (indices == even).all():
+            span = Span(int(indices[0]), axis.n_out, step)
+        elif axis.n_out % axis.n_in or (indices != repeated).any():
+            taken[number] = indices
+        spans.append(span)
+        sizes.append(size)
+    x = cut(x, spans)
+    for number, indices in taken.items():
+        x = _gathered(x, number, indices)
+    return x if x.shape[2:] == tuple(sizes) else _resampled(x, algorithm.resampling_nearest, sizes)
+
+
+def interpolated(
+    x: Tensor, axes: list[Resize], cubic: bool, align_corners: bool, antialias: bool
+) -> Tensor:
+    """Interpolate (N, C, *S) linearly or by cubic polynomials."""
+    by_sizes = all(a.n_in == a.n_out or a.scale == a.n_in / a.n_out for a in axes)
+    if by_sizes and not (cubic or align_corners or antialias):
+        return _resampled(x, algorithm.resampling_linear, tuple(a.n_out for a in axes))
+    matrices = {
+        number: weights(*axis, cubic, align_corners, antialias)
+        for number, axis in enumerate(axes, start=2)
+    }
+    changing = {
+        a: m for a, m in matrices.items() if len(m) != m.shape[1] or (m != np.eye(len(m))).any()
+    }
+    return along_axes(x, changing) if changing else x
+
+
+# --- Resizing of signals, images and volumes
+
+#: The numbers of axes that a mode is for.
+_MODES = {
+    "nearest": (3, 4, 5),
+    "nearest-exact": (3, 4, 5),
+    "area": (3, 4, 5),
+    "linear": (3,),
+    "bilinear": (4,),
+    "trilinear": (5,),
+    "bicubic": (4,),
+}
+_SMOOTH = ("linear", "bilinear", "trilinear", "bicubic")
+_INTEGERS = ("int8", "uint8", "int32")
+
+
+def _check_mode(x: Tensor, mode: Any, align_corners: bool | None, antialias: bool) -> None:
+    if mode not in _MODES:
+        raise ValueError(f"interpolate: mode must be one of {', '.join(_MODES)}, got {mode!r}")
+    if x.ndim not in _MODES[mode]:
+        fitting = [m for m, ranks in _MODES.items() if x.ndim in ranks]
+        raise ValueError(
+            f"interpolate: mode must be one of {', '.join(fitting) or 'none'} for {x.ndim} axes, "
+            f"got {mode!r}"
+        )
+    if align_corners is not None and mode not in _SMOOTH:
+        raise ValueError(f"interpolate: align_corners must be None for mode {mode!r}")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ValueError(
+            f"interpolate: antialias must go with mode 'bilinear' or 'bicubic', got {mode!r}"
+        )
+
+
+def _factors(value: Any, rank: int) -> list[float]:
+    items = list(value) if isinstance(value, (tuple, list)) else [value] * rank
+    try:
+        factors = [float(v) for v in items]
+    except (TypeError, ValueError):
+        raise TypeError(f"interpolate: scale_factor must be numbers, got {value!r}") from None
+    if len(factors) != rank or not all(0 < f < math.inf for f in factors):
+        raise ValueError(
+            f"interpolate: scale_factor must be a positive number or {rank} of them, got {value!r}"
+        )
+    return factors
+
+
+def _resizes(
+    own: Sizes, size: Any, scale_factor: Any, recompute: bool | None, align_corners: bool
+) -> list[Resize]:
+    """Return what happens to each spatial axis, from either of ``size`` and ``scale_factor``."""
+    if (size is None) == (scale_factor is None):
+        raise ValueError(
+            f"interpolate: size or scale_factor must be given, one of both, got {size!r} and "
+            f"{scale_factor!r}"
+        )
+    if size is not None:
+        if recompute:
+            raise ValueError("interpolate: recompute_scale_factor must go with scale_factor")
+        sizes = per_axis("interpolate", "size", size, len(own))
+        scales = [n / t for n, t in zip(own, sizes, strict=True)]
+    else:
+        factors = _factors(scale_factor, len(own))
+        sizes = tuple(math.floor(n * f) for n, f in zip(own, factors, strict=True))
+        if min(sizes) < 1:
+            raise ValueError(f"interpolate: scale_factor must leave elements, got {scale_factor!r}")
+        pairs = zip(own, sizes, strict=True)
+        scales = [n / t for n, t in pairs] if recompute else [1 / f for f in factors]
+    if align_corners:
+        scales = [(n - 1) / max(t - 1, 1) for n, t in zip(own, sizes, strict=True)]
+    return [Resize(*a) for a in zip(own, sizes, scales, strict=True)]
+
+
+@operation
+def interpolate(
+    input: dpnp.ndarray | Array,
+    size: int | tuple[int, ...] | None = None,
+    scale_factor: float | tuple[float, ...] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> dpnp.ndarray | Array:
+    """Resize the spatial axes.
+
+    Parameters
+    ----------
+    input : array (N, C, *S) with one to three spatial axes
+        float32, bfloat16 or float16; float64 where the device has it. For ``"nearest"`` and
+        ``"nearest-exact"`` also int8, uint8 and int32, without a gradient.
+    size : int or tuple, optional
+        The result's spatial sizes T.
+    scale_factor : float or tuple, optional
+        Instead of ``size``: T = floor(S * scale_factor).
+    mode : str
+        ``"nearest"`` takes element floor(i * S / T), ``"nearest-exact"`` floor((i + 1/2) * S / T);
+        ``"linear"``, ``"bilinear"`` and ``"trilinear"`` interpolate one, two and three axes,
+        ``"bicubic"`` two; ``"area"`` averages as ``adaptive_avg_pool2d``.
+    align_corners : bool, optional
+        Whether the centres of the corner elements stay in place, instead of the outer edges.
+    recompute_scale_factor : bool, optional
+        Whether coordinates follow from S / T where ``scale_factor`` is given.
+    antialias : bool
+        Whether the kernel is stretched where an image shrinks; bilinear and bicubic only.
+
+    Returns
+    -------
+    array (N, C, *T)
+        Its memory is channels-last.
+
+    Raises
+    ------
+    ValueError
+        Sizes, mode and number of axes do not fit, or not exactly one of ``size`` and
+        ``scale_factor`` is given.
+    TypeError
+        The mode does not know the dtype.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Resampling". What that lacks, such as aligned corners, is a
+    product with a constant matrix for each axis ("Matmul"), or copies of pieces ("Reorder").
+    """
+    _check_mode(input, mode, align_corners, antialias)
+    is_nearest = mode.startswith("nearest")
+    check_dtype("interpolate", input, _INTEGERS if is_nearest else ())
+    x = batched("interpolate", input, input.ndim - 2, "(N, C, *S)")
+    axes = _resizes(x.shape[2:], size, scale_factor, recompute_scale_factor, bool(align_corners))
+    if is_nearest:
+        return nearest(x, axes, mode == "nearest-exact")
+    if mode == "area":
+        return adaptive_avg_pool("interpolate", len(axes), x, tuple(a.n_out for a in axes))
+    return interpolated(x, axes, mode == "bicubic", bool(align_corners), bool(antialias))

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Join tensors and take them apart: cat, stack, split, chunk, narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import dpnp
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import layout, views
+from sycl_dnn.trace.gradients import rule_for
+from sycl_dnn.trace.steps import Entry, Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import narrow as narrow_of_views
+from sycl_dnn.trace.views import reshape
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+
+
+def join(parts: Sequence[Tensor], axis: int) -> Tensor:
+    """Put tensors of one dtype one behind the other; the first one's layout is kept."""
+    if len(parts) == 1:
+        return parts[0]
+    first, full = parts[0], [p for p in parts if p.size]
+    sizes = [p.shape[axis] for p in parts]
+    shape = tuple(sum(sizes) if i == axis else n for i, n in enumerate(first.shape))
+    if not first.is_float or first.dtype == "float64":  # concat lacks it on CPUs
+        return _joined_by_dpnp(parts, axis, Out(shape, first.dtype))
+    if not full:
+        made = first.trace.zeros(layout.row_major(shape, first.dtype), shape, first.dtype)
+    else:
+        made = full[0] if len(full) == 1 else _concat(full, axis, shape)
+    return _without(made, [p for p in parts if not p.size])
+
+
+def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
+    first = parts[0]
+    made = first.trace.primitive(
+        "concat",
+        {f"multiple_src_{i}": p for i, p in enumerate(parts)},
+        {"dst": Out(shape, first.dtype, layout.like(first.desc, first.dtype, shape))},
+        concat_dimension=axis,
+    )
+    return made["dst"]
+
+
+def _without(made: Tensor, empty: Sequence[Tensor]) -> Tensor:
+    """Give gradients to the parts that have no elements as well."""
+    if not empty or not made.is_float:
+        return made
+
+    def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        zeros = {n: t for n, t in entry.inputs.items() if n != "made"}
+        found = {n: t.trace.zeros(layout.row_major(t.shape, t.dtype)) for n, t in zeros.items()}
+        return {"made": grads["dst"], **found}
+
+    same = made.view(made.shape, made.strides)
+    named = {"made": made, **{str(i): t for i, t in enumerate(empty)}}
+    made.trace.tape.append(Entry("view", named, {"dst": same}, rule=rule))
+    return same
+
+
+def _joined_by_dpnp(parts: Sequence[Tensor], axis: int, out: Out) -> Tensor:
+    def joined(*arrays):
+        return dpnp.concatenate(arrays, axis=axis)
+
+    def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return _shares(grads["0"], entry.inputs, axis)
+
+    return parts[0].trace.array_call(joined, parts, [out], rule)[0]
+
+
+def _shares(grad: Tensor, parts: Mapping[str, Tensor], axis: int) -> dict[str, Tensor]:
+    """Return the part of a gradient that belongs to each of the tensors that were joined."""
+    found, start = {}, 0
+    for name, part in parts.items():
+        found[name] = narrow_of_views(grad, axis, start, part.shape[axis])
+        start += part.shape[axis]
+    return found
+
+
+@rule_for("concat")
+def _concat_gradient(trace, entry, grads, needed):
+    return _shares(grads["dst"], entry.inputs, entry.params["concat_dimension"])
+
+
+def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors in their common dtype."""
+    if not isinstance(tensors, (tuple, list)) or not tensors:
+        raise ValueError(f"{name}: tensors must be a list of at least one array, got {tensors!r}")
+    dtype = dtypes.promote(*(t.dtype for t in tensors))
+    return [converted(t, dtype) for t in tensors]
+
+
+@operation
+def cat(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray | Array:
+    """Put arrays one behind the other along an axis.
+
+    Parameters
+    ----------
+    tensors : list of arrays (*A, n_i, *B)
+        Any dtypes; they are promoted to one. Arrays of shape (0,) are left out, as in PyTorch.
+    dim : int
+        The axis along which sizes may differ.
+
+    Returns
+    -------
+    array (*A, sum of n_i, *B)
+        In the order of axes of the first array.
+
+    Raises
+    ------
+    ValueError
+        There is no array, or the shapes differ in other axes than ``dim``.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Concat".
+    """
+    parts = _tensors("cat", tensors)
+    legacy = [p for p in parts if p.shape == (0,)]
+    parts = [p for p in parts if p.shape != (0,)] or parts[:1]
+    axis = check_axis("cat", dim, parts[0].ndim)
+    rest = {(p.ndim, p.shape[:axis], p.shape[axis + 1 :]) for p in parts}
+    if len(rest) > 1:
+        shapes = ", ".join(str(p.shape) for p in parts)
+        raise ValueError(f"cat: tensors must have equal shapes but for axis {axis}, got {shapes}")
+    return _without(join(parts, axis), legacy)
+
+
+@operation
+def stack(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray | Array:
+    """Put arrays of one shape one behind the other along a new axis.
+
+    Parameters
+    ----------
+    tensors : list of k arrays (*A, *B)
+    dim : int
+        Where the new axis goes.
+
+    Returns
+    -------
+    array (*A, k, *B)
+
+    Raises
+    ------
+    ValueError
+        There is no array, or the shapes differ.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Concat".
+    """
+    parts = _tensors("stack", tensors)
+    axis = check_axis("stack", dim, parts[0].ndim + 1)
+    shape = parts[0].shape
+    if any(p.shape != shape for p in parts):
+        shapes = ", ".join(str(p.shape) for p in parts)
+        raise ValueError(f"stack: tensors must have one shape, got {shapes}")
+    wide = (*shape[:axis], 1, *shape[axis:])
+    return join([reshape(p, wide) for p in parts], axis)
+
+
+# --- Take tensors apart: split, chunk, narrow
+
+
+def pieces(x: Tensor, axis: int, sizes: Sequence[int]) -> list[Tensor]:
+    """Take a tensor apart into views; their gradients are joined by one primitive."""
+    plain = x.trace.plain(x)
+    made, start = {}, 0
+    for i, size in enumerate(sizes):
+        shape = tuple(size if a == axis else n for a, n in enumerate(x.shape))
+        made[str(i)] = plain.view(shape, plain.strides, start * plain.strides[axis])
+        start += size
+
+    def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        outs = entry.outputs.items()
+        parts = [grads[n] if n in grads else _zeros_like(t) for n, t in outs]
+        return {"src": join(parts, axis)}
+
+    x.trace.tape.append(Entry("view", {"src": x}, made, rule=rule))
+    return list(made.values())
+
+
+def _zeros_like(x: Tensor) -> Tensor:
+    return x.trace.zeros(layout.like(x.desc, x.dtype), x.shape)
+
+
+@operation
+def split(
+    tensor: dpnp.ndarray | Array, split_size_or_sections: int | Sequence[int], dim: int = 0
+) -> tuple[dpnp.ndarray | Array, ...]:
+    """Take an array apart along an axis.
+
+    Parameters
+    ----------
+    tensor : array (*A, n, *B)
+    split_size_or_sections : int or list of int
+        Size of each part, the last one smaller if need be, or all sizes.
+    dim : int
+
+    Returns
+    -------
+    tuple of arrays (*A, n_i, *B)
+        Copies; inside a traced function views.
+
+    Raises
+    ------
+    ValueError
+        A size is negative, or the sizes do not add up to ``n``.
+    """
+    axis = check_axis("split", dim, tensor.ndim)
+    n = tensor.shape[axis]
+    sizes = split_size_or_sections
+    if not isinstance(sizes, (tuple, list)):
+        size = checked_int("split", "split_size_or_sections", sizes, 0)
+        if size == 0 and n:
+            raise ValueError("split: split_size_or_sections must be positive, got 0")
+        sizes = [min(size, n - i) for i in range(0, n, size)] if n else [0]
+    sizes = [checked_int("split", "split_size_or_sections", s, 0) for s in sizes]
+    if sum(sizes) != n:
+        raise ValueError(f"split: split_size_or_sections must add up to {n}, got {sizes}")
+    return tuple(pieces(tensor, axis, sizes))
+
+
+@operation
+def chunk(
+    input: dpnp.ndarray | Array, chunks: int, dim: int = 0
+) -> tuple[dpnp.ndarray | Array, ...]:
+    """Take an array apart into at most ``chunks`` parts of one size, the last one smaller.
+
+    Parameters
+    ----------
+    input : array (*A, n, *B)
+    chunks : int
+        At least 1.
+    dim : int
+
+    Returns
+    -------
+    tuple of arrays (*A, n_i, *B)
+        Copies; inside a traced function views.
+
+    Raises
+    ------
+    ValueError
+        ``chunks`` is less than 1.
+    """
+    axis = check_axis("chunk", dim, input.ndim)
+    n, chunks = input.shape[axis], checked_int("chunk", "chunks", chunks, 1)
+    size = -(-n // chunks)
+    sizes = [min(size, n - i) for i in range(0, n, size)] if n else [0] * chunks
+    return tuple(pieces(input, axis, sizes))
+
+
+@operation
+def narrow(input: dpnp.ndarray | Array, dim: int, start: int, length: int) -> dpnp.ndarray | Array:
+    """Return ``length`` elements along an axis, from ``start``.
+
+    Parameters
+    ----------
+    input : array (*A, n, *B)
+    dim : int
+    start : int
+        Negative counts from the end.
+    length : int
+
+    Returns
+    -------
+    array (*A, length, *B)
+        A copy; inside a traced function a view.
+
+    Raises
+    ------
+    ValueError
+        The elements do not lie inside the axis.
+    """
+    axis = check_axis("narrow", dim, input.ndim)
+    n = input.shape[axis]
+    start = checked_int("narrow", "start", start, -n)
+    start += n if start < 0 else 0
+    length = checked_int("narrow", "length", length, 0)
+    if start + length > n:
+        raise ValueError(f"narrow: start + length must be at most {n}, got {start + length}")
+    return views.narrow(input, axis, start, length)

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CompiledGraph: a graph that is called with arrays; its constants on the device."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn import _core
+from sycl_dnn.call import cache
+from sycl_dnn.call.cache import CacheInfo
+from sycl_dnn.device import default_queue
+from sycl_dnn.errors import InvalidArguments
+from sycl_dnn.graph import pictures
+from sycl_dnn.graph.nodes import HostData, Value
+from sycl_dnn.graph.partition_plan import Number, Plan
+from sycl_dnn.graph.tensor import Tensor, element_strides, logical_tensor_of
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.program.place import place_of
+from sycl_dnn.trace import allocation, profile_notes
+
+if TYPE_CHECKING:
+    from sycl_dnn.graph.builder import Graph
+
+
+def set_constant_tensor_cache_capacity(engine_kind: Any, megabytes: int) -> None:
+    """Give memory to what oneDNN derives from constant tensors; 0 turns the cache off.
+
+    Parameters
+    ----------
+    engine_kind : engine_kind or str
+    megabytes : int
+
+    Raises
+    ------
+    InvalidArguments
+        oneDNN refuses the number.
+
+    Notes
+    -----
+    The cache goes by the addresses of the constants, so their memory must not be written or freed
+    meanwhile. A partition keeps the setting that it was compiled under; oneDNN's own cache of
+    compiled partitions is emptied, for it would give out partitions of the old setting.
+
+    Source: oneDNN developer guide, "Constant Tensor Cache".
+    """
+    _core.set_constant_tensor_cache_capacity(engine_kind, megabytes)
+    capacity = _core.get_compiled_partition_cache_capacity()
+    _core.set_compiled_partition_cache_capacity(0)
+    _core.set_compiled_partition_cache_capacity(capacity)
+
+
+# --- Constants of graphs on the device
+
+#: What dpnp has a dtype for.
+_OWN = ("bool", "float32", "float16", "int64", "int32", "int8", "uint8")
+
+
+def constant_tensor(value: Value, engine: _core.Engine, queue: Any) -> Tensor:
+    """Return the tensor of a constant on a queue.
+
+    Raises
+    ------
+    dpnp.exceptions.ExecutionPlacementError
+        The array that the graph was given belongs to another queue.
+    """
+    array = _on_device(value, queue)
+    return Tensor(logical_tensor_of(array, value.id, property_type="constant"), engine, array)
+
+
+def _on_device(value: Value, queue: Any) -> Any:
+    from sycl_dnn.functional import asarray
+
+    data = value._data
+    if isinstance(data, HostData):
+        wanted = dtypes.LONG[data.dtype]
+        if wanted in _OWN:
+            return dpnp.asarray(data.values, dtype=wanted, sycl_queue=queue)
+        return asarray(data.values.astype("f4"), wanted, sycl_queue=queue)
+    if data.sycl_queue != queue:
+        raise dpnp.exceptions.ExecutionPlacementError(
+            f"Graph.constant: {value.name} must be on the queue that the graph is compiled for"
+        )
+    return data
+
+
+# --- CompiledGraph: a graph that is called with arrays
+
+#: Plans that one compiled graph keeps, one for each set of shapes and strides.
+MOST_PLANS = 32
+
+
+class CompiledGraph:
+    """A graph on a queue. Calling it runs the partitions in order; made by ``Graph.compile``.
+
+    Several threads may call it. Partitions are compiled at the first call with new shapes or
+    strides of the inputs.
+
+    Attributes
+    ----------
+    graph : Graph
+    queue : dpctl.SyclQueue
+    partitions : list of Partition
+    """
+
+    def __init__(self, graph: Graph, target: Any = None, policy: str = "fusion") -> None:
+        self.graph = graph
+        self.queue = _queue_of(graph, target)
+        place, self.stream = place_of(self.queue)
+        self.engine = place.engine
+        if self.engine.kind is not graph.engine_kind:
+            raise InvalidArguments(
+                f"Graph.compile: target must be a {graph.engine_kind.name} as the graph says, "
+                f"got {self.engine}"
+            )
+        self.partitions = graph.partitions(policy)
+        self._constants: dict[int, Any] = {}
+        self._plans: OrderedDict[Any, Plan] = OrderedDict()
+        self._capacity = MOST_PLANS
+        self._hits = self._misses = 0
+        self._guard = threading.RLock()
+        cache.watch(self)
+        if all(v.has_known_shape for v in graph.inputs.values()):
+            self.plan_for({v.id: (v.shape, None) for v in graph.inputs.values()})
+
+    def __call__(self, *args: Any, **arrays: Any) -> Any:
+        """Submit with an array for each input, by name or in the order of the inputs.
+
+        Parameters
+        ----------
+        *args, **arrays : dpnp.ndarray, Array, or number for a host scalar
+            On the graph's queue; of the input's dtype and shape, with any strides.
+
+        Returns
+        -------
+        dpnp.ndarray or Array, or tuple of them
+            The results in the order of ``graph.outputs``, ordered with dpnp's work on the queue.
+
+        Raises
+        ------
+        InvalidArguments
+            An array is missing, or its shape does not fit.
+        TypeError
+            An argument's dtype is another one.
+        dpnp.exceptions.ExecutionPlacementError
+            An array belongs to another queue.
+        """
+        plan, tensors, kind = self._prepared(args, arrays)
+        made = plan.run(tensors, self.stream, kind)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _prepared(
+        self, args: tuple[Any, ...], arrays: dict[str, Any]
+    ) -> tuple[Plan, dict[int, Any], Any]:
+        """Return the plan for some arguments, their tensors, and the allocator of results."""
+        given = self._bind(args, arrays)
+        inputs = self.graph.inputs
+        plan = self.plan_for({v.id: self._checked(v, n, given[n]) for n, v in inputs.items()})
+        tensors = {v.id: self._tensor(plan, v, given[n]) for n, v in inputs.items()}
+        usm = [a.get_array() for a in given.values() if hasattr(a, "get_array")]
+        return plan, tensors, allocation.coerced_kind(usm)
+
+    def summary(self, *args: Any, rounds: int = 5, **arrays: Any) -> str:
+        """Return a table of the steps: operations, how they run, scratchpad, and time.
+
+        Parameters
+        ----------
+        *args, **arrays
+            As for a call; times are left out without them.
+        rounds : int
+            The least time of so many is told, in milliseconds. Each step is waited for, so the
+            times add up to more than a call takes.
+
+        Returns
+        -------
+        str
+        """
+        if not args and not arrays and self.graph.inputs:
+            if not self._plans:
+                raise InvalidArguments("summary: arrays must be given before the first call")
+            return pictures.of_plan(self.plans[-1])
+        plan, tensors, kind = self._prepared(args, arrays)
+        return pictures.of_plan(plan, pictures.timed(plan, tensors, self.stream, kind, rounds))
+
+    def plan_for(self, signature: dict[int, tuple[Any, Any]]) -> Plan:
+        """Return the plan for shapes and strides of the inputs by number, compiled if new."""
+        key = tuple(
+            (id, shape, _row_major(shape) if strides is None else tuple(strides))
+            for id, (shape, strides) in signature.items()
+        )
+        with self._guard:
+            plan = self._plans.get(key)
+            if plan is not None:
+                self._hits += 1
+                return plan
+            self._misses += 1
+            inputs = {id: (shape, strides) for id, shape, strides in key}
+            plan = self._plans[key] = profile_notes.trace("graph", lambda: Plan(self, inputs))
+            while len(self._plans) > self._capacity:
+                self._plans.popitem(last=False)
+            return plan
+
+    def cache_info(self) -> CacheInfo:
+        """Return hits, misses, number of plans and the most there may be."""
+        return CacheInfo(self._hits, self._misses, len(self._plans), self._capacity)
+
+    def resize(self, capacity: int) -> None:
+        """Keep no more plans than this, and never more than ``MOST_PLANS``."""
+        with self._guard:
+            self._capacity = min(capacity, MOST_PLANS)
+            while len(self._plans) > capacity:
+                self._plans.popitem(last=False)
+
+    def clear(self) -> None:
+        """Drop all plans; the next call compiles its partitions again."""
+        with self._guard:
+            self._plans.clear()
+            self._hits = self._misses = 0
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The plans made so far."""
+        return list(self._plans.values())
+
+    def constant(self, value: Value) -> Tensor:
+        """Return the tensor of a constant on this queue."""
+        with self._guard:
+            found = self._constants.get(value.id)
+            if found is None:
+                found = constant_tensor(value, self.engine, self.queue)
+                self._constants[value.id] = found
+            return found
+
+    def _bind(self, args: tuple[Any, ...], arrays: dict[str, Any]) -> dict[str, Any]:
+        names = list(self.graph.inputs)
+        if len(args) > len(names):
+            raise InvalidArguments(f"graph: takes {len(names)} arrays, got {len(args)}")
+        given = dict(zip(names, args, strict=False))
+        for name, array in arrays.items():
+            if name not in self.graph.inputs:
+                raise InvalidArguments(f"graph: inputs are {', '.join(names)}, got {name!r}")
+            if name in given:
+                raise InvalidArguments(f"graph: {name} must be given once, got two")
+            given[name] = array
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise InvalidArguments(f"graph: {missing[0]} must be given, got nothing for it")
+        return given
+
+    def _checked(self, value: Value, name: str, array: Any) -> tuple[Any, Any]:
+        """Return shape and strides of an argument that fits."""
+        if value.property == "host_scalar":
+            return (), ()
+        if not hasattr(array, "get_array"):
+            raise TypeError(
+                f"graph: {name} must be a dpnp array or an Array, got {type(array).__name__}"
+            )
+        dtype = dtypes.graph_name(array.dtype, f"graph: {name}")
+        if dtype != value.dtype:
+            raise TypeError(f"graph: {name} must have dtype {value.dtype}, got {dtype}")
+        shape = tuple(array.shape)
+        if value.shape is not None and (
+            len(shape) != len(value.shape)
+            or any(n is not None and n != m for n, m in zip(value.shape, shape, strict=True))
+        ):
+            raise InvalidArguments(f"graph: {name} must have shape {value.shape}, got {shape}")
+        if array.sycl_queue != self.queue:
+            raise dpnp.exceptions.ExecutionPlacementError(
+                f"graph: {name} must be on the graph's queue, on {self.engine.sycl_device.name}"
+            )
+        return shape, element_strides(array)
+
+    def _tensor(self, plan: Plan, value: Value, array: Any) -> Any:
+        layout = plan.layouts[value.id]
+        if value.property == "host_scalar":
+            return Number(layout, array)
+        return Tensor(layout, self.engine, array)
+
+    def __repr__(self) -> str:
+        return f"<CompiledGraph of {len(self.partitions)} partitions on the {self.engine}>"
+
+
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides = [1]
+    for n in shape[:0:-1]:
+        strides.append(strides[-1] * max(n, 1))
+    return tuple(strides[::-1]) if shape else ()
+
+
+def _queue_of(graph: Graph, target: Any) -> Any:
+    if target is None:
+        return default_queue(graph.engine_kind.name)
+    if isinstance(target, _core.Engine):
+        return target.sycl_queue
+    if isinstance(target, str):
+        return default_queue(target)
+    return target

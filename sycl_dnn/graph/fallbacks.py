@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs in place of an operation that oneDNN does not take as a partition by itself."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import dpnp
+
+from sycl_dnn import _core
+from sycl_dnn.errors import Unimplemented
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import policy, profile_notes
+from sycl_dnn.trace.capabilities import multiplies
+
+if TYPE_CHECKING:
+    from sycl_dnn.graph.nodes import Node
+    from sycl_dnn.graph.partition_plan import Plan
+
+
+#: By name; a list for several of one name.
+Arrays = dict[str, Any]
+
+
+def _functional() -> Any:
+    from sycl_dnn import functional
+
+    return functional
+
+
+def reciprocal(node: Node) -> Callable[[Arrays], list[Any]]:
+    """Divide 1 by it."""
+    return lambda a: [_functional().div(1.0, a["src"])]
+
+
+def pow(node: Node) -> Callable[[Arrays], list[Any]]:
+    """As the power of the functional layer."""
+    beta = node.attributes["beta"]
+    return lambda a: [_functional().pow(a["src"], beta)]
+
+
+def type_cast(node: Node) -> Callable[[Arrays], list[Any]]:
+    """As the functional layer converts."""
+    wanted = dtypes.LONG[node.outputs[0].dtype]
+    return lambda a: [_functional().astype(a["src"], wanted)]
+
+
+#: Operations of two operands, one of which may be a number of the host.
+OF_NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div"}
+
+
+def with_number(node: Node) -> Callable[[Arrays], list[Any]]:
+    """As the functional layer computes with Python's numbers."""
+    name = OF_NUMBERS[node.operation.name]
+    return lambda a: [getattr(_functional(), name)(*(a[n] for n in node.inputs))]
+
+
+def bias_add_backward(node: Node) -> Callable[[Arrays], list[Any]]:
+    """Sum over all axes but that of the channels."""
+
+    def run(arrays: Arrays) -> list[Any]:
+        diff = arrays["diff_dst"]
+        channel = 1 if node.attributes["data_format"] == "NCX" else len(diff.shape) - 1
+        axes = [i for i in range(len(diff.shape)) if i != channel]
+        return [_functional().sum(diff, dim=axes)]
+
+    return run
+
+
+def align_corners(node: Node) -> Callable[[Arrays], list[Any]]:
+    """Interpolate with the corners of both images in one place."""
+    a = node.attributes
+    last = a["data_format"] == "NXC"
+
+    def run(arrays: Arrays) -> list[Any]:
+        src = arrays["src"]
+        n = len(src.shape)
+        if last:
+            src = src.transpose((0, n - 1, *range(1, n - 1)))
+        mode = {3: "linear", 4: "bilinear", 5: "trilinear"}[n]
+        sizes = a.get("sizes") or tuple(
+            int(d * s) for d, s in zip(src.shape[2:], a["scales"], strict=True)
+        )
+        made = _functional().interpolate(src, size=sizes, mode=mode, align_corners=True)
+        return [made.transpose((0, *range(2, n), 1)) if last else made]
+
+    return run
+
+
+def _per(node: Node) -> tuple[int | None, int | None]:
+    """Return the axis of scales and how many neighbours along it share one."""
+    a = node.attributes
+    if a["qtype"] == "per_group":
+        shape = a["group_shape"]
+        return (axis := max(range(len(shape)), key=lambda i: shape[i])), shape[axis]
+    return (a["axis"] if a["qtype"] == "per_channel" else None), None
+
+
+def _scales(node: Node, arrays: Arrays, queue: Any) -> tuple[Any, Any]:
+    """Return scales and zero points as arrays, without an axis if there is one."""
+    a, zps = node.attributes, arrays.get("zps")
+    scales = arrays.get("scales")
+    if scales is None:
+        scales = dpnp.asarray(a["scales"], dtype="f4", sycl_queue=queue)
+        zps = dpnp.asarray(a["zps"], dtype="i4", sycl_queue=queue) if a.get("zps") else None
+    if zps is not None:
+        zps = dpnp.broadcast_to(zps.astype("i4"), scales.shape)
+    if a["qtype"] == "per_tensor":
+        scales, zps = scales.reshape(()), None if zps is None else zps.reshape(())
+    return scales.astype("float32"), zps
+
+
+def quantize(node: Node) -> Callable[[Arrays], list[Any]]:
+    """As the functional layer does; float8 by a division."""
+    wanted = dtypes.LONG[node.outputs[0].dtype]
+
+    def run(arrays: Arrays) -> list[Any]:
+        src = arrays["src"]
+        scales, zps = _scales(node, arrays, src.sycl_queue)
+        axis, _ = _per(node)
+        if wanted.startswith("float8"):
+            shape = [-1 if i == axis else 1 for i in range(len(src.shape))]
+            return [_functional().astype(src / scales.reshape(shape), wanted)]
+        return [_functional().quantize(src, scales, zps, wanted, axis).data]
+
+    return run
+
+
+def dequantize(node: Node) -> Callable[[Arrays], list[Any]]:
+    """As the functional layer does; float8 by a product."""
+
+    def run(arrays: Arrays) -> list[Any]:
+        from sycl_dnn.functional.quantized.quantize import QuantizedTensor
+
+        src = arrays["src"]
+        scales, zps = _scales(node, arrays, src.sycl_queue)
+        axis, group = _per(node)
+        if src.dtype in ("float8_e4m3", "float8_e5m2"):
+            shape = [-1 if i == axis else 1 for i in range(len(src.shape))]
+            return [src.astype("float32") * scales.reshape(shape)]
+        return [_functional().dequantize(QuantizedTensor(src, scales, zps, axis, group))]
+
+    return run
+
+
+# --- Operations as graphs of their own that oneDNN takes: behind another operation
+
+
+def copied_input(graph: Any, value: Any, plan: Plan, dtype: str | None = None) -> Any:
+    """Add an input to a graph of its own for a value of a plan."""
+    kind, label = dtype or value.dtype, f"v{value.id}"
+    if value.property == "host_scalar":
+        return graph.scalar(kind, name=label)
+    return graph.input(plan.shapes[value.id], kind, name=label)
+
+
+def behind_identity(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
+    """Return the operation behind a LeakyReLU that changes nothing."""
+    from sycl_dnn.graph.builder import Graph
+
+    graph = Graph(plan.engine)
+    given = {name: copied_input(graph, value, plan) for name, value in node.inputs.items()}
+    given["src"] = graph.leaky_relu(given["src"], alpha=1.0)
+    graph.output(graph.add_operation(node.operation, given | node.attributes))
+    compiled = graph.compile(plan.owner.queue)
+    return lambda arrays: [compiled(*arrays.values())]
+
+
+@functools.lru_cache(64)
+def _dropout_of_ones(shape: tuple[int, ...], queue: Any) -> Any:
+    from sycl_dnn.graph.builder import Graph
+
+    graph = Graph("cpu" if queue.sycl_device.is_cpu else "gpu")
+    ones = graph.leaky_relu(graph.input(shape), alpha=1.0)
+    graph.dropout(ones, graph.scalar("s64"), graph.scalar("s64"), graph.scalar("f32"))
+    return graph.compile(queue)
+
+
+def dropout_mask(src: Any, seed: int, offset: int, probability: float) -> Any:
+    """Return 1 where dropout keeps an element, else 0; that depends on its place alone."""
+    queue = src.sycl_queue
+    ones = dpnp.ones(src.shape, dtype="f4", sycl_queue=queue)
+    return _dropout_of_ones(tuple(src.shape), queue)(ones, seed, offset, probability) != 0
+
+
+# --- Operations over bf16 or f16 that the device has no instructions for, as a graph in f32
+
+#: Types that CPUs have no arithmetic of, or not all.
+_NARROW = ("bf16", "f16")
+
+
+def lacking(nodes: Sequence[Node], plan: Plan) -> list[str]:
+    """Return the types of some operations' tensors that the device has no arithmetic of."""
+    met = {v.dtype for node in nodes for v in (*node.values, *node.outputs)}
+    return [k for k in _NARROW if k in met and not multiplies(plan.engine, dtypes.LONG[k])]
+
+
+def _warn(nodes: Sequence[Node], kinds: str, plan: Plan) -> None:
+    """Say once that operations are computed in f32."""
+    names = ", ".join(dict.fromkeys(node.operation.name for node in nodes))
+    policy.warn_once(
+        policy.FallbackWarning,
+        ("graph", names, kinds),
+        f"graph: {plan.engine.sycl_device.name} has no instructions for {kinds}; {names} computed "
+        "in float32, with conversions (set_fallback('error') refuses instead)",
+    )
+
+
+class WideStep:
+    """A group of operations as a compiled graph of f32, with conversions around it.
+
+    Values between the operations stay f32, as they do inside a fused partition.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+    writes : sequence of int
+        Numbers of the values that something outside of the group needs.
+    plan : Plan
+
+    Raises
+    ------
+    Unimplemented
+        oneDNN has no such operation in f32 either, or the group only converts.
+    """
+
+    __slots__ = ("graph_call", "nodes", "plan", "reads", "reason", "writes")
+    compiled: _core.CompiledPartition | None = None
+
+    def __init__(self, nodes: Sequence[Node], writes: Sequence[int], plan: Plan) -> None:
+        self.nodes = list(nodes)
+        kinds = " and ".join(lacking(nodes, plan))
+        made = {v.id for node in nodes for v in node.outputs}
+        given = {v.id: v for node in nodes for v in node.values if v.id not in made}
+        self.reads, self.writes = list(given), list(writes)
+        graph = _wide_graph(self.nodes, list(given.values()), self.writes, plan)
+        self.graph_call = graph.compile(plan.owner.queue)
+        self.reason = f"this device has no instructions for {kinds}; runs in f32"
+        #: What it became: all shapes are known.
+        self.plan: Plan = self.graph_call.plans[-1]
+        _warn(nodes, kinds, plan)
+
+    def run(self, plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any) -> None:
+        """Submit through arrays."""
+        scalars = plan.scalars_of({id: tensors[id] for id in self.reads})
+        arrays = [scalars[id] if id in scalars else tensors[id].to_array() for id in self.reads]
+        made = profile_notes.array_call(
+            "graph." + "+".join(node.operation.name for node in self.nodes),
+            lambda: self.graph_call(*map(_widened, arrays)),
+            profile_notes.arrays_in(arrays),
+            stream.sycl_queue,
+        )
+        results = made if isinstance(made, tuple) else (made,)
+        for id, result in zip(self.writes, results, strict=True):
+            tensors[id] = plan.adopt(plan.value(id), result)
+
+
+def _wide_graph(
+    nodes: Sequence[Node], given: Sequence[Any], writes: Sequence[int], plan: Plan
+) -> Any:
+    """Return a graph of the same operations over f32."""
+    from sycl_dnn.graph.builder import Graph
+
+    graph = Graph(plan.engine)
+    graph.set_fpmath_mode(*plan.graph.fpmath)
+    made: dict[int, Any] = {}
+    for value in given:
+        made[value.id] = copied_input(graph, value, plan, _wide(value.dtype))
+    for node in nodes:
+        results = _copied(graph, node, made)
+        made |= {v.id: r for v, r in zip(node.outputs, results, strict=True)}
+    for id in writes:
+        if made[id].node is None:
+            raise Unimplemented("graph: a conversion alone is none in f32")
+        graph.output(made[id])
+    return graph
+
+
+def _copied(graph: Any, node: Node, made: dict[int, Any]) -> Sequence[Any]:
+    """Add an operation to a graph; return its results."""
+    row = node.operation
+    inputs: dict[str, Any] = {
+        name: [made[v.id] for v in value] if isinstance(value, list) else made[value.id]
+        for name, value in node.inputs.items()
+    }
+    asked = _wide(node.outputs[0].dtype)
+    if row.name == "type_cast" and inputs["src"].dtype == asked:
+        return (inputs["src"],)
+    default = row.outputs[0].dtype
+    if row.chosen_dtypes and (default is None or asked != inputs[default].dtype):
+        inputs["dtype"] = asked
+    results = graph.add_operation(row, inputs | node.attributes)
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _wide(dtype: str) -> str:
+    return "f32" if dtype in _NARROW else dtype
+
+
+def _widened(array: Any) -> Any:
+    """Return an array in float32 if it is narrow; numbers as they are."""
+    if not hasattr(array, "shape") or dtypes.graph_name(array.dtype, "graph") not in _NARROW:
+        return array
+    from sycl_dnn import functional
+
+    return functional.astype(array, "float32")
+
+
+# --- What runs in place of an operation that oneDNN does not take as a partition by itself
+
+
+class Way(NamedTuple):
+    """A function from the arrays of the inputs by name to those of the outputs, and why."""
+
+    run: Callable[[Arrays], list[Any]]
+    reason: str
+
+
+#: Why, and what runs, by operation.
+_WAYS: dict[str, tuple[Callable[[Node], Callable[[Arrays], list[Any]]], str]] = {
+    "reciprocal": (reciprocal, "a partition only in front of a Multiply; runs as a division"),
+    "pow": (pow, "no pattern of oneDNN's takes it; runs as the eltwise primitive"),
+    "bias_add_backward": (
+        bias_add_backward,
+        "a partition only behind ConvolutionBackwardWeights; runs as the reduction primitive",
+    ),
+}
+#: What runs where oneDNN refuses to compile a partition of the operation.
+_REFUSED = {
+    "quantize": quantize,
+    "dynamic_quantize": quantize,
+    "dequantize": dequantize,
+    "dynamic_dequantize": dequantize,
+}
+_REFUSED_REASON = "oneDNN has no reorder with these scales and zero points; runs in sycl_dnn"
+#: For the documentation: what is never a partition by itself, and why.
+REASONS = {name: reason for name, (_, reason) in _WAYS.items()} | {
+    "dropout": "a partition only behind an elementwise operation or MatMul; runs behind LeakyReLU "
+    "with slope 1, which changes nothing",
+    "end": "a mark; nothing runs",
+    "wildcard": "your function runs",
+    "quantize": _REFUSED_REASON,
+    "interpolate": "align_corners is not in oneDNN; runs as gathers of dpnp",
+}
+
+
+def way(node: Node, plan: Plan, problem: Exception | None = None) -> Way:
+    """Return what runs instead of a node.
+
+    Raises
+    ------
+    Unimplemented
+        Nothing else computes it either.
+    """
+    name = node.operation.name
+    if node.function is not None:
+        return Way(_wildcard(node), REASONS["wildcard"])
+    if name in _WAYS:
+        make, reason = _WAYS[name]
+        return Way(make(node), reason)
+    if name == "dropout" and not lacking([node], plan):
+        return Way(behind_identity(node, plan), REASONS["dropout"])
+    if node.attributes.get("coordinate_transformation_mode") == "align_corners" and (
+        name == "interpolate" and node.attributes["mode"] != "nearest"
+    ):
+        return Way(align_corners(node), REASONS["interpolate"])
+    if name in _REFUSED:
+        return Way(_REFUSED[name](node), _REFUSED_REASON)
+    if name in OF_NUMBERS and [v.property for v in node.values].count("host_scalar") == 1:
+        return Way(with_number(node), "no partition takes a host's number here; runs in sycl_dnn")
+    if name == "type_cast":
+        return Way(type_cast(node), "oneDNN has no partition of these types; runs as a reorder")
+    raise Unimplemented(
+        f"{name}: oneDNN must support the operation with these tensors and attributes, got "
+        f"{[(v.dtype, plan.shapes[v.id]) for v in node.values]}, {node.attributes}"
+        + (f": {problem}" if problem else "")
+    )
+
+
+def _wildcard(node: Node) -> Callable[[Arrays], list[Any]]:
+    def run(arrays: Arrays) -> list[Any]:
+        made = node.function(*arrays["src"])
+        return list(made) if isinstance(made, (list, tuple)) else [made]
+
+    return run

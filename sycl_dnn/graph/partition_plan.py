@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan: a graph compiled for one layout of its inputs; steps in order over numbered tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn import _core
+from sycl_dnn.errors import DnnlError, InvalidArguments, Unimplemented
+from sycl_dnn.graph import fallbacks
+from sycl_dnn.graph.fallbacks import WideStep, lacking
+from sycl_dnn.graph.nodes import Node, low_level
+from sycl_dnn.graph.tensor import Tensor, array_over, element_strides
+from sycl_dnn.onednn import dtypes, faults
+from sycl_dnn.trace import allocation, policy, profile_notes
+from sycl_dnn.trace.array import wrapped
+from sycl_dnn.trace.capabilities import saturates
+
+if TYPE_CHECKING:
+    from sycl_dnn.graph.compiled_graph import CompiledGraph
+
+
+_PRODUCTS = ("convolution", "conv_transpose", "matmul")
+_DEQUANTIZE = ("dequantize", "dynamic_dequantize")
+#: What a dequantised value may go through on its way to a product of integers.
+_MOVES = ("type_cast", "static_reshape", "static_transpose", "reorder")
+
+
+def why_wrong(group: Sequence[Node], shapes: Mapping[int, Any], engine: Any) -> str:
+    """Return what is wrong with a partition of these operations; "" for nothing."""
+    if _multiplies_integers(group) and saturates(engine):
+        return "this CPU adds products of 8-bit integers in 16 bits, which do not hold them all"
+    ops = [(n.operation.name, [shapes[v.id] for v in n.values], "") for n in group]
+    return faults.why_wrong(ops)
+
+
+def _multiplies_integers(group: Sequence[Node]) -> bool:
+    """Whether both operands of a product are 8-bit integers in front of the partition."""
+    writers = {v.id: node for node in group for v in node.outputs}
+
+    def is_of_integers(value: Any) -> bool:
+        node = writers.get(value.id)
+        if node is None:
+            return False
+        if node.operation.name in _MOVES:
+            return is_of_integers(node.values[0])
+        return node.operation.name in _DEQUANTIZE and node.values[0].dtype in ("s8", "u8")
+
+    products = [node for node in group if node.operation.name in _PRODUCTS]
+    return any(all(map(is_of_integers, node.values[:2])) for node in products)
+
+
+# --- The tensors of one call: numbers, memory that it allocated, arrays made elsewhere, results
+
+
+class Number(Tensor):
+    """A host scalar that remembers its value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, layout: _core.LogicalTensor, value: Any) -> None:
+        super().__init__(layout, value)
+        self.value = value
+
+
+class Data(_core.GraphTensor):
+    """Memory that a call allocated."""
+
+    __slots__ = ()
+
+    def to_array(self) -> Any:
+        """Return the array over it."""
+        return result_of(self)
+
+
+def result_of(tensor: Any) -> Any:
+    """Return the array that a call gives for a tensor."""
+    owner = tensor.owner
+    dtype = dtypes.LONG[tensor.logical_tensor.data_type.name]
+    if isinstance(owner, allocation.usm_ndarray):
+        return wrapped(owner, dtype)
+    return array_over(tensor.logical_tensor, owner)
+
+
+def in_layout(array: Any, wanted: Any, queue: Any) -> Any:
+    """Return an array as a result of the graph: right dtype, shape and strides, or an error."""
+    dtype = wanted.data_type.name
+    if not hasattr(array, "get_array"):
+        array = dpnp.asarray(array, sycl_queue=queue)
+    if dtypes.graph_name(array.dtype, "graph") != dtype:
+        from sycl_dnn import functional
+
+        array = functional.astype(array, dtypes.LONG[dtype])
+    if tuple(array.shape) != wanted.dims:
+        raise ValueError(f"graph: a result must have shape {wanted.dims}, got {array.shape}")
+    strides = element_strides(array)
+    if any(n > 1 and a != b for n, a, b in zip(wanted.dims, strides, wanted.strides, strict=True)):
+        array = array.copy() if isinstance(array, dpnp.ndarray) else _dense(array)
+        if element_strides(array) != wanted.strides and isinstance(array, dpnp.ndarray):
+            array = dpnp.ascontiguousarray(array)
+    return array
+
+
+def _dense(array: Any) -> Any:
+    return type(array)(dpnp.ascontiguousarray(array.data), array.dtype)
+
+
+# --- The steps of a plan: compiled partitions, and operations that run as something else
+
+
+class PartitionStep:
+    """A compiled partition and the numbers of its tensors."""
+
+    __slots__ = ("compiled", "nodes", "reads", "writes")
+    reason: str | None = None
+
+    def __init__(self, compiled: _core.CompiledPartition, nodes: list[Node]) -> None:
+        self.compiled, self.nodes = compiled, nodes
+        compiled.label = "+".join(node.operation.name for node in nodes)
+        # A tensor that two operations read is a port for each.
+        self.reads = list(dict.fromkeys(t.id for t in compiled.inputs))
+        self.writes = [t.id for t in compiled.outputs]
+
+    def run(self, plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any) -> None:
+        """Submit."""
+        for id in self.writes:
+            tensors[id] = plan.allocate(id, stream, kind)
+        outputs = [tensors[id] for id in self.writes]
+        self.compiled.execute(stream, [tensors[id] for id in self.reads], outputs)
+
+
+class InsteadStep:
+    """An operation that runs as something else than a partition."""
+
+    __slots__ = ("nodes", "reads", "reason", "run_arrays", "writes")
+    compiled: _core.CompiledPartition | None = None
+
+    def __init__(self, node: Node, way: fallbacks.Way) -> None:
+        self.nodes = [node]
+        self.run_arrays, self.reason = way
+        self.reads = [v.id for v in node.values]
+        self.writes = [v.id for v in node.outputs]
+
+    def run(self, plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any) -> None:
+        """Submit through arrays."""
+        node = self.nodes[0]
+
+        def array(value: Any) -> Any:
+            tensor = tensors[value.id]
+            if value.property == "host_scalar":
+                return plan.scalars_of(tensors)[value.id]
+            return tensor.to_array()
+
+        arrays = {
+            name: [array(v) for v in given] if isinstance(given, list) else array(given)
+            for name, given in node.inputs.items()
+        }
+        made = profile_notes.array_call(
+            f"graph.{node.operation.name}",
+            lambda: self.run_arrays(arrays),
+            profile_notes.arrays_in(arrays.values()),
+            stream.sycl_queue,
+        )
+        for value, result in zip(node.outputs, made, strict=True):
+            tensors[value.id] = plan.adopt(value, result)
+
+
+# --- Plan: a graph compiled for one layout of its inputs; steps in order over numbered tensors
+
+_STRIDED = _core.layout_type.strided
+
+
+class Plan:
+    """Steps, and the layouts of all tensors that are ever in memory."""
+
+    def __init__(self, owner: CompiledGraph, inputs: dict[int, tuple[Any, Any]]) -> None:
+        self.owner, self.graph = owner, owner.graph
+        self.engine, self.stream = owner.engine, owner.stream
+        self.layouts: dict[int, _core.LogicalTensor] = {}
+        self.steps: list[PartitionStep | InsteadStep | WideStep] = []
+        #: Fused partitions that oneDNN then did not compile: operations, and its words.
+        self.refused: list[tuple[list[Node], str]] = []
+        self._values = {v.id: v for v in self._all_values()}
+        self._place_inputs(inputs)
+        self.shapes = self._infer({id: shape for id, (shape, _) in inputs.items()})
+        self._ends = {v.id for v in self.graph.outputs}
+        if not self._add_whole():
+            self._build_steps()
+        self._drops = self._last_uses()
+
+    def _add_whole(self) -> bool:
+        """Let the whole graph run in f32 if the device lacks its types: so oneDNN can fuse it."""
+        nodes = [n for n in self.graph.nodes if n.operation.name != "end"]
+        if any(n.function is not None for n in nodes):
+            return False  # which gets values of the types that the graph says
+        return self._add_wide(nodes, [v.id for v in self.graph.outputs])
+
+    def _build_steps(self) -> None:
+        try:
+            self._build(self.owner.partitions, keep_opaque=True)
+        except DnnlError:
+            # What does not run as a partition cannot read an opaque layout.
+            self.steps.clear()
+            self.refused.clear()
+            self._build(self.owner.partitions, keep_opaque=False)
+
+    def _all_values(self) -> list[Any]:
+        graph = self.graph
+        made = [v for node in graph.nodes for v in node.outputs]
+        return [*graph.inputs.values(), *graph.constants, *made]
+
+    def _place_inputs(self, inputs: dict[int, tuple[Any, Any]]) -> None:
+        self.constants: dict[int, Any] = {}
+        for value in self.graph.inputs.values():
+            shape, strides = inputs[value.id]
+            self.layouts[value.id] = _core.LogicalTensor(
+                value.id, value.dtype, shape, strides=strides, property_type=value.property
+            )
+        for value in self.graph.constants:
+            tensor = self.owner.constant(value)
+            self.layouts[value.id] = tensor.logical_tensor
+            self.constants[value.id] = tensor
+
+    def _infer(self, shapes: dict[int, Any]) -> dict[int, Any]:
+        shapes |= {v.id: v.shape for v in self.graph.constants}
+        for node in self.graph.nodes:
+            if node.function is not None:
+                # A mask has the shape of what it masks.
+                first = shapes[node.values[0].id] if node.values else None
+                shapes |= {v.id: first if v.shape is None else v.shape for v in node.outputs}
+                continue
+            found = node.output_shapes(shapes)
+            if found is None:
+                raise InvalidArguments(f"{node.operation.name}: the shape of {node} is not known")
+            shapes |= {v.id: s for v, s in zip(node.outputs, found, strict=True)}
+        return shapes
+
+    def _build(self, partitions: list[Any], keep_opaque: bool) -> None:
+        nodes = {node.id: node for node in self.graph.nodes}
+        own = [([nodes[i] for i in p.ops], p) for p in partitions]
+        self._only_fused = self._read_by_partitions(own) if keep_opaque else set()
+        for group, partition in own:
+            name = group[0].operation.name
+            if name == "end":
+                continue
+            if name == "wildcard":
+                self._add_instead(group[0])
+            elif not partition.is_supported:
+                self._add_alone(group)
+            elif reason := why_wrong(group, self.shapes, self.engine):
+                self.refused.append((group, reason))
+                self._add_alone(group)
+            else:
+                self._add(partition, group)
+
+    def _read_by_partitions(self, own: list[Any]) -> set[int]:
+        """Return the tensors that only supported partitions read."""
+        fused: set[int] = set()
+        others = set(self._ends)
+        for group, partition in own:
+            reads = {v.id for node in group for v in node.values}
+            (fused if partition.is_supported else others).update(reads)
+        return fused - others
+
+    def _add(self, partition: Any, group: list[Node]) -> None:
+        try:
+            step = PartitionStep(self._compile(partition), group)
+        except DnnlError as problem:
+            if len(group) == 1:
+                self._add_instead(group[0], problem)
+            else:
+                self.refused.append((group, str(problem)))
+                self._add_alone(group)
+            return
+        self.steps.append(step)
+        for tensor in step.compiled.outputs:
+            self.layouts[tensor.id] = tensor
+
+    def _add_alone(self, group: list[Node]) -> None:
+        """Give each operation of a partition that oneDNN did not compile a step of its own."""
+        if len(group) == 1:
+            self._add_instead(group[0])
+            return
+        for node in group:
+            self._add(_core.Partition(low_level(node), self.graph.engine_kind), [node])
+
+    def _add_instead(self, node: Node, problem: Exception | None = None) -> None:
+        try:
+            step = InsteadStep(node, fallbacks.way(node, self, problem))
+        except Unimplemented:
+            if not self._add_wide([node], [v.id for v in node.outputs]):
+                raise
+            return
+        self._append(step)
+
+    def _add_wide(self, group: list[Node], writes: list[int]) -> bool:
+        """Let operations run in f32 if that is what the device lacks; return whether they do."""
+        if policy.current().fallback == "error" or not lacking(group, self):
+            return False
+        try:
+            step = WideStep(group, writes, self)
+        except Unimplemented:
+            return False
+        self._append(step)
+        return True
+
+    def _append(self, step: InsteadStep | WideStep) -> None:
+        """Add a step that runs over arrays.
+
+        Raises
+        ------
+        Unimplemented
+            It would have to read an opaque layout.
+        """
+        if any(self.layouts[id].layout_type is _core.layout_type.opaque for id in step.reads):
+            raise Unimplemented("graph: an operation that is no partition reads an opaque layout")
+        self.steps.append(step)
+        for id in step.writes:
+            self.layouts[id] = self.row_major(self.value(id))
+
+    def value(self, id: int) -> Any:
+        """Return a value of the graph by its number."""
+        return self._values[id]
+
+    def row_major(self, value: Any) -> _core.LogicalTensor:
+        """Return the layout of a value as a new array has it."""
+        return _core.LogicalTensor(
+            value.id, value.dtype, self.shapes[value.id], property_type=value.property
+        )
+
+    def _compile(self, partition: Any) -> _core.CompiledPartition:
+        outputs = []
+        for port in partition.output_ports:
+            value = self._values[port.id]
+            if port.id in self._only_fused:
+                outputs.append(
+                    _core.LogicalTensor(
+                        port.id, value.dtype, self.shapes[port.id], layout_type="any"
+                    )
+                )
+            else:
+                outputs.append(self.row_major(value))
+        inputs = [self.layouts[id] for id in dict.fromkeys(p.id for p in partition.input_ports)]
+        return partition.compile(inputs, outputs, self.engine)
+
+    def _last_uses(self) -> list[list[int]]:
+        """Return for each step which tensors nothing needs after it."""
+        kept = self._ends | set(self.constants)
+        last: dict[int, int] = {}
+        for number, step in enumerate(self.steps):
+            last |= dict.fromkeys((*step.reads, *step.writes), number)
+        drops: list[list[int]] = [[] for _ in self.steps]
+        for id, number in last.items():
+            if id not in kept:
+                drops[number].append(id)
+        return drops
+
+    def allocate(self, id: int, stream: Any, kind: Any) -> Any:
+        """Return new memory for a tensor: of its own for results, else of the queue's pool."""
+        layout = self.layouts[id]
+        dtype = layout.data_type.name
+        size = max(layout.mem_size, 1)
+        shape = strides = None
+        if layout.layout_type is _STRIDED and dtypes.SHORT[dtype].bits != 4:
+            shape, strides = layout.dims, layout.strides
+        blank = allocation.Blank(size, shape, strides, dtypes.SHORT[dtype].dtype, dtype)
+        made = blank.new(stream.sycl_queue, kind)
+        memory = made if shape is None else made.usm_data
+        return Data(layout, self.engine, memory, 0, made, True)
+
+    def adopt(self, value: Any, array: Any) -> Any:
+        """Return a tensor over an array that something else than a partition made."""
+        wanted = self.layouts[value.id]
+        array = in_layout(array, wanted, self.owner.queue)
+        return Tensor(wanted, self.engine, array)
+
+    def run(self, tensors: dict[int, Any], stream: Any, kind: Any) -> list[Any]:
+        """Submit all steps over the tensors of the inputs; return the arrays of the results."""
+        tensors.update(self.constants)
+        for step, done in zip(self.steps, self._drops, strict=True):
+            step.run(self, tensors, stream, kind)
+            for id in done:
+                del tensors[id]
+        return [result_of(tensors[v.id]) for v in self.graph.outputs]
+
+    def scalars_of(self, tensors: dict[int, Any]) -> dict[int, Any]:
+        """Return the numbers of the host scalars of a call."""
+        return {id: t.value for id, t in tensors.items() if isinstance(t, Number)}

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is computed once from constant arrays: packed weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sycl_dnn.program.segments import Segment
+from sycl_dnn.trace import allocation
+from sycl_dnn.trace.steps import Step
+from sycl_dnn.trace.values import Storage, Tensor
+
+#: Short names of recipes, since each call looks results up by them.
+_NUMBERS: dict[Any, int] = {}
+
+
+class Constants:
+    """The steps that depend on constant arguments alone, run when their results are not there.
+
+    Results are kept by the frozen arrays that they come from, so that they live and die together;
+    a plain repacking is shared by all functions that want the same layout.
+    """
+
+    def __init__(
+        self,
+        executable: Any,
+        engine: Any,
+        live: Sequence[Any],
+        kept: Sequence[Storage],
+    ) -> None:
+        self._slots: list[tuple[int, Any, int, tuple[int, ...]]] = []
+        self._segment: Segment | None = None
+        #: The steps whose results stand still.
+        self.steps = steps = _constant_steps(live, executable)
+        if not steps:
+            return
+        made = {id(t.storage): (s, t) for s in steps for t in s.outputs.values()}
+        once = {id(s) for s in steps}
+        read = {id(t.storage) for s in live if id(s) not in once for t in s.inputs.values()}
+        read |= {id(s) for s in kept}
+        for key, (_, tensor) in made.items():
+            if key in read:
+                register = executable.register(tensor.storage)
+                recipe, sources = _recipe(tensor, made)
+                number = _NUMBERS.setdefault(recipe, len(_NUMBERS))
+                self._slots.append((register, allocation.blank_of(tensor), number, sources))
+        self._segment = Segment(engine, steps, executable._registers)
+
+    def __bool__(self) -> bool:
+        return bool(self._slots)
+
+    @property
+    def slots(self) -> list[tuple[int, int, int]] | None:
+        """Register, recipe and source of each result, if each comes from one frozen array."""
+        if any(len(sources) > 1 for *_, sources in self._slots):
+            return None
+        return [(register, recipe, sources[0]) for register, _, recipe, sources in self._slots]
+
+    def fill(
+        self, registers: list[Any], queue: Any, stream: Any, frozen: Mapping[int, Any]
+    ) -> None:
+        """Put the kept results into their registers, making them first if need be."""
+        if not self._slots:
+            return
+        missing = False
+        for register, _, recipe, sources in self._slots:
+            registers[register] = frozen[sources[0]].packed.get(_key(recipe, sources, frozen))
+            missing |= registers[register] is None
+        if not missing:
+            return
+        for register, blank, _, _ in self._slots:
+            registers[register] = blank.new(queue, pooled=False)
+        # Other threads find the copies too, and no order holds between threads.
+        assert self._segment is not None  # there is something to pack
+        self._segment.run(registers, queue, stream).wait()
+        for register, _, recipe, sources in self._slots:
+            frozen[sources[0]].packed[_key(recipe, sources, frozen)] = registers[register]
+
+
+def _key(recipe: int, sources: tuple[int, ...], frozen: Mapping[int, Any]) -> Any:
+    """Return the key of a result among those of its first source; the others are part of it."""
+    return (recipe, *(frozen[s] for s in sources[1:])) if len(sources) > 1 else recipe
+
+
+def _constant_steps(live: Sequence[Any], executable: Any) -> list[Any]:
+    """Return the steps that depend on frozen arguments alone."""
+    steps: list[Any] = []
+    made: set[int] = set()
+
+    def stands(storage: Storage) -> bool:
+        # Packed copies that a forward pass hands on have no number that the caller knows.
+        is_given = storage.argument is not None and executable.is_argument(storage)
+        is_frozen = storage.constant and is_given
+        return is_frozen or id(storage) in made or storage.memory is not None
+
+    for step in live:
+        inputs = step.inputs.values()
+        if isinstance(step, Step) and step.constant and all(stands(t.storage) for t in inputs):
+            steps.append(step)
+            made |= {id(t.storage) for t in step.outputs.values()}
+    return steps
+
+
+def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ...]]:
+    """Return what tells this value from others of the same source, and the source arguments."""
+    if tensor.storage.argument is not None:
+        return (tensor.desc, tensor.offset), (tensor.storage.argument,)
+    step, _ = made[id(tensor.storage)]
+    inputs = [t for t in step.inputs.values() if t.storage.memory is None]
+    parts = [_recipe(t, made) for t in inputs]
+    sources = tuple(sorted({n for _, numbers in parts for n in numbers}))
+    if step.primitive is not None and len(inputs) == len(step.inputs):
+        # Which source goes where tells a - b from b - a.
+        return (_work(step), *((r, *map(sources.index, n)) for r, n in parts)), sources
+    # Anything else belongs to this one function.
+    return (object(), tensor.storage.desc), sources
+
+
+def _work(step: Step) -> tuple[Any, ...]:
+    """Return what a primitive does, apart from what it reads."""
+    assert step.primitive is not None
+    pd = step.primitive.primitive_desc
+    layouts = [t.desc for t in (*step.inputs.values(), *step.outputs.values())]
+    return (pd.name, repr(pd.parameters), repr(pd.primitive_attr), *layouts)

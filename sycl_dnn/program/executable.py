@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A traced function, ready to run on arrays, and the steps that dpnp does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn._dpnp import place, view
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.program.constants import Constants
+from sycl_dnn.program.segments import Segment, live_steps, stretches
+from sycl_dnn.trace import allocation, profile_notes
+from sycl_dnn.trace.allocation import wrap
+from sycl_dnn.trace.array import wrapped
+from sycl_dnn.trace.frozen import Frozen, Seed
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import ArrayStep, Step
+from sycl_dnn.trace.trace_state import placement_error
+from sycl_dnn.trace.values import Storage, Tensor
+
+
+class WritingCall:
+    """A stage that writes to arrays which are there: a function with a ``run_into``.
+
+    ``function.run_into(stream, inputs, outputs)`` gets pairs of a USM object and the bytes from its
+    start to the first element.
+    """
+
+    def __init__(self, step: ArrayStep, registers: Mapping[int, int]) -> None:
+        self.function: Any = step.function
+        self._reads = [(registers[id(t.storage)], t.offset) for t in step.inputs.values()]
+        self._writes = [(registers[id(t.storage)], t.offset) for t in step.outputs.values()]
+
+    def allocate(self, registers: list[Any], queue: Any) -> None:
+        """Do nothing: results have their places."""
+
+    def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
+        """Submit."""
+        inputs, outputs = (
+            [_place(registers[r], offset) for r, offset in pairs]
+            for pairs in (self._reads, self._writes)
+        )
+        self.function.run_into(stream, inputs, outputs)
+
+
+def _place(array: Any, offset: int) -> tuple[Any, int]:
+    memory, start = place(array)
+    return memory, start + offset
+
+
+class ArrayCall:
+    """A function over dpnp arrays as a stage of an executable."""
+
+    def __init__(self, step: ArrayStep, registers: Mapping[int, int]) -> None:
+        self.function = step.function
+        self._takes_queue = getattr(step.function, "takes_queue", False)
+        self._name = profile_notes.name_of(step.function)
+        self._reads = [
+            (registers[id(t.storage)], t.shape, t.strides, t.offset, dtypes.array_dtype(t.dtype))
+            for t in step.inputs.values()
+        ]
+        self._writes = [
+            (registers[id(t.storage)], t.shape, dtypes.array_dtype(t.dtype))
+            for t in step.outputs.values()
+        ]
+
+    def allocate(self, registers: list[Any], queue: Any) -> None:
+        """Give the results places of their own, which ``run`` then writes to."""
+        for register, shape, dtype in self._writes:
+            if registers[register] is None:
+                registers[register] = dpnp.empty(shape, dtype=dtype, sycl_queue=queue).get_array()
+
+    def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
+        """Call the function and put its results into their registers, or the arrays there."""
+        given = [_view(registers[r], *rest) for r, *rest in self._reads]
+        named = {"queue": queue} if self._takes_queue else {}
+        made = profile_notes.array_call(
+            self._name, lambda: self.function(*given, **named), given, queue
+        )
+        made = made if isinstance(made, (tuple, list)) else [made]
+        for (register, shape, dtype), array in zip(self._writes, made, strict=True):
+            whole = dpnp.ascontiguousarray(array, dtype=dtype).reshape(shape)
+            if registers[register] is None:
+                registers[register] = whole.get_array()
+            else:
+                wrap(registers[register])[...] = whole
+
+
+def _view(array: Any, shape: Any, strides: Any, offset: int, dtype: Any) -> Any:
+    if array.__class__ is bytes:
+        return np.frombuffer(array, dtype)[0].item()
+    return wrap(view(array, shape, dtype, strides, offset // dtype.itemsize))
+
+
+# --- A traced function, ready to run on arrays
+
+
+class Executable:
+    """The programs of a trace, and the registers that hold their arrays during a call.
+
+    First come the arguments of the call, then what is packed once, then what each call allocates.
+
+    Parameters
+    ----------
+    trace : Trace
+    steps : list
+        Those of the trace that are to run, in order; what no result needs is left out.
+    finals : list of Tensor
+        What a call returns, each from ``own_storage``.
+    arguments : list of Storage
+        What a call gives, in order.
+    kept : list of Storage
+        What a call also returns, as it is, for a later reverse pass.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        steps: Sequence[Step | ArrayStep],
+        finals: Sequence[Tensor],
+        arguments: Sequence[Storage],
+        kept: Sequence[Storage] = (),
+    ) -> None:
+        self._keep = (trace, finals)  # registers are found by the ids of storages
+        given = set(arguments)
+        self.captured = [c for c in trace.captured if c[2].storage in given]
+        self._registers = {id(s): i for i, s in enumerate(arguments)}
+        self.n_registers = self._n_arguments = len(arguments)
+        self.blanks: list[tuple[int, allocation.Blank]] = []
+        wanted = [*(t.storage for t in finals), *kept]
+        #: Results that show all of their storage in another shape than the step that writes it.
+        self._shown = {id(t.storage): t for t in finals}
+        live = live_steps(steps, wanted)
+        self.constants = Constants(self, trace.engine, live, kept)
+        once = {id(s) for s in self.constants.steps}
+        groups = stretches([s for s in live if id(s) not in once])
+        needed = {id(s) for s in wanted}
+        for group, crossing in zip(groups, _crossing(groups), strict=True):
+            self._number(group, crossing | needed)
+        self.results = [self._registers[id(t.storage)] for t in finals]
+        self.result_dtypes = [str(t.dtype) for t in finals]
+        self.kept = [self._registers[id(s)] for s in kept]
+        self.stages = [self._stage(trace.engine, g) for g in groups]
+        #: Results that calls over arrays make: theirs unless the caller gives a place.
+        self._by_arrays = set(self.results) - {r for r, _ in self.blanks}
+        self._by_arrays -= set(range(self._n_arguments))
+        made = {id(t.storage) for s in live for t in s.outputs.values()}
+        self._written = [(self._registers[id(s)], n) for s, n in trace.written if id(s) in made]
+        self._find_short_ways()
+
+    def _find_short_ways(self) -> None:
+        only = self.stages[0] if len(self.stages) == 1 else None
+        #: The one program that a call submits; None where it does more.
+        self.only_segment = only if isinstance(only, Segment) and not self._written else None
+        #: The same where there is nothing but arguments and results: the shortest way.
+        self._single = None if self.captured or self.constants else self.only_segment
+        #: Arrays that a call gives; those that the function captured follow.
+        self.n_given = self._n_arguments - len(self.captured)
+
+    def is_given_or_captured(self) -> bool:
+        """Whether the arguments are those of a call, and behind them the captured arrays."""
+        captured = {self._registers[id(tensor.storage)] for *_, tensor in self.captured}
+        return captured == set(range(self.n_given, self._n_arguments))
+
+    def register(self, storage: Storage) -> int:
+        """Return the number of the register of a storage, a new one for a new storage."""
+        if id(storage) not in self._registers:
+            self._registers[id(storage)] = self.n_registers
+            self.n_registers += 1
+        return self._registers[id(storage)]
+
+    def is_argument(self, storage: Storage) -> bool:
+        """Whether the caller gives a storage."""
+        return self._registers.get(id(storage), self._n_arguments) < self._n_arguments
+
+    def _number(self, group: list[Step] | ArrayStep, needed: set[int]) -> None:
+        """Give registers to what other groups or the caller need of this one, by id of storage."""
+        for step in group if isinstance(group, list) else [group]:
+            for tensor in step.outputs.values():
+                is_new = id(tensor.storage) not in self._registers
+                if is_new and (id(tensor.storage) in needed or isinstance(step, ArrayStep)):
+                    register = self.register(tensor.storage)
+                    if isinstance(step, Step) or hasattr(step.function, "run_into"):
+                        shown = self._shown.get(id(tensor.storage), _whole(tensor))
+                        self.blanks.append((register, allocation.blank_of(shown)))
+
+    def _stage(
+        self, engine: Any, group: list[Step] | ArrayStep
+    ) -> Segment | ArrayCall | WritingCall:
+        if isinstance(group, ArrayStep) and hasattr(group.function, "run_into"):
+            return WritingCall(group, self._registers)
+        if isinstance(group, ArrayStep):
+            return ArrayCall(group, self._registers)
+        return Segment(engine, group, self._registers)
+
+    def run(
+        self,
+        queue: Any,
+        stream: Any,
+        arguments: list[Any],
+        kind: Any,
+        outs: dict[int, Any] | None = None,
+        frozen: dict[int, Any] | None = None,
+    ) -> list[Any]:
+        """Submit, and return the registers.
+
+        Parameters
+        ----------
+        arguments : list
+            The arrays that the caller gives, as objects with ``_pointer``.
+        kind : type
+            Allocator of the results.
+        outs : dict
+            By number of the result: the array to write.
+        frozen : dict
+            By number of the argument of the traced function: what keeps its packed copies.
+        """
+        stream.let_go()
+        if self._single is not None:
+            registers = self._allocated(queue, arguments, kind, outs)
+            program = self._single
+            program.program.run(stream, [registers[r] for r in program.reads])
+            return registers
+        registers = self.registers(queue, stream, arguments, kind, outs, frozen)
+        for stage in self.stages:
+            stage.run(registers, queue, stream)
+        return registers
+
+    def registers(
+        self,
+        queue: Any,
+        stream: Any,
+        arguments: list[Any],
+        kind: Any,
+        outs: dict[int, Any] | None = None,
+        frozen: dict[int, Any] | None = None,
+    ) -> list[Any]:
+        """Return the registers of a call that is still to be submitted; parameters as ``run``."""
+        registers = self._allocated(queue, arguments, kind, outs)
+        self._complete(registers, queue, stream, frozen)
+        return registers
+
+    def _allocated(
+        self, queue: Any, arguments: list[Any], kind: Any, outs: dict[int, Any] | None
+    ) -> list[Any]:
+        registers = arguments + [None] * (self.n_registers - len(arguments))
+        given = {self.results[i]: a for i, a in outs.items()} if outs else ()
+        for register, blank in self.blanks:
+            registers[register] = given[register] if register in given else blank.new(queue, kind)
+        if outs:
+            for register in self._by_arrays.intersection(given):
+                registers[register] = given[register]
+        return registers
+
+    def draw_seeds(self, registers: list[Any]) -> None:
+        """Fill in the numbers that seeds give for one call."""
+        for _, value, tensor in self.captured:
+            if isinstance(value, Seed):
+                registers[self._registers[id(tensor.storage)]] = value.bytes()
+
+    def _complete(self, registers: list[Any], queue: Any, stream: Any, frozen: Any) -> None:
+        """Fill in what the caller does not give: captured arrays, seeds, packed copies."""
+        frozen = dict(frozen or {})
+        self.draw_seeds(registers)
+        for index, value, tensor in self.captured:
+            if not isinstance(value, Seed):
+                array = value.get_array()
+                if array.sycl_queue != queue:
+                    raise placement_error(array.sycl_queue, queue)
+                registers[self._registers[id(tensor.storage)]] = array
+            if isinstance(value, Frozen):
+                frozen[index] = value
+        self.constants.fill(registers, queue, stream, frozen)
+        for register, name in self._written:
+            if not registers[register].flags.writable:
+                raise ValueError(f"{name} must be writable and without negative strides")
+
+    def leaves(self, registers: list[Any], given: list[Any]) -> list[Any]:
+        """Return the results of a call: new arrays, or those of ``given`` that they are."""
+        return [
+            given[r] if r < len(given) else wrapped(registers[r], dtype)
+            for r, dtype in zip(self.results, self.result_dtypes, strict=True)
+        ]
+
+    @property
+    def programs(self) -> list[Any]:
+        """The ``_core.Program`` objects, in order."""
+        return [s.program for s in self.stages if isinstance(s, Segment)]
+
+
+def _whole(tensor: Tensor) -> Tensor:
+    """Return the tensor, or one over all of its storage where it is a part of that."""
+    storage = tensor.storage
+    if not tensor.offset and tensor.desc.get_size() == storage.nbytes:
+        return tensor
+    return Tensor(tensor.trace, storage, storage.desc, tensor.dtype, storage.desc.dims)
+
+
+def _crossing(groups: Sequence[list[Step] | ArrayStep]) -> list[set[int]]:
+    """Return for each group the ids of the storages it writes that others, or calls, read."""
+    readers: dict[int, set[int]] = {}
+    for number, group in enumerate(groups):
+        is_call = isinstance(group, ArrayStep)
+        for step in [group] if isinstance(group, ArrayStep) else group:
+            for tensor in step.inputs.values():
+                # A call counts as another group even to itself.
+                readers.setdefault(id(tensor.storage), set()).add(-1 if is_call else number)
+    found = []
+    for number, group in enumerate(groups):
+        steps = [group] if isinstance(group, ArrayStep) else group
+        made = {id(t.storage) for s in steps for t in s.outputs.values()}
+        found.append({key for key in made if readers.get(key, set()) - {number}})
+    return found

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines and ordered streams of the queues that calls come on; waiting for all work."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import dpctl
+from dpctl.utils import SequentialOrderManager
+
+from sycl_dnn._core import Engine, Stream
+from sycl_dnn.device import default_queue
+
+_MOST = 64
+_found: dict[Any, tuple[Place, Stream]] = {}
+_places: dict[Engine, Place] = {}
+_of_parent: list[Any] = []
+
+
+class Place:
+    """A device and context; plans belong to one. Compared by identity."""
+
+    __slots__ = ("engine",)
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+
+def place_of(queue: Any) -> tuple[Place, Stream]:
+    """Return the place of a queue and a stream on it that keeps dpnp's order."""
+    found = _found.get(queue)
+    return _remember(queue) if found is None else found
+
+
+def _remember(queue: Any) -> tuple[Place, Stream]:
+    engine = Engine(queue)
+    place = _places.setdefault(engine, Place(engine))
+    if len(_found) >= _MOST:
+        _found.clear()
+    _found[queue] = found = (place, Stream(engine, queue, ordered=True))
+    return found
+
+
+def _forget() -> None:
+    """Let a forked process ask for engines, which is refused; destroy nothing of its parent's."""
+    global _found
+    _of_parent.append(_found)
+    _found = {}
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+# --- Wait until everything on a queue is done, from any number of threads
+
+
+def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
+    """Wait until all work on a queue is done: that of this package and that of dpnp.
+
+    Reading a result with dpnp waits by itself. This waits for each submission by its own event,
+    those of streams that are not ordered too, and ends at Ctrl-C.
+
+    Parameters
+    ----------
+    queue : dpctl.SyclQueue, optional
+        ``default_queue()`` if left away.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C, in the main thread; the work goes on.
+    RuntimeError
+        The process was forked from one that had used a device.
+    TypeError
+        ``queue`` is something else.
+    """
+    queue = default_queue() if queue is None else queue
+    if not isinstance(queue, dpctl.SyclQueue):
+        raise TypeError(f"synchronize: queue must be a dpctl.SyclQueue, got {type(queue).__name__}")
+    events: Any = SequentialOrderManager[queue].submitted_events
+    place_of(queue)[1].wait(events)

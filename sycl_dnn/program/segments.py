@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turn a trace into what runs: dead steps dropped, memory planned, one program per stretch."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import dpnp
+
+from sycl_dnn import _core
+from sycl_dnn.onednn import Memory
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.array import Target
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import ArrayStep, Out, Step
+from sycl_dnn.trace.values import MIXED, Storage, Tensor
+
+
+class Spans:
+    """Bytes that are taken: disjoint spans in order, neighbours merged."""
+
+    __slots__ = ("ends", "starts")
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+
+    def add(self, start: int, end: int) -> None:
+        """Take the bytes from ``start`` to before ``end``."""
+        low, high = bisect_left(self.ends, start), bisect_right(self.starts, end)
+        if low < high:
+            start, end = min(start, self.starts[low]), max(end, self.ends[high - 1])
+        self.starts[low:high], self.ends[low:high] = [start], [end]
+
+    def end_of_overlap(self, start: int, end: int) -> int | None:
+        """Return where the first span ends that meets these bytes; None if they are free."""
+        at = bisect_right(self.ends, start)
+        return self.ends[at] if at < len(self.ends) and self.starts[at] < end else None
+
+
+class Busy:
+    """What is taken during stretches of steps: a tree over the steps, halved at each level.
+
+    Taking a place costs in proportion to the number of levels and of gaps that are too small.
+
+    Parameters
+    ----------
+    stretches : iterable of (int, int)
+        First and last step of everything that will be placed.
+    """
+
+    def __init__(self, stretches: Iterable[tuple[int, int]]) -> None:
+        known = set(stretches)
+        n_steps = max((last for _, last in known), default=0) + 1
+        self._size = 1
+        while self._size < n_steps:
+            self._size *= 2
+        self._nodes = {stretch: self._nodes_of(*stretch) for stretch in known}
+        #: By number of the tree's node: what is taken during any of its steps. Nodes that make up
+        #: no stretch are never asked.
+        self._any = {n: Spans() for inner, _ in self._nodes.values() for n in inner}
+        #: The same: what is taken during all of its steps.
+        self._whole = {n: Spans() for _, outer in self._nodes.values() for n in outer}
+
+    def take(self, nbytes: int, first: int, last: int) -> int:
+        """Return the lowest offset that is free from step ``first`` to ``last``, now taken."""
+        inner, outer = self._nodes[first, last]
+        taken = [self._any[n] for n in inner]
+        taken += [self._whole[n] for n in outer if self._whole[n].starts]
+        offset = _first_gap(taken, nbytes)
+        if nbytes:
+            end = offset + nbytes
+            for node in inner:
+                self._any[node].add(offset, end)
+                if node in self._whole:
+                    self._whole[node].add(offset, end)
+            for node in outer:
+                if node in self._any:
+                    self._any[node].add(offset, end)
+        return offset
+
+    def _nodes_of(self, first: int, last: int) -> tuple[list[int], set[int]]:
+        """Return the nodes that make up a stretch, and those above them."""
+        inner: list[int] = []
+        low, high = first + self._size, last + self._size + 1
+        while low < high:
+            if low & 1:
+                inner.append(low)
+                low += 1
+            if high & 1:
+                high -= 1
+                inner.append(high)
+            low, high = low // 2, high // 2
+        outer: set[int] = set()
+        for node in inner:
+            node //= 2
+            while node and node not in outer:
+                outer.add(node)
+                node //= 2
+        return inner, outer
+
+
+def _first_gap(taken: list[Spans], nbytes: int) -> int:
+    offset, is_free = 0, False
+    while not is_free:
+        is_free = True
+        for spans in taken:
+            end = spans.end_of_overlap(offset, offset + nbytes)
+            if end is not None:
+                offset, is_free = end, False
+    return offset
+
+
+# --- Places of intermediate values in one buffer: those that are never needed together overlap
+
+#: Every value starts at a multiple of this many bytes.
+ALIGNMENT = 256
+
+
+class Arena:
+    """Offsets of the storages that live only inside one stretch of steps, and of scratchpads.
+
+    Parameters
+    ----------
+    steps : list of Step
+        In the order of execution.
+    placed : dict
+        By ``id`` of a storage: those that have a place already.
+    """
+
+    def __init__(self, steps: Sequence[Step], placed: Mapping[int, int]) -> None:
+        #: By ``id`` of the storage.
+        self.offsets: dict[int, int] = {}
+        #: By number of the step: descriptor and offset.
+        self.scratchpads: dict[int, tuple[Any, int]] = {}
+        self.nbytes = 0
+        spans = self._lifetimes(steps, placed)
+        busy = Busy((first, last) for _, first, last, _ in spans.values())
+        # Large values first: the small ones then fill the gaps.
+        for key, (nbytes, first, last, desc) in sorted(spans.items(), key=lambda s: -s[1][0]):
+            offset = busy.take(nbytes, first, last)
+            self.nbytes = max(self.nbytes, offset + nbytes)
+            if key[0] == "scratchpad":
+                self.scratchpads[key[1]] = (desc, offset)
+            else:
+                self.offsets[key[1]] = offset
+
+    @staticmethod
+    def _lifetimes(
+        steps: Sequence[Step], placed: Mapping[int, int]
+    ) -> dict[tuple[str, int], tuple[int, int, int, Any]]:
+        spans: dict[tuple[str, int], tuple[int, int, int, Any]] = {}
+        for index, step in enumerate(steps):
+            for tensor in (*step.inputs.values(), *step.outputs.values()):
+                storage = tensor.storage
+                if id(storage) in placed or storage.memory is not None:
+                    continue
+                key = ("storage", id(storage))
+                first = spans[key][1] if key in spans else index
+                spans[key] = (_rounded(storage.nbytes), first, index, None)
+            if step.primitive is None:
+                continue
+            desc = step.primitive.primitive_desc.scratchpad_desc
+            if desc.size:
+                spans["scratchpad", index] = (_rounded(desc.size), index, index, desc)
+        return spans
+
+
+def _rounded(nbytes: int) -> int:
+    return (nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+# --- Turn a trace into what runs: dead steps dropped, memory planned, one program per stretch
+
+AnyStep = Step | ArrayStep
+
+
+def live_steps(steps: Sequence[AnyStep], wanted: Iterable[Storage]) -> list[AnyStep]:
+    """Return the steps that the storages in ``wanted`` depend on, and the updates, in order."""
+    needed = {id(s) for s in wanted}
+    kept: list[AnyStep] = []
+    for step in reversed(steps):
+        made = [t.storage for t in step.outputs.values()]
+        # What writes to an argument is an update of the caller's array.
+        if any(id(s) in needed or s.argument is not None for s in made):
+            kept.append(step)
+            needed |= {id(t.storage) for t in step.inputs.values()}
+    return kept[::-1]
+
+
+def own_storage(trace: Trace, tensor: Tensor, taken: set[int], wanted: Any = None) -> Tensor:
+    """Return the tensor alone in a plain storage of its own, copied if it is not.
+
+    An argument that a function returns as it is stays the caller's array.
+    """
+    untouched = tensor.storage.argument is not None and tensor.desc == tensor.storage.desc
+    if tensor.desc is None:
+        return _own_array(trace, tensor)
+    # Shapes () and (1,) have one descriptor, so which of them the caller gave is not known.
+    if wanted is None and untouched and not tensor.offset and tensor.desc.dims != (1,):
+        return tensor
+    given = None if wanted is None else wanted.desc
+    desc = _final_desc(tensor) if given is None else given
+    alone = (
+        tensor.storage.argument is None
+        and tensor.storage.memory is None
+        and not tensor.storage.constant
+        and id(tensor.storage) not in taken
+        and tensor.desc == desc
+        and _fills(trace, tensor)
+        and (wanted is None or not _conflicts(trace, wanted))
+    )
+    if not alone:
+        copied = Tensor(trace, Storage(desc), desc, tensor.dtype, tensor.shape)
+        # A copy of a view is what the function was asked for.
+        moves = tensor.desc != desc and layout.is_dense(tensor.desc)
+        inserted = moves or not tensor.desc.is_plain
+        trace.steps.append(trace.copy_step(tensor, copied, inserted=inserted))
+        tensor = copied
+    taken.add(id(tensor.storage))
+    return tensor
+
+
+def _final_desc(tensor: Tensor) -> Any:
+    """Return the dense layout that a result gets of itself: its own order of axes if plain."""
+    if tensor.desc.is_plain:
+        is_dense = layout.is_dense(tensor.desc)
+        return tensor.desc if is_dense else layout.like(tensor.desc, tensor.dtype)
+    final = layout.channels_last if tensor.ndim > 2 else layout.row_major
+    return final(tensor.shape, tensor.dtype)
+
+
+def _fills(trace: Trace, tensor: Tensor) -> bool:
+    """Whether the tensor shows all bytes of a storage, in whatever shape, that primitives write."""
+    whole = tensor.storage.desc
+    if tensor.desc == whole:
+        return True
+    same_size = not tensor.offset and tensor.desc.get_size() == whole.get_size()
+    return same_size and whole.is_plain and not trace.is_written_by_call(tensor.storage)
+
+
+def _own_array(trace: Trace, tensor: Tensor) -> Tensor:
+    """Return an array of a dtype that oneDNN lacks, copied unless a call of dpnp made it so."""
+    if trace.is_by_call(tensor):
+        return tensor
+    return trace.array_call(dpnp.copy, [tensor], [Out(tensor.shape, tensor.dtype)])[0]
+
+
+def finalized(
+    trace: Trace, results: Sequence[Tensor], targets: dict[int, Target] | None = None
+) -> list[Tensor]:
+    """Return the results in storages of their own, as a call hands them out.
+
+    ``targets`` has, by number of the result, what the caller wants it written to.
+    """
+    for tensor in results:
+        if tensor.trace is not trace:
+            raise RuntimeError(MIXED.format(tensor.shape, tensor.dtype))
+    taken: set[int] = set()
+    targets = targets or {}
+    return [own_storage(trace, t, taken, targets.get(i)) for i, t in enumerate(results)]
+
+
+#: Primitives that may write over their first input.
+_IN_PLACE = ("eltwise_forward", "softmax_forward", "binary", "layer_normalization_forward")
+
+
+def _conflicts(trace: Trace, target: Target) -> bool:
+    """Whether writing to ``target`` could destroy an input that is still needed."""
+    if target.overlaps:
+        return True
+    if not target.in_place:
+        return False
+    only = trace.steps[0] if len(trace.steps) == 1 else None
+    return not (isinstance(only, Step) and only.primitive and only.primitive.name in _IN_PLACE)
+
+
+def _seen_as(tensor: Tensor) -> Any:
+    """Return the memory that stands for good, with the layout of a view of it."""
+    memory = tensor.storage.memory
+    if tensor.desc == memory.desc and not tensor.offset:
+        return memory
+    array = dpnp.reshape(memory.owner[0], -1)
+    return Memory(tensor.desc, memory.engine, array[tensor.offset // array.itemsize :])
+
+
+class Segment:
+    """A stretch of primitives as one ``_core.Program`` over registers."""
+
+    def __init__(self, engine: Any, steps: list[Step], registers: dict[int, int]) -> None:
+        #: Registers whose arrays the program takes, in its order.
+        self.reads: list[int] = []
+        self._places: dict[int, int] = {}
+        self._registers = registers
+        self._values: list[tuple[Any, ...]] = []
+        self._index: dict[tuple[Any, ...], int] = {}
+        self._arena = Arena(steps, registers)
+        rows = [self._row(i, step) for i, step in enumerate(steps)]
+        self.program = _core.Program(
+            engine, self._values, rows, len(self.reads), self._arena.nbytes
+        )
+
+    def run(self, registers: list[Any], queue: Any, stream: Any) -> Any:
+        """Submit the program over the arrays in ``registers``; return the event."""
+        return self.program.run(stream, [registers[r] for r in self.reads])
+
+    def _row(self, index: int, step: Step) -> tuple[Any, list[tuple[int, int]]]:
+        tensors = {**step.inputs, **step.outputs}
+        args = [(_core.argument_id(n), self._value(t)) for n, t in tensors.items()]
+        scratchpad = self._arena.scratchpads.get(index)
+        if scratchpad is not None:
+            desc, offset = scratchpad
+            args.append((_core.argument_id("scratchpad"), self._add(("arena", 0, offset, desc))))
+        return step.primitive, args
+
+    def _value(self, tensor: Tensor) -> int:
+        storage = tensor.storage
+        if storage.memory is not None:
+            return self._add(("memory", _seen_as(tensor), 0, tensor.desc))
+        register = self._registers.get(id(storage))
+        if register is None:
+            offset = self._arena.offsets[id(storage)] + tensor.offset
+            return self._add(("arena", 0, offset, tensor.desc))
+        if register not in self._places:
+            self._places[register] = len(self.reads)
+            self.reads.append(register)
+        kind = "scalar" if storage.scalar else "array"
+        return self._add((kind, self._places[register], tensor.offset, tensor.desc))
+
+    def _add(self, value: tuple[Any, ...]) -> int:
+        key = value if value[0] != "memory" else ("memory", id(value[1]))
+        if key not in self._index:
+            self._index[key] = len(self._values)
+            self._values.append(value)
+        return self._index[key]
+
+
+def stretches(steps: Sequence[AnyStep]) -> list[list[Step] | ArrayStep]:
+    """Group the steps: lists of primitives, and single calls over arrays."""
+    groups: list[list[Step] | ArrayStep] = []
+    for step in steps:
+        if isinstance(step, ArrayStep):
+            groups.append(step)
+        elif groups and isinstance(groups[-1], list):
+            groups[-1].append(step)
+        else:
+            groups.append([step])
+    return groups

@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One case from text to figures: made ready, repeated, timed, its work counted."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import prod
+from statistics import mean, median
+from typing import Any
+
+import dpctl
+import numpy as np
+
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.errors import DnnlError
+from sycl_dnn.tools.verify import data
+from sycl_dnn.tools.verify.call import Call, memory_bytes
+from sycl_dnn.tools.verify.case_files import Case
+from sycl_dnn.tools.verify.driver import Failure
+from sycl_dnn.tools.verify.drivers import DRIVERS
+from sycl_dnn.tools.verify.execution import Execution, prepare
+from sycl_dnn.trace.capabilities import cache_bytes
+
+COLD = ("none", "wei", "all")
+_MAX_COPIES = 256
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is measured.
+
+    primitive : sycl_dnn.onednn.Primitive
+    arguments : one dictionary of memories for each copy; runs take them in turn
+    create_ms : time to make descriptor and primitive
+    """
+
+    call: Call
+    primitive: Any
+    arguments: list[dict[str, Any]]
+    impl: str
+    create_ms: float
+
+
+def _from_forward(case: Case, call: Call, hint: Any, stream: Any) -> tuple[dict, dict]:
+    """Run the forward call of a gradient; return values by argument, and the workspace."""
+    if call.forward is None:
+        return {}, {}
+    forward = Execution(call.forward, hint, stream, case.line, DRIVERS[case.driver].fill)
+    forward.run({})
+    workspace = {n: m for n, m in forward.args.items() if n == "workspace"}
+    return forward.arrays | forward.results()[0], workspace
+
+
+def _copies(nbytes: int, cold: str, device: Any) -> int:
+    """Return how many copies are twice as large as the caches."""
+    if cold == "none":
+        return 1
+    return min(max(2 * cache_bytes(device) // max(nbytes, 1) + 1, 2), _MAX_COPIES)
+
+
+def _is_cold(name: str, cold: str) -> bool:
+    return cold == "all" or "weights" in name
+
+
+def ready(case: Case, stream: Any, cold: str = "none") -> Prepared:
+    """Make, fill and run a case once.
+
+    Parameters
+    ----------
+    case : Case
+    stream : sycl_dnn.onednn.Stream
+    cold : {"none", "wei", "all"}
+        Which arguments no run finds in the cache: there are as many copies as that takes.
+
+    Raises
+    ------
+    sycl_dnn.errors.DnnlError
+        oneDNN refuses the case.
+    """
+    call, start = case.call(), time.perf_counter()
+    pd, hint, _ = prepare(call, stream.engine)
+    fill = DRIVERS[case.driver].fill
+    first = Execution(call, pd, stream, case.line, fill)
+    create_ms = (time.perf_counter() - start) * 1e3
+    values, given = _from_forward(case, call, hint, stream)
+    first.arrays |= values
+    first.run(given)
+    changing = [buffer for name, buffer in first.buffers.items() if _is_cold(name, cold)]
+    count = _copies(sum(buffer.nbytes for buffer in changing), cold, stream.sycl_queue.sycl_device)
+    arguments = [first.args]
+    while len(arguments) < count:
+        one = Execution(call, pd, stream, case.line, fill)
+        one.arrays |= first.arrays
+        one.run(given)
+        arguments.append(first.args | {n: m for n, m in one.args.items() if _is_cold(n, cold)})
+    return Prepared(call, first.primitive, arguments, pd.impl_info, create_ms)
+
+
+# --- What a case has to do: operations and bytes, by counting
+
+_WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
+
+
+def _recurrent(call: Call) -> int:
+    """Products of all cells: each weight meets each sample of each step once."""
+    steps, batch = call.tensors["src_layer"].dims[:2]
+    weights = sum(prod(call.tensors[n].dims) for n in _WEIGHTS if n in call.tensors)
+    return steps * batch * weights * (2 if call.is_backward else 1)
+
+
+def _dims(call: Call, name: str) -> tuple[int, ...]:
+    """Return the shape of a tensor or, where it is not part of the call, of its gradient."""
+    return next(call.tensors[n].dims for n in (name, f"diff_{name}") if n in call.tensors)
+
+
+def _windows(small: str, large: str) -> Callable[[Call], int]:
+    """Return a counter of products: windows of the large side, one for each pixel of the small.
+
+    Weights that lie over padding have nothing to do.
+    """
+
+    def count(call: Call) -> int:
+        below, above, weights = (_dims(call, name) for name in (small, large, "weights"))
+        rank = len(below) - 2
+        sizes = zip(below[2:], above[2:], weights[-rank:], strict=True)
+        found = below[0] * prod(weights[:-rank])
+        for axis, (n_windows, size, kernel) in enumerate(sizes):
+            step, hole, pad = (call.params[n][axis] for n in ("strides", "dilates", "padding_l"))
+            starts = np.arange(n_windows) * step - pad
+            meets = starts[:, None] + np.arange(kernel) * (hole + 1)
+            found *= int(np.count_nonzero((meets >= 0) & (meets < size)))
+        return found
+
+    return count
+
+
+#: Drivers whose reference has to do something else than the primitive.
+_PRODUCTS = {
+    "rnn": _recurrent,
+    "conv": _windows("dst", "src"),
+    "deconv": _windows("src", "dst"),
+}
+
+
+def operations(call: Call) -> int:
+    """Return the additions and multiplications of a case, as benchdnn counts them.
+
+    Products with padding do not count; 0 for drivers that are not products.
+    """
+    return 2 * _PRODUCTS.get(call.driver, DRIVERS[call.driver].operations)(call)
+
+
+def bytes_moved(call: Call, arguments: dict[str, dict[str, Any]]) -> int:
+    """Return the bytes that a case reads and writes at least: each argument once.
+
+    Parameters
+    ----------
+    call : Call
+    arguments : of the primitive; the scratchpad does not count, what a sum adds to counts twice
+    """
+    sizes = {n: slot["desc"].size for n, slot in arguments.items() if n != "scratchpad"}
+    twice = sizes.get("dst", 0) if data.needs_old_dst(call) else 0
+    return sum(sizes.values()) + twice
+
+
+# --- Clocks: batches of submissions, timed from outside on a CPU, by the device on a GPU
+
+#: A batch is repeated until it takes this long, so that starting and waiting do not count.
+_BATCH_SECONDS = 2e-3
+_MIN_BATCHES = 5
+_MAX_RUNS = 100_000
+
+Batch = Callable[[int], float]
+
+
+def stream_for(device: dpctl.SyclDevice) -> dnnl.Stream:
+    """Return a stream whose runs follow each other; on a GPU, with events that have times.
+
+    Parameters
+    ----------
+    device : dpctl.SyclDevice
+    """
+    properties = ["in_order"] if device.is_cpu else ["in_order", "enable_profiling"]
+    queue = dpctl.SyclQueue(device, property=properties)
+    return dnnl.Stream(dnnl.Engine(queue), queue)
+
+
+def clock_of(stream: dnnl.Stream) -> str:
+    """Return which clock is used: ``device`` where the queue has profiling, else ``host``."""
+    return "device" if stream.sycl_queue.has_enable_profiling else "host"
+
+
+def batches(stream: dnnl.Stream, primitive: Any, arguments: list[dict[str, Any]]) -> Batch:
+    """Return a function that runs a batch of some length and returns seconds for one run.
+
+    Parameters
+    ----------
+    stream : in order
+    primitive : sycl_dnn.onednn.Primitive
+    arguments : taken in turn
+
+    Returns
+    -------
+    callable (int) -> float
+        With the host's clock from the first submission to the end of the last run; with the
+        device's, from the end of what was before to the end of the last run.
+    """
+    turns = itertools.cycle(arguments)
+    queue = stream.sycl_queue
+
+    def submit(count: int) -> None:
+        for args in itertools.islice(turns, count):
+            primitive.execute(stream, args)
+
+    def by_host(count: int) -> float:
+        start = time.perf_counter()
+        submit(count)
+        stream.wait()
+        return (time.perf_counter() - start) / count
+
+    def by_device(count: int) -> float:
+        before = queue.submit_barrier()
+        submit(count)
+        after = queue.submit_barrier()
+        stream.wait()
+        after.wait()
+        return (after.profiling_info_end - before.profiling_info_end) * 1e-9 / count
+
+    return by_device if clock_of(stream) == "device" else by_host
+
+
+def _length(batch: Batch, copies: int) -> int:
+    """Return how many runs make a batch; the runs that find it out are the warm-up."""
+    length = copies
+    while length < _MAX_RUNS:
+        seconds = max(batch(length), 1e-9)
+        if seconds * length >= _BATCH_SECONDS:
+            return length
+        length = max(2 * length, int(_BATCH_SECONDS / seconds))
+    return _MAX_RUNS
+
+
+def samples(batch: Batch, copies: int, seconds: float, runs: int | None = None) -> list[float]:
+    """Return seconds for one run, of one batch after another.
+
+    Parameters
+    ----------
+    batch : see `batches`
+    copies : number of argument sets; the warm-up uses each
+    seconds : how long to go on, in s; at least 5 batches
+    runs : run exactly so often after the warm-up, one run a batch, whatever the time
+
+    Returns
+    -------
+    list of float
+    """
+    if runs is not None:
+        batch(copies)
+        return [batch(1) for _ in range(runs)]
+    length = _length(batch, copies)
+    found: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(found) < _MIN_BATCHES or time.perf_counter() < end:
+        found.append(batch(length))
+    return found
+
+
+# --- One case from text to figures
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure.
+
+    seconds : for each case
+    runs : exactly so many runs instead
+    cold : ``none``, ``wei`` or ``all``, see `sycl_dnn.tools.bench.measure.ready`
+    max_memory : bytes, on device and host; a case that needs more is refused
+    """
+
+    seconds: float = 1.0
+    runs: int | None = None
+    cold: str = "none"
+    max_memory: int = 4 << 30
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was measured, or why it was not.
+
+    flops : operations of one run; 0 for drivers that are not products
+    nbytes : bytes that one run reads and writes at least
+    min_ms, avg_ms, median_ms, max_ms : of one run, over the batches
+    clock : ``host`` or ``device``
+    refusal : why there are no figures
+    """
+
+    driver: str
+    line: str
+    name: str = ""
+    impl: str = ""
+    create_ms: float = 0.0
+    flops: int = 0
+    nbytes: int = 0
+    min_ms: float = 0.0
+    avg_ms: float = 0.0
+    median_ms: float = 0.0
+    max_ms: float = 0.0
+    batches: int = 0
+    clock: str = ""
+    refusal: str = ""
+
+    def gflops(self, ms: float) -> float:
+        """Return 10**9 operations a second, for a time in ms."""
+        return self.flops / ms * 1e-6 if ms > 0 else 0.0
+
+    def bandwidth(self, ms: float) -> float:
+        """Return 10**9 bytes a second, for a time in ms."""
+        return self.nbytes / ms * 1e-6 if ms > 0 else 0.0
+
+    @property
+    def intensity(self) -> float:
+        """Operations for each byte."""
+        return self.flops / max(self.nbytes, 1)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return fields and rates by name."""
+        rates = {"gflops": self.gflops(self.min_ms), "gbytes": self.bandwidth(self.min_ms)}
+        return asdict(self) | rates
+
+
+def _name(case: Case) -> str:
+    return case.problem.partition("_n")[2].strip('"')
+
+
+def _figures(case: Case, one: Prepared, times: list[float], clock: str) -> Figures:
+    ms = [1e3 * t for t in times]
+    return Figures(
+        case.driver,
+        case.line,
+        _name(case),
+        one.impl,
+        one.create_ms,
+        operations(one.call),
+        bytes_moved(one.call, one.primitive.arguments),
+        *(min(ms), mean(ms), median(ms), max(ms)),
+        len(ms),
+        clock,
+    )
+
+
+def measure(case: Case, stream: Any, settings: Settings = Settings()) -> Figures:  # noqa: B008
+    """Measure one case.
+
+    Parameters
+    ----------
+    case : Case
+    stream : sycl_dnn.onednn.Stream
+        See `sycl_dnn.tools.bench.measure.stream_for`.
+    settings : Settings
+
+    Returns
+    -------
+    Figures
+        Without times, and with ``refusal``, where oneDNN or the memory refuses the case.
+    """
+    needed = memory_bytes(case.call())
+    if needed > settings.max_memory:
+        why = f"a case must need at most {settings.max_memory} bytes, this one {needed}"
+        return Figures(case.driver, case.line, _name(case), refusal=why)
+    try:
+        one = ready(case, stream, settings.cold)
+    except (DnnlError, Failure) as error:
+        why = str(error.args[0] if error.args else error).split("\n")[0]
+        return Figures(case.driver, case.line, _name(case), refusal=why)
+    batch = batches(stream, one.primitive, one.arguments)
+    times = samples(batch, len(one.arguments), settings.seconds, settings.runs)
+    return _figures(case, one, times, clock_of(stream))

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collect what ``python -m sycl_dnn`` tells: versions, devices, fixes, and what is missing."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import os
+import platform
+from typing import Any
+
+import dpctl
+
+import sycl_dnn
+from sycl_dnn import _location, _runtime, device
+from sycl_dnn.errors import NoDeviceError
+
+_DISTRIBUTIONS = ("sycl_dnn", "dpctl", "dpnp", "numpy", "intel-sycl-rt", "intel-opencl-rt")
+_ASPECTS = ("fp16", "fp64", "usm_device", "usm_shared", "usm_host")
+_SETTINGS = ("ONEAPI_", "OCL_ICD_", "SYCL_", "ONEDNN_", "DNNL_", "ZE_AFFINITY_MASK")
+
+
+def collect() -> dict[str, Any]:
+    """Return the report's data, as plain lists, dictionaries, texts and numbers.
+
+    Devices are listed, and each gets an engine of oneDNN's if oneDNN takes it.
+
+    Returns
+    -------
+    dict
+        ``versions``: name to version, None where it is not installed or not visible;
+        ``location``: the folders of the package; ``devices``: one dictionary each;
+        ``cpu_isa``: the instruction set that oneDNN uses; ``default``: filter string of the
+        device that ``default_queue()`` takes, None without one; ``settings``: variables of the
+        environment; ``fixes``: what importing sycl_dnn did; ``missing``: dictionaries with
+        ``what`` and ``next``, the next command to type.
+    """
+    onednn, isa, problem = _onednn()
+    default = _default_device()
+    devices = [_describe(d, default) for d in dpctl.get_devices()]
+    return {
+        "versions": {**onednn, **_versions(), "GPU driver": _gpu_driver_version(devices)},
+        "location": list(sycl_dnn.__path__),
+        "devices": devices,
+        "cpu_isa": isa,
+        "default": default and default.filter_string,
+        "settings": {k: v for k, v in sorted(os.environ.items()) if k.startswith(_SETTINGS)},
+        "fixes": list(_runtime.fixes),
+        "missing": [*problem, *_missing(devices, default)],
+    }
+
+
+def _versions() -> dict[str, str | None]:
+    versions: dict[str, str | None] = {"python": platform.python_version()}
+    for name in _DISTRIBUTIONS:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = None
+    return versions
+
+
+def _onednn() -> tuple[dict[str, str | None], str | None, list[dict[str, str]]]:
+    """Return oneDNN's version and commit, its CPU instruction set, and why it does not load."""
+    try:
+        from sycl_dnn import _core
+    except ImportError as error:
+        again = "pip install --force-reinstall onednn"
+        problem = {"what": f"oneDNN does not load: {error}", "next": again}
+        return {"oneDNN": None, "oneDNN commit": None}, None, [problem]
+    misfit = _location.misfit(_core)
+    problems = [{"what": misfit, "next": _location.install_command()}] if misfit else []
+    found = _core.version()
+    number = ".".join(str(found[part]) for part in ("major", "minor", "patch"))
+    isa = _core.get_effective_cpu_isa().name
+    return {"oneDNN": number, "oneDNN commit": found["hash"]}, isa, problems
+
+
+def _default_device() -> dpctl.SyclDevice | None:
+    try:
+        return device.default_queue().sycl_device
+    except NoDeviceError:
+        return None
+
+
+def _describe(found: dpctl.SyclDevice, default: dpctl.SyclDevice | None) -> dict[str, Any]:
+    refusal = _refusal(found)
+    return {
+        "filter_string": found.filter_string,
+        "name": found.name,
+        "kind": found.device_type.name,
+        "backend": found.backend.name,
+        "vendor": found.vendor,
+        "driver_version": found.driver_version,
+        "memory_bytes": found.global_mem_size,
+        "aspects": {name: _has_aspect(found, name) for name in _ASPECTS},
+        "engine": refusal is None,
+        "refusal": refusal,
+        "default": found == default,
+    }
+
+
+def _has_aspect(found: dpctl.SyclDevice, name: str) -> bool:
+    suffix = "_allocations" if name.startswith("usm") else ""
+    return bool(getattr(found, f"has_aspect_{name}{suffix}"))
+
+
+def _refusal(found: dpctl.SyclDevice) -> str | None:
+    """Return why oneDNN makes no engine for the device; None if it makes one."""
+    try:
+        from sycl_dnn import _core
+
+        _core.Engine(found)
+    except Exception as error:  # whatever goes wrong here is what the report is for
+        return (str(error).splitlines() or [type(error).__name__])[0]
+    return None
+
+
+def _gpu_driver_version(devices: list[dict[str, Any]]) -> str | None:
+    gpus = (d for d in devices if d["kind"] == "gpu")
+    return ", ".join(dict.fromkeys(f"{d['driver_version']} ({d['backend']})" for d in gpus)) or None
+
+
+def _missing(
+    devices: list[dict[str, Any]], default: dpctl.SyclDevice | None
+) -> list[dict[str, str]]:
+    missing = [{"what": text, "next": ""} for text in _runtime.problems]
+    if default is None:
+        what, command = device.next_step()
+        missing.append({"what": what, "next": command} if what else _no_cpu())
+    elif not any(d["kind"] == "cpu" for d in devices):
+        missing.append(_no_cpu())
+    if not any(d["kind"] == "gpu" and d["engine"] for d in devices):
+        what, command = _runtime.advice()
+        missing.append({"what": what, "next": command})
+    return missing
+
+
+def _no_cpu() -> dict[str, str]:
+    driver = _runtime.driver_in_wheel()
+    if driver is None:
+        return {"what": "the CPU driver is not installed", "next": "pip install intel-opencl-rt"}
+    try:
+        ctypes.CDLL(str(driver))
+    except OSError as error:
+        again = "pip install --force-reinstall intel-opencl-rt"
+        return {"what": f"the CPU driver does not load: {error}", "next": again}
+    what = f"the CPU driver {driver} loads, but no CPU device appears"
+    return {"what": what, "next": "unset ONEAPI_DEVICE_SELECTOR OCL_ICD_FILENAMES OCL_ICD_VENDORS"}

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m sycl_dnn explain``: cases in benchdnn's language, explained one by one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from sycl_dnn.tools.explain.judge import Explanation, explain
+from sycl_dnn.tools.matrix.prober import ProbeError, Prober
+from sycl_dnn.tools.matrix.record import check_levels, target_name
+from sycl_dnn.tools.verify.command import parser_of, read_cases
+from sycl_dnn.tools.verify.driver import CaseError
+
+_DESCRIPTION = """\
+Say why oneDNN refuses a case or runs it slowly, and which cases near to it are better:
+
+  python -m sycl_dnn explain --conv --dir=BWD_W --dt=bf16 --stag=abx mb1ic3ih227oc96kh11sh4
+  python -m sycl_dnn explain --isa avx2 --matmul --dt=bf16 --attr-post-ops=relu 12x32:32x16
+
+The language is that of `python -m sycl_dnn verify`. Nothing is executed. The exit status is 0, 2
+for lines that cannot be read or devices that are not there.
+"""
+_MAX_CASES = 50
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of what is no option of a driver."""
+    found = parser_of("sycl_dnn explain", _DESCRIPTION)
+    add = found.add_argument
+    add("--isa", default="", metavar="L", help="limit the CPU to this level, such as avx2")
+    add("--all", action="store_true", help="list all variants that oneDNN takes")
+    add("--limit", type=int, default=12, metavar="N", help="variants to list (12)")
+    add("--json", type=Path, metavar="FILE", help="write everything as JSON")
+    return found
+
+
+def _attempts(found: Explanation) -> list[str]:
+    """Return the implementations in oneDNN's order."""
+    width = max((len(a.impl or "(no name)") for a in found.answer.attempts), default=0)
+    lines, first = [], True
+    for number, attempt in enumerate(found.answer.attempts, start=1):
+        said = f"declines: {attempt.reason}" if attempt.reason else "takes it"
+        if not attempt.reason and first:
+            said, first = "takes it  <- this one runs", False
+        lines.append(f"    {number:>2}. {attempt.impl or '(no name)':<{width}}  {said}")
+        if attempt.layouts:
+            tags = (f"{n} {t.rpartition(' ')[2]}" for n, t in attempt.layouts.items())
+            lines.append(f"        {'':<{width}}  {', '.join(tags)}")
+    return lines or ["    (oneDNN's log names none)"]
+
+
+def _variants(found: Explanation, limit: int) -> list[str]:
+    if not found.better:
+        return [f"  none of {found.tried} variants has a better implementation"]
+    lines = ["  nearest variants that are better:"]
+    for variant, answer in found.better[:limit]:
+        lines.append(f"    {answer.state}: {answer.impl}  ({variant.change})")
+        lines.append(f"        {variant.case.line}")
+    more = len(found.better) - limit
+    return [*lines, f"    ... and {more} more (--limit)"] if more > 0 else lines
+
+
+def text(found: Explanation, limit: int = 12) -> str:
+    """Return an explanation as text for people."""
+    answer = found.answer
+    head = f"{answer.state}: {answer.impl or answer.error}"
+    lines = [found.case.line, f"  {head}", *(f"  - {note}" for note in found.notes)]
+    lines += ["  implementations in oneDNN's order:", *_attempts(found)]
+    return "\n".join([*lines, *_variants(found, limit)])
+
+
+def _run(options: argparse.Namespace, words: list[str]) -> int:
+    cases, reader = read_cases(words)
+    if not 0 < len(cases) <= _MAX_CASES:
+        why = "".join(f"; {reason}" for reason in reader.skipped)
+        raise CaseError(f"explain: cases must be 1 to {_MAX_CASES}, got {len(cases)}{why}")
+    check_levels([options.isa] if options.isa else [])
+    found = []
+    with Prober(options.device, options.isa) as prober:
+        if options.isa and prober.facts["isa"] != options.isa:
+            raise ProbeError(f"explain: this machine has no {options.isa}")
+        print(f"{target_name(prober.facts)}: {prober.facts['device']}")
+        for case in cases:
+            found.append(explain(case, prober, options.all))
+            print(f"\n{text(found[-1], options.limit)}")
+    if options.json:
+        data = {"facts": prober.facts, "cases": [one.as_dict() for one in found]}
+        options.json.write_text(json.dumps(data, indent=1) + "\n")
+    return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    options, words = parser().parse_known_args(arguments)
+    try:
+        return _run(options, words)
+    except (CaseError, ProbeError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m sycl_dnn matrix``: measure, write, compare."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from sycl_dnn.tools.matrix import record
+from sycl_dnn.tools.matrix.cells import cells
+from sycl_dnn.tools.matrix.families import FAMILIES
+from sycl_dnn.tools.matrix.page import page
+from sycl_dnn.tools.matrix.prober import ProbeError
+from sycl_dnn.tools.matrix.record import check_levels, measure
+
+_DESCRIPTION = """\
+Make primitive descriptors for every primitive, direction, type and layout, and write which
+implementation oneDNN chooses on each device. Nothing is executed.
+
+  python -m sycl_dnn matrix --json matrix.json --markdown matrix.md
+  python -m sycl_dnn matrix --device cpu --isa avx2 --drivers conv,matmul
+  python -m sycl_dnn matrix --compare docs/support_matrix.json
+
+The exit status is 0, 1 if --compare finds something worse on the same device, 2 for arguments that
+cannot be used. On another device differences are shown and do not count.
+"""
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.split(",") if part)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    found = argparse.ArgumentParser(
+        prog="python -m sycl_dnn matrix",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = found.add_argument
+    add("--device", action="append", metavar="D", help="cpu, gpu or a filter string; repeatable")
+    add("--isa", type=_list, default=(), metavar="L,L", help="levels, native: the highest (all)")
+    add("--drivers", type=_list, default=tuple(FAMILIES), metavar="D,D", help="drivers (all)")
+    add("--json", type=Path, metavar="FILE", help="write every answer")
+    add("--markdown", type=Path, metavar="FILE", help="write the page")
+    add("--with", dest="others", type=Path, action="append", default=[], metavar="FILE",
+        help="add the other targets of this JSON file")  # fmt: skip
+    add("--compare", type=Path, metavar="FILE", help="show what differs from this JSON file")
+    return found
+
+
+def _devices(given: list[str] | None) -> list[str]:
+    """Return the devices that are meant: without a word, the CPU and a GPU if there is one."""
+    from sycl_dnn.device import usable_devices
+
+    return given or [kind for kind in ("cpu", "gpu") if usable_devices(kind)]
+
+
+def _together(found: record.Record, others: list[record.Record]) -> record.Record:
+    """Return one record in which what was measured now replaces what the others say of it."""
+    merged = record.Record()
+    order = dict.fromkeys(name for one in (*others, found) for name in one.targets)
+    for one in (found, *others):
+        merged.add(one)
+    merged.targets = {name: merged.targets[name] for name in order}
+    return merged
+
+
+def _run(options: argparse.Namespace) -> int:
+    old = record.load(options.compare) if options.compare else None
+    others = [record.load(path) for path in options.others]
+    asked = list(cells(options.drivers))
+    found = measure(_devices(options.device), check_levels(options.isa), asked, print)
+    difference = record.compare(old, found) if old else None
+    merged = _together(found, others)
+    if options.json:
+        merged.save(options.json)
+    if options.markdown:
+        options.markdown.write_text(page(merged))
+    if difference is None:
+        return 0
+    print("\n".join(record.lines(difference)))
+    return 1 if difference.failures else 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    options = parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except (ProbeError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2

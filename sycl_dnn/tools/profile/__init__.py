@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ran, for how long, and why so slowly: ``sycl_dnn.profile``, ``python -m sycl_dnn trace``."""
+
+from __future__ import annotations
+
+from sycl_dnn.tools.profile.recorder import Profile, profile
+from sycl_dnn.tools.profile.records import Record, TensorFacts
+from sycl_dnn.tools.profile.totals import Summary
+
+__all__ = ["Profile", "Record", "Summary", "TensorFacts", "profile"]

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One thing that ran, as data."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from sycl_dnn import _core
+from sycl_dnn.trace.descriptors import is_slow_reference
+
+
+def attributes_text(attr: Any) -> str:
+    """Return the settings of a PrimitiveAttr: ``"relu+add scales_mask=src,0 fpmath_mode=bf16"``."""
+    return " ".join(_setting(name, given) for name, given in attr.calls)
+
+
+def _setting(name: str, given: tuple[Any, ...]) -> str:
+    if name == "set_post_ops":
+        return "+".join(_post_op(*given[0][i]) for i in range(len(given[0])))
+    values = [text for value in given if (text := _value(value))]
+    return f"{name.removeprefix('set_')}={','.join(values)}"
+
+
+def _post_op(method: str, given: tuple[Any, ...]) -> str:
+    first = given[0] if given else None
+    if isinstance(first, _core.algorithm):
+        return first.name.split("_", 1)[1]
+    return method.removeprefix("append_")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, enum.Enum):
+        return value.name
+    if isinstance(value, (tuple, list)):
+        return "x".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+# --- One thing that ran, as data
+
+#: Kinds of records that are work on arrays; the others are what the host prepared.
+EXECUTIONS = ("primitive", "fill", "partition", "dpnp")
+
+
+class TensorFacts(NamedTuple):
+    """An argument of what ran.
+
+    Attributes
+    ----------
+    argument : str
+        oneDNN's name: ``"src"``, ``"weights"``, ``"attr_scales_dst"``...
+    dtype : str
+    shape : tuple of int
+        -1 where it is not known.
+    layout : str
+        oneDNN's tag in letters, ``"acdb"``, or strides.
+    """
+
+    argument: str
+    dtype: str
+    shape: tuple[int, ...]
+    layout: str
+
+    def __str__(self) -> str:
+        shape = "x".join(map(str, self.shape)) or "()"
+        return ":".join(p for p in (self.argument, self.dtype, shape, self.layout) if p)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One execution, creation or trace. All times are nanoseconds.
+
+    Attributes
+    ----------
+    kind : str
+        ``"primitive"``; ``"fill"`` (zeros); ``"partition"`` of a graph; ``"dpnp"`` (a call of it);
+        ``"create"`` (a primitive was made); ``"trace"`` (a plan was made).
+    name : str
+        Row of the primitive, operations of the partition, or name of the function.
+    implementation : str
+        As oneDNN calls it; empty for what is no primitive.
+    tensors : tuple of TensorFacts
+    attributes : str
+        Post-ops, scales and the rest in short.
+    inserted : bool
+        A reorder that nobody asked for: the layer put it between layouts or dtypes.
+    reference : bool
+        oneDNN's slow reference implementation.
+    was_cached : bool or None
+        Of ``"create"``: whether oneDNN's primitive cache had it; None where that is not known.
+    begin, host : int
+        When the submission began, on the clock of ``time.perf_counter_ns``, and how long it took.
+        For ``"dpnp"``, ``"create"`` and ``"trace"``: the work on the host.
+    time : int or None
+        How long it ran; None where nobody measured.
+    clock : str
+        Where ``time`` comes from: ``"device"`` (the event's times), ``"host_task"`` (the same of
+        the CPU device, whose work is a task of the host), ``"wall"`` (from the submission until
+        waiting for it ended), or ``""``.
+    submitted, started, finished : int
+        On the clock of ``clock``; 0 where it is ``""``.
+    thread : int
+        The system's number of the thread that submitted.
+    queue : int or None
+        Number in ``Profile.queues``.
+    """
+
+    kind: str
+    name: str
+    implementation: str
+    tensors: tuple[TensorFacts, ...]
+    attributes: str
+    inserted: bool
+    reference: bool
+    was_cached: bool | None
+    begin: int
+    host: int
+    time: int | None
+    clock: str
+    submitted: int
+    started: int
+    finished: int
+    thread: int
+    queue: int | None
+
+    @property
+    def is_execution(self) -> bool:
+        """Whether work on arrays was done; else something was prepared."""
+        return self.kind in EXECUTIONS
+
+    @property
+    def shape(self) -> str:
+        """The tensors as one text."""
+        return " ".join(map(str, self.tensors))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what ``json`` can write."""
+        return asdict(self) | {"tensors": [t._asdict() for t in self.tensors]}
+
+
+def records_of(subjects: Sequence[Any], rows: Iterable[tuple[Any, ...]]) -> list[Record]:
+    """Return the records that the extension has, in order of submission."""
+    facts = [_facts(s) for s in subjects]
+    made = [_record(facts[row[0]], row) for row in rows]
+    return sorted(made, key=lambda r: r.begin)
+
+
+def _facts(subject: Any) -> dict[str, Any]:
+    name, implementation = subject["name"], subject["implementation"]
+    attr = subject["attr"]
+    return {
+        "kind": subject["kind"],
+        "name": name,
+        "implementation": implementation,
+        "tensors": tuple(TensorFacts(*t) for t in subject["tensors"]),
+        "attributes": "" if attr is None else attributes_text(attr),
+        "inserted": subject["inserted"],
+        "reference": is_slow_reference(name, implementation),
+        "was_cached": subject["was_cached"],
+    }
+
+
+def _record(facts: dict[str, Any], row: tuple[Any, ...]) -> Record:
+    _, begin, end, thread, queue, clock, submitted, started, finished = row
+    return Record(
+        **facts,
+        begin=begin,
+        host=end - begin,
+        time=finished - started if clock else None,
+        clock=clock,
+        submitted=submitted,
+        started=started,
+        finished=finished,
+        thread=thread,
+        queue=None if queue < 0 else queue,
+    )

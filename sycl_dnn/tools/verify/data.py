@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Input data: few significant bits, so that low precision says something and sums are exact.
+
+Source: oneDNN's guide on quantisation (dynamic quantisation, MX and others).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.tools.verify import call as masks
+from sycl_dnn.tools.verify import storage
+from sycl_dnn.tools.verify import storage as fill
+from sycl_dnn.tools.verify.call import Call, Tensor
+from sycl_dnn.tools.verify.options import PostOp, Quantity
+from sycl_dnn.tools.verify.references import pointwise_primitives, reference, window_primitives
+from sycl_dnn.tools.verify.storage import code_dtype, decode, encode, largest, rounded, smallest
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Multiples of ``step`` in [low, high]; a share of ``density`` is not set to 0."""
+
+    low: float
+    high: float
+    step: float = 1.0
+    density: float = 1.0
+    nonzero: bool = False
+
+    def draw(self, rng: np.random.Generator, dims: tuple[int, ...]) -> np.ndarray:
+        """Return random values."""
+        first, last = round(self.low / self.step), round(self.high / self.step)
+        values = rng.integers(first, last, dims, endpoint=True) * self.step
+        if self.nonzero:
+            values = np.where(values == 0, self.step, values)
+        if self.density < 1:
+            values = np.where(rng.random(dims) < self.density, values, 0.0)
+        return values.astype(np.float64)
+
+
+_INTEGERS = {
+    "s32": Fill(-512, 512),
+    "s64": Fill(-512, 512),
+    "s8": Fill(-128, 127),
+    "u8": Fill(0, 255),
+    "s4": Fill(-8, 7),
+    "u4": Fill(0, 15),
+}
+_COARSE = {"f8_e5m2": Fill(-2, 2), "f8_e4m3": Fill(-4, 4), "f4_e2m1": Fill(-4, 4, 1.0)}
+_COARSE |= {"f4_e3m0": Fill(-2, 2), "e8m0": Fill(1, 1)}
+
+
+def usual(dtype: str) -> Fill:
+    """Return how primitives without long sums are fed."""
+    return _INTEGERS.get(dtype) or _COARSE.get(dtype) or Fill(-16, 16, 0.25)
+
+
+#: Largest source and weights where sums are to be exact.
+_SOURCE = {"f32": 32, "f64": 32, "u8": 8, "s8": 4, "s32": 8, "f8_e5m2": 2, "f4_e2m1": 2}
+_SOURCE |= {"u4": 4, "f4_e3m0": 1}
+_WEIGHTS = {"f32": 32, "f64": 32, "s8": 4, "u8": 4, "bf16": 4, "u4": 4, "s4": 4}
+_SIGNED = {"u8": False, "u4": False}
+
+
+def summand(dtype: str, is_weights: bool) -> Fill:
+    """Return the range of a factor of an exact sum of products."""
+    size = _WEIGHTS.get(dtype, 2) if is_weights else _SOURCE.get(dtype, 4)
+    return Fill(-size if _SIGNED.get(dtype, True) else 0, size)
+
+
+def exact_density(first: Fill, second: Fill, n_sum: int, dst: str) -> float:
+    """Return the share of non-zeros for which ``n_sum`` products add up without rounding.
+
+    A destination of few bits limits it as well; a saturating one is to be saturated at times.
+    """
+    digits = min(storage.DIGITS[dst], 24)
+    most = 2.0**digits / max(first.high * second.high, 1)
+    if dst in storage.INTEGERS:
+        most *= 3
+    return min(1.0, max(most, 1.0) / max(n_sum, 1))
+
+
+def symmetric(rng, dims, groups: tuple[int, ...], step: float, top: int) -> np.ndarray:
+    """Return values whose mean over the axes not in ``groups`` is a small multiple of ``step``.
+
+    Pairs of opposite values are shuffled around it, so that mean and variance are exact.
+    """
+    averaged = [axis for axis in range(len(dims)) if axis not in groups]
+    n_groups = int(np.prod([dims[axis] for axis in groups], dtype=np.int64))
+    count = int(np.prod([dims[axis] for axis in averaged], dtype=np.int64))
+    half = rng.integers(1, top, (n_groups, count // 2), endpoint=True) * step
+    parts = [half, -half, np.zeros((n_groups, count % 2))]
+    values = rng.permuted(np.concatenate(parts, axis=1), axis=1)
+    values = values + rng.integers(-4, 4, (n_groups, 1), endpoint=True) * step
+    order = [*groups, *averaged]
+    shaped = values.reshape([dims[axis] for axis in order])
+    return np.transpose(shaped, np.argsort(order))
+
+
+def generator(key: str, name: str) -> np.random.Generator:
+    """Return the random numbers of one argument of one case: the same in each run."""
+    return np.random.default_rng(zlib.crc32(f"{key}|{name}".encode()))
+
+
+_POWERS = (0.125, 0.25, 0.5, 1.0, 2.0)
+
+
+def attribute_values(call: Call, name: str, tensor: Tensor, rng) -> np.ndarray:
+    """Return values of an argument that an attribute adds: powers of 2 for scales."""
+    if name.startswith("attr_scales"):
+        powers = _POWERS if tensor.dtype != "e8m0" else (0.5, 1.0, 2.0)
+        return rng.choice(powers, tensor.dims)
+    if name.startswith("attr_zero_points"):
+        low = 0 if tensor.dtype in ("u8", "u4") else -3
+        return rng.integers(low, 3, tensor.dims, endpoint=True).astype(np.float64)
+    if name.endswith("src_2"):
+        return rng.integers(0, 1, tensor.dims, endpoint=True).astype(np.float64)
+    if name.startswith("attr_post_op_dw"):
+        return Fill(-2, 2).draw(rng, tensor.dims)
+    if "post_op" in name:
+        return _operand_values(call, name, tensor, rng)
+    return usual(tensor.dtype).draw(rng, tensor.dims)
+
+
+def _operand_values(call: Call, name: str, tensor: Tensor, rng) -> np.ndarray:
+    if name.endswith("weights"):
+        return rng.choice((-0.5, 0.25, 0.5, 2.0), tensor.dims)
+    op = call.attr.post_ops[int(name.split("_")[3])]
+    if op.algorithm == "binary_div":
+        return rng.choice((1.0, 2.0, 4.0), tensor.dims)
+    low = 0 if tensor.dtype == "u8" else -4
+    return Fill(low, 4).draw(rng, tensor.dims)
+
+
+# --- Scales of ``dst`` that oneDNN finds itself, from the largest value of each group
+
+POLICIES = ("mx", "dynamic_fp")
+
+
+def quantity(call: Call) -> Quantity | None:
+    """Return the scale of ``dst`` that the execution writes; None where there is none."""
+    dynamic = (q for q in call.attr.scales if q.arg == "dst" and q.policy in POLICIES)
+    return next(dynamic, None)
+
+
+def _largest_of_groups(x: np.ndarray, groups: tuple[int, ...]) -> np.ndarray:
+    sizes = np.abs(x)
+    for axis, group in enumerate(groups, start=x.ndim - len(groups)):
+        sizes = np.maximum.reduceat(sizes, np.arange(0, x.shape[axis], group), axis=axis)
+    return sizes
+
+
+def scales(scale: Quantity, x: np.ndarray, dtype: str) -> np.ndarray:
+    """Return the scale of each group of ``x``, whose results have type ``dtype``.
+
+    MX rounds both the largest value and that of the type down to powers of two before it divides.
+    The other way oneDNN 3.13 gives groups of zeros the scale 1 and has no bounds.
+    """
+    top = _largest_of_groups(x, scale.groups)
+    if scale.policy == "mx":
+        return rounded(
+            rounded(top, scale.dtype) / rounded(np.asarray(largest(dtype)), scale.dtype),
+            scale.dtype,
+        )
+    return rounded(np.where(top == 0, 1.0, top / largest(dtype)), scale.dtype)
+
+
+# --- What attributes do to a result, in float64: scales, zero points, dropout, post-ops
+
+Arrays = dict[str, np.ndarray]
+
+#: Drivers whose source scale multiplies the result instead of the source.
+_SCALED_RESULT = ("softmax", "lnorm", "gnorm")
+
+
+def _stretch(values: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
+    """Repeat one value for a group of elements until the shape is ``dims``."""
+    for axis, (have, want) in enumerate(zip(values.shape, dims, strict=True)):
+        if have not in (1, want):
+            values = np.repeat(values, -(-want // have), axis=axis).take(range(want), axis=axis)
+    return np.broadcast_to(values, dims)
+
+
+def _quantity(call: Call, arrays: Arrays, what: str, name: str) -> np.ndarray | None:
+    values = arrays.get(f"attr_{what}_{name}")
+    return None if values is None else _stretch(values, call.tensors[name].dims)
+
+
+def dequantised(call: Call, arrays: Arrays) -> Arrays:
+    """Return the inputs with zero points and scales applied."""
+    found = dict(arrays)
+    for name in call.tensors:
+        if name not in arrays or name == "dst":
+            continue
+        zero, scale = (_quantity(call, arrays, what, name) for what in ("zero_points", "scales"))
+        if zero is not None:
+            found[name] = found[name] - zero
+        if scale is not None and not (call.driver in _SCALED_RESULT and name == "src"):
+            found[name] = found[name] * scale
+    return found
+
+
+def _binary(op: PostOp, x: np.ndarray, index: int, arrays: Arrays) -> np.ndarray:
+    second = arrays[f"attr_post_op_{index}_src_1"]
+    if op.algorithm == "binary_select":
+        return np.where(arrays[f"attr_post_op_{index}_src_2"] != 0, x, second)
+    return pointwise_primitives.BINARY[op.algorithm](x, second).astype(np.float64)
+
+
+def _depthwise(op: PostOp, x: np.ndarray, arrays: Arrays) -> np.ndarray:
+    size, stride, padding = op.kernel
+    high = (-(-x.shape[2] // stride) - 1) * stride + size - x.shape[2] - padding
+    wide = (-(-x.shape[3] // stride) - 1) * stride + size - x.shape[3] - padding
+    params = {"strides": (stride,) * 2, "dilates": (0, 0), "padding_l": (padding,) * 2}
+    inputs = {
+        "src": x,
+        "weights": arrays["attr_post_op_dw_weights"],
+        "bias": arrays["attr_post_op_dw_bias"],
+    }
+    return window_primitives.convolution_forward(params | {"padding_r": (high, wide)}, inputs, {})[
+        "dst"
+    ]
+
+
+def _apply(call: Call, op: PostOp, index: int, x: np.ndarray, arrays: Arrays) -> np.ndarray:
+    if op.kind == "sum":
+        old = arrays["old_dst"]
+        if op.dtype != "undef" and op.dtype != call.tensors["dst"].dtype:
+            codes = encode(old, call.tensors["dst"].dtype)
+            old = decode(codes.view(code_dtype(op.dtype)), op.dtype)
+        return x + op.alpha * (old - op.beta)
+    if op.kind == "eltwise":
+        name = op.algorithm.removeprefix("eltwise_").removesuffix("_use_dst_for_bwd")
+        return pointwise_primitives.FORWARD[name](x, op.alpha, op.beta)
+    if op.kind == "prelu":
+        return np.where(x > 0, x, x * arrays[f"attr_post_op_{index}_weights"])
+    if op.kind == "dw":
+        return _depthwise(op, rounded(x, call.tensors["dst"].dtype), arrays)
+    return _binary(op, x, index, arrays)
+
+
+def _dropped(p: float, x: np.ndarray, arrays: Arrays) -> np.ndarray:
+    """Drop what the mask says that oneDNN wrote, or what it left as 0 where there is none."""
+    kept = arrays["dropped_mask"] != 0
+    return np.where(kept, x / (1 - p) if p < 1 else 0.0, 0.0)
+
+
+def finished(call: Call, x: np.ndarray, arrays: Arrays) -> np.ndarray:
+    """Return ``dst`` after dropout, post-ops, scales and zero points, not yet rounded."""
+    if call.driver in _SCALED_RESULT and "attr_scales_src" in arrays:
+        x = x * arrays["attr_scales_src"].reshape(-1)[0]
+    if call.attr.dropout is not None:
+        x = _dropped(call.attr.dropout.p, x, arrays)
+    for index, op in enumerate(call.attr.post_ops):
+        x = _apply(call, op, index, x, arrays)
+    if quantity(call) is not None:
+        return x
+    scale = arrays.get("attr_scales_dst")
+    zero = arrays.get("attr_zero_points_dst")
+    x = x if scale is None else x / _stretch(scale, x.shape)
+    return x if zero is None else x + _stretch(zero, x.shape)
+
+
+def expected(call: Call, arrays: Arrays) -> Arrays:
+    """Return what a call should write: float64 by argument, not yet rounded to the type.
+
+    Parameters
+    ----------
+    call : Call
+    arrays : stored values of all inputs and of the arguments that attributes add; ``old_dst`` is
+        what dst held before, ``dropped_mask`` what dropout kept
+    """
+    if "rnn_quantisation" in call.facts:
+        return _stored_states(
+            call, reference(call.row, call.params, _real_states(call, arrays), call.shapes)
+        )
+    with np.errstate(all="ignore"):
+        results = dict(reference(call.row, call.params, dequantised(call, arrays), call.shapes))
+        if call.params.get("algorithm") == "pooling_max" and "dst" in results:
+            # A window over nothing but padding.
+            nothing = np.isneginf(results["dst"])
+            results["dst"][nothing] = smallest(call.tensors["dst"].dtype)
+        if "dst" in results and not call.is_backward:
+            results["dst"] = finished(call, results["dst"], arrays)
+            results |= _scaled_to_fit(call, results["dst"])
+    return results
+
+
+def _scaled_to_fit(call: Call, x: np.ndarray) -> Arrays:
+    """Return ``dst`` and its scales, where oneDNN chooses them."""
+    wanted, dtype = quantity(call), call.tensors["dst"].dtype
+    if wanted is None:
+        return {}
+    found = scales(wanted, x, dtype)
+    fits = np.clip(x / _stretch(found, x.shape), smallest(dtype), largest(dtype))
+    return {"dst": fits, "attr_scales_dst": found}
+
+
+def _real_states(call: Call, arrays: Arrays) -> Arrays:
+    """Return the inputs of a quantised recurrent network as real numbers."""
+    quantisation, found = call.facts["rnn_quantisation"], dict(arrays)
+    scale, shift = quantisation["data"]
+    for name in ("src_layer", "src_iter", "augru_attention"):
+        if name in arrays and call.tensors[name].dtype in ("u8", "s8"):
+            found[name] = (arrays[name] - shift) / scale
+    for name, key in (("layer", "weights"), ("iter", "weights"), ("projection", "projection")):
+        if f"weights_{name}" in arrays:
+            values = np.array(quantisation[key][1])
+            shape = call.tensors[f"weights_{name}"].dims
+            values = values.reshape(shape[3:] if len(values) > 1 else 1)
+            found[f"weights_{name}"] = arrays[f"weights_{name}"] / values
+    return found
+
+
+def _stored_states(call: Call, results: Arrays) -> Arrays:
+    scale, shift = call.facts["rnn_quantisation"]["data"]
+    return {
+        name: value * scale + shift if call.tensors[name].dtype in ("u8", "s8") else value
+        for name, value in results.items()
+        if name in call.tensors
+    }
+
+
+def needs_old_dst(call: Call) -> bool:
+    """Whether a post-op reads what dst held before."""
+    return any(op.kind == "sum" for op in call.attr.post_ops)
+
+
+# --- What inputs hold: drawn, named by the case, or left by a forward pass
+
+#: fill(call, name, tensor, rng) -> values, or None for the usual ones.
+Filler = Callable[[Call, str, Tensor, Any], "np.ndarray | None"]
+
+
+def reduced(src: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
+    """Return sums of the source over groups of its last dimension."""
+    return src.reshape(*dims, -1).sum(axis=-1)
+
+
+def drawn(call: Call, name: str, tensor: Tensor, rng: Any, filler: Filler) -> np.ndarray:
+    """Return the values of an input before they are rounded to its type."""
+    if name.startswith("attr_"):
+        return _given_value(call, name, tensor, attribute_values(call, name, tensor, rng))
+    values = filler(call, name, tensor, rng)
+    return usual(tensor.dtype).draw(rng, tensor.dims) if values is None else values
+
+
+def _given_value(call: Call, name: str, tensor: Tensor, values: np.ndarray) -> np.ndarray:
+    """Replace drawn scales and zero points by the value that the case names."""
+    for what, quantities in (("scales", call.attr.scales), ("zero_points", call.attr.zero_points)):
+        for q in quantities:
+            mine = f"attr_{what}_{masks.argument(call, q.arg)}" == name
+            if mine and q.value is not None:
+                return np.full(tensor.dims, q.value)
+    return values
+
+
+def forward_outputs(call: Call) -> set[str]:
+    """Return the tensors that a forward call writes."""
+    found = {name for name in call.tensors if name.startswith("dst")}
+    if "use_global_stats" not in call.params.get("flags", ()):
+        found |= {"mean", "variance"} & call.tensors.keys()
+    return found
+
+
+def referenced(forward: Call, key: str, filler: Filler) -> Arrays:
+    """Return a forward call's inputs, and its results by the reference, rounded."""
+    arrays: Arrays = {}
+    written = forward_outputs(forward)
+    for name, tensor in forward.tensors.items():
+        if name in written:
+            continue
+        rng = generator(key, name)
+        values = drawn(forward, name, tensor, rng, filler)
+        arrays[name] = fill.rounded(values, tensor.dtype)
+    results = expected(forward, arrays)
+    for name in written & results.keys():
+        dims = forward.tensors[name].dims
+        arrays[name] = fill.rounded(results[name].reshape(dims), forward.tensors[name].dtype)
+    return arrays

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of a graph's tensors in float64, and what its inputs hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.tools.verify import storage
+from sycl_dnn.tools.verify.data import generator
+from sycl_dnn.tools.verify.driver import Refusal
+from sycl_dnn.tools.verify.graph.document import Document, OpText, TensorText
+from sycl_dnn.tools.verify.graph.ops import OPERATIONS, compute, stored
+
+Values = dict[int, np.ndarray]
+#: (operation, values) -> 1 where dropout keeps an element.
+Dropped = Callable[[OpText, Values], np.ndarray]
+
+#: Operations that move or compare: no rounding happens in them.
+_EXACT = (
+    *("Concat", "End", "GenIndex", "GreaterEqual", "MaxPool", "Maximum", "Minimum", "ReLU"),
+    *("ReduceMax", "ReduceMin", "Reorder", "Select", "StaticReshape", "StaticTranspose"),
+)
+_PRODUCTS = ("MatMul", "Conv")
+#: Rounding of what goes into a product, by fpmath mode.
+_CONVERTED = {"bf16": 2.0**-8, "any": 2.0**-8, "f16": 2.0**-11, "tf32": 2.0**-11}
+#: Roundings of f32 inside an operation with sums, as multiples of its epsilon.
+_F32_STEPS = 8.0
+
+
+def noise_of(op: OpText, dtype: str) -> float:
+    """Return how far a result may be off, relative to its size."""
+    if op.kind in _EXACT and dtype not in ("bf16", "f16"):
+        return 0.0
+    small = _F32_STEPS * storage.epsilon("f32")
+    return max(small, storage.epsilon(dtype) / 2) if dtype in ("bf16", "f16") else small
+
+
+class Evaluation:
+    """Computes operations one by one.
+
+    Parameters
+    ----------
+    document : Document
+    values : dict
+        What is known, by number of the tensor; results are added.
+    noise : numpy.random.Generator, optional
+        Draws a rounding error for each result; without it results are exact.
+    dropped : callable, optional
+        The random numbers of dropout, which are the library's own.
+
+    Attributes
+    ----------
+    raw : dict
+        Results before integers were rounded and saturated.
+    """
+
+    def __init__(
+        self, document: Document, values: Values, noise: Any = None, dropped: Dropped | None = None
+    ) -> None:
+        self.document, self.values = document, values
+        self.noise, self.dropped = noise, dropped
+        self.raw: Values = {}
+
+    def _shaken(self, x: np.ndarray, size: float) -> np.ndarray:
+        if self.noise is None or not size:
+            return x
+        return x * (1 + size * self.noise.uniform(-1, 1, np.shape(x)))
+
+    def _tensors(self, op: OpText) -> dict[str, Any]:
+        mode = self.document.fpmath
+        size = _CONVERTED.get(mode, 0.0) if op.kind.startswith(_PRODUCTS) else 0.0
+        found: dict[str, Any] = {}
+        for name, number in op.ports():
+            if isinstance(number, list):
+                found[name] = [self.values[n] for n in number]
+            else:
+                found[name] = self._shaken(self.values[number], size)
+        if op.kind == "Dropout":
+            if self.dropped is None:
+                raise Refusal("Dropout: its random numbers are known on a device only")
+            found["kept"] = self.dropped(op, self.values)
+        return found
+
+    def run(self, op: OpText) -> None:
+        """Compute one operation from the values that are known."""
+        if op.row.name not in OPERATIONS:
+            raise Refusal(f"op {op.id} ({op.kind}): there is no reference for it")
+        tensors = self.document.tensors
+        shapes = [tensors[n].shape for n in op.outputs]
+        given, attributes = self._tensors(op), op.attributes()
+        try:
+            with np.errstate(all="ignore"):
+                made = compute(op.row.name, given, attributes, shapes)
+        except KeyError as problem:
+            raise Refusal(f"op {op.id} ({op.kind}): {problem} must be given") from None
+        for number, value in zip(op.outputs, made, strict=False):
+            dtype = tensors[number].dtype
+            value = np.asarray(value, np.float64).reshape(tensors[number].shape)
+            self.raw[number] = self._shaken(value, noise_of(op, dtype))
+            self.values[number] = stored(self.raw[number], dtype)
+
+    def run_all(self, ops: Iterable[OpText]) -> None:
+        """Compute operations in their order."""
+        for op in ops:
+            self.run(op)
+
+
+# --- Numbers that suit the operation that reads an input first
+
+#: Small enough that products of u8 and s8 do not saturate 16 bits on older CPUs.
+_INTEGERS = {"u8": (0, 120), "s8": (-60, 60), "s32": (-64, 64), "s64": (0, 1000)}
+_INTEGERS |= {"u4": (0, 15), "s4": (-8, 7), "boolean": (0, 1)}
+_ZERO_POINTS = {"u8": (0, 8), "u4": (0, 8), "s8": (-4, 4), "s4": (-4, 4), "s32": (-4, 4)}
+_POSITIVE = ("Log", "Sqrt", "SqrtBackward", "Pow", "Reciprocal")
+
+
+@dataclass(frozen=True)
+class Place:
+    """An input: the operation that reads it, under which name, and what is known so far."""
+
+    op: OpText
+    port: str
+    tensor: TensorText
+    values: Values
+    document: Document
+    rng: np.random.Generator
+
+    def other(self, port: str) -> np.ndarray | None:
+        """Return the value of another input of the operation, if it is known."""
+        number = dict(self.op.ports()).get(port)
+        return self.values.get(number) if isinstance(number, int) else None
+
+    def normal(self, size: float = 0.5) -> np.ndarray:
+        """Return normal numbers."""
+        return self.rng.standard_normal(self.tensor.shape) * size
+
+    def uniform(self, low: float, high: float) -> np.ndarray:
+        """Return uniform numbers."""
+        return self.rng.uniform(low, high, self.tensor.shape)
+
+    def next_op(self) -> OpText | None:
+        """Return the first reader of the operation's result."""
+        readers = self.document.readers()[self.op.outputs[0]] if self.op.outputs else []
+        return readers[0] if readers else None
+
+    def feeds(self, *kinds: str) -> bool:
+        """Whether the result goes into an operation of one of these kinds."""
+        following = self.next_op()
+        return following is not None and following.kind in kinds
+
+
+def _weights(p: Place) -> np.ndarray:
+    shape = p.tensor.shape
+    terms = np.prod(shape) / max(max(shape, default=1), 1)
+    return p.normal(1 / max(float(np.sqrt(terms)), 1.0))
+
+
+def _denominator(p: Place) -> np.ndarray:
+    single = np.prod(p.tensor.shape) <= 1
+    return p.rng.choice((2.0, 4.0, 8.0), p.tensor.shape) if single else p.uniform(0.5, 2.0)
+
+
+def _factor(p: Place) -> np.ndarray:
+    single = np.prod(p.tensor.shape) <= 1
+    return p.rng.choice((0.25, 0.5), p.tensor.shape) if single else p.normal()
+
+
+def _added(p: Place) -> np.ndarray:
+    """Return a mask in front of a softmax: later keys are minus infinity."""
+    shape = p.tensor.shape
+    masks = p.feeds("SoftMax") or (p.feeds("Subtract") and len(shape) > 1)
+    if not masks or len(p.values) == 0 or not _other_is_made(p):
+        return p.normal()
+    if len(shape) < 2 or shape[-2] == 1:
+        return np.zeros(shape)
+    seen = np.tril(np.ones(shape[-2:]), max(shape[-1] - shape[-2], 0))
+    return np.broadcast_to(np.where(seen > 0, 0.0, -np.inf), shape).copy()
+
+
+def _other_is_made(p: Place) -> bool:
+    made = p.document.producers()
+    return any(number in made for number in p.op.inputs)
+
+
+def _length(p: Place) -> np.ndarray | None:
+    """Return the number of keys or queries, where indices are moved by it."""
+    ports = [n for n in p.op.inputs if n != p.tensor.id]
+    if p.tensor.dtype != "s32" or not ports or not _other_is_made(p):
+        return None
+    shape = p.document.tensors[ports[0]].shape
+    if len(shape) < 2:
+        return None
+    return np.full(p.tensor.shape, shape[-1] if p.op.kind == "Add" else shape[-2])
+
+
+def _subtrahend(p: Place) -> np.ndarray:
+    """Return the statistics of a softmax that is written as an exponential."""
+    scores = p.other("src_0")
+    if p.port == "src_1" and p.feeds("Exp") and scores is not None:
+        with np.errstate(all="ignore"):
+            _, stats = compute("softmax", {"src": scores}, {"axis": -1}, [])
+        if stats.shape == p.tensor.shape:
+            return stats
+    return p.normal()
+
+
+def _chosen(p: Place) -> np.ndarray:
+    """Return a condition that leaves something in each row, or what stands for the rest."""
+    if p.port == "cond":
+        cond = p.rng.integers(0, 1, p.tensor.shape, endpoint=True).astype(np.float64)
+        if cond.ndim:
+            made = p.document.producers()
+            cond[..., 0] = dict(p.op.ports())["src_0"] in made
+        return cond
+    if np.prod(p.tensor.shape) > 1:
+        return p.normal()
+    following = p.next_op()
+    zero = following is not None and following.attrs.get("mode") == "inf_as_zero"
+    return np.full(p.tensor.shape, -np.inf if zero else -1e4)
+
+
+def _statistic(p: Place) -> np.ndarray:
+    """Return mean or variance: those of the source where gradients are computed."""
+    src = p.other("src")
+    if not p.op.kind.endswith("Backward") or src is None:
+        return p.uniform(0.5, 2.0) if p.port == "variance" else p.normal()
+    attrs = p.op.attributes()
+    if p.op.kind.startswith("Layer"):
+        axes = tuple(range(attrs["begin_norm_axis"] % src.ndim, src.ndim))
+    else:
+        channel = 1 if attrs["data_format"] == "NCX" else src.ndim - 1
+        axes = tuple(i for i in range(src.ndim) if i != channel)
+    made = src.mean(axes) if p.port == "mean" else src.var(axes)
+    return made.reshape(p.tensor.shape)
+
+
+def _forward_value(p: Place) -> np.ndarray:
+    """Return what a backward operation reads: its source, or the result of the forward one."""
+    attrs = p.op.attributes()
+    signs = p.rng.choice((-1.0, 1.0), p.tensor.shape)
+    positive = p.op.kind in _POSITIVE
+    source = p.uniform(0.2, 1.5) * (1.0 if positive else signs)
+    if p.port == "src_or_dst" and attrs.get("use_dst", True):
+        name = p.op.row.name.removesuffix("_backward")
+        return compute(name, {"src": source}, attrs, [p.tensor.shape])[0]
+    return source
+
+
+def _probabilities(p: Place) -> np.ndarray:
+    name = p.op.row.name.removesuffix("_backward")
+    return compute(name, {"src": p.normal()}, p.op.attributes(), [p.tensor.shape])[0]
+
+
+def _distinct(p: Place) -> np.ndarray:
+    count = int(np.prod(p.tensor.shape))
+    return (p.rng.permutation(count) % 251 - 125.0).reshape(p.tensor.shape) / 64
+
+
+def _quantity(p: Place) -> np.ndarray:
+    if p.port == "scales":
+        return p.rng.choice((0.0625, 0.125, 0.25), p.tensor.shape)
+    low, high = _ZERO_POINTS[p.tensor.dtype]
+    return p.rng.integers(low, high, p.tensor.shape, endpoint=True).astype(np.float64)
+
+
+Drawer = Callable[[Place], "np.ndarray | None"]
+#: (kind, input) or kind -> function; the first that fits is asked.
+_RULES: dict[Any, Drawer] = {
+    **{(kind, "weights"): _weights for kind in ("MatMul", "Convolution", "ConvTranspose")},
+    ("Divide", "src_1"): _denominator,
+    "Multiply": _factor,
+    "Select": _chosen,
+    ("SoftMaxBackward", "dst"): _probabilities,
+    ("LogSoftmaxBackward", "dst"): _probabilities,
+    ("MaxPoolBackward", "src"): _distinct,
+    ("Dropout", "probability"): lambda p: p.rng.choice((0.25, 0.5), p.tensor.shape),
+    "ReduceProd": lambda p: p.uniform(0.9, 1.1),
+    **{kind: lambda p: p.uniform(0.5, 2.0) for kind in _POSITIVE if not kind.endswith("Backward")},
+}
+_PORTS: dict[str, Drawer] = {
+    "mean": _statistic,
+    "variance": _statistic,
+    "gamma": lambda p: p.uniform(0.5, 1.5),
+    "scales": _quantity,
+    "zps": _quantity,
+    "src_or_dst": _forward_value,
+}
+
+
+def drawn(p: Place) -> np.ndarray:
+    """Return what an input holds, before it is rounded to its data type."""
+    if p.op.kind == "Add" or (p.op.kind == "Subtract" and p.tensor.dtype == "s32"):
+        length = _length(p)
+        if length is not None:
+            return length
+    rule = _RULES.get((p.op.kind, p.port)) or _PORTS.get(p.port) or _RULES.get(p.op.kind)
+    if rule is not None and (p.tensor.dtype not in _INTEGERS or p.port in ("cond", "zps")):
+        made = rule(p)
+        return p.normal() if made is None else made
+    if p.tensor.dtype in _INTEGERS:
+        low, high = _INTEGERS[p.tensor.dtype]
+        return p.rng.integers(low, high, p.tensor.shape, endpoint=True).astype(np.float64)
+    if p.op.kind == "Add":
+        return _added(p)
+    if p.op.kind == "Subtract":
+        return _subtrahend(p)
+    if p.op.kind.endswith("Backward") and p.port == "src" and "Norm" not in p.op.kind:
+        return _forward_value(p)
+    return p.normal()
+
+
+# --- What the inputs of a graph hold
+
+
+def held(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Return values as a tensor of the data type holds them."""
+    return storage.rounded(values, "u8" if dtype == "boolean" else dtype)
+
+
+def inputs(document: Document, key: str, dropped: Dropped | None = None) -> Values:
+    """Return the values of all inputs of a graph, the same for the same key.
+
+    Values that have to fit others, such as statistics, are computed from those on the way.
+    """
+    evaluation = Evaluation(document, {}, dropped=dropped)
+    made = document.producers()
+    for op in document.ops:
+        waiting = []
+        for port, given in op.ports():
+            for number in given if isinstance(given, list) else [given]:
+                if number not in evaluation.values and number not in made:
+                    waiting.append((port, document.tensors[number]))
+        # Statistics and the like are computed from what stands before or behind them.
+        for port, tensor in sorted(waiting, key=lambda w: w[0] in ("mean", "variance")):
+            rng = generator(key, str(tensor.id))
+            place = Place(op, port, tensor, evaluation.values, document, rng)
+            evaluation.values[tensor.id] = held(drawn(place), tensor.dtype)
+        evaluation.run(op)
+    return {number: evaluation.values[number] for number in document.inputs()}

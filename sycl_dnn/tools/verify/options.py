@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of drivers, and attributes as benchdnn writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+POLICIES = (
+    *("common", "host_scalar", "mx", "dynamic_fp", "per_oc", "per_ocic", "per_tensor"),
+    *("per_dim_0", "per_dim_1", "per_dim_01", "per_dim_2", "per_dim_3"),
+)
+
+
+def check(value: str, known: Iterable[str], what: str) -> str:
+    """Return a name that must be one of those known."""
+    if value not in known:
+        raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
+    return value
+
+
+def policy_of(text: str) -> str | int:
+    """Read the name of a policy, or a mask."""
+    if text.isdigit():
+        return int(text)
+    return check(text.lower(), POLICIES, "policy")
+
+
+def number(text: str, what: str) -> float:
+    """Read a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{what} must be a number, got {text!r}") from None
+
+
+def several(text: str, read: Callable[[str], Any]) -> tuple:
+    """Read the parts between ``+``."""
+    return tuple(read(part) for part in text.split("+") if part)
+
+
+# --- Attributes as benchdnn writes them: ``src:common:2+wei:per_oc``,
+
+ACCUMULATION = ("strict", "relaxed", "any", "f32", "s32", "f16")
+FPMATH = ("strict", "bf16", "f16", "tf32", "any")
+_SINGLE = ("common", "host_scalar")
+_SCALE_ARGS = {"src": "src", "src0": "src_0", "src1": "src_1", "wei": "weights", "dst": "dst"}
+_DW_ARGS = {
+    "attr_post_op_dw_wei": "attr_post_op_dw_weights",
+    "attr_post_op_dw_dst": "attr_post_op_dw_dst",
+}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Scales or zero points of one argument; ``policy`` is a policy's name or a mask."""
+
+    arg: str
+    policy: str | int
+    value: float | None = None
+    dtype: str = "f32"
+    groups: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Dropout; ``tag`` is empty where no mask is asked for."""
+
+    p: float
+    seed: int = 0
+    tag: str = ""
+    offset: int | None = None
+    host: bool = False
+
+
+def _dims(text: str) -> tuple[int, ...]:
+    parts = text.split("x")
+    if not all(part.isdigit() for part in parts):
+        raise ValueError(f"groups must be integers between x, got {text!r}")
+    return tuple(map(int, parts))
+
+
+def _argument(text: str) -> str:
+    if text.startswith("msrc") and text[4:].isdigit():
+        return f"multiple_src_{int(text[4:])}"
+    return (_SCALE_ARGS | _DW_ARGS)[check(text, _SCALE_ARGS | _DW_ARGS, "argument")]
+
+
+def _quantity(text: str, default_type: str) -> Quantity:
+    parts = text.split(":")
+    if len(parts) < 2:
+        raise ValueError(f"scales and zero points must be ARG:POLICY..., got {text!r}")
+    arg, policy, rest = _argument(parts[0]), policy_of(parts[1]), parts[2:]
+    value = None
+    if (policy in _SINGLE or policy == 0) and rest:
+        value = number(rest.pop(0), "value")
+    dtype = rest.pop(0) if rest else default_type
+    groups = _dims(rest.pop(0)) if rest else ()
+    if rest:
+        raise ValueError(f"nothing must follow the groups, got {text!r}")
+    if policy == "mx" and not groups:
+        groups = (1, 32)
+    return Quantity(arg, policy, value, dtype, groups)
+
+
+def scales(text: str) -> tuple[Quantity, ...]:
+    """Read ``--attr-scales``."""
+    return several(text, lambda part: _quantity(part, "f32"))
+
+
+def zero_points(text: str) -> tuple[Quantity, ...]:
+    """Read ``--attr-zero-points``."""
+    return several(text, lambda part: _quantity(part, "s32"))
+
+
+def precomputed_reductions(text: str) -> tuple[Quantity, ...]:
+    """Read ``--attr-precomputed-reductions``."""
+    return several(text, lambda part: _quantity(part, "s32"))
+
+
+def fpmath(text: str) -> tuple[str, bool]:
+    """Read ``--attr-fpmath=MODE[:true]``."""
+    mode, _, applies = text.partition(":")
+    return check(mode or "strict", FPMATH, "mode"), applies in ("true", "1")
+
+
+def rounding(text: str) -> tuple[tuple[str, str], ...]:
+    """Read ``--attr-rounding-mode``."""
+    found = []
+    for part in text.split("+") if text else ():
+        arg, _, rest = part.partition(":")
+        mode = rest.split(":")[0] or "environment"
+        found.append((arg, check(mode, ("environment", "stochastic"), "mode")))
+    return tuple(found)
+
+
+def dropout(text: str) -> Dropout | None:
+    """Read ``--attr-dropout=P[:SEED[:TAG[:OFFSET[:HOST]]]]``."""
+    if not text:
+        return None
+    parts = [*text.split(":"), "", "", "", ""]
+    p = number(parts[0], "probability")
+    if not 0 <= p <= 1:
+        raise ValueError(f"probability must be in [0, 1], got {parts[0]}")
+    seed, offset = int(parts[1] or 0), int(parts[3]) if parts[3] else None
+    return Dropout(p, seed, parts[2], offset, parts[4] in ("true", "1"))
+
+
+# --- Post-ops as benchdnn writes them: ``sum:0.5+relu``, ``add:bf16:per_oc``, ``dw:k3s1p1``
+
+#: Name in the file -> algorithm of oneDNN and how many constants it may have.
+ELTWISE = {
+    **dict.fromkeys(("relu", "elu", "soft_relu", "swish"), 1),
+    **dict.fromkeys(("abs", "exp", "log", "logistic", "mish", "round", "sqrt", "square"), 0),
+    **dict.fromkeys(("tanh", "gelu_erf", "gelu_tanh"), 0),
+    **dict.fromkeys(("clip", "clip_v2", "hardsigmoid", "hardswish", "linear", "pow"), 2),
+}
+BY_DST = ("relu", "tanh", "elu", "sqrt", "logistic", "exp", "clip_v2")
+BINARY = ("add", "mul", "max", "min", "div", "sub", "ge", "gt", "le", "lt", "eq", "ne")
+
+
+@dataclass(frozen=True)
+class PostOp:
+    """One post-op; fields that its ``kind`` does not have keep their defaults."""
+
+    kind: str
+    algorithm: str = ""
+    alpha: float = 0.0
+    beta: float = 0.0
+    dtype: str = "undef"
+    policy: str | int = "common"
+    tag: str = "any"
+    strides: str = ""
+    condition: tuple[str | int, str] = ("common", "any")
+    kernel: tuple[int, int, int] = (0, 0, 0)
+
+
+def _eltwise(name: str, rest: list[str]) -> PostOp:
+    base = name.removesuffix("_dst")
+    if name.endswith("_dst") and base not in BY_DST:
+        raise ValueError(f"post-op must be a known one, got {name!r}")
+    numbers = [number(part, "constant") for part in rest[:2]] + [0.0, 0.0]
+    full = f"eltwise_{base}" + ("_use_dst_for_bwd" if name.endswith("_dst") else "")
+    return PostOp("eltwise", full, numbers[0], numbers[1])
+
+
+def _sum(rest: list[str]) -> PostOp:
+    rest = [*rest, *["1", "0", "undef"][len(rest) :]]
+    scale, zero_point = number(rest[0], "scale"), number(rest[1], "zero point")
+    return PostOp("sum", "", scale, zero_point, rest[2])
+
+
+def _binary(name: str, rest: list[str]) -> PostOp:
+    rest = [*rest, *["f32", "common", "any", ""][len(rest) :]]
+    return PostOp(
+        "binary",
+        f"binary_{name}",
+        dtype=rest[0],
+        policy=policy_of(rest[1]),
+        tag=rest[2],
+        strides=rest[3],
+    )
+
+
+def _operand(text: str) -> tuple[str | int, str]:
+    policy, _, tag = text.partition(".")
+    return policy_of(policy or "common"), tag or "any"
+
+
+def _select(rest: list[str]) -> PostOp:
+    first, _, others = (rest[0] if rest else "f32").partition(".")
+    policy, tag = _operand(others)
+    condition = _operand(rest[1]) if len(rest) > 1 else ("common", "any")
+    return PostOp(
+        "binary", "binary_select", dtype=first, policy=policy, tag=tag, condition=condition
+    )
+
+
+def _depthwise(rest: list[str]) -> PostOp:
+    letters = rest[0] if rest else ""
+    numbers = letters.replace("k", " ").replace("s", " ").replace("p", " ").split()
+    if len(numbers) != 3 or not all(n.isdigit() for n in numbers):
+        raise ValueError(f"dw must be dw:k<size>s<stride>p<padding>, got {letters!r}")
+    dtype = rest[1] if len(rest) > 1 else "f32"
+    size, stride, padding = map(int, numbers)
+    return PostOp("dw", dtype=dtype, kernel=(size, stride, padding))
+
+
+def post_op(text: str) -> PostOp:
+    """Read one post-op."""
+    name, *rest = text.split(":")
+    name = name.lower().removeprefix("binary_").removeprefix("eltwise_")
+    if name == "sum":
+        return _sum(rest)
+    if name == "prelu":
+        return PostOp("prelu", policy=policy_of(rest[0]) if rest else "common")
+    if name == "dw":
+        return _depthwise(rest)
+    if name == "select":
+        return _select(rest)
+    if name in BINARY:
+        return _binary(name, rest)
+    known = [*ELTWISE, *(f"{n}_dst" for n in BY_DST), *BINARY, "sum", "prelu", "dw", "select"]
+    check(name, known, "post-op")
+    return _eltwise(name, rest)
+
+
+def post_ops(text: str) -> tuple[PostOp, ...]:
+    """Read ``--attr-post-ops``."""
+    return several(text, post_op)
+
+
+# --- Options: names, readers of their values, defaults
+
+MAX_LIST = 4096
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option with a comma list of values.
+
+    name : str            without dashes, as benchdnn spells it
+    read : callable       text of one list item -> value; ValueError with the rule it breaks
+    default : str         what is read when nothing was given
+    """
+
+    name: str
+    read: Callable[[str], Any]
+    default: str = ""
+
+    def values(self, text: str) -> list[tuple[str, Any]]:
+        """Return the items of a list with their texts; an empty text is the default."""
+        parts = [part or self.default for part in text.split(",")]
+        if len(parts) > MAX_LIST:
+            raise ValueError(f"--{self.name} must have at most {MAX_LIST} items")
+        return [(part, self.read(part)) for part in parts]
+
+
+class Names(Option):
+    """An option whose comma list is one value."""
+
+    def values(self, text: str) -> list[tuple[str, Any]]:
+        """Return the list as the only item."""
+        return [(text, tuple(part for part in text.strip("'\"").split(",") if part))]
+
+
+def one_of(*names: str, **others: str) -> Callable[[str], str]:
+    """Return a reader of one of these names, whose case does not matter.
+
+    ``others`` are further spellings: oneDNN's own names for the same.
+    """
+    known = {name.lower(): name for name in names} | others
+
+    def read(text: str) -> str:
+        if text.lower() not in known:
+            raise ValueError(f"must be one of {', '.join(names)}, got {text!r}")
+        return known[text.lower()]
+
+    return read
+
+
+def boolean(text: str) -> bool:
+    """Read true, false, 1 or 0."""
+    return one_of("true", "false", "1", "0")(text) in ("true", "1")
+
+
+def integer(text: str) -> int:
+    """Read an integer of sensible size."""
+    number = int(text)
+    if abs(number) > 2**40:
+        raise ValueError(f"must be an integer of at most 40 bits, got {text}")
+    return number
+
+
+def optional_integer(text: str) -> int | None:
+    """Read an integer; nothing is None."""
+    return integer(text) if text else None
+
+
+def real(text: str) -> float:
+    """Read a number."""
+    number = float(text)
+    if number != number:
+        raise ValueError("must be a number, got nan")
+    return number
+
+
+def text(value: str) -> str:
+    """Take a word as it is."""
+    return value
+
+
+def split(value: str) -> tuple[str, ...]:
+    """Read the parts between colons."""
+    return tuple(value.split(":"))
+
+
+def data_types(value: str) -> tuple[str, ...]:
+    """Read data types between colons."""
+    found = split(value)
+    if value == "":
+        return ("undef",)
+    for name in found:
+        if name not in DATA_TYPES:
+            raise ValueError(f"data type must be one of {', '.join(DATA_TYPES)}, got {name!r}")
+    return found
+
+
+DATA_TYPES = (
+    *("f64", "f32", "f16", "bf16", "f8_e5m2", "f8_e4m3", "f4_e2m1", "f4_e3m0", "e8m0"),
+    *("s64", "s32", "s8", "u8", "s4", "u4", "undef"),
+)
+DIRECTIONS = ("FWD_B", "FWD_D", "FWD_I", "BWD_D", "BWD_W", "BWD_WB", "BWD_DW")
+
+#: Attributes, of every driver.
+ATTRIBUTES = (
+    Option("attr-scales", scales),
+    Option("attr-zero-points", zero_points),
+    Option("attr-precomputed-reductions", precomputed_reductions),
+    Option("attr-post-ops", post_ops),
+    Option("attr-scratchpad", one_of("library", "user"), "library"),
+    Option("attr-fpmath", fpmath, "strict"),
+    Option("attr-acc-mode", one_of(*ACCUMULATION), "strict"),
+    Option("attr-deterministic", boolean, "false"),
+    Option("attr-rounding-mode", rounding),
+    Option("attr-dropout", dropout),
+    Names("impl", text),
+    Names("skip-impl", text),
+)
+
+
+DIR = Option("dir", one_of(*DIRECTIONS), "FWD_B")
+DIR_D = Option("dir", one_of(*DIRECTIONS), "FWD_D")
+MB = Option("mb", optional_integer)
+INPLACE = Option("inplace", boolean, "false")
+
+
+def tag(name: str, default: str) -> Option:
+    """Return an option of layouts, one for each tensor."""
+    return Option(name, split, default)
+
+
+def dtype(name: str, default: str) -> Option:
+    """Return an option of data types, one for each tensor."""
+    return Option(name, data_types, default)

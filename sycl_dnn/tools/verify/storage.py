@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors in device memory, written and read byte by byte: data types, layouts, buffers.
+
+Element positions are computed here from a descriptor's strides and blocks, so packing and
+unpacking do not depend on oneDNN's reorders, which are themselves under test.
+
+An output's buffer starts out full of a pattern. Afterwards the elements are compared, padding of
+blocked layouts must be 0, and gaps between strides and the bytes behind the end must still hold
+the pattern.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import dpctl.memory
+import numpy as np
+
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.onednn import dtypes
+
+_ROWS = {name: row for name, row in dtypes.SHORT.items() if name != "boolean"}
+INTEGERS = {name: (row.low, row.high) for name, row in _ROWS.items() if not row.is_float}
+FOUR_BIT = tuple(name for name, row in _ROWS.items() if row.bits == 4)
+#: Bits of a mantissa, the hidden one included, or of an integer's magnitude.
+DIGITS = {name: row.digits for name, row in _ROWS.items()}
+
+
+def epsilon(dtype: str) -> float:
+    """Return the distance from 1 to the next number; 0 for integers."""
+    return 0.0 if dtype in INTEGERS else 2.0 ** (1 - DIGITS[dtype])
+
+
+def item_bits(dtype: str) -> int:
+    """Return the bits of one element."""
+    return _ROWS[dtype].bits
+
+
+@cache
+def _table(dtype: str) -> np.ndarray:
+    """Values of all bit patterns of a small float."""
+    exponent_bits, bias = _ROWS[dtype].exponent or (0, 0)
+    mantissa_bits = DIGITS[dtype] - 1
+    codes = np.arange(2 ** (1 + exponent_bits + mantissa_bits))
+    mantissa = codes % 2**mantissa_bits
+    exponent = (codes >> mantissa_bits) % 2**exponent_bits
+    normal = (1 + mantissa / 2**mantissa_bits) * 2.0 ** (exponent - bias)
+    small = mantissa / 2**mantissa_bits * 2.0 ** (1 - bias)
+    values = np.where(exponent == 0, small, normal)
+    if dtype == "f8_e5m2":
+        top = exponent == 31
+        values = np.where(top, np.where(mantissa == 0, np.inf, np.nan), values)
+    if dtype == "f8_e4m3":
+        values = np.where(codes % 128 == 127, np.nan, values)
+    return np.where(codes >> (exponent_bits + mantissa_bits), -values, values)
+
+
+def _encode_small(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Round to nearest even code; what is too large becomes the type's own overflow."""
+    table = _table(dtype)
+    half = len(table) // 2
+    finite = np.flatnonzero(np.isfinite(table[:half]))
+    sizes, magnitude = table[finite], np.abs(values)
+    above = np.clip(np.searchsorted(sizes, magnitude), 1, len(sizes) - 1)
+    low, high = sizes[above - 1], sizes[above]
+    middle = (low + high) / 2
+    up = (magnitude > middle) | ((magnitude == middle) & (above % 2 == 0))
+    codes = np.where(up, above, above - 1)
+    step = sizes[-1] - sizes[-2]
+    limit = sizes[-1] + step / 2
+    too_large = (magnitude > limit) | ((magnitude == limit) & (dtype == "f8_e5m2"))
+    if dtype.startswith("f8"):
+        codes = np.where(too_large | np.isnan(values), len(sizes), codes)
+        if dtype == "f8_e5m2":
+            codes = np.where(np.isnan(values), len(sizes) + 1, codes)
+    return (codes + np.where(np.signbit(values), half, 0)).astype(np.uint8)
+
+
+def encode(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Return float64 values in the array dtype that holds ``dtype``, rounded and saturated.
+
+    4-bit codes come one in a byte.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if dtype in INTEGERS:
+        low, high = INTEGERS[dtype]
+        whole = np.clip(np.rint(np.nan_to_num(values, nan=0.0)), low, high)
+        if dtype in FOUR_BIT:
+            return (whole.astype(np.int64) & 15).astype(np.uint8)
+        return whole.astype(_ROWS[dtype].dtype)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if dtype == "bf16":
+            return dtypes.to_bf16_bits(values.astype(np.float32)).reshape(values.shape)
+        if dtype == "e8m0":
+            # The bits of the exponent, so the next power of two towards 0.
+            return np.clip(np.frexp(values)[1] + 126, 0, 254).astype(np.uint8)
+        if _ROWS[dtype].exponent:
+            # oneDNN rounds twice as well, through f16 for f8.
+            between = np.float16 if dtype.startswith("f8") else np.float32
+            single = values.astype(np.float32)
+            return _encode_small(single.astype(between).astype(np.float64), dtype)
+        # Through f32, in which oneDNN computes: one rounding more, as there.
+        single = values.astype(np.float32) if dtype == "f16" else values
+        return single.astype(_ROWS[dtype].dtype)
+
+
+def decode(codes: np.ndarray, dtype: str) -> np.ndarray:
+    """Return the float64 values of what `encode` gives."""
+    if dtype == "bf16":
+        return (codes.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    if dtype == "e8m0":
+        return 2.0 ** (codes.astype(np.float64) - 127)
+    if _ROWS[dtype].exponent:
+        return _table(dtype)[codes]
+    if dtype == "s4":
+        return ((codes.astype(np.int64) ^ 8) - 8).astype(np.float64)
+    return codes.astype(np.float64)
+
+
+def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Return values as ``dtype`` can hold them."""
+    return decode(encode(values, dtype), dtype)
+
+
+def code_dtype(dtype: str) -> np.dtype:
+    """Return the dtype of arrays of codes."""
+    return _ROWS[dtype].dtype
+
+
+def largest(dtype: str) -> float:
+    """Return the largest finite number."""
+    return float(_ROWS[dtype].high)
+
+
+def smallest(dtype: str) -> float:
+    """Return the most negative finite number."""
+    row = _ROWS[dtype]
+    return float(row.low) if not row.is_float else -float(row.high)
+
+
+# --- Layouts: tags as benchdnn writes them, and where a layout puts each element in memory
+
+_LETTERS = "abcdefghijkl"
+
+
+def expand_tag(tag: str, ndims: int) -> str:
+    """Return a tag with the ``x`` of meta tags replaced by the letters that remain.
+
+    ``axb`` is ``abcd`` with b last for four dimensions: ``acdb``; ``abx`` is row-major.
+    """
+    if "x" not in tag or tag in ("any", "undef"):
+        return tag
+    named = {c.lower() for c in tag if c.lower() in _LETTERS}
+    highest = max((_LETTERS.index(c) for c in named), default=-1)
+    if ndims <= highest:
+        kept = _LETTERS[:ndims]
+        return "".join(c for c in tag if c == "x" or c.lower() in kept).replace("x", "")
+    rest = "".join(c for c in _LETTERS[:ndims] if c not in named)
+    return tag.replace("x", rest)
+
+
+def dense_strides(dims: tuple[int, ...], order: str) -> tuple[int, ...]:
+    """Return the strides of a permutation such as ``acdb``."""
+    strides, step = [0] * len(dims), 1
+    for letter in reversed(order):
+        axis = _LETTERS.index(letter)
+        strides[axis] = step
+        step *= max(dims[axis], 1)
+    return tuple(strides)
+
+
+def _is_permutation(tag: str, ndims: int) -> bool:
+    return sorted(tag) == list(_LETTERS[:ndims])
+
+
+def describe(dims: tuple[int, ...], dtype: str, tag: str | None, strides: Any = None) -> Any:
+    """Return the MemoryDesc of a tensor.
+
+    Parameters
+    ----------
+    dims, dtype : shape and name of the data type
+    tag : a library name, a permutation of letters, a meta tag, ``any``; None is row-major
+    strides : elements by dimension, in place of a tag
+    """
+    data_type = dnnl.data_type[dtype]
+    if strides:
+        return dnnl.MemoryDesc(dims, data_type, strides=strides)
+    if tag is None:
+        tag = "abx"
+    tag = expand_tag(tag, len(dims))
+    if _is_permutation(tag, len(dims)):
+        if dnnl.RUNTIME_DIM_VAL in dims:
+            return dnnl.MemoryDesc(dims, data_type, tag)
+        return dnnl.MemoryDesc(dims, data_type, strides=dense_strides(dims, tag))
+    return dnnl.MemoryDesc(dims, data_type, tag)
+
+
+def _axis_positions(desc: Any, axis: int, count: int) -> np.ndarray:
+    """Position of each index of one dimension, inside blocks and between them."""
+    index = np.arange(count) + desc.padded_offsets[axis] if count else np.arange(0)
+    position, step = np.zeros(count, dtype=np.int64), 1
+    inner = list(zip(desc.inner_blks, desc.inner_idxs, strict=True))
+    steps = []
+    for block, _ in reversed(inner):
+        steps.append(step)
+        step *= block
+    for (block, of), width in zip(reversed(inner), steps, strict=True):
+        if of == axis:
+            position += index % block * width
+            index = index // block
+    return position + index * desc.strides[axis]
+
+
+def positions(desc: Any, dims: tuple[int, ...] | None = None) -> np.ndarray:
+    """Return the element offset of every logical index: int64 of shape ``dims``."""
+    dims = desc.dims if dims is None else dims
+    total = np.full((1,) * len(dims), desc.submemory_offset, dtype=np.int64)
+    for axis, count in enumerate(dims):
+        shape = [1] * len(dims)
+        shape[axis] = count
+        total = total + _axis_positions(desc, axis, count).reshape(shape)
+    return total
+
+
+def is_open(desc: Any) -> bool:
+    """Whether elements lie where strides and blocks say: no opaque or compensated layout."""
+    if desc.format_kind is not dnnl.format_kind.blocked:
+        return False
+    if 0 in desc.dims or not desc.inner_nblks:
+        return True
+    last = int(sum((n // b - 1) * s for n, b, s in _outer(desc)))
+    elements = last + int(np.prod(desc.inner_blks))
+    # Compensation of int8 weights lies behind the elements.
+    return desc.size * 8 <= elements * item_bits(desc.data_type.name) + 7
+
+
+def _outer(desc: Any):
+    blocks = [1] * desc.ndims
+    for block, axis in zip(desc.inner_blks, desc.inner_idxs, strict=True):
+        blocks[axis] *= block
+    return zip(desc.padded_dims, blocks, desc.strides, strict=True)
+
+
+# --- Tensors in device memory: written and read byte by byte, with everything around them watched
+
+GUARD = 64
+#: A quiet NaN in f32, f16, bf16 and f8; an unlikely number in integers.
+PATTERN = 0x7F
+
+
+class Buffer:
+    """A Memory with its bytes at hand.
+
+    memory : sycl_dnn.onednn.Memory
+    """
+
+    def __init__(self, desc: Any, stream: Any, raw: np.ndarray | None = None) -> None:
+        self.desc, self.stream = desc, stream
+        self.nbytes = max(desc.size, desc.extent)
+        full = np.full(self.nbytes + GUARD, PATTERN, dtype=np.uint8)
+        if raw is not None:
+            full[: len(raw)] = raw
+        self.before = full
+        self._usm = dpctl.memory.MemoryUSMDevice(len(full), queue=stream.sycl_queue)
+        self._usm.copy_from_host(full)
+        self.memory = dnnl.Memory(desc, stream.engine, self._usm)
+
+    @property
+    def usm(self) -> dpctl.memory.MemoryUSMDevice:
+        """The memory itself, the guard included."""
+        return self._usm
+
+    def bytes(self) -> np.ndarray:
+        """Return what the buffer holds, the guard included."""
+        host = np.empty(self.nbytes + GUARD, dtype=np.uint8)
+        self._usm.copy_to_host(host)
+        return host
+
+
+def _pack(codes: np.ndarray) -> np.ndarray:
+    """4-bit codes, one in a byte -> two in a byte, low half first."""
+    even = codes if len(codes) % 2 == 0 else np.append(codes, np.uint8(0))
+    return even[0::2] | even[1::2] << 4
+
+
+def _unpack(raw: np.ndarray) -> np.ndarray:
+    return np.stack([raw & 15, raw >> 4], axis=1).reshape(-1)
+
+
+def _codes_of(raw: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype in FOUR_BIT:
+        return _unpack(raw)
+    code = code_dtype(dtype)
+    return raw[: len(raw) // code.itemsize * code.itemsize].view(code)
+
+
+def to_bytes(values: np.ndarray, desc: Any) -> np.ndarray:
+    """Return the bytes of a tensor in an open layout; padding is 0."""
+    dtype = desc.data_type.name
+    raw = np.zeros(max(desc.size, desc.extent), dtype=np.uint8)
+    codes = encode(values, dtype).reshape(desc.dims)
+    flat = _codes_of(raw, dtype).copy() if dtype in FOUR_BIT else _codes_of(raw, dtype)
+    flat[positions(desc)] = codes
+    return _pack(flat)[: len(raw)] if dtype in FOUR_BIT else raw
+
+
+def write(values: np.ndarray, desc: Any, stream: Any) -> Buffer:
+    """Return a buffer of ``desc`` with these values; opaque layouts go through a reorder."""
+    if is_open(desc):
+        return Buffer(desc, stream, to_bytes(values, desc))
+    plain = dnnl.MemoryDesc(desc.dims, desc.data_type)
+    source, target = Buffer(plain, stream, to_bytes(values, plain)), Buffer(desc, stream)
+    _reorder(source, target)
+    return target
+
+
+def _reorder(source: Buffer, target: Buffer) -> None:
+    pd = dnnl.reorder(source.stream.engine, src=source.desc, dst=target.desc)
+    primitive = dnnl.Primitive(pd)
+    primitive.execute(source.stream, {"src": source.memory, "dst": target.memory}).wait()
+
+
+def read(buffer: Buffer) -> np.ndarray:
+    """Return the elements as float64 in logical order."""
+    if not is_open(buffer.desc):
+        plain = Buffer(dnnl.MemoryDesc(buffer.desc.dims, buffer.desc.data_type), buffer.stream)
+        _reorder(buffer, plain)
+        buffer = plain
+    dtype = buffer.desc.data_type.name
+    flat = _codes_of(buffer.bytes()[: buffer.nbytes], dtype)
+    return decode(flat[positions(buffer.desc)], dtype)
+
+
+def intrusion(buffer: Buffer) -> str:
+    """Return what was written where nothing should be: "" if all is well."""
+    host, before = buffer.bytes(), buffer.before
+    if (host[buffer.nbytes :] != PATTERN).any():
+        return "bytes behind the end were written"
+    desc = buffer.desc
+    dtype = desc.data_type.name
+    if not is_open(desc) or dtype in FOUR_BIT or 0 in desc.dims:
+        return ""
+    width = item_bits(dtype) // 8
+    raw, old = (side[: buffer.nbytes].reshape(-1, width) for side in (host, before))
+    inside = np.zeros(len(raw), dtype=bool)
+    if desc.inner_nblks:
+        inside[positions(desc, desc.padded_dims)] = True
+        padding = inside.copy()
+        padding[positions(desc)] = False
+        if raw[padding].any():
+            return "padding of the blocked layout is not 0"
+    inside[positions(desc)] = True
+    if (raw[~inside] != old[~inside]).any():
+        return "gaps between strides were written"
+    return ""

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of results: allocated cheaper than through dpnp.empty, and used again."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import dpnp.tensor
+import numpy as np
+
+from sycl_dnn import _core
+from sycl_dnn._core import ResultPool
+from sycl_dnn._dpnp import array_maker
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn.arrays import KINDS, allocated
+from sycl_dnn.trace.layout import row_major_strides
+from sycl_dnn.trace.values import Tensor
+
+#: Bytes that a queue's pool may hold, in use or not.
+MOST = 1 << 30
+
+_pools: dict[Any, ResultPool] = {}
+_MOST_QUEUES = 64
+
+
+def pool_of(queue: Any) -> ResultPool:
+    """Return the pool of a queue."""
+    found = _pools.get(queue)
+    if found is None:
+        if len(_pools) >= _MOST_QUEUES:
+            _pools.clear()
+        found = _pools[queue] = ResultPool(queue, MOST)
+    return found
+
+
+def drop_all() -> None:
+    """Give back all blocks that nothing uses."""
+    for pool in list(_pools.values()):
+        pool.drop_unused()
+
+
+def total_bytes() -> int:
+    """Return the bytes that all pools hold."""
+    return sum(pool.nbytes for pool in _pools.values())
+
+
+# --- New USM memory for results, cheaper than through dpnp.empty
+
+wrap = array_maker()
+usm_ndarray = dpnp.tensor.usm_ndarray
+_DEVICE = KINDS["device"]
+_RANK = {kind: rank for rank, kind in enumerate(KINDS.values())}
+
+
+class Blank(NamedTuple):
+    """What to allocate for a value: an array, or bytes where the layout is oneDNN's own."""
+
+    nbytes: int
+    shape: tuple[int, ...] | None
+    #: None for a row-major array, which is cheaper to make without.
+    strides: tuple[int, ...] | None
+    dtype: np.dtype
+    name: str
+
+    def new(self, queue: Any, kind: Any = _DEVICE, pooled: bool = True) -> Any:
+        """Return a usm_ndarray, or a dpctl.memory object where there is no shape.
+
+        What stays for long is better not ``pooled``.
+        """
+        if pooled:
+            memory = pool_of(queue).take(kind, self.nbytes)
+        else:
+            memory = allocated(kind, self.nbytes, queue, "result")
+        shape = self.shape
+        if shape is None:
+            return memory
+        return usm_ndarray(shape, dtype=self.dtype, buffer=memory, strides=self.strides)
+
+
+def scalar(value: float, dtype: np.dtype, queue: Any) -> Any:
+    """Return a new usm_ndarray without axes that holds a number; written without a submission."""
+    memory = allocated(KINDS["shared"], dtype.itemsize, queue, "a number")
+    memoryview(memory)[: dtype.itemsize] = np.array(value, dtype).tobytes()
+    return usm_ndarray((), dtype=dtype, buffer=memory)
+
+
+def reshaped(array: Any, shape: tuple[int, ...]) -> Any:
+    """Return a dense usm_ndarray of one element in another shape."""
+    return usm_ndarray(shape, dtype=array.dtype, buffer=array)
+
+
+#: Bytes between the starts of arrays that share an allocation: a page.
+_APART = 4096
+
+
+def together(blanks: Sequence[Blank], queue: Any) -> list[Any]:
+    """Return arrays for what stays together: on a CPU in one allocation, in huge pages."""
+    if not queue.sycl_device.is_cpu:
+        return [b.new(queue, pooled=False) for b in blanks]
+    sizes = [-(-max(b.nbytes, 1) // _APART) * _APART for b in blanks]
+    starts = [0, *itertools.accumulate(sizes)]
+    memory = allocated(_DEVICE, starts[-1], queue, "packed constants")
+    _core.use_huge_pages(queue, memory, is_fresh=True)
+    return [_part(memory, *pair) for pair in zip(blanks, starts, strict=False)]
+
+
+def _part(memory: Any, blank: Blank, start: int) -> Any:
+    shape, dtype = blank.shape, blank.dtype
+    if shape is None:
+        shape, dtype = (blank.nbytes,), np.dtype("u1")
+    offset = start // dtype.itemsize
+    strides = blank.strides
+    return usm_ndarray(shape, dtype=dtype, buffer=memory, strides=strides, offset=offset)
+
+
+def blank_of(tensor: Tensor) -> Blank:
+    """Return what must be allocated for a tensor that fills its storage."""
+    dtype = dtypes.array_dtype(tensor.dtype)
+    desc = tensor.desc
+    if desc is None:
+        return Blank(tensor.size * dtype.itemsize, tensor.shape, None, dtype, tensor.dtype)
+    if tensor.dtype in dtypes.PACKED and tensor.strides == row_major_strides(tensor.shape):
+        shape = (*tensor.shape[:-1], tensor.shape[-1] // 2)
+        return Blank(desc.get_size(), shape, None, dtype, tensor.dtype)
+    if not desc.is_plain or tensor.dtype in dtypes.PACKED:
+        return Blank(desc.get_size(), None, None, dtype, tensor.dtype)
+    strides = None if tensor.strides == row_major_strides(tensor.shape) else tensor.strides
+    return Blank(desc.get_size(), tensor.shape, strides, dtype, tensor.dtype)
+
+
+def coerced_kind(arrays: list[Any]) -> Any:
+    """Return the allocator of the USM type that results of these arrays have; bytes are seeds."""
+    kind = None
+    for array in arrays:
+        if array.__class__ is bytes:
+            continue
+        other = array.usm_data.__class__
+        if kind is None or (other is not kind and _RANK.get(other, 0) < _RANK.get(kind, 0)):
+            kind = other
+    return kind if kind in _RANK else _DEVICE

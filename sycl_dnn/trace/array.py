@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of the dtypes that dpnp lacks, and checks of arrays that callers give for results."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import dpnp
+import numpy as np
+from dpnp.exceptions import ExecutionPlacementError
+
+from sycl_dnn._dpnp import address
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import allocation, functions
+from sycl_dnn.trace.values import Operators, Tensor
+
+
+class Array(Operators):
+    """A tensor of a dtype that dpnp lacks, over a dpnp array that carries its bits.
+
+    Made by ``sycl_dnn.asarray(x, dtype="bfloat16")`` and by functions of ``sycl_dnn.functional``;
+    ``astype("float32")`` gives a dpnp array back. Operators are functions of
+    ``sycl_dnn.functional``, so ``==`` compares element by element.
+
+    Parameters
+    ----------
+    data : dpnp.ndarray
+        The bits: uint16 for bfloat16, uint8 for float8, both with the array's shape and strides.
+        uint8 for int4 and uint4, two neighbours along the last axis in a byte, the first in its
+        low half; so the last axis of the array is even and twice as long.
+    dtype : {"bfloat16", "float8_e4m3", "float8_e5m2", "int4", "uint4"}
+
+    Attributes
+    ----------
+    data, dtype
+        As given.
+    shape : tuple of int
+
+    Raises
+    ------
+    TypeError
+        ``dtype`` is another one; ``data`` has not the dtype that carries it.
+    ValueError
+        ``data`` of 4-bit numbers has gaps along its last axis.
+    """
+
+    __slots__ = ("data", "dtype", "shape")
+    # Comparisons give arrays, as those of dpnp do.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, data: dpnp.ndarray, dtype: str) -> None:
+        if dtype not in dtypes.CARRIED:
+            raise TypeError(
+                f"Array: dtype must be one of {', '.join(dtypes.CARRIED)}, got {dtype!r}"
+            )
+        if data.dtype != dtypes.CARRIED[dtype]:
+            wanted = dtypes.CARRIED[dtype]
+            raise TypeError(f"Array: data must have dtype {wanted} for {dtype}, got {data.dtype}")
+        self.data = data
+        self.dtype = dtype
+        self.shape = data.shape
+        if dtype in dtypes.PACKED:
+            _check_packable(data)
+            self.shape = (*data.shape[:-1], 2 * data.shape[-1])
+
+    @classmethod
+    def from_bits(cls, bits: Any, dtype: str, **kwargs: Any) -> Array:
+        """Return an array of numbers given by their bits.
+
+        Parameters
+        ----------
+        bits : array_like of int
+            As ``data`` above; copied to the device unless it is a dpnp array of that dtype.
+        dtype : str
+        **kwargs
+            For ``dpnp.asarray``: ``sycl_queue``, ``device``, ``usm_type``...
+        """
+        carrier = dtypes.CARRIED.get(dtype, np.dtype("u1"))
+        return cls(dpnp.asarray(bits, dtype=carrier, **kwargs), dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Strides of ``data`` in bytes, as dpnp counts them."""
+        return self.data.strides
+
+    @property
+    def element_strides(self) -> tuple[int, ...]:
+        """Strides in elements."""
+        strides = self.data.get_array().strides
+        return (*(2 * s for s in strides[:-1]), 1) if self.dtype in dtypes.PACKED else strides
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return self.data.nbytes
+
+    @property
+    def sycl_queue(self) -> Any:
+        """The queue that the array belongs to."""
+        return self.data.sycl_queue
+
+    @property
+    def usm_type(self) -> str:
+        """Kind of the USM allocation."""
+        return self.data.usm_type
+
+    def get_array(self) -> Any:
+        """Return the usm_ndarray of the bits."""
+        return self.data.get_array()
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, key: Any) -> Array:
+        return Array(self.data[self._checked_key(key)], self.dtype)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not isinstance(value, Array) or value.dtype != self.dtype:
+            value = functions.asarray(value, self.dtype, sycl_queue=self.sycl_queue)
+        self.data[self._checked_key(key)] = value.data
+
+    def _checked_key(self, key: Any) -> Any:
+        if self.dtype in dtypes.PACKED:
+            keys = key if isinstance(key, tuple) else (key,)
+            if len(keys) >= self.ndim or not all(isinstance(k, (int, slice)) for k in keys):
+                raise IndexError(
+                    f"Array: {self.dtype} must be indexed by integers and slices before its last "
+                    f"axis, got {key!r}"
+                )
+        return key
+
+    def reshape(self, *shape: Any) -> Array:
+        """Return the elements in another shape; one size may be -1."""
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        if self.dtype in dtypes.PACKED:
+            sizes = list(sizes)
+            if not sizes or sizes[-1] % 2 and sizes[-1] != -1:
+                raise ValueError(
+                    f"reshape: the last size must be even for {self.dtype}, got {sizes}"
+                )
+            sizes[-1] = sizes[-1] if sizes[-1] == -1 else sizes[-1] // 2
+        return Array(self.data.reshape(tuple(sizes)), self.dtype)
+
+    def transpose(self, *axes: Any) -> Array:
+        """Return a view with permuted axes, reversed by default."""
+        return Array(self.data.transpose(*axes), self.dtype)
+
+    @property
+    def T(self) -> Array:  # noqa: N802
+        """The array with its axes reversed."""
+        return self.transpose()
+
+    def astype(self, dtype: Any) -> Any:
+        """Return the values in another dtype, converted on the device."""
+        return functions.astype(self, dtype)
+
+    def copy(self) -> Array:
+        """Return a copy."""
+        return Array(self.data.copy(), self.dtype)
+
+    def asnumpy(self) -> np.ndarray:
+        """Return the values as NumPy's float32, after waiting for them."""
+        return dpnp.asnumpy(self.astype("float32"))
+
+    def item(self) -> float:
+        """Return the only element as a Python number."""
+        return self.asnumpy().item()
+
+    def __eq__(self, other: object) -> Any:
+        return functions.eq(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return functions.ne(self, other)
+
+    def __repr__(self) -> str:
+        values = np.array2string(self.asnumpy(), separator=", ", prefix="Array(")
+        return f"Array({values}, dtype={self.dtype})"
+
+
+def _check_packable(data: Any) -> None:
+    strides = data.get_array().strides
+    if not strides or (strides[-1] != 1 and data.shape[-1] > 1):
+        raise ValueError(
+            f"Array: data of 4-bit numbers must be dense along its last axis, got shape "
+            f"{data.shape} with strides {strides} (in elements)"
+        )
+
+
+def wrapped(array: Any, dtype: str) -> Any:
+    """Return what the user gets for a usm_ndarray."""
+    made = allocation.wrap(array)
+    return Array(made, dtype) if dtype in dtypes.CARRIED else made
+
+
+# --- Checks of the arrays that callers give for results
+
+
+class Target(NamedTuple):
+    """An array of the caller's that shall be written."""
+
+    desc: Any
+    #: Whether it has bytes in common with an input otherwise than as a whole.
+    overlaps: bool
+    #: Whether it is one of the inputs.
+    in_place: bool
+
+
+def check_out(name: str, out: Any, found: Any, queue: Any) -> Any:
+    """Return what a plan depends on of ``out``, after checking that it may be written."""
+    kind = out.__class__
+    is_array = isinstance(out, (dpnp.ndarray, Array)) and not isinstance(out, Tensor)
+    if kind is not dpnp.ndarray and not is_array:
+        raise TypeError(f"{name}: out must be a dpnp.ndarray or Array, got {kind.__name__}")
+    array = out.get_array()
+    if array.sycl_queue is not queue and array.sycl_queue != queue:
+        raise ExecutionPlacementError(f"{name}: out must be on the queue of the other arrays")
+    if not array.flags.writable:
+        raise ValueError(f"{name}: out must be writable, got a read-only array")
+    dtype = out.dtype if kind is Array else array.dtype
+    return ("out", array.shape, array.strides, dtype, sharing(array, found.arrays))
+
+
+def check_strides(name: str, out: Any) -> None:
+    """Refuse an array that has elements in common with itself, or runs backwards."""
+    array = out.get_array()
+    if any(s <= 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
+        raise ValueError(f"{name}: out must have positive strides, got {array.strides}")
+
+
+def sharing(out: Any, arrays: list[Any]) -> tuple[bool, bool]:
+    """Return whether ``out`` overlaps an array, and whether it is one of them."""
+    memory = out.usm_data
+    start = address(memory)
+    end = start + memory.nbytes
+    overlaps = same = False
+    for array in arrays:
+        if array.__class__ is bytes:
+            continue
+        other = array.usm_data
+        begin = address(other)
+        if begin < end and start < begin + other.nbytes:
+            is_it = address(array) == address(out) and array.strides == out.strides
+            same |= is_it
+            overlaps |= not is_it
+    return overlaps, same

@@ -1,0 +1,465 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Methods of dpnp arrays on traced tensors, so that model code need not tell them apart."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import functions
+from sycl_dnn.trace.refusals import (
+    _VALUES,
+    NO_ATTRIBUTES,
+    REFUSED,
+    no_gradient,
+    refused_attribute,
+    refused_method,
+)
+
+
+def _refuse_out(name: str, out: Any) -> None:
+    if out is not None:
+        raise TypeError(f"{name}(): out must be left away for a traced array")
+
+
+def _reduction(name: str) -> Any:
+    def method(
+        self: Any, axis: Any = None, dtype: Any = None, out: Any = None, *, keepdims: bool = False
+    ) -> Any:
+        _refuse_out(name, out)
+        wide = self if dtype is None else functions.astype(self, dtype)
+        return getattr(functions, name)(wide, axis, keepdim=keepdims)
+
+    method.__doc__ = f"As ``sycl_dnn.functional.{name}``, with NumPy's names of parameters."
+    return method
+
+
+def _extreme(name: str) -> Any:
+    def method(self: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+        _refuse_out(name, out)
+        return getattr(functions, name)(self, axis, keepdim=keepdims)
+
+    method.__doc__ = f"As ``sycl_dnn.functional.{name}``, with NumPy's names of parameters."
+    return method
+
+
+def _spread(name: str) -> Any:
+    def method(
+        self: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0,
+        keepdims: bool = False, correction: float | None = None,
+    ) -> Any:  # fmt: skip
+        _refuse_out(name, out)
+        wide = self if dtype is None else functions.astype(self, dtype)
+        correction = ddof if correction is None else correction
+        return getattr(functions, name)(wide, axis, correction=correction, keepdim=keepdims)
+
+    method.__doc__ = f"As ``sycl_dnn.functional.{name}``, by default over the whole population."
+    return method
+
+
+def _by_dpnp(name: str, is_reflected: bool = False) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        operands = (other, self) if is_reflected else (self, other)
+        return getattr(functions, name)(*operands)
+
+    method.__doc__ = f"As ``dpnp.{name}``."
+    return method
+
+
+def _in_place(sign: Callable[[Any, Any], Any]) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        return sign(self, other)
+
+    method.__doc__ = "Return a new array."
+    return method
+
+
+def _logical(name: str) -> Any:
+    function = getattr(dpnp, name)
+
+    def method(self: Any, axis: Any = None, *, out: Any = None, keepdims: bool = False) -> Any:
+        _refuse_out(name, out)
+        axes = _axes(axis, self.ndim)
+        shape = [n if i not in axes else 1 for i, n in enumerate(self.shape)]
+        if not keepdims:
+            shape = [n for i, n in enumerate(self.shape) if i not in axes]
+        return _called(
+            lambda a: function(a, axis=axis, keepdims=keepdims), self, tuple(shape), "bool",
+            lambda entry, grads: {},
+        )  # fmt: skip
+
+    method.__doc__ = f"As ``dpnp.{name}``; bool."
+    return method
+
+
+def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Return the numbers of the axes that ``axis`` names."""
+    given = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    for number in given:
+        if not -ndim <= number < ndim:
+            raise ValueError(f"axis must be in [{-ndim}, {ndim}), got {number}")
+    return tuple(number % ndim for number in given)
+
+
+def _called(
+    function: Callable[..., Any], x: Any, shape: tuple[int, ...], dtype: str,
+    rule: Callable[..., Any] | None = None,
+) -> Any:  # fmt: skip
+    """Record a function of dpnp's over one tensor."""
+    from sycl_dnn.trace.steps import Out
+
+    if x.dtype in dtypes.CARRIED:
+        x = functions.astype(x, "float32")
+    return x.trace.array_call(function, [x], [Out(shape, dtype)], rule)[0]
+
+
+#: Names of methods that other libraries' arrays have, where the functional layer's differ.
+_OTHER_NAMES = {
+    "cpu": "the array itself", "detach": "the array itself", "contiguous": "the array itself",
+    "dim": "the attribute ndim", "numel": "the attribute size",
+    "float": "astype('float32')", "to": "astype", "type": "astype", "numpy": "the array itself",
+}  # fmt: skip
+
+
+class ArrayMethods:
+    """Shapes, slices, dtypes and reductions; what needs values or memory is refused by name.
+
+    In-place operators return a new array, to which Python binds the name on their left.
+    """
+
+    __slots__ = ()
+
+    # Comparisons give tensors, as those of arrays do; as a key a tensor is itself.
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        return functions.eq(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return functions.ne(self, other)
+
+    for _name in REFUSED:
+        locals()[_name] = refused_method(_name)
+    for _name in NO_ATTRIBUTES:
+        locals()[_name] = refused_attribute(_name)
+    del _name
+
+    sum = _reduction("sum")
+    prod = _reduction("prod")
+    mean = _reduction("mean")
+    max = _extreme("amax")
+    min = _extreme("amin")
+    argmax = _extreme("argmax")
+    argmin = _extreme("argmin")
+    var = _spread("var")
+    std = _spread("std")
+    all = _logical("all")
+    any = _logical("any")
+
+    __floordiv__ = _by_dpnp("floor_divide")
+    __rfloordiv__ = _by_dpnp("floor_divide", is_reflected=True)
+    __mod__ = _by_dpnp("remainder")
+    __rmod__ = _by_dpnp("remainder", is_reflected=True)
+    __and__ = _by_dpnp("bitwise_and")
+    __rand__ = _by_dpnp("bitwise_and", is_reflected=True)
+    __or__ = _by_dpnp("bitwise_or")
+    __ror__ = _by_dpnp("bitwise_or", is_reflected=True)
+    __xor__ = _by_dpnp("bitwise_xor")
+    __rxor__ = _by_dpnp("bitwise_xor", is_reflected=True)
+    __lshift__ = _by_dpnp("left_shift")
+    __rlshift__ = _by_dpnp("left_shift", is_reflected=True)
+    __rshift__ = _by_dpnp("right_shift")
+    __rrshift__ = _by_dpnp("right_shift", is_reflected=True)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __invert__(self) -> Any:
+        from sycl_dnn.trace.functions import invert
+
+        return invert(self)
+
+    # dpnp's own would write into memory; Python binds the name on the left to what these return.
+    __iadd__ = _in_place(operator.add)
+    __isub__ = _in_place(operator.sub)
+    __imul__ = _in_place(operator.mul)
+    __itruediv__ = _in_place(operator.truediv)
+    __ipow__ = _in_place(operator.pow)
+    __imatmul__ = _in_place(operator.matmul)
+    __ifloordiv__ = _in_place(operator.floordiv)
+    __imod__ = _in_place(operator.mod)
+    __iand__ = _in_place(operator.and_)
+    __ior__ = _in_place(operator.or_)
+    __ixor__ = _in_place(operator.xor)
+    __ilshift__ = _in_place(operator.lshift)
+    __irshift__ = _in_place(operator.rshift)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in NO_ATTRIBUTES:
+            raise AttributeError(f"{name}: {NO_ATTRIBUTES[name]}")
+        other = _OTHER_NAMES.get(name)
+        if other is None and not name.startswith("_") and hasattr(functions, name):
+            other = f"sycl_dnn.functional.{name}"
+        hint = "" if other is None else f"; use {other}"
+        raise AttributeError(f"arrays have no attribute {name!r} in a traced function{hint}")
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise TypeError(f"format(): {_VALUES}")
+        return repr(self)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * dtypes.bits_of(self.dtype) // 8
+
+    @property
+    def sycl_queue(self) -> Any:
+        """The queue of the call that is traced."""
+        return self.trace.queue
+
+    @property
+    def sycl_device(self) -> Any:
+        """The device of the call that is traced."""
+        return self.sycl_queue.sycl_device
+
+    @property
+    def sycl_context(self) -> Any:
+        """The context of the call that is traced."""
+        return self.sycl_queue.sycl_context
+
+    @property
+    def device(self) -> Any:
+        """The device of the call that is traced, as dpnp's functions take it."""
+        return self.sycl_queue
+
+    @property
+    def real(self) -> Any:
+        """The array itself: traced arrays are real."""
+        return self
+
+    @property
+    def imag(self) -> Any:
+        """Zeros: traced arrays are real."""
+        return functions.mul(self, 0)
+
+    def conj(self) -> Any:
+        """Return the array itself: traced arrays are real."""
+        return self
+
+    conjugate = conj
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
+        """Return the elements, those outside of the limits moved to them."""
+        _refuse_out("clip", out)
+        return functions.clamp(self, min, max)
+
+    def round(self, decimals: int = 0, *, out: Any = None) -> Any:
+        """Return the elements rounded to so many decimals, halves to even; its gradient is 0."""
+        _refuse_out("round", out)
+        if not dtypes.is_float(self.dtype):
+            return _called(lambda a: dpnp.round(a, decimals), self, self.shape, str(self.dtype))
+        zero = lambda entry, grads: {"0": functions.mul(grads["0"], 0.0)}  # noqa: E731
+        wide = "float32" if self.dtype in dtypes.CARRIED else str(self.dtype)
+        made = _called(lambda a: dpnp.round(a, decimals), self, self.shape, wide, zero)
+        return functions.astype(made, self.dtype)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+        """Return the elements in another shape; one size may be -1."""
+        _check_order("reshape", order)
+        is_nested = len(shape) == 1 and isinstance(shape[0], (tuple, list))
+        return functions.reshape(self, shape[0] if is_nested else shape)
+
+    def transpose(self, *axes: Any) -> Any:
+        """Return a view with permuted axes, reversed by default."""
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return functions.permute(self, given or tuple(range(len(self.shape)))[::-1])
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        """The tensor with its axes reversed."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        """The tensor with its last two axes exchanged."""
+        return self.swapaxes(-1, -2)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """Return a view with two axes exchanged."""
+        return functions.transpose(self, axis1, axis2)
+
+    def flatten(self, order: str = "C") -> Any:
+        """Return the elements in one axis."""
+        _check_order("flatten", order)
+        return self.reshape(-1)
+
+    def ravel(self, order: str = "C") -> Any:
+        """Return the elements in one axis."""
+        _check_order("ravel", order)
+        return self.reshape(-1)
+
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> Any:
+        """Leave out axes of size 1: all, or those named."""
+        return functions.squeeze(self, axis)
+
+    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True,
+               copy: bool = True, device: Any = None) -> Any:  # fmt: skip
+        """Return the values in another dtype."""
+        if casting != "unsafe" or device is not None:
+            raise TypeError("astype(): casting and device must be left away for a traced array")
+        return functions.astype(self, dtype)
+
+    def copy(self, order: str = "C", **kwargs: Any) -> Any:
+        """Return the tensor itself, which nothing can write to."""
+        if kwargs:
+            raise TypeError(f"copy(): {', '.join(kwargs)} must be left away for a traced array")
+        return self
+
+    def dot(self, b: Any, out: Any = None) -> Any:
+        """Return the product of vectors or matrices, or with a number."""
+        _refuse_out("dot", out)
+        axes = [self.ndim, getattr(b, "ndim", 0)]
+        if 0 in axes:
+            return functions.mul(self, b)
+        if max(axes) > 2:
+            raise TypeError(f"dot(): a traced array has at most two axes in dot, got {axes}; use @")
+        return functions.matmul(self, b)
+
+    def cumsum(self, axis: int | None = None, dtype: Any = None, *, out: Any = None) -> Any:
+        """Return the sums of the elements up to each, along an axis or of all."""
+        _refuse_out("cumsum", out)
+        x = self if dtype is None else functions.astype(self, dtype)
+        x = x if axis is not None else x.reshape(-1)
+        along = _axes(0 if axis is None else axis, x.ndim)[0]
+        if not dtypes.is_float(x.dtype):
+            kind = "int64" if dtype is None else str(x.dtype)
+            return _called(lambda a: dpnp.cumsum(a, axis=along, dtype=kind), x, x.shape, kind)
+        narrow, x = (
+            x.dtype,
+            functions.astype(x, "float32" if x.dtype in dtypes.CARRIED else x.dtype),
+        )
+
+        def rule(entry: Any, grads: Any) -> Any:
+            return {"0": _called(_summed_from_the_end, grads["0"], x.shape, str(x.dtype), forth)}
+
+        def forth(entry: Any, grads: Any) -> Any:
+            return {"0": _called(_summed, grads["0"], x.shape, str(x.dtype), rule)}
+
+        def _summed(a: Any) -> Any:
+            return dpnp.cumsum(a, axis=along)
+
+        def _summed_from_the_end(a: Any) -> Any:
+            return dpnp.flip(dpnp.cumsum(dpnp.flip(a, along), axis=along), along)
+
+        return functions.astype(_called(_summed, x, x.shape, str(x.dtype), rule), narrow)
+
+    def cumprod(self, axis: int | None = None, dtype: Any = None, *, out: Any = None) -> Any:
+        """Return the products of the elements up to each; it has no gradient."""
+        _refuse_out("cumprod", out)
+        x = self if dtype is None else functions.astype(self, dtype)
+        x = x if axis is not None else x.reshape(-1)
+        along = _axes(0 if axis is None else axis, x.ndim)[0]
+        kind = str(x.dtype)
+        kind = "float32" if kind in dtypes.CARRIED else kind
+        kind = kind if dtypes.is_float(kind) or dtype is not None else "int64"
+        return _called(
+            lambda a: dpnp.cumprod(a, axis=along, dtype=kind), x, x.shape, kind,
+            no_gradient("cumprod()"),
+        )  # fmt: skip
+
+    def argsort(self, axis: int | None = -1, kind: str | None = None, order: Any = None, *,
+                descending: bool = False, stable: bool | None = None) -> Any:  # fmt: skip
+        """Return the numbers of the elements in ascending or descending order."""
+        x = self.reshape(-1) if axis is None else self
+        along = _axes(-1 if axis is None else axis, x.ndim)[0]
+        return _called(
+            lambda a: dpnp.argsort(a, axis=along, kind=kind, descending=descending, stable=stable),
+            x, x.shape, "int64", lambda entry, grads: {},
+        )  # fmt: skip
+
+    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Any:
+        """Return the places where ``v`` goes into the array, which is in order."""
+        from sycl_dnn.trace.array_function import array_function
+
+        if sorter is not None or not hasattr(v, "shape"):
+            raise TypeError("searchsorted(): v must be an array, and sorter left away, when traced")
+        return array_function(
+            lambda a, b: dpnp.searchsorted(a, b, side=side), self, v, shape=v.shape, dtype="int64",
+            name="searchsorted()",
+        )  # fmt: skip
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """Return the elements of a diagonal, as the last axis."""
+        rows, columns = self.shape[axis1], self.shape[axis2]
+        length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
+        first = np.arange(length) + max(-offset, 0)
+        rest = [i for i in range(self.ndim) if i not in _axes((axis1, axis2), self.ndim)]
+        turned = self.transpose(*_axes((axis1, axis2), self.ndim), *rest)
+        made = turned[first, first + offset]
+        return made.transpose(*range(1, made.ndim), 0)
+
+    def repeat(self, repeats: int, axis: int | None = None) -> Any:
+        """Return each element ``repeats`` times, along an axis or of all."""
+        if not isinstance(repeats, int) or repeats < 0:
+            raise TypeError(f"repeat(): repeats must be a number for a traced array, got {repeats}")
+        x = self.reshape(-1) if axis is None else self
+        along = _axes(0 if axis is None else axis, x.ndim)[0]
+        return x.take(np.repeat(np.arange(x.shape[along]), repeats), along)
+
+    def take(self, indices: Any, axis: int | None = None, *, out: Any = None,
+             mode: str = "wrap") -> Any:  # fmt: skip
+        """Return elements by number, along an axis or of all; negative numbers count from the end.
+
+        Numbers that are known and out of range raise IndexError; others give NaN (0 in integers),
+        where dpnp's ``mode`` moves them into the range.
+        """
+        _refuse_out("take", out)
+        x = self.reshape(-1) if axis is None else self
+        along = _axes(0 if axis is None else axis, x.ndim)[0]
+        if not hasattr(indices, "shape"):
+            indices = np.asarray(indices, "int64")
+        return x[(slice(None),) * along + (indices,)]
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a tensor without axes has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(self.__len__()))
+
+    def __getitem__(self, key: Any) -> Any:
+        from sycl_dnn.trace.indexing import taken
+
+        return taken(self, key)
+
+
+def _check_order(name: str, order: str) -> None:
+    if order != "C":
+        raise TypeError(f"{name}(): order must be 'C' for a traced array, got {order!r}")

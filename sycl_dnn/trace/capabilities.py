@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a device can do: arithmetic of a dtype, 8-bit sums, sizes of caches."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.errors import Unimplemented
+from sycl_dnn.trace import layout
+
+
+@functools.lru_cache(64)
+def multiplies(engine: Any, dtype: str) -> bool:
+    """Return whether an engine multiplies matrices of a dtype.
+
+    A CPU without AVX-512 mostly has no bfloat16, and few have float16.
+
+    Parameters
+    ----------
+    engine : Engine
+    dtype : str
+        A floating-point dtype.
+    """
+    desc = layout.row_major((16, 16), dtype)
+    try:
+        _core.matmul(engine, src=desc, weights=desc, dst=desc)
+    except Unimplemented:
+        return False
+    return True
+
+
+# --- How much a device's caches hold
+
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_UNITS = {"K": 10, "M": 20, "G": 30}
+
+
+def cache_bytes(device: Any, folder: Path = _CACHES) -> int:
+    """Return the size of the device's largest cache in bytes.
+
+    Parameters
+    ----------
+    device : dpctl.SyclDevice
+    folder : where Linux describes the CPU's caches
+    """
+    sizes = [device.global_mem_cache_size]
+    for file in folder.glob("index*/size") if device.is_cpu else ():
+        text = file.read_text().strip()
+        sizes.append(int(text[:-1]) << _UNITS[text[-1]] if text[-1] in _UNITS else int(text))
+    return max(sizes)
+
+
+# --- Whether an engine adds up products of 8-bit integers as they are
+
+_ISA = _core.cpu_isa
+#: Without VNNI the sum of two neighbouring products has 16 bits, and saturates.
+_WITHOUT_VNNI = (_ISA.sse41, _ISA.avx, _ISA.avx2, _ISA.avx512_core)
+
+
+def saturates(engine: _core.Engine) -> bool:
+    """Whether oneDNN's products of int8 and uint8 are wrong where they are large.
+
+    Notes
+    -----
+    Source: oneDNN developer guide, "Nuances of int8 Computations". There is no way to ask an
+    implementation.
+    """
+    return engine.kind is _core.engine_kind.cpu and cpu_saturates()
+
+
+def cpu_saturates() -> bool:
+    """Whether it is so on this CPU, or with the instructions that oneDNN is limited to."""
+    return _core.get_effective_cpu_isa() in _WITHOUT_VNNI

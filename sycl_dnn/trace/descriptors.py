@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptors of recorded primitives: made from tensors, widened, judged."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import layout, policy
+from sycl_dnn.trace.steps import Layout, Out, describe
+from sycl_dnn.trace.values import Tensor
+
+#: Parameters of a row that describe an execution argument of another name.
+_DESCRIBES = {"src0": "src_0", "src1": "src_1", "src2": "src_2"}
+
+
+#: Rows whose reference implementation is made of fast ones: products, reorders.
+_FAST_REFERENCES = ("lstm", "gru", "lbr", "vanilla", "concat")
+
+
+def is_slow_reference(row: str, implementation: str) -> bool:
+    """Whether a primitive runs as oneDNN's slow reference, by the implementation's name."""
+    # Some run inside others: "conv:any+ref:any".
+    is_reference = "ref" in implementation.replace("+", ":").split(":")
+    return is_reference and row.split("_")[0] not in _FAST_REFERENCES
+
+
+def go_on_to(pd: _core.PrimitiveDesc, words: str) -> bool:
+    """Move a descriptor to the first implementation with these words in its name, if any."""
+    while words not in pd.impl_info:
+        if not pd.next_impl():
+            return False
+    return True
+
+
+def parameters_of(
+    row: str,
+    inputs: Mapping[str, Tensor],
+    outputs: Mapping[str, Out],
+    ask: Mapping[str, Layout],
+    params: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the parameters of a row with its layouts; arguments as ``Trace.primitive``'s."""
+    descs = {
+        name: describe(t.shape, t.dtype, ask[name]) if name in ask else t.desc
+        for name, t in inputs.items()
+    }
+    descs |= {name: out.desc() for name, out in outputs.items()}
+    given = dict(params)
+    for parameter in _parameters(row):
+        name = _DESCRIBES.get(parameter, parameter)
+        if parameter == "srcs":
+            given["srcs"] = [d for n, d in descs.items() if n.startswith("multiple_src")]
+        elif parameter not in given and name in descs:
+            given[parameter] = descs[name]
+    return given
+
+
+@functools.cache
+def _parameters(row: str) -> tuple[str, ...]:
+    return tuple(_core.ROWS[row][0].split())
+
+
+def warn_of_reference(row: str, pd: _core.PrimitiveDesc) -> None:
+    """Warn once where oneDNN has nothing but its slow reference."""
+    name = pd.impl_info
+    if any(d and not d.size for d in (pd.desc_of(n) for n in ("src", "dst", "diff_src"))):
+        return  # nothing is computed
+    if not is_slow_reference(row, name):
+        return
+    policy.warn_once(
+        policy.ReferenceWarning,
+        (row, name),
+        f"{row}: oneDNN has only its reference implementation ({name}) for {pd}; it is slow",
+    )
+
+
+# --- A primitive's parameters in float32, for engines that lack a narrower type
+
+NARROW = ("float16", "bfloat16", "float8_e5m2", "float8_e4m3")
+
+
+def wide(value: Any) -> Any:
+    """Return a descriptor of float32 in the layout of a narrower one; what is neither as it is."""
+    if not isinstance(value, _core.MemoryDesc) or dtypes.NAMES.get(value.data_type) not in NARROW:
+        return value
+    if not value.is_plain:
+        return layout.any_layout(value.dims, "float32")
+    return layout.strided(value.dims, "float32", value.strides)
+
+
+def wide_out(out: Out) -> Out:
+    """Return a wanted result in float32 where it is narrower."""
+    dtype = "float32" if out.dtype in NARROW else out.dtype
+    return Out(out.shape, dtype, wide(out.layout))
+
+
+def wide_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters or layouts with their descriptors in float32."""
+    return {name: wide(value) for name, value in given.items()}
+
+
+def wide_post_ops(attr: _core.PrimitiveAttr | None) -> _core.PrimitiveAttr | None:
+    """Return the attribute with the tensors of its post-ops in float32."""
+    if attr is None or not (given := attr.get("set_post_ops")):
+        return attr
+    made, post_ops = attr.copy(), _core.PostOps()
+    for method, arguments in given[-1][0].calls:
+        getattr(post_ops, method)(*map(wide, arguments))
+    made.set_post_ops(post_ops)
+    return made

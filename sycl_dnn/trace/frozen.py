@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments with a meaning of their own: arrays declared constant, and seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn._dpnp import view
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import allocation
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.trace_state import TraceState
+from sycl_dnn.trace.values import Tensor
+
+
+class Frozen:
+    """A read-only array together with the copies of it that primitives want in other layouts.
+
+    Functions of ``sycl_dnn.functional`` take it wherever they take an array. Made by ``freeze``.
+    """
+
+    __slots__ = ("_array", "_token", "data", "packed")
+
+    def __init__(self, array: Any) -> None:
+        is_carried = isinstance(array, Array)
+        usm = array.get_array()
+        #: The frozen array, read-only.
+        self.data = _read_only(usm, array.dtype if is_carried else None)
+        self._array = self.data.get_array()
+        u = self._array
+        self._token = ("frozen", u.shape, u.strides, array.dtype if is_carried else u.dtype)
+        #: Packed copies by what was done to get them.
+        self.packed: dict[Any, Any] = {}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return self.data.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Data type of the array."""
+        return self.data.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.data.shape)
+
+    @property
+    def nbytes_packed(self) -> int:
+        """Bytes that the packed copies hold."""
+        return sum(p.nbytes for p in self.packed.values())
+
+    def get_array(self) -> Any:
+        """Return the usm_ndarray."""
+        return self._array
+
+    def __repr__(self) -> str:
+        return f"Frozen({self.data!r}, {len(self.packed)} packed copies)"
+
+
+def _read_only(usm: Any, dtype: str | None) -> Any:
+    same = view(usm, usm.shape, usm.dtype, usm.strides)
+    same.flags.writable = False
+    array = allocation.wrap(same)
+    return array if dtype is None else Array(array, dtype)
+
+
+def freeze(array: dpnp.ndarray | Array) -> Frozen:
+    """Promise that an array will not change, so that its packed copies can be kept.
+
+    oneDNN wants the weights of convolutions and of large products in layouts of its own. A plain
+    array is repacked at every call, since somebody may have written into it; a frozen one once for
+    each layout that is asked for. The copies go when the frozen object goes.
+
+    Parameters
+    ----------
+    array : dpnp.ndarray or Array
+        Shared, not copied. ``.data`` of the result is a read-only view; writing through another
+        name of the same memory breaks the promise and leaves the copies stale.
+
+    Returns
+    -------
+    Frozen
+    """
+    if isinstance(array, Frozen):
+        return array
+    if not isinstance(array, (dpnp.ndarray, Array)):
+        raise TypeError(
+            f"freeze: array must be a dpnp.ndarray or Array, got {type(array).__name__}"
+        )
+    return Frozen(array)
+
+
+# --- Numbers that differ from call to call and that no plan depends on
+
+
+class Seed:
+    """A number that each call gives anew and that no plan depends on."""
+
+    __slots__ = ("dtype", "value")
+
+    def __init__(self, value: int, dtype: str = "int64") -> None:
+        self.value = value
+        self.dtype = dtype
+
+    def bytes(self) -> bytes:
+        """Return the value as the device reads it."""
+        return np.array(self.value, dtype=self.dtype).tobytes()
+
+
+# --- The tensor of an argument
+
+
+def argument_of(trace: TraceState, value: Any, constant: bool = False) -> Tensor:
+    """Return the tensor of the next argument of a trace."""
+    if isinstance(value, Seed):
+        return trace.scalar(value.dtype)
+    array = value.get_array() if hasattr(value, "get_array") else value
+    if not trace.has_queue:
+        trace.queue, trace.has_queue = array.sycl_queue, True
+    carried = value.data if isinstance(value, Frozen) else value
+    name = carried.dtype if isinstance(carried, Array) else dtypes.name_of(array.dtype)
+    constant = constant or isinstance(value, Frozen)
+    if name in dtypes.PACKED:
+        return trace.argument(carried.shape, name, carried.element_strides, constant)
+    return trace.argument(array.shape, name, array.strides, constant)

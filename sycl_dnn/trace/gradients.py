@@ -1,0 +1,465 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which primitives compute the gradient of which; reverse passes that can be differentiated.
+
+Most rows say only the names of their backward rows. What those read and write follows from their
+signatures: ``diff_X`` among the inputs is the gradient of the output ``X``, among the outputs
+that of the input ``X``; any other input is the forward's own.
+
+The gradient of an entry is recorded as before, with its fast primitives. What it recorded on the
+tape is kept with it. An outer reverse pass goes over that inner tape; where the inner tape does not
+show how the gradient depends on its operands, it goes over a composition of the forward operation,
+and where there is none, it raises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.trace import layout, policy
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import Entry, Out
+from sycl_dnn.trace.values import Tensor
+
+Grads = dict[str, Tensor]
+Rule = Callable[[Trace, Entry, Grads, set[str]], Grads]
+
+#: Forward row: its backward rows.
+BACKWARD: dict[str, tuple[str, ...]] = {
+    "convolution_forward": ("convolution_backward_data", "convolution_backward_weights"),
+    "deconvolution_forward": ("deconvolution_backward_data", "deconvolution_backward_weights"),
+    "inner_product_forward": ("inner_product_backward_data", "inner_product_backward_weights"),
+    "softmax_forward": ("softmax_backward",),
+    "pooling_forward": ("pooling_backward",),
+    "lrn_forward": ("lrn_backward",),
+    "resampling_forward": ("resampling_backward",),
+    "shuffle_forward": ("shuffle_backward",),
+    "prelu_forward": ("prelu_backward",),
+    "batch_normalization_forward": ("batch_normalization_backward",),
+    "group_normalization_forward": ("group_normalization_backward",),
+    "layer_normalization_forward": ("layer_normalization_backward",),
+}
+#: Inputs that primitives want in a layout of their own.
+_PACKED = ("weights", "diff_weights")
+#: Rules of the rows that have no backward row of their own; ``rule_for`` adds to it.
+RULES: dict[str, Rule] = {}
+
+
+class NoGradient(NotImplementedError):
+    """An operation has no gradient, or its gradient has none; ``row`` names it."""
+
+    def __init__(self, message: str, row: str) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+def rule_for(row: str) -> Callable[[Rule], Rule]:
+    """Register the gradient of a row: ``rule(trace, entry, grads, needed) -> grads by input``."""
+
+    def register(rule: Rule) -> Rule:
+        RULES[row] = rule
+        return rule
+
+    return register
+
+
+def signature(row: str) -> tuple[list[str], list[str]]:
+    """Return the execution arguments of a row: inputs, outputs."""
+    inputs, outputs = _core.ROWS[row][1].split("->")
+    return inputs.split(), outputs.split()
+
+
+def backward(
+    trace: Trace,
+    row: str,
+    entry: Entry,
+    grads: Mapping[str, Tensor],
+    needed: set[str],
+    **params: Any,
+) -> Grads:
+    """Record one backward primitive; return the gradients of the inputs that it writes.
+
+    ``params`` overrides what the forward primitive was given.
+    """
+    reads, writes = signature(row)
+    inputs: dict[str, Tensor] = {}
+    ask: dict[str, Any] = {}
+    for name in reads:
+        tensor = _source(name, entry, grads)
+        if tensor is None:
+            continue
+        inputs[name] = tensor
+        if name in _PACKED:
+            ask[name] = "any"
+        elif name.startswith("diff_"):
+            # The gradient of a result in the layout that the result had.
+            ask[name] = entry.outputs[name.removeprefix("diff_")]
+    outputs = {name: _out(name, entry) for name in writes if _is_written(name, entry)}
+    given = dict(_passed_on(row, entry), **params)
+    made = trace.primitive(row, inputs, outputs, ask=ask, **given)
+    return {n.removeprefix("diff_"): t for n, t in made.items() if n.startswith("diff_")}
+
+
+def _source(name: str, entry: Entry, grads: Mapping[str, Tensor]) -> Tensor | None:
+    if name.startswith("diff_"):
+        return grads.get(name.removeprefix("diff_"))
+    if name in entry.outputs:
+        return entry.outputs[name]
+    # Weights have another layout in each primitive, so they come as the caller gave them.
+    return (entry.inputs if name in _PACKED else entry.args).get(name)
+
+
+def _is_written(name: str, entry: Entry) -> bool:
+    return name.removeprefix("diff_") in entry.inputs
+
+
+def _out(name: str, entry: Entry) -> Out:
+    source = name.removeprefix("diff_")
+    like = entry.inputs[source]
+    return Out(like.shape, like.dtype, "any" if name in _PACKED else entry.args[source])
+
+
+def _passed_on(row: str, entry: Entry) -> dict[str, Any]:
+    names = _core.ROWS[row][0].split()
+    given = {n: entry.params[n] for n in names if n in entry.params}
+    if "hint_fwd_pd" in names:
+        given["hint_fwd_pd"] = entry.pd
+    return given
+
+
+def gradients_of(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    """Return the gradients of an entry's inputs by name, from those of its outputs.
+
+    Raises
+    ------
+    NoGradient
+        The operation has no gradient.
+    """
+    if entry.rule is not None:
+        return entry.rule(entry, grads)
+    if entry.has_post_ops:
+        raise NoGradient(f"vjp: {entry.row} with post-ops has no gradient", entry.row)
+    if entry.row in RULES:
+        return RULES[entry.row](trace, entry, grads, needed)
+    if entry.row not in BACKWARD:
+        name = entry.function or entry.row
+        row = f" ({entry.row})" if entry.function else ""
+        raise NoGradient(f"vjp: {name} has no gradient{row}", entry.row)
+    found: Grads = {}
+    for row in BACKWARD[entry.row]:
+        written = {n.removeprefix("diff_") for n in signature(row)[1]}
+        if written & needed:
+            found |= backward(trace, row, entry, grads, needed)
+    return found
+
+
+@rule_for("convert")
+def _convert(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    return {"src": trace.convert(grads["dst"], entry.inputs["src"].dtype)}
+
+
+def transposed(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    """Return the gradient of a backward row that is linear in ``diff_dst``: its forward row's."""
+    like = entry.inputs["diff_dst"]
+    made = trace.primitive(
+        entry.row.replace("backward", "forward"),
+        {"src": grads["diff_src"]},
+        {"dst": Out(like.shape, like.dtype, like)},
+        ask={"src": entry.outputs["diff_src"]},
+        prop_kind=_core.prop_kind.forward_training,
+        **{n: v for n, v in entry.params.items() if n not in ("prop_kind", "hint_fwd_pd")},
+    )
+    return {"diff_dst": made["dst"]}
+
+
+rule_for("resampling_backward")(transposed)
+rule_for("shuffle_backward")(transposed)
+
+
+@rule_for("eltwise_forward")
+def _eltwise(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    uses_dst = entry.params["algorithm"].name.endswith("use_dst_for_bwd")
+    data = entry.outputs["dst"] if uses_dst else entry.args["src"]
+    made = trace.primitive(
+        "eltwise_backward",
+        {"dst" if uses_dst else "src": data, "diff_dst": grads["dst"]},
+        {"diff_src": Out(data.shape, data.dtype, data)},
+        ask={"diff_dst": data},
+        data=data.desc,
+        **_passed_on("eltwise_backward", entry),
+    )
+    return {"src": made["diff_src"]}
+
+
+# --- Reverse passes that can be differentiated themselves: each step of one is an entry of the tape
+
+Composition = Callable[[Entry], Grads]
+
+
+@contextlib.contextmanager
+def recording(trace: Trace) -> Iterator[list[Entry]]:
+    """Record on a tape of its own, with the workspaces that gradients need."""
+    tape, training = trace.tape, trace.training
+    trace.tape, trace.training = [], True
+    try:
+        yield trace.tape
+    finally:
+        trace.tape, trace.training = tape, training
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """Return another tensor of the same elements: it has a gradient of its own."""
+    t = tensor
+    return Tensor(t.trace, t.storage, t.desc, t.dtype, t.shape, t.offset, t.strides)
+
+
+def pulled_back(trace: Trace, entry: Entry, given: Grads, needed: set[str]) -> Grads:
+    """Record the gradients of the ``needed`` inputs of an entry, as one entry of the tape."""
+    training = trace.training
+    with recording(trace) as tape:
+        trace.training = training
+        found = gradients_of(trace, entry, given, needed)
+        # A rule may have exchanged the tape for a while, never for good.
+        inner = list(tape)
+    found = {n: g for n, g in found.items() if n in needed and g is not None}
+    made = {n: alias(g) for n, g in found.items()}
+    trace.tape.append(_Reversed(entry, given, found, inner).as_entry(made))
+    return made
+
+
+class _Reversed:
+    """The recorded gradient of one entry, and how it is differentiated."""
+
+    def __init__(self, entry: Entry, given: Grads, found: Grads, tape: list[Entry]) -> None:
+        self._entry, self._given, self._found = entry, given, found
+        # The gradient of a gradient reads what the first one computed on its way.
+        self._tape = [*entry.inner, *tape]
+
+    def as_entry(self, made: Grads) -> Entry:
+        """Return the entry of the tape whose outputs are ``made``."""
+        entry = self._entry
+        inputs = {f"{kind}:{n}": t for kind, n, t in self._operands()}
+        return Entry(
+            "gradient", inputs, made, rule=self._rule, inner=self._tape, function=entry.function
+        )
+
+    def _operands(self) -> Iterator[tuple[str, str, Tensor]]:
+        """Yield what the gradient is a function of."""
+        entry = self._entry
+        groups = (("input", entry.inputs), ("output", entry.outputs), ("dy", self._given))
+        for kind, tensors in groups:
+            for name, tensor in tensors.items():
+                if tensor.is_float:
+                    yield kind, name, tensor
+
+    def _rule(self, entry: Entry, grads: Grads) -> Grads:
+        trace = next(iter(entry.outputs.values())).trace
+        try:
+            if self._entry.composed is not None:
+                return self._by_composition(trace, entry, grads)
+            return self._over_tape(trace, entry, grads)
+        except NoGradient as lack:
+            name = self._entry.function or self._entry.row
+            message = f"vjp: {name} has no second derivative ({lack.row})"
+            raise NoGradient(message, lack.row) from None
+
+    def _over_tape(self, trace: Trace, entry: Entry, grads: Grads) -> Grads:
+        seeds: dict[int, Tensor] = {}
+        for name, grad in grads.items():
+            key = id(self._found[name])
+            seeds[key] = added(seeds[key], grad) if key in seeds else grad
+        stand_ins = self._stand_ins(trace, (self._found[n] for n in grads))
+        operands = _distinct(entry.inputs)
+        wanted = [*operands.values(), *(t for t, _ in stand_ins)]
+        with training(trace):
+            found = propagate(trace, self._tape, seeds, wanted)
+        names = [*operands, *(n for _, n in stand_ins)]
+        made: Grads = {}
+        for name, part in zip(names, found, strict=True):
+            if part is None:
+                continue
+            slope = trace.convert(part, entry.inputs[name].dtype)
+            made[name] = added(made[name], slope) if name in made else slope
+        return made
+
+    def _by_composition(self, trace: Trace, entry: Entry, grads: Grads) -> Grads:
+        """Differentiate the reverse pass of a composition that says the same as the operation."""
+        forward = self._entry
+        with training(trace):
+            start = len(trace.tape)
+            value = forward.composed()  # type: ignore[misc]
+            values = value if isinstance(value, Mapping) else {"dst": value}
+            seeds = {id(values[n]): g for n, g in self._given.items() if n in values}
+            tape = trace.tape[start:]
+            # An operand given twice has one gradient, which both names lead to.
+            asked = _distinct({n: forward.inputs[n] for n in grads})
+            slopes = propagate(trace, tape, seeds, list(asked.values()))
+            pairs = zip(asked, slopes, strict=True)
+            again = {id(t): grads[n] for n, t in pairs if t is not None}
+            operands = _distinct(entry.inputs)
+            found = propagate(trace, trace.tape[start:], again, list(operands.values()))
+        return {n: g for n, g in zip(operands, found, strict=True) if g is not None}
+
+    def _stand_ins(self, trace: Trace, roots: Iterable[Tensor]) -> list[tuple[Tensor, str]]:
+        """Return tensors that the inner tape starts from beside the operands, with the operand.
+
+        Raises
+        ------
+        NoGradient
+            The tape does not show how such a tensor depends on the operands.
+        """
+        operands = [(f"{kind}:{n}", t) for kind, n, t in self._operands()]
+        operands += [(f"input:{n}", t) for n, t in self._entry.args.items() if t.is_float]
+        known = {id(t) for _, _, t in self._operands()}
+        found = []
+        for leaf in leaves_of(self._tape, roots, known):
+            name = _operand_of(trace, leaf, operands)
+            if name is not None:
+                found.append((leaf, name))
+            elif _depends(trace, leaf, {id(t.storage) for _, t in operands}):
+                raise NoGradient("vjp: no second derivative", "its gradient")
+        return found
+
+
+def composed_rule(row: str) -> Callable[[Composition], Composition]:
+    """Register what a backward primitive computes as operations that have gradients.
+
+    ``composition(entry)`` returns its outputs by name; those it leaves out have no gradient.
+    """
+
+    def register(composition: Composition) -> Composition:
+        @rule_for(row)
+        def rule(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+            start = len(trace.tape)
+            made = composition(entry)
+            if not grads.keys() <= made.keys():
+                raise NoGradient(f"vjp: {row} has no gradient", row)
+            seeds = {id(made[n]): trace.convert(g, made[n].dtype) for n, g in grads.items()}
+            operands = _distinct({n: t for n, t in entry.inputs.items() if t.is_float})
+            found = propagate(trace, trace.tape[start:], seeds, list(operands.values()))
+            return {n: g for n, g in zip(operands, found, strict=True) if g is not None}
+
+        return composition
+
+    return register
+
+
+def _distinct(tensors: Mapping[str, Tensor]) -> Grads:
+    """Return the tensors by name, each once."""
+    names = {id(t): n for n, t in tensors.items()}
+    return {n: tensors[n] for n in names.values()}
+
+
+@contextlib.contextmanager
+def training(trace: Trace) -> Iterator[None]:
+    """Let forward primitives write the workspaces that gradients need."""
+    known, trace.training = trace.training, True
+    try:
+        yield
+    finally:
+        trace.training = known
+
+
+def leaves_of(
+    tape: list[Entry], roots: Iterable[Tensor], known: Iterable[int] = ()
+) -> list[Tensor]:
+    """Return the floating-point tensors that ``roots`` depend on and no entry makes."""
+    makers = {id(t): e for e in tape for t in e.outputs.values()}
+    stack, seen, found = list(roots), set(known), []
+    while stack:
+        tensor = stack.pop()
+        if id(tensor) in seen or not tensor.is_float:
+            continue
+        seen.add(id(tensor))
+        entry = makers.get(id(tensor))
+        if entry is not None:
+            stack += entry.inputs.values()
+        elif tensor.storage.memory is None:
+            found.append(tensor)
+    return found
+
+
+def _place(t: Tensor) -> tuple[Any, ...]:
+    return id(t.storage), t.offset, t.shape
+
+
+def _operand_of(trace: Trace, leaf: Tensor, operands: list[tuple[str, Tensor]]) -> str | None:
+    """Return the operand that ``leaf`` shows in whole, as it is or copied to another layout."""
+    tensor = leaf
+    while tensor is not None:
+        for name, known in operands:
+            if _place(known) == _place(tensor) and known.desc == tensor.desc:
+                return name
+        copied = [s for s in _writers(trace, tensor) if s.outputs.get("dst") is not None]
+        if len(copied) != 1:
+            return None
+        step = copied[0]
+        is_copy = getattr(getattr(step, "primitive", None), "name", "") == "reorder"
+        whole = step.outputs["dst"]
+        if not is_copy or _place(whole) != _place(tensor) or set(step.inputs) != {"src"}:
+            return None
+        tensor = step.inputs["src"]
+    return None
+
+
+def _writers(trace: Trace, tensor: Tensor) -> list[Any]:
+    return [s for s in trace.steps if any(t.storage is tensor.storage for t in s.outputs.values())]
+
+
+def _depends(trace: Trace, leaf: Tensor, operands: set[int]) -> bool:
+    """Whether the elements of ``leaf`` were computed from the operands' storages."""
+    wanted = {id(leaf.storage)}
+    if wanted & operands:
+        return True
+    for step in reversed(trace.steps):
+        if any(id(t.storage) in wanted for t in step.outputs.values()):
+            wanted |= {id(t.storage) for t in step.inputs.values() if t.is_float}
+            if wanted & operands:
+                return True
+    return False
+
+
+# --- The reverse pass over a tape
+
+
+def propagate(
+    trace: Trace, tape: Sequence[Entry], seeds: dict[int, Tensor], wanted: Sequence[Tensor]
+) -> list[Tensor | None]:
+    """Record the reverse pass over ``tape``; return the gradients of ``wanted``.
+
+    ``seeds`` has the gradients of results by ``id`` of the tensor.
+    """
+    reached = {id(t) for t in wanted}
+    for entry in tape:
+        if any(id(t) in reached for t in entry.inputs.values()):
+            reached |= {id(t) for t in entry.outputs.values()}
+    grads = dict(seeds)
+    for entry in reversed(tape):
+        given = {n: grads[id(t)] for n, t in entry.outputs.items() if id(t) in grads}
+        needed = {n for n, t in entry.inputs.items() if id(t) in reached and t.is_float}
+        if not given or not needed:
+            continue
+        # Passed on once: a copy that several steps share may stand on the tape more than once.
+        for tensor in entry.outputs.values():
+            grads.pop(id(tensor), None)
+        # Gradients have the dtypes of the forward pass.
+        with policy.using(autocast=None):
+            found = pulled_back(trace, entry, given, needed)
+        for name, grad in found.items():
+            key = id(entry.inputs[name])
+            grads[key] = added(grads[key], grad) if key in grads else grad
+    return [grads.get(id(t)) for t in wanted]
+
+
+def added(a: Tensor, b: Tensor) -> Tensor:
+    """Return the sum of two gradients."""
+    from sycl_dnn.trace.pointwise import add
+
+    return add(a, b)
+
+
+def zeros_like(x: Tensor) -> Tensor:
+    """Return the gradient of what a result does not depend on."""
+    return x.trace.zeros(layout.like(x.trace.plain(x).desc, x.dtype), x.shape)

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys of traced tensors: numbers, slices, None, ``...`` and arrays of integers, as in NumPy."""
+
+from __future__ import annotations
+
+import math
+import operator
+from types import EllipsisType
+from typing import Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn.trace import functions
+
+_INTEGERS = ("int32", "int64")
+_BOOL = (
+    "index: a mask gives an array whose shape depends on values, which are not known while a "
+    "function is traced; use sycl_dnn.functional.where, or multiply with the mask"
+)
+
+
+def taken(x: Any, key: Any) -> Any:
+    """Return ``x[key]``."""
+    items = [_known(item) for item in (key if isinstance(key, tuple) else (key,))]
+    items = _full_key(items, len(x.shape))
+    if any(_is_array(item) for item in items):
+        return _gathered(x, items)
+    return _sliced(x, items)
+
+
+def _sliced(x: Any, items: list[Any]) -> Any:
+    """Return ``x`` with numbers, slices and None as index."""
+    from sycl_dnn.trace import views
+
+    made = x
+    axis, kept = 0, []
+    for item in items:
+        if item is None:
+            kept.append(1)
+            continue
+        n = x.shape[axis]
+        start, length, step = _range(item, n, axis)
+        if step < 0:
+            # The same elements forward, then turned round.
+            forward = start + (length - 1) * step
+            made = views.narrow(made, axis, forward if length else 0, length, -step)
+            made = _flipped(made, axis) if length > 1 else made
+        elif (start, length, step) != (0, n, 1):
+            made = views.narrow(made, axis, start, length, step)
+        if isinstance(item, slice):
+            kept.append(length)
+        axis += 1
+    return made if tuple(kept) == made.shape else views.reshape(made, kept)
+
+
+def _flipped(x: Any, axis: int) -> Any:
+    """Return a copy in reverse order: oneDNN takes no negative strides."""
+    from sycl_dnn.trace.steps import Out
+
+    def rule(entry: Any, grads: Any) -> Any:
+        return {"0": _flipped(grads["0"], axis)}
+
+    out = Out(x.shape, x.dtype)
+    return x.trace.array_call(lambda a: dpnp.flip(a, axis), [x], [out], rule)[0]
+
+
+def _full_key(items: list[Any], ndim: int) -> list[Any]:
+    """Return a key with one item for each axis, besides None."""
+    n_axes = sum(i is not None and i is not Ellipsis for i in items)
+    if n_axes > ndim or sum(i is Ellipsis for i in items) > 1:
+        shown = ", ".join(map(_shown, items))
+        raise IndexError(f"index: there must be at most {ndim} items and one ..., got [{shown}]")
+    rest = [slice(None)] * (ndim - n_axes)
+    at = next((p for p, i in enumerate(items) if i is Ellipsis), None)
+    return items + rest if at is None else items[:at] + rest + items[at + 1 :]
+
+
+def _shown(item: Any) -> str:
+    return f"an array of shape {item.shape}" if _is_array(item) else repr(item)
+
+
+def _is_array(item: Any) -> bool:
+    return hasattr(item, "shape")
+
+
+def _known(item: Any) -> Any:
+    """Return an item of a key: lists as NumPy's arrays, masks of the host as numbers."""
+    if isinstance(item, (bool, np.bool_)):
+        raise TypeError(_BOOL)
+    if isinstance(item, list):
+        item = np.asarray(item) if item else np.zeros(0, "int64")
+    if isinstance(item, np.generic):
+        return item.item()
+    if not _is_array(item):
+        return item if item is None or isinstance(item, (slice, EllipsisType)) else _number(item)
+    name = getattr(item.dtype, "name", str(item.dtype))
+    if name == "bool":
+        if isinstance(item, np.ndarray) and item.ndim == 1:
+            return np.flatnonzero(item)
+        raise TypeError(_BOOL)
+    if isinstance(item, np.ndarray):
+        if item.dtype.kind not in "iu":
+            raise TypeError(f"index: arrays must hold integers, got {name}")
+        return item.astype("int64") if item.ndim else int(item)
+    if name not in _INTEGERS:
+        raise TypeError(f"index: arrays must be int32 or int64, got {name}")
+    return item
+
+
+def _number(item: Any) -> int:
+    try:
+        return operator.index(item)
+    except TypeError:
+        raise TypeError(
+            "index: items must be numbers, slices, None, ... or arrays of integers, got "
+            f"{type(item).__name__}"
+        ) from None
+
+
+#: Rows that are copied one by one where numbers that are known are the index.
+_MOST_ROWS = 64
+
+
+def _gathered(x: Any, items: list[Any]) -> Any:
+    """Return ``x`` where some items are arrays of integers; all others come first, as in dpnp."""
+    only = [i for i in items if not isinstance(i, slice)]
+    first = only[0]
+    if isinstance(first, np.ndarray) and first.ndim == len(only) == 1 <= len(first) <= _MOST_ROWS:
+        return _rows(x, items, first)
+    sliced = _sliced(x, [slice(None) if _is_array(item) else item for item in items])
+    kept = [item for item in items if not isinstance(item, int)]
+    chosen = [axis for axis, item in enumerate(kept) if _is_array(item)]
+    rest = [i for i in range(sliced.ndim) if i not in chosen]
+    sizes = [sliced.shape[i] for i in chosen]
+    axis = 0
+    for item in items:
+        if _is_array(item):
+            _check_numbers(item, x.shape[axis], axis)
+        axis += item is not None
+    numbers = _flat_numbers(sliced.trace, [kept[i] for i in chosen], sizes)
+    turned = functions.permute(sliced, (*chosen, *rest))
+    width = math.prod(turned.shape[len(chosen) :])
+    table = functions.reshape(turned, (math.prod(sizes), width))
+    shape = tuple(numbers.shape)
+    made = functions.embedding(functions.reshape(numbers, (math.prod(shape),)), table)
+    made = functions.reshape(made, (*shape, *turned.shape[len(chosen) :]))
+    # Arrays side by side leave their axes in their place, others come first.
+    if chosen != list(range(chosen[0], chosen[-1] + 1)) or not chosen[0]:
+        return made
+    first, n = chosen[0], len(shape)
+    order = [*range(n, n + first), *range(n), *range(n + first, made.ndim)]
+    return functions.permute(made, order)
+
+
+def _flat_numbers(trace: Any, items: list[Any], sizes: list[int]) -> Any:
+    """Return the numbers of elements in axes of these sizes taken as one, counted from 0."""
+    from sycl_dnn.trace.steps import Out
+
+    shapes = [i.shape for i in items]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise IndexError(f"index: arrays must broadcast, got shapes {shapes}") from None
+    traced = [i if hasattr(i, "storage") else trace.capture(i) for i in items
+              if not isinstance(i, np.ndarray)]  # fmt: skip
+    return trace.array_call(_Numbers(items, sizes, shape), traced, [Out(shape, "int64")], _none)[0]
+
+
+def _none(entry: Any, grads: Any) -> Any:
+    return {}
+
+
+def _check_numbers(item: Any, n: int, axis: int) -> None:
+    """Raise IndexError for a number that is known and out of range."""
+    known = item if isinstance(item, np.ndarray) else np.zeros(0, int)
+    wrong = known[(known < -n) | (known >= n)]
+    if wrong.size:
+        raise IndexError(f"index: {wrong.flat[0]} is out of range for axis {axis} of size {n}")
+
+
+class _Numbers:
+    """Combines the numbers in several axes to one; those out of range stay out of range."""
+
+    takes_queue = True
+
+    def __init__(self, items: list[Any], sizes: list[int], shape: tuple[int, ...]) -> None:
+        self._items = [i if isinstance(i, np.ndarray) else None for i in items]
+        self._sizes = sizes
+        self._shape = shape
+
+    def __call__(self, *arrays: Any, queue: Any) -> Any:
+        supply = iter(arrays)
+        whole: Any = None
+        inside: Any = True
+        for item, n in zip(self._items, self._sizes, strict=True):
+            given = next(supply) if item is None else dpnp.asarray(item, sycl_queue=queue)
+            number = given.astype("int64")
+            number = dpnp.where(number < 0, number + n, number)
+            inside = ((number >= 0) & (number < n)) & inside
+            whole = number if whole is None else whole * n + number
+        made = dpnp.where(inside, whole, dpnp.asarray(-1, dtype="int64", sycl_queue=queue))
+        return dpnp.broadcast_to(made, self._shape)
+
+
+def _rows(x: Any, items: list[Any], numbers: np.ndarray) -> Any:
+    """Return ``x`` where the one index besides slices is a short array of known numbers."""
+    axis = next(i for i, item in enumerate(items) if isinstance(item, np.ndarray))
+    before, after = items[:axis], items[axis + 1 :]
+    n = x.shape[axis]
+    _check_numbers(numbers, n, axis)
+    keys = [(*before, slice(int(i) % n, int(i) % n + 1), *after) for i in numbers]
+    return functions.cat([x[key] for key in keys], axis)
+
+
+def _range(item: Any, n: int, axis: int) -> tuple[int, int, int]:
+    """Return start, length and step of one item of a key."""
+    if isinstance(item, slice):
+        start, stop, step = item.indices(n)
+        return start, len(range(start, stop, step)), step
+    if not -n <= item < n:
+        raise IndexError(f"index: {item} is out of range for axis {axis} of size {n}")
+    return item % n, 1, 1

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments and results as trees of arrays: exchanged, taken apart, put together."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import dpnp
+
+from sycl_dnn import tree
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.frozen import Frozen, Seed
+from sycl_dnn.trace.values import MIXED, Tensor
+
+_CONSTANTS = (bool, int, float, complex, str, bytes, enum.Enum)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array of some kind."""
+    if isinstance(value, Tensor):
+        return False
+    return isinstance(value, (dpnp.ndarray, Array, Frozen, Seed)) or hasattr(value, "usm_data")
+
+
+class _ArrayLeaf:
+    """Stands for an array among the leaves of a form."""
+
+    def __repr__(self) -> str:
+        return "array"
+
+
+ARRAY = _ArrayLeaf()
+
+
+class Form:
+    """How the arrays of a result or an argument are nested, with the leaves that are none."""
+
+    __slots__ = ("is_single", "others", "structure")
+
+    def __init__(self, structure: tree.Structure, others: list[Any]) -> None:
+        self.structure = structure
+        #: By leaf: ``ARRAY``, or the value itself.
+        self.others = others
+        self.is_single = structure.is_leaf and others[0] is ARRAY
+
+    def build(self, arrays: Iterable[Any]) -> Any:
+        """Return the tree with these arrays."""
+        supply = iter(arrays)
+        if self.is_single:
+            return next(supply)
+        leaves = [next(supply) if v is ARRAY else v for v in self.others]
+        return tree.unflatten(self.structure, leaves)
+
+    def matched(self, value: Any, name: str) -> list[Any]:
+        """Return what a tree nested alike has in place of the arrays; None fills any part.
+
+        Raises
+        ------
+        TypeError
+            ``value`` is nested otherwise.
+        """
+        if self.is_single:
+            return [value]
+        try:
+            leaves = tree.matched(self.structure, value, name, none_fills=True)
+        except ValueError as error:
+            raise TypeError(f"{error}; it must be nested like the result") from None
+        return [v for v, other in zip(leaves, self.others, strict=True) if other is ARRAY]
+
+    def __repr__(self) -> str:
+        return repr(tree.unflatten(self.structure, self.others))
+
+
+def result_of(
+    value: Any, name: str, capture: Callable[[Any], Tensor] | None = None
+) -> tuple[list[Tensor], Form]:
+    """Return the tensors of a function's result in order, and its form.
+
+    Parameters
+    ----------
+    name : str
+        The function, for errors.
+    capture : callable, optional
+        What makes tensors of arrays that the function holds itself.
+
+    Raises
+    ------
+    TypeError
+        There is something else than tensors, arrays, None, numbers and texts.
+    """
+    tensors: list[Tensor] = []
+    others: list[Any] = []
+    leaves, structure = tree.flatten(value)
+    for number, leaf in enumerate(leaves):
+        if isinstance(leaf, Tensor):
+            tensors.append(leaf)
+            others.append(ARRAY)
+        elif capture is not None and is_array(leaf):
+            tensors.append(capture(leaf))
+            others.append(ARRAY)
+        elif isinstance(leaf, _CONSTANTS):
+            # A number of the call says here that it is needed itself.
+            others.append(leaf if type(leaf) is leaf.__class__ else float(cast("Any", leaf)))
+        else:
+            path = tree.paths(value)[number][0]
+            raise TypeError(
+                f"{name}: the function must return arrays, nested in lists, tuples and dicts, got "
+                f"{type(leaf).__name__}" + (f" at result{path}" if path else "")
+            )
+    return tensors, Form(structure, others)
+
+
+def primary_of(result: Any, name: str) -> Any:
+    """Return the first of a pair that a function with auxiliary results returns."""
+    if isinstance(result, tuple) and len(result) == 2:
+        return result[0]
+    raise TypeError(
+        f"{name}: with has_aux the function must return a pair, got {type(result).__name__}"
+    )
+
+
+def arguments_of(value: Any) -> tuple[list[Tensor], Form]:
+    """Return the tensors among arguments, and the form of their gradients: None for others."""
+    leaves, structure = tree.flatten(value)
+    others = [ARRAY if isinstance(v, Tensor) else None for v in leaves]
+    return [v for v in leaves if isinstance(v, Tensor)], Form(structure, others)
+
+
+def replaced(value: Any, swap: Callable[[Any], Any]) -> Any:
+    """Return nested arguments with every array exchanged for ``swap(array)``."""
+    if is_array(value):
+        return swap(value)
+    node = tree.opened(value)
+    if node is None or not node.children:
+        return value
+    children = [replaced(v, swap) for v in node.children]
+    return node.rebuilt(children)
+
+
+def arrays_of(value: Any) -> list[Any]:
+    """Return the arrays of nested values, in order."""
+    return [v for v in tree.leaves(value) if is_array(v)]
+
+
+def trace_of(value: Any) -> Any:
+    """Return the trace of the tensors in nested arguments; None without any.
+
+    Raises
+    ------
+    RuntimeError
+        They belong to several traces, or to one that has ended.
+    """
+    found = None
+    for leaf in tree.leaves(value):
+        if not isinstance(leaf, Tensor):
+            continue
+        trace = leaf.trace
+        if found is not None and trace is not found:
+            raise RuntimeError(MIXED.format(leaf.shape, leaf.dtype))
+        found = trace
+    return found

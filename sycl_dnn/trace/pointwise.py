@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element-wise operations of tensors that broadcast, alone or several in one pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sycl_dnn import _core, errors
+from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import Entry, NeedsAnotherDevice, Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import (
+    axis_order,
+    broadcast_shape,
+    expand_rank,
+    grid,
+    laid_out,
+    spread,
+    untaped,
+)
+
+ABS = (algorithm.eltwise_abs,)
+EXP = (algorithm.eltwise_exp,)
+LOG = (algorithm.eltwise_log,)
+RELU = (algorithm.eltwise_relu,)
+SQUARE = (algorithm.eltwise_square,)
+TANH = (algorithm.eltwise_tanh,)
+LARGEST = 3.4028234663852886e38
+#: Multiplied twice, it takes the smallest float32 beyond 1.
+_HUGE = (algorithm.eltwise_linear, 1e30, 0.0)
+
+
+def scale(by: float, shift: float = 0.0) -> tuple[Any, ...]:
+    """Return the step ``by * v + shift``."""
+    return (algorithm.eltwise_linear, float(by), float(shift))
+
+
+def clip(low: float, high: float) -> tuple[Any, ...]:
+    """Return the step that bounds values."""
+    return (algorithm.eltwise_clip_v2, float(low), float(high))
+
+
+def power(exponent: float) -> tuple[Any, ...]:
+    """Return the step ``v ** exponent``."""
+    return (algorithm.eltwise_pow, 1.0, float(exponent))
+
+
+def plus(tensor: Tensor) -> tuple[Any, ...]:
+    """Return the step that adds a tensor."""
+    return (algorithm.binary_add, tensor)
+
+
+def minus(tensor: Tensor) -> tuple[Any, ...]:
+    """Return the step that subtracts a tensor."""
+    return (algorithm.binary_sub, tensor)
+
+
+def times(tensor: Tensor) -> tuple[Any, ...]:
+    """Return the step that multiplies by a tensor."""
+    return (algorithm.binary_mul, tensor)
+
+
+#: -1, 0 or 1; NaN gives -1.
+SIGN = (_HUGE, _HUGE, clip(-1.0, 1.0))
+#: 1 where the value is positive, else 0.
+IS_POSITIVE = (_HUGE, _HUGE, clip(0.0, 1.0))
+
+
+def rectified(x: Tensor) -> tuple[Any, ...]:
+    """Return the step ``max(v, 0)`` for where ``x`` is.
+
+    oneDNN's own multiplies negative values by its slope of 0 on GPUs: NaN for minus infinity.
+    """
+    on_gpu = x.trace.engine.kind is _core.engine_kind.gpu
+    return clip(0.0, math.inf) if on_gpu else RELU
+
+
+def _post_ops(
+    a: Tensor, steps: tuple[tuple[Any, ...], ...], inputs: dict[str, Tensor]
+) -> _core.PrimitiveAttr:
+    """Return the attribute of ``steps``, and put their operands among the inputs."""
+    post_ops = _core.PostOps()
+    for index, (step, *rest) in enumerate(steps):
+        if rest and isinstance(rest[0], Tensor):
+            operand = _alike(rest[0], a)
+            post_ops.append_binary(step, operand.desc)
+            inputs[f"attr_post_op_{index}_src_1"] = operand
+        else:
+            post_ops.append_eltwise(step, *rest)
+    attr = _core.PrimitiveAttr()
+    attr.set_post_ops(post_ops)
+    return attr
+
+
+def fused(
+    kind: algorithm, a: Tensor, b: Tensor, *steps: tuple[Any, ...], dtype: str | None = None
+) -> Tensor:
+    """Return ``a kind b`` after ``steps``, rounded once, in the layout and shape of ``a``.
+
+    A step is an element-wise algorithm with its alpha and beta, or a binary algorithm with its
+    right operand. Tensors have the rank of ``a`` and broadcast to it.
+    """
+    inputs = {"src_0": a, "src_1": b}
+    with untaped(a.trace):
+        attr = _post_ops(a, steps, inputs)
+        ask = {"src_0": a, "src_1": a if b.shape == a.shape else b}
+        made = _binary(a, inputs, ask, attr, kind, dtype)
+    return _taped("fused", {"src_0": a, "src_1": b}, made, steps, algorithm=kind)
+
+
+def _taped(
+    row: str, inputs: dict[str, Tensor], made: Tensor, steps: tuple[Any, ...], **params: Any
+) -> Tensor:
+    operands = {str(i): s[1] for i, s in enumerate(steps) if _is_binary(s)}
+    params["steps"] = steps
+    made.trace.tape.append(Entry(row, {**inputs, **operands}, {"dst": made}, params))
+    return made
+
+
+def _is_binary(step: tuple[Any, ...]) -> bool:
+    return len(step) == 2 and isinstance(step[1], Tensor)
+
+
+def _binary(
+    a: Tensor,
+    inputs: dict[str, Tensor],
+    ask: dict[str, Tensor],
+    attr: _core.PrimitiveAttr,
+    kind: algorithm,
+    dtype: str | None = None,
+) -> Tensor:
+    out = Out(a.shape, dtype or a.dtype, a)
+    try:
+        made = a.trace.primitive("binary", inputs, {"dst": out}, ask=ask, attr=attr, algorithm=kind)
+    except errors.InvalidArguments as refusal:
+        if a.dtype != "float64":
+            raise
+        # What an engine that lacks float64 says of steps after it.
+        lack = errors.Unimplemented(Exception.__str__(refusal))
+        raise NeedsAnotherDevice("binary", lack) from None
+    return made["dst"]
+
+
+def chain(x: Tensor, *steps: tuple[Any, ...], dtype: str | None = None) -> Tensor:
+    """Return ``x`` after ``steps``, see ``fused``."""
+    # A maximum with itself: oneDNN's element-wise primitives take no post-ops that are fast.
+    return fused(algorithm.binary_max, x, x, *steps, dtype=dtype)
+
+
+def choose(condition: Tensor, yes: Tensor, no: Tensor, *steps: tuple[Any, ...]) -> Tensor:
+    """Return ``yes`` where the int8 ``condition`` is not 0, else ``no``, after ``steps``.
+
+    ``no`` broadcasts to the shape of the others.
+    """
+    given = {"src_0": yes, "src_1": no, "src_2": condition}
+    inputs = dict(given)
+    with untaped(yes.trace):
+        attr = _post_ops(yes, steps, inputs)
+        ask = {"src_0": yes, "src_1": yes if no.shape == yes.shape else no, "src_2": yes}
+        made = _binary(yes, inputs, ask, attr, algorithm.binary_select)
+    return _taped("chosen", given, made, steps)
+
+
+def _alike(tensor: Tensor, a: Tensor) -> Tensor:
+    """Return a post-op's operand in the layout of ``a``, in a dtype that every engine takes."""
+    dtype = "float32" if tensor.dtype == "float16" else tensor.dtype
+    like = a if tensor.shape == a.shape else tensor
+    wanted = layout.like(like.desc, dtype)
+    return tensor if tensor.desc == wanted else tensor.trace.reorder(tensor, wanted)
+
+
+def slope(kind: algorithm, x: Tensor, dy: Tensor, alpha: float = 0.0, beta: float = 0.0) -> Tensor:
+    """Return ``dy`` times the derivative of an element-wise function at ``x``."""
+    desc = layout.like(x.desc, x.dtype)
+    given: dict[str, Any] = {"algorithm": kind, "alpha": alpha, "beta": beta}
+    training = _core.prop_kind.forward_training
+    try:
+        forward = _core.eltwise_forward(
+            x.trace.engine, prop_kind=training, src=desc, dst=desc, attr=None, **given
+        )
+    except errors.Unimplemented:
+        if x.dtype in ("float32", "float64"):
+            raise
+        wide, wide_dy = (x.trace.convert(t, "float32") for t in (x, dy))
+        return x.trace.convert(slope(kind, wide, wide_dy, alpha, beta), x.dtype)
+    made = x.trace.primitive(
+        "eltwise_backward",
+        {"src": x, "diff_dst": dy},
+        {"diff_src": Out(x.shape, x.dtype, x)},
+        ask={"src": x, "diff_dst": x},
+        data=desc,
+        hint_fwd_pd=forward,
+        **given,
+    )
+    return made["diff_src"]
+
+
+# --- Element-wise operations of two tensors that broadcast
+
+A = algorithm
+#: The operation with exchanged operands, and whether its result changes sign.
+_MIRRORED = {
+    A.binary_add: (A.binary_add, False),
+    A.binary_mul: (A.binary_mul, False),
+    A.binary_max: (A.binary_max, False),
+    A.binary_min: (A.binary_min, False),
+    A.binary_eq: (A.binary_eq, False),
+    A.binary_ne: (A.binary_ne, False),
+    A.binary_lt: (A.binary_gt, False),
+    A.binary_le: (A.binary_ge, False),
+    A.binary_gt: (A.binary_lt, False),
+    A.binary_ge: (A.binary_le, False),
+    A.binary_sub: (A.binary_sub, True),
+}
+#: Where the second operand has more than size 1, axes merged: what oneDNN has compiled kernels for.
+FAST: tuple[list[bool], ...] = (
+    [], [True], [False], [False, True], [True, False], [False, True, False], [True, False, True],
+)  # fmt: skip
+
+
+def merged(shape: tuple[int, ...], order: tuple[int, ...], *operands: Tensor) -> list[list]:
+    """Return [size, which operands have it] of the axes, neighbours of one kind merged."""
+    groups: list[list] = []
+    for axis in order:
+        if shape[axis] == 1:
+            continue
+        present = tuple(t.shape[axis] != 1 for t in operands)
+        if groups and groups[-1][1] == present:
+            groups[-1][0] *= shape[axis]
+        else:
+            groups.append([shape[axis], present])
+    return groups
+
+
+def sizes_of(groups: list[list], operand: int) -> tuple[int, ...]:
+    """Return the sizes of an operand in merged axes; fast kernels want two axes at least."""
+    sizes = [size if present[operand] else 1 for size, present in groups]
+    return (1,) * (3 - len(sizes)) + tuple(sizes)
+
+
+def _negation() -> PrimitiveAttr:
+    attr, ops = PrimitiveAttr(), PostOps()
+    ops.append_eltwise(A.eltwise_linear, -1.0, 0.0)
+    attr.set_post_ops(ops)
+    return attr
+
+
+def zeros(trace: Trace, shape: tuple[int, ...], dtype: str) -> Tensor:
+    """Return a row-major tensor of zeros."""
+    made = trace.zeros(layout.row_major(shape, dtype), shape)
+    return shown(made, shape, tuple(range(len(shape))), dtype)
+
+
+def _computed(kind: algorithm, a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
+    like = a if a.shape == shape else b if b.shape == shape else None
+    order = axis_order(like, len(shape))
+    between = _computable(a, b, dtype)
+    a, b = laid_out(a, order, _first_dtype(a, b, between)), laid_out(b, order)
+    presents = {p for _, p in merged(shape, order, a, b)}
+    attr = None
+    if (False, True) in presents:
+        if kind in _MIRRORED and (True, False) not in presents and a.dtype == b.dtype:
+            a, b = b, a
+            kind, negative = _MIRRORED[kind]
+            attr = _negation() if negative else None
+        else:
+            a = spread(a, shape, order)
+    if [p[1] for _, p in merged(shape, order, a, b)] not in FAST:
+        b = spread(b, shape, order)
+    groups = merged(shape, order, a, b)
+    sizes = sizes_of(groups, 0)
+    first, second = grid(a, sizes), grid(b, sizes_of(groups, 1))
+    made = _primitive(kind, first, second, Out(sizes, between), attr)
+    if kind in (A.binary_max, A.binary_min):
+        made = _with_nan_of(first, made)
+    return shown(a.trace.convert(made, dtype), shape, order, dtype)
+
+
+def _primitive(
+    kind: algorithm, a: Tensor, b: Tensor, out: Out, attr: PrimitiveAttr | None = None
+) -> Tensor:
+    inputs = {"src_0": a, "src_1": b}
+    return a.trace.primitive("binary", inputs, {"dst": out}, attr=attr, algorithm=kind)["dst"]
+
+
+def _with_nan_of(a: Tensor, made: Tensor) -> Tensor:
+    """Return an extreme with the NaN of its first operand, which oneDNN drops."""
+    is_number = _primitive(A.binary_eq, a, a, Out(a.shape, "int8"))
+    inputs = {"src_0": made, "src_1": a.trace.convert(a, made.dtype), "src_2": is_number}
+    out = Out(made.shape, made.dtype)
+    return a.trace.primitive("binary", inputs, {"dst": out}, algorithm=A.binary_select)["dst"]
+
+
+def _computable(a: Tensor, b: Tensor, dtype: str) -> str:
+    """Return the dtype of the result that a compiled kernel has; the rest is a conversion."""
+    work = dtypes.promote(a.dtype, b.dtype)
+    return work if dtypes.is_float(dtype) and dtypes.promote(work, dtype) != dtype else dtype
+
+
+def _first_dtype(a: Tensor, b: Tensor, result: str) -> str:
+    """Return the dtype that the first operand must have for a compiled kernel."""
+    return result if dtypes.is_float(result) else dtypes.promote(a.dtype, b.dtype)
+
+
+def shown(made: Tensor, shape: tuple[int, ...], order: tuple[int, ...], dtype: str) -> Tensor:
+    """Return a dense result in the shape and order of axes that it stands for."""
+    strides = layout.permuted_strides(shape, order)
+    desc = layout.strided(shape, dtype, strides)
+    return Tensor(made.trace, made.storage, desc, dtype, shape, made.offset, strides)
+
+
+def as_row(x: Tensor, order: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    """Return all elements, in an order of axes, as one row of these ``sizes``."""
+    made = grid(laid_out(x, order), sizes)
+    return x.trace.view(x, made, lambda g: from_row(g, x.shape, order))
+
+
+def from_row(x: Tensor, shape: tuple[int, ...], order: Sequence[int]) -> Tensor:
+    """Return what ``as_row`` made a row of."""
+    dense = laid_out(x, range(x.ndim))
+    made = shown(dense, shape, tuple(order), x.dtype)
+    return x.trace.view(x, made, lambda g: as_row(g, order, x.shape))
+
+
+def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:
+    """Apply a binary primitive with broadcasting; the layout follows the larger operand.
+
+    ``dtype`` of the result defaults to the one that both are promoted to.
+    """
+    trace = a.trace
+    shape = broadcast_shape(a.shape, b.shape)
+    dtype = dtype or dtypes.promote(a.dtype, b.dtype)
+    a, b = expand_rank(a, len(shape)), expand_rank(b, len(shape))
+    with untaped(trace):
+        made = zeros(trace, shape, dtype) if 0 in shape else _computed(kind, a, b, shape, dtype)
+    inputs = {"src_0": a, "src_1": b}
+    trace.tape.append(Entry("binary", inputs, {"dst": made}, {"algorithm": kind}))
+    return made
+
+
+def add(a: Tensor, b: Tensor) -> Tensor:
+    """Return the sum of two tensors."""
+    return binary(A.binary_add, a, b)
+
+
+def sub(a: Tensor, b: Tensor) -> Tensor:
+    """Return the difference of two tensors."""
+    return binary(A.binary_sub, a, b)
+
+
+def mul(a: Tensor, b: Tensor) -> Tensor:
+    """Return the product of two tensors, element by element."""
+    return binary(A.binary_mul, a, b)
+
+
+def div(a: Tensor, b: Tensor) -> Tensor:
+    """Return the quotient of two tensors, element by element."""
+    return binary(A.binary_div, a, b)
+
+
+def eltwise(x: Tensor, kind: algorithm, alpha: float = 0.0, beta: float = 0.0) -> Tensor:
+    """Apply one of oneDNN's element-wise functions, in the layout of ``x``."""
+    made = x.trace.primitive(
+        "eltwise_forward",
+        {"src": x},
+        {"dst": Out(x.shape, x.dtype, x)},
+        ask={"src": x},
+        prop_kind=x.trace.forward_kind,
+        algorithm=kind,
+        alpha=float(alpha),
+        beta=float(beta),
+    )
+    return made["dst"]
+
+
+def linear_map(x: Tensor, scale: float, shift: float = 0.0) -> Tensor:
+    """Return ``scale * x + shift``."""
+    return eltwise(x, A.eltwise_linear, scale, shift)
+
+
+def broadcast_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return ``x`` repeated along axes of size 1 and new leading ones, as NumPy does."""
+    from sycl_dnn.trace.reductions import sum_to
+
+    if x.shape == shape:
+        return x
+    source = expand_rank(x, len(shape))
+    with untaped(x.trace):
+        if 0 in shape:
+            made = zeros(x.trace, shape, x.dtype)
+        else:
+            made = spread(source, shape, axis_order(source, len(shape)))
+    return x.trace.view(source, made, lambda g: sum_to(g, source.shape))

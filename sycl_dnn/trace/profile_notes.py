@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tell ``sycl_dnn.profile`` of Python's own work; next to nothing while nobody records."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from dpctl.utils import SequentialOrderManager
+
+from sycl_dnn import _core
+
+_T = TypeVar("_T")
+
+
+def name_of(function: Any) -> str:
+    """Return what to call a function in a profile."""
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return name.replace(".<locals>", "")
+
+
+def name_in(key: Any) -> str:
+    """Return the name of the function that a key of the plan cache is about."""
+    first = key[0]
+    if not isinstance(first, str):
+        return getattr(first, "name", name_of(first))
+    return f"{first} {name_of(key[1])}"
+
+
+def trace(name: str, build: Callable[[], _T]) -> _T:
+    """Return what ``build`` makes: the plan of a call that no cache had."""
+    if not _core.is_recording():
+        return build()
+    begin = time.perf_counter_ns()
+    made = build()
+    _core.note("trace", name, begin, time.perf_counter_ns())
+    return made
+
+
+def array_call(name: str, work: Callable[[], _T], given: Sequence[Any], queue: Any) -> _T:
+    """Return what ``work`` makes of arrays through dpnp on a queue."""
+    if not _core.is_recording():
+        return work()
+    waits = _core.is_recording_waits()
+    if waits:
+        SequentialOrderManager[queue].wait()
+    begin = time.perf_counter_ns()
+    made = work()
+    if waits:
+        SequentialOrderManager[queue].wait()
+    tensors = [_tensor(str(i), value) for i, value in enumerate(given)]
+    _core.note("dpnp", name, begin, time.perf_counter_ns(), tensors, is_done=waits)
+    return made
+
+
+def arrays_in(values: Iterable[Any]) -> list[Any]:
+    """Return values, and those of lists among them, in order."""
+    found: list[Any] = []
+    for value in values:
+        found += value if isinstance(value, list) else [value]
+    return found
+
+
+def _tensor(name: str, value: Any) -> tuple[str, str, tuple[int, ...], str]:
+    if not hasattr(value, "shape"):
+        return name, type(value).__name__, (), "host_scalar"
+    array = value.get_array() if hasattr(value, "get_array") else value
+    strides = getattr(array, "strides", None)
+    layout = "" if strides is None else f"strides={tuple(strides)}"
+    return name, str(value.dtype), tuple(value.shape), layout

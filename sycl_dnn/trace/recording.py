@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record what a function does: primitives with the reorders they need, and calls of dpnp."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sycl_dnn import _core, errors
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import layout, policy
+from sycl_dnn.trace.descriptors import (
+    NARROW,
+    parameters_of,
+    warn_of_reference,
+    wide_out,
+    wide_post_ops,
+    wide_values,
+)
+from sycl_dnn.trace.gpu_layouts import safe_softmax
+from sycl_dnn.trace.steps import ArrayStep, Entry, Layout, NeedsAnotherDevice, Out, Step
+from sycl_dnn.trace.trace_state import TraceState
+from sycl_dnn.trace.values import Storage, Tensor
+
+# --- Record what a function does: primitives with the reorders they need, and calls of dpnp
+
+
+class Trace(TraceState):
+    """The steps of one function, and the tape for its gradient.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where the primitives are to run.
+    training : bool
+        Whether a gradient follows: forward primitives then write their workspaces.
+    """
+
+    def __init__(self, engine: _core.Engine, training: bool = False) -> None:
+        super().__init__(engine, training)
+        #: Copies that were made so far: by storage, then by views of both.
+        self._reordered: dict[Storage, dict[tuple[Any, ...], Tensor]] = {}
+        self._n_repeats = 0
+
+    def recorded_apart(self, body: Callable[[], Any]) -> tuple[Any, list[Step | ArrayStep]]:
+        """Return what ``body`` returns, and the steps that it records, which are not kept here.
+
+        Those may run before what was recorded so far, so no copy that was made before serves them.
+        """
+        known = self.steps, self._reordered
+        self.steps, self._reordered = [], {}
+        try:
+            return body(), self.steps
+        finally:
+            self.steps, self._reordered = known
+
+    @contextlib.contextmanager
+    def drawing(self) -> Iterator[list[Tensor]]:
+        """Note the seeds that are captured, in order."""
+        outer, self._drawn = self._drawn, []
+        try:
+            yield self._drawn
+        finally:
+            if outer is not None:
+                outer += self._drawn
+            self._drawn = outer
+
+    @contextlib.contextmanager
+    def repeating(self, seeds: Sequence[Tensor]) -> Iterator[None]:
+        """Record a function once more: nothing that it made the first time is read.
+
+        It gets the same ``seeds``, and updates no array of the caller's.
+        """
+        known = self._reordered, self._repeated
+        self._reordered, self._repeated = {}, iter(seeds)
+        self._n_repeats += 1
+        number, first = self._n_repeats, len(self.steps)
+        try:
+            yield
+        finally:
+            self._reordered, self._repeated = known
+            for step in self.steps[first:]:
+                for tensor in step.outputs.values():
+                    tensor.storage.repeat = number
+
+    def reorder(self, tensor: Tensor, wanted: _core.MemoryDesc, inserted: bool = True) -> Tensor:
+        """Return the tensor in another layout or dtype of the same shape; not on the tape.
+
+        ``inserted`` is false where the caller asked for the copy; ``profile`` tells them apart.
+        """
+        known = self._reordered.setdefault(tensor.storage, {})
+        key = (tensor.offset, tensor.desc, wanted)
+        found = known.get(key)
+        if found is not None:
+            return found
+        name = dtypes.NAMES[wanted.data_type]
+        dtype = tensor.dtype if tensor.dtype == "bool" and name == "uint8" else name
+        made = Tensor(self, Storage(wanted), wanted, dtype, tensor.shape)
+        self._add(self.copy_step(tensor, made, inserted=inserted))
+        known[key] = made
+        return made
+
+    def copy_step(
+        self,
+        src: Tensor,
+        dst: Tensor,
+        attr: _core.PrimitiveAttr | None = None,
+        inserted: bool = False,
+    ) -> Step:
+        """Return a reorder, not recorded yet; 64-bit numbers are copied as pairs of halves."""
+        # Halves can be copied, not added.
+        if attr is None and src.dtype == dst.dtype and src.dtype in ("int64", "float64"):
+            src, dst = src.halves(), dst.halves()
+        try:
+            pd = self.descriptor("reorder", {"src": src.desc, "dst": dst.desc}, attr)
+        except errors.Unimplemented as error:
+            raise NeedsAnotherDevice("reorder", error) from None
+        return Step(self.primitive_of(pd, inserted), {"src": src}, {"dst": dst})
+
+    def plain(self, tensor: Tensor) -> Tensor:
+        """Return the tensor in a layout that arrays have; not on the tape."""
+        if tensor.desc is None or tensor.desc.is_plain:
+            return tensor
+        return self.reorder(tensor, layout.row_major(tensor.shape, tensor.dtype))
+
+    def widened(self, tensor: Tensor) -> Tensor:
+        """Return the float32 values of a tensor that the trace itself made narrower."""
+        return tensor
+
+    def convert(self, tensor: Tensor, dtype: str, inserted: bool = True) -> Tensor:
+        """Return the tensor in another dtype, in the same order of axes."""
+        if tensor.dtype == dtype:
+            return tensor
+        made = self.reorder(tensor, layout.like(tensor.desc, dtype), inserted)
+        self.tape.append(Entry("convert", {"src": tensor}, {"dst": made}))
+        return made
+
+    def zeros(
+        self,
+        desc: _core.MemoryDesc,
+        shape: Sequence[int] | None = None,
+        dtype: str | None = None,
+    ) -> Tensor:
+        """Return a tensor of zero bytes."""
+        made = self.new(desc, shape, dtype)
+        self._add(Step(None, {}, {"dst": made}))
+        return made
+
+    def update(self, argument: Tensor, value: Tensor, name: str) -> None:
+        """Record that a call writes ``value`` into the array that it gave as ``argument``.
+
+        Steps recorded before read the old content, later ones the new. ``name`` stands for the
+        array in errors: ``"<function>: <argument>"``.
+        """
+        storage = argument.storage
+        if storage.argument is None or storage.constant:
+            raise ValueError(f"{name} must be an array of the caller that is not frozen")
+        if self._repeated is not None:
+            return
+        pd = self.descriptor("reorder", {"src": value.desc, "dst": argument.desc}, None)
+        self.steps.append(Step(self.primitive_of(pd), {"src": value}, {"dst": argument}))
+        self.written.append((storage, name))
+        # Copies in other layouts show the old content.
+        self._reordered.pop(storage, None)
+
+    def written_into(self, whole: Tensor, place: Tensor, value: Tensor) -> Tensor:
+        """Record a copy of ``value`` into ``place``, a view of ``whole``; not on the tape."""
+        # Not constant even where ``value`` is: the rest of ``whole`` is made at every call.
+        self.steps.append(self.copy_step(value, place))
+        return whole
+
+    def added_to(self, place: Tensor, value: Tensor) -> None:
+        """Record that ``value`` is added to what ``place`` holds; not on the tape."""
+        post_ops = _core.PostOps()
+        post_ops.append_sum(1.0)
+        attr = _core.PrimitiveAttr()
+        attr.set_post_ops(post_ops)
+        self.steps.append(self.copy_step(value, place, attr))
+
+    def primitive(
+        self,
+        row: str,
+        inputs: Mapping[str, Tensor],
+        outputs: Mapping[str, Out],
+        *,
+        ask: Mapping[str, Layout] | None = None,
+        attr: _core.PrimitiveAttr | None = None,
+        prefer: str | None = None,
+        composed: Callable[[Mapping[str, Tensor]], dict[str, Tensor]] | None = None,
+        **params: Any,
+    ) -> dict[str, Tensor]:
+        """Record a primitive and the reorders that it needs; return its outputs by name.
+
+        Parameters
+        ----------
+        row : str
+            Name of the primitive, as in ``sycl_dnn.onednn``.
+        inputs, outputs : dict
+            By the names of execution arguments. A ``workspace`` comes by itself when training.
+        ask : dict, optional
+            Layouts to ask for inputs; without, an input's own.
+        prefer : str, optional
+            Part of the name of the implementation to take, where oneDNN would take another.
+        composed : callable, optional
+            ``composed(inputs)`` returns the outputs, made of operations whose gradients have
+            gradients; see ``closed``.
+        **params
+            The remaining parameters of the row.
+        """
+        ask = dict(ask or {})
+        if row == "softmax_forward":
+            outputs, ask = safe_softmax(self.engine, inputs, outputs, ask)
+        try:
+            given = parameters_of(row, inputs, outputs, ask, params)
+            pd = self.descriptor(row, given, attr, prefer)
+        except errors.Unimplemented as error:
+            params = {**params, "composed": composed}
+            return self._fall_back(row, inputs, outputs, ask, attr, params, error)
+        if "attr_dropout_seed" not in inputs:  # of dropout there is no other implementation
+            warn_of_reference(row, pd)
+        args = {name: self._fitted(t, pd.desc_of(name)) for name, t in inputs.items()}
+        made = {
+            name: self.new(self._given_or(pd.desc_of(name), out), out.shape, out.dtype)
+            for name, out in outputs.items()
+        }
+        workspace = pd.desc_of("workspace")
+        if workspace and "workspace" not in args and "workspace" not in made:
+            made["workspace"] = self._workspace(workspace)
+        self._add(Step(self.primitive_of(pd), args, made))
+        entry = Entry(row, dict(inputs), made, params, args, pd)
+        entry.has_post_ops = attr is not None and any(c[0] == "set_post_ops" for c in attr.calls)
+        if composed is not None:
+            entry.composed = lambda: composed(entry.inputs)
+        self.tape.append(entry)
+        return made
+
+    def _workspace(self, desc: _core.MemoryDesc) -> Tensor:
+        return Tensor(self, Storage(desc), desc, "uint8", desc.dims)
+
+    @staticmethod
+    def _given_or(found: _core.MemoryDesc, out: Out) -> _core.MemoryDesc:
+        return found if found else out.desc()
+
+    def _fitted(self, tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor:
+        if not wanted or tensor.storage.scalar:
+            return tensor
+        if tensor.desc != wanted:
+            return self.reorder(tensor, wanted)
+        if wanted.is_plain and wanted.strides != tensor.desc.strides:
+            # Axes of size 1 leave strides open, yet oneDNN tells layouts apart by them.
+            shape = tensor.shape
+            return Tensor(self, tensor.storage, wanted, tensor.dtype, shape, tensor.offset)
+        return tensor
+
+    def _fall_back(
+        self,
+        row: str,
+        inputs: Mapping[str, Tensor],
+        outputs: Mapping[str, Out],
+        ask: Mapping[str, Layout],
+        attr: _core.PrimitiveAttr | None,
+        params: Mapping[str, Any],
+        error: errors.Unimplemented,
+    ) -> dict[str, Tensor]:
+        """Compute in float32 what the engine lacks in a narrower type."""
+        narrow = {n for n, t in inputs.items() if t.dtype in NARROW}
+        if self.policy.fallback == "error":
+            raise error
+        met = {t.dtype for t in inputs.values()} | {o.dtype for o in outputs.values()}
+        kinds = sorted(met.intersection(NARROW))
+        if not kinds:
+            raise NeedsAnotherDevice(row, error)
+        policy.warn_once(
+            policy.FallbackWarning,
+            (row, *kinds),
+            f"{row}: this engine has no implementation for {', '.join(kinds)}; it computes in "
+            "float32 and converts (set_fallback('error') refuses instead)",
+        )
+        wide = {n: self.convert(t, "float32") if n in narrow else t for n, t in inputs.items()}
+        made = self.primitive(
+            row,
+            wide,
+            {n: wide_out(o) for n, o in outputs.items()},
+            ask=wide_values(ask),
+            attr=wide_post_ops(attr),
+            **wide_values(params),
+        )
+        return {
+            n: self.convert(t, outputs[n].dtype) if n in outputs else t for n, t in made.items()
+        }
+
+    def array_call(
+        self,
+        function: Callable[..., Any],
+        inputs: Sequence[Tensor],
+        outs: Sequence[Out],
+        rule: Callable[..., Any] | None = None,
+    ) -> list[Tensor]:
+        """Record a call over dpnp arrays for what oneDNN lacks.
+
+        ``function(*arrays)`` returns one array, or as many as there are ``outs``; if it has a true
+        attribute ``takes_queue`` it gets the ``queue`` of the call as well. ``rule(entry, grads)``
+        gives the gradients by the names ``"0"``, ``"1"``... of the inputs.
+        """
+        named = {str(i): t for i, t in enumerate(inputs)}
+        made = {str(i): self._array_result(out) for i, out in enumerate(outs)}
+        self._add(ArrayStep(function, {n: self._as_array(t) for n, t in named.items()}, made))
+        self.tape.append(Entry("array_call", named, made, rule=rule))
+        return list(made.values())
+
+    def _as_array(self, tensor: Tensor) -> Tensor:
+        """Return the tensor where a call of dpnp's can read it; host scalars come as numbers."""
+        if tensor.storage.scalar:
+            return tensor
+        if tensor.storage.memory is not None:
+            return self.reorder(tensor, tensor.desc)
+        return self.plain(tensor)
+
+    def _array_result(self, out: Out) -> Tensor:
+        strides = layout.row_major_strides(out.shape)
+        desc = out.desc() if out.dtype in dtypes.DATA_TYPES else None
+        return Tensor(self, Storage(desc), desc, out.dtype, out.shape, strides=strides)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a trace is made of: wanted results, steps, entries of the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sycl_dnn import _core, errors
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.values import Tensor
+
+#: A layout: its name, a tensor to resemble, or a descriptor.
+Layout = Any
+
+
+@dataclass(frozen=True)
+class Out:
+    """What a primitive shall write: shape, dtype and layout."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    layout: Layout = "row_major"
+
+    def desc(self) -> _core.MemoryDesc:
+        """Return the descriptor to ask the primitive for."""
+        return describe(self.shape, self.dtype, self.layout)
+
+
+def describe(shape: tuple[int, ...], dtype: str, wanted: Layout) -> _core.MemoryDesc:
+    """Return the descriptor of a layout given by name, by example or as it is."""
+    if isinstance(wanted, _core.MemoryDesc):
+        return wanted
+    if isinstance(wanted, Tensor):
+        return layout.like(wanted.desc, dtype)
+    makers = {
+        "any": layout.any_layout,
+        "row_major": layout.row_major,
+        "channels_last": layout.channels_last,
+    }
+    return makers[wanted](shape, dtype)
+
+
+class Planned:
+    """A primitive of a function that is compiled: made once it is known to be needed."""
+
+    __slots__ = ("inserted", "primitive_desc")
+
+    def __init__(self, pd: _core.PrimitiveDesc, inserted: bool) -> None:
+        self.primitive_desc = pd
+        self.inserted = inserted
+
+    @property
+    def name(self) -> str:
+        """Name of the row."""
+        return self.primitive_desc.name
+
+
+@dataclass
+class Step:
+    """One submission: a primitive, or zeros where there is none."""
+
+    primitive: Any
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+    constant: bool = False
+
+
+@dataclass
+class ArrayStep:
+    """One call of a function over dpnp arrays, for what oneDNN lacks."""
+
+    function: Callable[..., Any]
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+    constant: bool = False
+
+
+@dataclass
+class Entry:
+    """What the reverse pass needs to know of a recorded operation."""
+
+    row: str
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+    params: dict[str, Any] = field(default_factory=dict)
+    #: The inputs in the layouts that the primitive took.
+    args: dict[str, Tensor] = field(default_factory=dict)
+    pd: Any = None
+    #: Gradient rule of operations that are no primitives.
+    rule: Callable[..., Any] | None = None
+    #: What it was recorded as, where it stands for several operations.
+    inner: list[Entry] = field(default_factory=list)
+    #: Whether attributes change what the primitive computes.
+    has_post_ops: bool = False
+    #: Records the same operation, made of operations that can be differentiated twice.
+    composed: Callable[[], Any] | None = None
+    #: The function that the user called, for errors.
+    function: str = ""
+
+
+class NeedsAnotherDevice(Exception):
+    """The engine lacks a primitive in any dtype; carries what it said."""
+
+    def __init__(self, row: str, error: errors.Unimplemented) -> None:
+        super().__init__(row)
+        self.row = row
+        self.error = error

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a trace holds: the arguments of a call, its tensors, its steps and the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+import numpy as np
+from dpnp.exceptions import ExecutionPlacementError
+
+from sycl_dnn import _core
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import layout, policy
+from sycl_dnn.trace.descriptors import go_on_to
+from sycl_dnn.trace.steps import ArrayStep, Entry, Step
+from sycl_dnn.trace.values import Storage, Tensor
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.frozen import Seed
+
+
+def placement_error(queue: Any, wanted: Any) -> ExecutionPlacementError:
+    """Return the error for an array that a function holds itself, on a queue of its own."""
+    here, there = (q.sycl_device.filter_string for q in (wanted, queue))
+    which = f"{there}, not {here}" if here != there else f"another queue of {there}"
+    return ExecutionPlacementError(
+        "an array that a traced function holds itself must be on the queue of its arguments, got "
+        f"one on {which}; copy it with dpnp.asarray(x, sycl_queue=...)"
+    )
+
+
+class TraceState:
+    """Arguments, steps and the tape; ``Trace`` adds what is recorded."""
+
+    def __init__(self, engine: _core.Engine, training: bool = False) -> None:
+        self.engine = engine
+        #: That of the call's arrays: ``argument_of`` sets it at the first array.
+        self.queue = engine.sycl_queue
+        self.has_queue = False
+        #: Whether the function has returned: its tensors stand for nothing then.
+        self.is_ended = False
+        self.training = training
+        #: Whether values are kept narrower than the function says.
+        self.is_lowered = False
+        self.policy = policy.current()
+        self.steps: list[Step | ArrayStep] = []
+        self.tape: list[Entry] = []
+        #: What a call gives, in order.
+        self.arguments: list[Storage] = []
+        #: Arrays and seeds that the function holds itself, with the number of the argument.
+        self.captured: list[tuple[int, Any, Tensor]] = []
+        #: Arguments that a call writes to, with the words that name them in errors.
+        self.written: list[tuple[Storage, str]] = []
+        #: By id of what was captured: its tensor. ``captured`` keeps it alive.
+        self._capture_of: dict[int, Tensor] = {}
+        #: By id: what calls over arrays make.
+        self._by_calls: dict[int, Tensor] = {}
+        self._written_by_calls: set[Storage] = set()
+        #: Seeds that were captured, where somebody wants to know them.
+        self._drawn: list[Tensor] | None = None
+        #: Seeds to hand out again while a function is repeated.
+        self._repeated: Iterator[Tensor] | None = None
+
+    @property
+    def forward_kind(self) -> _core.prop_kind:
+        """The propagation kind of forward primitives."""
+        kinds = _core.prop_kind
+        return kinds.forward_training if self.training else kinds.forward_inference
+
+    def argument(
+        self,
+        shape: tuple[int, ...],
+        dtype: str,
+        strides: tuple[int, ...],
+        constant: bool = False,
+        desc: _core.MemoryDesc | None = None,
+    ) -> Tensor:
+        """Return the tensor of the next array of the call."""
+        if desc is None and dtype in dtypes.DATA_TYPES:
+            desc = layout.strided(shape, dtype, strides)
+        storage = self._argument_storage(desc, constant=constant)
+        return Tensor(self, storage, desc, dtype, shape, strides=strides)
+
+    def capture(self, value: Any) -> Tensor:
+        """Return the tensor of an array that the traced function holds itself."""
+        from sycl_dnn.trace.frozen import Seed, argument_of
+
+        if isinstance(value, Seed):
+            return self._seed(value)
+        if id(value) in self._capture_of:
+            return self._capture_of[id(value)]
+        self.check_place(value)
+        return self._captured_as(value, lambda: argument_of(self, value))
+
+    def _seed(self, value: Seed) -> Tensor:
+        """Return the tensor of a seed; while a function is repeated, that of the first time."""
+        if self._repeated is not None:
+            made = next(self._repeated)
+        elif id(value) in self._capture_of:
+            made = self._capture_of[id(value)]
+        else:
+            made = self._captured_as(value, lambda: self.scalar(value.dtype))
+        if self._drawn is not None:
+            self._drawn.append(made)
+        return made
+
+    def _captured_as(self, value: Any, make: Callable[[], Tensor]) -> Tensor:
+        index = len(self.arguments)
+        self._capture_of[id(value)] = tensor = make()
+        self.captured.append((index, value, tensor))
+        return tensor
+
+    def descriptor(
+        self,
+        row: str,
+        params: Mapping[str, Any],
+        attr: _core.PrimitiveAttr | None,
+        prefer: str | None = None,
+    ) -> _core.PrimitiveDesc:
+        """Return a new descriptor: of the implementation with ``prefer`` in its name, if any.
+
+        Raises
+        ------
+        DnnlError
+            oneDNN has none.
+        """
+        make = getattr(_core, row)
+        pd = make(self.engine, **params, attr=attr)
+        if prefer is not None and not go_on_to(pd, prefer):
+            pd = make(self.engine, **params, attr=attr)
+        return pd
+
+    def primitive_of(self, pd: _core.PrimitiveDesc, inserted: bool = False) -> Any:
+        """Return what a step has for a primitive; ``inserted`` as ``Primitive`` takes it."""
+        return _core.Primitive(pd, inserted)
+
+    def check_place(self, value: Any) -> None:
+        """Raise ExecutionPlacementError for an array that is not on the queue of the call."""
+        array = value.get_array() if hasattr(value, "get_array") else value
+        queue = getattr(array, "sycl_queue", None)
+        if self.has_queue and queue is not None and queue != self.queue:
+            raise placement_error(queue, self.queue)
+
+    def end(self) -> None:
+        """Say that the function has returned: what it kept of its tensors cannot be used."""
+        self.is_ended = True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse ``array.trace()``: of a traced array, ``trace`` is what records it."""
+        raise TypeError("trace(): a traced array has no such method; use diagonal().sum(-1)")
+
+    def renumber(self, storages: Sequence[Storage], first: int) -> None:
+        """Let arguments of a call have the numbers from ``first`` on."""
+        numbers = {s.argument: first + i for i, s in enumerate(storages)}
+        for storage in storages:
+            storage.argument = numbers[storage.argument]
+        moved = {id(s) for s in storages}
+        self.captured = [
+            (numbers.get(i, i) if id(t.storage) in moved else i, v, t) for i, v, t in self.captured
+        ]
+
+    def scalar(self, dtype: str) -> Tensor:
+        """Return a host scalar that each call gives anew."""
+        desc = _core.MemoryDesc.host_scalar(dtypes.DATA_TYPES[dtype])
+        storage = self._argument_storage(desc, scalar=True)
+        return Tensor(self, storage, desc, dtype, (), strides=())
+
+    def _argument_storage(self, desc: Any, **traits: bool) -> Storage:
+        storage = Storage(desc, argument=len(self.arguments), **traits)
+        self.arguments.append(storage)
+        return storage
+
+    def new(
+        self,
+        desc: _core.MemoryDesc,
+        shape: Sequence[int] | None = None,
+        dtype: str | None = None,
+    ) -> Tensor:
+        """Return a tensor that the next step writes; ``dtype`` tells bool from uint8."""
+        shape = desc.dims if shape is None else tuple(shape)
+        name = dtypes.NAMES[desc.data_type]
+        name = "bool" if dtype == "bool" and name == "uint8" else name
+        return Tensor(self, Storage(desc), desc, name, shape)
+
+    def literal(self, values: np.ndarray) -> Tensor:
+        """Return a tensor of float32 values that are known while tracing."""
+        from sycl_dnn.onednn.memory import Memory
+
+        dense = np.ascontiguousarray(values, np.float32)
+        desc = layout.row_major(dense.shape, "float32")
+        array = dpnp.asarray(dense, sycl_queue=self.engine.sycl_queue)
+        storage = Storage(desc, memory=Memory(desc, self.engine, array))
+        # Not among what is packed once: that is kept by a frozen array.
+        storage.constant = False
+        return Tensor(self, storage, desc, "float32", dense.shape)
+
+    def view(
+        self,
+        tensor: Tensor,
+        made: Tensor,
+        rule: Callable[[Tensor], Tensor],
+        composed: Callable[[], Tensor] | None = None,
+    ) -> Tensor:
+        """Put a view on the tape; ``rule`` maps the gradient of the view to that of ``tensor``.
+
+        ``composed`` as in ``closed``.
+        """
+        reverse = lambda e, g: {"src": rule(g["dst"])}  # noqa: E731
+        self.tape.append(
+            Entry("view", {"src": tensor}, {"dst": made}, rule=reverse, composed=composed)
+        )
+        return made
+
+    def closed(
+        self,
+        inputs: Mapping[str, Tensor],
+        body: Callable[[], Tensor],
+        rule: Callable[[Tensor], dict[str, Tensor]],
+        composed: Callable[[], Tensor] | None = None,
+    ) -> Tensor:
+        """Record what ``body`` does as one operation with a gradient of its own.
+
+        ``rule(dy)`` returns the gradients of ``inputs`` by name. Where it is not made of operations
+        that have gradients themselves, ``composed`` records the same as ``body`` from such ones:
+        second derivatives are those of it.
+        """
+        known = len(self.tape)
+        made = body()
+        del self.tape[known:]
+        given, reverse = dict(inputs), lambda e, g: rule(g["dst"])
+        self.tape.append(Entry("closed", given, {"dst": made}, rule=reverse, composed=composed))
+        return made
+
+    def _add(self, step: Step | ArrayStep) -> None:
+        step.constant = bool(step.inputs) and all(t.storage.constant for t in step.inputs.values())
+        for made in step.outputs.values():
+            made.storage.constant = step.constant
+        self.steps.append(step)
+        if isinstance(step, ArrayStep):
+            self._by_calls |= {id(t): t for t in step.outputs.values()}
+            self._written_by_calls |= {t.storage for t in step.outputs.values()}
+
+    def is_by_call(self, tensor: Tensor) -> bool:
+        """Whether a tensor is the very one that a call over arrays made."""
+        return id(tensor) in self._by_calls
+
+    def is_written_by_call(self, storage: Storage) -> bool:
+        """Whether a call over arrays writes a storage."""
+        return storage in self._written_by_calls

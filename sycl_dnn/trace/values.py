@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values while a function is traced: shape, dtype and layout, but no data; their operators."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import dpnp
+
+from sycl_dnn._core import MemoryDesc
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import functions, layout
+from sycl_dnn.trace.array_methods import ArrayMethods
+from sycl_dnn.trace.refusals import ForeignFunctions
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.recording import Trace
+    from sycl_dnn.trace.trace_state import TraceState
+
+
+def _operator(name: str, *, is_reflected: bool = False) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        operands = (other, self) if is_reflected else (self, other)
+        return getattr(functions, name)(*operands)
+
+    method.__doc__ = f"As ``sycl_dnn.functional.{name}``."
+    return method
+
+
+def _single(name: str) -> Callable[[Any], Any]:
+    def method(self: Any) -> Any:
+        return getattr(functions, name)(self)
+
+    method.__doc__ = f"As ``sycl_dnn.functional.{name}``."
+    return method
+
+
+class Operators:
+    """``+ - * / ** @ < <= > >=``; numbers and arrays may stand on either side.
+
+    An array of dpnp's on the left is asked first, and raises TypeError for all but arrays of its
+    own class. Python asks the right operand first only where that is of a subclass: traced arrays
+    are. With an ``Array`` write ``a + x``, or ``sycl_dnn.functional.sub(x, a)``.
+    """
+
+    __slots__ = ()
+    # Lets NumPy's numbers on the left leave the operation to this class.
+    __array_ufunc__ = None
+
+    __add__ = _operator("add")
+    __radd__ = _operator("add", is_reflected=True)
+    __sub__ = _operator("sub")
+    __rsub__ = _operator("sub", is_reflected=True)
+    __mul__ = _operator("mul")
+    __rmul__ = _operator("mul", is_reflected=True)
+    __truediv__ = _operator("div")
+    __rtruediv__ = _operator("div", is_reflected=True)
+    __pow__ = _operator("pow")
+    __rpow__ = _operator("pow", is_reflected=True)
+    __matmul__ = _operator("matmul")
+    __rmatmul__ = _operator("matmul", is_reflected=True)
+    __lt__ = _operator("lt")
+    __le__ = _operator("le")
+    __gt__ = _operator("gt")
+    __ge__ = _operator("ge")
+    __neg__ = _single("neg")
+    __abs__ = _single("abs")
+
+
+# --- Values while a function is traced: shape, dtype and layout, but no data
+
+MIXED = (
+    "a traced value of shape {} and dtype {} belongs to the trace of another function: hand it to "
+    "the inner function as an argument"
+)
+_LEAKED = (
+    "a traced value of shape {} and dtype {} was used after its trace had ended: what a function "
+    "sees while it is traced stands for arrays of that call alone; return it from the function "
+    "instead of keeping it in a list, an attribute or a global name"
+)
+
+
+class Storage:
+    """Bytes that a step writes or the caller gives; several tensors may look into it."""
+
+    __slots__ = ("argument", "constant", "desc", "memory", "repeat", "scalar")
+
+    def __init__(
+        self,
+        desc: MemoryDesc | None,
+        *,
+        argument: int | None = None,
+        memory: Any = None,
+        constant: bool = False,
+        scalar: bool = False,
+    ) -> None:
+        #: The layout as it was made; its size is that of the storage.
+        self.desc: Any = desc
+        #: Number of the array in the call; None for what is made on the way.
+        self.argument = argument
+        #: A Memory that is there for good.
+        self.memory = memory
+        #: Whether the content stands still from call to call.
+        self.constant = constant or memory is not None
+        #: Whether the argument is a host scalar, which comes as bytes.
+        self.scalar = scalar
+        #: Which repetition of a checkpointed function made it; 0 for none.
+        self.repeat = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self.desc.get_size()
+
+
+class Tensor(ArrayMethods, ForeignFunctions, Operators, dpnp.ndarray):  # type: ignore[misc]
+    """One value of a trace: a layout at an offset of a storage.
+
+    ``shape`` and ``dtype`` read as on arrays; ``desc`` is None for a dtype that oneDNN lacks.
+    It is a subclass of dpnp's arrays for one reason: in ``array + tensor`` Python asks the right
+    operand first only then. There is no array inside.
+    """
+
+    __slots__ = ("_shape", "_trace", "desc", "dtype", "offset", "storage", "strides")
+
+    def __init__(
+        self,
+        trace: TraceState,
+        storage: Storage,
+        desc: MemoryDesc | None,
+        dtype: str,
+        shape: tuple[int, ...],
+        offset: int = 0,
+        strides: tuple[int, ...] | None = None,
+    ) -> None:
+        # The trace holds its tensors; both ways round, plans would live until a garbage collection.
+        self._trace = weakref.ref(trace)
+        self.storage = storage
+        # Nearly everywhere there is one: who cannot do without need not ask.
+        self.desc: Any = desc
+        self.dtype = dtypes.DtypeName(dtype)
+        self._shape = shape
+        self.offset = offset
+        if strides is None and desc is not None and desc.is_plain:
+            strides = desc.strides[: len(shape)]
+        self.strides: Any = strides
+
+    @property
+    def trace(self) -> Trace:
+        """The trace that records what is done with the tensor.
+
+        Raises
+        ------
+        RuntimeError
+            It has ended.
+        """
+        trace = self._trace()
+        if trace is None or trace.is_ended:
+            raise RuntimeError(_LEAKED.format(self.shape, self.dtype))
+        return cast("Trace", trace)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the tensor has a gradient."""
+        return dtypes.is_float(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.shape}, {self.dtype}, {self.desc})"
+
+    def view(self, shape: Any, strides: Any = None, offset: int = 0) -> Tensor:
+        """Return another view of the same elements: strides and offset in elements.
+
+        Arrays have a method of this name too, which is refused.
+        """
+        if not (isinstance(shape, tuple) and isinstance(strides, tuple)):
+            raise TypeError(
+                "view(): a traced array has no memory of its own while a function is traced; use "
+                "astype to convert values, reshape for another shape"
+            )
+        step = offset * dtypes.bits_of(self.dtype) // 8
+        desc = None if self.desc is None else layout.strided(shape, self.dtype, strides)
+        return Tensor(
+            self.trace, self.storage, desc, self.dtype, shape, self.offset + step, strides
+        )
+
+    def halves(self) -> Tensor:
+        """Return 64-bit elements as pairs of int32 along one more axis."""
+        shape = (*self.shape, 2)
+        strides = (*(2 * s for s in self.strides), 1)
+        desc = layout.strided(shape, "int32", strides)
+        return Tensor(self.trace, self.storage, desc, "int32", shape, self.offset, strides)

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Views of a tensor's elements and shapes that broadcast, with their gradients."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn.errors import InvalidArguments
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Storage, Tensor
+
+
+def row_major(x: Tensor) -> Tensor:
+    """Return the tensor dense with its last axis innermost, copied if it is not."""
+    if x.desc is None:
+        return x.trace.array_call(dpnp.copy, [x], [Out(x.shape, x.dtype)])[0]
+    wanted = layout.row_major(x.shape, x.dtype)
+    return x if x.desc == wanted else x.trace.reorder(x, wanted)
+
+
+def viewable_strides(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return strides that show ``x`` in another shape; None if that takes a copy."""
+    if x.desc is not None and not x.desc.is_plain:
+        return None
+    old = [(n, s) for n, s in zip(x.shape, x.strides, strict=True) if n != 1]
+    new = [n for n in shape if n != 1]
+    found: list[int] = []
+    while old:
+        # Take axes from both sides until they hold the same number of elements.
+        taken, wanted = [old.pop(0)], [new.pop(0)]
+        while (n := math.prod(t[0] for t in taken)) != (m := math.prod(wanted)):
+            if m < n:
+                wanted.append(new.pop(0))
+            else:
+                taken.append(old.pop(0))
+        gaps = zip(taken, taken[1:], strict=False)
+        if any(outer[1] != inner[0] * inner[1] for outer, inner in gaps):
+            return None
+        steps = layout.row_major_strides(wanted)
+        found += [s * taken[-1][1] for s in steps]
+    # Axes of size 1 as if they counted: oneDNN tells layouts apart by their strides, too.
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step if n == 1 else found.pop())
+        step = strides[-1] * n
+    return tuple(reversed(strides))
+
+
+def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
+    """Return the elements in another shape; one size may be -1."""
+    shape = tuple(shape)
+    if -1 in shape:
+        known = math.prod(n for n in shape if n != -1)
+        shape = tuple(x.size // max(known, 1) if n == -1 else n for n in shape)
+    if math.prod(shape) != x.size:
+        raise ValueError(f"reshape: shape must have {x.size} elements, got {shape}")
+    if shape == x.shape:
+        return x
+    strides = viewable_strides(x, shape) if x.size else layout.row_major_strides(shape)
+    source = x
+    if strides is None:
+        source, strides = row_major(x), layout.row_major_strides(shape)
+    return x.trace.view(x, source.view(shape, strides), lambda g: reshape(g, x.shape))
+
+
+def transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """Return a view with permuted axes."""
+    axes = tuple(a % x.ndim for a in axes)
+    back = tuple(axes.index(i) for i in range(x.ndim))
+    plain = x.trace.plain(x)
+    made = plain.view(tuple(plain.shape[a] for a in axes), tuple(plain.strides[a] for a in axes))
+    return x.trace.view(x, made, lambda g: transpose(g, back))
+
+
+def narrow(x: Tensor, axis: int, start: int, length: int, step: int = 1) -> Tensor:
+    """Return a view of ``length`` elements along an axis, from ``start``.
+
+    A copy by dpnp where rows lie within each other's steps, which oneDNN does not describe.
+    """
+    axis %= x.ndim
+    plain = x.trace.plain(x)
+    key = (slice(None),) * axis + (slice(start, start + length * step, step),)
+
+    def rule(grad: Tensor) -> Tensor:
+        return _scattered(x, grad, axis, start, step)
+
+    shape = tuple(length if i == axis else n for i, n in enumerate(plain.shape))
+    strides = tuple(s * step if i == axis else s for i, s in enumerate(plain.strides))
+    try:
+        made = plain.view(shape, strides, start * plain.strides[axis])
+    except InvalidArguments:
+        return x.trace.array_call(
+            lambda a: a[key], [x], [Out(shape, x.dtype)], lambda e, g: {"0": rule(g["0"])}
+        )[0]
+    return x.trace.view(x, made, rule)
+
+
+def _scattered(x: Tensor, grad: Tensor, axis: int, start: int, step: int) -> Tensor:
+    """Return zeros of the shape of ``x`` with ``grad`` where the view was."""
+    trace = x.trace
+    desc = layout.like(trace.plain(x).desc, x.dtype)
+    whole = Tensor(trace, Storage(desc), desc, x.dtype, x.shape)
+    strides = tuple(s * step if i == axis else s for i, s in enumerate(whole.strides))
+    try:
+        whole.view(grad.shape, strides)
+    except InvalidArguments:
+        return _spread(x, grad, axis, slice(start, start + grad.shape[axis] * step, step))
+    whole = trace.zeros(desc, x.shape)
+    place = whole.view(grad.shape, strides, start * whole.strides[axis])
+    made = trace.written_into(whole, place, grad)
+    return trace.view(grad, made, lambda g: narrow(g, axis, start, grad.shape[axis], step))
+
+
+def _spread(x: Tensor, grad: Tensor, axis: int, place: slice) -> Tensor:
+    """Return the same by dpnp."""
+    key, shape = (slice(None),) * axis + (place,), x.shape
+
+    def spread(dy: dpnp.ndarray) -> dpnp.ndarray:
+        made = dpnp.zeros(shape, dtype=dy.dtype, sycl_queue=dy.sycl_queue)
+        made[key] = dy
+        return made
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"0": narrow(grads["0"], axis, place.start, grad.shape[axis], place.step)}
+
+    return x.trace.array_call(spread, [grad], [Out(shape, grad.dtype)], rule)[0]
+
+
+# --- Shapes that broadcast, and few dense axes in place of many: what oneDNN's fast kernels take
+
+
+def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape that NumPy's rules broadcast to; ValueError if they do not fit."""
+    rank = max(map(len, shapes))
+    padded = [(1,) * (rank - len(s)) + s for s in shapes]
+    made = []
+    for sizes in zip(*padded, strict=True):
+        wide = {n for n in sizes if n != 1}
+        if len(wide) > 1:
+            raise ValueError(f"shapes must broadcast together, got {', '.join(map(str, shapes))}")
+        made.append(wide.pop() if wide else 1)
+    return tuple(made)
+
+
+def expand_rank(x: Tensor, rank: int) -> Tensor:
+    """Return ``x`` with axes of size 1 in front."""
+    return x if x.ndim == rank else reshape(x, (1,) * (rank - x.ndim) + x.shape)
+
+
+@contextlib.contextmanager
+def untaped(trace: Trace) -> Iterator[None]:
+    """Record steps of an operation that has a gradient rule as a whole."""
+    tape, trace.tape = trace.tape, []
+    try:
+        yield
+    finally:
+        trace.tape = tape
+
+
+def axis_order(x: Tensor | None, rank: int) -> tuple[int, ...]:
+    """Return the axes of ``x``, outermost first; in order for None or oneDNN's own layouts."""
+    if x is None or x.strides is None:
+        return tuple(range(rank))
+    return tuple(sorted(range(rank), key=lambda a: (-x.strides[a], -x.shape[a], a)))
+
+
+def laid_out(x: Tensor, order: Sequence[int], dtype: str | None = None) -> Tensor:
+    """Return ``x`` dense with its axes in ``order``, copied if it lies otherwise."""
+    dtype = dtype or x.dtype
+    strides = layout.permuted_strides(x.shape, order)
+    if x.strides is not None and dtype == x.dtype:
+        pairs = zip(x.shape, x.strides, strides, strict=True)
+        if all(n == 1 or s == wanted for n, s, wanted in pairs):
+            return x
+    return x.trace.reorder(x, layout.strided(x.shape, dtype, strides))
+
+
+def grid(x: Tensor, sizes: Sequence[int]) -> Tensor:
+    """Return a dense tensor as if its axes, in the order in which they lie, were ``sizes``."""
+    sizes = tuple(sizes)
+    return x.view(sizes, layout.row_major_strides(sizes))
+
+
+def spread(x: Tensor, shape: tuple[int, ...], order: Sequence[int]) -> Tensor:
+    """Return ``x`` repeated along its axes of size 1, dense with its axes in ``order``."""
+    if x.shape == shape:
+        return laid_out(x, order)
+    x = x.trace.plain(x)
+    # A copy from strides of 0 is one pass of oneDNN's compiled reorder.
+    steps = zip(x.shape, shape, x.strides, strict=True)
+    repeated = x.view(shape, tuple(s if n == m else 0 for n, m, s in steps))
+    strides = layout.permuted_strides(shape, order)
+    return x.trace.reorder(repeated, layout.strided(shape, x.dtype, strides))
+
+
+# --- Tensors of one value, known while tracing; their buffers are shared
+
+#: By engine, dtype and value; values other than 1 are single numbers mostly.
+_buffers: dict[tuple[Any, str, float], Any] = {}
+_MOST = 256
+
+
+def _pattern(value: float, dtype: str) -> Any:
+    """Return a NumPy scalar with the bits of ``value``, rounded to nearest even."""
+    if dtype == "bfloat16":
+        bits = int(np.float32(value).view(np.uint32))
+        return np.uint16((bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if value == value else 0x7FC0)
+    return dtypes.array_dtype(dtype).type(value)
+
+
+def _buffer(engine: Any, value: float, dtype: str, size: int) -> Any:
+    key = (engine, dtype, value)
+    found = _buffers.get(key)
+    if found is None or found.size < size:
+        if len(_buffers) >= _MOST:
+            _buffers.clear()
+        size = 1 << (size - 1).bit_length()
+        values = np.full(size, _pattern(value, dtype))
+        found = _buffers[key] = dpnp.asarray(values, sycl_queue=engine.sycl_queue)
+    return found
+
+
+def filled(trace: Trace, value: float, shape: tuple[int, ...], dtype: str = "float32") -> Tensor:
+    """Return a tensor that holds ``value`` everywhere."""
+    from sycl_dnn.onednn.memory import Memory
+
+    desc = layout.row_major(shape, dtype)
+    memory = Memory(desc, trace.engine, _buffer(trace.engine, value, dtype, math.prod(shape)))
+    storage = Storage(desc, memory=memory)
+    storage.constant = False  # what is packed once is kept by a frozen array
+    return Tensor(trace, storage, desc, dtype, shape)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+import gc
+
+import dpnp
+import fresh_process
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.program.executable import Executable
+from sycl_dnn.trace import policy
+from sycl_dnn.trace.recording import Trace
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    sycl_dnn.cache.clear()
+    yield
+    sycl_dnn.cache.resize(1024)
+    sycl_dnn.cache.clear()
+
+
+def array(queue, *shape):
+    return dpnp.ones(shape, dtype="f4", sycl_queue=queue)
+
+
+def test_the_second_call_finds_the_plan_of_the_first(queue):
+    x = array(queue, 3, 4)
+    F.relu(x)
+    F.relu(x)
+    assert sycl_dnn.cache.info() == (1, 1, 1, 1024)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda x: x.T,
+        lambda x: x[:, :2],
+        lambda x: x.astype("f2"),
+        lambda x: dpnp.ascontiguousarray(x[:2]),
+    ],
+    ids=["strides", "view", "dtype", "shape"],
+)
+def test_another_layout_or_dtype_is_another_plan(queue, other, monkeypatch):
+    monkeypatch.setattr(policy, "_said", set())
+    x = array(queue, 3, 4)
+    F.relu(x)
+    misses = sycl_dnn.cache.info().misses
+    with pytest.warns() if other(x).dtype == "f2" else _nothing():
+        F.relu(other(x))
+    assert sycl_dnn.cache.info().misses == misses + 1
+
+
+class _nothing:  # noqa: N801
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
+
+
+def test_the_least_recently_used_plan_goes_first(queue):
+    sycl_dnn.cache.resize(2)
+    a, b, c = (array(queue, n) for n in (2, 3, 4))
+    for x in (a, b, a, c, a):
+        F.relu(x)
+    assert sycl_dnn.cache.info() == (2, 3, 2, 2)
+
+
+def test_resize_refuses_a_negative_capacity():
+    with pytest.raises(ValueError, match="-1"):
+        sycl_dnn.cache.resize(-1)
+
+
+def test_without_a_cache_everything_still_works(queue):
+    sycl_dnn.cache.resize(0)
+    for _ in range(3):
+        assert float(F.relu(array(queue, 3)).sum()) == 3.0
+    assert sycl_dnn.cache.info().size == 0
+
+
+SHAPES = """
+import dpnp, sycl_dnn
+from sycl_dnn import functional as F
+
+queue = sycl_dnn.default_queue()
+sycl_dnn.cache.resize(64)
+for n in range(1, 10001):
+    F.relu(dpnp.ones(n, dtype="f4", sycl_queue=queue))
+    if n in (4000, 10000):
+        print(int(open("/proc/self/statm").read().split()[1]) * 4096)
+"""
+
+
+# A process of its own: what earlier tests left in the heap gives or takes tens of megabytes.
+def test_memory_is_bounded_over_many_shapes():
+    early, late = map(int, fresh_process.output(SHAPES).split())
+    assert late - early < 10e6
+
+
+def forward(x, w):
+    F.conv2d(x, w)
+
+
+def forward_and_gradient(x, w):
+    y, pullback = sycl_dnn.vjp(F.conv2d, x, w)
+    pullback(y)
+
+
+@pytest.mark.parametrize("call", [forward, forward_and_gradient])
+def test_dropped_plans_go_without_a_garbage_collection(queue, call):
+    x, w = array(queue, 1, 2, 5, 5), array(queue, 3, 2, 3, 3)
+    gc.collect()
+    gc.disable()
+    try:
+        call(x, w)
+        sycl_dnn.cache.clear()
+        assert not [o for o in gc.get_objects() if isinstance(o, (Executable, Trace))]
+    finally:
+        gc.enable()
+
+
+def test_the_policy_is_part_of_the_key(queue):
+    x, w = array(queue, 8, 8), array(queue, 8, 8)
+    F.linear(x, w)
+    with sycl_dnn.autocast("bfloat16"):
+        F.linear(x, w)
+    assert sycl_dnn.cache.info().misses == 2
+
+
+def test_scalars_that_compare_equal_are_told_apart(queue):
+    from sycl_dnn.call.arguments import Collected
+
+    tokens = {Collected().token(v) for v in (1, 1.0, True)}
+    assert len(tokens) == 3

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``checkpoint``: equal values and gradients, less memory."""
+
+from __future__ import annotations
+
+import dpnp
+import numpy as np
+import pytest
+from nested import on_device
+
+import sycl_dnn
+from sycl_dnn import functional as F  # noqa: N812
+from sycl_dnn import tree
+
+_BLOCKS, _ROWS, _WIDTH = 24, 64, 32
+
+
+def _block(x, w):
+    hidden = F.layer_norm(F.linear(x, w[0]), (_WIDTH,))
+    return x + F.linear(F.gelu(hidden), w[1])
+
+
+def _with_dropout(x, w):
+    return F.dropout(_block(x, w), 0.3)
+
+
+def _net(block):
+    def loss(weights, x):
+        for w in weights:
+            x = block(x, w)
+        return F.sum(x * x)
+
+    return loss
+
+
+@pytest.fixture
+def operands():
+    rng = np.random.default_rng(0)
+    draw = lambda *shape: on_device(rng.normal(0, 0.1, shape))  # noqa: E731
+    weights = [(draw(_WIDTH, _WIDTH), draw(_WIDTH, _WIDTH)) for _ in range(_BLOCKS)]
+    return weights, draw(_ROWS, _WIDTH)
+
+
+def _same(a, b):
+    pairs = zip(tree.leaves(a), tree.leaves(b), strict=True)
+    return all((dpnp.asnumpy(x) == dpnp.asnumpy(y)).all() for x, y in pairs)
+
+
+def _kept_bytes(pullback):
+    """Return the bytes of the intermediate results that a pullback holds."""
+    plan = pullback._plan
+    kept = enumerate(pullback._kept, len(plan.seed_tensors))
+    return sum(a.nbytes for i, a in kept if i not in plan.passed_on)
+
+
+def test_gradients_of_checkpointed_blocks_are_equal_and_memory_falls(operands):
+    value, pullback = sycl_dnn.vjp(_net(_block), *operands)
+    again, lean = sycl_dnn.vjp(_net(sycl_dnn.checkpoint(_block)), *operands)
+    assert _same((value, pullback(1.0)), (again, lean(1.0)))
+    between = _BLOCKS * _ROWS * _WIDTH * 4
+    assert _kept_bytes(lean) <= between < _kept_bytes(pullback) / 3
+
+
+def test_compiled_steps_with_checkpointed_blocks_need_less_memory(operands):
+    made = []
+    for block in (_block, sycl_dnn.checkpoint(_block)):
+        step = sycl_dnn.compile(lambda w, x, b=block: sycl_dnn.vjp(_net(b), w, x)[1](1.0))
+        made.append((step(*operands), step.explain(*operands).arena_bytes))
+    (grads, memory), (again, less) = made
+    assert _same(grads, again)
+    assert less < memory / 2
+
+
+def test_dropout_drops_the_same_elements_again(operands):
+    made = []
+    for block in (_with_dropout, sycl_dnn.checkpoint(_with_dropout)):
+        sycl_dnn.manual_seed(3)
+        value, pullback = sycl_dnn.vjp(_net(block), *operands)
+        made.append((value, pullback(1.0)))
+    assert _same(*made)
+
+
+def test_weights_that_a_checkpointed_function_holds_have_gradients(operands):
+    (first, *_), x = operands
+
+    def loss(w, x):
+        block = sycl_dnn.checkpoint(lambda v: _block(v, w))
+        return F.sum(F.square(block(x)))
+
+    wanted = sycl_dnn.vjp(lambda w, x: F.sum(F.square(_block(x, w))), first, x)[1](1.0)
+    assert _same(sycl_dnn.vjp(loss, first, x)[1](1.0), wanted)
+
+
+def test_running_statistics_are_updated_once():
+    x = on_device(np.random.default_rng(0).normal(1, 2, (8, 4, 5, 5)))
+    averages = []
+    for wrap in (lambda f: f, sycl_dnn.checkpoint):
+        mean, var = on_device(np.zeros(4)), on_device(np.ones(4))
+        block = wrap(lambda v, m, s: F.batch_norm(v, m, s, training=True))
+        loss = lambda v, m, s, b=block: F.sum(b(v, m, s) * v)  # noqa: E731
+        sycl_dnn.vjp(loss, x, mean, var)[1](1.0)
+        averages.append((mean, var))
+    assert _same(*averages)
+    assert dpnp.asnumpy(averages[0][0]).any()
+
+
+def test_second_derivatives_of_checkpointed_functions(operands):
+    (first, *_), x = operands
+
+    def slope(block):
+        def value(w, x):
+            grads = sycl_dnn.vjp(lambda w, x: F.sum(block(x, w) * x), w, x)[1](1.0)
+            return F.sum(grads[1] * grads[1]) + F.sum(grads[0][0] * w[1])
+
+        return value
+
+    wanted = sycl_dnn.vjp(slope(_block), first, x)[1](1.0)
+    got = sycl_dnn.vjp(slope(sycl_dnn.checkpoint(_block)), first, x)[1](1.0)
+    for g, w in zip(tree.leaves(got), tree.leaves(wanted), strict=True):
+        scale = float(dpnp.abs(w).max())
+        np.testing.assert_allclose(dpnp.asnumpy(g), dpnp.asnumpy(w), rtol=0, atol=1e-5 * scale)
+
+
+def test_outside_of_gradients_it_is_the_function(operands):
+    (first, *_), x = operands
+    assert _same(sycl_dnn.checkpoint(_block)(x, first), _block(x, first))

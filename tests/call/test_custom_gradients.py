@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``stop_gradient`` and ``custom_vjp``: in vjp, in compile, nested."""
+
+from __future__ import annotations
+
+import dpnp
+import numpy as np
+import pytest
+from nested import on_device
+
+import sycl_dnn
+from sycl_dnn import functional as F  # noqa: N812
+
+
+@pytest.fixture
+def x():
+    return on_device(np.array([1.0, 2.0, -3.0]))
+
+
+def grad(function, *args, is_compiled=False):
+    run = lambda *a: sycl_dnn.vjp(function, *a)[1](1.0)  # noqa: E731
+    return [dpnp.asnumpy(g) for g in (sycl_dnn.compile(run) if is_compiled else run)(*args)]
+
+
+@pytest.fixture(params=[False, True], ids=["vjp", "compile"])
+def is_compiled(request):
+    return request.param
+
+
+def test_a_stopped_value_is_a_constant(x, is_compiled):
+    (got,) = grad(lambda v: F.sum(v * sycl_dnn.stop_gradient(v)), x, is_compiled=is_compiled)
+    np.testing.assert_array_equal(got, [1, 2, -3])
+
+
+def test_trees_are_stopped_and_arrays_stay_themselves(x):
+    def loss(params):
+        held = sycl_dnn.stop_gradient({"w": params["w"], "n": None})
+        return F.sum(held["w"] * params["w"] * params["w"])
+
+    (got,) = sycl_dnn.vjp(loss, {"w": x})[1](1.0)
+    np.testing.assert_array_equal(dpnp.asnumpy(got["w"]), [2, 8, 18])
+    assert sycl_dnn.stop_gradient(x) is x
+
+
+def test_a_gradient_that_is_stopped_has_no_second_derivative(x, is_compiled):
+    def penalty(v):
+        (slope,) = sycl_dnn.vjp(lambda u: F.sum(u * u * u), v)[1](1.0)
+        return F.sum(sycl_dnn.stop_gradient(slope) * v)
+
+    (got,) = grad(penalty, x, is_compiled=is_compiled)
+    np.testing.assert_allclose(got, [3, 12, 27], rtol=1e-6)
+
+
+def test_a_stopped_value_in_a_checkpointed_function_stays_stopped(x):
+    block = sycl_dnn.checkpoint(lambda v: v * sycl_dnn.stop_gradient(v) * v)
+
+    def penalty(v):
+        (slope,) = sycl_dnn.vjp(lambda u: F.sum(block(u)), v)[1](1.0)
+        return F.sum(slope)
+
+    # The slope is 2 v c, c constant: its own is 2 c.
+    np.testing.assert_allclose(grad(penalty, x)[0], [2, 4, -6], rtol=1e-6)
+
+
+@sycl_dnn.custom_vjp
+def straight_through(v):
+    return F.where(v > 0, v * 0 + 1, v * 0 - 1)
+
+
+straight_through.defvjp(lambda v: (F.where(v > 0, v * 0 + 1, v * 0 - 1), None), lambda _, dy: (dy,))
+
+
+def test_the_rule_is_taken_for_the_gradient(x, is_compiled):
+    value = straight_through(x)
+    np.testing.assert_array_equal(dpnp.asnumpy(value), [1, 1, -1])
+    (got,) = grad(lambda v: F.sum(straight_through(v) * v), x, is_compiled=is_compiled)
+    np.testing.assert_allclose(got, np.array([1, 2, -3]) + np.array([1, 1, -1]), rtol=1e-6)
+
+
+@sycl_dnn.custom_vjp
+def scaled_product(params, scale):
+    return params["a"] * params["b"] * scale
+
+
+def _forward(params, scale):
+    return params["a"] * params["b"] * scale, {"params": params, "root": (params["a"] * 1, scale)}
+
+
+def _backward(residuals, dy):
+    params, (a, scale) = residuals["params"], residuals["root"]
+    # Twice the gradient in a, none in the scale.
+    return {"a": params["b"] * dy * (2 * scale), "b": a * dy * scale}, None
+
+
+scaled_product.defvjp(_forward, _backward)
+
+
+def test_residuals_and_gradients_are_trees(x, is_compiled):
+    run = lambda p: sycl_dnn.vjp(lambda q: F.sum(scaled_product(q, 3.0)), p)[1](1.0)[0]  # noqa: E731
+    got = (sycl_dnn.compile(run) if is_compiled else run)({"a": x, "b": x + 1})
+    np.testing.assert_allclose(dpnp.asnumpy(got["a"]), [12, 18, -12], rtol=1e-6)
+    np.testing.assert_allclose(dpnp.asnumpy(got["b"]), [3, 6, -9], rtol=1e-6)
+
+
+def test_second_derivatives_are_those_of_the_rule(x, is_compiled):
+    def penalty(a, b):
+        grads = sycl_dnn.vjp(lambda p: F.sum(scaled_product(p, 3.0)), {"a": a, "b": b})[1](1.0)[0]
+        return F.sum(grads["a"] * a) + F.sum(grads["b"] * grads["b"])
+
+    a, b = np.array([1.0, 2.0, -3.0]), np.array([2.0, 3.0, -2.0])
+    # grads: 6 b and 3 a, so the value is 6 a b + 9 a^2.
+    got = grad(penalty, x, x + 1, is_compiled=is_compiled)
+    np.testing.assert_allclose(got[0], 6 * b + 18 * a, rtol=1e-6)
+    np.testing.assert_allclose(got[1], 6 * a, rtol=1e-6)
+
+
+def test_a_rule_that_does_not_fit_is_refused(x):
+    @sycl_dnn.custom_vjp
+    def bad(v):
+        return v
+
+    with pytest.raises(TypeError, match="bad has no rule yet"):
+        grad(lambda v: F.sum(bad(v)), x)
+    bad.defvjp(lambda v: (v, None), lambda _, dy: dy)
+    with pytest.raises(TypeError, match="backward of bad must return 1 gradients"):
+        grad(lambda v: F.sum(bad(v)), x)
+    bad.defvjp(lambda v: (v, None), lambda _, dy: (F.sum(dy),))
+    with pytest.raises(ValueError, match=r"backward of bad must return a gradient of shape \(3,\)"):
+        grad(lambda v: F.sum(bad(v)), x)
+
+
+_factor = 2.0
+
+
+@sycl_dnn.custom_vjp
+def steep(v):
+    return v
+
+
+steep.defvjp(lambda v: (v, None), lambda _, dy: (dy * _factor,))
+
+
+def test_what_a_rule_reads_is_looked_at_in_each_call(x, is_compiled, monkeypatch):
+    run = lambda v: sycl_dnn.vjp(lambda u: F.sum(steep(u)), v)[1](1.0)[0]  # noqa: E731
+    run = sycl_dnn.compile(run) if is_compiled else run
+    assert dpnp.asnumpy(run(x)).tolist() == [2, 2, 2]
+    monkeypatch.setitem(globals(), "_factor", 5.0)
+    assert dpnp.asnumpy(run(x)).tolist() == [5, 5, 5]

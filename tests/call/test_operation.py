@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repeated calls that take the short way (``_core.CallTable``) give what the long way gives."""
+
+import functools
+import gc
+import threading
+import weakref
+
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.call import cache
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    sycl_dnn.cache.clear()
+    yield
+    sycl_dnn.cache.resize(1024)
+    sycl_dnn.cache.clear()
+
+
+def array(queue, *shape, value=1.0, **kwargs):
+    return dpnp.full(shape, value, dtype="f4", sycl_queue=queue, **kwargs)
+
+
+def taken(call):
+    """Call; return the result and how often the short way was taken."""
+    before = cache.calls.hits
+    return call(), cache.calls.hits - before
+
+
+def twice(call):
+    call()
+    return taken(call)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, w: F.relu(x),
+        lambda x, w: F.linear(x, w, None),
+        lambda x, w: F.softmax(x, dim=-1),
+        lambda x, w: F.cat([x, w]),
+        lambda x, w: x if F.relu(x, out=x) is None else F.relu(x, out=x),
+        lambda x, w: F.linear(x, sycl_dnn.freeze(w)),
+    ],
+    ids=["one", "two", "keyword", "list", "out", "frozen anew"],
+)
+def test_the_second_call_is_short_and_right(queue, call):
+    x, w = array(queue, 4, 4, value=2.0), array(queue, 4, 4)
+    long = dpnp.asnumpy(call(x, w))
+    short = call(x, w)
+    np.testing.assert_array_equal(dpnp.asnumpy(short), long)
+
+
+def test_frozen_weights_are_short_once_they_are_packed(queue):
+    x, w = array(queue, 1, 8, 9, 9), sycl_dnn.freeze(array(queue, 8, 8, 3, 3))
+    _, hits = twice(lambda: F.conv2d(x, w))
+    assert hits == 1
+    other = sycl_dnn.freeze(array(queue, 8, 8, 3, 3, value=2.0))
+    y, hits = taken(lambda: F.conv2d(x, other))
+    assert hits == 0
+    assert float(y.max()) == 2 * 72
+    y, hits = taken(lambda: F.conv2d(x, other))
+    assert hits == 1
+    assert float(y.max()) == 2 * 72
+
+
+def test_carried_dtypes_come_back_as_they_are(queue):
+    x = sycl_dnn.asarray(np.arange(-3.0, 4.0, dtype="f4"), "bfloat16", sycl_queue=queue)
+    y, hits = twice(lambda: F.relu(x))
+    assert hits == 1
+    assert y.dtype == "bfloat16"
+    assert dpnp.asnumpy(y.astype("float32")).tolist() == [0, 0, 0, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda x: (x, 0.2),
+        lambda x: (x, 1),
+        lambda x: (x.T, 0.1),
+        lambda x: (x[::2], 0.1),
+        lambda x: (x.astype("i4"), 0.1),
+        lambda x: (sycl_dnn.freeze(x), 0.1),
+    ],
+    ids=["value", "type", "strides", "view", "dtype", "frozen"],
+)
+def test_another_call_is_not_mistaken(queue, other):
+    x = array(queue, 4, 6, value=-1.0)
+    twice(lambda: F.leaky_relu(x, 0.1))
+    try:
+        _, hits = taken(lambda: F.leaky_relu(*other(x)))
+    except TypeError:
+        hits = 0
+    assert hits == 0
+
+
+def test_results_have_the_memory_that_the_arrays_ask_for(queue):
+    for kind in ("device", "shared", "host"):
+        x = array(queue, 4, 4, usm_type=kind)
+        y, hits = twice(lambda x=x: F.add(x, x))
+        assert (y.usm_type, hits) == (kind, 1)
+    mixed, hits = twice(
+        lambda: F.add(array(queue, 4, 4, usm_type="host"), array(queue, 4, 4, usm_type="shared"))
+    )
+    assert (mixed.usm_type, hits) == ("shared", 1)
+
+
+def test_arrays_of_two_queues_are_refused_again(queue):
+    other = dpctl.SyclQueue(queue.sycl_device)
+    x = array(queue, 4, 4)
+    twice(lambda: F.add(x, x))
+    for _ in range(2):
+        with pytest.raises(dpnp.exceptions.ExecutionPlacementError):
+            F.add(x, array(other, 4, 4))
+
+
+def test_out_that_overlaps_is_told_from_out_that_does_not(queue):
+    both = dpnp.arange(12, dtype="f4", sycl_queue=queue)
+    x, apart = both[:8], array(queue, 8)
+    twice(lambda: F.mul(x, x, out=apart))
+    _, hits = taken(lambda: F.mul(x, x, out=both[4:]))
+    assert hits == 0
+    assert dpnp.asnumpy(both[4:]).tolist() == [float(i * i) for i in range(8)]
+
+
+def test_a_read_only_out_is_refused_again(queue):
+    x, out = array(queue, 8), array(queue, 8)
+    twice(lambda: F.relu(x, out=out))
+    out.get_array().flags.writable = False
+    for _ in range(2):
+        with pytest.raises(ValueError, match="writable"):
+            F.relu(x, out=out)
+
+
+def test_a_plan_that_the_cache_dropped_is_not_run(queue):
+    x = array(queue, 4, 4)
+    twice(lambda: F.relu(x))
+    sycl_dnn.cache.clear()
+    _, hits = taken(lambda: F.relu(x))
+    assert hits == 0
+    assert sycl_dnn.cache.info().misses == 1
+    sycl_dnn.cache.resize(1)
+    F.abs(x)
+    assert taken(lambda: F.relu(x))[1] == 0
+
+
+def test_nothing_keeps_the_arrays_of_a_call(queue):
+    x = array(queue, 4, 4)
+    y, _ = twice(functools.partial(F.relu, x))
+    dropped = weakref.ref(x.get_array())
+    queue.wait()
+    del x, y
+    sycl_dnn.onednn.Stream(sycl_dnn.onednn.Engine(queue), queue).wait()
+    gc.collect()
+    assert dropped() is None
+
+
+def test_eight_threads_repeat_calls(queue):
+    inputs = [array(queue, 5, i + 1, value=float(i)) for i in range(8)]
+    wrong = []
+
+    def work(i):
+        for _ in range(200):
+            y = F.add(F.relu(inputs[i]), 1.0)
+        sycl_dnn.synchronize(queue)
+        if dpnp.asnumpy(y).tolist() != [[i + 1.0] * (i + 1)] * 5:
+            wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches whose values do not fit into the cache go through their steps part by part."""
+
+import pytest
+from comparing import assert_same, compiled_as_eager
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.compiler.passes import batch_slicing
+
+TOLERANCE = {None: 2e-5, "bfloat16": 5e-2}
+
+
+@pytest.fixture
+def small_cache(monkeypatch):
+    """Let a cache be so small that little examples do not fit in."""
+    monkeypatch.setattr(batch_slicing, "cache_bytes", lambda device: 64 << 10)
+
+
+def _times(report):
+    return [p.times for p in report.parts]
+
+
+def _block(make, channels=16):
+    w = [make(channels, channels, 1, 1), make(channels, 1, 3, 3), make(channels, channels, 1, 1)]
+    b = make(channels)
+
+    def function(x):
+        y = F.relu(F.conv2d(x, w[0], b))
+        y = F.relu(F.conv2d(y, w[1], padding=1, groups=channels))
+        return F.relu(F.conv2d(y, w[2], b) + x) * 0.5
+
+    return function
+
+
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+@pytest.mark.parametrize(("batch", "times"), [(8, 8), (12, 12), (5, 5)])
+def test_parts_give_the_same_in_less_memory(batch, times, dtype, small_cache, make):
+    function, x = _block(make), make(batch, 16, 24, 24)
+    options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}
+    report = compiled_as_eager(function, x, **options)
+    whole = compiled_as_eager(function, x, **options, passes={"slice_batches": False})
+    assert max(_times(report)) == times, str(report)
+    assert f"x {times} parts of the batch" in str(report)
+    assert set(_times(whole)) == {1}
+    assert report.arena_bytes < whole.arena_bytes
+    assert len(report.parts) == len(whole.parts)
+    assert report.n_steps == sum(_times(report)) > whole.n_steps
+
+
+def test_parts_are_as_large_as_the_cache_allows(monkeypatch, make):
+    monkeypatch.setattr(batch_slicing, "cache_bytes", lambda device: 1 << 20)
+    report = compiled_as_eager(_block(make), make(12, 16, 24, 24))
+    assert max(_times(report)) in (4, 6), str(report)
+
+
+@pytest.mark.parametrize(("batch", "sizes"), [(13, [4, 4, 4, 1]), (11, [4, 4, 3]), (12, [4] * 3)])
+def test_the_last_part_may_be_shorter(batch, sizes, monkeypatch, make):
+    # Three quarters of a step's values fit, of four images.
+    monkeypatch.setattr(batch_slicing, "cache_bytes", lambda device: 4 * (4 * 2 * 16 * 24 * 24 * 4))
+    function, x = _block(make), make(batch, 16, 24, 24)
+    report = compiled_as_eager(function, x)
+    assert max(_times(report)) == len(sizes), str(report)
+    plan = sycl_dnn.compile(function)._program((x,), {})
+    cut = [n for n in plan.graph.nodes if n.part[1] > 1]
+    made = {n.part[0]: n.dst.desc.dims[0] for n in cut}
+    assert [made[i] for i in range(len(sizes))] == sizes
+
+
+@pytest.mark.parametrize(
+    ("batch", "most", "size"),
+    [(397, 13, 13), (397, 1, 1), (12, 5, 4), (12, 100, 6), (2, 1, 1), (14, 6, 5), (5, 4, 3)],
+)
+def test_parts_are_even_or_nearly_as_large_as_may_be(batch, most, size):
+    found = batch_slicing.size_of_parts(batch, most)
+    assert found == size
+    assert -(-batch // found) <= 2 * -(-batch // most)
+
+
+def test_one_image_and_small_batches_stay_whole(small_cache, make):
+    function = _block(make)
+    assert set(_times(compiled_as_eager(function, make(1, 16, 24, 24)))) == {1}
+    assert set(_times(compiled_as_eager(function, make(2, 16, 4, 4)))) == {1}
+
+
+def test_values_that_others_need_are_written_whole(small_cache, make):
+    function = _block(make)
+
+    def two(x):
+        y = function(x)
+        z = F.max_pool2d(F.relu(F.interpolate(y, scale_factor=2)), 2)
+        return y, z, F.mean(z, (2, 3)), F.softmax(y, 0)
+
+    report = compiled_as_eager(two, make(8, 16, 24, 24))
+    assert max(_times(report)) == 8, str(report)
+
+
+def test_statistics_over_the_batch_are_not_cut(small_cache, make):
+    def function(x):
+        y = F.relu(F.max_pool2d(x, 3, 1, 1))
+        return F.relu(F.max_pool2d(F.batch_norm(y, None, None, training=True), 3, 1, 1))
+
+    report = compiled_as_eager(function, make(8, 16, 24, 24), tolerance=1e-4)
+    assert all(p.times == 1 for p in report.parts if p.row.startswith("batch_norm"))
+
+
+def test_channels_as_many_as_the_batch(small_cache, make):
+    w, c = make(8, 8, 3, 3), make(8, 1, 1)
+    function = lambda x: F.relu(F.conv2d(F.relu(F.conv2d(x, w, padding=1)), w, padding=1) * c)  # noqa: E731
+    compiled_as_eager(function, make(8, 8, 40, 40))
+
+
+def test_integers_in_parts(small_cache, make):
+    function, x = _block(make), make(8, 16, 24, 24)
+    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(function), [x])
+    whole = sycl_dnn.compile(function, passes={"slice_batches": False})
+    assert accuracy[0].relative < 0.05
+    assert max(_times(made.explain(x))) > 1, str(made.explain(x))
+    assert_same(made(x), sycl_dnn.quantize(whole, [x])[0](x), 1e-5)
+
+
+def test_another_batch_is_cut_anew(small_cache, make):
+    function = _block(make)
+    compiled = sycl_dnn.compile(function)
+    for batch in (8, 3, 8, 1):
+        x = make(batch, 16, 24, 24)
+        assert_same(compiled(x), function(x))
+    out = function(make(8, 16, 24, 24))
+    x = make(8, 16, 24, 24)
+    assert compiled(x, out=out) is out
+    assert_same(out, function(x))
+
+
+def test_convolutions_inside_others_are_cut_with_them(make):
+    w, d = make(96, 16, 1, 1) / 4, make(96, 1, 3, 3) / 3
+    after = make(16, 96, 1, 1) / 10
+
+    def function(x):
+        y = F.relu(F.conv2d(F.relu(F.max_pool2d(x, 3, 1, 1)), w))
+        return F.relu(F.conv2d(F.relu(F.conv2d(y, d, stride=2, padding=1, groups=96)), after))
+
+    report = compiled_as_eager(function, make(12, 16, 112, 112))
+    parts = [p for p in report.parts if p.times > 1]
+    assert parts, str(report)
+    apart = {"fuse_depthwise": False}
+    assert len(compiled_as_eager(function, make(12, 16, 112, 112), passes=apart).parts) > 1
+
+
+def test_a_result_over_its_input_is_not_cut(small_cache, make):
+    w = make(16, 16, 3, 3) / 12
+    function = lambda x: F.conv2d(F.relu(F.max_pool2d(x, 3, 1, 1)), w, padding=1)  # noqa: E731
+    x = make(8, 16, 24, 24)
+    wanted = function(x)
+    compiled = sycl_dnn.compile(function)
+    assert compiled(x, out=x) is x
+    assert_same(x, wanted)

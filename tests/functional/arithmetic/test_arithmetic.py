@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+from contextlib import nullcontext
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.on_device import lacks_float16, to_device
+from functional.torch_functions import of_torch
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.trace import policy
+
+#: Pairs of shapes: equal, row, column, channels, both repeated, repeated on the left, no axes.
+PAIRS = [
+    ((3, 5, 7), (3, 5, 7)),
+    ((3, 5, 7), (7,)),
+    ((3, 5, 7), (3, 1, 1)),
+    ((2, 3, 4, 5), (1, 3, 1, 1)),
+    ((3, 1, 7), (1, 5, 1)),
+    ((5,), (2, 3, 5)),
+    ((2, 3, 4, 5), (2, 1, 4, 1)),
+    ((), (3, 2)),
+    ((0, 3), (3,)),
+]
+PAIRWISE = {
+    "add": (np.add, "normal"),
+    "sub": (np.subtract, "normal"),
+    "mul": (np.multiply, "normal"),
+    "div": (np.divide, "positive"),
+    "maximum": (np.maximum, "distinct"),
+    "minimum": (np.minimum, "distinct"),
+    "pow": (np.power, "positive"),
+}
+COMPARISONS = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+SINGLE = {
+    "neg": (np.negative, "normal"),
+    "exp": (np.exp, "normal"),
+    "log": (np.log, "positive"),
+    "sqrt": (np.sqrt, "positive"),
+    "abs": (np.abs, "distinct"),
+    "square": (np.square, "normal"),
+    "reciprocal": (np.reciprocal, "positive"),
+}
+
+
+def _pair(name, a, b, layout="plain", dtype="float32"):
+    reference, values = PAIRWISE[name]
+    words = f"{name}-{'x'.join(map(str, a))}-{'x'.join(map(str, b))}-{layout}"
+    args = (Spec(a, values, layout=layout), Spec(b, values))
+    return Case(words, getattr(F, name), reference, args, torch=of_torch(name), dtype=dtype)
+
+
+def _single(name, shape, layout="plain", dtype="float32"):
+    reference, values = SINGLE[name]
+    args = (Spec(shape, values, layout=layout),)
+    words = f"{name}-{layout}"
+    return Case(words, getattr(F, name), reference, args, torch=of_torch(name), dtype=dtype)
+
+
+X = Spec((3, 5))
+CASES = [
+    *(_pair(name, *PAIRS[0]) for name in PAIRWISE),
+    *(_pair("sub", *pair) for pair in PAIRS),
+    *(_pair("div", *pair) for pair in PAIRS[1:]),
+    *(_pair("mul", (4, 3, 5, 6), (3, 1, 1), how) for how in ("channels_last", "transposed")),
+    *(_pair("add", (6, 5), (6, 5), how) for how in ("strided", "reversed", "transposed")),
+    *(_pair(name, *PAIRS[1], dtype="bfloat16") for name in PAIRWISE if name != "pow"),
+    *(_pair(name, *PAIRS[4], dtype="bfloat16") for name in ("add", "div")),
+    *(_single(name, (3, 5, 7)) for name in SINGLE),
+    *(_single(name, (4, 6), how) for name in ("exp", "neg") for how in ("strided", "transposed")),
+    *(_single(name, (3, 5, 7), dtype="bfloat16") for name in SINGLE),
+    _single("sqrt", (0, 3)),
+    Case("add-number", F.add, np.add, (X, 2.5), torch=of_torch("add")),
+    Case("number-sub", F.sub, np.subtract, (2.5, X), torch=lambda a, b: a - b),
+    Case("sub-alpha", F.sub, lambda a, b, alpha: a - alpha * b, (X, X), {"alpha": 3},
+         torch=of_torch("sub")),
+    Case("mul-number", F.mul, np.multiply, (X, -3), torch=of_torch("mul")),
+    Case("div-number", F.div, np.divide, (X, 3), torch=of_torch("div")),
+    Case("number-div", F.div, np.divide, (2.0, Spec((3, 5), "positive")),
+         torch=lambda a, b: a / b),
+    Case("maximum-number", F.maximum, np.maximum, (Spec((4, 6), "distinct"), 0.03),
+         torch=lambda a, b: a.clamp(min=b)),
+    *(Case(f"pow-{p}", F.pow, np.power, (Spec((3, 5), "positive"), p), torch=of_torch("pow"))
+      for p in (2, 3.0, 0.5, -1, 0, 1.7)),
+    Case("pow-negative-base", F.pow, np.power, (Spec((3, 5), "distinct"), 3),
+         torch=of_torch("pow")),
+    Case("number-pow", F.pow, np.power, (1.5, X), torch=of_torch("pow")),
+    Case("pow-broadcast", F.pow, np.power, (Spec((3, 1), "positive"), Spec((5,))),
+         torch=of_torch("pow")),
+    Case("where", lambda a, b: F.where(F.gt(a, b), a, b), np.maximum,
+         (Spec((3, 4, 5), "distinct"), Spec((4, 1))), torch=of_torch("maximum")),
+    Case("where-left", lambda a, b: F.where(F.lt(a, b), a, b), np.minimum,
+         (Spec((5,)), Spec((3, 4, 5), "distinct")), torch=of_torch("minimum")),
+    Case("where-number", lambda a: F.where(F.gt(a, 0.03), a, -1.0),
+         lambda a: np.where(a > 0.03, a, -1.0), (Spec((3, 4), "distinct"),),
+         torch=lambda a: a.where(a > 0.03, -1.0)),
+    Case("where-bf16", lambda a, b: F.where(F.gt(a, b), a, b), np.maximum,
+         (Spec((3, 4, 5), "distinct"), Spec((4, 1))), dtype="bfloat16",
+         torch=of_torch("maximum")),
+]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "uint8"])
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparisons_give_bool(name, dtype, queue):
+    a, b = np.array([[1, 2, 3], [4, 2, 0]]), np.array([2, 2, 3])
+    got = getattr(F, name)(to_device(a, dtype, queue), to_device(b, dtype, queue))
+    assert got.dtype == bool
+    np.testing.assert_array_equal(dpnp.asnumpy(got), COMPARISONS[name](a, b))
+    by_number = getattr(F, name)(to_device(a, dtype, queue), 2)
+    np.testing.assert_array_equal(dpnp.asnumpy(by_number), COMPARISONS[name](a, 2))
+
+
+def test_nan_is_kept_and_equals_nothing(queue):
+    x = to_device(np.array([np.nan, 1.0, -1.0]), "float32", queue)
+    assert list(dpnp.asnumpy(F.eq(x, x))) == [False, True, True]
+    for got in (F.maximum(x, 0), F.minimum(x, 0), F.clamp(x, 0, 1)):
+        assert list(np.isnan(dpnp.asnumpy(got))) == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "wanted"),
+    [
+        (("float32", "int64"), "float32"),
+        (("bfloat16", "float32"), "float32"),
+        (("bfloat16", "int32"), "bfloat16"),
+        (("int32", "int64"), "int64"),
+        (("uint8", "int8"), "int16"),
+        (("bool", "int32"), "int32"),
+    ],
+)
+def test_promotion_is_that_of_torch(dtypes, wanted, queue):
+    a, b = (to_device(np.array([1, 0, 1]), d, queue) for d in dtypes)
+    got = F.add(a, b)
+    assert str(got.dtype) == wanted
+    assert str(F.mul(b, a).dtype) == wanted
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number", "wanted"),
+    [
+        ("int32", 2, "int32"),
+        ("int32", 2.5, "float32"),
+        ("uint8", True, "uint8"),
+        ("bfloat16", 2.5, "bfloat16"),
+        ("bool", 3, "int64"),
+    ],
+)
+def test_numbers_widen_only_to_another_kind(dtype, number, wanted, queue):
+    got = F.add(to_device(np.array([1, 0]), dtype, queue), number)
+    assert str(got.dtype) == wanted
+
+
+def test_an_array_without_axes_does_not_widen(queue):
+    x = to_device(np.ones(3), "bfloat16", queue)
+    assert F.mul(x, to_device(np.array(2.0), "float32", queue)).dtype == "bfloat16"
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "maximum", "minimum", "pow"])
+def test_integers_are_exact(name, queue):
+    a, b = np.array([2**31 - 1, 7, 3]), np.array([5, 2, 3])
+    got = getattr(F, name)(to_device(a, "int64", queue), to_device(b, "int64", queue))
+    np.testing.assert_array_equal(dpnp.asnumpy(got), PAIRWISE[name][0](a, b))
+
+
+def test_quotient_of_integers_is_float32(queue):
+    got = F.div(to_device(np.array([7, 1]), "int32", queue), 2)
+    assert got.dtype == np.float32
+    assert list(dpnp.asnumpy(got)) == [3.5, 0.5]
+
+
+def test_ties_share_the_gradient(queue):
+    a, b = (to_device(np.array([1.0, 2.0, 3.0]), "float32", queue) for _ in range(2))
+    _, pullback = sycl_dnn.vjp(F.maximum, a, b)
+    for grad in pullback(to_device(np.ones(3), "float32", queue)):
+        assert list(dpnp.asnumpy(grad)) == [0.5, 0.5, 0.5]
+
+
+def test_float16_converts_with_one_warning(queue, monkeypatch):
+    monkeypatch.setattr(policy, "_said", set())
+    sycl_dnn.cache.clear()
+    x = to_device(np.array([1.0, 2.0]), "float16", queue)
+    with pytest.warns(sycl_dnn.FallbackWarning) if lacks_float16(queue) else nullcontext():
+        got = F.div(F.add(x, x), x)
+    assert got.dtype == np.float16
+    assert list(dpnp.asnumpy(got)) == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: F.add(x, x[:, :3]), ValueError, "add: other must broadcast with input"),
+        (lambda x: F.mul(x, "2"), TypeError, "mul: other must be an array or a number, got str"),
+        (lambda x: F.where(x, x, x), TypeError, "where: condition must have dtype bool"),
+        (lambda x: F.exp("x"), TypeError, "exp"),
+    ],
+)
+def test_errors_name_the_argument(call, error, words, queue):
+    with pytest.raises(error, match=words):
+        call(to_device(np.ones((2, 4)), "float32", queue))

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of quantised arrays against integer-exact references."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.on_device import to_numpy
+from functional.samples import Sample, array
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.functional.quantized.quantize import RANGES, QuantizedTensor
+
+
+def _requantised(numbers, out):
+    if out is None:
+        return numbers
+    dtype, scale, zero = out
+    return np.clip(np.rint(numbers / scale + zero), *RANGES[dtype])
+
+
+def _out(out, queue):
+    if out is None:
+        return {}
+    dtype, scale, zero = out
+    return {
+        "out_dtype": dtype,
+        "out_scale": array(scale, queue),
+        "out_zero_point": array(zero, queue, "int32"),
+    }
+
+
+def _check(got, wanted, out):
+    if out is not None:
+        assert isinstance(got, QuantizedTensor)
+        assert got.dtype == out[0]
+        got = got.data
+    np.testing.assert_array_equal(to_numpy(got), _requantised(wanted, out))
+
+
+OUTS = [None, ("int8", 8.0, 0), ("uint8", 16.0, 100)]
+KINDS = [(a, w, z) for a in ("int8", "uint8") for w in ("int8", "uint8") for z in (False, True)]
+
+
+@pytest.mark.parametrize("out", OUTS)
+@pytest.mark.parametrize("axis", [None, 0])
+@pytest.mark.parametrize(("source", "weights", "zero"), KINDS)
+def test_linear_is_exact(source, weights, zero, axis, out, queue, recwarn):
+    x = Sample(queue, (2, 5, 24), source, zero=zero)
+    w = Sample(queue, (7, 24), weights, axis, zero=zero, seed=1)
+    bias = np.arange(-3.0, 4)
+    got = F.quantized_linear(x.tensor, w.tensor, array(bias, queue), **_out(out, queue))
+    _check(got, x.numbers @ w.numbers.T + bias, out)
+    assert not [r for r in recwarn if r.category is sycl_dnn.ReferenceWarning]
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((3, 16), (16, 5)),
+        ((4, 3, 16), (4, 16, 5)),
+        ((4, 3, 16), (16, 5)),
+        ((2, 1, 3, 16), (4, 16, 5)),
+    ],
+)
+@pytest.mark.parametrize("axis", [None, -1])
+def test_matmul_is_exact(shapes, axis, queue, recwarn):
+    a = Sample(queue, shapes[0], "uint8", zero=True)
+    b = Sample(queue, shapes[1], "int8", None if axis is None else len(shapes[1]) - 1, seed=1)
+    got = F.quantized_matmul(a.tensor, b.tensor._replace(axis=axis))
+    _check(got, a.numbers @ b.numbers, None)
+    got = F.quantized_matmul(a.tensor, b.tensor, out_dtype="bfloat16")
+    assert got.dtype == "bfloat16"
+    assert not [r for r in recwarn if r.category is sycl_dnn.ReferenceWarning]
+
+
+def test_empty_products(queue):
+    x, w = Sample(queue, (3, 0)), Sample(queue, (4, 0), seed=1)
+    assert not dpnp.asnumpy(F.quantized_linear(x.tensor, w.tensor)).any()
+    x, w = Sample(queue, (0, 8)), Sample(queue, (4, 8), seed=1)
+    got = F.quantized_linear(x.tensor, w.tensor, out_scale=array(1.0, queue))
+    assert (got.shape, got.dtype) == ((0, 4), "int8")
+
+
+CONVOLUTIONS = {
+    "1d": (1, (2, 6, 11), (8, 6, 3), {"padding": 1}),
+    "2d": (2, (2, 6, 7, 9), (8, 6, 3, 3), {"padding": 1, "stride": 2}),
+    "2d-grouped": (2, (2, 6, 7, 9), (8, 3, 3, 2), {"groups": 2, "dilation": 2}),
+    "2d-depthwise": (2, (2, 16, 7, 9), (16, 1, 3, 3), {"groups": 16, "padding": 1}),
+    "2d-one-image": (2, (3, 7, 9), (5, 3, 1, 1), {}),
+    "3d": (3, (1, 4, 5, 6, 7), (3, 4, 2, 3, 3), {"padding": (0, 1, 1)}),
+}
+
+
+def _convolved(x, w, bias, rank, stride=1, padding=0, dilation=1, groups=1):
+    lone = x.ndim == rank + 1
+    each = lambda v: (v,) * rank if isinstance(v, int) else v  # noqa: E731
+    x = x[None] if lone else x
+    pads = [(0, 0), (0, 0), *((p, p) for p in each(padding))]
+    x = np.pad(x, pads)
+    stride, dilation = each(stride), each(dilation)
+    kernel = w.shape[2:]
+    sizes = [
+        (n - d * (k - 1) - 1) // s + 1
+        for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation, strict=True)
+    ]
+    made = np.zeros((x.shape[0], w.shape[0], *sizes))
+    per_group, outs = x.shape[1] // groups, w.shape[0] // groups
+    for place in np.ndindex(*kernel):
+        window = tuple(
+            slice(p * d, p * d + (n - 1) * s + 1, s)
+            for p, d, n, s in zip(place, dilation, sizes, stride, strict=True)
+        )
+        for g in range(groups):
+            part = x[(slice(None), slice(g * per_group, (g + 1) * per_group), *window)]
+            own = slice(g * outs, (g + 1) * outs)
+            made[:, own] += np.einsum("nc...,oc->no...", part, w[(own, slice(None), *place)])
+    made += bias.reshape(-1, *(1,) * rank)
+    return made[0] if lone else made
+
+
+@pytest.mark.parametrize("out", OUTS)
+@pytest.mark.parametrize("axis", [None, 0])
+@pytest.mark.parametrize("source", ["int8", "uint8"])
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_are_exact(name, source, axis, out, queue, recwarn):
+    rank, shape, kernel, options = CONVOLUTIONS[name]
+    x = Sample(queue, shape, source, zero=source == "uint8")
+    w = Sample(queue, kernel, "int8", axis, seed=1)
+    bias = np.arange(kernel[0]) - 2.0
+    function = getattr(F, f"quantized_conv{rank}d")
+    got = function(x.tensor, w.tensor, array(bias, queue), **options, **_out(out, queue))
+    _check(got, _convolved(x.numbers, w.numbers, bias, rank, **options), out)
+    assert not [r for r in recwarn if r.category is sycl_dnn.ReferenceWarning]
+
+
+def test_frozen_weights_are_packed_once(queue):
+    x, w = Sample(queue, (2, 16, 8, 8), "uint8"), Sample(queue, (16, 16, 3, 3), "int8", 0, seed=1)
+    frozen = w.tensor._replace(data=sycl_dnn.freeze(w.tensor.data))
+    for _ in range(2):
+        got = F.quantized_conv2d(x.tensor, frozen)
+    assert len(frozen.data.packed) == 1
+    _check(got, _convolved(x.numbers, w.numbers, np.zeros(16), 2), None)
+
+
+def _with(queue, **changes):
+    return Sample(queue, (4, 8)).tensor._replace(**changes)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x, q: F.quantized_linear(_with(q), _with(q, axis=1)), ValueError,
+         "quantized_linear: scale of weight must have shape"),
+        (lambda x, q: F.quantized_linear(_with(q), _with(q), out_dtype="int8"), ValueError,
+         "quantized_linear: out_scale must be given with out_dtype int8"),
+        (lambda x, q: F.quantized_linear(_with(q), _with(q), x[0]), ValueError,
+         r"quantized_linear: bias must have shape \(4,\)"),
+        (lambda x, q: F.quantized_matmul(_with(q), _with(q)), ValueError,
+         "quantized_matmul: other must have shape"),
+        (lambda x, q: F.quantized_conv2d(_with(q), _with(q)), ValueError,
+         "quantized_conv2d: input must have 4 or 3 axes"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_argument(call, error, words, queue):
+    with pytest.raises(error, match=words):
+        call(array(np.ones((4, 8)), queue), queue)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Views, and what all functions that move elements have in common."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Spec
+from functional.checks import Checks
+from functional.named import IMAGE, LAYOUTS, X, named
+from functional.on_device import to_device, to_numpy
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+CASES = [
+    named("reshape", F.reshape, np.reshape, (X, (5, 12)), on_gpu=True),
+    named("reshape-open", F.reshape, np.reshape, (X, (2, -1, 3))),
+    named("reshape-empty", F.reshape, np.reshape, (Spec((0, 4)), (2, 0))),
+    named("reshape-scalar", F.reshape, np.reshape, (Spec((1, 1)), ())),
+    named("flatten", F.flatten, lambda x: x.reshape(-1), (X,)),
+    named("flatten-1", F.flatten, lambda x, start_dim: x.reshape(3, -1), (X,), start_dim=1),
+    named("flatten-scalar", F.flatten, lambda x: x.reshape(1), (Spec(()),)),
+    named("unflatten", F.unflatten, lambda x, d, s: x.reshape(3, 2, 2, 5), (X, 1, (2, -1))),
+    named("permute", F.permute, np.transpose, (X, (2, 0, 1))),
+    named("permute-negative", F.permute, np.transpose, (X, (-1, 0, -2))),
+    named("transpose", F.transpose, np.swapaxes, (X, 0, -1)),
+    named("squeeze", F.squeeze, np.squeeze, (Spec((1, 3, 1, 4)),)),
+    named("squeeze-other", F.squeeze, lambda x, d: x, (X, 1)),
+    named("squeeze-one", F.squeeze, np.squeeze, (Spec((1, 3, 1)), -1)),
+    named("unsqueeze", F.unsqueeze, np.expand_dims, (X, -2)),
+    named("narrow", F.narrow, lambda x, d, s, n: x[:, 1:3], (X, 1, 1, 2)),
+    named("narrow-end", F.narrow, lambda x, d, s, n: x[..., -2:], (X, -1, -2, 2)),
+    named("narrow-nothing", F.narrow, lambda x, d, s, n: x[:0], (X, 0, 1, 0)),
+]
+CASES += [
+    named(f"{f.__name__}-{layout}", f, r, (Spec(IMAGE, layout=layout), *more))
+    for layout in LAYOUTS[1:]
+    for f, r, more in (
+        (F.reshape, np.reshape, ((4, 4, 35),)),
+        (F.permute, np.transpose, ((0, 2, 3, 1),)),
+        (F.flatten, lambda x, d: x.reshape(2, -1), (1,)),
+        (F.narrow, lambda x, d, s, n: x[:, 2:5], (1, 2, 3)),
+    )
+]
+NARROW = ("reshape", "permute")
+CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
+
+
+class TestCases(Checks):
+    cases = CASES
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8", "bool", "int16"])
+def test_every_dtype_has_shapes(dtype, queue):
+    values = (np.arange(24).reshape(2, 3, 4) % 2 == 0 if dtype == "bool"
+              else np.arange(24).reshape(2, 3, 4)).astype(dtype)  # fmt: skip
+    x = dpnp.asarray(values, sycl_queue=queue)
+    pairs = [
+        (F.permute(x, (2, 0, 1)), values.transpose(2, 0, 1)),
+        (F.reshape(F.transpose(x, 0, 1), (4, 6)), values.swapaxes(0, 1).reshape(4, 6)),
+        (F.cat([x, x], 1), np.concatenate([values, values], 1)),
+        (F.stack([x, x]), np.stack([values, values])),
+        (F.split(x, 2, 2)[1], values[..., 2:]),
+        (F.pad(x, (1, -1), value=1), np.pad(values, ((0, 0), (0, 0), (1, 0)),
+                                            constant_values=1)[..., :-1]),
+        (F.pad(x, (1, 2), "circular"), np.pad(values, ((0, 0), (0, 0), (1, 2)), "wrap")),
+    ]  # fmt: skip
+    for got, wanted in pairs:
+        assert got.dtype == values.dtype
+        np.testing.assert_array_equal(dpnp.asnumpy(got), wanted)
+
+
+def test_layouts_are_kept(queue):
+    x = to_device(np.random.default_rng(0).standard_normal(IMAGE), "float32", queue,
+                  "channels_last")  # fmt: skip
+    for made in (
+        F.channel_shuffle(x, 2), F.pixel_shuffle(x, 2), F.cat([x, x], 1), F.pad(x, (1, 1, 1, 1))
+    ):  # fmt: skip
+        c = made.shape[1]
+        assert made.strides[1] == 4
+        assert made.strides[3] == 4 * c
+
+
+def test_a_view_of_a_result_is_not_copied(queue):
+    x = to_device(np.ones((2, 3)), "float32", queue)
+    made = F.permute(F.stack([x, x, x, x]), (2, 0, 1))
+    assert made.shape == (3, 4, 2)
+    assert [s.primitive.name for s in _steps(lambda v: F.permute(F.relu(v), (1, 0)), x)] == [
+        "eltwise_forward"
+    ]
+
+
+def _steps(function, x):
+    from sycl_dnn.call.operation import operation
+    from sycl_dnn.program.place import place_of
+
+    plan = operation(function).operation.build(place_of(x.sycl_queue)[0], (x,), {})
+    return plan.executable._keep[0].steps
+
+
+def test_helpers_in_a_traced_function(queue):
+    """The helpers compose, and their gradients with them."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 4))
+
+    def function(v):
+        a, b, c = F.split(F.permute(v, (1, 0, 2)), 1)
+        joined = F.cat([F.flatten(c), F.flatten(a)])
+        return F.pad(F.unsqueeze(joined, 0), (1, 1))
+
+    y, pullback = sycl_dnn.vjp(function, to_device(x, "float32", queue))
+    wanted = np.pad(np.concatenate([x[:, 2].ravel(), x[:, 0].ravel()]), 1)[None]
+    np.testing.assert_allclose(to_numpy(y), wanted, rtol=1e-6)
+    dy = np.random.default_rng(1).standard_normal(y.shape)
+    grad = np.zeros_like(x)
+    grad[:, 2], grad[:, 0] = dy[0, 1:9].reshape(2, 4), dy[0, 9:17].reshape(2, 4)
+    got = pullback(to_device(dy, "float32", queue))[0]
+    np.testing.assert_allclose(to_numpy(got), grad, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: F.reshape(x, (5, 5)), r"reshape: shape must have 24 elements, got \(5, 5\)"),
+        (lambda x: F.reshape(x, (-1, -1)), "reshape: shape must have at most one -1"),
+        (lambda x: F.reshape(x, (-1, 5)), "reshape: shape must have 24 elements"),
+        (lambda x: F.flatten(x, 2, 1), "flatten: start_dim must not come after end_dim"),
+        (lambda x: F.permute(x, (0, 1)), "permute: dims must name 3 axes"),
+        (lambda x: F.permute(x, (0, 1, 1)), "permute: dims must name 3 axes"),
+        (lambda x: F.transpose(x, 0, 3), r"transpose: dim1 must be in \[-3, 2\], got 3"),
+        (lambda x: F.unsqueeze(x, 4), r"unsqueeze: dim must be in \[-4, 3\], got 4"),
+        (lambda x: F.narrow(x, 0, 1, 2), r"narrow: start \+ length must be at most 2, got 3"),
+    ],
+)
+def test_refusals(call, words, queue):
+    with pytest.raises(ValueError, match=words):
+        call(to_device(np.zeros((2, 3, 4)), "float32", queue))

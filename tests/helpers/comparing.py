@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare what compiled functions return with what the functions themselves do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpnp
+import numpy as np
+from arithmetic import saturates
+
+import sycl_dnn
+from sycl_dnn.trace.nested_arguments import arrays_of
+
+
+def numpy_leaves(value: Any) -> list[np.ndarray]:
+    """Return the arrays of nested results as float32 NumPy arrays."""
+    arrays = [a if isinstance(a, dpnp.ndarray) else a.astype("float32") for a in arrays_of(value)]
+    return [dpnp.asnumpy(a) for a in arrays]
+
+
+def assert_same(got: Any, wanted: Any, tolerance: float = 2e-5) -> None:
+    """Compare nested results; errors are relative to the largest element of each array."""
+    got, wanted = numpy_leaves(got), numpy_leaves(wanted)
+    assert [a.shape for a in got] == [a.shape for a in wanted]
+    for a, b in zip(got, wanted, strict=True):
+        scale = max(np.abs(b).max(initial=0.0), 1e-3)
+        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * scale)
+
+
+def assert_in_integers(report: Any, queue: Any) -> None:
+    """Some step multiplies integers, or all that could say that floats are as fast here."""
+    if any("x int8" in text for part in report.parts for text in part.fused):
+        return
+    refused = [text for part in report.parts for text in part.refused if "integers: " in text]
+    assert refused, str(report)
+    assert all("would run as" in text for text in refused), str(report)
+    # With the instructions for it oneDNN has fast kernels for each product.
+    assert saturates(queue), str(report)
+
+
+def compiled_as_eager(function: Any, *args: Any, tolerance: float = 2e-5, **options: Any) -> Any:
+    """Compile, compare twice, and return the report of what runs."""
+    wanted = function(*args)
+    compiled = sycl_dnn.compile(function, **options)
+    for _ in range(2):
+        assert_same(compiled(*args), wanted, tolerance)
+    return compiled.explain(*args)

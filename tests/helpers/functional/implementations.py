@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which implementations of oneDNN a function runs, forward and in its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functional.case import Case
+from functional.on_device import device_arguments
+
+from sycl_dnn.call.arguments import describable, traced
+from sycl_dnn.program.place import place_of
+from sycl_dnn.program.segments import live_steps
+from sycl_dnn.trace.gradients import propagate
+from sycl_dnn.trace.nested_arguments import arguments_of, replaced
+from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.steps import Step
+
+#: Rows whose reference implementations leave the work to fast products and copies.
+FAST = ("lstm", "gru", "lbr_gru", "vanilla_rnn", "concat")
+
+
+def implementations(case: Case, queue: Any, training: bool = True) -> list[tuple[str, str]]:
+    """Return row and implementation of every primitive that the case runs."""
+    place, _ = place_of(queue)
+    trace = Trace(place.engine, training=training)
+    given = [replaced(a, describable) for a in device_arguments(case, queue)]
+    args, kwargs = traced(trace, given, case.kwargs)
+    body = case.function.operation.body
+    results, _ = arguments_of(body(*args, **kwargs))
+    wanted = [t.storage for t in results]
+    if training:
+        floats = [t for t in results if t.is_float]
+        seeds = {id(t): trace.argument(t.shape, t.dtype, t.strides) for t in floats}
+        leaves = [t for t in arguments_of(args_only(args))[0] if t.is_float]
+        found = propagate(trace, list(trace.tape), seeds, leaves)
+        wanted += [t.storage for t in found if t is not None]
+    return [
+        (s.primitive.name, s.primitive.primitive_desc.impl_info)
+        for s in live_steps(trace.steps, wanted)
+        if isinstance(s, Step) and s.primitive is not None and _has_work(s)
+    ]
+
+
+def _has_work(step: Step) -> bool:
+    return all(t.size for t in (*step.inputs.values(), *step.outputs.values()))
+
+
+def args_only(values: Any) -> Any:
+    """Return nested arguments with None in place of what is no tensor."""
+    from sycl_dnn.trace.values import Tensor
+
+    if isinstance(values, (list, tuple)):
+        return [args_only(v) for v in values]
+    return values if isinstance(values, Tensor) else None
+
+
+def assert_no_reference(case: Case, queue: Any) -> None:
+    """Fail if inference, training or the gradient of the case runs a reference implementation."""
+    for training in (False, True) if case.has_gradient else (False,):
+        slow = [
+            (row, name)
+            for row, name in implementations(case, queue, training)
+            if not row.startswith(FAST)
+            and any(part.startswith("ref") for part in name.replace("+", ":").split(":"))
+        ]
+        assert not slow, f"{case}: reference implementations: {slow}"

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON files of graph cases, and their options as texts."""
+
+from pathlib import Path
+
+from sycl_dnn.tools.verify.case_files import Case
+from sycl_dnn.tools.verify.graph.document import read
+from sycl_dnn.tools.verify.graph.graph_driver import OPTIONS
+from sycl_dnn.tools.verify.graph.rewriting import rewrite
+
+FOLDER = Path(__file__).parents[1] / "conformance" / "graph"
+FILES = sorted(FOLDER.glob("*/*.json"))
+MATMUL = FOLDER / "op" / "matmul.json"
+CHAIN = FOLDER / "pattern" / "matmul_bias-relu.json"
+
+
+def options(**given):
+    values = {o.name: o.read(o.default) for o in OPTIONS}
+    return values | {name.replace("_", "-"): value for name, value in given.items()}
+
+
+def rewritten(path, **texts):
+    readers = {o.name.replace("-", "_"): o.read for o in OPTIONS}
+    given = {name: readers[name](value) for name, value in texts.items()}
+    return rewrite(read(path), options(**given))
+
+
+def case(path, **texts):
+    return Case("graph", f"--case={path}", {n.replace("_", "-"): t for n, t in texts.items()})

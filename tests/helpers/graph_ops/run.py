@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build the graph of a case, run it, and compare."""
+
+import dpnp
+import numpy as np
+from arithmetic import lacks
+
+import sycl_dnn
+from sycl_dnn.graph import Graph
+from sycl_dnn.graph.fallbacks import WideStep
+from sycl_dnn.onednn import dtypes
+
+from .reference import evaluate
+
+#: Relative to the largest value of a result: a few roundings of the type.
+TOLERANCE = {"f32": 2e-5, "bf16": 2e-2, "f16": 3e-3}
+
+
+def upload(values, dtype, queue):
+    """Values as an array of the data type on a queue."""
+    name = dtypes.LONG[dtype]
+    if dtype in ("bf16", "s4", "u4", "f8_e4m3", "f8_e5m2"):
+        return sycl_dnn.asarray(np.asarray(values, np.float32), name, sycl_queue=queue)
+    return dpnp.asarray(np.asarray(values).astype(name), sycl_queue=queue)
+
+
+def download(array):
+    """An array as NumPy's float64."""
+    host = array.asnumpy() if isinstance(array, sycl_dnn.Array) else dpnp.asnumpy(array)
+    return np.asarray(host, np.float64)
+
+
+def build(case, dtype, engine="cpu"):
+    """Return the graph of a case and its arrays by name of the input."""
+    graph, arrays, given = Graph(engine), {}, {}
+    values = case.arrays(dtype)
+    for name, tensor in case.tensors.items():
+        several = tensor if isinstance(tensor, list) else [tensor]
+        datas = values[name] if isinstance(tensor, list) else [values[name]]
+        made = []
+        for number, (one, data) in enumerate(zip(several, datas, strict=True)):
+            label = f"{name}{number}" if isinstance(tensor, list) else name
+            made.append(graph.input(one.shape, one.dtype or dtype, name=label))
+            arrays[label] = data
+        given[name] = made if isinstance(tensor, list) else made[0]
+    if case.op == "end":
+        given["src"] = graph.relu(given["src"])
+        graph.abs(given["src"])
+    getattr(graph, case.op)(**given, **case.attrs)
+    return graph, arrays
+
+
+def execute(graph, arrays, queue, **kwargs):
+    """Return the compiled graph and its results as NumPy arrays."""
+    compiled = graph.compile(queue, **kwargs)
+    given = {n: upload(arrays[n], v.dtype, queue) for n, v in graph.inputs.items()}
+    made = compiled(**given)
+    return compiled, [download(a) for a in (made if isinstance(made, tuple) else (made,))]
+
+
+def as_it_runs(compiled):
+    """Return a compiled graph, or the one of f32 that runs because the device lacks its types."""
+    (step, *others) = compiled.plans[-1].steps
+    if not isinstance(step, WideStep):
+        return compiled
+    assert not others
+    met = {v.dtype for node in step.nodes for v in (*node.values, *node.outputs)}
+    assert any(lacks(compiled.queue, dtype) for dtype in met & {"bf16", "f16"})
+    return step.graph_call
+
+
+def expected(graph, arrays, compiled):
+    """Return the results in float64."""
+    values = evaluate(graph, arrays, compiled.plans[-1].shapes)
+    return [values[v.id] for v in graph.outputs]
+
+
+def is_close(got, wanted, dtype, factor=1.0):
+    """Whether a result is right within the rounding of its data type."""
+    assert got.shape == wanted.shape, f"shape {got.shape}, wanted {wanted.shape}"
+    if dtype in ("s8", "u8", "s32", "boolean"):
+        # A quotient that lies at one half may round either way.
+        limit = 0 if dtype in ("s32", "boolean") else 1
+        return np.abs(got - wanted).max(initial=0) <= limit
+    same = np.isfinite(wanted)
+    assert np.array_equal(got[~same], wanted[~same], equal_nan=True)
+    scale = max(np.abs(wanted[same]).max(initial=0), 1e-3)
+    return np.abs(got[same] - wanted[same]).max(initial=0) <= factor * TOLERANCE[dtype] * scale

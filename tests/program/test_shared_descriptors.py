@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptors and primitives that compiled functions share."""
+
+import dpnp
+import pytest
+
+import sycl_dnn
+from sycl_dnn import _core, errors
+from sycl_dnn import functional as F
+from sycl_dnn.program import shared_descriptors
+from sycl_dnn.program.shared_descriptors import Descriptors
+from sycl_dnn.trace import layout
+
+A = _core.algorithm
+
+
+@pytest.fixture
+def engine(queue):
+    return _core.Engine(queue)
+
+
+def binary(made, engine, desc, kind=A.binary_add, attr=None):
+    params = {"algorithm": kind, "src0": desc, "src1": desc, "dst": desc}
+    return made.described(engine, "binary", params, attr)
+
+
+def eltwise(made, engine, beta):
+    desc = layout.row_major((4, 4), "float32")
+    params = {"prop_kind": _core.prop_kind.forward_inference, "algorithm": A.eltwise_linear}
+    params |= {"src": desc, "dst": desc, "alpha": 1.0, "beta": beta}
+    return made.described(engine, "eltwise_forward", params, None)
+
+
+def test_equal_parameters_give_one_descriptor_and_primitive(engine):
+    made, desc = Descriptors(), layout.row_major((4, 4), "float32")
+    first, second = (binary(made, engine, desc) for _ in range(2))
+    assert first is second
+    assert (made.n_asked, made.n_made) == (2, 1)
+    assert made.primitive(first) is made.primitive(second)
+    assert made.primitive(first, True) is not made.primitive(first)
+    assert binary(made, engine, desc, A.binary_mul) is not first
+
+
+def test_strides_of_single_elements_and_signs_of_zeros_count(engine):
+    made = Descriptors()
+    by_row, by_column = (layout.strided((1, 4), "float32", s) for s in ((4, 1), (1, 1)))
+    assert by_row == by_column
+    assert binary(made, engine, by_row) is not binary(made, engine, by_column)
+    assert eltwise(made, engine, 0.0) is not eltwise(made, engine, -0.0)
+    assert eltwise(made, engine, 0.0) is eltwise(made, engine, 0.0)
+
+
+def test_attributes_count_by_what_they_say(engine):
+    def attr(alpha):
+        ops, found = _core.PostOps(), _core.PrimitiveAttr()
+        ops.append_eltwise(A.eltwise_relu, alpha, 0.0)
+        found.set_post_ops(ops)
+        return found
+
+    made, desc = Descriptors(), layout.row_major((4, 4), "float32")
+    found = [binary(made, engine, desc, attr=a) for a in (attr(0.0), attr(0.0), attr(0.5), None)]
+    assert found[0] is found[1]
+    assert len({id(pd) for pd in found}) == 3
+    assert made.work(found[0]) != made.work(found[2])
+
+
+def test_refusals_are_remembered(engine):
+    made, desc = Descriptors(), layout.row_major((4, 4), "float32")
+    params = {"algorithm": A.eltwise_relu, "src0": desc, "src1": desc, "dst": desc}
+    for _ in range(2):
+        assert made.described_or_none(engine, "binary", params, None) is None
+    assert made.n_made == 1
+    with pytest.raises(errors.DnnlError):
+        made.described(engine, "binary", params, None)
+
+
+def test_the_least_recently_used_goes_first(engine):
+    made = Descriptors(capacity=2)
+    descs = [layout.row_major((n, 4), "float32") for n in (2, 3, 4)]
+    kept, gone = binary(made, engine, descs[0]), binary(made, engine, descs[1])
+    assert binary(made, engine, descs[0]) is kept
+    binary(made, engine, descs[2])
+    assert len(made) == 2
+    assert binary(made, engine, descs[0]) is kept
+    assert binary(made, engine, descs[1]) is not gone
+    # One that is no longer kept still has a primitive.
+    assert made.primitive(gone).name == "binary"
+    made.clear()
+    assert len(made) == 0
+
+
+def test_equal_layers_and_other_shapes_share_descriptors(queue, monkeypatch):
+    monkeypatch.setattr(shared_descriptors, "shared", Descriptors())
+
+    def layers(weights, x):
+        for w in weights:
+            x = F.relu(F.linear(x, w)) * 2.0
+        return x, [w * 0.5 for w in weights]
+
+    def counted(n_layers, batch):
+        before = shared_descriptors.shared.n_made
+        weights = [dpnp.ones((8, 8), dtype="f4", sycl_queue=queue) for _ in range(n_layers)]
+        compiled = sycl_dnn.compile(layers)
+        compiled(weights, dpnp.ones((batch, 8), dtype="f4", sycl_queue=queue))
+        return shared_descriptors.shared.n_made - before
+
+    first = counted(4, 4)
+    assert counted(8, 4) == 0
+    assert 0 < counted(4, 5) < first

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn._core import ResultPool
+from sycl_dnn.trace import allocation
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    sycl_dnn.cache.clear()
+    yield
+    sycl_dnn.cache.clear()
+
+
+def large(queue, value=1.0, n=1 << 16):
+    return dpnp.full(n, value, dtype="f4", sycl_queue=queue)
+
+
+def test_memory_of_a_dropped_result_is_used_again(queue):
+    x = large(queue)
+    places = set()
+    for _ in range(40):
+        y = F.relu(x)
+        places.add(y.get_array()._pointer)
+        del y
+    # What unfinished calls refer to is not free yet.
+    assert len(places) <= 17
+
+
+def test_living_results_keep_their_memory(queue):
+    x = large(queue)
+    kept = [F.relu(x * i) for i in range(20)]
+    assert len({y.get_array()._pointer for y in kept}) == 20
+    for i, y in enumerate(kept):
+        np.testing.assert_array_equal(dpnp.asnumpy(y[:3]), [i, i, i])
+
+
+def test_a_view_keeps_the_memory(queue):
+    y = F.relu(large(queue, 7.0))
+    view = y[10:13]
+    del y
+    for i in range(40):
+        F.relu(large(queue, float(i)))
+    np.testing.assert_array_equal(dpnp.asnumpy(view), [7, 7, 7])
+
+
+def test_dpnp_reads_before_the_memory_is_written_again(queue):
+    """dpnp's kernel may still run when its argument has been dropped."""
+    results = []
+    for i in range(100):
+        y = F.relu(large(queue, float(i)))
+        results.append(y + y)
+        del y
+    for i, r in enumerate(results):
+        assert float(r.min()) == float(r.max()) == 2 * i
+
+
+def test_queues_do_not_share_memory(queue):
+    other = dpctl.SyclQueue(queue.sycl_context, queue.sycl_device)
+    first = F.relu(large(queue))
+    place = first.get_array()._pointer
+    queue.wait()
+    del first
+    F.relu(large(queue, n=8))
+    assert F.relu(large(other)).get_array()._pointer != place
+
+
+def test_the_pool_is_bounded(queue):
+    bounded = ResultPool(queue, 8 << 20)
+    kept = [bounded.take(dpctl.memory.MemoryUSMDevice, 256 << 10) for _ in range(40)]
+    assert bounded.nbytes == 8 << 20
+    assert len({y._pointer for y in kept}) == 40
+
+
+def test_blocks_in_use_do_not_hide_the_free_ones(queue):
+    blocks = ResultPool(queue, 1 << 30)
+    kept = [blocks.take(dpctl.memory.MemoryUSMDevice, 1000) for _ in range(100)]
+    held = blocks.nbytes
+    del kept[50:52]
+    for _ in range(1000):
+        blocks.take(dpctl.memory.MemoryUSMDevice, 1000)
+    assert blocks.nbytes <= held + 10 * ResultPool.rounded(1000)
+
+
+def test_clear_gives_unused_memory_back(queue):
+    y = F.relu(large(queue))
+    z = F.relu(large(queue))
+    held = allocation.pool_of(queue).nbytes
+    assert sycl_dnn.cache.memory() >= held
+    queue.wait()
+    del z
+    sycl_dnn.onednn.Stream(sycl_dnn.onednn.Engine(queue), queue).wait()
+    sycl_dnn.cache.clear()
+    assert allocation.pool_of(queue).nbytes == held / 2
+    assert float(y.sum()) == 1 << 16
+
+
+@pytest.mark.parametrize(
+    "nbytes", [0, 1, 257, 5000, 65536, 65537, 100_000, 1 << 20, (1 << 20) + 1, 25_690_112]
+)
+def test_a_block_is_at_most_an_eighth_larger(nbytes):
+    assert nbytes <= ResultPool.rounded(nbytes) <= max(nbytes * 9 / 8 + 1, nbytes + 256)

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of the dtypes that dpnp lacks."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+#: What a dtype holds exactly.
+EXACT = {
+    "bfloat16": [0.0, -0.0, 1.0, -2.5, 2.0**100, 2.0**-126, np.inf, -np.inf],
+    "float8_e4m3": [0.0, 1.0, -2.5, 448.0, -448.0, 2.0**-9, 15.0, 0.0625],
+    "float8_e5m2": [0.0, 1.0, -2.5, 57344.0, 2.0**-16, np.inf, -np.inf, 0.0625],
+    "int4": [-8, 7, 0, -1, 3, 5, -5, 1],
+    "uint4": [0, 15, 7, 8, 1, 2, 3, 14],
+}
+
+
+def _values(dtype, shape=(2, 4)):
+    return np.array(EXACT[dtype], "f4").reshape(shape)
+
+
+@pytest.mark.parametrize("dtype", EXACT)
+def test_round_trip(dtype, queue):
+    values = _values(dtype)
+    array = sycl_dnn.asarray(values, dtype, sycl_queue=queue)
+    assert isinstance(array, sycl_dnn.Array)
+    assert (array.shape, array.ndim, array.size, array.dtype) == ((2, 4), 2, 8, dtype)
+    np.testing.assert_array_equal(array.asnumpy(), values)
+    back = array.astype("float32")
+    assert isinstance(back, dpnp.ndarray)
+    np.testing.assert_array_equal(dpnp.asnumpy(back), values)
+
+
+@pytest.mark.parametrize("dtype", EXACT)
+def test_bits_are_kept(dtype, queue):
+    array = sycl_dnn.asarray(_values(dtype), dtype, sycl_queue=queue)
+    bits = dpnp.asnumpy(array.data)
+    again = sycl_dnn.Array.from_bits(bits, dtype, sycl_queue=queue)
+    np.testing.assert_array_equal(again.asnumpy(), array.asnumpy())
+    assert array.nbytes == bits.nbytes == {"b": 16, "f": 8}.get(dtype[0], 4)
+
+
+def test_four_bits_lie_low_half_first(queue):
+    array = sycl_dnn.Array.from_bits([[0x21, 0x43], [0x8F, 0x07]], "int4", sycl_queue=queue)
+    assert array.shape == (2, 4)
+    assert array.asnumpy().tolist() == [[1, 2, 3, 4], [-1, -8, 7, 0]]
+    made = sycl_dnn.asarray([[1, 2, 3, 15]], "uint4", sycl_queue=queue)
+    assert dpnp.asnumpy(made.data).tolist() == [[0x21, 0xF3]]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "wanted"),
+    [
+        ("bfloat16", 1 + 2.0**-8, 1.0),
+        ("bfloat16", 1 + 3 * 2.0**-8, 1 + 2.0**-6),
+        ("float8_e5m2", 1.125, 1.0),
+        ("int4", 100, 7),
+        ("int4", -100, -8),
+        ("uint4", -3, 0),
+        ("int4", 2.5, 2),
+    ],
+)
+def test_rounding_to_nearest_even_and_saturation(dtype, value, wanted, queue):
+    got = sycl_dnn.asarray([value, value], dtype, sycl_queue=queue)
+    assert got.asnumpy().tolist() == [wanted, wanted]
+
+
+def test_nan(queue):
+    for dtype in ("bfloat16", "float8_e4m3", "float8_e5m2"):
+        assert np.isnan(sycl_dnn.asarray([np.nan], dtype, sycl_queue=queue).asnumpy()).all()
+    # float8_e4m3 has no infinity, and oneDNN does not saturate.
+    assert np.isnan(sycl_dnn.asarray([1e4], "float8_e4m3", sycl_queue=queue).asnumpy()).all()
+
+
+@pytest.mark.parametrize("source", ["float16", "float64", "int8", "int32", "int64", "bool"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2", "int4"])
+def test_conversions_with_dtypes_of_dpnp(source, dtype, queue):
+    values = np.array([[0, 1], [1, 0]], source)
+    array = sycl_dnn.functional.astype(dpnp.asarray(values, sycl_queue=queue), dtype)
+    assert array.dtype == dtype
+    back = array.astype(source)
+    assert back.dtype == source
+    np.testing.assert_array_equal(dpnp.asnumpy(back), values)
+
+
+@pytest.mark.parametrize("other", ["float8_e4m3", "float8_e5m2", "int4"])
+def test_conversions_among_them(other, queue):
+    array = sycl_dnn.asarray([1.0, -2.0], "bfloat16", sycl_queue=queue)
+    assert array.astype(other).astype("bfloat16").asnumpy().tolist() == [1, -2]
+
+
+def test_astype_truncates_to_integers_of_dpnp(queue):
+    array = sycl_dnn.asarray([1.75, -1.75], "bfloat16", sycl_queue=queue)
+    assert dpnp.asnumpy(array.astype("int32")).tolist() == [1, -1]
+
+
+def test_astype_to_its_own_dtype_is_itself(queue):
+    array = sycl_dnn.asarray([1.0], "bfloat16", sycl_queue=queue)
+    assert array.astype("bfloat16") is array
+    assert sycl_dnn.asarray(array) is array
+
+
+def test_gradient_of_astype(queue):
+    x = dpnp.asarray(np.ones((2, 2), "f4"), sycl_queue=queue)
+    y, pullback = sycl_dnn.vjp(F.astype, x, "bfloat16")
+    assert y.dtype == "bfloat16"
+    assert dpnp.asnumpy(pullback(y)[0]).tolist() == [[1, 1], [1, 1]]
+
+
+def test_indexing_and_shapes(queue):
+    values = np.arange(12, dtype="f4").reshape(3, 4)
+    array = sycl_dnn.asarray(values, "bfloat16", sycl_queue=queue)
+    for key in (0, slice(1, 3), (slice(None), 1), (1, 2), (..., -1)):
+        np.testing.assert_array_equal(array[key].asnumpy(), values[key])
+    np.testing.assert_array_equal(array.T.asnumpy(), values.T)
+    np.testing.assert_array_equal(array.reshape(2, -1).asnumpy(), values.reshape(2, -1))
+    np.testing.assert_array_equal(array.transpose((1, 0)).asnumpy(), values.T)
+    assert len(array) == 3
+    assert [row.shape for row in array] == [(4,)] * 3
+    assert array[1, 2].item() == 6
+
+
+def test_indexing_of_packed_numbers(queue):
+    values = np.arange(8, dtype="f4").reshape(2, 4) - 4
+    array = sycl_dnn.asarray(values, "int4", sycl_queue=queue)
+    np.testing.assert_array_equal(array[1].asnumpy(), values[1])
+    np.testing.assert_array_equal(array.reshape(4, 2).asnumpy(), values.reshape(4, 2))
+    np.testing.assert_array_equal(array.reshape(-1).asnumpy(), values.reshape(-1))
+    with pytest.raises(IndexError, match="before its last axis"):
+        array[:, 1]
+    with pytest.raises(ValueError, match="dense along its last axis"):
+        _ = array.T
+
+
+def test_assignment(queue):
+    array = sycl_dnn.asarray(np.zeros((2, 2)), "bfloat16", sycl_queue=queue)
+    array[0] = 1.5
+    array[1] = array[0] * 2
+    array[1, 0] = dpnp.asarray(7, sycl_queue=queue)
+    assert array.asnumpy().tolist() == [[1.5, 1.5], [7, 3]]
+
+
+def test_copy_is_independent(queue):
+    array = sycl_dnn.asarray([1.0, 2.0], "bfloat16", sycl_queue=queue)
+    copied = array.copy()
+    array[0] = 9
+    assert copied.asnumpy().tolist() == [1, 2]
+
+
+def test_operators(queue):
+    a = sycl_dnn.asarray([[1.0, 2.0], [3.0, 4.0]], "bfloat16", sycl_queue=queue)
+    x = a.asnumpy()
+    pairs = [
+        (a + a, x + x), (a - 1, x - 1), (1 - a, 1 - x), (a * 2, x * 2), (2 / a, 2 / x),
+        (a / 2, x / 2), (a**2, x**2), (2**a, 2**x), (-a, -x), (abs(-a), x), (a @ a, x @ x),
+    ]  # fmt: skip
+    for got, wanted in pairs:
+        assert got.dtype == "bfloat16"
+        np.testing.assert_allclose(got.asnumpy(), wanted, rtol=1e-2)
+    for got, wanted in [
+        (a < 2, x < 2), (a <= a, x <= x), (a > 2, x > 2), (a >= 3, x >= 3), (a == 2, x == 2),
+        (a != a, x != x),
+    ]:  # fmt: skip
+        np.testing.assert_array_equal(dpnp.asnumpy(got), wanted)
+
+
+def test_operators_in_traced_functions(queue):
+    x, w, b = (
+        dpnp.asarray(np.random.default_rng(i).standard_normal(s).astype("f4"), sycl_queue=queue)
+        for i, s in enumerate([(3, 4), (4, 2), (2,)])
+    )
+    y, pullback = sycl_dnn.vjp(lambda x, w, b: 2 * (x @ w + b) ** 2 / 3, x, w, b)
+    z = dpnp.asnumpy(x) @ dpnp.asnumpy(w) + dpnp.asnumpy(b)
+    np.testing.assert_allclose(dpnp.asnumpy(y), 2 * z**2 / 3, rtol=1e-5)
+    grads = pullback(dpnp.ones_like(y))
+    np.testing.assert_allclose(dpnp.asnumpy(grads[2]), (4 * z / 3).sum(0), rtol=1e-4)
+
+
+def test_an_array_on_the_left_of_float32(queue):
+    a = sycl_dnn.asarray([1.0, 2.0], "bfloat16", sycl_queue=queue)
+    got = a + dpnp.asarray(np.array([0.5, 0.5], "f4"), sycl_queue=queue)
+    assert isinstance(got, dpnp.ndarray)
+    assert dpnp.asnumpy(got).tolist() == [1.5, 2.5]
+
+
+def test_numpy_on_the_left_leaves_it_to_the_array(queue):
+    a = sycl_dnn.asarray([1.0, 2.0], "bfloat16", sycl_queue=queue)
+    got = np.float32(3) * a - np.float64(1)
+    assert got.dtype == "bfloat16"
+    assert got.asnumpy().tolist() == [2, 5]
+    with pytest.raises(TypeError, match="arrays must be dpnp.ndarray, got numpy.ndarray"):
+        np.ones(2) * a
+    x = dpnp.asarray(np.array([0.5, 4], "f4"), sycl_queue=queue)
+    y, pullback = sycl_dnn.vjp(lambda x: np.float32(3) * x, x)
+    assert dpnp.asnumpy(y).tolist() == [1.5, 12]
+
+
+def test_dpnp_on_the_left_knows_only_its_own_arrays(queue):
+    a = sycl_dnn.asarray([1.0, 2.0], "bfloat16", sycl_queue=queue)
+    x = dpnp.asarray(np.array([0.5, 0.5], "f4"), sycl_queue=queue)
+    for call in (lambda: x - a, lambda: x @ a, lambda: x == a, lambda: x.__iadd__(a)):
+        with pytest.raises(TypeError, match="sycl_dnn.trace.array.Array"):
+            call()
+    assert dpnp.asnumpy(F.sub(x, a)).tolist() == [-0.5, -1.5]
+    assert F.add(x, a, out=x) is x
+    assert dpnp.asnumpy(x).tolist() == [1.5, 2.5]
+
+
+def test_repr_shows_values_and_dtype(queue):
+    array = sycl_dnn.asarray([1.0, 2.5], "bfloat16", sycl_queue=queue)
+    assert repr(array) == "Array([1. , 2.5], dtype=bfloat16)"
+
+
+def test_empty(queue):
+    array = sycl_dnn.asarray(np.ones((0, 4)), "bfloat16", sycl_queue=queue)
+    assert (array + 1).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda q: sycl_dnn.Array(dpnp.zeros(2, dtype="u1", sycl_queue=q), "bfloat16"), TypeError,
+         "Array: data must have dtype uint16"),
+        (lambda q: sycl_dnn.Array(dpnp.zeros(2, dtype="u1", sycl_queue=q), "float4"), TypeError,
+         "Array: dtype must be one of bfloat16"),
+        (lambda q: sycl_dnn.asarray([1.0], "int4", sycl_queue=q), ValueError, "must be even"),
+        (lambda q: sycl_dnn.asarray([1.0], "float9", sycl_queue=q), TypeError, "dtype must be one"),
+        (lambda q: sycl_dnn.asarray([1, 2], "int4", sycl_queue=q) + 1, TypeError,
+         "add: input must not be of 4-bit numbers"),
+    ],
+)  # fmt: skip
+def test_errors(call, error, words, queue):
+    with pytest.raises(error, match=words):
+        call(queue)

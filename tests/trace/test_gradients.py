@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives nest: gradients of gradients are right, or an error names the function."""
+
+from __future__ import annotations
+
+import dpnp
+import numpy as np
+import pytest
+from nested import Nested, on_device
+from nested_cases import CASES, ELEMENTWISE
+
+import sycl_dnn
+from sycl_dnn import functional as F  # noqa: N812
+from sycl_dnn.call import both_passes
+from sycl_dnn.program import executable
+from sycl_dnn.program.segments import live_steps
+
+#: Functions of torch's that have no second derivative there.
+_LACKING = ("hardsigmoid",)
+
+
+def assert_close(got: list[np.ndarray], wanted: list[np.ndarray], tolerance: float) -> None:
+    """Compare all gradients relative to the largest one."""
+    scale = max(1e-3, *(float(np.abs(w).max()) for w in wanted))
+    for g, w in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(g, w, rtol=0, atol=tolerance * scale)
+
+
+@pytest.fixture(params=[n for n in CASES if n not in _LACKING])
+def case(request):
+    return CASES[request.param]
+
+
+def test_gradient_of_a_gradient_keeps_its_second_order_terms():
+    one, x = on_device(np.ones(())), on_device(np.array([1.0, 2.0, 3.0]))
+
+    def cubes(w):
+        return F.sum(w * w * w)
+
+    def h(w):
+        (grad,) = sycl_dnn.vjp(cubes, w)[1](one)
+        return F.sum(grad) + F.sum(w * w)
+
+    (got,) = sycl_dnn.vjp(h, x)[1](one)
+    np.testing.assert_allclose(dpnp.asnumpy(got), [8, 16, 24], rtol=1e-6)
+    (got,) = sycl_dnn.compile(lambda w: sycl_dnn.vjp(h, w)[1](one))(x)
+    np.testing.assert_allclose(dpnp.asnumpy(got), [8, 16, 24], rtol=1e-6)
+
+
+def test_second_derivatives_are_those_of_torch(case):
+    torch = pytest.importorskip("torch")
+    nested = Nested(case)
+    wanted = nested.by_torch(torch)
+    assert_close(nested.gradients(), wanted, case.tolerance)
+
+
+def test_second_derivatives_inside_compile(case):
+    nested = Nested(case)
+    assert_close(nested.compiled(), nested.gradients(), case.tolerance)
+
+
+def test_second_derivatives_are_finite_differences_of_first(case):
+    nested = Nested(case)
+    direction = nested.factors([a.shape for a in nested.operands], 3)
+    pairs = list(zip(nested.gradients(), direction, strict=True))
+    got = sum(float((g * d).sum()) for g, d in pairs)
+    size = sum(float(np.abs(g * d).sum()) for g, d in pairs)
+    assert got == pytest.approx(nested.along(direction, 2e-3), rel=0, abs=0.02 * size + 0.02)
+
+
+@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if n not in _LACKING])
+def test_third_derivatives(name):
+    torch = pytest.importorskip("torch")
+    nested = Nested(ELEMENTWISE[name])
+    wanted = nested.by_torch(torch, 3)
+    assert_close(nested.gradients(3), wanted, 3e-4)
+    assert_close(nested.compiled(3), wanted, 3e-4)
+
+
+def test_a_function_without_a_second_derivative_is_named():
+    one, x = on_device(np.ones(())), on_device(np.ones((2, 4, 5, 5)))
+
+    def slope(x):
+        (grad,) = sycl_dnn.vjp(lambda v: F.sum(F.local_response_norm(v, 3)), x)[1](one)
+        return F.sum(grad)
+
+    with pytest.raises(NotImplementedError, match="local_response_norm has no second derivative"):
+        sycl_dnn.vjp(slope, x)[1](one)
+
+
+def test_a_result_that_an_argument_does_not_reach_has_gradient_zero():
+    one, x = on_device(np.ones(())), on_device(np.ones(3))
+    first, second = sycl_dnn.vjp(lambda a, b: F.sum(a), x, x)[1](one)
+    assert dpnp.asnumpy(first).tolist() == [1, 1, 1]
+    assert dpnp.asnumpy(second).tolist() == [0, 0, 0]
+
+
+#: By function of (x, w): what its reverse pass submits beside copies.
+_FIRST_ORDER = {
+    "tanh": (lambda x, w: F.tanh(x), ["eltwise_backward"]),
+    "conv2d": (
+        lambda x, w: F.conv2d(x, w),
+        ["convolution_backward_data", "convolution_backward_weights"],
+    ),
+    "softmax": (lambda x, w: F.softmax(x, -1), ["softmax_backward"]),
+    "mse_loss": (lambda x, w: F.mse_loss(x, x), ["binary", "eltwise_forward"]),
+}
+
+
+@pytest.mark.parametrize("name", _FIRST_ORDER)
+def test_first_derivatives_have_the_steps_that_they_had(name, monkeypatch):
+    function, wanted = _FIRST_ORDER[name]
+    seen = []
+
+    class Noting(executable.Executable):
+        def __init__(self, trace, steps, finals, *args):
+            kept = args[1] if len(args) > 1 else []
+            live = live_steps(steps, [*(t.storage for t in finals), *kept])
+            seen.append([s.primitive.name for s in live if getattr(s, "primitive", None)])
+            super().__init__(trace, steps, finals, *args)
+
+    monkeypatch.setattr(both_passes, "Executable", Noting)
+    x, w = on_device(np.ones((2, 3, 6, 6))), on_device(np.ones((4, 3, 2, 2)))
+    sycl_dnn.vjp(function, x, w)
+    assert {n for n in seen[1] if n != "reorder"} == set(wanted)
+    assert seen[1].count(wanted[0]) <= 4
+
+
+def test_a_step_of_learning_inside_a_loss_has_its_gradient():
+    rng = np.random.default_rng(0)
+    w, x, t, u, s = (
+        on_device(rng.normal(0, 1, n)) for n in ((3, 4), (8, 4), (8, 3), (6, 4), (6, 3))
+    )
+
+    def loss(w, x, t):
+        return F.mse_loss(F.tanh(F.linear(x, w)), t)
+
+    def after_a_step(w, rate=0.5):
+        return loss(w - rate * sycl_dnn.grad(loss)(w, x, t), u, s)
+
+    grad = dpnp.asnumpy(sycl_dnn.grad(after_a_step)(w))
+    move = rng.normal(0, 1, (3, 4))
+    ends = [float(after_a_step(w + sign * on_device(1e-2 * move))) for sign in (1, -1)]
+    assert float((grad * move).sum()) == pytest.approx((ends[0] - ends[1]) / 2e-2, rel=0.01)
