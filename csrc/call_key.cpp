@@ -126,7 +126,7 @@ const UsmArray *CallKey::add_facts(py::handle array) {
     if (fields->strides)
         add_sizes(fields->strides, fields->ndim);
     else
-        add_tag('r');
+        add_tag(fields->is_row_major() ? 'r' : 'c');
     add_value(fields->typenum);
     return fields;
 }
@@ -218,8 +218,11 @@ static std::vector<Py_ssize_t> strides_of(const UsmArray &fields) {
     if (fields.strides) return {fields.strides, fields.strides + fields.ndim};
     std::vector<Py_ssize_t> made(fields.ndim);
     Py_ssize_t step = 1;
-    for (int i = fields.ndim; i-- > 0; step *= std::max<Py_ssize_t>(fields.shape[i], 1))
-        made[i] = step;
+    for (int n = 0; n < fields.ndim; ++n) {
+        const int axis = fields.is_row_major() ? fields.ndim - 1 - n : n;
+        made[axis] = step;
+        step *= std::max<Py_ssize_t>(fields.shape[axis], 1);
+    }
     return made;
 }
 

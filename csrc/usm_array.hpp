@@ -12,12 +12,15 @@ struct UsmArray {
     char *data;  // the first element
     int ndim;
     Py_ssize_t *shape;
-    Py_ssize_t *strides;  // in elements; null: row-major
+    Py_ssize_t *strides;  // in elements; null: row-major or column-major, see flags
     int typenum;
     int flags;
     PyObject *base;  // a dpctl.memory object
 
-    static constexpr int writable = 4;
+    static constexpr int c_contiguous = 1, writable = 4;
+
+    // Asked where there are no strides.
+    bool is_row_major() const { return flags & c_contiguous; }
 };
 
 // The fields of an array of exactly this class; null where the class is built otherwise: then

@@ -353,7 +353,8 @@ def _keys_text(node: Any) -> str:
 
 
 def _alike(wanted: type, given: type) -> bool:
-    return wanted is given or (wanted in (tuple, list) and given in (tuple, list))
+    """Whether one container stands for another: plain tuples and lists do for named tuples."""
+    return wanted is given or (issubclass(wanted, (tuple, list)) and given in (tuple, list))
 
 
 def _article(name: str) -> str:

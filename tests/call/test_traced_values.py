@@ -160,7 +160,7 @@ FOREIGN = {
     "numpy.sum": (lambda x: np.sum(x), "use sycl_dnn.functional.sum"),
     "numpy.add": (lambda x: np.add(x, x), "use sycl_dnn.functional.add"),
     "numpy.concatenate": (lambda x: np.concatenate([x, x]), "use sycl_dnn.functional.cat"),
-    "numpy.clip": (lambda x: np.clip(x, 0, 1), "use sycl_dnn.functional.arithmetic.comparison"),
+    "numpy.clip": (lambda x: np.clip(x, 0, 1), "use sycl_dnn.functional.clamp"),
     "numpy.sin": (lambda x: np.sin(x), "use sycl_dnn.array_function"),
 }
 

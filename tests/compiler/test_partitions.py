@@ -8,6 +8,7 @@ import pytest
 from comparing import assert_same, compiled_as_eager
 
 import sycl_dnn
+from sycl_dnn import _core
 from sycl_dnn import functional as F
 from sycl_dnn.compiler.partitions import CLEARLY
 
@@ -46,6 +47,10 @@ def test_attention_is_one_partition(form, dtype, make):
     made = partitions(report)
     assert made
     assert all(p.implementation.startswith("MatMul") for p in made)
+    if dtype == "bfloat16" and not _core.get_effective_cpu_isa().name.startswith(
+        ("avx512_core_bf16", "avx10")
+    ):
+        return  # products of bfloat16 add their mask apart where instructions for it are missing
     assert all(p.implementation.endswith("SoftMax + MatMul") for p in made)
     assert not any(p.row in ("softmax_forward", "matmul") for p in report.parts)
 
