@@ -61,7 +61,7 @@ def byte_count(text: str) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of what is no option of a driver."""
-    found = parser_of("sycl_dnn.tools.verify", _DESCRIPTION)
+    found = parser_of("sycl_dnn verify", _DESCRIPTION)
     add = found.add_argument
     add("--jobs", type=int, default=1, metavar="N", help="processes (1)")
     add("--json", type=Path, metavar="FILE", help="write all results")
