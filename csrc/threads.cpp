@@ -13,17 +13,22 @@ namespace sycl_dnn {
 
 namespace py = pybind11;
 
-// Both under the GIL.
-static bool was_started = false;
+// All under the GIL.
+static bool has_unknown_threads = false;
 static unsigned long first_thread = 0;
+static PyObject *active = nullptr;  // the threads that `threading` knows, by identity; never freed
 
 static bool is_another_there() {
     PyThreadState *any = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
     return any && PyThreadState_Next(any);
 }
 
+static bool is_known(unsigned long thread) {
+    const py::int_ identity(thread);
+    return PyDict_Contains(active, identity.ptr()) == 1;
+}
+
 static void begin_thread() {
-    was_started = true;
     if (was_forked()) return;
     try {
         InFlight::finish_cpu();
@@ -47,17 +52,18 @@ static void watch(const char *name) {
 
 void watch_threads() {
     first_thread = PyThread_get_thread_ident();
-    was_started = is_another_there();
+    active = py::module_::import("threading").attr("_active").cast<py::dict>().release().ptr();
     watch("_start_new_thread");
     watch("_start_joinable_thread");  // from Python 3.13 on
 }
 
 bool has_several_threads() {
+    const unsigned long here = PyThread_get_thread_ident();
     // Threads that Python did not start are known by their calls.
-    was_started |= PyThread_get_thread_ident() != first_thread;
-    // A thread of SYCL's that lets go of Python objects is there as well now and then, which is why
-    // this is not asked before the first start.
-    return was_started && is_another_there();
+    if (here != first_thread && !is_known(here)) has_unknown_threads = true;
+    if (here != first_thread || PyDict_Size(active) > 1) return true;
+    // Now and then a thread of SYCL's that lets go of Python objects is among those.
+    return has_unknown_threads && is_another_there();
 }
 
 }  // namespace sycl_dnn
