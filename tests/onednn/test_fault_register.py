@@ -69,7 +69,7 @@ FATAL = {
 #: Rows that other tests reproduce.
 ELSEWHERE = {
     "rnn-no-initial-state": "tests/onednn/test_faults.py",
-    "int8-saturation": "tests/functional/lesser_cpu.py",
+    "int8-saturation": "tests/helpers/lesser_cpu.py",
 }
 _BY_EXTENSION = "the extension refuses it before oneDNN sees it; only a program in C could show it"
 _ON_GPU = "a simulated GPU computes no values"
