@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 _MODES = {"ONEDNN_VERBOSE": "dispatch,check", "ONEDNN_VERBOSE_TIMESTAMP": "0"}
-_HELPER = "from sycl_dnn.onednn import _reasons; _reasons.main()"
+_HELPER = "from sycl_dnn.onednn import reasons; reasons.main()"
 
 
 class Recipe:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run examples one after the other in one process, without a start-up for each.
 
-    python tests/run_examples.py FILE... [-- OPTION...]
+    python tests/helpers/run_examples.py FILE... [-- OPTION...]
 
 Every example gets the options. One line each says how it ended; the output of one that fails
 is printed. ``--report FILE`` before the files writes exit statuses and outputs as JSON. The exit
