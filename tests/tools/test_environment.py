@@ -113,13 +113,14 @@ def test_fixes_are_told():
 
 
 def test_dpnp_is_not_imported():
-    code = "import sys; from sycl_dnn import report; report.collect(); print('dpnp' in sys.modules)"
+    code = "import sys; from sycl_dnn.tools import environment; environment.collect(); "
+    code += "print('dpnp' in sys.modules)"
     assert fresh_process.output(code) == "False"
 
 
 def test_devices_listed_before_the_import_are_told():
-    code = "import dpctl; dpctl.get_devices(); from sycl_dnn import report; "
-    code += "print(report.collect()['missing'][0]['what'])"
+    code = "import dpctl; dpctl.get_devices(); from sycl_dnn.tools import environment; "
+    code += "print(environment.collect()['missing'][0]['what'])"
     found = fresh_process.output(code, ONEAPI_DEVICE_SELECTOR="opencl:cpu")
     assert found.endswith("import sycl_dnn first")
 
