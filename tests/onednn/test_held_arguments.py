@@ -2,6 +2,7 @@
 """What a submission uses lives from its check on, whoever takes it out of the arguments."""
 
 import gc
+import threading
 import weakref
 
 import dpctl.memory
@@ -137,6 +138,8 @@ def test_arrays_of_a_program_that_fails_halfway(queue, engine, way):
     """The first step waits for the gate; its arrays must still be there when it runs."""
     if not queue.sycl_device.is_cpu:
         pytest.skip("host tasks of a simulated GPU wait for nothing")
+    if threading.active_count() > 1:
+        pytest.skip("beside another Python thread a call waits for its work, here for the gate")
     stream = dnnl.Stream(engine, queue, ordered=True)
     program, arrays = failing_program(engine), [Held(queue), Held(queue)]
     known, gate = [weakref.ref(a) for a in arrays], Gate(queue)
