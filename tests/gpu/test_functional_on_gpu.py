@@ -103,7 +103,7 @@ def test_indices_are_not_waited_for(gpu):
     table = dpnp.ones((7, 3), dtype="f4", sycl_queue=gpu)
     for dtype in ("int32", "int64"):
         numbers = dpnp.zeros((4, 5), dtype=dtype, sycl_queue=gpu)
-        y, pullback = sycl_dnn.vjp(sycl_dnn.functional.index.embedding, numbers, table)
+        y, pullback = sycl_dnn.vjp(sycl_dnn.functional.embedding, numbers, table)
         assert y.shape == (4, 5, 3)
         assert pullback(y)[1].shape == table.shape
         assert sycl_dnn.functional.one_hot(numbers, 7).shape == (4, 5, 7)
@@ -114,7 +114,7 @@ def test_a_pair_of_devices_is_refused(gpu, cpu):
     x = dpnp.ones((2, 3), dtype="f4", sycl_queue=gpu)
     w = dpnp.ones((4, 3), dtype="f4", sycl_queue=cpu)
     with pytest.raises(dpnp.exceptions.ExecutionPlacementError, match="one queue"):
-        sycl_dnn.functional.product.linear(x, w)
+        sycl_dnn.functional.linear(x, w)
 
 
 def test_arrays_of_another_device_inside_a_traced_function_are_refused(gpu, cpu):
@@ -124,4 +124,4 @@ def test_arrays_of_another_device_inside_a_traced_function_are_refused(gpu, cpu)
     misplaced = dpnp.exceptions.ExecutionPlacementError
     for held in (w, sycl_dnn.freeze(w)):
         with pytest.raises(misplaced, match="holds (itself )?must be"):
-            sycl_dnn.vjp(lambda x, held=held: sycl_dnn.functional.product.linear(x, held), x)
+            sycl_dnn.vjp(lambda x, held=held: sycl_dnn.functional.linear(x, held), x)
