@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A 1x1 convolution with the depthwise one behind it as a post-op, against the two one by one.
+"""A 1x1 convolution with the depthwise one after it as a post-op, against the two one by one.
 
 Both ways are bound programs over channels-last images; blocks of calls alternate in one process,
 and the least time of a block counts. Post-ops and packed weights are those that ``compile`` gives.

@@ -13,6 +13,7 @@ from pathlib import Path
 ENUMS = {
     "status": ("dnnl::status", "enum.Enum"),
     "engine_kind": ("dnnl::engine::kind", "enum.Enum"),
+    "stream_flags": ("dnnl::stream::flags", "enum.IntFlag"),
     "primitive_kind": ("dnnl::primitive::kind", "enum.Enum"),
     "prop_kind": ("dnnl::prop_kind", "enum.Enum"),
     "algorithm": ("dnnl::algorithm", "enum.Enum"),

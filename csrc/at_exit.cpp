@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is done at exit, while Python, SYCL and the drivers still stand. Static objects of a process
 // are destroyed in an order that nobody knows here. Ours are not destroyed at all; oneDNN's caches
-// are, and hold what belongs to a device. They let go of it now.
+// are, and hold what belongs to a device. They release it now.
 #include "at_exit.hpp"
 
 #include <oneapi/dnnl/dnnl_graph.hpp>

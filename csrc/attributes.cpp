@@ -90,6 +90,8 @@ void set_rounding_mode(PrimitiveAttr &a, argument arg, dnnl::rounding_mode mode)
 void set_dropout(PrimitiveAttr &a, const std::optional<desc> &mask_desc, dt seed_dt,
                  bool use_offset, bool use_host_scalars) {
     const desc mask = mask_desc.value_or(desc());
+    if (!mask.is_zero() && mask.get_data_type() != dt::u8)
+        throw invalid_arguments("set_dropout: mask_desc must be u8, got " + describe(mask));
     a.handle.set_dropout(mask, seed_dt, use_offset, use_host_scalars);
     a.drop.reset(new dropout{mask, seed_dt, use_offset, use_host_scalars});
 }

@@ -9,7 +9,7 @@
 
 namespace sycl_dnn {
 
-// What was called on an object, in order: for repr, equality, pickling and replay elsewhere.
+// What was called on an object, in order: for repr, equality, pickling and replay on other objects.
 using call_list = py::list;
 inline call_list copy_of(const call_list &calls) { return calls.attr("copy")(); }
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "enum_names.hpp"
+
 namespace sycl_dnn {
 
 namespace py = pybind11;
@@ -37,6 +39,7 @@ void bind_engine(py::module_ &m);
 void bind_stream(py::module_ &m);
 void bind_memory_desc(py::module_ &m);
 void bind_memory(py::module_ &m);
+void bind_blas(py::module_ &m);
 void bind_post_ops(py::module_ &m);
 void bind_attributes(py::module_ &m);
 void bind_primitive_desc(py::module_ &m);
@@ -57,5 +60,6 @@ void bind_graph_partition(py::module_ &m);
 void bind_graph(py::module_ &m);
 void bind_graph_compiled(py::module_ &m);
 void bind_graph_settings(py::module_ &m);
+void explain_wrong_calls(py::module_ &m);
 
 }  // namespace sycl_dnn

@@ -4,8 +4,11 @@
 
 #include "call_table.hpp"
 #include "dpctl_api.hpp"
+#include "fast_method.hpp"
 #include "gil.hpp"
+#include "graph_sequence.hpp"
 #include "huge_pages.hpp"
+#include "reverse_call.hpp"
 
 namespace sycl_dnn {
 
@@ -14,13 +17,29 @@ namespace {
 std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<size_t> reads,
                                          size_t n_arrays, const py::list &blanks,
                                          const py::list &constants, const py::list &captured,
-                                         const py::tuple &form) {
-    auto plan = std::make_shared<CallPlan>(
-        CallPlan{program, std::move(reads), n_arrays, {}, {}, {}, ResultForm(form)});
+                                         const py::tuple &form, std::vector<size_t> tail,
+                                         std::vector<size_t> kept) {
+    const bool is_sequence = py::isinstance<PartitionSequence>(program);
+    auto *sequence = is_sequence ? program.cast<const PartitionSequence *>() : nullptr;
+    auto *alone = is_sequence ? nullptr : program.cast<Program *>();
+    auto plan = std::make_shared<CallPlan>(CallPlan{program,
+                                                    alone,
+                                                    sequence,
+                                                    std::move(reads),
+                                                    n_arrays,
+                                                    {},
+                                                    {},
+                                                    {},
+                                                    std::move(tail),
+                                                    ResultForm(form),
+                                                    std::move(kept)});
     for (const auto &item : blanks) {
         const auto row = item.cast<py::tuple>();
-        plan->blanks.push_back(
-            {row[0].cast<size_t>(), row[1].cast<size_t>(), row[2], row[3], row[4]});
+        const py::object shape = row[2];
+        const py::tuple sizes = shape.is_none() ? py::tuple() : py::tuple(shape);
+        plan->blanks.emplace_back(
+            row[0].cast<size_t>(),
+            Blank{row[1].cast<size_t>(), shape, row[3], row[4], ArrayFacts(sizes, row[3], row[4])});
     }
     for (const auto &item : constants) {
         const auto row = item.cast<py::tuple>();
@@ -33,18 +52,44 @@ std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<
     return plan;
 }
 
-std::shared_ptr<CallTable> make_call_table(const py::object &ndarray, const py::object &usm_ndarray,
-                                           const py::object &carried, const py::object &frozen,
-                                           std::vector<py::object> memory,
-                                           const py::object &move_to_end) {
-    return std::make_shared<CallTable>(
-        ArrayTypes{ndarray, usm_ndarray, carried, frozen, std::move(memory)}, move_to_end,
-        CallRules{});
+PartitionSequence make_sequence(const py::list &rows) {
+    PartitionSequence made;
+    for (const auto &item : rows) {
+        const auto row = item.cast<py::tuple>();
+        made.add(row[0], row[1].cast<std::unordered_map<size_t, size_t>>());
+    }
+    return made;
 }
 
-std::shared_ptr<CallTable> sibling(const CallTable &table, const py::object &move_to_end,
-                                   const py::object &constants) {
-    return table.sibling(move_to_end, CallRules{true, constants});
+ArrayTypes make_array_types(const py::object &ndarray, const py::object &usm_ndarray,
+                            const py::object &carried, const py::object &frozen,
+                            std::vector<py::object> memory) {
+    return {ndarray, usm_ndarray, carried, frozen, std::move(memory)};
+}
+
+std::shared_ptr<CallTable> make_call_table(const ArrayTypes &types, const py::object &key_of) {
+    return std::make_shared<CallTable>(types, CallRules{false, py::tuple(), key_of});
+}
+
+std::shared_ptr<CallTable> sibling(const CallTable &table, const py::object &constants) {
+    return std::make_shared<CallTable>(table.types, CallRules{true, constants});
+}
+
+void remember(CallTable &table, const py::object &function, const py::object &subject,
+              const py::tuple &args, const py::dict &kwargs, const py::object &out,
+              const py::list &arrays, const py::object &key, const py::object &owner,
+              const std::shared_ptr<CallPlan> &plan, const py::object &stream,
+              const py::object &pool, const py::object &guard, const py::object &reverse) {
+    table.remember(function, subject, args, kwargs, out, arrays,
+                   {plan, owner, stream, pool, key, guard, reverse, {}});
+}
+
+py::object call_table(CallTable &table, PyObject *const *args) {
+    return table.call(args[0], args[1], args[2], args[3], args[4]);
+}
+
+py::object call_reverse(ReverseCall &call, PyObject *const *args) {
+    return call.call(args[0], args[1]);
 }
 
 void use_huge_pages(const py::object &queue, const py::object &memory, bool is_fresh) {
@@ -71,28 +116,62 @@ void bind_calls(py::module_ &m) {
         .def_static("rounded", &ResultPool::rounded, py::arg("nbytes"),
                     "Return the size of the block for so many bytes.")
         .def_readonly("nbytes", &ResultPool::held);
+    py::class_<ArrayTypes>(m, "ArrayTypes", "The Python classes that calls are made of.")
+        .def(py::init(&make_array_types), py::arg("ndarray"), py::arg("usm_ndarray"),
+             py::arg("carried"), py::arg("frozen"), py::arg("memory"))
+        .def("kinds", &kinds_of, py::arg("arrays"),
+             "Return classes, shapes, strides and data types as bytes; None where an array is "
+             "neither ``ndarray`` nor ``carried``.");
+    py::class_<PartitionSequence>(m, "PartitionSequence",
+                                  "Compiled partitions that run one after the other.")
+        .def(py::init(&make_sequence), py::arg("partitions"),
+             "Of pairs of a CompiledPartition and the number of the array of each of its tensors.");
     py::class_<CallPlan, shared_ptr<CallPlan>>(
-        m, "CallPlan", "A program, and what a call of it allocates and returns.")
+        m, "CallPlan", "A program or sequence, and what a call of it allocates and returns.")
         .def(py::init(&make_call_plan), py::arg("program"), py::arg("reads"), py::arg("n_arrays"),
-             py::arg("blanks"), py::arg("constants"), py::arg("captured"), py::arg("form"));
-    py::class_<CallTable, shared_ptr<CallTable>>(
-        m, "CallTable", "Repeats calls that it was told of; knows dpnp only by what it is given.")
-        .def(py::init(&make_call_table), py::arg("ndarray"), py::arg("usm_ndarray"),
-             py::arg("carried"), py::arg("frozen"), py::arg("memory"), py::arg("move_to_end"))
-        .def("sibling", &sibling, py::arg("move_to_end"), py::arg("constants") = py::tuple(),
-             "Return a table over another cache, for functions to which frozen arrays and the "
-             "arguments with these numbers and names are constants.")
-        .def("call", &CallTable::call, py::arg("operation"), py::arg("policy"), py::arg("args"),
-             py::arg("kwargs"), py::arg("out"),
-             "Return the result, or NotImplemented where the call is not known.")
-        .def("remember", &CallTable::remember, py::arg("operation"), py::arg("policy"),
-             py::arg("args"), py::arg("kwargs"), py::arg("out"), py::arg("key"), py::arg("plan"),
-             py::arg("stream"), py::arg("pool"), py::arg("guard") = py::none(),
-             "Let calls like this one run ``plan`` as long as the cache has ``key`` and "
-             "``guard(operation)`` is not None.")
+             py::arg("blanks"), py::arg("constants"), py::arg("captured"), py::arg("form"),
+             py::arg("tail") = py::tuple(), py::arg("kept") = py::tuple());
+    py::class_<ReverseCall> reverse(m, "ReverseCall", "Repeats the reverse pass of a plan.");
+    reverse.def(py::init<ArrayTypes, shared_ptr<CallPlan>>(), py::arg("types"), py::arg("plan"))
+        .def("remember", &ReverseCall::remember, py::arg("dy"), py::arg("arrays"),
+             "Let gradients like these go this way, if ``arrays`` are those found in them.");
+    add_fast_method<ReverseCall, 2, &call_reverse>(
+        reverse, "call",
+        "call(self: sycl_dnn._core.ReverseCall, kept: object, dy: object) -> object\n\n"
+        "Return the gradients, or NotImplemented where the layout of ``dy`` is not known. "
+        "``kept``: stream, pool, class of memory, arrays, frozen arrays by number or None.");
+    py::class_<CallTable, shared_ptr<CallTable>> table(
+        m, "CallTable", "Repeats calls that it was told of; knows dpnp only by what it is given.");
+    table
+        .def(py::init(&make_call_table), py::arg("types"), py::arg("key_of") = py::none(),
+             "``key_of(function)`` tells plain functions with attributes, and what is callable "
+             "otherwise, apart. Without it the functions of calls are all one.")
+        .def("sibling", &sibling, py::arg("constants") = py::tuple(),
+             "Return a table for functions to which frozen arrays and the arguments with these "
+             "numbers and names are constants.")
+        .def("remember", &remember, py::arg("function"), py::arg("subject"), py::arg("args"),
+             py::arg("kwargs"), py::arg("out"), py::arg("arrays"), py::arg("key"), py::arg("owner"),
+             py::arg("plan"), py::arg("stream"), py::arg("pool"), py::arg("guard") = py::none(),
+             py::arg("reverse") = py::none(),
+             "Let calls like this one run ``plan``, if ``arrays`` are those found in it: as long "
+             "as there is what ``owner`` refers to weakly, and the function that ``guard`` refers "
+             "to weakly, called with the function and (), returns the arrays that it holds. With "
+             "``reverse``, a class, they return the result and an instance with the attributes "
+             "``_plan``, the owner, and ``_kept``, what ``ReverseCall.call`` takes.")
+        .def("used", &CallTable::used,
+             "Return the keys of the plans used since the last time, in order.")
+        .def("forget_dropped", &CallTable::forget_dropped,
+             "Forget the calls whose owners are gone.")
         .def("clear", &CallTable::clear, "Forget everything.")
         .def_readwrite("capacity", &CallTable::capacity)
         .def_readonly("hits", &CallTable::hits);
+    add_fast_method<CallTable, 5, &call_table>(
+        table, "call",
+        "call(self: sycl_dnn._core.CallTable, function: object, subject: tuple, args: tuple, "
+        "kwargs: dict, out: object) -> object\n\n"
+        "Return the result, or NotImplemented where the call is not known. Calls are told apart "
+        "by the function and by the identity of what is in ``subject``, of lists in it and of "
+        "what context variables are.");
 }
 
 }  // namespace sycl_dnn

@@ -67,6 +67,11 @@ std::unique_ptr<Program> make_program(const Engine &engine, const py::list &valu
                                       size_t arena_bytes) {
     std::vector<Program::value> made;
     for (const auto &row : values) made.push_back(value_of(row.cast<py::tuple>(), n_arguments));
+    // A memory may get another address later; the program keeps the one of now.
+    py::list held;
+    for (const auto &row : values)
+        if (py::isinstance<Memory>(row.cast<py::tuple>()[1]))
+            held.append(row.cast<py::tuple>()[1].attr("owner"));
     std::vector<Program::step> sequence;
     for (const auto &item : steps) {
         const auto row = item.cast<py::tuple>();
@@ -80,7 +85,7 @@ std::unique_ptr<Program> make_program(const Engine &engine, const py::list &valu
     }
     return std::make_unique<Program>(engine, std::move(made), std::move(sequence), n_arguments,
                                      arena_bytes,
-                                     py::make_tuple(py::tuple(values), py::tuple(steps)));
+                                     py::make_tuple(py::tuple(values), py::tuple(steps), held));
 }
 
 }  // namespace

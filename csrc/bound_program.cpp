@@ -33,7 +33,7 @@ BoundProgram bind_arrays(const py::object &program, const py::object &stream,
             p.bind(arguments_of(p, arrays), space)};
 }
 
-// Submits behind the call before, which works in the same memory.
+// Submits after the previous call, which works in the same memory.
 void submit_in_turn(BoundProgram &bound, const Program &p, const Stream &stream,
                     std::vector<sycl::event> &events, sycl::event &last) {
     const std::lock_guard<std::mutex> lock(*bound.turn);

@@ -17,7 +17,6 @@ py::object attribute(py::handle object, PyObject *name) {
 
 // Made once and never freed.
 struct Names {
-    PyObject *array_obj = PyUnicode_InternFromString("_array_obj");
     PyObject *array = PyUnicode_InternFromString("_array");
     PyObject *token = PyUnicode_InternFromString("_token");
     PyObject *data = PyUnicode_InternFromString("data");
@@ -26,6 +25,12 @@ struct Names {
 const Names &names() {
     static const auto *made = new Names;
     return *made;
+}
+
+py::object value_now(py::handle variable) {
+    PyObject *value;
+    if (PyContextVar_Get(variable.ptr(), nullptr, &value) < 0) throw py::error_already_set();
+    return value ? py::reinterpret_steal<py::object>(value) : py::none();
 }
 
 bool is_exactly(py::handle value, const py::object &type) {
@@ -39,9 +44,50 @@ void CallKey::add_value(const T &value) {
     bytes.append(reinterpret_cast<const char *>(&value), sizeof value);
 }
 
+// Most keys are shorter.
+static constexpr size_t usual_length = 240;
+
+py::object ArrayTypes::array_of(py::handle array) const {
+    static PyObject *const name = PyUnicode_InternFromString("_array_obj");
+    if (array_slot)
+        if (PyObject *found = slot_at(array, array_slot))
+            return py::reinterpret_borrow<py::object>(found);
+    return attribute(array, name);
+}
+
+py::object ArrayTypes::wrapped(const py::object &array) const {
+    py::object made = new_instance(ndarray);
+    if (array_slot)
+        slot_at(made, array_slot) = array.inc_ref().ptr();
+    else
+        py::setattr(made, "_array_obj", array);
+    return made;
+}
+
+CallKey::CallKey(const ArrayTypes &t, bool k) : types(t), keeps(k) { bytes.reserve(usual_length); }
+
 void CallKey::add_object(py::handle object) {
     add_value(object.ptr());
-    holds.push_back(py::reinterpret_borrow<py::object>(object));
+    if (keeps) holds.push_back(py::reinterpret_borrow<py::object>(object));
+}
+
+void CallKey::add_identity(py::handle value) {
+    PyObject *const object = value.ptr();
+    if (PyTuple_CheckExact(object)) return add_sequence(value, 'T', &CallKey::add_identity);
+    if (PyList_CheckExact(object)) return add_sequence(value, 'L', &CallKey::add_identity);
+    if (object == Py_None || PyBool_Check(object) || PyLong_CheckExact(object)) return add(value);
+    if (PyContextVar_CheckExact(object)) return add_identity(value_now(value));
+    add_tag('p');
+    add_object(value);
+}
+
+void CallKey::add_function(py::handle function, const py::object &key_of) {
+    if (PyFunction_Check(function.ptr())) {
+        const auto *plain = reinterpret_cast<const PyFunctionObject *>(function.ptr());
+        if (!plain->func_dict || !PyDict_GET_SIZE(plain->func_dict))
+            return add_identity(plain->func_code);
+    }
+    add_identity(key_of(function));
 }
 
 void CallKey::add_text(py::handle text) {
@@ -131,16 +177,36 @@ const UsmArray *CallKey::add_facts(py::handle array) {
     return fields;
 }
 
+void CallKey::add_kind(py::handle value) {
+    if (is_exactly(value, types.ndarray)) {
+        add_tag('A');
+        add_facts(types.array_of(value));
+    } else if (is_exactly(value, types.carried)) {
+        add_tag('C');
+        add_text(attribute(value, names().dtype));
+        add_facts(types.array_of(attribute(value, names().data)));
+    } else {
+        is_known = false;
+    }
+}
+
+py::object kinds_of(const ArrayTypes &types, const py::tuple &arrays) {
+    CallKey key(types);
+    for (const py::handle array : arrays)
+        if (key.is_known) key.add_kind(array);
+    return key.is_known ? py::object(py::bytes(key.bytes)) : py::none();
+}
+
 void CallKey::add_ndarray(py::handle value) {
     add_tag('A');
-    py::object array = attribute(value, names().array_obj);
+    py::object array = types.array_of(value);
     const UsmArray *fields = add_facts(array);
     if (fields) note(*fields, std::move(array), value);
 }
 
 void CallKey::add_carried(py::handle value) {
     add_tag('C');
-    py::object array = attribute(attribute(value, names().data), names().array_obj);
+    py::object array = types.array_of(attribute(value, names().data));
     add_dtype(attribute(value, names().dtype));
     const UsmArray *fields = add_facts(array);
     if (fields) note(*fields, std::move(array), value);
@@ -195,7 +261,7 @@ void CallKey::add_out(py::handle given) {
         return;
     }
     add_tag('O');
-    out = attribute(given, names().array_obj);
+    out = types.array_of(given);
     const UsmArray *fields = add_facts(out);
     if (!fields) return;
     is_known &= bool(fields->flags & UsmArray::writable);
@@ -209,21 +275,15 @@ void CallKey::add_place() {
     add_value(memory_rank);
 }
 
+bool CallKey::are_arrays(const py::list &found) const {
+    const auto is_same = [](const py::object &a, py::handle b) { return a.is(b); };
+    return is_known &&
+           std::equal(arrays.begin(), arrays.end(), found.begin(), found.end(), is_same);
+}
+
 CallKey::extent CallKey::extent_of(const UsmArray &fields) {
     const usm_buffer whole = buffer_of(fields.base);
     return {whole.pointer, whole.pointer + whole.nbytes, fields.data};
-}
-
-static std::vector<Py_ssize_t> strides_of(const UsmArray &fields) {
-    if (fields.strides) return {fields.strides, fields.strides + fields.ndim};
-    std::vector<Py_ssize_t> made(fields.ndim);
-    Py_ssize_t step = 1;
-    for (int n = 0; n < fields.ndim; ++n) {
-        const int axis = fields.is_row_major() ? fields.ndim - 1 - n : n;
-        made[axis] = step;
-        step *= std::max<Py_ssize_t>(fields.shape[axis], 1);
-    }
-    return made;
 }
 
 // Plans differ by whether the result overlaps an input, and whether it is one.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bind.hpp"
+#include "python_slots.hpp"
 #include "usm_array.hpp"
 
 namespace sycl_dnn {
@@ -13,7 +14,19 @@ struct ArrayTypes {
     py::object carried;              // sycl_dnn.Array: `data`, `dtype`
     py::object frozen;               // Frozen: `_array`, `_token`, `packed`
     std::vector<py::object> memory;  // dpctl.memory classes, the one that wins first
+    // Of the constructor of usm_ndarray. Not a static variable: making it may let another thread
+    // run, which would wait for it.
+    py::tuple keywords = py::make_tuple("dtype", "buffer", "strides");
+    Py_ssize_t array_slot = slot_offset(ndarray, "_array_obj");
+
+    // What a dpnp.ndarray holds, and one that holds this; dpnp's own function for it is Python.
+    py::object array_of(py::handle ndarray) const;
+    py::object wrapped(const py::object &array) const;
 };
+
+// The classes, shapes, strides and data types of arrays as bytes; None where one is of another
+// class than dpnp.ndarray and sycl_dnn.Array.
+py::object kinds_of(const ArrayTypes &types, const py::tuple &arrays);
 
 // What is found in the arguments of one call: a key of plain bytes, and the arrays.
 //
@@ -22,13 +35,22 @@ struct ArrayTypes {
 // objects in `holds`, which whoever keeps the key must keep as well.
 class CallKey {
   public:
-    explicit CallKey(const ArrayTypes &t) : types(t) {}
+    // `keeps`: whether `holds` is filled in.
+    explicit CallKey(const ArrayTypes &t, bool keeps = false);
 
     void add_object(py::handle object);  // by identity
+    void add_kind(py::handle array);     // what `kinds_of` tells of one
+    // Tuples and lists of such, numbers, and what a context variable is now.
+    void add_identity(py::handle value);
+    // What a function is told apart by: its code, or what `key_of` says.
+    void add_function(py::handle function, const py::object &key_of);
     void add(py::handle value);
     void add_constant(py::handle value);  // arrays by identity
     void add_out(py::handle out);
     void add_place();  // queue and class of memory; after all arrays
+    // Whether it is known, and these are its arrays in this order: trees take dicts by sorted keys,
+    // which a key takes as they are.
+    bool are_arrays(const py::list &found) const;
 
     bool is_known = true;
     bool holds_frozen = false;  // frozen arrays are constants as well
@@ -68,6 +90,7 @@ class CallKey {
     static extent extent_of(const UsmArray &fields);
 
     const ArrayTypes &types;
+    const bool keeps;
 };
 
 }  // namespace sycl_dnn

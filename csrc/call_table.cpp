@@ -3,19 +3,15 @@
 
 #include <algorithm>
 
+#include "fast_method.hpp"
 #include "fork.hpp"
 #include "gil.hpp"
-#include "in_flight.hpp"
-#include "run_program.hpp"
+#include "reverse_call.hpp"
 
 namespace sycl_dnn {
 
-CallTable::CallTable(ArrayTypes t, const py::object &m, CallRules r)
-    : types(std::move(t)), move_to_end(m), rules(std::move(r)) {}
-
-std::shared_ptr<CallTable> CallTable::sibling(const py::object &other, CallRules r) const {
-    return std::make_shared<CallTable>(types, other, std::move(r));
-}
+CallTable::CallTable(ArrayTypes t, CallRules r)
+    : types(std::move(t)), rules(std::move(r)), has_constants(py::len(rules.constants) > 0) {}
 
 void CallTable::add_argument(CallKey &key, py::handle name, py::handle value) const {
     if (rules.is_constant(name))
@@ -24,22 +20,23 @@ void CallTable::add_argument(CallKey &key, py::handle name, py::handle value) co
         key.add(value);
 }
 
-CallKey CallTable::key_of(const py::object &operation, const py::object &policy,
-                          const py::tuple &args, const py::dict &kwargs,
-                          const py::object &out) const {
-    CallKey key(types);
+CallKey CallTable::key_of(py::handle function, py::handle subject, py::handle args,
+                          py::handle kwargs, py::handle out, bool keeps) const {
+    if (!PyTuple_CheckExact(args.ptr()) || !PyDict_CheckExact(kwargs.ptr()))
+        throw py::type_error("CallTable: args must be a tuple, kwargs a dict");
+    CallKey key(types, keeps);
     key.holds_frozen = rules.holds_frozen;
-    key.add_object(operation);
-    key.add_object(policy);
-    const bool has_constants = py::len(rules.constants) > 0;
-    size_t number = 0;
-    for (const py::handle value : args) {
+    key.add_identity(subject);
+    if (!rules.key_of.is_none() && !function.is_none()) key.add_function(function, rules.key_of);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.ptr()); ++i) {
+        const py::handle value = PyTuple_GET_ITEM(args.ptr(), i);
         if (has_constants)
-            add_argument(key, py::int_(number++), value);
+            add_argument(key, py::int_(i), value);
         else
             key.add(value);
     }
-    for (const auto &[name, value] : kwargs) {
+    PyObject *name, *value;
+    for (Py_ssize_t i = 0; PyDict_Next(kwargs.ptr(), &i, &name, &value);) {
         key.add(name);
         if (has_constants)
             add_argument(key, name, value);
@@ -51,135 +48,102 @@ CallKey CallTable::key_of(const py::object &operation, const py::object &policy,
     return key;
 }
 
-// Also tells the cache that the plan was used.
-bool CallTable::is_cached(const entry &e) const {
-    PyObject *done = PyObject_CallOneArg(move_to_end.ptr(), e.key.ptr());
-    if (done) return Py_DECREF(done), true;
-    if (!PyErr_ExceptionMatches(PyExc_KeyError)) throw py::error_already_set();
-    PyErr_Clear();
-    return false;
+// What a weak reference refers to; None where that is gone.
+static py::object referred(const py::object &reference) {
+    return py::reinterpret_borrow<py::object>(PyWeakref_GetObject(reference.ptr()));
 }
 
-bool CallTable::is_unchanged(const entry &e, const py::object &operation) const {
-    return e.guard.is_none() ||
-           !or_park([&]() -> py::object { return e.guard(operation); }).is_none();
+// The arrays that the function holds now; None where it holds something else than it did.
+static py::object held_now(const py::object &guard, py::handle function) {
+    static PyObject *const nothing = PyTuple_New(0);
+    if (guard.is_none()) return py::reinterpret_borrow<py::object>(nothing);
+    const py::object check = referred(guard);
+    if (check.is_none()) return check;
+    PyObject *const given[] = {function.ptr(), nothing};
+    PyObject *held = or_park([&] { return PyObject_Vectorcall(check.ptr(), given, 2, nullptr); });
+    if (!held) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(held);
 }
 
-py::object CallTable::call(const py::object &operation, const py::object &policy,
-                           const py::tuple &args, const py::dict &kwargs, const py::object &out) {
+py::object CallTable::call(py::handle function, py::handle subject, py::handle args,
+                           py::handle kwargs, py::handle out) {
     refuse_after_fork();
-    const CallKey key = key_of(operation, policy, args, kwargs, out);
+    CallKey key = key_of(function, subject, args, kwargs, out, false);
     const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
     if (!key.is_known) return missed;
     const auto found = entries.find(key.bytes);
     if (found == entries.end()) return missed;
     const std::shared_ptr<entry> known = found->second;
-    if (!is_cached(*known) || !is_unchanged(*known, operation)) {
-        entries.erase(key.bytes);
+    const py::object owner = referred(known->owner);
+    const py::object held = owner.is_none() ? owner : held_now(known->guard, function);
+    if (held.is_none()) {
+        // Another call may have put another one there while the guard ran.
+        const auto now = entries.find(key.bytes);
+        if (now != entries.end() && now->second == known) entries.erase(now);
         return missed;
     }
-    const py::object made = run(*known, key);
+    known->used = ++n_calls;
+    const py::object made = run(*known, std::move(key), held, out);
     if (made.is(missed)) return missed;
     ++hits;
-    return out.is_none() ? made : out;
+    return made;
 }
 
-bool CallTable::fill_constants(const CallPlan &plan, const CallKey &key,
-                               std::vector<py::object> &arrays) const {
-    for (const CallPlan::packed &c : plan.constants) {
-        const auto is_source = [&](const auto &f) { return f.first == c.source; };
-        const auto found = std::find_if(key.frozen.begin(), key.frozen.end(), is_source);
-        if (c.frozen.is_none() && found == key.frozen.end()) return false;
-        const py::object &frozen = c.frozen.is_none() ? found->second : c.frozen;
-        const py::dict copies = frozen.attr("packed");
-        PyObject *copy = PyDict_GetItemWithError(copies.ptr(), c.recipe.ptr());
-        if (!copy) return false;
-        arrays[c.number] = py::reinterpret_borrow<py::object>(copy);
-    }
-    return true;
-}
-
-py::object CallTable::allocated(const CallPlan::blank &blank, ResultPool &pool, size_t rank) const {
-    py::object memory = pool.take(types.memory[rank], blank.nbytes);
-    if (blank.shape.is_none()) return memory;
-    PyObject *const given[] = {blank.shape.ptr(), blank.dtype.ptr(), memory.ptr(),
-                               blank.strides.ptr()};
-    PyObject *made = PyObject_Vectorcall(types.usm_ndarray.ptr(), given, 1, keywords.ptr());
-    if (!made) throw py::error_already_set();
-    return py::reinterpret_steal<py::object>(made);
-}
-
-// dpnp.ndarray has the one slot `_array_obj`; its own function for this is Python.
-py::object CallTable::wrapped(const py::object &array, const py::object &carried_dtype) const {
-    static PyObject *const name = PyUnicode_InternFromString("_array_obj");
-    auto *type = reinterpret_cast<PyTypeObject *>(types.ndarray.ptr());
-    auto made = py::reinterpret_steal<py::object>(type->tp_alloc(type, 0));
-    if (!made || PyObject_SetAttr(made.ptr(), name, array.ptr()) < 0) throw py::error_already_set();
-    return carried_dtype.is_none() ? made : types.carried(made, carried_dtype);
-}
-
-py::object CallTable::usm_array_of(py::handle array) const {
-    static PyObject *const name = PyUnicode_InternFromString("_array_obj");
-    if (reinterpret_cast<PyObject *>(Py_TYPE(array.ptr())) != types.ndarray.ptr())
-        return array.attr("get_array")();
-    PyObject *found = PyObject_GetAttr(array.ptr(), name);
-    if (!found) throw py::error_already_set();
-    return py::reinterpret_steal<py::object>(found);
-}
-
-char *CallTable::address(py::handle array) const {
-    const UsmArray *fields = usm_array(array, types.usm_ndarray);
-    return fields ? fields->data : address_of(array);
-}
-
-// Fills in what the program works on; false where Python must make something first.
-bool CallTable::place_arrays(const entry &e, const CallKey &key,
-                             std::vector<py::object> &arrays) const {
+py::object CallTable::run(const entry &e, CallKey &&key, const py::tuple &held,
+                          py::handle given_out) const {
+    const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
     const CallPlan &plan = *e.plan;
-    arrays = key.arrays;
-    arrays.resize(plan.n_arrays);
-    for (const CallPlan::fixed &f : plan.captured) arrays[f.number] = usm_array_of(f.array);
-    if (!fill_constants(plan, key, arrays)) return false;
-    const size_t result = key.out ? plan.form.single() : ResultForm::none;
-    for (const CallPlan::blank &b : plan.blanks)
-        arrays[b.number] = b.number == result ? key.out : allocated(b, *e.pool, key.memory_rank);
-    return true;
+    const void *queue = key.queue;
+    const py::handle kind = types.memory[key.memory_rank];
+    const Stream &stream = native<Stream>(e.stream.ptr());
+    CallFrame frame(std::move(key), kind);
+    if (!frame.add_held(types, plan, held, queue)) return missed;
+    if (!submit_call(types, plan, stream, native<ResultPool>(e.pool.ptr()), frame)) return missed;
+    if (frame.out) return py::reinterpret_borrow<py::object>(given_out);
+    const py::object result = results_of(types, plan, frame);
+    if (e.reverse.is_none()) return result;
+    return py::make_tuple(
+        result, pullback_of(e.reverse, referred(e.owner), kept_of(frame, plan, e.stream, e.pool)));
 }
 
-py::object CallTable::run(const entry &e, const CallKey &key) const {
-    const CallPlan &plan = *e.plan;
-    const Stream &stream = e.stream.cast<const Stream &>();
-    stream.flight->prune_if_cheap();
-    std::vector<py::object> arrays;
-    if (!place_arrays(e, key, arrays)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-    Program::arguments arguments;
-    owner_list owners{plan.program};
-    for (const size_t number : plan.reads) {
-        arguments.arrays.push_back(address(arrays[number]));
-        owners.push_back(arrays[number]);
-    }
-    run_over(plan.program.cast<Program &>(), stream, arguments, std::move(owners));
-    if (key.out) return key.out;
-    const auto array = [&](size_t number, const py::object &carried_dtype) {
-        return wrapped(arrays[number], carried_dtype);
-    };
-    return plan.form.build(array, key.given);
-}
-
-void CallTable::remember(const py::object &operation, const py::object &policy,
-                         const py::tuple &args, const py::dict &kwargs, const py::object &out,
-                         const py::object &cached, const std::shared_ptr<CallPlan> &plan,
-                         const py::object &stream, const std::shared_ptr<ResultPool> &pool,
-                         const py::object &guard) {
-    CallKey key = key_of(operation, policy, args, kwargs, out);
-    if (!key.is_known || plan->n_arrays < key.arrays.size()) return;
-    if (key.out && plan->form.single() == ResultForm::none) return;
+void CallTable::remember(py::handle function, py::handle subject, py::handle args,
+                         py::handle kwargs, py::handle out, const py::list &arrays, entry made) {
+    CallKey key = key_of(function, subject, args, kwargs, out, true);
+    if (!key.are_arrays(arrays)) return;
+    if (key.out && made.plan->form.single() == ResultForm::none) return;
     // Entries of plans that the cache has dropped are found only when they are asked for.
     if (entries.size() >= 2 * capacity) forget();
     // The queue's address is part of the key, so it must not become another queue's.
     key.holds.push_back(key.arrays.front().attr("sycl_queue"));
-    entries[key.bytes] =
-        std::make_shared<entry>(entry{plan, stream, pool, cached, guard, std::move(key.holds)});
+    made.holds = std::move(key.holds);
+    const auto added = std::make_shared<entry>(std::move(made));
+    std::shared_ptr<entry> &place = entries[key.bytes];
+    const std::shared_ptr<entry> dropped = std::exchange(place, added);
+}
+
+std::vector<py::object> CallTable::used() {
+    std::vector<entry *> found;
+    for (const auto &[bytes, e] : entries)
+        if (e->used) found.push_back(e.get());
+    std::sort(found.begin(), found.end(), [](auto *a, auto *b) { return a->used < b->used; });
+    std::vector<py::object> keys;
+    for (entry *e : found) {
+        keys.push_back(e->key);
+        e->used = 0;
+    }
+    return keys;
+}
+
+void CallTable::forget_dropped() {
+    std::vector<std::shared_ptr<entry>> dropped;  // destroyed at the end, as in `forget`
+    for (auto here = entries.begin(); here != entries.end();) {
+        if (!referred(here->second->owner).is_none()) {
+            ++here;
+            continue;
+        }
+        dropped.push_back(here->second);
+        here = entries.erase(here);
+    }
 }
 
 void CallTable::clear() {

@@ -33,11 +33,15 @@ dnnl::engine engine_of(const sycl::queue &queue) {
     return engines->back().handle;
 }
 
+py::object queue_for(const py::object &target) {
+    if (is_queue(target)) return target;
+    return py::module_::import("dpctl").attr("SyclQueue")(target);
+}
+
 Engine make_engine(const py::object &target) {
     refuse_after_fork();
     watch_for_fork();
-    py::object queue = target;
-    if (!is_queue(target)) queue = py::module_::import("dpctl").attr("SyclQueue")(target);
+    const py::object queue = queue_for(target);
     const sycl::queue &native = queue_of(queue);
     dnnl::engine handle;
     {
@@ -45,6 +49,18 @@ Engine make_engine(const py::object &target) {
         handle = engine_of(native);
     }
     return {handle, queue};
+}
+
+// An engine of its own: the functions take the place of the pool.
+Engine make_engine_with_functions(const py::object &target, size_t allocate, size_t deallocate) {
+    refuse_after_fork();
+    watch_for_fork();
+    const py::object queue = queue_for(target);
+    const sycl::queue &native = queue_of(queue);
+    return {
+        make_graph_engine(native.get_device(), native.get_context(),
+                          reinterpret_cast<void *>(allocate), reinterpret_cast<void *>(deallocate)),
+        queue};
 }
 
 }  // namespace
@@ -59,6 +75,9 @@ void bind_engine(py::module_ &m) {
                        "A device and its context, where oneDNN creates and runs primitives.")
         .def(py::init(&make_engine), py::arg("queue"),
              "From a dpctl.SyclQueue, a dpctl.SyclDevice or a filter string such as 'gpu'.")
+        .def_static("get_count", &dnnl::engine::get_count, py::arg("kind"),
+                    "How many devices of a kind oneDNN finds.")
+        .def_static("count", &dnnl::engine::get_count, py::arg("kind"), "The same as get_count.")
         .def_property_readonly("kind", [](const Engine &e) { return e.handle.get_kind(); })
         .def_property_readonly(
             "sycl_queue", [](const Engine &e) { return e.queue; },
@@ -75,6 +94,12 @@ void bind_engine(py::module_ &m) {
              })
         .def("__hash__", [](const Engine &e) { return std::hash<void *>()(e.handle.get()); })
         .def("__repr__", [](const Engine &e) { return "<" + describe(e) + ">"; });
+    m.def("_engine_with_functions", &make_engine_with_functions, py::arg("queue"),
+          py::arg("allocate"), py::arg("deallocate"));
+    m.def(
+        "_event_at",
+        [](size_t address) { return make_event(*reinterpret_cast<const sycl::event *>(address)); },
+        py::arg("address"), "A copy of the sycl::event that lies there.");
 }
 
 }  // namespace sycl_dnn

@@ -28,6 +28,21 @@ std::optional<int> format_tag_of(const std::string &name) {
 
 std::string enum_name(const py::object &member) { return py::str(member.attr("name")); }
 
+std::optional<long> value_of_name(py::handle cls, py::handle name) {
+    const py::object members = cls.attr("__members__");
+    const py::list words = name.attr("split")("|");
+    long value = 0;
+    for (const auto &word : words) {
+        const py::object stripped = word.attr("strip")();
+        if (!members.contains(stripped)) return std::nullopt;
+        const py::object member = members[stripped];
+        // Only the members of flags are numbers themselves.
+        if (words.size() > 1 && !py::isinstance<py::int_>(member)) return std::nullopt;
+        value |= member.attr("value").cast<long>();
+    }
+    return value;
+}
+
 py::object member_of(const char *enumeration, const py::object &given, const char *argument) {
     const py::object cls = py::module_::import("sycl_dnn._core").attr(enumeration);
     if (py::isinstance(given, cls)) return given;

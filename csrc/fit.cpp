@@ -47,6 +47,7 @@ void check_fit(const char *primitive, const Slot &slot, const Memory &given) {
         throw invalid_arguments(std::string(primitive) + ": " + std::string(py::str(slot.name)) +
                                 " must " + text);
     };
+    if (slot.check == Slot::rule::unused) return;
     if (!fits(slot, given.layout))
         fail("be " + expectation(slot) + ", got " + describe(given.layout));
     if (given.engine && given.engine != slot.engine)

@@ -26,6 +26,8 @@ ReleasedGil::~ReleasedGil() {
     or_park([&] { PyEval_RestoreThread(state); });
 }
 
+int ReleasedGil::count() { return without_gil; }
+
 void ReleasedGil::wait_for_all() {
     const auto deadline = std::chrono::steady_clock::now() + longest_wait;
     while (without_gil && std::chrono::steady_clock::now() < deadline)

@@ -32,6 +32,8 @@ class ReleasedGil {
 
     // Waits until no thread is between the two, which may use a device there; gives up in the end.
     static void wait_for_all();
+    // How many threads are between the two.
+    static int count();
 
   private:
     PyThreadState *state;

@@ -124,6 +124,15 @@ dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &
     return dnnl::graph::sycl_interop::make_engine_with_allocator(device, context, *allocator);
 }
 
+dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &context,
+                               void *allocate, void *deallocate) {
+    // Engines live as long as the process, as unfinished work may refer to them.
+    const auto *allocator = new dnnl::graph::allocator(dnnl::graph::sycl_interop::make_allocator(
+        reinterpret_cast<dnnl_graph_sycl_allocate_f>(allocate),
+        reinterpret_cast<dnnl_graph_sycl_deallocate_f>(deallocate)));
+    return dnnl::graph::sycl_interop::make_engine_with_allocator(device, context, *allocator);
+}
+
 graph_pool_statistics graph_pool_total() {
     pool &p = the_pool();
     std::lock_guard<std::mutex> lock(p.guard);

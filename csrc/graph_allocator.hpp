@@ -16,6 +16,10 @@ namespace sycl_dnn {
 // with the event of its last use is lent again when that is complete. Nothing waits.
 dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &context);
 
+// An engine whose graph partitions call these two functions of somebody else's.
+dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &context,
+                               void *allocate, void *deallocate);
+
 struct graph_pool_statistics {
     size_t buffers, nbytes, busy;
 };

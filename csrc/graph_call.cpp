@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks of one execution's tensors. oneDNN takes them by position, computes nonsense from
-// exchanged ones and reads behind the end of short lists.
+// exchanged ones and reads past the end of short lists.
 #include "graph_call.hpp"
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 namespace sycl_dnn {
 
 namespace {
+
+using given_list = std::vector<const GraphTensor *>;
 
 [[noreturn]] void refuse(const std::string &rule) {
     throw invalid_arguments("CompiledPartition.execute: " + rule);
@@ -25,11 +27,10 @@ void check_fit(const CompiledPartition &p, const logical &wanted, const GraphTen
     if (output && !given.writable) refuse(what + describe(wanted) + " must be writable");
 }
 
-// oneDNN takes tensors by position and does not look at their numbers.
-tensor_list in_order(const CompiledPartition &p, const std::vector<logical> &wanted,
-                     const py::sequence &given, bool output, graph_call &c) {
-    tensor_list found;
-    std::vector<const GraphTensor *> all;
+// oneDNN takes tensors by position and ignores their numbers.
+given_list in_order(const CompiledPartition &p, const std::vector<logical> &wanted,
+                    const py::sequence &given, bool output, graph_call &c) {
+    given_list found, all;
     // A sequence may make its items anew for whoever asks.
     for (const py::object item : given) {
         c.owners.push_back(item);
@@ -62,14 +63,15 @@ bool overlap(const GraphTensor &a, const GraphTensor &b) {
     return a.first < b.first + b.nbytes && b.first < a.first + a.nbytes;
 }
 
-void check_sharing(const CompiledPartition &p, const graph_call &c) {
-    for (size_t i = 0; i < c.outputs.size(); ++i) {
-        const GraphTensor &out = *c.outputs[i];
+void check_sharing(const CompiledPartition &p, const given_list &inputs,
+                   const given_list &outputs) {
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        const GraphTensor &out = *outputs[i];
         for (size_t j = 0; j < i; ++j)
-            if (overlap(out, *c.outputs[j]))
+            if (overlap(out, *outputs[j]))
                 refuse("outputs must not share memory, got " + describe(out.layout) + " and " +
-                       describe(c.outputs[j]->layout));
-        for (const GraphTensor *in : c.inputs) {
+                       describe(outputs[j]->layout));
+        for (const GraphTensor *in : inputs) {
             if (!overlap(out, *in)) continue;
             const std::pair<size_t, size_t> pair{in->layout.get_id(), out.layout.get_id()};
             const bool allowed =
@@ -82,15 +84,22 @@ void check_sharing(const CompiledPartition &p, const graph_call &c) {
     }
 }
 
-const GraphTensor *scratchpad_from(const CompiledPartition &p, const py::object &given,
-                                   graph_call &c) {
+const_dnnl_graph_tensor_t scratchpad_from(const CompiledPartition &p, const py::object &given,
+                                          graph_call &c) {
     if (given.is_none()) return nullptr;
     const GraphTensor &tensor = given.cast<const GraphTensor &>();
     if (tensor.nbytes < p.scratchpad_bytes || tensor.engine != p.engine.handle.get())
         refuse("scratchpad must be on the partition's engine and hold " +
                std::to_string(p.scratchpad_bytes) + " bytes, got " + describe(tensor.layout));
     c.owners.push_back(given);
-    return &tensor;
+    return tensor.handle.get();
+}
+
+tensor_list handles_of(const given_list &given) {
+    tensor_list handles;
+    handles.reserve(given.size() + 1);  // oneDNN wants an address even for a list without elements
+    for (const GraphTensor *t : given) handles.push_back(t->handle.get());
+    return handles;
 }
 
 }  // namespace
@@ -98,9 +107,11 @@ const GraphTensor *scratchpad_from(const CompiledPartition &p, const py::object 
 graph_call collect(const CompiledPartition &p, const py::sequence &inputs,
                    const py::sequence &outputs, const py::object &scratchpad) {
     graph_call c;
-    c.inputs = in_order(p, p.inputs, inputs, false, c);
-    c.outputs = in_order(p, p.outputs, outputs, true, c);
-    check_sharing(p, c);
+    const given_list read = in_order(p, p.inputs, inputs, false, c);
+    const given_list written = in_order(p, p.outputs, outputs, true, c);
+    check_sharing(p, read, written);
+    c.inputs = handles_of(read);
+    c.outputs = handles_of(written);
     c.scratchpad = scratchpad_from(p, scratchpad, c);
     c.label = p.label;
     return c;

@@ -5,12 +5,12 @@
 
 namespace sycl_dnn {
 
-using tensor_list = std::vector<const GraphTensor *>;
+using tensor_list = std::vector<const_dnnl_graph_tensor_t>;
 
 // What one execution of a partition passes to oneDNN and keeps alive.
 struct graph_call {
     tensor_list inputs, outputs;  // in the order that oneDNN wants
-    const GraphTensor *scratchpad = nullptr;
+    const_dnnl_graph_tensor_t scratchpad = nullptr;
     owner_list owners;  // of these as well
     size_t nbytes = 0;
     std::string label;  // of records; the partition's may be set anew meanwhile

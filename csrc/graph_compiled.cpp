@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class CompiledPartition, and what is noted of it for its executions.
+// Python class CompiledPartition, and what its executions need to know of it.
 #include "graph_compiled.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ CompiledPartition make_compiled(const graph::compiled_partition &handle,
     made.reshapes = source.reshapes || source.scales;
     const bool indexes =
         source.indexes && std::any_of(inputs.begin(), inputs.end(), is_host_scalar);
-    made.needs_order = engine.is_cpu() && (indexes || source.scales);
+    made.needs_order = source.scales || (engine.is_cpu() && indexes);
     made.scratchpad_bytes = static_cast<size_t>(made.scratchpad.get_dims().at(0));
     return made;
 }

@@ -22,29 +22,28 @@ namespace sycl_dnn {
 
 namespace {
 
-sycl::event submit_to(const CompiledPartition &p, dnnl_stream_t stream, const graph_call &c,
+sycl::event submit_to(const CompiledPartition &p, dnnl_stream_t stream, graph_call &c,
                       const_dnnl_graph_tensor_t scratchpad,
                       const std::vector<sycl::event> &depends) {
-    std::vector<const_dnnl_graph_tensor_t> ins, outs;
-    for (const GraphTensor *t : c.inputs) ins.push_back(t->handle.get());
-    for (const GraphTensor *t : c.outputs) outs.push_back(t->handle.get());
-    // oneDNN wants an address even for a list without elements.
-    ins.reserve(1);
-    outs.reserve(1);
+    if (p.reshapes && !p.engine.is_cpu() && !depends.empty())
+        dnnl::sycl_interop::get_queue(dnnl::stream(stream, true))
+            .ext_oneapi_submit_barrier(depends);
     sycl::event event;
     check(dnnl_graph_sycl_interop_compiled_partition_execute_v2(
-              p.handle.get(), stream, ins.size(), ins.data(), outs.size(), outs.data(), scratchpad,
-              &depends, &event),
+              p.handle.get(), stream, c.inputs.size(), c.inputs.data(), c.outputs.size(),
+              c.outputs.data(), scratchpad, &depends, &event),
           "could not execute the compiled partition");
+    // On GPUs as well: what reads the results is on another queue than the partition.
     if (p.needs_order) event.wait();
     return event;
 }
 
-// oneDNN loses events in three ways. On any device a reshape copies without a look at them, and so
+// oneDNN loses events in three ways. On any device a reshape copies regardless of them, and so
 // do copies of constant scales and zero points. On the CPU an index that it generates forgets the
 // copies of host scalars before it. An in-order queue keeps copies in sequence.
 struct ordered_stream {
     dnnl_engine_t engine;
+    bool has_times;
     dnnl::stream handle;
 };
 
@@ -52,32 +51,37 @@ dnnl_stream_t in_order_stream(const CompiledPartition &p, const sycl::queue &que
     static auto *guard = new std::mutex;
     static auto *known = new std::list<ordered_stream>;
     std::lock_guard<std::mutex> lock(*guard);
+    namespace given = sycl::property::queue;
+    const bool has_times = queue.has_property<given::enable_profiling>();
     for (const ordered_stream &one : *known)
-        if (one.engine == p.engine.handle.get()) return one.handle.get();
-    sycl::queue ordered(queue.get_context(), queue.get_device(),
-                        {sycl::property::queue::in_order()});
-    known->push_back(
-        {p.engine.handle.get(), dnnl::sycl_interop::make_stream(p.engine.handle, ordered)});
+        if (one.engine == p.engine.handle.get() && one.has_times == has_times)
+            return one.handle.get();
+    const auto properties = has_times
+                                ? sycl::property_list{given::in_order(), given::enable_profiling()}
+                                : sycl::property_list{given::in_order()};
+    sycl::queue ordered(queue.get_context(), queue.get_device(), properties);
+    known->push_back({p.engine.handle.get(), has_times,
+                      dnnl::sycl_interop::make_stream(p.engine.handle, ordered)});
     return known->back().handle.get();
 }
 
-// Returns where to submit, after what oneDNN would not wait for.
+// Returns where to submit; on the CPU after all that it must wait for.
 dnnl_stream_t heeded(const CompiledPartition &p, const Stream &stream,
                      std::vector<sycl::event> &depends) {
-    sycl::queue queue = stream.flight->queue;
     if (p.engine.is_cpu()) {
         stream.flight->wait_polling(depends);
         depends.clear();
-        return p.needs_order ? in_order_stream(p, queue) : stream.handle.get();
     }
-    if (p.reshapes && !depends.empty()) queue.ext_oneapi_submit_barrier(depends);
-    return stream.handle.get();
+    if (!p.needs_order) return stream.handle.get();
+    sycl::event::wait(depends);
+    depends.clear();
+    return in_order_stream(p, stream.flight->queue);
 }
 
-sycl::event submit_heeded(const CompiledPartition &p, const Stream &stream, const graph_call &c,
+sycl::event submit_heeded(const CompiledPartition &p, const Stream &stream, graph_call &c,
                           std::vector<sycl::event> &depends) {
     dnnl_stream_t where = heeded(p, stream, depends);
-    if (c.scratchpad) return submit_to(p, where, c, c.scratchpad->handle.get(), depends);
+    if (c.scratchpad) return submit_to(p, where, c, c.scratchpad, depends);
     if (!p.scratchpad_bytes) return submit_to(p, where, c, nullptr, depends);
     ScratchpadLease lease(*stream.scratchpads, p.scratchpad_bytes, depends);
     const graph::tensor lent(p.scratchpad, p.engine.handle, lease.pointer());
@@ -86,16 +90,14 @@ sycl::event submit_heeded(const CompiledPartition &p, const Stream &stream, cons
     return event;
 }
 
-// Without the GIL: partitions of the CPU device wait for their own work, and what they depend on
-// may need it.
-sycl::event submit(const CompiledPartition &p, const Stream &stream, const graph_call &c,
-                   std::vector<sycl::event> &depends) {
+}  // namespace
+
+sycl::event submit_partition(const CompiledPartition &p, const Stream &stream, graph_call &c,
+                             std::vector<sycl::event> &depends) {
     const auto submit_now = [&] { return submit_heeded(p, stream, c, depends); };
     if (!profile::is_on()) return submit_now();
     return profile::run_partition(p, c.label, stream, depends, submit_now);
 }
-
-}  // namespace
 
 py::object execute_partition(const py::object &self, const Stream &stream,
                              const py::sequence &inputs, const py::sequence &outputs,
@@ -112,7 +114,8 @@ py::object execute_partition(const py::object &self, const Stream &stream,
     append_events(depends, events);
     const OrderedCall order(stream, events);
     const failure_text text{"CompiledPartition.execute", "scratchpad", p.scratchpad_bytes};
-    const sycl::event event = submit_or_raise(text, [&] { return submit(p, stream, c, events); });
+    const sycl::event event =
+        submit_or_raise(text, [&] { return submit_partition(p, stream, c, events); });
     return note_submitted(stream, order, event, std::move(c.owners), c.nbytes);
 }
 

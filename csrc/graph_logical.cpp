@@ -27,7 +27,7 @@ static dims dims_from(const py::sequence &given) {
     return made;
 }
 
-// Above this, oneDNN's arithmetic on sizes overflows and small buffers look large enough.
+// Above this, oneDNN's arithmetic on sizes overflows and small buffers seem large enough.
 static void check_size(const dims &shape, const dims &strides = {}) {
     if (!is_countable(shape))
         throw invalid_arguments(

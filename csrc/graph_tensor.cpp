@@ -6,6 +6,7 @@
 #include "dpctl_api.hpp"
 #include "errors.hpp"
 #include "graph_types.hpp"
+#include "in_flight.hpp"
 
 namespace sycl_dnn {
 
@@ -22,6 +23,19 @@ static void check_place(const Engine &engine, const usm_buffer &buffer) {
                     buffer.queue->get_device().get_info<sycl::info::device::name>()));
 }
 
+// Where the tensor begins in the memory; throws unless it fits there.
+static char *address_in(const logical &layout, const Engine &engine, const py::object &memory,
+                        size_t offset) {
+    const usm_buffer buffer = buffer_of(memory);
+    check_place(engine, buffer);
+    const size_t needed = extent(layout);
+    if (offset > buffer.nbytes || needed > buffer.nbytes - offset)
+        throw invalid_arguments("Tensor: array must hold " + std::to_string(needed) +
+                                " bytes behind its offset, got " +
+                                std::to_string(buffer.nbytes - std::min(offset, buffer.nbytes)));
+    return buffer.pointer + offset;
+}
+
 static GraphTensor wrap(const logical &layout, const Engine &engine, const py::object &memory,
                         size_t offset, const py::object &owner, bool writable) {
     require(has_known_shape(layout), "logical tensor must have a known shape", layout);
@@ -31,14 +45,7 @@ static GraphTensor wrap(const logical &layout, const Engine &engine, const py::o
             "logical tensor must say the layout (query it from the compiled partition)", layout);
     require(layout.get_property_type() != logical::property_type::host_scalar,
             "a host scalar must be made from a number", layout);
-    const usm_buffer buffer = buffer_of(memory);
-    check_place(engine, buffer);
-    const size_t needed = extent(layout);
-    if (offset > buffer.nbytes || needed > buffer.nbytes - offset)
-        throw invalid_arguments("Tensor: array must hold " + std::to_string(needed) +
-                                " bytes behind its offset, got " +
-                                std::to_string(buffer.nbytes - std::min(offset, buffer.nbytes)));
-    char *first = buffer.pointer + offset;
+    char *first = address_in(layout, engine, memory, offset);
     return {graph::tensor(layout, engine.handle, first),
             layout,
             engine.handle.get(),
@@ -46,8 +53,24 @@ static GraphTensor wrap(const logical &layout, const Engine &engine, const py::o
             owner,
             writable,
             first,
-            needed,
+            extent(layout),
             has_no_gaps(layout)};
+}
+
+// A new oneDNN object: executions keep the one that they were submitted with.
+static void set_data_handle(const py::object &self, const py::object &memory, size_t offset,
+                            const py::object &owner, bool writable) {
+    auto &tensor = self.cast<GraphTensor &>();
+    if (!tensor.engine)
+        throw invalid_arguments("Tensor.set_data_handle: a host scalar has no address, got " +
+                                describe(tensor.layout));
+    const auto &engine = tensor.engine_object.cast<const Engine &>();
+    char *first = address_in(tensor.layout, engine, memory, offset);
+    InFlight::hold_with(self, tensor.owner);
+    tensor.handle = graph::tensor(tensor.layout, engine.handle, first);
+    tensor.owner = owner;
+    tensor.writable = writable;
+    tensor.first = first;
 }
 
 // `bytes` is the value in the tensor's data type, as the Python side converted it.
@@ -70,10 +93,12 @@ static GraphTensor host_scalar(const logical &layout, const py::bytes &bytes) {
 }
 
 void bind_graph_tensor(py::module_ &m) {
-    py::class_<GraphTensor>(m, "GraphTensor", "Data of a logical tensor in USM. Immutable.")
+    py::class_<GraphTensor>(m, "GraphTensor", "Data of a logical tensor in USM.")
         .def(py::init(&wrap), py::arg("logical_tensor"), py::arg("engine"), py::arg("memory"),
              py::arg("offset"), py::arg("owner"), py::arg("writable"))
         .def(py::init(&host_scalar), py::arg("logical_tensor"), py::arg("value"))
+        .def("_set_data_handle", &set_data_handle, py::arg("memory"), py::arg("offset"),
+             py::arg("owner"), py::arg("writable"))
         .def_property_readonly("logical_tensor", [](const GraphTensor &t) { return t.layout; })
         .def_property_readonly("id", [](const GraphTensor &t) { return t.layout.get_id(); })
         .def_property_readonly(

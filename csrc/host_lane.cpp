@@ -6,13 +6,15 @@
 #include <cstdlib>
 #include <optional>
 
+#include "in_flight.hpp"
+
 namespace sycl_dnn {
 
 using namespace std::chrono_literals;
 
 namespace {
 
-// How often the one that watches looks, and after how many looks without news the lane ends: while
+// How often the watcher checks, and after how many checks without news the lane ends: while
 // a program is under way (a primitive may take long), and when none is.
 constexpr auto period = 4ms;
 constexpr int most_looks_busy = 5, most_looks_idle = 1;
@@ -39,11 +41,6 @@ struct state {
 state &lane() {
     static auto *instance = new state;
     return *instance;
-}
-
-bool is_complete(const sycl::event &event) {
-    return event.get_info<sycl::info::event::command_execution_status>() ==
-           sycl::info::event_command_status::complete;
 }
 
 void leave(state &s) {

@@ -22,11 +22,6 @@ static constexpr auto polling_time = std::chrono::microseconds(50);
 static constexpr auto longest_finish = std::chrono::seconds(2);
 static constexpr auto settling_time = std::chrono::microseconds(100);
 
-static bool is_complete(const sycl::event &event) {
-    return event.get_info<sycl::info::event::command_execution_status>() ==
-           sycl::info::event_command_status::complete;
-}
-
 namespace {
 struct registry {
     std::mutex guard;
@@ -124,7 +119,13 @@ void InFlight::drain() {
         wait_polling(events);
     else
         sycl::event::wait(events);
-    if (++drains % drains_per_queue_wait == 0) sycl::queue(queue).wait();
+    if (++drains % drains_per_queue_wait == 0) finish(std::try_to_lock);
+}
+
+bool InFlight::finish(std::try_to_lock_t) const {
+    std::unique_lock<std::mutex> lock(*finishing, std::try_to_lock);
+    if (lock) sycl::queue(queue).wait();
+    return lock.owns_lock();
 }
 
 bool InFlight::is_time_to_prune(size_t nbytes) {
@@ -166,14 +167,14 @@ void InFlight::wait(std::vector<sycl::event> events) {
     bool is_done;
     {
         ReleasedGil nogil;
-        is_done = polled(events);
-        if (is_done) sycl::queue(queue).wait();
+        is_done = polled(events) && finish(std::try_to_lock);
     }
     // A queue that another thread waits for is left too early: SYCL has then handed all its events
     // to that thread. Each event by itself is right.
     if (!is_done)
-        run_interruptibly([events = std::move(events), all = queue]() mutable {
+        run_interruptibly([events = std::move(events), all = queue, alone = finishing]() mutable {
             for (sycl::event &event : events) event.wait();
+            std::lock_guard<std::mutex> lock(*alone);
             all.wait();
         });
     prune();
@@ -182,6 +183,20 @@ void InFlight::wait(std::vector<sycl::event> events) {
 static std::list<std::shared_ptr<InFlight>> all_of_them() {
     std::lock_guard<std::mutex> lock(known().guard);
     return known().all;
+}
+
+void InFlight::hold_with(const py::handle &memory, const py::object &owner) {
+    const auto is_it = [&](const py::object &held) { return held.is(memory); };
+    for (const auto &one : all_of_them()) {
+        std::lock_guard<std::mutex> lock(one->guard);
+        for (entry &e : one->entries)
+            if (std::any_of(e.owners.begin(), e.owners.end(), is_it)) e.owners.push_back(owner);
+    }
+    // Other threads may be about to submit with it.
+    static auto *kept = new owner_list;
+    owner_list gone;  // destroyed at the end
+    if (ReleasedGil::count() == 0) std::swap(gone, *kept);
+    if (ReleasedGil::count() != 0) kept->push_back(owner);
 }
 
 void InFlight::finish_all() {

@@ -13,6 +13,11 @@
 
 namespace sycl_dnn {
 
+inline bool is_complete(const sycl::event &event) {
+    return event.get_info<sycl::info::event::command_execution_status>() ==
+           sycl::info::event_command_status::complete;
+}
+
 // What the unfinished executions of one queue use. An entry keeps its Python objects (memories,
 // primitive) until its event completes; nothing is submitted to the device for that.
 //
@@ -23,7 +28,7 @@ class InFlight {
   public:
     // The one of this queue; every stream on it shares it. Call with the GIL.
     static std::shared_ptr<InFlight> of(const sycl::queue &queue);
-    // Waits for everything on every queue and lets go of it.
+    // Waits for everything on every queue and releases it.
     static void finish_all();
     // Waits for everything on the queues of CPUs, dpnp's work as well. Call with the GIL.
     static void finish_cpu();
@@ -32,9 +37,11 @@ class InFlight {
 
     explicit InFlight(const sycl::queue &queue);
 
+    // Keeps `owner` alive as long as any unfinished execution uses `memory`. Call with the GIL.
+    static void hold_with(const py::handle &memory, const py::object &owner);
     // Keeps `owners` alive until the event completes. Call with the GIL.
     void hold(const sycl::event &event, owner_list &&owners);
-    // To be called after `hold`, whose owners keep `nbytes` of tensors alive: lets go of others if
+    // To be called after `hold`, whose owners keep `nbytes` of tensors alive: releases others if
     // there are many by now. Call with the GIL; may wait without it.
     void tidy(size_t nbytes);
     // Lets go of what finished executions used. Call with the GIL.
@@ -47,6 +54,8 @@ class InFlight {
     // Waits for these events and the whole queue, without the GIL, then prunes. A Ctrl-C ends it.
     void wait(std::vector<sycl::event> events);
     size_t size();
+    // Waits for the whole queue; false if another thread does. Call without the GIL.
+    bool finish(std::try_to_lock_t) const;
     // On the CPU: waits for these events, polling briefly before it blocks. Call without the GIL.
     void wait_polling(const std::vector<sycl::event> &events) const;
     // Notes a step of a program that ends with `last`, and waits for it if `most` were submitted
@@ -72,6 +81,8 @@ class InFlight {
     std::vector<sycl::event> events_of_all();
 
     std::atomic<size_t> drains{0};
+    // Held by who waits for the whole queue: two threads in OpenCL's clFinish end the process.
+    const std::shared_ptr<std::mutex> finishing = std::make_shared<std::mutex>();
     std::atomic<size_t> ahead{0};  // steps of programs since somebody waited for the last one
     std::mutex guard;
     std::deque<entry> entries;

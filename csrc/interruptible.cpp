@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Neither SYCL's waits nor a condition variable end at a signal, so another thread waits for the
-// main one, which looks for signals now and then.
+// main one, which checks for signals now and then.
 #include "interruptible.hpp"
 
 #include <pybind11/gil_safe_call_once.h>

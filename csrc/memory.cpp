@@ -46,7 +46,6 @@ static void check_desc(const desc &d) {
             "Memory: desc must say the layout and all dimensions (take it from a primitive "
             "descriptor), got " +
             describe(d));
-    if (d.is_zero()) throw invalid_arguments("Memory: desc must not be the zero descriptor");
 }
 
 // Elements that share an address would be written more than once.
@@ -63,10 +62,8 @@ static bool has_no_gaps(const desc &d, size_t nbytes) {
            static_cast<int64_t>(nbytes) * 8 <= element_count(d) * bits_of(d.get_data_type()) + 7;
 }
 
-static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> &spans,
-                   const py::object &owner, bool writable, bool allocated) {
-    refuse_after_fork();
-    check_desc(d);
+static std::vector<void *> addresses_of(const desc &d, const Engine &engine,
+                                        const std::vector<span> &spans) {
     if (static_cast<int>(spans.size()) != d.get_num_handles())
         throw invalid_arguments("Memory: this desc needs " + std::to_string(d.get_num_handles()) +
                                 " buffers, got " + std::to_string(spans.size()));
@@ -76,10 +73,22 @@ static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> 
         check_span(engine, buffer, spans[i].second, needed_bytes(d, static_cast<int>(i)));
         handles.push_back(buffer.pointer + spans[i].second);
     }
-    auto handle = dnnl::sycl_interop::make_memory(d, engine.handle,
-                                                  dnnl::sycl_interop::memory_kind::usm, handles);
+    return handles;
+}
+
+static dnnl::memory memory_at(const desc &d, const Engine &engine,
+                              const std::vector<void *> &handles) {
+    return dnnl::sycl_interop::make_memory(d, engine.handle, dnnl::sycl_interop::memory_kind::usm,
+                                           handles);
+}
+
+static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> &spans,
+                   const py::object &owner, bool writable, bool allocated) {
+    refuse_after_fork();
+    check_desc(d);
+    const auto handles = addresses_of(d, engine, spans);
     const size_t nbytes = extent(d);
-    return {handle,
+    return {memory_at(d, engine, handles),
             d,
             engine.handle.get(),
             py::cast(engine),
@@ -150,6 +159,51 @@ static py::object zero(const py::object &self, const Stream &stream, const py::o
     return make_event(done);
 }
 
+// The memory of an absent tensor, which C++ makes of the descriptor of an unused workspace.
+static Memory absent(const desc &d, const Engine &engine) {
+    if (!d.is_zero() || d.get_format_kind() != memory::format_kind::undef)
+        throw invalid_arguments("Memory: buffers must be given for desc " + describe(d));
+    return {dnnl::memory(d, engine.handle, DNNL_MEMORY_NONE),
+            d,
+            engine.handle.get(),
+            py::cast(engine),
+            py::list(),
+            false,
+            false,
+            nullptr,
+            0,
+            true};
+}
+
+// Gives a memory another oneDNN object. Executions keep the one that they were submitted with.
+static void replace_handle(const py::object &self, dnnl::memory handle, const py::object &owner) {
+    auto &memory = self.cast<Memory &>();
+    const py::capsule old(new dnnl::memory(memory.handle),
+                          [](void *p) { delete static_cast<dnnl::memory *>(p); });
+    InFlight::hold_with(self, py::make_tuple(memory.owner, old));
+    memory.handle = std::move(handle);
+    memory.owner = owner;
+}
+
+static void set_data_handle(const py::object &self, const std::vector<span> &spans,
+                            const py::object &owner, bool writable) {
+    auto &memory = self.cast<Memory &>();
+    refuse_after_fork();
+    const auto &engine = memory.engine_object.cast<const Engine &>();
+    const auto handles = addresses_of(memory.layout, engine, spans);
+    replace_handle(self, memory_at(memory.layout, engine, handles), owner);
+    memory.writable = writable && !repeats(memory.layout);
+    memory.allocated = false;
+    memory.first = handles.at(0);
+}
+
+static size_t get_data_handle(const Memory &memory, int index) {
+    if (!memory.engine || index < 0 || index >= memory.layout.get_num_handles())
+        throw invalid_arguments("Memory.get_data_handle: index must be that of a buffer, got " +
+                                std::to_string(index));
+    return reinterpret_cast<size_t>(memory.handle.get_data_handle(index));
+}
+
 // `bytes` is the value in the desc's data type, as the Python side converted it.
 static Memory host_scalar(const desc &d, const py::bytes &bytes) {
     const std::string value = bytes;
@@ -162,11 +216,24 @@ static Memory host_scalar(const desc &d, const py::bytes &bytes) {
     return {dnnl::memory(handle), d, nullptr, py::none(), bytes, false, false, nullptr, 0, true};
 }
 
+static void set_host_scalar(const py::object &self, const py::bytes &bytes) {
+    const Memory made = host_scalar(self.cast<const Memory &>().layout, bytes);
+    replace_handle(self, made.handle, bytes);
+}
+
 void bind_memory(py::module_ &m) {
-    py::class_<Memory>(m, "Memory", "A tensor in USM: descriptor, engine and buffers. Immutable.")
+    m.def("data_type_size", &memory::data_type_size, py::arg("data_type"),
+          "Bytes of a value; 1 for types of which two lie in a byte.");
+    py::class_<Memory>(m, "Memory", "A tensor in USM: descriptor, engine and buffers.")
         .def(py::init(&wrap), py::arg("desc"), py::arg("engine"), py::arg("buffers"),
              py::arg("owner"), py::arg("writable"), py::arg("allocated"))
         .def(py::init(&host_scalar), py::arg("desc"), py::arg("value"))
+        .def(py::init(&absent), py::arg("desc"), py::arg("engine"))
+        .def("_set_data_handle", &set_data_handle, py::arg("buffers"), py::arg("owner"),
+             py::arg("writable"))
+        .def("_set_host_scalar", &set_host_scalar, py::arg("value"))
+        .def("get_data_handle", &get_data_handle, py::arg("index") = 0,
+             "USM address of buffer ``index``.")
         .def(py::init(&part_of), py::arg("whole"), py::arg("dims"), py::arg("offsets"))
         .def("zero", &zero, py::arg("stream"), py::arg("depends") = py::tuple())
         .def_property_readonly(

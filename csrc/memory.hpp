@@ -6,8 +6,8 @@
 
 namespace sycl_dnn {
 
-// oneDNN's memory object and what it stands on. Immutable: an execution in flight would see a
-// changed handle.
+// oneDNN's memory object and what it stands on. A new address means a new oneDNN object: one that
+// is in flight stays as it is.
 struct Memory {
     dnnl::memory handle;
     desc layout;

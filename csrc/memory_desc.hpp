@@ -11,7 +11,7 @@ std::string describe(const desc &d);
 std::string layout_of(const desc &d);
 // "(8, 3)", with a question mark for a runtime dimension.
 std::string text_of(const dims &values);
-// Bytes from the first element to behind the last one. Unlike desc::get_size, a strided view
+// Bytes from the first element to the end of the last one. Unlike desc::get_size, a strided view
 // does not count the part of its last row that lies outside of the view.
 size_t extent(const desc &d);
 // Blocked without inner blocks and without padding: something that an array can describe.
@@ -25,7 +25,7 @@ int64_t element_count(const desc &d);
 int64_t element_count(const dims &shape);
 bool has_runtime_dims(const desc &d);
 // Whether there are, and whether strides reach, fewer than 2**56 elements: above that, oneDNN's own
-// arithmetic on sizes overflows and small buffers look large enough. Unknown sizes count for 1.
+// arithmetic on sizes overflows and small buffers seem large enough. Unknown sizes count for 1.
 bool is_countable(const dims &shape);
 bool is_within_reach(const dims &shape, const dims &strides);
 int bits_of(memory::data_type type);

@@ -51,40 +51,41 @@ py::bytes to_blob(desc d) {
     return py::bytes(text);
 }
 
-static void require(bool ok, const std::string &text) {
+static void require_valid(bool ok, const std::string &text) {
     if (!ok) throw invalid_arguments("MemoryDesc.from_blob: blob " + text);
 }
 
 static std::vector<uint8_t> payload_of(const std::string &text) {
     const size_t end = text.find('\n');
-    require(end != std::string::npos && text.compare(0, sizeof(blob_mark) - 1, blob_mark) == 0,
-            "must come from MemoryDesc.blob");
+    require_valid(
+        end != std::string::npos && text.compare(0, sizeof(blob_mark) - 1, blob_mark) == 0,
+        "must come from MemoryDesc.blob");
     const std::vector<uint8_t> payload(text.begin() + end + 1, text.end());
     // oneDNN copies as many bytes as it has for a descriptor.
     static const size_t size = desc().get_blob().size();
-    require(blob_header(payload) == text.substr(0, end + 1) && payload.size() == size,
-            "is damaged or was written by another oneDNN version: " + text.substr(0, end));
+    require_valid(blob_header(payload) == text.substr(0, end + 1) && payload.size() == size,
+                  "is damaged or was written by another oneDNN version: " + text.substr(0, end));
     return payload;
 }
 
 // An enumeration, too, as a number: that it may not hold any value is what is checked.
 static int number(const desc &d, dnnl_query_t what, int index = 0) {
     int value{};
-    require(dnnl_memory_desc_query_v2(d.get(), what, index, &value) == dnnl_success,
-            "is no descriptor");
+    require_valid(dnnl_memory_desc_query_v2(d.get(), what, index, &value) == dnnl_success,
+                  "is no descriptor");
     return value;
 }
 
 static void check_type(const desc &d, int index) {
     const int type = number(d, dnnl_query_data_type, index);
-    require(type > dnnl_data_type_undef && type <= dnnl_data_type_max &&
-                std::string_view(name_of(static_cast<dt>(type))) != "unknown dt",
-            "has a data type that does not exist");
+    require_valid(type > dnnl_data_type_undef && type <= dnnl_data_type_max &&
+                      std::string_view(name_of(static_cast<dt>(type))) != "unknown dt",
+                  "has a data type that does not exist");
 }
 
 static void check_sparse(const desc &d) {
     const int encoding = number(d, dnnl_query_sparse_encoding);
-    require(encoding >= 0 && encoding <= dnnl_coo, "has an unknown sparse encoding");
+    require_valid(encoding >= 0 && encoding <= dnnl_coo, "has an unknown sparse encoding");
     for (int i = 1; i <= (encoding == dnnl_csr ? 2 : encoding == dnnl_coo ? 1 : 0); ++i)
         check_type(d, i);
 }
@@ -92,29 +93,32 @@ static void check_sparse(const desc &d) {
 // Those whose products leave the range of 64 bits.
 static void check_sizes(const dims &sizes) {
     for (const auto n : sizes)
-        require(n >= 0 || n == DNNL_RUNTIME_DIM_VAL, "has a size of " + std::to_string(n));
-    require(is_countable(sizes), "has sizes " + text_of(sizes));
+        require_valid(n >= 0 || n == DNNL_RUNTIME_DIM_VAL, "has a size of " + std::to_string(n));
+    require_valid(is_countable(sizes), "has sizes " + text_of(sizes));
 }
 
 // Numbers of entries first: oneDNN's getters copy as many from arrays of twelve.
 static void check_numbers(const desc &d) {
     const int ndims = number(d, dnnl_query_ndims_s32);
     const int format = number(d, dnnl_query_format_kind);
-    require(ndims >= 0 && ndims <= DNNL_MAX_NDIMS, "has " + std::to_string(ndims) + " dimensions");
-    require(format >= dnnl_format_kind_undef && format <= dnnl_format_kind_host_scalar,
-            "has format kind " + std::to_string(format));
+    require_valid(ndims >= 0 && ndims <= DNNL_MAX_NDIMS,
+                  "has " + std::to_string(ndims) + " dimensions");
+    require_valid(format >= dnnl_format_kind_undef && format <= dnnl_format_kind_host_scalar,
+                  "has format kind " + std::to_string(format));
     if (format != dnnl_format_kind_undef) check_type(d, 0);
     if (format == dnnl_format_kind_sparse) check_sparse(d);
     if (format != dnnl_blocked) return;
     const int blocks = number(d, dnnl_query_inner_nblks_s32);
-    require(blocks >= 0 && blocks <= DNNL_MAX_NDIMS, "has " + std::to_string(blocks) + " blocks");
+    require_valid(blocks >= 0 && blocks <= DNNL_MAX_NDIMS,
+                  "has " + std::to_string(blocks) + " blocks");
     check_sizes(d.get_dims());
     check_sizes(d.get_padded_dims());
     check_sizes(d.get_inner_blks());
     for (const auto index : d.get_inner_idxs())
-        require(index >= 0 && index < ndims, "has a block of dimension " + std::to_string(index));
+        require_valid(index >= 0 && index < ndims,
+                      "has a block of dimension " + std::to_string(index));
     for (const auto block : d.get_inner_blks())
-        require(block > 0, "has a block of " + std::to_string(block));
+        require_valid(block > 0, "has a block of " + std::to_string(block));
 }
 
 // A descriptor of the same strides within a larger tensor, so that its first element is `offset`.
@@ -137,14 +141,14 @@ static desc with_offset(const desc &d, int64_t offset) {
 
 static desc remade_blocked(const desc &d) {
     const int64_t offset = d.get_submemory_offset();
-    require(offset >= 0, "has a negative offset");
+    require_valid(offset >= 0, "has a negative offset");
     if (d.get_inner_nblks() == 0) {
         if (offset && !has_runtime_dims(d)) return with_offset(d, offset);
         return make_with_strides(d.get_dims(), d.get_data_type(), d.get_strides());
     }
     const std::string tag = has_runtime_dims(d) ? "" : dense_tag(d);
     const auto value = format_tag_of(tag);
-    require(value.has_value(), "has a blocked layout without a name: " + describe(d));
+    require_valid(value.has_value(), "has a blocked layout without a name: " + describe(d));
     return make_with_tag(d.get_dims(), d.get_data_type(),
                          {static_cast<memory::format_tag>(*value)});
 }
@@ -192,9 +196,10 @@ desc from_blob(const py::bytes &bytes) {
     try {
         made = remade(given);
     } catch (const py::error_already_set &refused) {
-        require(false, "must describe what oneDNN takes: " + std::string(py::str(refused.value())));
+        require_valid(false,
+                      "must describe what oneDNN takes: " + std::string(py::str(refused.value())));
     }
-    require(made == given, "contradicts itself");
+    require_valid(made == given, "contradicts itself");
     return made;
 }
 

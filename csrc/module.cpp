@@ -18,6 +18,7 @@ PYBIND11_MODULE(_core, m) {
     bind_stream(m);
     bind_memory_desc(m);
     bind_memory(m);
+    bind_blas(m);
     bind_post_ops(m);
     bind_attributes(m);
     bind_primitive_desc(m);
@@ -39,5 +40,6 @@ PYBIND11_MODULE(_core, m) {
     bind_graph(m);
     bind_graph_settings(m);
     bind_exit(m);
+    explain_wrong_calls(m);
     watch_threads();
 }

@@ -11,7 +11,7 @@
 namespace sycl_dnn {
 
 // dpctl 0.22 hangs where two threads are the first to hand it an event: the one makes a static
-// variable and lets go of the GIL meanwhile, the other waits for that with the GIL.
+// variable and releases the GIL meanwhile, the other waits for that with the GIL.
 static py::object prepared_managers() {
     const py::object managers = py::module_::import("dpctl.utils").attr("SequentialOrderManager");
     const py::object none = make_event(sycl::event());
@@ -33,15 +33,24 @@ static py::object manager_of(const Stream &stream) {
     return or_park([&]() -> py::object { return known_managers()[stream.queue]; });
 }
 
+static py::object checked(PyObject *result) {
+    if (!result) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(result);
+}
+
 OrderedCall::OrderedCall(const Stream &stream, std::vector<sycl::event> &depends) {
     if (!stream.ordered) return;
+    static PyObject *const events = PyUnicode_InternFromString("submitted_events");
     manager = manager_of(stream);
-    append_events(or_park([&]() -> py::object { return manager.attr("submitted_events"); }),
+    append_events(checked(or_park([&] { return PyObject_GetAttr(manager.ptr(), events); })),
                   depends);
 }
 
 void OrderedCall::submitted(const py::object &event) const {
-    if (manager) or_park([&] { return manager.attr("add_event_pair")(event, event); });
+    static PyObject *const add = PyUnicode_InternFromString("add_event_pair");
+    if (!manager) return;
+    PyObject *const given[] = {manager.ptr(), event.ptr(), event.ptr()};
+    checked(or_park([&] { return PyObject_VectorcallMethod(add, given, 3, nullptr); }));
 }
 
 }  // namespace sycl_dnn

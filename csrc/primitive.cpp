@@ -66,6 +66,7 @@ Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd, bool inserted
         return slot.check == Slot::rule::same_rank;
     });
     made.empty = empty_product(now);
+    made.is_idle = is_idle(now);
     if (made.empty) {
         made.handle = made.empty->handle;
         made.scratchpad_bytes = made.empty->scratchpad.get_size();
@@ -84,6 +85,7 @@ Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd, bool inserted
 py::dict arguments(const Primitive &p) {
     py::dict table;
     for (const Slot &slot : p.slots) {
+        if (slot.check == Slot::rule::unused) continue;
         py::dict entry;
         entry["id"] = slot.id;
         entry["output"] = slot.output;

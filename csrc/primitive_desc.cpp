@@ -154,6 +154,22 @@ static void bind_argument_descs(pd_class &c, const py::dict &arguments) {
     }
 }
 
+// The names that dnnl.hpp has for some of them.
+static void bind_other_names(pd_class &c, const py::dict &arguments) {
+    static constexpr std::pair<const char *, const char *> names[] = {
+        {"src0_desc", "src_0"},
+        {"src1_desc", "src_1"},
+        {"src2_desc", "src_2"},
+        {"attention_desc", "augru_attention"},
+        {"diff_attention_desc", "diff_augru_attention"},
+    };
+    for (const auto &[name, argument] : names) {
+        const int id = arguments[argument].cast<int>();
+        c.def_property_readonly(name,
+                                [id](const PrimitiveDesc &pd) { return pd.argument_desc(id); });
+    }
+}
+
 static std::string describe(const PrimitiveDesc &pd) {
     std::string text = std::string("<") + pd.name + " " + pd.handle.impl_info_str();
     for (const auto &item : pd.parameters) {
@@ -171,6 +187,7 @@ void bind_primitive_desc(py::module_ &m) {
     bind_queries(c);
     bind_numbers(c);
     bind_argument_descs(c, m.attr("ARGUMENTS"));
+    bind_other_names(c, m.attr("ARGUMENTS"));
     c.def_property_readonly(
          "name", [](const PrimitiveDesc &pd) { return pd.name; },
          "Name of oneDNN's C++ class: 'convolution_forward'.")

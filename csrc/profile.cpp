@@ -72,11 +72,6 @@ void Recorder::add(const record &r, const key &k, const subject &about,
     settle_finished();
 }
 
-static bool is_complete(const sycl::event &event) {
-    return event.get_info<sycl::info::event::command_execution_status>() ==
-           sycl::info::event_command_status::complete;
-}
-
 // oneDNN may have taken another queue than the one that was asked about profiling.
 static void read_times(record &r, const sycl::event &event) {
     namespace info = sycl::info::event_profiling;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs, recorded while somebody looks: sycl_dnn.profile.
+// What runs, recorded while a profile is open: sycl_dnn.profile.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ struct CompiledPartition;
 
 namespace sycl_dnn::profile {
 
-// Recorders that are on. Submissions look at this and, without any, at nothing else.
+// Recorders that are on. Submissions check this and, without any, nothing else.
 extern std::atomic<int> n_on;
 extern std::atomic<int> n_waiting;
 inline bool is_on() { return n_on.load(std::memory_order_relaxed) != 0; }
@@ -57,8 +57,8 @@ struct record {
     int64_t submitted = 0, started = 0, finished = 0;
 };
 
-// One open look at everything that the process runs. All are guarded by one mutex, and hold Python
-// objects: destroyed with the GIL.
+// One open record of everything that the process runs. All are guarded by one mutex, and hold
+// Python objects: destroyed with the GIL.
 class Recorder {
   public:
     Recorder(size_t most, bool waits) : most(most), waits(waits) {}

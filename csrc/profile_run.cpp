@@ -99,7 +99,7 @@ void wait_for(const InFlight &flight, const events &those) {
     sycl::event::wait(those);
 }
 
-// Runs `submit` between two looks at the clock.
+// Runs `submit` between two readings of the clock.
 sycl::event timed(const Stream &stream, const events &depends, const submission &submit, clock from,
                   record &r, bool &has_times) {
     const bool waits = n_waiting.load(std::memory_order_relaxed) != 0;

@@ -13,11 +13,6 @@
 
 namespace sycl_dnn {
 
-static bool is_complete(const sycl::event &event) {
-    return event.get_info<sycl::info::event::command_execution_status>() ==
-           sycl::info::event_command_status::complete;
-}
-
 static size_t bytes_of_arrays(const std::vector<Program::value> &values) {
     size_t sum = 0;
     for (const Program::value &v : values)
@@ -61,14 +56,32 @@ Program::frame Program::make_frame() const {
     return made;
 }
 
-Program::frame &Program::lease_frame() {
-    std::lock_guard<std::mutex> lock(guard);
-    // The one that was submitted longest ago is the likeliest to be complete.
-    if (!frames.empty() && !frames.front().leased && is_complete(frames.front().last_use)) {
-        frames.splice(frames.end(), frames, frames.begin());
-        frames.back().leased = true;
-        return frames.back();
+// Frames that are looked at for one that is placed already.
+static constexpr size_t looked_at = 16;
+
+bool Program::is_placed(const frame &f, const arguments &given, char *arena) const {
+    for (size_t i = 0; i < values.size(); ++i) {
+        const value &v = values[i];
+        if (v.where != place::array && v.where != place::arena) continue;
+        const char *start = v.where == place::arena ? arena : given.arrays[v.index];
+        if (f.addresses[i] != start + v.offset) return false;
     }
+    return true;
+}
+
+Program::frame &Program::lease_frame(const arguments &given, char *arena) {
+    std::lock_guard<std::mutex> lock(guard);
+    const auto lend = [&](std::list<frame>::iterator found) -> frame & {
+        frames.splice(frames.end(), frames, found);
+        found->leased = true;
+        return *found;
+    };
+    size_t n = 0;
+    for (auto f = frames.begin(); f != frames.end() && n < looked_at; ++f, ++n)
+        if (!f->leased && is_placed(*f, given, arena) && is_complete(f->last_use)) return lend(f);
+    // The one that was submitted longest ago is the likeliest to be complete.
+    if (!frames.empty() && !frames.front().leased && is_complete(frames.front().last_use))
+        return lend(frames.begin());
     frames.push_back(make_frame());
     return frames.back();
 }
@@ -76,7 +89,8 @@ Program::frame &Program::lease_frame() {
 // Gives the frame back when the call is submitted, or has failed.
 class Program::frame_lease {
   public:
-    explicit frame_lease(Program &p) : program(p), lent(p.lease_frame()) {}
+    frame_lease(Program &p, const arguments &given, char *arena)
+        : program(p), lent(p.lease_frame(given, arena)) {}
     ~frame_lease() {
         std::lock_guard<std::mutex> lock(program.guard);
         lent.leased = false;
@@ -160,7 +174,7 @@ Program::frame Program::bind(const arguments &given, char *arena) const {
 void Program::submit(const Stream &stream, const arguments &given,
                      std::vector<sycl::event> &depends, sycl::event &last) {
     ScratchpadLease arena(*stream.scratchpads, arena_bytes, depends, stream.ordered);
-    frame_lease leased(*this);
+    frame_lease leased(*this, given, arena.pointer());
     place_values(leased.lent, given, arena.pointer());
     try {
         submit(stream, leased.lent, depends, last);

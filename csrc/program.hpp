@@ -66,7 +66,9 @@ class Program {
 
   private:
     class frame_lease;
-    frame &lease_frame();
+    bool is_placed(const frame &f, const arguments &given, char *arena) const;
+    // One that is placed so already, if it can be: placing asks the driver.
+    frame &lease_frame(const arguments &given, char *arena);
     frame make_frame() const;
     void place_values(frame &f, const arguments &given, char *arena) const;
     sycl::event submit_step(size_t index, const Stream &stream, frame &f,

@@ -38,7 +38,7 @@ bool same_places(const desc &a, const desc &b) {
 }
 
 // oneDNN's generated code reads the condition as if it lay like dst, whatever its descriptor says,
-// and its primitive cache does not look at that descriptor.
+// and its primitive cache ignores that descriptor.
 void check_condition(const PrimitiveDesc &pd, const dnnl::post_ops &ops, int index) {
     dnnl::algorithm algorithm;
     desc operand, asked;

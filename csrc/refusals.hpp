@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What oneDNN takes although it then reads behind the end of an argument.
+// What oneDNN accepts although it then reads past the end of an argument.
 #pragma once
 
 #include "primitive_desc.hpp"

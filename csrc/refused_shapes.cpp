@@ -67,7 +67,7 @@ void refuse_empty_on_gpu(std::string_view name, const Engine &engine, const tens
                             describe(*src));
 }
 
-// oneDNN copies lists of ndims - 2 numbers before it looks at the ranks.
+// oneDNN copies lists of ndims - 2 numbers before it checks the ranks.
 void refuse_flat_images(std::string_view name, const tensors &all) {
     if (name.rfind("pooling", 0) != 0 && name.find("convolution") == name.npos) return;
     for (const auto &[tensor, d] : all)

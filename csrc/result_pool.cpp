@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result_pool.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <sycl/sycl.hpp>
 
@@ -24,7 +25,8 @@ size_t ResultPool::rounded(size_t nbytes) {
     return std::max((nbytes + step - 1) / step, size_t{1}) * step;
 }
 
-py::object ResultPool::take(py::handle kind, size_t nbytes) {
+// A free block of the pool, or `unpooled` with a new one.
+ResultPool::block &ResultPool::taken(py::handle kind, size_t nbytes, block &unpooled) {
     const size_t size = rounded(nbytes);
     blocks &known = by_size[{kind.ptr(), size}];
     for (size_t n = std::min(known.size(), looked_at); n > 0; --n) {
@@ -33,7 +35,41 @@ py::object ResultPool::take(py::handle kind, size_t nbytes) {
         known.push_back(std::move(known.front()));
         known.pop_front();
     }
-    return added(kind, size, known);
+    return added(kind, size, known, unpooled);
+}
+
+py::object ResultPool::take(py::handle kind, size_t nbytes) {
+    block unpooled;
+    block &found = taken(kind, nbytes, unpooled);
+    const py::object dropped = std::move(found.array);
+    return found.memory;
+}
+
+py::object ResultPool::take_array(const ArrayTypes &types, py::handle kind, const Blank &blank) {
+    if (blank.shape.is_none()) return take(kind, blank.nbytes);
+    block unpooled;
+    block &found = taken(kind, blank.nbytes, unpooled);
+    if (found.array && blank.facts.are_those_of(*usm_array(found.array, types.usm_ndarray)))
+        return found.array;
+    py::object dropped = std::move(found.array);
+    const py::object memory = found.memory;
+    PyObject *const given[] = {blank.shape.ptr(), blank.dtype.ptr(), memory.ptr(),
+                               blank.strides.ptr()};
+    auto made = py::reinterpret_steal<py::object>(
+        PyObject_Vectorcall(types.usm_ndarray.ptr(), given, 1, types.keywords.ptr()));
+    if (!made) throw py::error_already_set();
+    const UsmArray *fields = usm_array(made, types.usm_ndarray);
+    if (fields && fields->base == memory.ptr()) note_array(kind, blank.nbytes, memory, made);
+    return made;
+}
+
+// The blocks may have moved since: making an array may let other threads run.
+void ResultPool::note_array(py::handle kind, size_t nbytes, const py::object &memory,
+                            const py::object &array) {
+    blocks &known = by_size[{kind.ptr(), rounded(nbytes)}];
+    const auto is_it = [&](const block &b) { return b.memory.is(memory); };
+    const auto place = std::find_if(known.begin(), known.end(), is_it);
+    if (place != known.end() && !place->array) place->array = array;
 }
 
 py::object ResultPool::made(py::handle kind, size_t size) const {
@@ -63,35 +99,35 @@ static void free_scratchpads() {
     ScratchpadPool::clear_all();
 }
 
-py::object ResultPool::added(py::handle kind, size_t size, blocks &known) {
+ResultPool::block &ResultPool::added(py::handle kind, size_t size, blocks &known, block &unpooled) {
     if (held + size > most) drop_unused();
-    py::object block = made_or_none(kind, size);
-    if (block.is_none()) {
+    py::object memory = made_or_none(kind, size);
+    if (memory.is_none()) {
         drop_unused();
         free_scratchpads();
-        block = made_or_none(kind, size);
+        memory = made_or_none(kind, size);
     }
-    if (block.is_none())
+    if (memory.is_none())
         raise_status(dnnl_out_of_memory,
                      "no device memory for a result of " + std::to_string(size) + " bytes");
-    if (held + size <= most) {
-        known.push_front(block);
-        held += size;
-    }
-    return block;
+    unpooled.memory = std::move(memory);
+    if (held + size > most) return unpooled;
+    held += size;
+    known.push_front(unpooled);
+    return known.front();
 }
 
 void ResultPool::drop_unused() {
     blocks dropped;  // freed at the end: freeing may run other Python code
     for (auto &[key, known] : by_size) {
         for (size_t n = known.size(); n > 0; --n) {
-            py::object block = std::move(known.front());
+            block one = std::move(known.front());
             known.pop_front();
-            if (is_free(block)) {
+            if (is_free(one)) {
                 held -= key.second;
-                dropped.push_back(std::move(block));
+                dropped.push_back(std::move(one));
             } else {
-                known.push_back(std::move(block));
+                known.push_back(std::move(one));
             }
         }
     }

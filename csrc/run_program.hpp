@@ -15,9 +15,10 @@ Program::arguments arguments_of(const Program &p, const py::list &given);
 
 // Runs `submit(last)` without the GIL, which sets `last` at each step: should a later one fail,
 // this much is under way and uses `owners`. Returns the event.
+// `nbytes` is what the tensors hold.
 template <class Submit>
-py::object submit_program(const Program &p, const Stream &stream, const OrderedCall &order,
-                          owner_list &&owners, const Submit &submit) {
+py::object submit_steps(const failure_text &text, size_t nbytes, const Stream &stream,
+                        const OrderedCall &order, owner_list &&owners, const Submit &submit) {
     refuse_after_fork();
     sycl::event last;
     const auto submit_now = [&] {
@@ -25,12 +26,19 @@ py::object submit_program(const Program &p, const Stream &stream, const OrderedC
         return last;
     };
     try {
-        submit_or_raise({nullptr, "intermediate values", p.arena_bytes}, submit_now);
+        submit_or_raise(text, submit_now);
     } catch (...) {
         note_submitted(stream, order, last, std::move(owners), 0);
         throw;
     }
-    return note_submitted(stream, order, last, std::move(owners), p.array_bytes);
+    return note_submitted(stream, order, last, std::move(owners), nbytes);
+}
+
+template <class Submit>
+py::object submit_program(const Program &p, const Stream &stream, const OrderedCall &order,
+                          owner_list &&owners, const Submit &submit) {
+    return submit_steps({nullptr, "intermediate values", p.arena_bytes}, p.array_bytes, stream,
+                        order, std::move(owners), submit);
 }
 
 // Submits a `_core.Program` over a list of arrays after `depends`; returns the event.

@@ -19,7 +19,7 @@ class ScratchpadPool {
         size_t nbytes;
         sycl::event last_use;
         bool leased;
-        dnnl::memory memory;  // over the whole buffer; oneDNN looks at nothing but its address
+        dnnl::memory memory;  // over the whole buffer; oneDNN reads nothing but its address
     };
     struct statistics {
         size_t buffers, nbytes, busy;

@@ -114,6 +114,18 @@ static void add_tensors(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     }
 }
 
+// C++ passes a workspace to both directions of these, whether the implementation has one or not.
+static void add_unused_workspace(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
+    static constexpr kind kinds[] = {kind::lrn, kind::pooling, kind::batch_normalization,
+                                     kind::rnn};
+    const kind k = pd.handle.get_kind();
+    if (std::find(std::begin(kinds), std::end(kinds), k) == std::end(kinds)) return;
+    for (const Slot &slot : slots)
+        if (slot.id == DNNL_ARG_WORKSPACE) return;
+    slots.push_back({DNNL_ARG_WORKSPACE, interned("workspace"), Slot::rule::unused, desc(),
+                     memory::data_type::undef, 0, false, false, false, pd.engine.handle.get(), -1});
+}
+
 static void add_scratchpad(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     const desc layout = pd.handle.scratchpad_desc();
     if (layout.is_zero() || layout.get_size() == 0) return;
@@ -127,6 +139,7 @@ std::vector<Slot> slots_of(const PrimitiveDesc &pd) {
     std::vector<Slot> slots;
     add_tensors(pd, slots);
     add_attribute_slots(pd, slots);
+    add_unused_workspace(pd, slots);
     add_scratchpad(pd, slots);
     return slots;
 }

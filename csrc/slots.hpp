@@ -15,6 +15,7 @@ struct Slot {
     enum class rule {
         same_desc,  // the memory's descriptor equals `layout`
         same_rank,  // `layout` has runtime dimensions: only the known ones count
+        unused,     // taken and left alone
         values,     // a dense list of `count` numbers (-1: any) of type `type`
     };
     int id;

@@ -2,6 +2,7 @@
 #include "stream.hpp"
 
 #include <oneapi/dnnl/dnnl_sycl.hpp>
+#include <optional>
 #include <sycl/sycl.hpp>
 
 #include "dpctl_api.hpp"
@@ -22,7 +23,9 @@ static void check_queue(const Engine &engine, const sycl::queue &queue) {
                             queue.get_device().get_info<sycl::info::device::name>());
 }
 
-static Stream make_stream(const Engine &engine, const py::object &queue, bool ordered) {
+// In order unless told otherwise where the queue is nobody's in particular, as in C++.
+static Stream make_stream(const Engine &engine, const py::object &queue,
+                          std::optional<bool> ordered) {
     refuse_after_fork();
     prepare_order();
     const py::object chosen = queue.is_none() ? engine.queue : queue;
@@ -33,13 +36,18 @@ static Stream make_stream(const Engine &engine, const py::object &queue, bool or
             chosen,
             InFlight::of(native),
             &ScratchpadPool::of(native, engine.handle),
-            ordered};
+            ordered.value_or(queue.is_none())};
 }
 
 static void wait(const Stream &stream, const py::object &depends) {
     std::vector<sycl::event> events;
     append_events(depends, events);
     stream.flight->wait(std::move(events));
+}
+
+static dnnl::stream::flags flags_of(const Stream &stream) {
+    const bool in_order = stream.ordered || queue_of(stream.queue).is_in_order();
+    return in_order ? dnnl::stream::flags::in_order : dnnl::stream::flags::out_of_order;
 }
 
 static py::dict scratchpad_info() {
@@ -54,12 +62,14 @@ static py::dict scratchpad_info() {
 void bind_stream(py::module_ &m) {
     py::class_<Stream>(m, "Stream", "A queue on which primitives of one engine are executed.")
         .def(py::init(&make_stream), py::arg("engine"), py::arg("queue") = py::none(),
-             py::kw_only(), py::arg("ordered") = false,
-             "``queue`` defaults to the engine's. ``ordered=True`` puts executions into one "
-             "sequence with dpnp's own work on the queue.")
+             py::kw_only(), py::arg("ordered") = py::none(),
+             "``queue`` defaults to the engine's. ``ordered=True``, the default without a queue, "
+             "puts executions into one sequence with dpnp's own work on the queue; "
+             "``ordered=False``, the default with one, leaves order to the events of each call.")
         .def_property_readonly("engine", [](const Stream &s) { return s.engine; })
         .def_property_readonly("sycl_queue", [](const Stream &s) { return s.queue; })
         .def_readonly("ordered", &Stream::ordered)
+        .def_property_readonly("flags", &flags_of, "in_order or out_of_order.")
         .def_property_readonly(
             "pending", [](const Stream &s) { return s.flight->size(); },
             "Executions whose memories are still held.")

@@ -62,7 +62,7 @@ bool has_several_threads() {
     // Threads that Python did not start are known by their calls.
     if (here != first_thread && !is_known(here)) has_unknown_threads = true;
     if (here != first_thread || PyDict_Size(active) > 1) return true;
-    // Now and then a thread of SYCL's that lets go of Python objects is among those.
+    // Now and then a thread of SYCL's that releases Python objects is among those.
     return has_unknown_threads && is_another_there();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "usm_array.hpp"
 
+#include <algorithm>
+
 namespace sycl_dnn {
 
 namespace {
@@ -36,6 +38,40 @@ const UsmArray *usm_array(py::handle array, const py::object &type) {
     const auto *fields = reinterpret_cast<const UsmArray *>(array.ptr());
     if (known == state::unknown) known = agrees(*fields, array) ? state::right : state::wrong;
     return known == state::right ? fields : nullptr;
+}
+
+static std::vector<Py_ssize_t> dense(const Py_ssize_t *shape, int ndim, bool is_row_major) {
+    std::vector<Py_ssize_t> made(ndim);
+    Py_ssize_t step = 1;
+    for (int n = 0; n < ndim; ++n) {
+        const int axis = is_row_major ? ndim - 1 - n : n;
+        made[axis] = step;
+        step *= std::max<Py_ssize_t>(shape[axis], 1);
+    }
+    return made;
+}
+
+std::vector<Py_ssize_t> strides_of(const UsmArray &fields) {
+    if (fields.strides) return {fields.strides, fields.strides + fields.ndim};
+    return dense(fields.shape, fields.ndim, fields.is_row_major());
+}
+
+ArrayFacts::ArrayFacts(const py::tuple &sizes, const py::object &steps, const py::object &dtype)
+    : shape(sizes.cast<std::vector<Py_ssize_t>>()), typenum(dtype.attr("num").cast<int>()) {
+    const auto in_rows = dense(shape.data(), static_cast<int>(shape.size()), true);
+    strides = steps.is_none() ? in_rows : steps.cast<std::vector<Py_ssize_t>>();
+    is_row_major = strides == in_rows;
+}
+
+bool ArrayFacts::has_strides_of(const UsmArray &fields) const {
+    if (fields.strides) return std::equal(strides.begin(), strides.end(), fields.strides);
+    return fields.is_row_major() ? is_row_major : strides_of(fields) == strides;
+}
+
+bool ArrayFacts::are_those_of(const UsmArray &fields) const {
+    return fields.typenum == typenum && (fields.flags & UsmArray::writable) &&
+           fields.ndim == static_cast<int>(shape.size()) &&
+           std::equal(shape.begin(), shape.end(), fields.shape) && has_strides_of(fields);
 }
 
 }  // namespace sycl_dnn

@@ -23,7 +23,11 @@ class AlexNetHead:
     data_type : {"f32", "bf16"}
         What the tensors inside are stored in; sums are always float32.
     bias_type : {"f32", "bf16"}
-        The same for the bias and its gradient.
+        The same for the bias.
+    diff_bias_type : {"f32", "bf16"}
+        The same for its gradient.
+    is_huge : bool
+        Whether values of 1e9 and more come out of the convolution.
 
     Attributes
     ----------
@@ -34,13 +38,20 @@ class AlexNetHead:
     """
 
     def __init__(
-        self, queue: Any, data: HeadData, *, data_type: str = "f32", bias_type: str = "f32"
+        self,
+        queue: Any,
+        data: HeadData,
+        *,
+        data_type: str = "f32",
+        bias_type: str = "f32",
+        diff_bias_type: str = "f32",
+        is_huge: bool = False,
     ) -> None:
-        self._plan = plan = Plan(queue, data_type, bias_type)
+        self._plan = plan = Plan(queue, data_type, bias_type, diff_bias_type)
         src = plan.forward.tensor(data.src)
         conv = Convolution(plan, src, data.weights, data.bias, stride=4)
         relu = Relu(plan, conv.dst)
-        norm = LocalResponseNorm(plan, relu.dst)
+        norm = LocalResponseNorm(plan, relu.dst, is_huge=is_huge)
         pool = MaxPool(plan, norm.dst, kernel=3, stride=2)
         row_major = dnnl.MemoryDesc(pool.dst.desc.dims, dnnl.data_type.f32)
         dst = plan.forward.reordered("dst", pool.dst, row_major)

@@ -12,7 +12,7 @@ from sycl_dnn import onednn as dnnl
 
 
 class Chain:
-    """Primitives with their arguments, each run behind the one added before it.
+    """Primitives with their arguments, each run after the one added before it.
 
     Parameters
     ----------
@@ -46,9 +46,13 @@ class Chain:
         memory.zero(self.stream)
         return memory
 
-    def space(self, desc: dnnl.MemoryDesc) -> dnnl.Memory | None:
+    def space(self, desc: dnnl.MemoryDesc) -> dnnl.Memory:
+        """Allocate what ``desc`` describes."""
+        return dnnl.Memory(desc, self.engine)
+
+    def space_if_used(self, desc: dnnl.MemoryDesc) -> dnnl.Memory | None:
         """Allocate what ``desc`` describes; None for what the implementation does not use."""
-        return None if desc.is_zero else dnnl.Memory(desc, self.engine)
+        return None if desc.is_zero else self.space(desc)
 
     def place_for(self, user: dnnl.Memory, desc: dnnl.MemoryDesc) -> dnnl.Memory:
         """Return where a primitive that writes ``desc`` puts what ``user`` shall hold."""

@@ -12,10 +12,11 @@ import dpctl
 import sycl_dnn
 
 
-def make_parser(doc: str) -> argparse.ArgumentParser:
+def make_parser(doc: str | None) -> argparse.ArgumentParser:
     """Return a parser with the options of every example; ``doc`` is the program's docstring."""
     parser = argparse.ArgumentParser(
-        description=doc.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+        description=(doc or "").partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--device", help="cpu, gpu or another SYCL filter string (default: a GPU)")
     parser.add_argument(

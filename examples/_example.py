@@ -86,7 +86,7 @@ class Example:
         for name, argument in primitive.arguments.items():
             layout = argument.get("desc")
             if name not in arguments and argument["output"] and name != "scratchpad":
-                arguments[name] = self.empty(layout)
+                arguments[name] = self.empty(argument["desc"])
             elif name in arguments and layout and dnnl.RUNTIME_DIM_VAL not in layout.dims:
                 arguments[name] = self.reordered(arguments[name], layout)
         primitive.execute(self.stream, arguments)
@@ -119,7 +119,7 @@ class Example:
         assert error <= most, f"{name}: the error must be at most {most}"
 
 
-def run(program: Callable[[Example], None], doc: str, **options: tuple[Any, str]) -> None:
+def run(program: Callable[[Example], None], doc: str | None, **options: tuple[Any, str]) -> None:
     """Run an example; where the device lacks what it shows, say so and exit with 0.
 
     ``options`` are those of its own: name, default value and help.

@@ -55,6 +55,7 @@ class Stack:
             kind, self.attr = "s8", quantization(weights)
         layers, directions, below, before = STACKS[name]
         direction = dnnl.rnn_direction
+        state = states(layers, before) if name == "decoder" else {}
         self.pd = dnnl.lstm_forward(
             example.engine,
             prop_kind=dnnl.prop_kind.forward_inference,
@@ -67,7 +68,10 @@ class Stack:
             bias=desc(weights["bias"].shape, "ldgo"),
             dst_layer=desc((n_words, SENTENCES, directions * FEATURES), "tnc", dtypes[1]),
             attr=self.attr,
-            **(states(layers, before) if name == "decoder" else {}),
+            src_iter=state.get("src_iter"),
+            src_iter_c=state.get("src_iter_c"),
+            dst_iter=state.get("dst_iter"),
+            dst_iter_c=state.get("dst_iter_c"),
         )
         self.constants = {"bias": example.memory(weights["bias"])}
         for matrix in ("weights_layer", "weights_iter"):
@@ -105,7 +109,7 @@ def states(layers: int, before: int) -> dict[str, dnnl.MemoryDesc]:
 
 
 def context(xp: Any, weights: dict, annotations: Any, projected: Any, state: Any) -> Any:
-    """Return what the decoder shall look at, (N, F); ``xp`` is numpy or dpnp.
+    """Return what the decoder attends to, (N, F); ``xp`` is numpy or dpnp.
 
     annotations (T, N, F), the same times weights ``projected``, state (N, F).
     """
@@ -186,8 +190,8 @@ def expected(weights: dict, source: np.ndarray) -> np.ndarray:
     for _ in range(WORDS):
         seen = context(np, attention, words, projected, h[-1])
         for layer in range(layers):
-            own = [decoder[n][layer, 0] for n in ("weights_layer", "weights_iter", "bias")]
-            h[layer], c[layer] = lstm_step(x, *own, np.hstack([h[layer], seen]), c[layer])
+            w, u, b = (decoder[n][layer, 0] for n in ("weights_layer", "weights_iter", "bias"))
+            h[layer], c[layer] = lstm_step(x, w, u, b, np.hstack([h[layer], seen]), c[layer])
             x = h[layer]
         outputs.append(x.copy())
     return np.stack(outputs)

@@ -43,8 +43,8 @@ class Side:
         self.name = name
         self.tensors = tensors
         self.diffs = diffs
-        self.forward: dnnl.PrimitiveDesc = None
-        self.backward: dnnl.PrimitiveDesc = None
+        self.forward: dnnl.PrimitiveDesc
+        self.backward: dnnl.PrimitiveDesc
 
 
 class GnmtLstm:
@@ -105,7 +105,7 @@ class GnmtLstm:
         }
         return Side(name, tensors, {"diff_src_layer": diff_src, "diff_dst_layer": diff_dst})
 
-    def _describe(self, side: Side, dst_iter: dnnl.MemoryDesc | None) -> dict:
+    def _describe(self, side: Side, dst_iter: dnnl.MemoryDesc | None) -> dict[str, Any]:
         """Return the parameters that forward and backward have in common."""
         shapes = vars(self._user).items()
         anywhere = {n: dnnl.MemoryDesc(m.desc.dims, F32, "any") for n, m in shapes}
@@ -127,7 +127,7 @@ class GnmtLstm:
             right.tensors[f"src_{state}"] = last.submemory(self._right_state, (0, 0, 0, 0))
         right.forward = self._forward_desc(right, None)
         for side in (left, right):
-            side.tensors["workspace"] = chain.space(side.forward.workspace_desc)
+            side.tensors["workspace"] = chain.space_if_used(side.forward.workspace_desc)
 
     def _forward_desc(self, side: Side, dst_iter: dnnl.MemoryDesc | None) -> dnnl.PrimitiveDesc:
         return dnnl.lstm_forward(
@@ -135,6 +135,7 @@ class GnmtLstm:
             prop_kind=dnnl.prop_kind.forward_training,
             direction=LEFT_TO_RIGHT,
             **self._describe(side, dst_iter),
+            allow_empty=False,
         )
 
     def _packed(self, when: str, given: Weights, pd: dnnl.PrimitiveDesc) -> Weights:
@@ -157,7 +158,7 @@ class GnmtLstm:
 
     def _backward_desc(self, side: Side, dst_iter: dnnl.MemoryDesc | None) -> dnnl.PrimitiveDesc:
         forward = {n: d for n, d in self._describe(side, dst_iter).items() if n != "workspace"}
-        diffs = {f"diff_{name}": desc for name, desc in forward.items()}
+        diffs: dict[str, Any] = {f"diff_{name}": desc for name, desc in forward.items()}
         diffs |= {name: memory.desc for name, memory in side.diffs.items()}
         return dnnl.lstm_backward(
             self._chain.engine,
@@ -166,6 +167,7 @@ class GnmtLstm:
             hint_fwd_pd=side.forward,
             **forward,
             **diffs,
+            allow_empty=False,
         )
 
     def _join_backward(self) -> None:

@@ -7,6 +7,8 @@ primitive has is not what the next one wants. What the user sees is float32, row
 
 from __future__ import annotations
 
+from typing import Any
+
 from _chain import Chain
 
 from sycl_dnn import onednn as dnnl
@@ -17,15 +19,17 @@ TRAINING = dnnl.prop_kind.forward_training
 class Plan:
     """Where layers put their steps: a chain from input to output, and one back to the gradients.
 
-    ``data_type`` is what the tensors between the layers are stored in, ``bias_type`` the same for
-    the biases and their gradients: members of ``onednn.data_type`` by name.
+    ``data_type`` is what the tensors between the layers are stored in, ``bias_type`` and
+    ``diff_bias_type`` the same for the biases and for their gradients: members of
+    ``onednn.data_type`` by name.
     """
 
-    def __init__(self, queue, data_type="f32", bias_type="f32"):
+    def __init__(self, queue, data_type="f32", bias_type="f32", diff_bias_type="f32"):
         self.forward, self.backward = Chain(queue), Chain(queue)
         self.engine = self.forward.engine
         self.data_type = dnnl.data_type[data_type]
         self.bias_type = dnnl.data_type[bias_type]
+        self.diff_bias_type = dnnl.data_type[diff_bias_type]
 
     @property
     def implementations(self):
@@ -43,7 +47,8 @@ class Weighted:
     A derived class names the ``row`` of its primitives and their ``parameters``.
     """
 
-    row, parameters = "", {}
+    row = ""
+    parameters: dict[str, Any] = {}
 
     def __init__(self, plan, src, weights, bias, dst_shape):
         self.plan, self.dst_shape = plan, dst_shape
@@ -51,6 +56,7 @@ class Weighted:
         self.weights, self.bias = tensor(weights), tensor(bias)
         self.diff_weights, self.diff_bias = tensor(0 * weights), tensor(0 * bias)
         self.bias_desc = dnnl.MemoryDesc(bias.shape, plan.bias_type)
+        self.diff_bias_desc = dnnl.MemoryDesc(bias.shape, plan.diff_bias_type)
         self._add_forward(src)
 
     def make_backward(self, diff_dst, wants_diff_src=True):
@@ -84,7 +90,7 @@ class Weighted:
             "backward_weights",
             src=self.plan.any(self.src.desc.dims),
             diff_weights=self.plan.any(self.weights.desc.dims),
-            diff_bias=self.bias_desc,
+            diff_bias=self.diff_bias_desc,
             diff_dst=self.plan.any(self.dst_shape),
             hint_fwd_pd=self.pd,
         )
@@ -119,18 +125,22 @@ class Plain:
     with the parameter that takes its descriptor, if any.
     """
 
-    row, parameters, keeps = "", {}, {}
+    row = ""
+    parameters: dict[str, Any] = {}
+    keeps: dict[str, Any] = {}
+    #: Implementations that are passed over: what their names begin with.
+    avoids = ""
 
     def __init__(self, plan, src, dst_shape=None):
         self.plan, self.src = plan, src
-        pd = self.pd = getattr(dnnl, f"{self.row}_forward")(
-            plan.engine,
+        pd = self.pd = self._describe(
+            "forward",
             prop_kind=TRAINING,
             src=src.desc,
             dst=plan.any(dst_shape) if dst_shape else src.desc,
-            **self.parameters,
         )
-        self.dst, self.workspace = (plan.forward.space(d) for d in (pd.dst_desc, pd.workspace_desc))
+        self.dst = plan.forward.space(pd.dst_desc)
+        self.workspace = plan.forward.space_if_used(pd.workspace_desc)
         plan.forward.add(self.row, pd, src=src, dst=self.dst, workspace=self.workspace)
 
     def make_backward(self, diff_dst):
@@ -138,13 +148,12 @@ class Plain:
         chain, name = self.plan.backward, f"{self.row} backward"
         kept = {name: getattr(self, name) for name in self.keeps}
         descs = {parameter: kept[name].desc for name, parameter in self.keeps.items() if parameter}
-        pd = getattr(dnnl, f"{self.row}_backward")(
-            self.plan.engine,
+        pd = self._describe(
+            "backward",
             diff_src=self.plan.any(self.src.desc.dims),
             diff_dst=self.plan.any(self.dst.desc.dims),
             hint_fwd_pd=self.pd,
             **descs,
-            **self.parameters,
         )
         if pd.desc_of("workspace").is_zero:
             kept.pop("workspace", None)  # not every implementation reads it
@@ -152,3 +161,11 @@ class Plain:
         diff_src = chain.space(pd.diff_src_desc)
         chain.add(name, pd, diff_dst=given, diff_src=diff_src, **kept)
         return diff_src
+
+    def _describe(self, direction, **descs):
+        create = getattr(dnnl, f"{self.row}_{direction}")
+        pd = create(self.plan.engine, **descs, **self.parameters)
+        while self.avoids and pd.impl_info.startswith(self.avoids):
+            if not pd.next_impl():
+                raise RuntimeError(f"{self.row}_{direction} has {self.avoids} alone")
+        return pd

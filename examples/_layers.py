@@ -58,6 +58,11 @@ class LocalResponseNorm(Plain):
         "k": 1.0,
     }
 
+    def __init__(self, plan, src, *, is_huge=False):
+        # The third power of the sum of squares leaves float32 there, for inputs from about 1e9.
+        self.avoids = "lrn_jit" if is_huge else ""
+        super().__init__(plan, src)
+
 
 class MaxPool(Plain):
     """Maximum over square windows of an image."""

@@ -22,7 +22,7 @@ def over_channels(x: np.ndarray) -> np.ndarray:
     """Sum over ``LOCAL_SIZE`` neighbouring channels of (C, H, W)."""
     half = LOCAL_SIZE // 2
     padded = np.pad(x, ((half, half), (0, 0), (0, 0)))
-    return sum(padded[i : i + len(x)] for i in range(LOCAL_SIZE))
+    return np.add.reduce([padded[i : i + len(x)] for i in range(LOCAL_SIZE)])
 
 
 def windows(x: np.ndarray) -> np.ndarray:
@@ -47,15 +47,16 @@ def head_of_image(
     """Forward: columns (363, 3025), weights (96, 363) -> what backward needs, and clear winners.
 
     A winner is clear when it is above the second of its window by more than ``margin``, in units
-    of the convolution's root mean square.
+    of the root mean square of what is pooled.
     """
     side = int(np.sqrt(columns.shape[1]))
     conv = (weights @ columns + bias[:, None]).reshape(-1, side, side)
     relu = np.maximum(conv, 0)
     scale = 1 + ALPHA / LOCAL_SIZE * over_channels(relu**2)
-    seen = windows(relu * scale**-BETA)
+    normalised = relu * scale**-BETA
+    seen = windows(normalised)
     second, first = np.moveaxis(np.partition(seen, 7, axis=3)[..., 7:], 3, 0)
-    unit = np.sqrt(np.mean(conv**2))
+    unit = np.sqrt(np.mean(normalised**2))
     return relu, scale, seen.argmax(3), first, first - second > margin * unit
 
 
@@ -123,7 +124,7 @@ def lstm_backward(
 ) -> np.ndarray:
     """Gradient in the gates before activation, (T, N, 4, C), from that in the states after."""
     diff = np.zeros(gates.shape)
-    dh, dc = np.zeros((2, *diff_dst.shape[1:]))
+    dh, dc = (np.zeros(diff_dst.shape[1:]) for _ in range(2))
     for t, live in reversed(list(enumerate(lengths))):
         i, f, g, o = np.moveaxis(gates[t, :live], 1, 0)
         squashed = np.tanh(c[t + 1, :live])

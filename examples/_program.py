@@ -14,7 +14,7 @@ import numpy as np
 from _common import make_parser, print_implementations
 
 
-def parser(doc: str) -> argparse.ArgumentParser:
+def parser(doc: str | None) -> argparse.ArgumentParser:
     """Return the options that all training programs have; ``--help`` shows all of ``doc``."""
     p = make_parser(doc)
     p.description = doc

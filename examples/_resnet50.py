@@ -93,7 +93,7 @@ class ResNet50:
         for name, values in parameters.items():
             array = dpnp.asarray(values, sycl_queue=queue)
             if values.ndim > 1 or name == "fc.bias":
-                # They stand still, so oneDNN's packed copies of them can be kept.
+                # They are constant, so oneDNN's packed copies of them can be kept.
                 array = sycl_dnn.freeze(sycl_dnn.asarray(array, dtype=dtype))
             self.parameters[name] = array
 

@@ -20,7 +20,8 @@ class HeadData(NamedTuple):
     diff_dst: np.ndarray  # (32, 96, 27, 27)
 
 
-HEAD_SHAPES = HeadData((32, 3, 227, 227), (96, 3, 11, 11), (96,), (32, 96, 27, 27))
+#: Of the arrays of ``HeadData``, in its order.
+HEAD_SHAPES = ((32, 3, 227, 227), (96, 3, 11, 11), (96,), (32, 96, 27, 27))
 
 
 class LstmData(NamedTuple):

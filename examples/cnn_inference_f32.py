@@ -4,13 +4,15 @@
 Counterpart of oneDNN's cnn_inference_f32.
 """
 
+from typing import Any
+
 import numpy as np
 from _example import RELU, Example, desc, post_ops, run
 from _numpy_layers import convolve, max_pool, normalize_response
 
 from sycl_dnn import onednn as dnnl
 
-LRN = {"size": 5, "alpha": 1e-4, "beta": 0.75, "k": 1.0}
+LRN: dict[str, Any] = {"size": 5, "alpha": 1e-4, "beta": 0.75, "k": 1.0}
 POOL = {"kernel": 3, "stride": 2}
 # Name, and what it does: shape of the weights (groups, O / groups, C / groups, K, K), stride and
 # padding of a convolution with ReLU; outputs of a fully connected layer.
@@ -29,7 +31,7 @@ LAYERS = (
     ("linear", 4096),
     ("linear", 1000),
 )
-SHARED = {"prop_kind": dnnl.prop_kind.forward_inference}
+SHARED: dict[str, Any] = {"prop_kind": dnnl.prop_kind.forward_inference}
 
 
 class Net:
@@ -43,8 +45,8 @@ class Net:
         """Return weights that keep the size of the values, and biases."""
         fan_in = np.prod(shape[1:] if len(shape) < 5 else shape[2:])
         weights = self.example.normal(*shape) * np.float32(np.sqrt(2 / fan_in))
-        n_out = shape[0] if len(shape) < 5 else shape[0] * shape[1]
-        return weights, self.example.normal(n_out)
+        n_out = np.prod(shape[: 1 if len(shape) < 5 else 2])
+        return weights, self.example.normal(int(n_out))
 
     def _run(self, row, **arguments) -> None:
         pd = row(self.example.engine, **SHARED, **arguments)

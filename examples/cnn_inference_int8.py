@@ -59,9 +59,9 @@ def main(example: Example) -> None:
     )
     result = scaled(example, got["dst"], desc(DST, "nhwc"), "src", scales["dst"])
 
-    integers = np.rint(src / SCALES["src"]), np.rint(weights / SCALES["weights"])[None]
-    exact = [x * scale for x, scale in zip(integers, SCALES.values(), strict=False)]
-    wanted = np.maximum(convolve(*exact, bias, 1, 1), 0) / SCALES["dst"]
+    exact_src = np.rint(src / SCALES["src"]) * SCALES["src"]
+    exact_weights = np.rint(weights / SCALES["weights"])[None] * SCALES["weights"]
+    wanted = np.maximum(convolve(exact_src, exact_weights, bias, 1, 1), 0) / SCALES["dst"]
     example.compare_integers("int8", got["dst"], np.clip(np.rint(wanted), 0, 255))
     in_float = np.maximum(convolve(src, weights[None], bias, 1, 1), 0)
     example.compare("dequantized", result, in_float, 0.05)

@@ -23,7 +23,7 @@ TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2, "int8": 2e-1}
 
 def parse_arguments():
     """Read the command line."""
-    parser = make_parser(__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--weights", type=Path, help="state dict, .npz or .safetensors")
     parser.add_argument("--batch", type=int, default=1, help="copies of the photograph")
     parser.add_argument("--repeats", type=int, default=10, help="calls to time")

@@ -67,7 +67,7 @@ def main() -> None:
     x = rng.standard_normal((ROWS, WIDTH)).astype("f4")
     truth, v = rng.standard_normal((2, WIDTH)).astype("f4")
     target = (x @ truth + rng.standard_normal(ROWS) > 0).astype("f4")
-    on_device = [dpnp.asarray(a, sycl_queue=queue) for a in (x, target)]
+    on_device = dpnp.asarray(x, sycl_queue=queue), dpnp.asarray(target, sycl_queue=queue)
     w = dpnp.asarray(0.1 * truth, sycl_queue=queue)
     _, product = hessian_vector_product(w, dpnp.asarray(v, sycl_queue=queue), *on_device)
     wanted = numpy_hessian(0.1 * truth.astype("f8"), x.astype("f8")) @ v

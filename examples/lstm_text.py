@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import dpnp
 import numpy as np
@@ -38,7 +39,7 @@ def predict(letters, state, parameters):
     return F.linear(y, weight, bias), state
 
 
-def loss(parameters, letters, following):
+def loss(parameters, letters, following) -> Any:
     """Return the mean cross-entropy of the next letters."""
     logits, _ = predict(letters, None, parameters)
     return F.cross_entropy(F.reshape(logits, (-1, logits.shape[-1])), F.reshape(following, (-1,)))
@@ -80,7 +81,7 @@ def sample(parameters, alphabet, n, queue, seed):
 
 def main() -> None:
     """Train, say something, fail if nothing was learned."""
-    parser = make_parser(__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--steps", type=int, default=250, help="steps of the descent")
     parser.add_argument("--rate", type=float, default=4e-3, help="learning rate")
     parser.add_argument("--seed", type=int, default=0, help="of weights, windows and the sample")

@@ -17,7 +17,7 @@ def main(example: Example) -> None:
     src = example.rng.integers(-5, 6, (M, K)).astype("i1")
     weights = example.rng.integers(-5, 6, (K, N)).astype("i1")
     weights *= example.rng.random((K, N)) < DENSITY
-    packed = dnnl.MemoryDesc.packed((K, N), dnnl.data_type.s8, np.count_nonzero(weights))
+    packed = dnnl.MemoryDesc.packed((K, N), dnnl.data_type.s8, int(np.count_nonzero(weights)))
     pd = dnnl.matmul(
         example.engine,
         src=desc((M, K), "ab", "s8"),

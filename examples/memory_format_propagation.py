@@ -23,8 +23,6 @@ def tensor(dims, tag="any"):
 
 def describe_chain(engine):
     """Return the descriptors of convolution, ReLU and 2x2 average pooling on (8, 16, 32, 32)."""
-    same_size = {"strides": (1, 1), "padding_l": (1, 1), "padding_r": (1, 1)}
-    halves = {"strides": (2, 2), "kernel": (2, 2), "padding_l": (0, 0), "padding_r": (0, 0)}
     convolution = dnnl.convolution_forward(
         engine,
         prop_kind=INFERENCE,
@@ -32,7 +30,9 @@ def describe_chain(engine):
         src=tensor((8, 16, 32, 32)),
         weights=tensor((64, 16, 3, 3)),
         dst=tensor((8, 64, 32, 32)),
-        **same_size,
+        strides=(1, 1),
+        padding_l=(1, 1),
+        padding_r=(1, 1),
     )
     chosen = convolution.dst_desc
     relu_kind = dnnl.algorithm.eltwise_relu
@@ -45,7 +45,10 @@ def describe_chain(engine):
         algorithm=dnnl.algorithm.pooling_avg_include_padding,
         src=chosen,
         dst=tensor((8, 64, 16, 16)),
-        **halves,
+        strides=(2, 2),
+        kernel=(2, 2),
+        padding_l=(0, 0),
+        padding_r=(0, 0),
     )
     return convolution, relu, pooling
 
@@ -97,7 +100,8 @@ def main() -> None:
     values = [random.normal(size=s).astype("f4") for s in ((8, 16, 32, 32), (64, 16, 3, 3))]
     plain = [dnnl.Memory.from_array(dpnp.asarray(v, sycl_queue=queue), engine) for v in values]
     stream = dnnl.Stream(engine, queue, ordered=True)
-    result = run_chain(stream, *plain, plain_dst=tensor((8, 64, 16, 16), "nchw")).to_array()
+    src, weights = plain
+    result = run_chain(stream, src, weights, plain_dst=tensor((8, 64, 16, 16), "nchw")).to_array()
     if not options.no_check:
         np.testing.assert_allclose(result.asnumpy(), expect(*values), rtol=1e-4, atol=1e-4)
     finish(options, "memory_format_propagation")

@@ -28,7 +28,7 @@ TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2}
 
 def parse_arguments():
     """Read the command line."""
-    parser = make_parser(__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--weights", type=Path, help="state dict, .npz or .safetensors")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--batch", type=int, default=1, help="copies of the photograph")

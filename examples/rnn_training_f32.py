@@ -29,8 +29,11 @@ def inputs() -> LstmData:
     random = np.random.default_rng(0)
     shapes = lstm_shapes(LONG, N_LONG + N_SHORT, CHANNELS)
     scale = np.float32(1 / 32)  # 1 / sqrt(CHANNELS)
-    src, *parameters, diff_dst = (random.standard_normal(shape, "f4") for shape in shapes)
-    return LstmData(src, *(p * scale for p in parameters), diff_dst, N_LONG, SHORT)
+    src, weights_layer, weights_iter, bias, diff_dst = (
+        random.standard_normal(shape, "f4") for shape in shapes
+    )
+    parameters = weights_layer * scale, weights_iter * scale, bias * scale
+    return LstmData(src, *parameters, diff_dst, N_LONG, SHORT)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import dpnp
 import numpy as np
@@ -102,7 +103,8 @@ def train(net, data, options):
     losses, start = [], time.perf_counter()
     for step in (bar := tqdm(range(n_steps), desc="training", unit="step")):
         rate = options.rate * (1 - step / n_steps)
-        losses.append(train_step(net, descent, *next(source), rate))
+        images, one_hot = next(source)
+        losses.append(train_step(net, descent, images, one_hot, rate))
         bar.set_postfix(loss=f"{np.mean(losses[-20:]):.4f}", refresh=False)
     return losses, time.perf_counter() - start
 
@@ -126,7 +128,8 @@ def draw(path, losses, data, found):
     from matplotlib import pyplot
 
     figure = pyplot.figure(figsize=(12, 4), layout="constrained")
-    left, right = figure.subfigures(1, 2)
+    panels: Any = figure.subfigures(1, 2)  # an array, which matplotlib does not declare
+    left, right = panels
     axes = left.subplots()
     axes.semilogy(losses)
     axes.set(xlabel="step", ylabel="loss", title="training loss")

@@ -77,7 +77,7 @@ def train(parameters, images, labels, options):
 
 def main() -> None:
     """Train and test; fail if too few held-out digits are recognised."""
-    parser = make_parser(__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--steps", type=int, default=600, help="steps of 64 images")
     parser.add_argument("--rate", type=float, default=0.1, help="learning rate at the start")
     parser.add_argument("--seed", type=int, default=0, help="of the split, weights and order")

@@ -45,12 +45,18 @@ _LAZY = {
     "fallback": "sycl_dnn.trace.policy",
     "freeze": "sycl_dnn.trace.frozen",
     "grad": "sycl_dnn.call.reverse",
+    "load": "sycl_dnn.io.tree_files",
     "manual_seed": "sycl_dnn.functional.activation.dropout",
     "plan": "sycl_dnn.call.plan",
     "Profile": "sycl_dnn.tools.profile.recorder",
     "profile": "sycl_dnn.tools.profile.recorder",
     "quantize": "sycl_dnn.compiler.int8.quantization",
+    "NonFiniteError": "sycl_dnn.call.debugging",
+    "debug_nans": "sycl_dnn.call.debugging",
+    "nan_mode": "sycl_dnn.trace.policy",
+    "save": "sycl_dnn.io.tree_files",
     "set_fallback": "sycl_dnn.trace.policy",
+    "set_nan": "sycl_dnn.trace.policy",
     "stop_gradient": "sycl_dnn.call.custom_gradients",
     "submit": "sycl_dnn.call.plan",
     "synchronize": "sycl_dnn.program.place",
@@ -58,7 +64,7 @@ _LAZY = {
     "vjp": "sycl_dnn.call.reverse",
 }
 _SUBMODULES = {"cache": "sycl_dnn.call.cache"} | {
-    name: f"sycl_dnn.{name}" for name in ("functional", "graph", "onednn", "tree")
+    name: f"sycl_dnn.{name}" for name in ("functional", "graph", "nn", "onednn", "optim", "tree")
 }
 
 __all__ = [
@@ -76,6 +82,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    found = _found(name)
+    if name != "__version__":
+        globals()[name] = found  # the next look finds it without this function
+    return found
+
+
+def _found(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(_SUBMODULES[name])
     if name in _LAZY:

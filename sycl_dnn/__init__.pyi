@@ -3,13 +3,17 @@
 
 from sycl_dnn import functional as functional
 from sycl_dnn import graph as graph
+from sycl_dnn import nn as nn
 from sycl_dnn import onednn as onednn
+from sycl_dnn import optim as optim
 from sycl_dnn import tree as tree
 from sycl_dnn.call import cache as cache
 from sycl_dnn.call.autocast import autocast as autocast
 from sycl_dnn.call.custom_gradients import checkpoint as checkpoint
 from sycl_dnn.call.custom_gradients import custom_vjp as custom_vjp
 from sycl_dnn.call.custom_gradients import stop_gradient as stop_gradient
+from sycl_dnn.call.debugging import NonFiniteError as NonFiniteError
+from sycl_dnn.call.debugging import debug_nans as debug_nans
 from sycl_dnn.call.plan import BoundPlan as BoundPlan
 from sycl_dnn.call.plan import plan as plan
 from sycl_dnn.call.plan import submit as submit
@@ -28,6 +32,8 @@ from sycl_dnn.errors import OutOfMemory as OutOfMemory
 from sycl_dnn.errors import Unimplemented as Unimplemented
 from sycl_dnn.functional.activation.dropout import manual_seed as manual_seed
 from sycl_dnn.functional.arithmetic.convert import asarray as asarray
+from sycl_dnn.io.tree_files import load as load
+from sycl_dnn.io.tree_files import save as save
 from sycl_dnn.program.place import synchronize as synchronize
 from sycl_dnn.tools.profile.recorder import Profile as Profile
 from sycl_dnn.tools.profile.recorder import profile as profile
@@ -38,47 +44,8 @@ from sycl_dnn.trace.frozen import freeze as freeze
 from sycl_dnn.trace.policy import FallbackWarning as FallbackWarning
 from sycl_dnn.trace.policy import ReferenceWarning as ReferenceWarning
 from sycl_dnn.trace.policy import fallback as fallback
+from sycl_dnn.trace.policy import nan_mode as nan_mode
 from sycl_dnn.trace.policy import set_fallback as set_fallback
+from sycl_dnn.trace.policy import set_nan as set_nan
 
 __version__: str
-__all__ = [
-    "Array",
-    "BoundPlan",
-    "Compiled",
-    "DnnlError",
-    "FallbackWarning",
-    "Frozen",
-    "InvalidArguments",
-    "NoDeviceError",
-    "OneDnnFaultWarning",
-    "OutOfMemory",
-    "Profile",
-    "ReferenceWarning",
-    "Unimplemented",
-    "__version__",
-    "array_function",
-    "asarray",
-    "autocast",
-    "cache",
-    "checkpoint",
-    "compile",
-    "custom_vjp",
-    "default_queue",
-    "fallback",
-    "freeze",
-    "functional",
-    "grad",
-    "graph",
-    "manual_seed",
-    "onednn",
-    "plan",
-    "profile",
-    "quantize",
-    "set_fallback",
-    "stop_gradient",
-    "submit",
-    "synchronize",
-    "tree",
-    "value_and_grad",
-    "vjp",
-]

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from sycl_dnn import _runtime
 from sycl_dnn.tools import environment
 
 #: Command -> module and function that run it (imported only then), and what it does.
@@ -85,6 +86,7 @@ def report_command(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print the same as JSON")
     options = parser.parse_args(arguments)
+    _runtime.avoid_crash()
     data = environment.collect()
     print(json.dumps(data, indent=2) if options.json else format_report(data))
     return 0 if data["default"] is not None else 1

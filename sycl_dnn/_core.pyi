@@ -8,7 +8,7 @@ from sycl_dnn import _core
 import enum
 import sycl_dnn.onednn
 import typing
-__all__: list[str] = ['ARGUMENTS', 'BoundProgram', 'CallPlan', 'CallTable', 'CompiledPartition', 'Engine', 'GraphTensor', 'LogicalTensor', 'Memory', 'MemoryDesc', 'Op', 'OpGraph', 'Partition', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'Recorder', 'ResultPool', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'clear_graph_pool', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_compiled_partition_cache_capacity', 'get_constant_tensor_cache_capacity', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'graph_dump_mode', 'graph_pool_info', 'graph_status', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'host_lane', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'is_recording', 'is_recording_waits', 'layer_normalization_backward', 'layer_normalization_forward', 'layout_type', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'logical_data_type', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'note', 'op_attr', 'op_kind', 'partition_policy', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'property_type', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_compiled_partition_cache_capacity', 'set_constant_tensor_cache_capacity', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_graph_dump_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'submit_all', 'sum', 'use_huge_pages', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
+__all__: list[str] = ['ARGUMENTS', 'ArrayTypes', 'BoundProgram', 'CallPlan', 'CallTable', 'CompiledPartition', 'Engine', 'GraphTensor', 'LogicalTensor', 'Memory', 'MemoryDesc', 'Op', 'OpGraph', 'Partition', 'PartitionSequence', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'Recorder', 'ResultPool', 'ReverseCall', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'clear_graph_pool', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'data_type_size', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_compiled_partition_cache_capacity', 'get_constant_tensor_cache_capacity', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'graph_dump_mode', 'graph_pool_info', 'graph_status', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'host_lane', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'is_recording', 'is_recording_waits', 'layer_normalization_backward', 'layer_normalization_forward', 'layout_type', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'logical_data_type', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'note', 'op_attr', 'op_kind', 'partition_policy', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'property_type', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_compiled_partition_cache_capacity', 'set_constant_tensor_cache_capacity', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_graph_dump_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'stream_flags', 'submit_all', 'sum', 'use_huge_pages', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
 
 class status(enum.Enum):
     invalid_arguments = ...
@@ -23,6 +23,32 @@ class engine_kind(enum.Enum):
     any = ...
     cpu = ...
     gpu = ...
+
+class stream_flags(enum.IntFlag):
+    default_flags = ...
+    in_order = ...
+    out_of_order = ...
+
+    def __and__(self, other):
+        ...
+
+    def __invert__(self):
+        ...
+
+    def __or__(self, other):
+        ...
+
+    def __rand__(self, other):
+        ...
+
+    def __ror__(self, other):
+        ...
+
+    def __rxor__(self, other):
+        ...
+
+    def __xor__(self, other):
+        ...
 
 class primitive_kind(enum.Enum):
     batch_normalization = ...
@@ -546,6 +572,18 @@ class Engine:
     A device and its context, where oneDNN creates and runs primitives.
     """
 
+    @staticmethod
+    def count(kind: engine_kind | str) -> int:
+        """
+        The same as get_count.
+        """
+
+    @staticmethod
+    def get_count(kind: engine_kind | str) -> int:
+        """
+        How many devices of a kind oneDNN finds.
+        """
+
     def __eq__(self, arg0: object) -> bool:
         ...
 
@@ -583,9 +621,9 @@ class Stream:
     A queue on which primitives of one engine are executed.
     """
 
-    def __init__(self, engine: Engine, queue: dpctl.SyclQueue | None=None, *, ordered: bool=False) -> None:
+    def __init__(self, engine: Engine, queue: dpctl.SyclQueue | None=None, *, ordered: bool | None=None) -> None:
         """
-        ``queue`` defaults to the engine's. ``ordered=True`` puts executions into one sequence with dpnp's own work on the queue.
+        ``queue`` defaults to the engine's. ``ordered=True``, the default without a queue, puts executions into one sequence with dpnp's own work on the queue; ``ordered=False``, the default with one, leaves order to the events of each call.
         """
 
     def let_go(self) -> None:
@@ -601,6 +639,12 @@ class Stream:
     @property
     def engine(self) -> Engine:
         ...
+
+    @property
+    def flags(self) -> stream_flags:
+        """
+        in_order or out_of_order.
+        """
 
     @property
     def ordered(self) -> bool:
@@ -622,13 +666,13 @@ class MemoryDesc:
     """
 
     @staticmethod
-    def coo(dims: collections.abc.Sequence[int], data_type: _core.data_type, nnz: int, index_dt: _core.data_type) -> MemoryDesc:
+    def coo(dims: collections.abc.Sequence[int], data_type: _core.data_type | str, nnz: int, index_dt: _core.data_type | str) -> MemoryDesc:
         """
         Coordinates: values, then one index array per dimension.
         """
 
     @staticmethod
-    def csr(dims: collections.abc.Sequence[int], data_type: _core.data_type, nnz: int, index_dt: _core.data_type, pointer_dt: _core.data_type) -> MemoryDesc:
+    def csr(dims: collections.abc.Sequence[int], data_type: _core.data_type | str, nnz: int, index_dt: _core.data_type | str, pointer_dt: _core.data_type | str) -> MemoryDesc:
         """
         Compressed sparse rows: values, indices, pointers.
         """
@@ -640,13 +684,13 @@ class MemoryDesc:
         """
 
     @staticmethod
-    def host_scalar(data_type: _core.data_type) -> MemoryDesc:
+    def host_scalar(data_type: _core.data_type | str) -> MemoryDesc:
         """
         A scalar that lives on the host and is given by value.
         """
 
     @staticmethod
-    def packed(dims: collections.abc.Sequence[int], data_type: _core.data_type, nnz: int) -> MemoryDesc:
+    def packed(dims: collections.abc.Sequence[int], data_type: _core.data_type | str, nnz: int) -> MemoryDesc:
         """
         Sparse weights in the library's own packing; only as a primitive's input.
         """
@@ -670,19 +714,19 @@ class MemoryDesc:
         """
 
     @typing.overload
-    def __init__(self, dims: collections.abc.Sequence[int], data_type: _core.data_type) -> None:
+    def __init__(self, dims: collections.abc.Sequence[int], data_type: _core.data_type | str) -> None:
         """
         Row-major layout of shape ``dims``.
         """
 
     @typing.overload
-    def __init__(self, dims: collections.abc.Sequence[int], data_type: _core.data_type, format_tag: sycl_dnn.onednn.format_tag | str) -> None:
+    def __init__(self, dims: collections.abc.Sequence[int], data_type: _core.data_type | str, format_tag: sycl_dnn.onednn.format_tag | str) -> None:
         """
         Layout by tag: a member of ``format_tag`` or its name; ``any`` lets oneDNN choose.
         """
 
     @typing.overload
-    def __init__(self, dims: collections.abc.Sequence[int], data_type: _core.data_type, *, strides: collections.abc.Sequence[int]) -> None:
+    def __init__(self, dims: collections.abc.Sequence[int], data_type: _core.data_type | str, *, strides: collections.abc.Sequence[int]) -> None:
         """
         Plain layout by strides, in elements; 0 broadcasts.
         """
@@ -813,7 +857,7 @@ class MemoryDesc:
 
 class Memory:
     """
-    A tensor in USM: descriptor, engine and buffers. Immutable.
+    A tensor in USM: descriptor, engine and buffers.
     """
 
     @typing.overload
@@ -825,8 +869,23 @@ class Memory:
         ...
 
     @typing.overload
+    def __init__(self, desc: MemoryDesc, engine: Engine) -> None:
+        ...
+
+    @typing.overload
     def __init__(self, whole: Memory, dims: collections.abc.Sequence[int], offsets: collections.abc.Sequence[int]) -> None:
         ...
+
+    def _set_data_handle(self, buffers: collections.abc.Sequence[tuple[typing.Any, int]], owner: typing.Any, writable: bool) -> None:
+        ...
+
+    def _set_host_scalar(self, value: bytes) -> None:
+        ...
+
+    def get_data_handle(self, index: int=0) -> int:
+        """
+        USM address of buffer ``index``.
+        """
 
     def zero(self, stream: Stream, depends: collections.abc.Sequence[dpctl.SyclEvent]=()) -> dpctl.SyclEvent:
         ...
@@ -885,17 +944,17 @@ class PostOps:
     def __repr__(self) -> str:
         ...
 
-    def append_binary(self, algorithm: algorithm, src1_desc: MemoryDesc, src2_desc: MemoryDesc | None=None) -> None:
+    def append_binary(self, algorithm: algorithm | str, src1_desc: MemoryDesc, src2_desc: MemoryDesc | None=None) -> None:
         """
         result = op(result, src1); argument attr_post_op_<i>_src_1, shape broadcast by 1.
         """
 
-    def append_dw(self, weights_data_type: data_type, bias_data_type: data_type, dst_data_type: data_type, kernel_size: int, stride_size: int, padding_l_size: int) -> None:
+    def append_dw(self, weights_data_type: data_type | str, bias_data_type: data_type | str, dst_data_type: data_type | str, kernel_size: int, stride_size: int, padding_l_size: int) -> None:
         """
         Depthwise convolution after a 1x1 one (CPU); argument attr_post_op_dw_weights.
         """
 
-    def append_eltwise(self, algorithm: algorithm, alpha: float=0.0, beta: float=0.0) -> None:
+    def append_eltwise(self, algorithm: algorithm | str, alpha: float=0.0, beta: float=0.0) -> None:
         """
         result = f(result; alpha, beta).
         """
@@ -905,7 +964,7 @@ class PostOps:
         Negative results times weights; argument attr_post_op_<i>_weights.
         """
 
-    def append_sum(self, scale: float=1.0, zero_point: int=0, data_type: data_type=...) -> None:
+    def append_sum(self, scale: float=1.0, zero_point: int=0, data_type: data_type | str=...) -> None:
         """
         dst = result + scale * (old dst - zero_point); dst must hold valid data.
         """
@@ -959,7 +1018,7 @@ class PrimitiveAttr:
     def get_rounding_mode(self, arg: str | int) -> rounding_mode:
         ...
 
-    def set_accumulation_mode(self, mode: _core.accumulation_mode) -> None:
+    def set_accumulation_mode(self, mode: _core.accumulation_mode | str) -> None:
         ...
 
     def set_deterministic(self, value: bool) -> None:
@@ -967,20 +1026,20 @@ class PrimitiveAttr:
         Same bits from every run on the same machine.
         """
 
-    def set_dropout(self, mask_desc: MemoryDesc | None=None, seed_dt: data_type=..., use_offset: bool=False, use_host_scalars: bool=False) -> None:
+    def set_dropout(self, mask_desc: MemoryDesc | None=None, seed_dt: data_type | str=..., use_offset: bool=False, use_host_scalars: bool=False) -> None:
         """
         Zero results at random before the post-ops; arguments attr_dropout_*.
         """
 
-    def set_fpmath_mode(self, mode: _core.fpmath_mode, apply_to_int: bool=False) -> None:
+    def set_fpmath_mode(self, mode: _core.fpmath_mode | str, apply_to_int: bool=False) -> None:
         """
         Allow f32 inputs to be computed in a smaller type; apply_to_int also decompresses integer weights.
         """
 
-    def set_host_scale(self, arg: str | int, data_type: data_type=...) -> None:
+    def set_host_scale(self, arg: str | int, data_type: data_type | str=...) -> None:
         ...
 
-    def set_host_zero_point(self, arg: str | int, data_type: data_type=...) -> None:
+    def set_host_zero_point(self, arg: str | int, data_type: data_type | str=...) -> None:
         ...
 
     def set_post_ops(self, post_ops: PostOps) -> None:
@@ -988,7 +1047,7 @@ class PrimitiveAttr:
         Operations on the result; a copy is taken.
         """
 
-    def set_precomputed_reductions(self, arg: str | int, mask: int, groups: collections.abc.Sequence[int]=[], data_type: data_type=...) -> None:
+    def set_precomputed_reductions(self, arg: str | int, mask: int, groups: collections.abc.Sequence[int]=[], data_type: data_type | str=...) -> None:
         ...
 
     def set_rnn_data_qparams(self, scale: float, shift: float) -> None:
@@ -1000,12 +1059,12 @@ class PrimitiveAttr:
     def set_rnn_weights_qparams(self, mask: int, scales: collections.abc.Sequence[float]) -> None:
         ...
 
-    def set_rounding_mode(self, arg: str | int, mode: rounding_mode) -> None:
+    def set_rounding_mode(self, arg: str | int, mode: rounding_mode | str) -> None:
         """
         Rounding of an output; stochastic needs attr_rounding_seed at execution.
         """
 
-    def set_scales(self, arg: str | int, mask: int, groups: collections.abc.Sequence[int]=[], data_type: data_type=..., is_on_host: bool=False, qmode: quantization_mode=...) -> None:
+    def set_scales(self, arg: str | int, mask: int, groups: collections.abc.Sequence[int]=[], data_type: data_type | str=..., is_on_host: bool=False, qmode: quantization_mode | str=...) -> None:
         """
         Scales with groups in the last two dimensions and other data types.
         """
@@ -1015,12 +1074,12 @@ class PrimitiveAttr:
         f32 scales of an argument, one per index of the dimensions in ``mask``.
         """
 
-    def set_scratchpad_mode(self, mode: _core.scratchpad_mode) -> None:
+    def set_scratchpad_mode(self, mode: _core.scratchpad_mode | str) -> None:
         """
         user: execute takes a scratchpad argument, from a pool if there is none. library: always from the pool.
         """
 
-    def set_zero_points(self, arg: str | int, mask: int, groups: collections.abc.Sequence[int]=[], data_type: data_type=..., is_on_host: bool=False) -> None:
+    def set_zero_points(self, arg: str | int, mask: int, groups: collections.abc.Sequence[int]=[], data_type: data_type | str=..., is_on_host: bool=False) -> None:
         ...
 
     def set_zero_points_mask(self, arg: str | int, mask: int) -> None:
@@ -1068,10 +1127,10 @@ class PrimitiveDesc:
         Go on to the next implementation, usually a slower one; False if there is none.
         """
 
-    def query_md(self, what: query, index: int=0) -> MemoryDesc:
+    def query_md(self, what: query | str, index: int=0) -> MemoryDesc:
         ...
 
-    def query_s64(self, what: query) -> int:
+    def query_s64(self, what: query | str) -> int:
         ...
 
     @property
@@ -1084,6 +1143,10 @@ class PrimitiveDesc:
 
     @property
     def alpha(self) -> float:
+        ...
+
+    @property
+    def attention_desc(self) -> MemoryDesc:
         ...
 
     @property
@@ -1110,6 +1173,10 @@ class PrimitiveDesc:
 
     @property
     def cell_kind(self) -> _core.algorithm:
+        ...
+
+    @property
+    def diff_attention_desc(self) -> MemoryDesc:
         ...
 
     @property
@@ -1377,6 +1444,18 @@ class PrimitiveDesc:
         ...
 
     @property
+    def src0_desc(self) -> MemoryDesc:
+        ...
+
+    @property
+    def src1_desc(self) -> MemoryDesc:
+        ...
+
+    @property
+    def src2_desc(self) -> MemoryDesc:
+        ...
+
+    @property
     def src_0_desc(self) -> MemoryDesc:
         ...
 
@@ -1569,25 +1648,68 @@ class ResultPool:
     def nbytes(self) -> int:
         ...
 
-class CallPlan:
+class ArrayTypes:
     """
-    A program, and what a call of it allocates and returns.
+    The Python classes that calls are made of.
     """
 
-    def __init__(self, program: typing.Any, reads: collections.abc.Sequence[int], n_arrays: int, blanks: list[typing.Any], constants: list[typing.Any], captured: list[typing.Any], form: tuple[typing.Any, ...]) -> None:
+    def __init__(self, ndarray: typing.Any, usm_ndarray: typing.Any, carried: typing.Any, frozen: typing.Any, memory: collections.abc.Sequence[typing.Any]) -> None:
         ...
+
+    def kinds(self, arrays: tuple[typing.Any, ...]) -> typing.Any:
+        """
+        Return classes, shapes, strides and data types as bytes; None where an array is neither ``ndarray`` nor ``carried``.
+        """
+
+class PartitionSequence:
+    """
+    Compiled partitions that run one after the other.
+    """
+
+    def __init__(self, partitions: list[typing.Any]) -> None:
+        """
+        Of pairs of a CompiledPartition and the number of the array of each of its tensors.
+        """
+
+class CallPlan:
+    """
+    A program or sequence, and what a call of it allocates and returns.
+    """
+
+    def __init__(self, program: typing.Any, reads: collections.abc.Sequence[int], n_arrays: int, blanks: list[typing.Any], constants: list[typing.Any], captured: list[typing.Any], form: tuple[typing.Any, ...], tail: collections.abc.Sequence[int]=(), kept: collections.abc.Sequence[int]=()) -> None:
+        ...
+
+class ReverseCall:
+    """
+    Repeats the reverse pass of a plan.
+    """
+
+    def __init__(self, types: ArrayTypes, plan: CallPlan) -> None:
+        ...
+
+    def call(self, kept: typing.Any, dy: typing.Any) -> typing.Any:
+        """
+        Return the gradients, or NotImplemented where the layout of ``dy`` is not known. ``kept``: stream, pool, class of memory, arrays, frozen arrays by number or None.
+        """
+
+    def remember(self, dy: typing.Any, arrays: list[typing.Any]) -> None:
+        """
+        Let gradients like these go this way, if ``arrays`` are those found in them.
+        """
 
 class CallTable:
     """
     Repeats calls that it was told of; knows dpnp only by what it is given.
     """
 
-    def __init__(self, ndarray: typing.Any, usm_ndarray: typing.Any, carried: typing.Any, frozen: typing.Any, memory: collections.abc.Sequence[typing.Any], move_to_end: typing.Any) -> None:
-        ...
-
-    def call(self, operation: typing.Any, policy: typing.Any, args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any], out: typing.Any) -> typing.Any:
+    def __init__(self, types: ArrayTypes, key_of: typing.Any=None) -> None:
         """
-        Return the result, or NotImplemented where the call is not known.
+        ``key_of(function)`` tells plain functions with attributes, and what is callable otherwise, apart. Without it the functions of calls are all one.
+        """
+
+    def call(self, function: typing.Any, subject: tuple[typing.Any, ...], args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any], out: typing.Any) -> typing.Any:
+        """
+        Return the result, or NotImplemented where the call is not known. Calls are told apart by the function and by the identity of what is in ``subject``, of lists in it and of what context variables are.
         """
 
     def clear(self) -> None:
@@ -1595,14 +1717,24 @@ class CallTable:
         Forget everything.
         """
 
-    def remember(self, operation: typing.Any, policy: typing.Any, args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any], out: typing.Any, key: typing.Any, plan: CallPlan, stream: typing.Any, pool: ResultPool, guard: typing.Any=None) -> None:
+    def forget_dropped(self) -> None:
         """
-        Let calls like this one run ``plan`` as long as the cache has ``key`` and ``guard(operation)`` is not None.
+        Forget the calls whose owners are gone.
         """
 
-    def sibling(self, move_to_end: typing.Any, constants: typing.Any=()) -> CallTable:
+    def remember(self, function: typing.Any, subject: typing.Any, args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any], out: typing.Any, arrays: list[typing.Any], key: typing.Any, owner: typing.Any, plan: CallPlan, stream: typing.Any, pool: typing.Any, guard: typing.Any=None, reverse: typing.Any=None) -> None:
         """
-        Return a table over another cache, for functions to which frozen arrays and the arguments with these numbers and names are constants.
+        Let calls like this one run ``plan``, if ``arrays`` are those found in it: as long as there is what ``owner`` refers to weakly, and the function that ``guard`` refers to weakly, called with the function and (), returns the arrays that it holds. With ``reverse``, a class, they return the result and an instance with the attributes ``_plan``, the owner, and ``_kept``, what ``ReverseCall.call`` takes.
+        """
+
+    def sibling(self, constants: typing.Any=()) -> CallTable:
+        """
+        Return a table for functions to which frozen arrays and the arguments with these numbers and names are constants.
+        """
+
+    def used(self) -> list[typing.Any]:
+        """
+        Return the keys of the plans used since the last time, in order.
         """
 
     @property
@@ -1769,7 +1901,7 @@ class Op:
 
 class GraphTensor:
     """
-    Data of a logical tensor in USM. Immutable.
+    Data of a logical tensor in USM.
     """
 
     @typing.overload
@@ -1781,6 +1913,9 @@ class GraphTensor:
         ...
 
     def __repr__(self) -> str:
+        ...
+
+    def _set_data_handle(self, memory: typing.Any, offset: int, owner: typing.Any, writable: bool) -> None:
         ...
 
     @property
@@ -1949,7 +2084,24 @@ class OpGraph:
     def is_finalized(self) -> bool:
         ...
 
+def _engine_with_functions(queue: typing.Any, allocate: int, deallocate: int) -> Engine:
+    ...
+
+def _event_at(address: int) -> typing.Any:
+    """
+    A copy of the sycl::event that lies there.
+    """
+
+def _gemm_s8s8s32(arg0: str, arg1: str, arg2: str, arg3: int, arg4: int, arg5: int, arg6: float, arg7: int, arg8: int, arg9: int, arg10: int, arg11: int, arg12: int, arg13: float, arg14: int, arg15: int, arg16: int) -> None:
+    ...
+
+def _gemm_u8s8s32(arg0: str, arg1: str, arg2: str, arg3: int, arg4: int, arg5: int, arg6: float, arg7: int, arg8: int, arg9: int, arg10: int, arg11: int, arg12: int, arg13: float, arg14: int, arg15: int, arg16: int) -> None:
+    ...
+
 def _replayed(arg0: typing.Any, arg1: collections.abc.Iterable) -> typing.Any:
+    ...
+
+def _sgemm(arg0: str, arg1: str, arg2: int, arg3: int, arg4: int, arg5: float, arg6: int, arg7: int, arg8: int, arg9: int, arg10: float, arg11: int, arg12: int) -> None:
     ...
 
 def _watch(arg0: collections.abc.Set[str], arg1: typing.Any) -> None:
@@ -1961,61 +2113,61 @@ def argument_id(name: str) -> int:
     """
 
 @typing.overload
-def augru_backward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_attention: MemoryDesc, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def augru_backward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_attention: MemoryDesc, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of augru_backward; executes src_layer src_iter augru_attention weights_layer weights_iter bias dst_layer dst_iter diff_dst_layer diff_dst_iter workspace -> diff_src_layer diff_src_iter diff_augru_attention diff_weights_layer diff_weights_iter diff_bias
     """
 
 @typing.overload
-def augru_backward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_attention: MemoryDesc, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def augru_backward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_attention: MemoryDesc, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of augru_backward; executes src_layer src_iter augru_attention weights_layer weights_iter bias dst_layer dst_iter diff_dst_layer diff_dst_iter workspace -> diff_src_layer diff_src_iter diff_augru_attention diff_weights_layer diff_weights_iter diff_bias
     """
 
 @typing.overload
-def augru_forward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def augru_forward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of augru_forward; executes src_layer src_iter augru_attention weights_layer weights_iter bias -> dst_layer dst_iter workspace
     """
 
 @typing.overload
-def augru_forward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def augru_forward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of augru_forward; executes src_layer src_iter augru_attention weights_layer weights_iter bias -> dst_layer dst_iter workspace
     """
 
 @typing.overload
-def batch_normalization_backward(engine: Engine, *, prop_kind: prop_kind, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, epsilon: float, flags: normalization_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def batch_normalization_backward(engine: Engine, *, prop_kind: prop_kind | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, epsilon: float, flags: normalization_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of batch_normalization_backward; executes src diff_dst mean variance scale workspace -> diff_src diff_src_1 diff_scale diff_shift
     """
 
 @typing.overload
-def batch_normalization_backward(engine: Engine, *, prop_kind: prop_kind, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, epsilon: float, flags: normalization_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def batch_normalization_backward(engine: Engine, *, prop_kind: prop_kind | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, epsilon: float, flags: normalization_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of batch_normalization_backward; executes src diff_dst mean variance scale workspace -> diff_src diff_src_1 diff_scale diff_shift
     """
 
 @typing.overload
-def batch_normalization_forward(engine: Engine, *, prop_kind: prop_kind, src: MemoryDesc, dst: MemoryDesc, epsilon: float, flags: normalization_flags=..., attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def batch_normalization_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc, dst: MemoryDesc, epsilon: float, flags: normalization_flags | str=..., attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of batch_normalization_forward; executes src src_1 mean variance scale shift -> dst mean variance workspace
     """
 
 @typing.overload
-def batch_normalization_forward(engine: Engine, *, prop_kind: prop_kind, src: MemoryDesc, dst: MemoryDesc, epsilon: float, flags: normalization_flags=..., attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def batch_normalization_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc, dst: MemoryDesc, epsilon: float, flags: normalization_flags | str=..., attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of batch_normalization_forward; executes src src_1 mean variance scale shift -> dst mean variance workspace
     """
 
 @typing.overload
-def binary(engine: Engine, *, algorithm: algorithm, src0: MemoryDesc, src1: MemoryDesc, src2: MemoryDesc | None=None, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def binary(engine: Engine, *, algorithm: algorithm | str, src0: MemoryDesc, src1: MemoryDesc, src2: MemoryDesc | None=None, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of binary; executes src_0 src_1 src_2 -> dst
     """
 
 @typing.overload
-def binary(engine: Engine, *, algorithm: algorithm, src0: MemoryDesc, src1: MemoryDesc, src2: MemoryDesc | None=None, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def binary(engine: Engine, *, algorithm: algorithm | str, src0: MemoryDesc, src1: MemoryDesc, src2: MemoryDesc | None=None, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of binary; executes src_0 src_1 src_2 -> dst
     """
@@ -2043,97 +2195,102 @@ def concat(engine: Engine, *, dst: MemoryDesc | None=None, concat_dimension: int
     """
 
 @typing.overload
-def convolution_backward_data(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDesc, weights: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def convolution_backward_data(engine: Engine, *, algorithm: algorithm | str, diff_src: MemoryDesc, weights: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of convolution_backward_data; executes weights diff_dst -> diff_src
     """
 
 @typing.overload
-def convolution_backward_data(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDesc, weights: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def convolution_backward_data(engine: Engine, *, algorithm: algorithm | str, diff_src: MemoryDesc, weights: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of convolution_backward_data; executes weights diff_dst -> diff_src
     """
 
 @typing.overload
-def convolution_backward_weights(engine: Engine, *, algorithm: algorithm, src: MemoryDesc, diff_weights: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def convolution_backward_weights(engine: Engine, *, algorithm: algorithm | str, src: MemoryDesc, diff_weights: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of convolution_backward_weights; executes src diff_dst -> diff_weights diff_bias
     """
 
 @typing.overload
-def convolution_backward_weights(engine: Engine, *, algorithm: algorithm, src: MemoryDesc, diff_weights: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def convolution_backward_weights(engine: Engine, *, algorithm: algorithm | str, src: MemoryDesc, diff_weights: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of convolution_backward_weights; executes src diff_dst -> diff_weights diff_bias
     """
 
 @typing.overload
-def convolution_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None=None, dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def convolution_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None=None, dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of convolution_forward; executes src weights bias -> dst
     """
 
 @typing.overload
-def convolution_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None=None, dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def convolution_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None=None, dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of convolution_forward; executes src weights bias -> dst
     """
 
+def data_type_size(data_type: data_type | str) -> int:
+    """
+    Bytes of a value; 1 for types of which two lie in a byte.
+    """
+
 @typing.overload
-def deconvolution_backward_data(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDesc, weights: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def deconvolution_backward_data(engine: Engine, *, algorithm: algorithm | str, diff_src: MemoryDesc, weights: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of deconvolution_backward_data; executes weights diff_dst -> diff_src
     """
 
 @typing.overload
-def deconvolution_backward_data(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDesc, weights: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def deconvolution_backward_data(engine: Engine, *, algorithm: algorithm | str, diff_src: MemoryDesc, weights: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of deconvolution_backward_data; executes weights diff_dst -> diff_src
     """
 
 @typing.overload
-def deconvolution_backward_weights(engine: Engine, *, algorithm: algorithm, src: MemoryDesc, diff_weights: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def deconvolution_backward_weights(engine: Engine, *, algorithm: algorithm | str, src: MemoryDesc, diff_weights: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of deconvolution_backward_weights; executes src diff_dst -> diff_weights diff_bias
     """
 
 @typing.overload
-def deconvolution_backward_weights(engine: Engine, *, algorithm: algorithm, src: MemoryDesc, diff_weights: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def deconvolution_backward_weights(engine: Engine, *, algorithm: algorithm | str, src: MemoryDesc, diff_weights: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of deconvolution_backward_weights; executes src diff_dst -> diff_weights diff_bias
     """
 
 @typing.overload
-def deconvolution_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None=None, dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def deconvolution_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None=None, dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of deconvolution_forward; executes src weights bias -> dst
     """
 
 @typing.overload
-def deconvolution_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None=None, dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def deconvolution_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None=None, dst: MemoryDesc, strides: collections.abc.Sequence[int], dilates: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of deconvolution_forward; executes src weights bias -> dst
     """
 
 @typing.overload
-def eltwise_backward(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDesc, diff_dst: MemoryDesc, data: MemoryDesc, alpha: float=0.0, beta: float=0.0, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def eltwise_backward(engine: Engine, *, algorithm: algorithm | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, data: MemoryDesc, alpha: float=0.0, beta: float=0.0, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of eltwise_backward; executes src dst diff_dst -> diff_src
     """
 
 @typing.overload
-def eltwise_backward(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDesc, diff_dst: MemoryDesc, data: MemoryDesc, alpha: float=0.0, beta: float=0.0, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def eltwise_backward(engine: Engine, *, algorithm: algorithm | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, data: MemoryDesc, alpha: float=0.0, beta: float=0.0, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of eltwise_backward; executes src dst diff_dst -> diff_src
     """
 
 @typing.overload
-def eltwise_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, src: MemoryDesc, dst: MemoryDesc, alpha: float=0.0, beta: float=0.0, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def eltwise_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, src: MemoryDesc, dst: MemoryDesc, alpha: float=0.0, beta: float=0.0, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of eltwise_forward; executes src -> dst
     """
 
 @typing.overload
-def eltwise_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, src: MemoryDesc, dst: MemoryDesc, alpha: float=0.0, beta: float=0.0, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def eltwise_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, src: MemoryDesc, dst: MemoryDesc, alpha: float=0.0, beta: float=0.0, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of eltwise_forward; executes src -> dst
     """
@@ -2169,49 +2326,49 @@ def graph_pool_info() -> dict[str, typing.Any]:
     """
 
 @typing.overload
-def group_normalization_backward(engine: Engine, *, prop_kind: prop_kind, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, groups: int, epsilon: float, flags: normalization_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def group_normalization_backward(engine: Engine, *, prop_kind: prop_kind | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, groups: int, epsilon: float, flags: normalization_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of group_normalization_backward; executes src diff_dst mean variance scale -> diff_src diff_scale diff_shift
     """
 
 @typing.overload
-def group_normalization_backward(engine: Engine, *, prop_kind: prop_kind, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, groups: int, epsilon: float, flags: normalization_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def group_normalization_backward(engine: Engine, *, prop_kind: prop_kind | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, groups: int, epsilon: float, flags: normalization_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of group_normalization_backward; executes src diff_dst mean variance scale -> diff_src diff_scale diff_shift
     """
 
 @typing.overload
-def group_normalization_forward(engine: Engine, *, prop_kind: prop_kind, src: MemoryDesc, dst: MemoryDesc, groups: int, epsilon: float, flags: normalization_flags=..., attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def group_normalization_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc, dst: MemoryDesc, groups: int, epsilon: float, flags: normalization_flags | str=..., attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of group_normalization_forward; executes src mean variance scale shift -> dst mean variance
     """
 
 @typing.overload
-def group_normalization_forward(engine: Engine, *, prop_kind: prop_kind, src: MemoryDesc, dst: MemoryDesc, groups: int, epsilon: float, flags: normalization_flags=..., attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def group_normalization_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc, dst: MemoryDesc, groups: int, epsilon: float, flags: normalization_flags | str=..., attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of group_normalization_forward; executes src mean variance scale shift -> dst mean variance
     """
 
 @typing.overload
-def gru_backward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def gru_backward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of gru_backward; executes src_layer src_iter weights_layer weights_iter bias dst_layer dst_iter diff_dst_layer diff_dst_iter workspace -> diff_src_layer diff_src_iter diff_weights_layer diff_weights_iter diff_bias
     """
 
 @typing.overload
-def gru_backward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def gru_backward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of gru_backward; executes src_layer src_iter weights_layer weights_iter bias dst_layer dst_iter diff_dst_layer diff_dst_iter workspace -> diff_src_layer diff_src_iter diff_weights_layer diff_weights_iter diff_bias
     """
 
 @typing.overload
-def gru_forward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def gru_forward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of gru_forward; executes src_layer src_iter weights_layer weights_iter bias -> dst_layer dst_iter workspace
     """
 
 @typing.overload
-def gru_forward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def gru_forward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of gru_forward; executes src_layer src_iter weights_layer weights_iter bias -> dst_layer dst_iter workspace
     """
@@ -2246,13 +2403,13 @@ def inner_product_backward_weights(engine: Engine, *, src: MemoryDesc, diff_weig
     """
 
 @typing.overload
-def inner_product_forward(engine: Engine, *, prop_kind: prop_kind, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None=None, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def inner_product_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None=None, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of inner_product_forward; executes src weights bias -> dst
     """
 
 @typing.overload
-def inner_product_forward(engine: Engine, *, prop_kind: prop_kind, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None=None, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def inner_product_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None=None, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of inner_product_forward; executes src weights bias -> dst
     """
@@ -2268,121 +2425,121 @@ def is_recording_waits() -> bool:
     """
 
 @typing.overload
-def layer_normalization_backward(engine: Engine, *, prop_kind: prop_kind, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, stat: MemoryDesc | None=None, diff_scale_shift_data_type: data_type=..., scale_shift_data_type: data_type=..., epsilon: float, flags: normalization_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def layer_normalization_backward(engine: Engine, *, prop_kind: prop_kind | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, stat: MemoryDesc | None=None, diff_scale_shift_data_type: data_type | str=..., scale_shift_data_type: data_type | str=..., epsilon: float, flags: normalization_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of layer_normalization_backward; executes src diff_dst mean variance scale -> diff_src diff_scale diff_shift
     """
 
 @typing.overload
-def layer_normalization_backward(engine: Engine, *, prop_kind: prop_kind, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, stat: MemoryDesc | None=None, diff_scale_shift_data_type: data_type=..., scale_shift_data_type: data_type=..., epsilon: float, flags: normalization_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def layer_normalization_backward(engine: Engine, *, prop_kind: prop_kind | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, stat: MemoryDesc | None=None, diff_scale_shift_data_type: data_type | str=..., scale_shift_data_type: data_type | str=..., epsilon: float, flags: normalization_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of layer_normalization_backward; executes src diff_dst mean variance scale -> diff_src diff_scale diff_shift
     """
 
 @typing.overload
-def layer_normalization_forward(engine: Engine, *, prop_kind: prop_kind, src: MemoryDesc, dst: MemoryDesc, stat: MemoryDesc | None=None, scale_shift_data_type: data_type=..., epsilon: float, flags: normalization_flags=..., attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def layer_normalization_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc, dst: MemoryDesc, stat: MemoryDesc | None=None, scale_shift_data_type: data_type | str=..., epsilon: float, flags: normalization_flags | str=..., attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of layer_normalization_forward; executes src mean variance scale shift -> dst mean variance
     """
 
 @typing.overload
-def layer_normalization_forward(engine: Engine, *, prop_kind: prop_kind, src: MemoryDesc, dst: MemoryDesc, stat: MemoryDesc | None=None, scale_shift_data_type: data_type=..., epsilon: float, flags: normalization_flags=..., attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def layer_normalization_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc, dst: MemoryDesc, stat: MemoryDesc | None=None, scale_shift_data_type: data_type | str=..., epsilon: float, flags: normalization_flags | str=..., attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of layer_normalization_forward; executes src mean variance scale shift -> dst mean variance
     """
 
 @typing.overload
-def lbr_augru_backward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_attention: MemoryDesc, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def lbr_augru_backward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_attention: MemoryDesc, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of lbr_augru_backward; executes src_layer src_iter augru_attention weights_layer weights_iter bias dst_layer dst_iter diff_dst_layer diff_dst_iter workspace -> diff_src_layer diff_src_iter diff_augru_attention diff_weights_layer diff_weights_iter diff_bias
     """
 
 @typing.overload
-def lbr_augru_backward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_attention: MemoryDesc, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def lbr_augru_backward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_attention: MemoryDesc, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of lbr_augru_backward; executes src_layer src_iter augru_attention weights_layer weights_iter bias dst_layer dst_iter diff_dst_layer diff_dst_iter workspace -> diff_src_layer diff_src_iter diff_augru_attention diff_weights_layer diff_weights_iter diff_bias
     """
 
 @typing.overload
-def lbr_augru_forward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def lbr_augru_forward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of lbr_augru_forward; executes src_layer src_iter augru_attention weights_layer weights_iter bias -> dst_layer dst_iter workspace
     """
 
 @typing.overload
-def lbr_augru_forward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def lbr_augru_forward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, attention: MemoryDesc, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of lbr_augru_forward; executes src_layer src_iter augru_attention weights_layer weights_iter bias -> dst_layer dst_iter workspace
     """
 
 @typing.overload
-def lbr_gru_backward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def lbr_gru_backward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of lbr_gru_backward; executes src_layer src_iter weights_layer weights_iter bias dst_layer dst_iter diff_dst_layer diff_dst_iter workspace -> diff_src_layer diff_src_iter diff_weights_layer diff_weights_iter diff_bias
     """
 
 @typing.overload
-def lbr_gru_backward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def lbr_gru_backward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of lbr_gru_backward; executes src_layer src_iter weights_layer weights_iter bias dst_layer dst_iter diff_dst_layer diff_dst_iter workspace -> diff_src_layer diff_src_iter diff_weights_layer diff_weights_iter diff_bias
     """
 
 @typing.overload
-def lbr_gru_forward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def lbr_gru_forward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of lbr_gru_forward; executes src_layer src_iter weights_layer weights_iter bias -> dst_layer dst_iter workspace
     """
 
 @typing.overload
-def lbr_gru_forward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def lbr_gru_forward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of lbr_gru_forward; executes src_layer src_iter weights_layer weights_iter bias -> dst_layer dst_iter workspace
     """
 
 @typing.overload
-def lrn_backward(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, local_size: int, alpha: float, beta: float, k: float, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def lrn_backward(engine: Engine, *, algorithm: algorithm | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, local_size: int, alpha: float, beta: float, k: float, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of lrn_backward; executes src diff_dst workspace -> diff_src
     """
 
 @typing.overload
-def lrn_backward(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, local_size: int, alpha: float, beta: float, k: float, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def lrn_backward(engine: Engine, *, algorithm: algorithm | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, src: MemoryDesc, local_size: int, alpha: float, beta: float, k: float, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of lrn_backward; executes src diff_dst workspace -> diff_src
     """
 
 @typing.overload
-def lrn_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, src: MemoryDesc, dst: MemoryDesc, local_size: int, alpha: float, beta: float, k: float, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def lrn_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, src: MemoryDesc, dst: MemoryDesc, local_size: int, alpha: float, beta: float, k: float, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of lrn_forward; executes src -> dst workspace
     """
 
 @typing.overload
-def lrn_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, src: MemoryDesc, dst: MemoryDesc, local_size: int, alpha: float, beta: float, k: float, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def lrn_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, src: MemoryDesc, dst: MemoryDesc, local_size: int, alpha: float, beta: float, k: float, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of lrn_forward; executes src -> dst workspace
     """
 
 @typing.overload
-def lstm_backward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, src_iter_c: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, weights_peephole: MemoryDesc | None=None, weights_projection: MemoryDesc | None=None, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, dst_iter_c: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_src_iter_c: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_weights_peephole: MemoryDesc | None=None, diff_weights_projection: MemoryDesc | None=None, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, diff_dst_iter_c: MemoryDesc | None=None, flags: rnn_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def lstm_backward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, src_iter_c: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, weights_peephole: MemoryDesc | None=None, weights_projection: MemoryDesc | None=None, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, dst_iter_c: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_src_iter_c: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_weights_peephole: MemoryDesc | None=None, diff_weights_projection: MemoryDesc | None=None, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, diff_dst_iter_c: MemoryDesc | None=None, flags: rnn_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of lstm_backward; executes src_layer src_iter src_iter_c weights_layer weights_iter weights_peephole weights_projection bias dst_layer dst_iter dst_iter_c diff_dst_layer diff_dst_iter diff_dst_iter_c workspace -> diff_src_layer diff_src_iter diff_src_iter_c diff_weights_layer diff_weights_iter diff_weights_peephole diff_weights_projection diff_bias
     """
 
 @typing.overload
-def lstm_backward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, src_iter_c: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, weights_peephole: MemoryDesc | None=None, weights_projection: MemoryDesc | None=None, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, dst_iter_c: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_src_iter_c: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_weights_peephole: MemoryDesc | None=None, diff_weights_projection: MemoryDesc | None=None, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, diff_dst_iter_c: MemoryDesc | None=None, flags: rnn_flags=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def lstm_backward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, src_iter_c: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, weights_peephole: MemoryDesc | None=None, weights_projection: MemoryDesc | None=None, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, dst_iter_c: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_src_iter_c: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_weights_peephole: MemoryDesc | None=None, diff_weights_projection: MemoryDesc | None=None, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, diff_dst_iter_c: MemoryDesc | None=None, flags: rnn_flags | str=..., hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of lstm_backward; executes src_layer src_iter src_iter_c weights_layer weights_iter weights_peephole weights_projection bias dst_layer dst_iter dst_iter_c diff_dst_layer diff_dst_iter diff_dst_iter_c workspace -> diff_src_layer diff_src_iter diff_src_iter_c diff_weights_layer diff_weights_iter diff_weights_peephole diff_weights_projection diff_bias
     """
 
 @typing.overload
-def lstm_forward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, src_iter_c: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, weights_peephole: MemoryDesc | None=None, weights_projection: MemoryDesc | None=None, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, dst_iter_c: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def lstm_forward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, src_iter_c: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, weights_peephole: MemoryDesc | None=None, weights_projection: MemoryDesc | None=None, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, dst_iter_c: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of lstm_forward; executes src_layer src_iter src_iter_c weights_layer weights_iter weights_peephole weights_projection bias -> dst_layer dst_iter dst_iter_c workspace
     """
 
 @typing.overload
-def lstm_forward(engine: Engine, *, prop_kind: prop_kind, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, src_iter_c: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, weights_peephole: MemoryDesc | None=None, weights_projection: MemoryDesc | None=None, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, dst_iter_c: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def lstm_forward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, src_iter_c: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, weights_peephole: MemoryDesc | None=None, weights_projection: MemoryDesc | None=None, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, dst_iter_c: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of lstm_forward; executes src_layer src_iter src_iter_c weights_layer weights_iter weights_peephole weights_projection bias -> dst_layer dst_iter dst_iter_c workspace
     """
@@ -2405,25 +2562,25 @@ def note(kind: str, name: str, begin: int, end: int, tensors: list[typing.Any]=[
     """
 
 @typing.overload
-def pooling_backward(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], kernel: collections.abc.Sequence[int], dilation: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def pooling_backward(engine: Engine, *, algorithm: algorithm | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], kernel: collections.abc.Sequence[int], dilation: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of pooling_backward; executes diff_dst workspace -> diff_src
     """
 
 @typing.overload
-def pooling_backward(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], kernel: collections.abc.Sequence[int], dilation: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def pooling_backward(engine: Engine, *, algorithm: algorithm | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], kernel: collections.abc.Sequence[int], dilation: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of pooling_backward; executes diff_dst workspace -> diff_src
     """
 
 @typing.overload
-def pooling_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, src: MemoryDesc, dst: MemoryDesc, strides: collections.abc.Sequence[int], kernel: collections.abc.Sequence[int], dilation: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def pooling_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, src: MemoryDesc, dst: MemoryDesc, strides: collections.abc.Sequence[int], kernel: collections.abc.Sequence[int], dilation: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of pooling_forward; executes src -> dst workspace
     """
 
 @typing.overload
-def pooling_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, src: MemoryDesc, dst: MemoryDesc, strides: collections.abc.Sequence[int], kernel: collections.abc.Sequence[int], dilation: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def pooling_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, src: MemoryDesc, dst: MemoryDesc, strides: collections.abc.Sequence[int], kernel: collections.abc.Sequence[int], dilation: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of pooling_forward; executes src -> dst workspace
     """
@@ -2441,25 +2598,25 @@ def prelu_backward(engine: Engine, *, src: MemoryDesc, weights: MemoryDesc, diff
     """
 
 @typing.overload
-def prelu_forward(engine: Engine, *, prop_kind: prop_kind, src: MemoryDesc, weights: MemoryDesc, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def prelu_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc, weights: MemoryDesc, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of prelu_forward; executes src weights -> dst
     """
 
 @typing.overload
-def prelu_forward(engine: Engine, *, prop_kind: prop_kind, src: MemoryDesc, weights: MemoryDesc, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def prelu_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc, weights: MemoryDesc, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of prelu_forward; executes src weights -> dst
     """
 
 @typing.overload
-def reduction(engine: Engine, *, algorithm: algorithm, src: MemoryDesc, dst: MemoryDesc, p: float=0.0, eps: float=0.0, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def reduction(engine: Engine, *, algorithm: algorithm | str, src: MemoryDesc, dst: MemoryDesc, p: float=0.0, eps: float=0.0, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of reduction; executes src -> dst
     """
 
 @typing.overload
-def reduction(engine: Engine, *, algorithm: algorithm, src: MemoryDesc, dst: MemoryDesc, p: float=0.0, eps: float=0.0, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def reduction(engine: Engine, *, algorithm: algorithm | str, src: MemoryDesc, dst: MemoryDesc, p: float=0.0, eps: float=0.0, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of reduction; executes src -> dst
     """
@@ -2477,25 +2634,25 @@ def reorder(engine: Engine, *, src: MemoryDesc, dst: MemoryDesc, dst_engine: Eng
     """
 
 @typing.overload
-def resampling_backward(engine: Engine, *, algorithm: algorithm, factors: collections.abc.Sequence[float]=[], diff_src: MemoryDesc, diff_dst: MemoryDesc, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def resampling_backward(engine: Engine, *, algorithm: algorithm | str, factors: collections.abc.Sequence[float]=[], diff_src: MemoryDesc, diff_dst: MemoryDesc, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of resampling_backward; executes diff_dst -> diff_src
     """
 
 @typing.overload
-def resampling_backward(engine: Engine, *, algorithm: algorithm, factors: collections.abc.Sequence[float]=[], diff_src: MemoryDesc, diff_dst: MemoryDesc, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def resampling_backward(engine: Engine, *, algorithm: algorithm | str, factors: collections.abc.Sequence[float]=[], diff_src: MemoryDesc, diff_dst: MemoryDesc, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of resampling_backward; executes diff_dst -> diff_src
     """
 
 @typing.overload
-def resampling_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, factors: collections.abc.Sequence[float]=[], src: MemoryDesc, dst: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def resampling_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, factors: collections.abc.Sequence[float]=[], src: MemoryDesc, dst: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of resampling_forward; executes src -> dst
     """
 
 @typing.overload
-def resampling_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, factors: collections.abc.Sequence[float]=[], src: MemoryDesc, dst: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def resampling_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, factors: collections.abc.Sequence[float]=[], src: MemoryDesc, dst: MemoryDesc | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of resampling_forward; executes src -> dst
     """
@@ -2515,12 +2672,12 @@ def set_constant_tensor_cache_capacity(engine_kind: typing.Any, megabytes: int) 
     Memory for what oneDNN derives from constant tensors; 0 turns the cache off. It goes by the addresses of the constants, so their memory must not be written or freed meanwhile.
     """
 
-def set_cpu_isa_hints(isa_hints: cpu_isa_hints) -> None:
+def set_cpu_isa_hints(isa_hints: cpu_isa_hints | str) -> None:
     """
     Hint such as prefer_ymm; only before oneDNN's first use.
     """
 
-def set_default_fpmath_mode(mode: fpmath_mode) -> None:
+def set_default_fpmath_mode(mode: fpmath_mode | str) -> None:
     """
     Math mode of PrimitiveAttr objects made from now on.
     """
@@ -2541,7 +2698,7 @@ def set_jit_profiling_flags(flags: int) -> None:
 def set_jit_profiling_jitdumpdir(dir: str) -> None:
     ...
 
-def set_max_cpu_isa(isa: cpu_isa) -> None:
+def set_max_cpu_isa(isa: cpu_isa | str) -> None:
     """
     Limit the instruction set; only before oneDNN's first use.
     """
@@ -2569,37 +2726,37 @@ def shuffle_backward(engine: Engine, *, diff_src: MemoryDesc, diff_dst: MemoryDe
     """
 
 @typing.overload
-def shuffle_forward(engine: Engine, *, prop_kind: prop_kind, src: MemoryDesc, dst: MemoryDesc, axis: int, group_size: int, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def shuffle_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc, dst: MemoryDesc, axis: int, group_size: int, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of shuffle_forward; executes src -> dst
     """
 
 @typing.overload
-def shuffle_forward(engine: Engine, *, prop_kind: prop_kind, src: MemoryDesc, dst: MemoryDesc, axis: int, group_size: int, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def shuffle_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc, dst: MemoryDesc, axis: int, group_size: int, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of shuffle_forward; executes src -> dst
     """
 
 @typing.overload
-def softmax_backward(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDesc, diff_dst: MemoryDesc, dst: MemoryDesc, axis: int, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def softmax_backward(engine: Engine, *, algorithm: algorithm | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, dst: MemoryDesc, axis: int, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of softmax_backward; executes dst diff_dst -> diff_src
     """
 
 @typing.overload
-def softmax_backward(engine: Engine, *, algorithm: algorithm, diff_src: MemoryDesc, diff_dst: MemoryDesc, dst: MemoryDesc, axis: int, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def softmax_backward(engine: Engine, *, algorithm: algorithm | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, dst: MemoryDesc, axis: int, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of softmax_backward; executes dst diff_dst -> diff_src
     """
 
 @typing.overload
-def softmax_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, src: MemoryDesc, dst: MemoryDesc, axis: int, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def softmax_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, src: MemoryDesc, dst: MemoryDesc, axis: int, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of softmax_forward; executes src -> dst
     """
 
 @typing.overload
-def softmax_forward(engine: Engine, *, prop_kind: prop_kind, algorithm: algorithm, src: MemoryDesc, dst: MemoryDesc, axis: int, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def softmax_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, src: MemoryDesc, dst: MemoryDesc, axis: int, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of softmax_forward; executes src -> dst
     """
@@ -2627,25 +2784,25 @@ def use_huge_pages(queue: typing.Any, memory: typing.Any, is_fresh: bool) -> Non
     """
 
 @typing.overload
-def vanilla_rnn_backward(engine: Engine, *, prop_kind: prop_kind, activation: algorithm, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags=..., alpha: float=0.0, beta: float=0.0, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def vanilla_rnn_backward(engine: Engine, *, prop_kind: prop_kind | str, activation: algorithm | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags | str=..., alpha: float=0.0, beta: float=0.0, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of vanilla_rnn_backward; executes src_layer src_iter weights_layer weights_iter bias dst_layer dst_iter diff_dst_layer diff_dst_iter workspace -> diff_src_layer diff_src_iter diff_weights_layer diff_weights_iter diff_bias
     """
 
 @typing.overload
-def vanilla_rnn_backward(engine: Engine, *, prop_kind: prop_kind, activation: algorithm, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags=..., alpha: float=0.0, beta: float=0.0, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def vanilla_rnn_backward(engine: Engine, *, prop_kind: prop_kind | str, activation: algorithm | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, diff_src_layer: MemoryDesc, diff_src_iter: MemoryDesc | None=None, diff_weights_layer: MemoryDesc, diff_weights_iter: MemoryDesc, diff_bias: MemoryDesc | None=None, diff_dst_layer: MemoryDesc, diff_dst_iter: MemoryDesc | None=None, flags: rnn_flags | str=..., alpha: float=0.0, beta: float=0.0, hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of vanilla_rnn_backward; executes src_layer src_iter weights_layer weights_iter bias dst_layer dst_iter diff_dst_layer diff_dst_iter workspace -> diff_src_layer diff_src_iter diff_weights_layer diff_weights_iter diff_bias
     """
 
 @typing.overload
-def vanilla_rnn_forward(engine: Engine, *, prop_kind: prop_kind, activation: algorithm, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, alpha: float=0.0, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
+def vanilla_rnn_forward(engine: Engine, *, prop_kind: prop_kind | str, activation: algorithm | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, alpha: float=0.0, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
     Primitive descriptor of vanilla_rnn_forward; executes src_layer src_iter weights_layer weights_iter bias -> dst_layer dst_iter workspace
     """
 
 @typing.overload
-def vanilla_rnn_forward(engine: Engine, *, prop_kind: prop_kind, activation: algorithm, direction: rnn_direction, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, alpha: float=0.0, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
+def vanilla_rnn_forward(engine: Engine, *, prop_kind: prop_kind | str, activation: algorithm | str, direction: rnn_direction | str, src_layer: MemoryDesc, src_iter: MemoryDesc | None=None, weights_layer: MemoryDesc, weights_iter: MemoryDesc, bias: MemoryDesc | None=None, dst_layer: MemoryDesc, dst_iter: MemoryDesc | None=None, alpha: float=0.0, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of vanilla_rnn_forward; executes src_layer src_iter weights_layer weights_iter bias -> dst_layer dst_iter workspace
     """
@@ -2660,4 +2817,4 @@ RUNTIME_DIM_VAL: int = -9223372036854775808
 RUNTIME_F32_VAL: float
 RUNTIME_S32_VAL: int = -2147483648
 RUNTIME_SIZE_VAL: int = 9223372036854775808
-_interface: int = 10
+_interface: int = 15

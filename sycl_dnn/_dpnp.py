@@ -13,13 +13,20 @@ from collections.abc import Callable
 from typing import Any
 
 import dpctl.memory
+import numpy as np
+from dpctl.utils import SequentialOrderManager
 
-__all__ = ["NEEDED", "address", "array_maker", "is_memory", "place", "usm_array", "view"]
+__all__ = [
+    "NEEDED", "address", "array_maker", "host_view", "is_memory", "is_readable", "place",
+    "usm_array", "view",
+]  # fmt: skip
 
 #: Private name -> what breaks without it.
 NEEDED: dict[str, str] = {
     "dpnp.ndarray._create_from_usm_ndarray": "no result can become a dpnp array",
     "dpnp.ndarray._array_obj": "the call table finds no memory behind a dpnp array",
+    # Fields of dpnp/tensor/_usmarray.h, as csrc/usm_array.hpp declares them.
+    "dpnp.tensor.usm_ndarray:struct": "no call is repeated without Python",
     "dpnp.tensor.usm_ndarray._pointer": "an array has no address without a wait for its queue",
     "dpctl.memory._memory._Memory": "dpctl.memory objects are not told from arrays",
     "dpctl.memory._memory._Memory._pointer": "the offset of an array in its allocation is unknown",
@@ -86,3 +93,33 @@ def view(array: Any, shape: Any, dtype: Any, strides: Any, offset: int = 0) -> A
     buffer, start = place(array)
     offset += start // dtype.itemsize
     return usm_ndarray(shape, dtype=dtype, buffer=buffer, strides=strides, offset=offset)
+
+
+class _OnHost:
+    """The memory of a usm_ndarray as NumPy takes it; NumPy's array keeps this object."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        self.__array_interface__ = {
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "data": (address(array), not array.flags.writable),
+            "strides": tuple(s * array.itemsize for s in array.strides),
+            "version": 3,
+        }
+
+
+def is_readable(array: Any) -> bool:
+    """Whether the CPU reads the memory of a usm_ndarray."""
+    return array.sycl_queue.sycl_device.is_cpu or array.usm_type != "device"
+
+
+def host_view(array: Any) -> np.ndarray:
+    """Return a NumPy array over the memory of a usm_ndarray, after the work on its queue.
+
+    Only for what ``is_readable``.
+    """
+    queue = array.sycl_queue
+    SequentialOrderManager[queue].wait()
+    queue.wait()
+    return np.asarray(_OnHost(array))

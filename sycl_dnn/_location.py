@@ -15,7 +15,7 @@ from typing import Any
 
 #: Compiled into the extension (CMakeLists.txt reads this line). Raised when what the extension
 #: offers changes, so that Python files never meet an extension that was built from others.
-INTERFACE = 10
+INTERFACE = 15
 
 _FOLDER = Path(__file__).resolve().parent
 
@@ -61,7 +61,7 @@ def require_fit(extension: Any) -> None:
 
 
 def package_path(path: Iterable[str]) -> list[str]:
-    """Return the folders in which the package's modules are to be looked for."""
+    """Return the folders in which the package's modules are searched for."""
     own = [Path(p) for p in path]
     if any(_has_extension(p) for p in own):
         return [str(p) for p in own]

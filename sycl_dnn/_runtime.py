@@ -10,8 +10,11 @@ from __future__ import annotations
 import ctypes
 import importlib.metadata
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
+
+from sycl_dnn._warn import warn
 
 _DRIVER = "libintelocl.so"
 #: The wheel's libOpenCL and CPU driver need these and have no run path to find them.
@@ -106,12 +109,16 @@ def prepare() -> None:
         fixes.append("set SYCL_QUEUE_THREAD_POOL_SIZE=6, as dpnp does")
     _register_driver()
     _preload()
+    if problem := level_zero_problem():
+        problems.append(problem)
+        warn(problem)
 
 
 # --- Find out why a machine's Intel GPU is not among the SYCL devices: from its files alone
 
 _INTEL, _DISPLAY = "0x8086", "0x03"
-#: Debian has the first (22.43, GPUs up to 2022, no Level Zero); Intel's repository has both.
+_GPU_OPENCL, _GPU_LEVEL_ZERO = "intel-opencl/libigdrcl.so", "libze_intel_gpu.so.1"
+#: Debian has the first (22.43, GPUs up to 2022); Intel's repository has both.
 _INSTALL = "apt-get install intel-opencl-icd"
 _NEWER = "packages intel-opencl-icd and libze-intel-gpu1 of https://dgpu-docs.intel.com"
 
@@ -121,7 +128,7 @@ def advice(root: Path = Path("/")) -> tuple[str, str]:
 
     Parameters
     ----------
-    root : the file system to look at: ``sys/bus/pci``, ``dev/dri`` and the drivers' files
+    root : the file system to search: ``sys/bus/pci``, ``dev/dri`` and the drivers' files
     """
     if not _intel_gpus(root) and not (root / "dev/dxg").exists():
         return f"no Intel GPU: none on the PCI bus (one would need {_NEWER})", ""
@@ -155,7 +162,87 @@ def _intel_gpus(root: Path) -> list[Path]:
     return found
 
 
+def _library_folders(root: Path) -> list[Path]:
+    return [root / "usr/lib", root / "usr/lib64", *(root / "usr/lib").glob("*-linux-gnu")]
+
+
 def _gpu_drivers(root: Path) -> list[Path]:
-    names = ("intel-opencl/libigdrcl.so", "libze_intel_gpu.so.1")
-    folders = [root / "usr/lib", root / "usr/lib64", *(root / "usr/lib").glob("*-linux-gnu")]
-    return [folder / name for folder in folders for name in names if (folder / name).exists()]
+    paths = (f / name for f in _library_folders(root) for name in (_GPU_OPENCL, _GPU_LEVEL_ZERO))
+    return [path for path in paths if path.exists()]
+
+
+# --- What Level Zero needs: a loader that is new enough, and OpenCL's driver beside it
+
+_SELECTOR = "ONEAPI_DEVICE_SELECTOR"
+_LOADER = "libze_loader.so.1"
+#: SYCL 2026 crashes with 1.8 as soon as there is a GPU, and not with 1.16; between them is unknown.
+_OLDEST_LOADER = (1, 16)
+#: Variables that make Debian's driver simulate a GPU (tests/simulated_gpu.sh).
+_SIMULATION = {"NEOReadDebugKeys": "1", "SetCommandStreamReceiver": "1"}
+
+
+def level_zero_problem(root: Path = Path("/")) -> str:
+    """Return why listing devices would end this process; "" if nothing is known.
+
+    SYCL calls functions that old Level Zero loaders (``libze1``) lack, if they find a GPU.
+
+    Parameters
+    ----------
+    root : the file system to look at; LD_LIBRARY_PATH comes before it
+    """
+    loader = _level_zero_loader(root)
+    version = _version_of(loader) if loader else None
+    if version is None or version >= _OLDEST_LOADER or not _may_take_level_zero():
+        return ""
+    has_gpu = _intel_gpus(root) or (root / "dev/dxg").exists() or is_simulating()
+    if not has_gpu or not any(path.name == _GPU_LEVEL_ZERO for path in _gpu_drivers(root)):
+        return ""
+    oldest, found = (".".join(map(str, v)) for v in (_OLDEST_LOADER, version))
+    return (
+        f"the Level Zero loader {loader} ({found}) is older than {oldest}: SYCL may crash when it "
+        f"lists the GPU through it; install libze1 {oldest} or newer, or set {_SELECTOR}=opencl:*"
+    )
+
+
+def _level_zero_loader(root: Path) -> Path | None:
+    """Return the loader that a process would load."""
+    given = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    folders = [Path(f) for f in given if f] + [Path(sys.prefix, "lib"), root / "usr/local/lib"]
+    folders += _library_folders(root)
+    return next((f / _LOADER for f in folders if (f / _LOADER).exists()), None)
+
+
+def _version_of(library: Path) -> tuple[int, ...] | None:
+    """Return the version in the name of the file that a library's link leads to."""
+    numbers = library.resolve().name.partition(".so.")[2].split(".")
+    known = len(numbers) > 1 and all(number.isdecimal() for number in numbers)
+    return tuple(map(int, numbers[:2])) if known else None
+
+
+def _may_take_level_zero() -> bool:
+    """Whether ONEAPI_DEVICE_SELECTOR leaves Level Zero in."""
+    terms = os.environ.get(_SELECTOR, "").lower().split(";")
+    wanted = [term.partition(":")[0] for term in terms if term and not term.startswith("!")]
+    return "!level_zero:*" not in terms and (
+        not wanted or any(backend in ("*", "level_zero") for backend in wanted)
+    )
+
+
+def is_simulating() -> bool:
+    """Whether Debian's driver simulates a GPU in the present environment."""
+    return all(os.environ.get(name) == value for name, value in _SIMULATION.items())
+
+
+def avoid_crash() -> None:
+    """Leave Level Zero out of this process's devices, if listing them would end it."""
+    if level_zero_problem():
+        os.environ[_SELECTOR] = "opencl:*"
+
+
+def has_gpu_compiler() -> bool:
+    """Whether the OpenCL driver for GPUs is registered.
+
+    oneDNN compiles its OpenCL C kernels with it, for Level Zero as well; ONEAPI_DEVICE_SELECTOR
+    does not hide it.
+    """
+    return any("libigdrcl" in entry and _exists(entry) for entry in icd_entries())

@@ -7,19 +7,23 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import dpctl
 
 from sycl_dnn import _runtime
+from sycl_dnn._warn import warn
 from sycl_dnn.errors import NoDeviceError
 
 __all__ = ["default_queue", "explain_absence", "usable_devices"]
 
 _SELECTOR = "ONEAPI_DEVICE_SELECTOR"
 _DRIVERS = "OCL_ICD_FILENAMES"
-#: Variables that make Debian's driver simulate a GPU (tests/simulated_gpu.sh).
-_SIMULATION = {"NEOReadDebugKeys": "1", "SetCommandStreamReceiver": "1"}
+NO_COMPILER = (
+    "the OpenCL driver for GPUs (libigdrcl.so) is not registered: oneDNN compiles most kernels "
+    "with it, for Level Zero too, and fails without; install intel-opencl-icd"
+)
 _LIST = (
     "import json, sycl_dnn.device as d; "
     "print(json.dumps([x.filter_string for k in ('gpu', 'cpu') for x in d.usable_devices(k)]))"
@@ -32,12 +36,20 @@ def usable_devices(kind: str) -> list[dpctl.SyclDevice]:
     That is Intel GPUs, and the CPU through OpenCL; Level Zero comes before OpenCL.
     """
     found = [d for d in dpctl.get_devices(device_type=kind) if "Intel" in d.vendor or kind == "cpu"]
+    if lacks_compiler(found):
+        warn(NO_COMPILER)
     return sorted(found, key=lambda d: d.backend != dpctl.backend_type.level_zero)
+
+
+def lacks_compiler(devices: Iterable[dpctl.SyclDevice]) -> bool:
+    """Whether a GPU comes through Level Zero without the driver that oneDNN compiles with."""
+    through_level_zero = any(d.backend == dpctl.backend_type.level_zero for d in devices)
+    return through_level_zero and not _runtime.has_gpu_compiler()
 
 
 def is_simulated(kind: str) -> bool:
     """Whether a device of this kind executes nothing in the present environment."""
-    return kind == "gpu" and all(os.environ.get(k) == v for k, v in _SIMULATION.items())
+    return kind == "gpu" and _runtime.is_simulating()
 
 
 def executes_on_cpu(device: dpctl.SyclDevice) -> bool:
@@ -64,7 +76,7 @@ def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQue
     Raises
     ------
     NoDeviceError
-        There is no such device; the message says what was looked at and what to type next.
+        There is no such device; the message says what was checked and what to type next.
     """
     if device is not None:
         return _queue_on(device)
@@ -97,7 +109,7 @@ def _devices_of_new_process(without: str = "") -> list[str]:
 
 
 def explain_absence() -> str:
-    """Return what was looked at in vain, why, and the next command to type."""
+    """Return what was checked without success, why, and the next command to type."""
     listed = [f"{d.filter_string} ({d.name})" for d in dpctl.get_devices()]
     text = ["no SYCL device that oneDNN can use (an Intel GPU or the CPU)"]
     text.append(f"dpctl lists: {', '.join(listed) or 'nothing'}")
@@ -114,7 +126,7 @@ def next_step() -> tuple[str, str]:
     if not _runtime.driver_registered():
         return f"{_DRIVERS} was changed since sycl_dnn put {driver} there", ""
     if _devices_of_new_process():
-        # Same environment, other result: the drivers were looked for before they were registered.
+        # Same environment, other result: the drivers were searched for before they were registered.
         return (
             "devices were listed in this process before sycl_dnn was imported, and drivers are "
             "looked for only then; import sycl_dnn first"

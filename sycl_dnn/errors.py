@@ -20,8 +20,8 @@ class DnnlError(Exception):
     """oneDNN refused or failed; ``status`` is the member of ``onednn.status``.
 
     Where a primitive descriptor was refused, ``reasons`` says why. It comes from oneDNN's own log,
-    which only a new process can switch on: the first look at ``reasons`` or at the text of the
-    error repeats the creation in a helper process (some 0.3 s). An error that nobody looks at
+    which only a new process can switch on: the first read of ``reasons`` or at the text of the
+    error repeats the creation in a helper process (some 0.3 s). An error that nobody reads
     costs nothing, so probing in a loop stays cheap.
     """
 
@@ -75,7 +75,7 @@ class OneDnnFaultWarning(UserWarning):
 
 
 class NoDeviceError(RuntimeError):
-    """No SYCL device that oneDNN can use; the message says what was looked at and what to do."""
+    """No SYCL device that oneDNN can use; the message says what was checked and what to do."""
 
 
 _CLASSES = {cls.status_name: cls for cls in (InvalidArguments, OutOfMemory, Unimplemented)}

@@ -13,7 +13,9 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Structure", "flatten", "leaves", "map", "paths", "register", "unflatten"]
+__all__ = [
+    "Structure", "constants", "flatten", "leaves", "map", "names", "paths", "register", "unflatten",
+]  # fmt: skip
 
 IsLeaf = Callable[[Any], bool] | None
 
@@ -21,6 +23,9 @@ IsLeaf = Callable[[Any], bool] | None
 class _Rule(NamedTuple):
     flatten: Callable[[Any], tuple[Iterable[Any], Hashable]]
     unflatten: Callable[[Any, Iterable[Any]], Any]
+    steps: Callable[[Any], Sequence[str]] | None = None
+    constants: Callable[[Any], Sequence[bool]] | None = None
+    held: Callable[[Any], Sequence[Any]] | None = None
 
 
 _rules: dict[type, _Rule] = {}
@@ -79,6 +84,10 @@ def register(
     cls: type,
     flatten: Callable[[Any], tuple[Iterable[Any], Hashable]],
     unflatten: Callable[[Any, Iterable[Any]], Any],
+    *,
+    steps: Callable[[Any], Sequence[str]] | None = None,
+    constants: Callable[[Any], Sequence[bool]] | None = None,
+    held: Callable[[Any], Sequence[Any]] | None = None,
 ) -> type:
     """Make instances of a class containers.
 
@@ -91,6 +100,15 @@ def register(
     unflatten : callable
         ``unflatten(rest, children)`` returns an instance. Children may be anything: traced values,
         gradients, ``None``.
+    steps : callable, optional
+        ``steps(rest)`` returns how to come to each child, as Python writes it, for ``paths`` and
+        errors; ``[0]``, ``[1]`` without.
+    constants : callable, optional
+        ``constants(rest)`` says of each child whether it is a constant to gradients: theirs are
+        ``None``.
+    held : callable, optional
+        ``held(rest)`` returns callables and objects that the instance computes with, which
+        transforms compare at each call.
 
     Returns
     -------
@@ -104,7 +122,7 @@ def register(
     """
     if cls in _rules or cls in (tuple, list, dict, type(None)):
         raise ValueError(f"tree.register: {cls.__qualname__} is a container already")
-    _rules[cls] = _Rule(flatten, unflatten)
+    _rules[cls] = _Rule(flatten, unflatten, steps, constants, held)
     return cls
 
 
@@ -206,9 +224,12 @@ def steps_of(kind: Any, aux: Any, children: Sequence[Any]) -> list[str]:
     """Return how to come from a container to each child, as Python writes it."""
     if kind is not None and issubclass(kind, dict):
         return [f"[{k!r}]".replace("'", '"') for k in _keys_of(kind, aux)[0]]
+    rule = _rules.get(kind)
+    if rule is not None and rule.steps is not None:
+        return list(rule.steps(aux))
     if hasattr(kind, "_fields"):
         return [f".{n}" for n in kind._fields]
-    if hasattr(kind, "__dataclass_fields__") and kind not in _rules:
+    if hasattr(kind, "__dataclass_fields__") and rule is None:
         return [f".{n}" for n in aux]
     return [f"[{i}]" for i in range(len(children))]
 
@@ -276,6 +297,35 @@ def _add_paths(tree: Any, path: str, found: list[tuple[str, Any]], is_leaf: IsLe
         return
     for step, child in zip(node.steps(), node.children, strict=True):
         _add_paths(child, path + step, found, is_leaf)
+
+
+def names(tree: Any, is_leaf: IsLeaf = None) -> list[str]:
+    """Return a name for each leaf, as files have them: ``conv.weight``, ``layers.0.bias``."""
+    return [_name(path) for path, _ in paths(tree, is_leaf)]
+
+
+def _name(path: str) -> str:
+    words = path.replace('["', ".").replace('"]', "").replace("[", ".").replace("]", "")
+    return words.lstrip(".")
+
+
+def constants(structure: Structure) -> list[bool]:
+    """Return of each leaf whether it is a constant to gradients, as ``register`` was told."""
+    if structure.is_leaf:
+        return [False]
+    rule = _rules.get(structure.kind)
+    if rule is None or rule.constants is None:
+        return [flag for child in structure.children for flag in constants(child)]
+    found: list[bool] = []
+    for child, is_constant in zip(structure.children, rule.constants(structure.aux), strict=True):
+        found += [True] * child.n_leaves if is_constant else constants(child)
+    return found
+
+
+def held_by(node: Opened) -> Sequence[Any]:
+    """Return the callables and objects that a container computes with."""
+    rule = _rules.get(node.kind)
+    return () if rule is None or rule.held is None else rule.held(node.aux)
 
 
 def map(  # the name that users of such modules expect

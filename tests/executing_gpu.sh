@@ -7,15 +7,18 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
     cat <<END
-usage: tests/executing_gpu.sh [--gpu xehp|none] [--fp64] COMMAND...
+usage: tests/executing_gpu.sh [--gpu xehp|none|arc|tgl] [--fp64] COMMAND...
 
 Runs COMMAND on a machine that seems to have one Intel GPU beside its CPU. A layer between programs and Intel's OpenCL
 CPU driver (tests/gpu_layer) shows the CPU a second time, as a GPU: oneDNN chooses its OpenCL C kernels for GPUs and
-they compute. Machine code of GPUs cannot run there, and oneDNN has none for these two; times mean nothing.
+they compute. Machine code of GPUs cannot run there, and oneDNN has none for the first two; times mean nothing.
 The exit status is COMMAND's, 2 for a wrong option, or 3 without what it needs (gcc, opencl-c-headers, the CPU driver).
 
   --gpu xehp   Xe-HP, discrete, without matrix units (default)
   --gpu none   a GPU of no known kind, integrated
+  --gpu arc    oneDNN chooses as for an Arc; its machine code is taken for what fails when it runs, so that
+               implementations named jit must be left out: verify --global-skip-impl=jit, or pd.next_impl()
+  --gpu tgl    likewise Tiger Lake
   --fp64       with arithmetic of doubles, which Arc and Tiger Lake lack
 
 PYTHON names the Python whose packages hold the CPU driver, where COMMAND is not itself a python or pytest.
@@ -35,7 +38,7 @@ fail() {
 while [ $# -gt 0 ]; do
     case $1 in
         -h | --help) usage && exit ;;
-        --gpu) [ $# -ge 2 ] || fail 2 "--gpu must name a GPU: xehp or none" && gpu=$2 && shift 2 ;;
+        --gpu) [ $# -ge 2 ] || fail 2 "--gpu must name a GPU: xehp, none, arc or tgl" && gpu=$2 && shift 2 ;;
         --gpu=*) gpu=${1#*=} && shift ;;
         --fp64) export EXECUTING_GPU_FP64=1 && shift ;;
         --) shift && break ;;
@@ -45,8 +48,8 @@ while [ $# -gt 0 ]; do
 done
 [ $# -gt 0 ] || fail 2 "no COMMAND given (see --help)"
 case $gpu in
-    xehp | none) export EXECUTING_GPU=$gpu ;;
-    *) fail 2 "--gpu must be xehp or none, got $gpu" ;;
+    xehp | none | arc | tgl) export EXECUTING_GPU=$gpu ;;
+    *) fail 2 "--gpu must be xehp, none, arc or tgl, got $gpu" ;;
 esac
 
 program=$(command -v -- "$1") || fail 127 "$1: command not found"

@@ -2,11 +2,10 @@
 """The documentation: its programs run, its links lead somewhere, it names all primitives."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from run_examples import run_all
 
 from sycl_dnn import DnnlError
 from sycl_dnn import onednn as dnnl
@@ -31,14 +30,19 @@ def name_of(page):
 
 
 def programs():
-    """Every Python block that is not marked as a fragment, by page and line."""
+    """Every Python block that is not marked as a fragment: the place of each, and its text."""
+    found = {}
     for page in PROGRAM_PAGES:
         text = page.read_text()
         for block in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
             before = text[: block.start()]
             if not before.rstrip().endswith(FRAGMENT):
                 line = before.count("\n") + 1
-                yield pytest.param(block.group(1), id=f"{name_of(page)}:{line}")
+                found[f"{name_of(page)}:{line}"] = block.group(1)
+    return found
+
+
+PROGRAMS = programs()
 
 
 def without_code(text):
@@ -52,12 +56,21 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
-@pytest.mark.parametrize("program", list(programs()))
-def test_program_runs(program, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """Exit status and output of each program, all run in one process."""
+    folder = tmp_path_factory.mktemp("programs")
+    files = {place: folder / f"{n}.py" for n, place in enumerate(PROGRAMS)}
+    for place, file in files.items():
+        file.write_text(PROGRAMS[place])
+    done = run_all(tuple(files.values()))
+    return {place: done[file] for place, file in files.items()}
+
+
+@pytest.mark.parametrize("place", PROGRAMS)
+def test_program_runs(place, ended):
+    status, output = ended[place]
+    assert status == 0, output
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

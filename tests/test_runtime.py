@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Importing sycl_dnn makes the wheels' CPU driver visible, and lists no device."""
 
-import itertools
 import json
 import os
 from pathlib import Path
@@ -20,7 +19,9 @@ MAPPED = (
 
 
 @pytest.mark.parametrize(
-    "order", list(itertools.permutations(["sycl_dnn", "dpctl", "dpnp"])), ids=" ".join
+    "order",
+    [("sycl_dnn", "dpctl", "dpnp"), ("dpctl", "sycl_dnn", "dpnp"), ("dpnp", "dpctl", "sycl_dnn")],
+    ids=" ".join,
 )
 def test_every_import_order_finds_the_cpu(order):
     code = f"import {order[0]}, {order[1]}, {order[2]}, json, os; print(json.dumps({CPUS}))\n"

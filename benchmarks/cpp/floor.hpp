@@ -71,7 +71,7 @@ struct Step {
     std::function<sycl::event(const events &)> submit;
 };
 
-// Submits steps one after the other, each behind the one before it.
+// Submits steps one after the other, each after the one before it.
 class Chain {
   public:
     Chain(const Session &session, Policy policy)

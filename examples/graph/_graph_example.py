@@ -21,7 +21,7 @@ from sycl_dnn.graph import Graph  # noqa: E402
 class Example:
     """One program: its options, its queue, and what it compares."""
 
-    def __init__(self, doc: str) -> None:
+    def __init__(self, doc: str | None) -> None:
         self.options, self.queue = start(make_parser(doc))
         self.kind = "cpu" if self.queue.sycl_device.is_cpu else "gpu"
         self.rng = np.random.default_rng(0)
@@ -34,6 +34,11 @@ class Example:
         """Return random numbers, exact in bfloat16 so that references see the same ones."""
         x = self.rng.standard_normal(shape, dtype=np.float32)
         return (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+
+    def for_inputs(self, graph: Graph) -> dict[str, np.ndarray]:
+        """Return random numbers in the shapes of the graph's inputs, by name."""
+        shapes = {name: value.shape or () for name, value in graph.inputs.items()}
+        return {name: self.normal(*(n or 1 for n in shape)) for name, shape in shapes.items()}
 
     def array(self, values: np.ndarray, dtype: str = "float32") -> Any:
         """Return an array on the device."""

@@ -20,10 +20,11 @@ def main() -> None:
     hidden = graph.multiply(graph.multiply(a, graph.sigmoid(a)), b)
     graph.matmul(hidden, graph.input((HIDDEN, SIZE), name="down"))
 
-    values = {n: example.normal(*v.shape) for n, v in graph.inputs.items()}
+    values = example.for_inputs(graph)
     got = example.run(graph, {n: example.array(v) for n, v in values.items()})
-    x, gate, up, down = (v.astype(np.float64) for v in values.values())
-    example.compare("gated layer", got, (swish(x @ gate) * (x @ up)) @ down, 1e-5)
+    wide = {n: v.astype(np.float64) for n, v in values.items()}
+    hidden_wanted = swish(wide["x"] @ wide["gate"]) * (wide["x"] @ wide["up"])
+    example.compare("gated layer", got, hidden_wanted @ wide["down"], 1e-5)
     example.finish("gated_mlp")
 
 

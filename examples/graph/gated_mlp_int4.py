@@ -32,15 +32,15 @@ def main() -> None:
     values = {"x": example.normal(ROWS, SIZE)}
     arrays, wide = {"x": example.array(values["x"], "bfloat16")}, {}
     for name, (rows, columns) in SHAPES.items():
-        data = example.rng.integers(0, 16, (rows, columns))
-        scales = np.abs(example.normal(rows, columns // GROUP))
-        wide[name] = (data - 8.0) * np.repeat(scales, GROUP, axis=1)
-        arrays[name] = example.array(data, "uint4")
-        arrays[f"{name}_scales"] = example.array(scales, "bfloat16")
-        arrays[f"{name}_zps"] = example.array(np.full_like(scales, 8), "uint8")
+        integers = example.rng.integers(0, 16, (rows, columns))
+        factors = np.abs(example.normal(rows, columns // GROUP))
+        wide[name] = (integers - 8.0) * np.repeat(factors, GROUP, axis=1)
+        arrays[name] = example.array(integers, "uint4")
+        arrays[f"{name}_scales"] = example.array(factors, "bfloat16")
+        arrays[f"{name}_zps"] = example.array(np.full_like(factors, 8), "uint8")
     got = example.run(graph, arrays)
-    x = values["x"].astype(np.float64)
-    wanted = (swish(x @ wide["gate"]) * (x @ wide["up"])) @ wide["down"]
+    rows_in = values["x"].astype(np.float64)
+    wanted = (swish(rows_in @ wide["gate"]) * (rows_in @ wide["up"])) @ wide["down"]
     example.compare("4-bit gated layer", got, wanted, 2e-2)
     example.finish("gated_mlp_int4")
 

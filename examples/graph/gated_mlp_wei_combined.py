@@ -20,14 +20,15 @@ def main() -> None:
     hidden = graph.multiply(graph.multiply(a, graph.sigmoid(a)), b)
     graph.matmul(hidden, graph.input((HIDDEN, SIZE), name="down"))
 
-    x, both, down = (example.normal(*s) for s in ((ROWS, SIZE), (SIZE, 2 * HIDDEN), (HIDDEN, SIZE)))
-    weights = example.array(both)
-    arrays = {"x": example.array(x), "down": example.array(down)}
+    shapes = {"x": (ROWS, SIZE), "both": (SIZE, 2 * HIDDEN), "down": (HIDDEN, SIZE)}
+    values = {name: example.normal(*shape) for name, shape in shapes.items()}
+    weights = example.array(values["both"])
+    arrays = {name: example.array(values[name]) for name in ("x", "down")}
     arrays |= {"gate": weights[:, :HIDDEN], "up": weights[:, HIDDEN:]}
     got = example.run(graph, arrays)
-    x, both, down = (v.astype(np.float64) for v in (x, both, down))
-    a, b = x @ both[:, :HIDDEN], x @ both[:, HIDDEN:]
-    example.compare("gated layer, combined", got, (swish(a) * b) @ down, 1e-5)
+    wide = {name: value.astype(np.float64) for name, value in values.items()}
+    gated, plain = np.split(wide["x"] @ wide["both"], 2, axis=1)
+    example.compare("gated layer, combined", got, (swish(gated) * plain) @ wide["down"], 1e-5)
     example.finish("gated_mlp_wei_combined")
 
 

@@ -4,15 +4,22 @@
 Counterpart of oneDNN's cpu_getting_started, sycl_getting_started and gpu_opencl_getting_started.
 """
 
+from typing import Any
+
 from _graph_example import Example, dpnp
 
 from sycl_dnn import functional as F
 
-WINDOW = {"strides": (4, 4), "pads_begin": (0, 0), "pads_end": (0, 0), "dilations": (1, 1)}
+WINDOW: dict[str, Any] = {
+    "strides": (4, 4),
+    "pads_begin": (0, 0),
+    "pads_end": (0, 0),
+    "dilations": (1, 1),
+}
 
 
 def main() -> None:
-    """Build, look at the partitions, run, compare with the functions."""
+    """Build, print the partitions, run, compare with the functions."""
     example = Example(__doc__)
     graph = example.graph(data_format="NCX")
     x = graph.input((8, 3, 59, 59), name="x")
@@ -22,7 +29,7 @@ def main() -> None:
     graph.relu(graph.convolution(y, w2, b2, **{**WINDOW, "strides": (1, 1)}))
     print(graph.summary())
 
-    values = {n: example.normal(*v.shape) for n, v in graph.inputs.items()}
+    values = example.for_inputs(graph)
     arrays = {n: example.array(v) for n, v in values.items()}
     got = example.run(graph, arrays)
     wanted = F.relu(F.conv2d(arrays["x"], arrays["w1"], arrays["b1"], stride=4))

@@ -18,7 +18,7 @@ def main() -> None:
     scores = graph.divide(graph.matmul(query, key, transpose_b=True), SIZE**0.5)
     graph.matmul(graph.softmax(scores, axis=-1, mode="inf_as_zero"), value)
 
-    values = {n: example.normal(*v.shape) for n, v in graph.inputs.items()}
+    values = example.for_inputs(graph)
     got = example.run(graph, {n: example.array(v) for n, v in values.items()})
     example.compare("grouped", got, attention(*values.values()), 1e-5)
     example.finish("gqa")

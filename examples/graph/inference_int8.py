@@ -4,12 +4,19 @@
 Counterpart of oneDNN's cpu_inference_int8.
 """
 
+from typing import Any
+
 import numpy as np
 from _graph_example import Example, dpnp
 
 from sycl_dnn import functional as F
 
-WINDOW = {"strides": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1), "dilations": (1, 1)}
+WINDOW: dict[str, Any] = {
+    "strides": (1, 1),
+    "pads_begin": (1, 1),
+    "pads_end": (1, 1),
+    "dilations": (1, 1),
+}
 SCALE_X, SCALE_Y = 0.02, 0.1
 
 
@@ -25,14 +32,13 @@ def main() -> None:
     y = graph.relu(graph.convolution(x, w, graph.input((32,), name="b"), **WINDOW))
     graph.quantize(y, dtype="u8", scales=(SCALE_Y,), zps=(0,))
 
-    x, w = (
-        example.rng.integers(0, 256, (8, 16, 28, 28)),
-        example.rng.integers(-60, 60, (32, 16, 3, 3)),
-    )
-    arrays = {"x": example.array(x, "uint8"), "w": example.array(w, "int8")}
+    images = example.rng.integers(0, 256, (8, 16, 28, 28))
+    weights = example.rng.integers(-60, 60, (32, 16, 3, 3))
+    arrays = {"x": example.array(images, "uint8"), "w": example.array(weights, "int8")}
     arrays["b"] = example.array(example.normal(32))
     got = example.run(graph, arrays)
-    wide = example.array(x * SCALE_X), example.array(w * np.reshape(scales_w, (-1, 1, 1, 1)))
+    factors = np.reshape(scales_w, (-1, 1, 1, 1))
+    wide = example.array(images * SCALE_X), example.array(weights * factors)
     wanted = dpnp.asnumpy(F.relu(F.conv2d(*wide, arrays["b"], padding=1)))
     example.compare("int8", got, np.clip(np.rint(wanted / SCALE_Y), 0, 255), 1 / 255)
     example.finish("inference_int8")

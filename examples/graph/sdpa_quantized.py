@@ -27,8 +27,8 @@ def main() -> None:
     arrays = {n: example.array(a, "int8") for n, a in zip("qkv", given, strict=True)}
     got = example.run(graph, arrays)
     q, k, v = (a * SCALE for a in given)
-    weights = np.rint(probabilities(q, k) / OF_WEIGHTS) * OF_WEIGHTS
-    example.compare("int8 attention", got, np.rint(weights @ v / SCALE), 0.03)
+    rounded = np.rint(probabilities(q, k) / OF_WEIGHTS) * OF_WEIGHTS
+    example.compare("int8 attention", got, np.rint(rounded @ v / SCALE), 0.03)
     example.finish("sdpa_quantized")
 
 

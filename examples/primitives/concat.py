@@ -13,7 +13,7 @@ N_SRC, SHAPE, AXIS = 10, (3, 3, 120, 120), 1
 
 
 def main(example: Example) -> None:
-    """Put the channels of all tensors behind each other."""
+    """Concatenate the channels of all tensors."""
     srcs = [example.normal(*SHAPE) for _ in range(N_SRC)]
     pd = dnnl.concat(
         example.engine, concat_dimension=AXIS, srcs=[desc(SHAPE, "nhwc") for _ in srcs]

@@ -7,6 +7,7 @@ import enum
 import functools
 import inspect
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import dpnp
@@ -14,6 +15,8 @@ import numpy as np
 from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn import tree
+from sycl_dnn._core import ArrayTypes
+from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.trace import allocation, nested_arguments
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
@@ -59,6 +62,14 @@ def name_of(function: Any, default: str = "") -> str:
 
 # --- The arguments of a call: what they contribute to its key, and their arrays in order
 
+#: The classes of arrays, for the extension.
+ARRAY_TYPES = ArrayTypes(
+    ndarray=dpnp.ndarray,
+    usm_ndarray=allocation.usm_ndarray,
+    carried=Array,
+    frozen=Frozen,
+    memory=list(KINDS.values()),
+)
 #: How annotations call arrays.
 _ARRAYS = frozenset(("dpnp.ndarray", "ArrayLike", "Tensor", "Array"))
 _PLAIN = frozenset((int, float, bool, str, type(None)))
@@ -68,6 +79,9 @@ class Collected:
     """What was found in the arguments of one call."""
 
     __slots__ = ("arrays", "frozen", "objects", "traced")
+    #: Those of a ``UserCall``.
+    numbers: Sequence[float] = ()
+    others: Sequence[Any] = ()
 
     def __init__(self) -> None:
         #: usm_ndarrays (and the bytes of seeds), in order.
@@ -110,9 +124,13 @@ class Collected:
             return (array.shape, array.strides, array.dtype)
         node = tree.opened(value)
         if node is not None:
+            self._note_held(tree.held_by(node))
             # Code that goes through a dict sees the order of its keys.
             return (kind, node.order or node.aux, *[self.token(v) for v in node.children])
         return self._parameter_token(value, kind)
+
+    def _note_held(self, held: Any) -> None:
+        """Note what a container computes with; functions of ours look into nothing."""
 
     def _frozen_token(self, value: Frozen) -> Any:
         if self.frozen is None:
@@ -174,6 +192,9 @@ class UserCall(Collected):
             self.numbers.append(value)
             return float
         return super().token(value)
+
+    def _note_held(self, held: Any) -> None:
+        self.others.extend(held)
 
     def _frozen_token(self, value: Frozen) -> Any:
         return held_token(value) if self._holds_frozen else super()._frozen_token(value)
@@ -298,55 +319,9 @@ def traced(trace: Trace, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, A
     """Return the arguments of a call with a tensor for each array."""
 
     def swap(value: Any) -> Tensor:
-        return argument_of(trace, value)
+        return trace.described(argument_of(trace, value))
 
     return (
         [replaced(a, swap) for a in args],
         {name: replaced(value, swap) for name, value in kwargs.items()},
     )
-
-
-def describable(value: Any) -> Any:
-    """Return an array with strides that oneDNN can take, copied if it has others."""
-    if isinstance(value, (Seed, Frozen)):
-        return value
-    array = value.get_array() if hasattr(value, "get_array") else value
-    if _has_usable_strides(array):
-        return value
-    if isinstance(value, Array):
-        return Array(_dense_copy(array), value.dtype)
-    return _dense_copy(array)
-
-
-def _dense_copy(array: Any) -> Any:
-    made = dpnp.ascontiguousarray(allocation.wrap(array))
-    # An update of the copy would never reach the caller's array.
-    made.get_array().flags.writable = False
-    return made
-
-
-def all_describable(args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the arguments of a call with arrays that oneDNN can describe."""
-    return replaced(tuple(args), describable), replaced(dict(kwargs), describable)
-
-
-def is_describable(arrays: list[Any]) -> bool:
-    """Whether oneDNN can describe the strides of all arrays."""
-    return all(a.__class__ is bytes or _has_usable_strides(a) for a in arrays)
-
-
-def _has_usable_strides(array: Any) -> bool:
-    """Whether strides are positive, and a step along an axis passes all of the axes inside it.
-
-    ``x[:, ::2]`` of 7 columns has four of them 2 apart, and rows only 7 apart.
-    """
-    if not array.size:
-        return True  # any strides will do
-    end = 1
-    for stride, n in sorted(zip(array.strides, array.shape, strict=True)):
-        if n == 1:
-            continue
-        if stride < end:
-            return False
-        end = stride * n
-    return True

@@ -49,7 +49,8 @@ class Differentiated:
         has_aux : bool
             Whether the body returns a pair, of which only the first has gradients.
         """
-        result = body(*args, **kwargs)
+        with trace.running():
+            result = body(*args, **kwargs)
         name = getattr(body, "__name__", "vjp")
         for entry in trace.tape:
             entry.function = entry.function or name
@@ -89,10 +90,17 @@ class Differentiated:
         # The forward pass passes it on: a seed must not be drawn again.
         self.reverse.captured = []
         trace.tape = []  # executables keep the trace
+        #: Whether a call keeps numbers of the host, such as seeds.
+        self.keeps_scalars = any(s.scalar for s in kept)
         #: Argument of the reverse pass: that of the forward pass which it is.
         self.passed_on = {
             len(seed_storages) + i: s.argument for i, s in enumerate(kept) if s.argument is not None
         }
+
+    def nested(self, gradients: Sequence[Any]) -> tuple[Any, ...]:
+        """Return gradients nested as the arguments are, None where there is none."""
+        leaves = [None if n is None else gradients[n] for n in self.gradient_of]
+        return tuple(self.input_form.build(leaves))
 
     def _seeds(self, trace: Trace, leaves: Sequence[Tensor]) -> dict[int, Tensor]:
         """Return the gradients of the results, arguments of the reverse pass."""

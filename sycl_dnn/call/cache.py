@@ -7,20 +7,16 @@ import contextlib
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, NamedTuple
-
-import dpnp
 
 from sycl_dnn._core import CallTable
 from sycl_dnn._warn import warn
+from sycl_dnn.call.arguments import ARRAY_TYPES, key_of
 from sycl_dnn.call.captures import Check
 from sycl_dnn.call.capturing import Specialise
-from sycl_dnn.onednn.arrays import KINDS
 from sycl_dnn.program import shared_descriptors
 from sycl_dnn.trace import allocation, profile_notes
-from sycl_dnn.trace.array import Array
-from sycl_dnn.trace.frozen import Frozen
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 
 _MOST_GUARDED = 16
@@ -65,16 +61,14 @@ class Variants:
                 return Found(plan, held)
         return None
 
-    def drop_stale(self, function: Any, call: Any) -> bool:
-        """Drop the plans whose guards fail; return whether there were any."""
-        n = len(self)
+    def drop_stale(self, function: Any, call: Any) -> None:
+        """Drop the plans whose guards fail."""
         for values, plans in list(self._plans.items()):
             good = [p for p in plans if p[0](function, call.others) is not None]
             if good:
                 self._plans[values] = good
             else:
                 del self._plans[values]
-        return len(self) < n
 
     def add(self, static: frozenset[int], numbers: Any, check: Check, plan: Any) -> None:
         """Keep a plan; the oldest go."""
@@ -181,85 +175,129 @@ class CacheInfo(NamedTuple):
     capacity: int
 
 
-_DEFAULT_CAPACITY = 1024
+class Plans:
+    """Plans by key: bounded in number, the least recently used go first.
 
+    A plan lies under its key alone (``get``, ``make``), or is one of several that guards tell
+    apart (``find``, ``keep``).
 
-class _Cache:
-    def __init__(self) -> None:
-        self.plans: OrderedDict[Hashable, Any] = OrderedDict()
-        self.capacity = _DEFAULT_CAPACITY
-        self.hits = 0
-        self.misses = 0
+    Attributes
+    ----------
+    calls : CallTable
+        Repeats calls of these plans without Python. It counts its hits itself.
+    """
+
+    def __init__(self, capacity: int, calls: CallTable) -> None:
+        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self.calls = calls
         self.lock = threading.RLock()
+        self.capacity = calls.capacity = capacity
+        self._hits = self._misses = 0
 
-    def shrink(self) -> None:
-        while len(self.plans) > self.capacity:
-            self.plans.popitem(last=False)
+    def __iter__(self) -> Iterator[Any]:
+        for _, plans in self.items():
+            yield from plans
 
+    def items(self) -> list[tuple[Hashable, list[Any]]]:
+        """Return the keys, the least recently used first, with the plans of each."""
+        kept = list(self._kept.items())
+        return [(k, list(p) if isinstance(p, Variants) else [p]) for k, p in kept]
 
-_cache = _Cache()
-_owners: weakref.WeakSet[Any] = weakref.WeakSet()
-
-#: Finds plans of plain calls without Python; an index into the plans above.
-calls = CallTable(
-    ndarray=dpnp.ndarray,
-    usm_ndarray=allocation.usm_ndarray,
-    carried=Array,
-    frozen=Frozen,
-    memory=list(KINDS.values()),
-    move_to_end=_cache.plans.move_to_end,
-)
-
-
-def get(key: Hashable) -> Any:
-    """Return the plan of a key, or None."""
-    plan = _cache.plans.get(key)
-    if plan is None:
-        return None
-    _cache.hits += 1
-    # Another thread may just have dropped it; the plan itself is good.
-    with contextlib.suppress(KeyError):
-        _cache.plans.move_to_end(key)
-    return plan
-
-
-def make(key: Hashable, build: Callable[[], Any]) -> Any:
-    """Build, keep and return the plan of a key that ``get`` did not find."""
-    plan = profile_notes.trace(profile_notes.name_in(key), build)
-    with _cache.lock:
-        _cache.misses += 1
-        _cache.plans[key] = plan
-        _cache.shrink()
-    return plan
-
-
-def peek(key: Hashable) -> Any:
-    """Return the plans of a key without counting, or None."""
-    return _cache.plans.get(key)
-
-
-def find(key: Hashable, function: Any, call: Any) -> Found | None:
-    """Return the plan of a user's function whose guards hold, or None."""
-    variants = _cache.plans.get(key)
-    found = None if variants is None else variants.find(function, call)
-    if found is not None:
-        _cache.hits += 1
+    def _use(self, key: Hashable) -> None:
+        self._hits += 1
+        # Another thread may just have dropped it; the plan itself is good.
         with contextlib.suppress(KeyError):
-            _cache.plans.move_to_end(key)
-    return found
+            self._kept.move_to_end(key)
+
+    def get(self, key: Hashable) -> Any:
+        """Return the plan of a key, or None."""
+        plan = self._kept.get(key)
+        if plan is not None:
+            self._use(key)
+        return plan
+
+    def make(self, key: Hashable, build: Callable[[], Any], name: str = "") -> Any:
+        """Build, keep and return the plan of a key that ``get`` did not find."""
+        plan = profile_notes.trace(name or profile_notes.name_in(key), build)
+        with self.lock:
+            self._misses += 1
+            self._kept[key] = plan
+            self._shrink()
+        return plan
+
+    def find(self, key: Hashable, function: Any, call: Any) -> Found | None:
+        """Return the plan of a key whose guards hold for a call, or None."""
+        variants = self._kept.get(key)
+        found = None if variants is None else variants.find(function, call)
+        if found is not None:
+            self._use(key)
+        return found
+
+    def static_of(self, key: Hashable) -> frozenset[int]:
+        """Return the numbers of a call that the plans of a key were made for."""
+        known = self._kept.get(key)
+        return frozenset() if known is None else known.static
+
+    def keep(
+        self, key: Hashable, static: frozenset[int], numbers: Any, check: Any, plan: Any
+    ) -> None:
+        """Keep a plan with its guards; None: it held for one call alone."""
+        with self.lock:
+            self._misses += 1
+            if check is None:
+                return
+            variants = self._kept.get(key)
+            if variants is None:
+                variants = self._kept[key] = Variants()
+            variants.add(static, numbers, check, plan)
+            self._shrink()
+
+    def drop_stale(self, function: Any, call: Any) -> bool:
+        """Drop the plans whose guards fail; return whether there were any."""
+        with self.lock:
+            n = self.size
+            for key, variants in list(self._kept.items()):
+                variants.drop_stale(function, call)
+                if not len(variants):
+                    del self._kept[key]
+            self.calls.forget_dropped()
+            return self.size < n
+
+    def _shrink(self) -> None:
+        if len(self._kept) > self.capacity:
+            for key in self.calls.used():
+                with contextlib.suppress(KeyError):
+                    self._kept.move_to_end(key)
+        while len(self._kept) > self.capacity:
+            self._kept.popitem(last=False)
+        self.calls.forget_dropped()
+
+    @property
+    def size(self) -> int:
+        """Number of plans."""
+        return sum(len(plans) for _, plans in self.items())
+
+    def info(self) -> CacheInfo:
+        """Return hits, misses, number of plans and the most keys there may be."""
+        return CacheInfo(self._hits + self.calls.hits, self._misses, self.size, self.capacity)
+
+    def resize(self, capacity: int) -> None:
+        """Set how many keys are kept."""
+        with self.lock:
+            self.capacity = self.calls.capacity = capacity
+            self._shrink()
+
+    def clear(self) -> None:
+        """Drop all plans and start counting anew."""
+        with self.lock:
+            self._kept.clear()
+            self.calls.clear()
+            self._hits = self._misses = 0
 
 
-def keep(key: Hashable, static: frozenset[int], numbers: Any, check: Any, plan: Any) -> None:
-    """Keep a plan of a user's function with its guards; None: it held for one call alone."""
-    with _cache.lock:
-        _cache.misses += 1
-        if check is None:
-            return
-        variants = _cache.plans.get(key)
-        if variants is None:
-            variants = _cache.plans[key] = Variants()
-        variants.add(static, numbers, check, plan)
-        _cache.shrink()
+#: Those of eager calls and gradients.
+plans = Plans(1024, CallTable(ARRAY_TYPES, key_of))
+_owners: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def watch(owner: Any) -> None:
@@ -267,12 +305,12 @@ def watch(owner: Any) -> None:
 
     It has ``cache_info()``, ``clear()`` and ``resize(capacity)``.
     """
-    with _cache.lock:
+    with plans.lock:
         _owners.add(owner)
 
 
 def _each_owner() -> list[Any]:
-    with _cache.lock:
+    with plans.lock:
         return list(_owners)
 
 
@@ -282,13 +320,9 @@ def info() -> CacheInfo:
     Plans of eager calls and gradients, programs of compiled functions, compiled graphs. The
     capacity is that of the first; compiled functions and graphs have bounds of their own.
     """
-    plans = list(_cache.plans.values())
-    size = sum(len(p) if isinstance(p, Variants) else 1 for p in plans)
-    hits, misses = _cache.hits + calls.hits, _cache.misses
-    for owner in _each_owner():
-        theirs = owner.cache_info()
-        hits, misses, size = hits + theirs.hits, misses + theirs.misses, size + theirs.size
-    return CacheInfo(hits, misses, size, _cache.capacity)
+    counts = [plans.info(), *(owner.cache_info() for owner in _each_owner())]
+    hits, misses, size, _ = map(sum, zip(*counts, strict=True))
+    return CacheInfo(hits, misses, size, plans.capacity)
 
 
 def memory() -> int:
@@ -305,10 +339,7 @@ def clear() -> None:
         owner.clear()
     allocation.drop_all()
     shared_descriptors.shared.clear()
-    with _cache.lock:
-        _cache.plans.clear()
-        calls.clear()
-        _cache.hits = _cache.misses = 0
+    plans.clear()
 
 
 def resize(capacity: int) -> None:
@@ -321,8 +352,5 @@ def resize(capacity: int) -> None:
     """
     if capacity < 0:
         raise ValueError(f"resize: capacity must not be negative, got {capacity}")
-    with _cache.lock:
-        _cache.capacity = calls.capacity = capacity
-        _cache.shrink()
-    for owner in _each_owner():
+    for owner in (plans, *_each_owner()):
         owner.resize(capacity)

@@ -24,11 +24,12 @@ import numpy as np
 
 from sycl_dnn import tree
 from sycl_dnn.call import code_facts
+from sycl_dnn.call.arguments import ARRAY_TYPES
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
 from sycl_dnn.trace.values import Tensor
 
-#: Most values that are looked at; a function that holds more is traced anew.
+#: Limit on the values visited; a function that holds more is traced anew.
 _MOST = 20_000
 _LARGEST_COPY = 1024
 _VALUES = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, slice)
@@ -106,6 +107,8 @@ class Captures:
         self.arrays: list[Any] = []
         self.varying = ""
         self._array_names: list[str] = []
+        #: Names and values of arrays that the extension compares, all at once.
+        self._of_kinds: list[tuple[str, Any]] = []
         self._lines: list[str] = []
         self._constants: dict[str, Any] = {}
         self._seen: dict[int, str] = {}
@@ -121,15 +124,25 @@ class Captures:
         if not self._lines:
             return nothing_held
         results = "".join(f"{self._array_names[n]}, " for n in numbers)
+        if self._of_kinds:
+            names, values = zip(*self._of_kinds, strict=True)
+            known = self._constant(ARRAY_TYPES.kinds(values))
+            self._unless(f"kinds(({', '.join(names)},)) != {known}")
+            self._of_kinds = []
         body = "\n        ".join([*self._lines, f"return ({results})"])
         source = (
             f"def check(f, others):\n    try:\n        {body}\n"
             "    except (AttributeError, KeyError, IndexError, TypeError, ValueError):\n"
             "        return None\n"
         )
-        scope = {"same": same, "same_numbers": same_numbers, **self._constants}
+        scope: dict[str, Any] = {
+            "same": same,
+            "same_numbers": same_numbers,
+            "kinds": ARRAY_TYPES.kinds,
+        }
+        scope |= self._constants
         exec(compile(source, "<guards>", "exec"), scope)  # text of ours alone
-        return scope["check"]
+        return scope.pop("check")  # a function that its own globals name would be a cycle
 
     # What the lines are made of.
 
@@ -223,6 +236,9 @@ class Captures:
         name = self._name(value, place)
         self._array_names.append(name)
         self.arrays.append(value)
+        if not isinstance(value, Frozen) and ARRAY_TYPES.kinds((value,)) is not None:
+            self._of_kinds.append((name, value))
+            return
         self._unless(f"{name}.__class__ is not {self._constant(type(value))}")
         if isinstance(value, Frozen):
             self._unless(f"{name}._token != {self._constant(value._token)}")
@@ -413,7 +429,7 @@ class Captures:
             if name in ("__init__", "__new__", "__post_init__"):
                 return is_called and isinstance(content, (types.FunctionType, staticmethod))
             return isinstance(content, types.FunctionType) and name not in _IGNORED_METHODS
-        return name in self._names
+        return name in self._names or name == "forward"
 
     def _instance(self, value: Any, kind: type, place: str) -> None:
         if code_facts.varies(kind.__module__):

@@ -33,7 +33,10 @@ Values = Sequence[float]
 _TAKE_ARRAYS = frozenset(
     ("add", "sub", "mul", "div", "maximum", "minimum", "gt", "ge", "lt", "le", "eq", "ne")
 )
+#: Those that round nothing but their result; comparisons round the number first, as torch's do.
+_ROUNDED_LAST = frozenset(("add", "sub", "mul", "div", "maximum", "minimum"))
 _DYNAMIC = ("float32", "float64")
+_NARROW = ("bfloat16", "float16")
 
 
 class Specialise(BaseException):
@@ -172,6 +175,9 @@ def in_arrays(name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
         return in_arrays(name, (first, functions.mul(second, alpha)), {})
     kinds = [v.dtype for v in (*args, *kwargs.values()) if isinstance(v, Tensor)]
     kind = next((str(k) for k in kinds if str(k).startswith(("float", "bfloat"))), "float32")
+    has_axes = any(v.shape for v in (*args, *kwargs.values()) if isinstance(v, Tensor))
+    if kind in _NARROW and name in _ROUNDED_LAST and has_axes:
+        kind = "float32"  # an array without axes changes no dtype, and arithmetic is in float32
 
     def swap(value: Any) -> Any:
         return value.array(kind) if type(value) is Number else value
@@ -214,7 +220,7 @@ class CapturingTrace(Trace):
             return super().capture(value)
         if number not in self._made:
             index = len(self.arguments)
-            self._made[number] = argument_of(self, value)
+            self._made[number] = self.described(argument_of(self, value))
             self.tail[index] = number
         return self._made[number]
 
@@ -233,7 +239,7 @@ class CapturingTrace(Trace):
 class Tail:
     """The arguments of a program that follow those of the call."""
 
-    __slots__ = ("_entries", "_numbers", "used")
+    __slots__ = ("_entries", "_numbers", "held", "used")
 
     def __init__(self, tail: Mapping[int, int | FromNumber], first: int, last: int) -> None:
         #: Numbers of the held arrays that are read, in order.
@@ -244,8 +250,11 @@ class Tail:
             entries.pop()
         self._entries = [place[e] if isinstance(e, int) else e for e in entries]
         self._numbers = any(isinstance(e, FromNumber) for e in entries)
+        held = [e for e in self._entries if isinstance(e, int)]
+        #: Which of those each one is; None where something else is among them.
+        self.held = held if len(held) == len(self._entries) else None
 
-    def complete(self, name: str, call: Any, held: tuple[Any, ...], queue: Any) -> list[Any]:
+    def complete(self, name: str, call: Any, held: Sequence[Any], queue: Any) -> list[Any]:
         """Return the arrays of a call with those that follow; note held ones in ``call``."""
         entries = self._entries
         if not entries:

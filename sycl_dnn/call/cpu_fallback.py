@@ -39,18 +39,23 @@ def _arrays(args: Any, kwargs: Any) -> list[Any]:
     return found
 
 
+def refusal(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> Unimplemented:
+    """Return the error that names the function and what the engine said."""
+    has_doubles = any(str(getattr(a, "dtype", "")) == "float64" for a in arrays)
+    hint = "; it computes no float64: convert with astype('float32')" if has_doubles else ""
+    where = queue.sycl_device.name
+    error = Unimplemented(
+        f"{name}: oneDNN has no {lack.row} for these arrays on {where}{hint}\n"
+        f"{Exception.__str__(lack.error)}"
+    )
+    error.recipe = lack.error.recipe
+    return error
+
+
 def _announce(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> None:
     """Warn that the CPU takes over; raise what the engine said if that is not possible."""
     if queue.sycl_device.is_cpu or policy.current().fallback == "error":
-        has_doubles = any(str(a.dtype) == "float64" for a in arrays)
-        hint = "; it computes no float64: convert with astype('float32')" if has_doubles else ""
-        said = Exception.__str__(lack.error)
-        where = queue.sycl_device.name
-        error = Unimplemented(
-            f"{name}: oneDNN has no {lack.row} for these arrays on {where}{hint}\n{said}"
-        )
-        error.recipe = lack.error.recipe
-        raise error from None
+        raise refusal(name, lack, queue, arrays) from None
     policy.warn_once(
         policy.FallbackWarning,
         (name, "cpu"),
@@ -82,8 +87,8 @@ def _updated(body: Any, queue: Any, args: Any, kwargs: Any) -> tuple[int, ...]:
         given = [s.argument for s, _ in trace.written if s.argument is not None]
         return tuple(n for n in given if n < len(found.arrays))
 
-    known = cache.get(key)
-    return cache.make(key, numbers) if known is None else known
+    known = cache.plans.get(key)
+    return cache.plans.make(key, numbers) if known is None else known
 
 
 def _write_back(body: Any, here: tuple[Any, Any], there: tuple[Any, Any], queue: Any) -> None:
@@ -117,7 +122,7 @@ def run_on_cpu(
     return out
 
 
-class PullbackElsewhere:
+class CpuPullback:
     """The pullback of a function that ran on the CPU for arrays of another device."""
 
     def __init__(self, pullback: Any, queue: Any, cpu: Any) -> None:
@@ -133,7 +138,7 @@ class PullbackElsewhere:
 
 def vjp_on_cpu(
     vjp: Any, function: Any, lack: NeedsAnotherDevice, queue: Any, args: Any, kwargs: Any
-) -> tuple[Any, PullbackElsewhere]:
+) -> tuple[Any, CpuPullback]:
     """Take value and pullback with copies on the CPU; raises as ``run_on_cpu``."""
     _announce(getattr(function, "__name__", "vjp"), lack, queue, _arrays(args, kwargs))
     cpu = default_queue("cpu")
@@ -143,4 +148,4 @@ def vjp_on_cpu(
     body = function if operation is None else operation.body
     _write_back(body, (args, kwargs), (there, named), queue)
     back = nested_arguments.replaced(y, lambda v: moved(v, queue))
-    return back, PullbackElsewhere(pullback, queue, cpu)
+    return back, CpuPullback(pullback, queue, cpu)

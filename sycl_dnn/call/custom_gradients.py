@@ -15,6 +15,7 @@ from sycl_dnn.trace.gradients import (
     leaves_of,
     propagate,
     recording,
+    stopped,
     training,
     zeros_like,
 )
@@ -35,15 +36,7 @@ def stop_gradient(x: Any) -> Any:
     array or tree of arrays
         The same values; outside traced functions ``x`` itself.
     """
-    return tree.map(_stopped, x)
-
-
-def _stopped(x: Any) -> Any:
-    if not isinstance(x, Tensor):
-        return x
-    made = alias(x)
-    x.trace.tape.append(Entry("stop_gradient", {"src": x}, {"dst": made}, rule=lambda e, g: {}))
-    return made
+    return tree.map(stopped, x)
 
 
 class custom_vjp:  # noqa: N801 - used as a decorator

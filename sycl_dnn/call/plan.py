@@ -12,12 +12,10 @@ from sycl_dnn.call import arguments
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.captures import Captures
 from sycl_dnn.call.operation import Operation
-from sycl_dnn.onednn.arrays import KINDS, allocated
-from sycl_dnn.program.executable import Executable
-from sycl_dnn.program.place import place_of
+from sycl_dnn.call.placed_call import PlacedCall, Plan
+from sycl_dnn.onednn.memory import KINDS, allocated
 from sycl_dnn.program.segments import Segment
-from sycl_dnn.trace import allocation, nested_arguments, policy, profile_notes
-from sycl_dnn.trace.array import check_out
+from sycl_dnn.trace import nested_arguments, policy, profile_notes
 from sycl_dnn.trace.frozen import Frozen
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 
@@ -28,25 +26,16 @@ class BoundCall:
     Calling it submits the work and returns the result, always the same arrays.
     """
 
-    def _fill(
-        self,
-        executable: Executable,
-        queue: Any,
-        arrays: list[Any],
-        kind: Any,
-        results: Callable[[list[Any]], Any],
-        outs: dict[int, Any] | None = None,
-        frozen: dict[int, Any] | None = None,
-    ) -> None:
-        """Bind the registers of an executable; ``results(registers)`` gives what calls return."""
-        _, self._stream = place_of(queue)
-        self._executable, self._queue = executable, queue
-        registers = executable.registers(queue, self._stream, arrays, kind, outs, frozen)
+    def _fill(self, plan: Plan, placed: PlacedCall) -> None:
+        """Bind the registers of a plan to the arrays of a call."""
+        executable = self._executable = plan.executable
+        self._queue, self._stream = placed.queue, placed.stream
+        registers = placed.registers(plan, submits=False)
         self._registers = registers
         for stage in executable.stages:
             if not isinstance(stage, Segment):
-                stage.allocate(registers, queue)
-        self._result = results(registers)
+                stage.allocate(registers, placed.queue)
+        self._result = placed.results(plan, registers)
         self._programs = [self._stage(s) for s in executable.stages]
         self._has_seeds = any(r.__class__ is bytes for r in registers)
 
@@ -123,32 +112,23 @@ class BoundPlan(BoundCall):
         given = {n: self._frozen(n, v) for n, v in self._given.items()}
         bound = inspect.BoundArguments(self._signature, given)  # type: ignore[arg-type]
         found = self._collected(bound.args, bound.kwargs)
-        queue = arguments.shared_queue(found.arrays, self._operation.name)
-        if not arguments.is_describable(found.arrays):
-            raise ValueError("plan: arrays must have positive strides without overlap")
-        if self._out is not None:
-            check_out(self._operation.name, self._out, found, queue)
-        place, _ = place_of(queue)
+        placed = PlacedCall(self._operation.name, found, self._out)
         self._check = self._guard()
         try:
             with policy.using(**self._policy._asdict()):
                 made = profile_notes.trace(
                     self._operation.name,
-                    lambda: self._operation.build(place, bound.args, bound.kwargs, self._out),
+                    lambda: self._operation.build(
+                        placed.place, bound.args, bound.kwargs, self._out
+                    ),
                 )
         except NeedsAnotherDevice as lack:
-            raise lack.error from None
+            from sycl_dnn.call.cpu_fallback import refusal
+
+            raise refusal(self._operation.name, lack, placed.queue, found.arrays) from None
         if self._check is not None and self._is_stale():
             self._check = self._guard()  # it changes what it reads, once
-
-        def results(registers: list[Any]) -> Any:
-            if self._out is not None:
-                return self._out
-            return made.form.build(made.executable.leaves(registers, found.objects))
-
-        kind = allocation.coerced_kind(found.arrays)
-        outs = None if self._out is None else {0: self._out.get_array()}
-        self._fill(made.executable, queue, found.arrays, kind, results, outs, found.frozen)
+        self._fill(made, placed)
 
     def _collected(self, args: Any, kwargs: Any) -> Collected:
         found = Collected()

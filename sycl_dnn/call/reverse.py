@@ -6,135 +6,34 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import dpnp
+from typing import TYPE_CHECKING, Any
 
 from sycl_dnn import tree
 from sycl_dnn.call import arguments as subjects
 from sycl_dnn.call import cache
 from sycl_dnn.call.arguments import Collected, UserCall
-from sycl_dnn.call.both_passes import Differentiated
-from sycl_dnn.call.cache import misses_of, specialised
-from sycl_dnn.call.captures import Captures, Check
+from sycl_dnn.call.both_passes import Differentiated, inner_vjp
+from sycl_dnn.call.cache import Found, misses_of, specialised
+from sycl_dnn.call.captures import Captures, Check, nothing_held
 from sycl_dnn.call.capturing import CapturingTrace, Tail, numbered, watched
+from sycl_dnn.call.debugging import looked_at
 from sycl_dnn.call.operation import R
+from sycl_dnn.call.placed_call import PlacedCall
+from sycl_dnn.call.pullback import Differential, Pullback
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.onednn import dtypes as arguments
-from sycl_dnn.program.place import Place, place_of
-from sycl_dnn.trace import allocation, nested_arguments, policy, profile_notes
-from sycl_dnn.trace.array import Array
+from sycl_dnn.program.place import Place
+from sycl_dnn.trace import nested_arguments, policy, profile_notes
 from sycl_dnn.trace.steps import NeedsAnotherDevice
-from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.values import MixedTraces, Tensor
 
 if TYPE_CHECKING:
     from sycl_dnn.call.both_passes import InnerPullback
-    from sycl_dnn.call.cpu_fallback import PullbackElsewhere
-
-
-_CARRIED = arguments.CARRIED
-
-
-class Pullback:
-    """Maps the gradient of a function's result to the gradients of its arguments.
-
-    It holds what the forward pass left for that; it may be called more than once.
-    """
-
-    def __init__(
-        self, plan: Differentiated, queue: Any, stream: Any, kept: list[Any], found: Collected
-    ):
-        self._plan = plan
-        self._queue = queue
-        self._stream = stream
-        self._kept = kept
-        self._given = found.arrays
-        self._frozen = found.frozen
-
-    def __call__(self, dy: Any = 1.0) -> tuple[Any, ...]:
-        """Return one gradient for each positional argument.
-
-        Parameters
-        ----------
-        dy : dpnp.ndarray or Array, or number
-            Shape and dtype of the result. For a function that returns several arrays, the same
-            structure; None stands for zeros. Results of one element take a number, 1 if nothing
-            is given.
-
-        Returns
-        -------
-        tuple
-            By positional argument: an array of its shape, dtype and order of axes, a tree for a
-            tree of arrays; None for what has no gradient (integers, parameters).
-        """
-        plan = self._plan
-        seeds = [self._seed(d, t) for d, t in zip(self._leaves(dy), plan.seed_tensors, strict=True)]
-        kind = allocation.coerced_kind(self._given)
-        registers = plan.reverse.run(
-            self._queue, self._stream, [*seeds, *self._kept], kind, None, self._frozen
-        )
-        made = plan.reverse.leaves(registers, [])
-        leaves = [None if n is None else made[n] for n in plan.gradient_of]
-        return tuple(plan.input_form.build(leaves))
-
-    def _leaves(self, dy: Any) -> list[Any]:
-        form = self._plan.seed_form
-        if form.is_single:
-            return [dy]
-        flat = form.matched(dy, "dy")
-        return [flat[i] for i in self._plan.seeded]
-
-    def _seed(self, dy: Any, tensor: Tensor) -> Any:
-        """Return the usm_ndarray of a gradient in the layout of the result that it belongs to."""
-        if dy is None:
-            dtype = allocation.blank_of(tensor).dtype
-            dy = dpnp.zeros(tensor.shape, dtype=dtype, sycl_queue=self._queue)
-            dy = Array(dy, tensor.dtype) if tensor.dtype in _CARRIED else dy
-        if isinstance(dy, (int, float)):
-            return self._number(dy, tensor)
-        name = dy.dtype if isinstance(dy, Array) else getattr(dy.dtype, "name", None)
-        if dy.shape != tensor.shape or name != tensor.dtype:
-            raise ValueError(
-                f"pullback: dy must have shape {tensor.shape} and dtype {tensor.dtype}, got "
-                f"{dy.shape} and {name}"
-            )
-        array = dy.get_array()
-        if array.sycl_queue != self._queue:
-            raise subjects.ExecutionPlacementError(
-                "pullback: dy must be on the queue of the function's arrays"
-            )
-        if array.strides == tensor.strides:
-            return array
-        same = allocation.blank_of(tensor).new(self._queue)
-        allocation.wrap(same)[...] = allocation.wrap(array)
-        return same
-
-    def _number(self, value: float, tensor: Tensor) -> Any:
-        if tensor.size != 1:
-            raise ValueError(
-                f"pullback: dy must be an array of shape {tensor.shape}; a number does for results "
-                "of one element"
-            )
-        blank = allocation.blank_of(tensor)
-        if tensor.dtype not in _CARRIED:
-            number = allocation.scalar(value, blank.dtype, self._queue)
-            return allocation.reshaped(number, tensor.shape)
-        from sycl_dnn.trace.functions import asarray
-
-        made = asarray([value], dtype=tensor.dtype, sycl_queue=self._queue)
-        return allocation.reshaped(made.get_array(), tensor.shape)
-
-
-class Differential(NamedTuple):
-    """The plan of a function and its reverse pass, and what a call adds to its arguments."""
-
-    both: Differentiated
-    tail: Tail
+    from sycl_dnn.call.cpu_fallback import CpuPullback
 
 
 def vjp(
     function: Callable[..., R], *args: Any, **kwargs: Any
-) -> tuple[R, Pullback | PullbackElsewhere | InnerPullback]:
+) -> tuple[R, Pullback | CpuPullback | InnerPullback]:
     """Return ``function(*args, **kwargs)`` and the pullback of its gradient.
 
     Parameters
@@ -164,7 +63,10 @@ def vjp(
     -----
     Inside a function that is compiled or planned, both passes become part of its program.
     """
-    return differentiated("vjp", function, args, kwargs)
+    made = _repeat(function, _SUBJECT, args, kwargs, None)
+    if made is NotImplemented:
+        return _differentiated("vjp", function, args, kwargs, None, False)
+    return made
 
 
 def differentiated(
@@ -179,61 +81,75 @@ def differentiated(
 
     The pullback's tuple has the gradients of the arguments that ``wrt`` names.
     """
-    call = UserCall() if subjects.operation_of(function) is None else PlainCall()
-    subject = subjects.key_of(function)
+    made = _repeat(function, ("vjp", *policy.SOURCES, wrt, has_aux), args, kwargs, None)
+    if made is NotImplemented:
+        return _differentiated(name, function, args, kwargs, wrt, has_aux)
+    return made
+
+
+_repeat = cache.plans.calls.call
+_SUBJECT = ("vjp", *policy.SOURCES, None, False)
+
+
+def _differentiated(
+    name: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    wrt: tuple[int, ...] | None,
+    has_aux: bool,
+) -> tuple[Any, Any]:
+    if policy.current().debug_nans:
+        return _looked_at(name, function, args, kwargs, wrt, has_aux)
+    call = UserCall() if subjects.operation_of(function) is None else Collected()
     try:
-        tokens = [call.token(v) for v in args]
-        key = ["vjp", subject, policy.current(), wrt, has_aux, *tokens]
+        key = ["vjp", subjects.key_of(function), policy.current(), wrt, has_aux]
+        key += [call.token(v) for v in args]
         for parameter, value in kwargs.items():
             key += [parameter, call.token(value)]
     except TypeError as error:
         raise subjects.named(error, name, function, args, kwargs) from None
     if call.traced:
-        from sycl_dnn.call.both_passes import inner_vjp
-
         return inner_vjp(
             nested_arguments.trace_of((args, kwargs)), function, args, kwargs, wrt, has_aux
         )
-    label = subjects.name_of(function, name)
-    queue = subjects.shared_queue(call.arrays, label)
-    place, stream = place_of(queue)
-    if not subjects.is_describable(call.arrays):
-        swapped, named = subjects.all_describable(args, kwargs)
-        return differentiated(name, function, swapped, named, wrt, has_aux)
-    whole = (*key, place)
-    found = cache.find(whole, function, call)
+    placed = PlacedCall(subjects.name_of(function, name), call)
+    whole = (*key, *placed.facts)
+    found = cache.plans.find(whole, function, call)
     if found is None:
         try:
-            plan, held = _planned(whole, function, call, place, args, kwargs, wrt, has_aux)
+            found = _planned(whole, function, call, placed.place, args, kwargs, wrt, has_aux)
         except NeedsAnotherDevice as lack:
             from sycl_dnn.call.cpu_fallback import vjp_on_cpu
 
             def again(function: Any, *args: Any, **kwargs: Any) -> Any:
                 return differentiated(name, function, args, kwargs, wrt, has_aux)
 
-            return vjp_on_cpu(again, function, lack, queue, args, kwargs)
-    else:
-        plan, held = found
-    return _run(plan, held, label, call, queue, stream)
+            return vjp_on_cpu(again, function, lack, placed.queue, args, kwargs)
+        except MixedTraces as mixed:  # the function holds a value of the trace that it runs in
+            return inner_vjp(mixed.traces[0], function, args, kwargs, wrt, has_aux)
+    result = placed.run(*found)
+    subject = ("vjp", *policy.SOURCES, wrt, has_aux)
+    placed.remember(cache.plans, function, subject, args, kwargs, whole, found.plan)
+    return result
 
 
-class PlainCall(Collected):
-    """What is found in the arguments of one of our functions, which holds nothing."""
+def _looked_at(name: str, function: Callable[..., Any], args: Any, kwargs: Any, *more: Any) -> Any:
+    """Return value and pullback that are searched for NaN, see ``debug_nans``."""
+    label = subjects.name_of(function, name)
+    y, pullback = looked_at(
+        label,
+        lambda: differentiated(name, function, args, kwargs, *more),
+        (args, kwargs),
+        lambda: function(*args, **kwargs),
+        lambda result: result[0],
+    )
 
-    __slots__ = ()
-    numbers: tuple[float, ...] = ()
-    others: tuple[Any, ...] = ()
+    def searched(dy: Any = 1.0) -> Any:
+        given = (args, kwargs, dy)
+        return looked_at(f"pullback of {label}", lambda: pullback(dy), given)
 
-
-def _run(plan: Differential, held: Any, label: str, call: Any, queue: Any, stream: Any) -> Any:
-    both = plan.both
-    given = plan.tail.complete(label, call, held, queue)
-    kind = allocation.coerced_kind(call.arrays)
-    forward = both.forward
-    registers = forward.run(queue, stream, given, kind, None, call.frozen)
-    leaves = forward.leaves(registers, call.objects)
-    kept = [registers[r] for r in forward.kept]
-    return both.form.build(leaves), Pullback(both, queue, stream, kept, call)
+    return y, searched
 
 
 def _planned(
@@ -245,9 +161,8 @@ def _planned(
     kwargs: Any,
     wrt: Any,
     has_aux: bool,
-) -> tuple[Differential, tuple[Any, ...]]:
+) -> Found:
     """Trace a function; keep the plan if guards can tell when it holds."""
-    known = cache.peek(key)
     if isinstance(call, UserCall):
         misses_of(key[1]).note(
             subjects.name_of(function), subjects.tokens_by_name(function, args, kwargs)
@@ -256,14 +171,14 @@ def _planned(
     def build(static: frozenset[int]) -> Any:
         return _traced(function, call, place, args, kwargs, wrt, has_aux, static)
 
-    static, (plan, check, held) = specialised(
+    static, (plan, held) = specialised(
         key[1],
         call.numbers,
         lambda s: profile_notes.trace(subjects.name_of(function), lambda: build(s)),
-        frozenset() if known is None else known.static,
+        cache.plans.static_of(key),
     )
-    cache.keep(key, static, call.numbers, check, plan)
-    return plan, held
+    cache.plans.keep(key, static, call.numbers, plan.check, plan)
+    return Found(plan, held)
 
 
 def _traced(
@@ -275,8 +190,8 @@ def _traced(
     wrt: Any,
     has_aux: bool,
     static: frozenset[int],
-) -> tuple[Differential, Check | None, tuple[Any, ...]]:
-    """Return a plan, its guard (None: it holds for this call alone) and the arrays held now."""
+) -> Found:
+    """Return a plan, whose guard is None if it holds for this call alone, and the arrays held."""
     is_user = isinstance(call, UserCall)
     captures = Captures(function, call.others) if is_user else None
     trace = CapturingTrace(place.engine, captures.arrays if captures else (), training=True)
@@ -287,21 +202,21 @@ def _traced(
         named = dict(zip(named, values, strict=True))
     if captures is None:
         both = Differentiated(trace, subjects.body_of(function), swapped, named, wrt, has_aux)
-        return Differential(both, Tail({}, 0, 0)), _always, ()
+        return Found(Differential(both, Tail({}, 0, 0), nothing_held), ())
     with watched(captures) as watch:
-        both = Differentiated(trace, function, swapped, named, wrt, has_aux)
-    plan = Differential(both, Tail(trace.tail, n_given, both.n_given))
-    held = tuple(captures.arrays[n] for n in plan.tail.used)
+        try:
+            both = Differentiated(trace, function, swapped, named, wrt, has_aux)
+        except MixedTraces as mixed:
+            raise mixed.without(trace) from None
+    tail = Tail(trace.tail, n_given, both.n_given)
+    held = tuple(captures.arrays[n] for n in tail.used)
     trace.let_go()
-    if captures.varying or watch.saw_values or trace.holds_others:
-        return plan, None, held
-    check = captures.check(plan.tail.used)
-    # A function that changes what it reads is traced anew each time.
-    return plan, None if check(function, call.others) is None else check, held
-
-
-def _always(function: Any, others: Any) -> tuple[Any, ...]:
-    return ()
+    check: Check | None = None
+    if not (captures.varying or watch.saw_values or trace.holds_others):
+        check = captures.check(tail.used)
+        # A function that changes what it reads is traced anew each time.
+        check = None if check(function, call.others) is None else check
+    return Found(Differential(both, tail, check), held)
 
 
 # --- ``grad`` and ``value_and_grad``: gradients of functions with a scalar result
@@ -369,9 +284,12 @@ def _transformed(
     @functools.wraps(function)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         wrt = _positions(name, numbers, len(args))
-        for number in wrt:
-            _check_argument(name, function, number, args[number])
-        result, pullback = differentiated(name, function, args, kwargs, wrt, has_aux)
+        made = _repeat(function, ("vjp", *policy.SOURCES, wrt, has_aux), args, kwargs, None)
+        if made is NotImplemented:
+            for number in wrt:
+                _check_argument(name, function, number, args[number])
+            made = _differentiated(name, function, args, kwargs, wrt, has_aux)
+        result, pullback = made
         _check_value(name, result, has_aux)
         gradients = pullback()
         return result, gradients[0] if is_single else gradients
@@ -392,7 +310,10 @@ def _positions(name: str, numbers: tuple[int, ...], n_args: int) -> tuple[int, .
 
 
 def _check_argument(name: str, function: Callable[..., Any], number: int, value: Any) -> None:
-    for path, leaf in tree.paths(value):
+    fixed = tree.constants(tree.flatten(value)[1])
+    for (path, leaf), is_constant in zip(tree.paths(value), fixed, strict=True):
+        if is_constant:
+            continue
         is_array = nested_arguments.is_array(leaf) or isinstance(leaf, Tensor)
         if is_array and dtypes.is_float(str(leaf.dtype)):
             continue

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn.call import arguments
 from sycl_dnn.call.plan import BoundCall
-from sycl_dnn.trace import allocation, policy
+from sycl_dnn.trace import policy
 
 if TYPE_CHECKING:
     from sycl_dnn.compiler.programs import Programs
@@ -17,7 +16,7 @@ class CompiledCall(BoundCall):
     """A program over given arrays. Made by ``Compiled.bind``.
 
     Calls submit it and return the result, always the same arrays, unless something that the
-    function reads from outside has changed: then it is compiled and bound anew.
+    function reads from outside has changed: then it is compiled and bound again.
     """
 
     def __init__(self, compiled: Programs, args: Any, kwargs: Any) -> None:
@@ -26,20 +25,11 @@ class CompiledCall(BoundCall):
         self._bind()
 
     def _bind(self) -> None:
-        compiled = self._compiled
-        call, _ = compiled._key(self._args, self._kwargs)
-        if not arguments.is_describable(call.arrays):
-            raise ValueError("bind: arrays must have positive strides without overlap")
         with policy.using(**self._policy._asdict()):
-            plan = compiled._program(self._args, self._kwargs)
-        queue = arguments.shared_queue(call.arrays, compiled.__name__)
-        self._check, self._others = plan.check, call.others
-
-        def results(registers: list[Any]) -> Any:
-            return plan.results(registers, call.objects)
-
-        kind = allocation.coerced_kind(call.arrays)
-        self._fill(plan.executable, queue, plan.arrays(call, queue), kind, results)
+            plan = self._compiled._program(self._args, self._kwargs)
+            placed, _ = self._compiled._placed(self._args, self._kwargs)
+        self._check, self._others = plan.check, placed.call.others
+        self._fill(plan, placed)
 
     def _is_stale(self) -> bool:
         check = self._check

@@ -8,16 +8,15 @@ import sys
 import weakref
 from typing import Any, Generic, overload
 
-from sycl_dnn.call import arguments
-from sycl_dnn.call.arguments import UserCall
-from sycl_dnn.call.operation import P, R, is_in_order
+from sycl_dnn.call.debugging import looked_at
+from sycl_dnn.call.operation import P, R
+from sycl_dnn.call.placed_call import PlacedCall
 from sycl_dnn.compiler.compiled_call import CompiledCall
 from sycl_dnn.compiler.lowering import Lowered
 from sycl_dnn.compiler.programs import Programs
 from sycl_dnn.compiler.step_report import Report, report, shapes_in
-from sycl_dnn.program.place import place_of
-from sycl_dnn.trace import allocation, nested_arguments, policy
-from sycl_dnn.trace.array import check_out
+from sycl_dnn.trace import nested_arguments, policy
+from sycl_dnn.trace.values import MixedTraces
 
 
 class Compiled(Programs, Generic[P, R]):
@@ -43,41 +42,33 @@ class Compiled(Programs, Generic[P, R]):
         out : array or nest of arrays, optional
             Written and returned, nested as the result.
         """
-        found = self._calls.call(None, policy.current(), args, kwargs, out)
+        subject = self._function if self._owner is None else self._subject()
+        found = self._repeat(subject, policy.SOURCES, args, kwargs, out)
         if found is not NotImplemented:
             return found
+        if policy.current().debug_nans:
+            return looked_at(
+                self.__name__, lambda: self(*args, out=out, **kwargs), (args, kwargs),
+                lambda: subject(*args, **kwargs),
+            )  # fmt: skip
         call, key = self._key(args, kwargs)
         if call.traced:
             return self._subject()(*args, **kwargs)
-        queue = arguments.shared_queue(call.arrays, self.__name__)
         outs = () if out is None else nested_arguments.arrays_of(out)
-        if outs:
-            key += tuple(check_out(self.__name__, o, call, queue) for o in outs)
-        place, stream = place_of(queue)
-        key += (place,)
+        placed = PlacedCall(self.__name__, call, out, outs)
+        key += placed.facts
         plan = self._find(key, call)
         if plan is None:
-            if not arguments.is_describable(call.arrays):
-                swapped, named = arguments.all_describable(args, kwargs)
-                return self(*swapped, out=out, **named)
-            plan = self._made(key, args, kwargs, out, call, queue)
+            try:
+                plan = self._made(key, placed, args, kwargs)
+            except MixedTraces:  # the function holds a value of the trace that it runs in
+                if out is not None:
+                    raise
         if not isinstance(plan, Lowered):
             return self._subject()(*args, **kwargs)
-        written = {i: o.get_array() for i, o in enumerate(outs)} or None
-        registers = self._submit(plan, call, queue, stream, written)
-        if self._is_repeatable and not call.others:
-            held = set(self._constant_arguments())
-            given = [v for i, v in enumerate(args) if i not in held]
-            if is_in_order(call.arrays, given, {n: v for n, v in kwargs.items() if n not in held}):
-                self._remember(key, plan, args, kwargs, out, stream)
-        return plan.results(registers, call.objects) if out is None else out
-
-    @staticmethod
-    def _submit(
-        plan: Lowered, call: UserCall, queue: Any, stream: Any, outs: dict[int, Any] | None = None
-    ) -> list[Any]:
-        kind = allocation.coerced_kind(call.arrays)
-        return plan.executable.run(queue, stream, plan.arrays(call, queue), kind, outs)
+        result = placed.run(plan)
+        placed.remember(self._plans, subject, policy.SOURCES, args, kwargs, key, plan)
+        return result
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Return the compiled method of an instance; programs are kept for each instance."""
@@ -128,13 +119,10 @@ class Compiled(Programs, Generic[P, R]):
         RuntimeError
             The function runs operation by operation, since the device lacks one.
         """
-        args, _ = arguments.all_describable(args, {})
         plan = self._program(args, {})
-        call, _ = self._key(args, {})
-        queue = arguments.shared_queue(call.arrays, self.__name__)
-        _, stream = place_of(queue)
-        registers = self._submit(plan, call, queue, stream)
-        queue.wait()
+        placed, _ = self._placed(args, {})
+        registers = placed.registers(plan)
+        placed.queue.wait()
         return plan, registers
 
     def explain(self, *args: Any, **kwargs: Any) -> Report:
@@ -157,17 +145,16 @@ class Compiled(Programs, Generic[P, R]):
 
     def summary(self) -> str:
         """Return a line for each program that is kept."""
-        lines = [f"{self.__name__}: {len(self._each_plan())} programs"]
-        for key, variants in list(self._plans.items()):
+        lines = [f"{self.__name__}: {self._plans.size} programs"]
+        for key, plans in self._plans.items():
             shapes = " ".join(shapes_in(key)) or "no arrays"
-            lines += [f"  {shapes}: {_described(plan)}" for plan in variants]
+            lines += [f"  {shapes}: {_described(plan)}" for plan in plans]
         return "\n".join(lines)
 
     def warmup(self, *args: Any, **kwargs: Any) -> Compiled:
         """Compile for arguments like these, run once, and wait."""
         self(*args, **kwargs)
-        call, _ = self._key(args, kwargs)
-        arguments.shared_queue(call.arrays, self.__name__).wait()
+        self._placed(args, kwargs)[0].queue.wait()
         return self
 
     def bind(self, *args: Any, **kwargs: Any) -> CompiledCall:
@@ -181,15 +168,13 @@ class Compiled(Programs, Generic[P, R]):
 
         Raises
         ------
-        ValueError
-            Arrays have negative strides.
         RuntimeError
             The function runs operation by operation, since the device lacks one.
         """
         return CompiledCall(self, args, kwargs)
 
     def __repr__(self) -> str:
-        return f"<compiled {self.__name__}, {len(self._each_plan())} programs>"
+        return f"<compiled {self.__name__}, {self._plans.size} programs>"
 
 
 class CompiledMethod:

@@ -8,7 +8,7 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn._dpnp import place
 from sycl_dnn.compiler.step_graph import Graph, Node, moved
-from sycl_dnn.onednn.arrays import KINDS
+from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.trace import allocation
 from sycl_dnn.trace.values import Storage, Tensor
@@ -86,24 +86,30 @@ class Keys:
 # --- What depends on constants alone: found, computed once, and put in place as memories
 
 
-def constant_ids(graph: Graph) -> set[int]:
+def constant_ids(graph: Graph) -> frozenset[int]:
     """Return the ids of the storages whose content no call changes."""
+    return graph.fact(_constant_ids)
+
+
+def _constant_ids(graph: Graph) -> frozenset[int]:
     found = set(graph.trace.constant_storages())
     found -= {id(t.storage) for n in graph.nodes for t in n.outputs.values()}
     found |= {id(t.storage) for n in graph.nodes for t in n.inputs.values() if t.storage.memory}
     # What several nodes write is constant only if all of them are, so the last one decides.
     counted: dict[int, int] = {}
     for node in graph.nodes:
-        outputs = {id(t.storage): t.storage for t in node.outputs.values()}
-        if not outputs or any(s.argument is not None for s in outputs.values()):
-            continue
-        if any(id(t.storage) not in found for t in node.inputs.values()):
-            continue
-        for key, storage in outputs.items():
-            counted[key] = counted.get(key, 0) + 1
-            if counted[key] == graph.n_writers(storage) and not graph.is_final(storage):
-                found.add(key)
-    return found
+        for tensor in node.inputs.values():
+            if id(tensor.storage) not in found:
+                break
+        else:
+            outputs = {id(t.storage): t.storage for t in node.outputs.values()}
+            if any(s.argument is not None for s in outputs.values()):
+                continue
+            for key, storage in outputs.items():
+                counted[key] = counted.get(key, 0) + 1
+                if counted[key] == graph.n_writers(storage) and not graph.is_final(storage):
+                    found.add(key)
+    return frozenset(found)
 
 
 def settle(graph: Graph, pool: Pool, queue: Any, stream: Any) -> list[Storage]:
@@ -149,7 +155,7 @@ def _computed(
 def _run(
     graph: Graph, nodes: list[Node], finals: list[Tensor], queue: Any, stream: Any
 ) -> list[Any]:
-    """Return what nodes that stand still compute, when it is there."""
+    """Return what constant nodes compute, once it is there."""
     trace = graph.trace
     executable = Executable(trace, list(graph.steps(nodes)), finals, trace.arguments)
     outs = dict(enumerate(allocation.together([allocation.blank_of(t) for t in finals], queue)))
@@ -175,7 +181,7 @@ def _whole(graph: Graph, nodes: list[Node], storages: list[Storage]) -> list[Ten
 def _place(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
     """Let primitives read constants from memories, not storages; return the arrays behind them."""
     used: dict[int, Any] = {}
-    looks: dict[Any, Storage] = {}
+    storages: dict[Any, Storage] = {}
     for node in graph.nodes:
         if node.function is not None:
             continue
@@ -185,10 +191,10 @@ def _place(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
             if array is None or t.desc is None:
                 continue
             key = (id(t.storage), t.offset, t.desc)
-            if key not in looks:
+            if key not in storages:
                 memory = _memory(graph.trace.engine, array, t)
-                looks[key] = Storage(t.desc, memory=memory)
-            inputs[name] = moved(t, looks[key], 0)
+                storages[key] = Storage(t.desc, memory=memory)
+            inputs[name] = moved(t, storages[key], 0)
             used[id(array)] = array
         graph.rewire(node, inputs)
     return list(used.values())

@@ -53,7 +53,7 @@ def compile(
     passes: Mapping[str, bool] | None = None,
     lowering: str = "primitives",
 ) -> Any:
-    """Compile a function over ``sycl_dnn.functional`` for inference; also as a decorator.
+    """Compile a function over ``sycl_dnn.functional``, or a training step; also as a decorator.
 
     Parameters
     ----------
@@ -99,11 +99,11 @@ def compile(
     Notes
     -----
     Constants must not be written to. What was computed from them stays as it was, other parts of
-    the program may see the new values; ``clear`` reads them anew.
+    the program may see the new values; ``clear`` makes it read them again.
 
     What the function reads from outside is compared at each call: numbers, texts and enumerations
     by value, arrays by identity, functions by their code, containers and instances by what is in
-    them. If something was rebound, the function is compiled anew, and the program made of what it
+    them. If something was rebound, the function is compiled again, and the program made of what it
     held before is dropped. What no comparison can foresee (time, random numbers, files, iterators,
     values that dpnp computes while tracing) stays as it was.
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from sycl_dnn import tree
 from sycl_dnn.call.arguments import Collected
-from sycl_dnn.call.captures import Check
 from sycl_dnn.call.capturing import FromNumber
-from sycl_dnn.call.operation import call_plan_of
+from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.compiler import tracing
 from sycl_dnn.compiler.constant_values import Pool, settle
 from sycl_dnn.compiler.partitions import lower
@@ -44,7 +43,7 @@ PASSES: tuple[Pass, ...] = (
     read_in_place,
     clean,
 )
-#: Those that come behind what a caller adds.
+#: Those that run after what a caller adds.
 LAST_PASSES: tuple[Pass, ...] = (
     fuse_depthwise,
     write_into_parts,
@@ -115,7 +114,7 @@ def _target(name: str, tensor: Tensor, out: Any, given: Collected) -> Target:
 # --- From a function and its arguments to an executable: trace, passes, constants, program
 
 
-class Lowered:
+class Lowered(Plan):
     """What a function became for arguments of one kind.
 
     Parameters
@@ -153,14 +152,9 @@ class Lowered:
         switches: Mapping[str, bool] | None = None,
         lowering: str = "primitives",
     ) -> None:
-        self.form = form
-        #: Tells whether the function still holds what it was compiled with.
-        self.check: Check | None = None
         finals = finalized(trace, leaves, targets)
         self.graph = graph = Graph(trace, finals, _sharing(finals, targets))
         self.n_recorded = len(graph.nodes)
-        #: Results of the function; a pass may have added others.
-        self.n_results = len(finals)
         for rewrite in in_order(switches or {}, extra):
             rewrite(graph)
         lower(graph, lowering, queue, stream)
@@ -171,11 +165,11 @@ class Lowered:
         self._numbers: list[FromNumber] = [trace.tail[i] for i in sorted(trace.tail)]
         given += [trace.arguments[i] for i in sorted(trace.tail)]
         held = settle(graph, pool, queue, stream)
-        self.executable = Executable(trace, list(graph.steps()), graph.finals, [*given, *held])
-        #: For the table of calls; None where a call needs Python.
-        self.call_plan = None if self._numbers else call_plan_of(self.executable, form)
+        executable = Executable(trace, list(graph.steps()), graph.finals, [*given, *held])
+        # A pass may have added results.
+        super().__init__(executable, form, None if self._numbers else (), len(finals))
 
-    def arrays(self, call: Any, queue: Any) -> list[Any]:
+    def arrays(self, placed: PlacedCall, held: Sequence[Any] = ()) -> list[Any]:
         """Return the arrays of a call, and those that its numbers become.
 
         Raises
@@ -183,16 +177,12 @@ class Lowered:
         dpnp.exceptions.ExecutionPlacementError
             The function holds arrays of another queue.
         """
+        call, queue = placed.call, placed.queue
         if self._queue is not None and self._queue != queue:
             raise placement_error(self._queue, queue)
         if not self._numbers:
             return call.arrays
         return [*call.arrays, *(n.array(call.numbers, queue) for n in self._numbers)]
-
-    def results(self, registers: list[Any], given: list[Any]) -> Any:
-        """Return what a call gives back, from the registers that it filled."""
-        leaves = self.executable.leaves(registers, given)[: self.n_results]
-        return self.form.build(leaves)
 
 
 def traced(
@@ -208,7 +198,7 @@ def traced(
     def swap(value: Any) -> Any:
         if isinstance(value, Frozen) or is_held(value):
             return _Held(value)
-        return argument_of(trace, value)
+        return trace.described(argument_of(trace, value))
 
     # Arguments come before constants: a call gives the first ones.
     args, kwargs = nested_arguments.replaced(args, swap), nested_arguments.replaced(kwargs, swap)
@@ -216,7 +206,7 @@ def traced(
     if numbered is not None:
         args, kwargs = numbered(trace, args, kwargs)
     args, kwargs = _completed(args, trace), _completed(kwargs, trace)
-    with tracing.explained(function):
+    with tracing.explained(function), trace.running():
         result = function(*args, **kwargs)
     leaves, form = nested_arguments.result_of(result, "compile", trace.capture)
     if trace.dtype is not None:

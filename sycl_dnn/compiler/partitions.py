@@ -21,7 +21,7 @@ from sycl_dnn.graph import Graph
 from sycl_dnn.graph.compiled_graph import constant_tensor
 from sycl_dnn.graph.nodes import Value
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.onednn.arrays import KINDS
+from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
@@ -300,16 +300,16 @@ def lower(graph: Graph_of_graph, lowering: str, queue: Any, stream: Any) -> None
         return
     for group in list(_groups(graph)):
         try:
-            made, packing, behind = _made(graph, group)
+            made, packing, after = _made(graph, group)
         except NoPartition as reason:
             group[0].refused.append(f"partition: {reason}")
             continue
         if lowering == "measured":
-            times = milliseconds(graph, group, [*packing, made, *behind], queue, stream)
+            times = milliseconds(graph, group, [*packing, made, *after], queue, stream)
             made.times = group[0].times = dict(zip(("primitives", "partition"), times, strict=True))
             if times[1] >= CLEARLY * times[0]:
                 continue
-        nodes = [*packing, made, *behind]
+        nodes = [*packing, made, *after]
         graph.insert(nodes[:-1], before=group[-1])
         graph.replace(group[:-1], nodes[-1], at=group[-1])
 
@@ -349,7 +349,7 @@ def _attention(graph: Graph_of_graph, node: Node) -> list[Node]:
 
 
 def _made(graph: Graph_of_graph, group: list[Node]) -> tuple[Node, list[Node], list[Node]]:
-    """Return the node of a partition, those before it, and those behind it.
+    """Return the node of a partition, those before it, and those after it.
 
     Raises
     ------
@@ -361,8 +361,8 @@ def _made(graph: Graph_of_graph, group: list[Node]) -> tuple[Node, list[Node], l
         found = _without_last_operand(graph, group[-1]) if len(group) > 1 else None
         if found is None:
             raise
-    bare, behind = found
-    return (*_partition(graph, [*group[:-1], bare]), behind)
+    bare, after = found
+    return (*_partition(graph, [*group[:-1], bare]), after)
 
 
 def _without_last_operand(graph: Graph_of_graph, node: Node) -> tuple[Node, list[Node]] | None:

@@ -12,8 +12,9 @@ import numpy as np
 from sycl_dnn import _core
 from sycl_dnn._core import algorithm
 from sycl_dnn.compiler.relayout import same_places
-from sycl_dnn.compiler.step_graph import Node, Refusal, has_only_post_ops, post_ops_of
+from sycl_dnn.compiler.step_graph import Node, Refusal, has_only_post_ops
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.program.shared_descriptors import post_ops_of
 from sycl_dnn.trace.values import Tensor
 
 A = algorithm
@@ -181,7 +182,7 @@ def post_ops_as_chain(node: Node) -> tuple[Op, ...] | Refusal:
     return tuple(made)
 
 
-# --- Element-wise operations put behind a primitive: attributes with their post-ops
+# --- Element-wise operations appended to a primitive: attributes with their post-ops
 
 
 def attached(

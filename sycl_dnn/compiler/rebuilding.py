@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes made anew with other attributes, layouts or weights, and judged."""
+"""Nodes rebuilt with other attributes, layouts or weights, and judged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sycl_dnn.trace.values import Tensor
 
 #: Parts of the names of implementations that are slower than others.
 _SLOW = {"ref", "simple", "gemm"}
-#: The argument that is constant and may be packed anew.
+#: The argument that is constant and may be repacked.
 PACKABLE = "weights"
 
 

@@ -20,7 +20,7 @@ def in_order(desc: MemoryDesc) -> list[int]:
 
 
 def same_span(a: MemoryDesc, b: MemoryDesc) -> bool:
-    """Whether two looks at one address show the same elements, without gaps."""
+    """Whether two views of one address show the same elements, without gaps."""
     return (
         layout.is_dense(a)
         and layout.is_dense(b)
@@ -79,7 +79,7 @@ def _merged(group: Axes) -> tuple[int, int] | None:
 def carried(operand: MemoryDesc, frame: MemoryDesc, target: MemoryDesc) -> MemoryDesc | None:
     """Return how an operand that broadcasts to ``frame`` lies on ``target``.
 
-    ``frame`` and ``target`` are two dense looks at the same elements. None where no layout over
+    ``frame`` and ``target`` are two dense views of the same elements. None where no layout over
     the axes of ``target`` shows the operand.
     """
     if not operand.is_plain or len(operand.dims) != len(frame.dims):

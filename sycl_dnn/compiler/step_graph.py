@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from sycl_dnn import _core
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program import shared_descriptors
 from sycl_dnn.trace.steps import ArrayStep, Step
 from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.views import untaped
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,21 @@ class Refusal:
 
 
 # --- Node: one step of a trace as the passes see it
+
+T = TypeVar("T")
+
+
+class _Kept(Generic[T]):
+    """A property that is computed once; before Python 3.12 that of functools takes a lock."""
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, node: Any, owner: type) -> T:
+        made = node.__dict__[self._name] = self._compute(node)
+        return made
 
 
 @dataclass(eq=False)
@@ -55,27 +69,27 @@ class Node:
     #: Of a reorder: whether nobody asked for it.
     inserted: bool = False
 
-    @functools.cached_property
+    @_Kept
     def row(self) -> str:
         """Name of the primitive; "zeros" or "dpnp" for what is none."""
         if self.pd is not None:
             return self.pd.name
         return "zeros" if self.function is None else getattr(self.function, "row", "dpnp")
 
-    @functools.cached_property
+    @_Kept
     def work(self) -> tuple[str, ...]:
-        """What tells the primitive from others that read and write the same."""
+        """Return what tells the primitive from others that read and write the same."""
         return shared_descriptors.shared.work(self.pd)
 
-    @functools.cached_property
+    @_Kept
     def attr(self) -> Any:
-        """The attribute of the primitive; not to be changed."""
-        return self.pd.primitive_attr
+        """Return the attribute of the primitive; not to be changed."""
+        return shared_descriptors.shared.attr(self.pd)
 
-    @functools.cached_property
+    @_Kept
     def post_ops(self) -> Any:
-        """The post-ops of the primitive; not to be changed."""
-        return post_ops_of(self.attr)
+        """Return the post-ops of the primitive; not to be changed."""
+        return shared_descriptors.shared.post_ops(self.pd)
 
     @property
     def has_dst(self) -> bool:
@@ -110,12 +124,6 @@ def node_of(step: Step | ArrayStep) -> Node:
     return Node(pd, inputs, outputs, pd.parameters, inserted=planned.inserted)
 
 
-def post_ops_of(attr: Any) -> Any:
-    """Return the post-ops of an attribute, empty ones where none were set."""
-    given = attr.get("set_post_ops")
-    return given[-1][0] if given else _core.PostOps()
-
-
 def has_only_post_ops(attr: Any) -> bool:
     """Whether an attribute says nothing but post-ops and floating-point mode."""
     return all(name in ("set_post_ops", "set_fpmath_mode") for name, _ in attr.calls)
@@ -125,17 +133,6 @@ def has_only_post_ops(attr: Any) -> bool:
 
 #: Distance of neighbours' numbers when they are dealt out.
 _STEP = 1 << 40
-
-
-class _Link:
-    """A node between its neighbours."""
-
-    __slots__ = ("after", "before", "node", "number")
-
-    def __init__(self, node: Node | None) -> None:
-        self.node = node
-        self.before = self.after = self
-        self.number = 0
 
 
 class Order:
@@ -148,73 +145,71 @@ class Order:
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
-        #: Stands before the first node and after the last one.
-        self._ends = _Link(None)
-        self._links: dict[Node, _Link] = {}
+        #: By node: its neighbours; None stands before the first and after the last one. No object
+        #: refers to another: without cycles, what the nodes hold goes with the order.
+        self._before: dict[Node | None, Node | None] = {None: None}
+        self._after: dict[Node | None, Node | None] = {None: None}
+        self._numbers: dict[Node | None, int] = {None: 0}
         #: How often all nodes got new numbers.
         self.renumbered = 0
         for node in nodes:
-            self._append(node)
+            self._link(node, None)
         self._renumber()
 
     def __len__(self) -> int:
-        return len(self._links)
+        return len(self._after) - 1
 
     def __contains__(self, node: Node) -> bool:
-        return node in self._links
+        return node in self._after
 
     def __iter__(self) -> Iterator[Node]:
-        link = self._ends.after
-        while link.node is not None:
-            yield link.node
-            link = link.after
+        node = self._after[None]
+        while node is not None:
+            following = self._after[node]
+            yield node
+            node = self._after.get(node, following)  # taken out meanwhile
 
     def place(self, node: Node) -> int:
         """Return a number that is larger than those of all nodes before."""
-        return self._links[node].number
+        return self._numbers[node]
 
     def before(self, node: Node) -> Node | None:
         """Return the node before another; None for the first."""
-        return self._links[node].before.node
+        return self._before[node]
 
     def after(self, node: Node | None) -> Node | None:
         """Return the node after another, the first for None; None after the last."""
-        return (self._ends if node is None else self._links[node]).after.node
+        return self._after[node]
 
     def insert(self, nodes: Sequence[Node], before: Node) -> None:
         """Put nodes in front of another."""
         if not nodes:
             return
-        at = self._links[before]
-        low, gap = at.before.number, (at.number - at.before.number) // (len(nodes) + 1)
+        low = self._numbers[self._before[before]]
+        gap = (self._numbers[before] - low) // (len(nodes) + 1)
         for i, node in enumerate(nodes, 1):
-            self._link(node, at).number = low + i * gap
+            self._link(node, before)
+            self._numbers[node] = low + i * gap
         if not gap:
             self._renumber()
 
     def remove(self, node: Node) -> None:
         """Take one node out."""
-        link = self._links.pop(node)
-        link.before.after, link.after.before = link.after, link.before
+        before, after = self._before.pop(node), self._after.pop(node)
+        self._after[before], self._before[after] = after, before
+        del self._numbers[node]
 
-    def _append(self, node: Node) -> None:
-        self._link(node, self._ends)
-
-    def _link(self, node: Node, after: _Link) -> _Link:
-        if node in self._links:
+    def _link(self, node: Node, after: Node | None) -> None:
+        if node in self._after:
             raise ValueError(f"order: {node.row} is among the nodes already")
-        link = self._links[node] = _Link(node)
-        link.before, link.after = after.before, after
-        link.before.after = after.before = link
-        return link
+        before = self._before[after]
+        self._before[node], self._after[node] = before, after
+        self._after[before] = self._before[after] = node
 
     def _renumber(self) -> None:
         self.renumbered += 1
-        link, number = self._ends.after, 0
-        while link.node is not None:
-            number += _STEP
-            link.number = number
-            link = link.after
+        for i, node in enumerate(self, 1):
+            self._numbers[node] = i * _STEP
 
 
 # --- The steps of a trace as a graph whose nodes may be replaced
@@ -235,6 +230,9 @@ class Graph:
         self, trace: CompileTrace, finals: Sequence[Tensor], locked: Sequence[Tensor] = ()
     ) -> None:
         self.trace = trace
+        #: Changes of any kind so far, and what was found out about the graph after so many.
+        self._revision = 0
+        self._facts: dict[Any, tuple[int, Any]] = {}
         self.finals: list[Tensor] = []
         self._kept: set[Storage] = set()
         self.add_finals(finals)
@@ -259,17 +257,28 @@ class Graph:
     def __len__(self) -> int:
         return len(self._order)
 
+    def fact(self, find: Callable[[Graph], T]) -> T:
+        """Return ``find(graph)``; what it found before, if nothing has changed since."""
+        known = self._facts.get(find)
+        if known is None or known[0] != self._revision:
+            known = self._facts[find] = self._revision, find(self)
+        found: T = known[1]
+        return found
+
     def add_finals(self, tensors: Iterable[Tensor]) -> None:
         """Let a call return further tensors."""
+        self._revision += 1
         self.finals += tensors
         self._kept |= {t.storage for t in self.finals}
 
     def _note(self, node: Node) -> None:
+        self._revision += 1
         for found, tensors in ((self._readers, node.inputs), (self._writers, node.outputs)):
             for tensor in tensors.values():
                 found.setdefault(tensor.storage, {})[node] = None
 
     def _forget(self, node: Node) -> None:
+        self._revision += 1
         for found, tensors in ((self._readers, node.inputs), (self._writers, node.outputs)):
             for tensor in tensors.values():
                 users = found.get(tensor.storage)
@@ -363,7 +372,7 @@ class Graph:
             self._listed = None
 
     def redirect(self, old: Storage, new: Storage, offset: int = 0) -> None:
-        """Let all that read or write ``old`` look into ``new``, from ``offset`` bytes on."""
+        """Make all views of ``old`` views of ``new``, from ``offset`` bytes on."""
         for node in {**self._readers.get(old, {}), **self._writers.get(old, {})}:
             inputs = _redirected(node.inputs, old, new, offset)
             self.rewire(node, inputs, _redirected(node.outputs, old, new, offset))
@@ -384,9 +393,10 @@ class Graph:
         """Leave out nodes that no result depends on, unless they write to an argument."""
         needed, dead = set(self._kept), []
         for node in reversed(self.nodes):
-            made = [t.storage for t in node.outputs.values()]
-            if any(s in needed or s.argument is not None for s in made):
-                needed.update(t.storage for t in node.inputs.values())
+            for made in node.outputs.values():
+                if made.storage in needed or made.storage.argument is not None:
+                    needed.update([t.storage for t in node.inputs.values()])
+                    break
             else:
                 dead.append(node)
         self.drop(dead)
@@ -395,6 +405,14 @@ class Graph:
         """Return what ``body`` returns, and the nodes of what it records."""
         made, steps = self.trace.recorded_apart(body)
         return made, [node_of(s) for s in steps]
+
+    def joined(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Return what a function over tensors returns; its steps are those it had before, if any.
+
+        It has no part in gradients.
+        """
+        with untaped(self.trace):
+            return self.trace.joined(function, function, args, {}, is_taped=False)
 
     def steps(self, nodes: Sequence[Node] | None = None) -> Iterator[Step | ArrayStep]:
         """Yield nodes, all or those given, as steps with their primitives."""

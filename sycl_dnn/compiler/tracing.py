@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -16,6 +16,7 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.frozen import Seed, argument_of
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.refusals import function_name, instead
+from sycl_dnn.trace.replay import Replays
 from sycl_dnn.trace.steps import Planned
 from sycl_dnn.trace.values import Storage, Tensor
 
@@ -28,10 +29,23 @@ class CompileTrace(Trace):
     engine : Engine
     dtype : str, optional
         What float32 arguments and captured arrays are converted to.
+    replays : Replays, optional
+        What the function recorded before.
+    fusions : KnownFusions, optional
+        What became of its nodes.
     """
 
-    def __init__(self, engine: Any, dtype: str | None = None) -> None:
+    def __init__(
+        self,
+        engine: Any,
+        dtype: str | None = None,
+        replays: Replays | None = None,
+        fusions: Any = None,
+    ) -> None:
         super().__init__(engine)
+        self.fusions = fusions
+        # What was lowered is read as it was before, so equal layouts are not enough.
+        self._replays = replays if dtype is None else None
         self.dtype = dtype
         self.is_lowered = dtype is not None
         #: By number of the argument: what a call's numbers become.
@@ -61,6 +75,19 @@ class CompileTrace(Trace):
         """Return what stands for a primitive: many are fused with others and never made."""
         return Planned(pd, inserted)
 
+    def joined(
+        self,
+        function: Any,
+        body: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        is_taped: bool = True,
+    ) -> Any:
+        """Record a function, without running its body where that says nothing new."""
+        if self._replays is None or self._repeated is not None:
+            return body(*args, **kwargs)
+        return self._replays.call(self, function, body, args, kwargs, is_taped)
+
     def lowered(self, tensor: Tensor) -> Tensor:
         """Return a float32 tensor in the dtype that the function is lowered to."""
         if self.dtype is None or tensor.dtype != "float32":
@@ -76,7 +103,7 @@ class CompileTrace(Trace):
         return super().convert(wide, dtype, inserted)
 
     def widened(self, tensor: Tensor) -> Tensor:
-        """Return the same look at the values before they were lowered, if they were."""
+        """Return the same view of the values before they were lowered, if they were."""
         found = self._wider.get(id(tensor.storage))
         if found is None or tensor.strides is None:
             return tensor

@@ -37,11 +37,69 @@ from sycl_dnn.functional.arithmetic.binary import add, div, maximum, minimum, mu
 from sycl_dnn.functional.arithmetic.comparison import clamp, eq, ge, gt, le, lt, ne, where
 from sycl_dnn.functional.arithmetic.convert import asarray, astype
 from sycl_dnn.functional.arithmetic.elementwise import abs, exp, log, neg, reciprocal, sqrt, square
+from sycl_dnn.functional.arithmetic.mathematical import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    ceil,
+    cos,
+    cosh,
+    erf,
+    erfc,
+    exp2,
+    expm1,
+    floor,
+    floor_divide,
+    fmod,
+    isfinite,
+    isinf,
+    isnan,
+    log1p,
+    log2,
+    log10,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    remainder,
+    round,
+    rsqrt,
+    sign,
+    sin,
+    sinh,
+    tan,
+    trunc,
+)
 from sycl_dnn.functional.attention import scaled_dot_product_attention
 from sycl_dnn.functional.conv.convolution import conv1d, conv2d, conv3d
 from sycl_dnn.functional.conv.fold import fold, unfold
 from sycl_dnn.functional.conv.transposed import conv_transpose1d, conv_transpose2d, conv_transpose3d
-from sycl_dnn.functional.index.embedding import embedding, one_hot
+from sycl_dnn.functional.creation.factories import (
+    arange,
+    empty_like,
+    full,
+    full_like,
+    linspace,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
+from sycl_dnn.functional.creation.random_numbers import rand, rand_like, randn, randn_like
+from sycl_dnn.functional.embeddings import embedding, one_hot
+from sycl_dnn.functional.index.gathering import (
+    gather,
+    index_put,
+    index_select,
+    scatter,
+    scatter_add,
+    take_along_dim,
+)
+from sycl_dnn.functional.index.ordering import argsort, nonzero, sort, topk, unique
 from sycl_dnn.functional.loss.classes import cross_entropy, nll_loss
 from sycl_dnn.functional.loss.probabilities import (
     bce_with_logits,
@@ -50,6 +108,7 @@ from sycl_dnn.functional.loss.probabilities import (
     kl_div,
 )
 from sycl_dnn.functional.loss.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
+from sycl_dnn.functional.loss.sequences import ctc_loss
 from sycl_dnn.functional.normalization.batch_norm import batch_norm
 from sycl_dnn.functional.normalization.group_norm import group_norm, instance_norm
 from sycl_dnn.functional.normalization.layer_norm import layer_norm, rms_norm
@@ -78,8 +137,8 @@ from sycl_dnn.functional.pool.maximum import (
     max_unpool2d,
     max_unpool3d,
 )
-from sycl_dnn.functional.product.linear import bilinear, linear
-from sycl_dnn.functional.product.matmul import addmm, baddbmm, bmm, matmul, mm
+from sycl_dnn.functional.product.contraction import einsum, outer
+from sycl_dnn.functional.product.matmul import addmm, baddbmm, bilinear, bmm, linear, matmul, mm
 from sycl_dnn.functional.quantized.quantize import (
     QuantizedTensor,
     dequantize,
@@ -93,175 +152,50 @@ from sycl_dnn.functional.quantized.quantized_convolution import (
 )
 from sycl_dnn.functional.quantized.quantized_products import quantized_linear, quantized_matmul
 from sycl_dnn.functional.recurrent.network import gru, lstm, rnn_relu, rnn_tanh
+from sycl_dnn.functional.recurrent.packed import (
+    PackedSequence,
+    pack_padded_sequence,
+    pad_packed_sequence,
+)
+from sycl_dnn.functional.reduction.cumulative import cumprod, cumsum
+from sycl_dnn.functional.reduction.distances import cosine_similarity, pairwise_distance
 from sycl_dnn.functional.reduction.extremes import amax, amin, argmax, argmin, max, min
 from sycl_dnn.functional.reduction.statistics import logsumexp, norm, normalize, std, var
 from sycl_dnn.functional.reduction.sums import mean, prod, sum
+from sycl_dnn.functional.shape.arrangement import (
+    broadcast_to,
+    expand,
+    flip,
+    meshgrid,
+    repeat_interleave,
+    roll,
+    tile,
+    tril,
+    triu,
+)
 from sycl_dnn.functional.shape.interpolate import interpolate
 from sycl_dnn.functional.shape.joining import cat, chunk, narrow, split, stack
 from sycl_dnn.functional.shape.padding import pad
-from sycl_dnn.functional.shape.rearrange import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from sycl_dnn.functional.shape.reshaping import (
+    channel_shuffle,
     flatten,
     permute,
+    pixel_shuffle,
+    pixel_unshuffle,
     reshape,
     squeeze,
     transpose,
     unflatten,
     unsqueeze,
 )
+from sycl_dnn.functional.vision.boxes import nms, roi_align
+from sycl_dnn.functional.vision.grids import affine_grid, grid_sample
 from sycl_dnn.trace import functions
 
 functions.provide(sys.modules[__name__], dpnp_operators)
 
-__all__ = [
-    "QuantizedTensor",
-    "abs",
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-    "add",
-    "addmm",
-    "amax",
-    "amin",
-    "argmax",
-    "argmin",
-    "asarray",
-    "astype",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "baddbmm",
-    "batch_norm",
-    "bce_with_logits",
-    "bilinear",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "bmm",
-    "cat",
-    "celu",
-    "channel_shuffle",
-    "chunk",
-    "clamp",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "cross_entropy",
-    "dequantize",
-    "div",
-    "dropout",
-    "elu",
-    "embedding",
-    "eq",
-    "exp",
-    "flatten",
-    "fold",
-    "ge",
-    "gelu",
-    "glu",
-    "group_norm",
-    "gru",
-    "gt",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "huber_loss",
-    "instance_norm",
-    "interpolate",
-    "kl_div",
-    "l1_loss",
-    "layer_norm",
-    "le",
-    "leaky_relu",
-    "linear",
-    "local_response_norm",
-    "log",
-    "log_softmax",
-    "logsigmoid",
-    "logsumexp",
-    "lp_pool1d",
-    "lp_pool2d",
-    "lp_pool3d",
-    "lstm",
-    "lt",
-    "matmul",
-    "max",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-    "max_unpool1d",
-    "max_unpool2d",
-    "max_unpool3d",
-    "maximum",
-    "mean",
-    "min",
-    "minimum",
-    "mish",
-    "mm",
-    "mse_loss",
-    "mul",
-    "narrow",
-    "ne",
-    "neg",
-    "nll_loss",
-    "norm",
-    "normalize",
-    "one_hot",
-    "pad",
-    "permute",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "pow",
-    "prelu",
-    "prod",
-    "quantize",
-    "quantize_dynamic",
-    "quantized_conv1d",
-    "quantized_conv2d",
-    "quantized_conv3d",
-    "quantized_linear",
-    "quantized_matmul",
-    "reciprocal",
-    "relu",
-    "relu6",
-    "reshape",
-    "rms_norm",
-    "rnn_relu",
-    "rnn_tanh",
-    "scaled_dot_product_attention",
-    "selu",
-    "sigmoid",
-    "silu",
-    "smooth_l1_loss",
-    "softmax",
-    "softmin",
-    "softplus",
-    "softshrink",
-    "softsign",
-    "split",
-    "sqrt",
-    "square",
-    "squeeze",
-    "stack",
-    "std",
-    "sub",
-    "sum",
-    "tanh",
-    "tanhshrink",
-    "threshold",
-    "transpose",
-    "unflatten",
-    "unfold",
-    "unsqueeze",
-    "var",
-    "where",
-]
+#: The functions above, and ``QuantizedTensor``.
+__all__ = sorted(n for n, value in globals().items() if callable(value) and n[0] != "_")
 
 
 def __dir__() -> list[str]:

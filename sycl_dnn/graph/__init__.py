@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """oneDNN's Graph API: operations, partitions, compiled partitions; and calls on arrays.
 
-``Graph`` has all operations as methods. What it stands on is here under oneDNN's names as well:
-logical tensors, operations, partitions, compiled partitions, tensors, caches.
+``Graph`` has all operations as methods. What it stands on is here as well, under oneDNN's names:
+``graph`` (``OpGraph``), ``op``, ``partition``, ``compiled_partition``, ``logical_tensor``; tensors
+and caches.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from sycl_dnn._core import (
     CompiledPartition,
     LogicalTensor,
     Op,
+    OpGraph,
     Partition,
     clear_graph_pool,
     get_compiled_partition_cache_capacity,
@@ -41,6 +43,13 @@ from sycl_dnn.graph.nodes import Value
 from sycl_dnn.graph.rows import OPERATIONS
 from sycl_dnn.graph.tensor import Tensor, logical_tensor_of
 
+#: The classes under the names that ``dnnl::graph`` has for them.
+graph = OpGraph
+op = Op
+partition = Partition
+compiled_partition = CompiledPartition
+logical_tensor = LogicalTensor
+
 __all__ = [
     "OPERATIONS",
     "CompiledGraph",
@@ -48,20 +57,26 @@ __all__ = [
     "Graph",
     "LogicalTensor",
     "Op",
+    "OpGraph",
     "Partition",
     "Tensor",
     "Value",
     "clear_graph_pool",
+    "compiled_partition",
     "get_compiled_partition_cache_capacity",
     "get_constant_tensor_cache_capacity",
+    "graph",
     "graph_dump_mode",
     "graph_pool_info",
     "graph_status",
     "layout_type",
     "logical_data_type",
+    "logical_tensor",
     "logical_tensor_of",
+    "op",
     "op_attr",
     "op_kind",
+    "partition",
     "partition_policy",
     "property_type",
     "set_compiled_partition_cache_capacity",

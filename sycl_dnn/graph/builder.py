@@ -41,7 +41,7 @@ def _shape(shape: Any) -> tuple[int | None, ...] | None:
 
 
 class Graph(Operations, _core.OpGraph):
-    """A graph of oneDNN's operations: build it, look at its partitions, compile it, call it.
+    """A graph of oneDNN's operations: build it, print its partitions, compile it, call it.
 
     Each operation is a method named as in oneDNN's C header. Tensors come first, attributes by
     keyword. A Python number in the place of a tensor stands for a constant.
@@ -316,5 +316,7 @@ class Graph(Operations, _core.OpGraph):
         return nodes.add(self, row, given)
 
     def __repr__(self) -> str:
+        if not hasattr(self, "nodes"):  # the constructor failed: there is nothing behind it
+            return "<Graph that could not be made>"
         state = "finalized" if self.is_finalized else "open"
         return f"<Graph of {len(self.nodes)} operations for {self.engine_kind.name}, {state}>"

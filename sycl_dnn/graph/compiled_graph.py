@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import dpnp
 
 from sycl_dnn import _core
 from sycl_dnn.call import cache
-from sycl_dnn.call.cache import CacheInfo
+from sycl_dnn.call.cache import CacheInfo, Plans
 from sycl_dnn.device import default_queue
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.graph import pictures
@@ -20,7 +19,8 @@ from sycl_dnn.graph.partition_plan import Number, Plan
 from sycl_dnn.graph.tensor import Tensor, element_strides, logical_tensor_of
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.place import place_of
-from sycl_dnn.trace import allocation, profile_notes
+from sycl_dnn.trace import allocation
+from sycl_dnn.trace.array import Array
 
 if TYPE_CHECKING:
     from sycl_dnn.graph.builder import Graph
@@ -91,6 +91,8 @@ def _on_device(value: Value, queue: Any) -> Any:
 
 #: Plans that one compiled graph keeps, one for each set of shapes and strides.
 MOST_PLANS = 32
+#: Classes of arrays whose calls can be repeated without Python.
+_REPEATED = (dpnp.ndarray, Array)
 
 
 class CompiledGraph:
@@ -118,10 +120,8 @@ class CompiledGraph:
             )
         self.partitions = graph.partitions(policy)
         self._constants: dict[int, Any] = {}
-        self._plans: OrderedDict[Any, Plan] = OrderedDict()
-        self._capacity = MOST_PLANS
-        self._hits = self._misses = 0
-        self._guard = threading.RLock()
+        self._plans = Plans(MOST_PLANS, cache.plans.calls.sibling())
+        self._repeat = self._plans.calls.call
         cache.watch(self)
         if all(v.has_known_shape for v in graph.inputs.values()):
             self.plan_for({v.id: (v.shape, None) for v in graph.inputs.values()})
@@ -148,9 +148,27 @@ class CompiledGraph:
         dpnp.exceptions.ExecutionPlacementError
             An array belongs to another queue.
         """
+        found = self._repeat(None, (), args, arrays, None)
+        if found is not NotImplemented:
+            return found
         plan, tensors, kind = self._prepared(args, arrays)
         made = plan.run(tensors, self.stream, kind)
+        self._remember(plan, args, arrays)
         return made[0] if len(made) == 1 else tuple(made)
+
+    def _remember(self, plan: Plan, args: tuple[Any, ...], arrays: dict[str, Any]) -> None:
+        """Let calls like this one, which has run, go without Python if they can."""
+        inputs = self.graph.inputs
+        names = (*list(inputs)[: len(args)], *arrays)
+        if not all(type(v) in _REPEATED for v in (*args, *arrays.values())):
+            return
+        call_plan = plan.call_plan([inputs[name].id for name in names])
+        if call_plan is not None:
+            usm = [v.get_array() for v in (*args, *arrays.values())]
+            self._plans.calls.remember(
+                None, (), args, arrays, None, usm, plan.key, weakref.ref(plan), call_plan,
+                self.stream, allocation.pool_of(self.queue),
+            )  # fmt: skip
 
     def _prepared(
         self, args: tuple[Any, ...], arrays: dict[str, Any]
@@ -179,7 +197,7 @@ class CompiledGraph:
         str
         """
         if not args and not arrays and self.graph.inputs:
-            if not self._plans:
+            if not self._plans.size:
                 raise InvalidArguments("summary: arrays must be given before the first call")
             return pictures.of_plan(self.plans[-1])
         plan, tensors, kind = self._prepared(args, arrays)
@@ -191,43 +209,34 @@ class CompiledGraph:
             (id, shape, _row_major(shape) if strides is None else tuple(strides))
             for id, (shape, strides) in signature.items()
         )
-        with self._guard:
+        with self._plans.lock:
             plan = self._plans.get(key)
-            if plan is not None:
-                self._hits += 1
-                return plan
-            self._misses += 1
-            inputs = {id: (shape, strides) for id, shape, strides in key}
-            plan = self._plans[key] = profile_notes.trace("graph", lambda: Plan(self, inputs))
-            while len(self._plans) > self._capacity:
-                self._plans.popitem(last=False)
+            if plan is None:
+                inputs = {id: (shape, strides) for id, shape, strides in key}
+                plan = self._plans.make(key, lambda: Plan(self, inputs), "graph")
+                plan.key = key
             return plan
 
     def cache_info(self) -> CacheInfo:
         """Return hits, misses, number of plans and the most there may be."""
-        return CacheInfo(self._hits, self._misses, len(self._plans), self._capacity)
+        return self._plans.info()
 
     def resize(self, capacity: int) -> None:
         """Keep no more plans than this, and never more than ``MOST_PLANS``."""
-        with self._guard:
-            self._capacity = min(capacity, MOST_PLANS)
-            while len(self._plans) > capacity:
-                self._plans.popitem(last=False)
+        self._plans.resize(min(capacity, MOST_PLANS))
 
     def clear(self) -> None:
         """Drop all plans; the next call compiles its partitions again."""
-        with self._guard:
-            self._plans.clear()
-            self._hits = self._misses = 0
+        self._plans.clear()
 
     @property
     def plans(self) -> list[Plan]:
         """The plans made so far."""
-        return list(self._plans.values())
+        return list(self._plans)
 
     def constant(self, value: Value) -> Tensor:
         """Return the tensor of a constant on this queue."""
-        with self._guard:
+        with self._plans.lock:
             found = self._constants.get(value.id)
             if found is None:
                 found = constant_tensor(value, self.engine, self.queue)

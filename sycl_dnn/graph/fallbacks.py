@@ -47,6 +47,11 @@ def type_cast(node: Node) -> Callable[[Arrays], list[Any]]:
     return lambda a: [_functional().astype(a["src"], wanted)]
 
 
+def select(node: Node) -> Callable[[Arrays], list[Any]]:
+    """As the functional layer chooses."""
+    return lambda a: [_functional().where(a["cond"], a["src_0"], a["src_1"])]
+
+
 #: Operations of two operands, one of which may be a number of the host.
 OF_NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div"}
 
@@ -145,7 +150,7 @@ def dequantize(node: Node) -> Callable[[Arrays], list[Any]]:
     return run
 
 
-# --- Operations as graphs of their own that oneDNN takes: behind another operation
+# --- Operations as graphs of their own that oneDNN takes: after another operation
 
 
 def copied_input(graph: Any, value: Any, plan: Plan, dtype: str | None = None) -> Any:
@@ -157,14 +162,14 @@ def copied_input(graph: Any, value: Any, plan: Plan, dtype: str | None = None) -
 
 
 def behind_identity(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
-    """Return the operation behind a LeakyReLU that changes nothing."""
+    """Return the operation after a LeakyReLU that changes nothing."""
     from sycl_dnn.graph.builder import Graph
 
     graph = Graph(plan.engine)
     given = {name: copied_input(graph, value, plan) for name, value in node.inputs.items()}
     given["src"] = graph.leaky_relu(given["src"], alpha=1.0)
     graph.output(graph.add_operation(node.operation, given | node.attributes))
-    compiled = graph.compile(plan.owner.queue)
+    compiled = graph.compile(plan.queue)
     return lambda arrays: [compiled(*arrays.values())]
 
 
@@ -204,7 +209,7 @@ def _warn(nodes: Sequence[Node], kinds: str, plan: Plan) -> None:
         policy.FallbackWarning,
         ("graph", names, kinds),
         f"graph: {plan.engine.sycl_device.name} has no instructions for {kinds}; {names} computed "
-        "in float32, with conversions (set_fallback('error') refuses instead)",
+        "in float32, with conversions (set_fallback('error') refuses)",
     )
 
 
@@ -228,6 +233,7 @@ class WideStep:
 
     __slots__ = ("graph_call", "nodes", "plan", "reads", "reason", "writes")
     compiled: _core.CompiledPartition | None = None
+    copied: tuple[int, ...] = ()
 
     def __init__(self, nodes: Sequence[Node], writes: Sequence[int], plan: Plan) -> None:
         self.nodes = list(nodes)
@@ -236,7 +242,7 @@ class WideStep:
         given = {v.id: v for node in nodes for v in node.values if v.id not in made}
         self.reads, self.writes = list(given), list(writes)
         graph = _wide_graph(self.nodes, list(given.values()), self.writes, plan)
-        self.graph_call = graph.compile(plan.owner.queue)
+        self.graph_call = graph.compile(plan.queue)
         self.reason = f"this device has no instructions for {kinds}; runs in f32"
         #: What it became: all shapes are known.
         self.plan: Plan = self.graph_call.plans[-1]
@@ -324,7 +330,7 @@ _WAYS: dict[str, tuple[Callable[[Node], Callable[[Arrays], list[Any]]], str]] = 
     "pow": (pow, "no pattern of oneDNN's takes it; runs as the eltwise primitive"),
     "bias_add_backward": (
         bias_add_backward,
-        "a partition only behind ConvolutionBackwardWeights; runs as the reduction primitive",
+        "a partition only after ConvolutionBackwardWeights; runs as the reduction primitive",
     ),
 }
 #: What runs where oneDNN refuses to compile a partition of the operation.
@@ -334,20 +340,22 @@ _REFUSED = {
     "dequantize": dequantize,
     "dynamic_dequantize": dequantize,
 }
+_SELECT_REASON = "GPUs read a condition as if it lay like the result; runs in sycl_dnn"
 _REFUSED_REASON = "oneDNN has no reorder with these scales and zero points; runs in sycl_dnn"
 #: For the documentation: what is never a partition by itself, and why.
 REASONS = {name: reason for name, (_, reason) in _WAYS.items()} | {
-    "dropout": "a partition only behind an elementwise operation or MatMul; runs behind LeakyReLU "
+    "dropout": "a partition only after an elementwise operation or MatMul; runs after LeakyReLU "
     "with slope 1, which changes nothing",
     "end": "a mark; nothing runs",
     "wildcard": "your function runs",
     "quantize": _REFUSED_REASON,
+    "select": _SELECT_REASON,
     "interpolate": "align_corners is not in oneDNN; runs as gathers of dpnp",
 }
 
 
 def way(node: Node, plan: Plan, problem: Exception | None = None) -> Way:
-    """Return what runs instead of a node.
+    """Return what runs in place of a node.
 
     Raises
     ------
@@ -366,6 +374,8 @@ def way(node: Node, plan: Plan, problem: Exception | None = None) -> Way:
         name == "interpolate" and node.attributes["mode"] != "nearest"
     ):
         return Way(align_corners(node), REASONS["interpolate"])
+    if name == "select":
+        return Way(select(node), _SELECT_REASON)
     if name in _REFUSED:
         return Way(_REFUSED[name](node), _REFUSED_REASON)
     if name in OF_NUMBERS and [v.property for v in node.values].count("host_scalar") == 1:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -157,6 +158,7 @@ def stub() -> str:
         "# Written by: python tests/graph/test_rows.py",
         "import inspect",
         "from collections.abc import Sequence",
+        "from typing import Literal, overload",
         "",
         "from sycl_dnn.graph.table import Operation",
         "from sycl_dnn.graph.nodes import Value",
@@ -174,14 +176,44 @@ def stub() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _forms(row: Operation) -> list[tuple[str, str, str]]:
+    """Return each form of a method: a flag that decides, its annotation, the result."""
+    sure = [o for o in row.outputs if o.when is None]
+    flags = {o.when for o in row.outputs if o.when is not None}
+    flag = next((a for a in row.attributes if {a.name} == flags and a.kind == "bool"), None)
+    if flag is None:
+        return [("", "", _result(row))]
+    few = "Value" if len(sure) == 1 else f"tuple[{', '.join(['Value'] * len(sure))}]"
+    many = f"tuple[{', '.join(['Value'] * len(row.outputs))}]"
+    usual, other = (True, False) if flag.default else (False, True)
+    result = {True: many, False: few}
+    return [
+        (flag.name, f"Literal[{usual}] = {usual}", result[usual]),
+        (flag.name, f"Literal[{other}]", result[other]),
+        (flag.name, f"bool = {usual}", f"{few} | {many}"),
+    ]
+
+
 def _stub_of(row: Operation) -> list[str]:
-    signature = signature_of(row)
-    lines, star = ["    def " + row.name + "("], False
-    for p in signature.parameters.values():
-        if p.kind is p.KEYWORD_ONLY and not star:
-            lines.append("        *,")
-            star = True
-        of = "" if p.annotation is p.empty or p.name == "self" else f": {p.annotation}"
-        value = "" if p.default is p.empty else f" = {p.default!r}"
-        lines.append(f"        {p.name}{of}{value},")
-    return [*lines, f"    ) -> {signature.return_annotation}: ..."]
+    """Return the lines of a method, wrapped."""
+    lines: list[str] = []
+    forms = _forms(row)
+    for flag, annotation, result in forms:
+        parts, is_named = [], False
+        for p in signature_of(row).parameters.values():
+            if p.kind is p.KEYWORD_ONLY and not is_named:
+                parts.append("*")
+                is_named = True
+            value = "" if p.default is p.empty else f" = {p.default!r}"
+            text = f"{p.annotation}{value}" if p.name != flag else annotation
+            parts.append(p.name if p.name == "self" else f"{p.name}: {text}")
+        lines += ["    @overload"] if len(forms) > 1 else []
+        whole = f"    def {row.name}({', '.join(parts)}) -> {result}: ..."
+        if len(whole) > 100:
+            # Lines end after a comma between parameters, not within one.
+            filled = textwrap.wrap(", ".join(p.replace(" ", "~") for p in parts), 92)
+            inside = [" " * 8 + line.replace("~", " ") for line in filled]
+            lines += [f"    def {row.name}(", *inside, f"    ) -> {result}: ..."]
+        else:
+            lines.append(whole)
+    return lines

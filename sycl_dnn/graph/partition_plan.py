@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import dpnp
@@ -12,9 +12,11 @@ from sycl_dnn import _core
 from sycl_dnn.errors import DnnlError, InvalidArguments, Unimplemented
 from sycl_dnn.graph import fallbacks
 from sycl_dnn.graph.fallbacks import WideStep, lacking
-from sycl_dnn.graph.nodes import Node, low_level
+from sycl_dnn.graph.nodes import Node, Value, low_level
+from sycl_dnn.graph.repeated_calls import call_plan_of
 from sycl_dnn.graph.tensor import Tensor, array_over, element_strides
 from sycl_dnn.onednn import dtypes, faults
+from sycl_dnn.onednn.fault import GraphOp, is_whole, softmax_of_other_rows
 from sycl_dnn.trace import allocation, policy, profile_notes
 from sycl_dnn.trace.array import wrapped
 from sycl_dnn.trace.capabilities import saturates
@@ -23,18 +25,43 @@ if TYPE_CHECKING:
     from sycl_dnn.graph.compiled_graph import CompiledGraph
 
 
+_STRIDED = _core.layout_type.strided
 _PRODUCTS = ("convolution", "conv_transpose", "matmul")
 _DEQUANTIZE = ("dequantize", "dynamic_dequantize")
 #: What a dequantised value may go through on its way to a product of integers.
 _MOVES = ("type_cast", "static_reshape", "static_transpose", "reorder")
 
 
-def why_wrong(group: Sequence[Node], shapes: Mapping[int, Any], engine: Any) -> str:
+def why_wrong(
+    group: Sequence[Node],
+    shapes: Mapping[int, Any],
+    layouts: Mapping[int, _core.LogicalTensor],
+    engine: Any,
+) -> str:
     """Return what is wrong with a partition of these operations; "" for nothing."""
     if _multiplies_integers(group) and saturates(engine):
         return "this CPU adds products of 8-bit integers in 16 bits, which do not hold them all"
-    ops = [(n.operation.name, [shapes[v.id] for v in n.values], "") for n in group]
-    return faults.why_wrong(ops)
+    return faults.why_wrong(_told(group, shapes, layouts), engine.kind.name)
+
+
+def _told(
+    group: Sequence[Node], shapes: Mapping[int, Any], layouts: Mapping[int, _core.LogicalTensor]
+) -> list[GraphOp]:
+    """Return operations as the register of faults takes them."""
+
+    def strides(value: Any) -> Any:
+        layout = layouts.get(value.id)
+        return layout.strides if layout and layout.layout_type is _STRIDED else None
+
+    return [
+        GraphOp(
+            node.operation.name,
+            [shapes[v.id] for v in node.values],
+            strides=[strides(v) for v in node.values],
+            result=shapes[node.outputs[0].id] if node.outputs else None,
+        )
+        for node in group
+    ]
 
 
 def _multiplies_integers(group: Sequence[Node]) -> bool:
@@ -53,7 +80,7 @@ def _multiplies_integers(group: Sequence[Node]) -> bool:
     return any(all(map(is_of_integers, node.values[:2])) for node in products)
 
 
-# --- The tensors of one call: numbers, memory that it allocated, arrays made elsewhere, results
+# --- The tensors of one call: numbers, memory that it allocated, arrays of the caller, results
 
 
 class Number(Tensor):
@@ -112,13 +139,15 @@ def _dense(array: Any) -> Any:
 
 
 class PartitionStep:
-    """A compiled partition and the numbers of its tensors."""
+    """A compiled partition and the numbers of its tensors; it reads ``copied`` row-major."""
 
-    __slots__ = ("compiled", "nodes", "reads", "writes")
+    __slots__ = ("compiled", "copied", "nodes", "reads", "writes")
     reason: str | None = None
 
-    def __init__(self, compiled: _core.CompiledPartition, nodes: list[Node]) -> None:
-        self.compiled, self.nodes = compiled, nodes
+    def __init__(
+        self, compiled: _core.CompiledPartition, nodes: list[Node], copied: Iterable[int]
+    ) -> None:
+        self.compiled, self.nodes, self.copied = compiled, nodes, tuple(copied)
         compiled.label = "+".join(node.operation.name for node in nodes)
         # A tensor that two operations read is a port for each.
         self.reads = list(dict.fromkeys(t.id for t in compiled.inputs))
@@ -129,14 +158,16 @@ class PartitionStep:
         for id in self.writes:
             tensors[id] = plan.allocate(id, stream, kind)
         outputs = [tensors[id] for id in self.writes]
-        self.compiled.execute(stream, [tensors[id] for id in self.reads], outputs)
+        rows = {id: plan.in_rows(id, tensors[id]) for id in self.copied}
+        self.compiled.execute(stream, [(tensors | rows)[id] for id in self.reads], outputs)
 
 
-class InsteadStep:
+class FallbackStep:
     """An operation that runs as something else than a partition."""
 
     __slots__ = ("nodes", "reads", "reason", "run_arrays", "writes")
     compiled: _core.CompiledPartition | None = None
+    copied: tuple[int, ...] = ()
 
     def __init__(self, node: Node, way: fallbacks.Way) -> None:
         self.nodes = [node]
@@ -170,26 +201,29 @@ class InsteadStep:
 
 # --- Plan: a graph compiled for one layout of its inputs; steps in order over numbered tensors
 
-_STRIDED = _core.layout_type.strided
-
 
 class Plan:
     """Steps, and the layouts of all tensors that are ever in memory."""
 
     def __init__(self, owner: CompiledGraph, inputs: dict[int, tuple[Any, Any]]) -> None:
-        self.owner, self.graph = owner, owner.graph
+        # Not the owner, which keeps its plans.
+        self.graph, self.queue = owner.graph, owner.queue
         self.engine, self.stream = owner.engine, owner.stream
         self.layouts: dict[int, _core.LogicalTensor] = {}
-        self.steps: list[PartitionStep | InsteadStep | WideStep] = []
+        self.steps: list[PartitionStep | FallbackStep | WideStep] = []
         #: Fused partitions that oneDNN then did not compile: operations, and its words.
         self.refused: list[tuple[list[Node], str]] = []
         self._values = {v.id: v for v in self._all_values()}
-        self._place_inputs(inputs)
+        self._place_inputs(inputs, owner.constant)
         self.shapes = self._infer({id: shape for id, (shape, _) in inputs.items()})
         self._ends = {v.id for v in self.graph.outputs}
         if not self._add_whole():
-            self._build_steps()
-        self._drops = self._last_uses()
+            self._build_steps(owner.partitions)
+        #: For each step: tensors that nothing needs after it.
+        self.drops = self._last_uses()
+        #: What the owner finds it by.
+        self.key: Any = None
+        self._call_plans: dict[tuple[int, ...], _core.CallPlan | None] = {}
 
     def _add_whole(self) -> bool:
         """Let the whole graph run in f32 if the device lacks its types: so oneDNN can fuse it."""
@@ -198,21 +232,23 @@ class Plan:
             return False  # which gets values of the types that the graph says
         return self._add_wide(nodes, [v.id for v in self.graph.outputs])
 
-    def _build_steps(self) -> None:
+    def _build_steps(self, partitions: list[Any]) -> None:
         try:
-            self._build(self.owner.partitions, keep_opaque=True)
+            self._build(partitions, keep_opaque=True)
         except DnnlError:
             # What does not run as a partition cannot read an opaque layout.
             self.steps.clear()
             self.refused.clear()
-            self._build(self.owner.partitions, keep_opaque=False)
+            self._build(partitions, keep_opaque=False)
 
     def _all_values(self) -> list[Any]:
         graph = self.graph
         made = [v for node in graph.nodes for v in node.outputs]
         return [*graph.inputs.values(), *graph.constants, *made]
 
-    def _place_inputs(self, inputs: dict[int, tuple[Any, Any]]) -> None:
+    def _place_inputs(
+        self, inputs: dict[int, tuple[Any, Any]], constant: Callable[[Value], Tensor]
+    ) -> None:
         self.constants: dict[int, Any] = {}
         for value in self.graph.inputs.values():
             shape, strides = inputs[value.id]
@@ -220,7 +256,7 @@ class Plan:
                 value.id, value.dtype, shape, strides=strides, property_type=value.property
             )
         for value in self.graph.constants:
-            tensor = self.owner.constant(value)
+            tensor = constant(value)
             self.layouts[value.id] = tensor.logical_tensor
             self.constants[value.id] = tensor
 
@@ -247,14 +283,31 @@ class Plan:
             if name == "end":
                 continue
             if name == "wildcard":
-                self._add_instead(group[0])
+                self._add_fallback(group[0])
             elif not partition.is_supported:
                 self._add_alone(group)
-            elif reason := why_wrong(group, self.shapes, self.engine):
+            elif reason := self._why_wrong(group):
                 self.refused.append((group, reason))
                 self._add_alone(group)
             else:
                 self._add(partition, group)
+
+    def _why_wrong(self, group: Sequence[Node]) -> str:
+        return why_wrong(group, self.shapes, self.layouts | self._rows_for(group), self.engine)
+
+    def _rows_for(self, group: Sequence[Node]) -> dict[int, _core.LogicalTensor]:
+        """Return row-major layouts of what the kernels of GPUs must not read in another one."""
+        if self.engine.kind is _core.engine_kind.cpu:
+            return {}
+        told = list(zip(group, _told(group, self.shapes, self.layouts), strict=True))
+        values = [node.values[0] for node, op in told if softmax_of_other_rows([op])]
+        for node, op in told:
+            if op.name not in _PRODUCTS:  # their kernels follow strides
+                read = zip(node.values, op.shapes, op.strides, strict=True)
+                values += [
+                    v for v, dims, strides in read if strides and not is_whole(dims, strides)
+                ]
+        return {value.id: self.row_major(value) for value in values}
 
     def _read_by_partitions(self, own: list[Any]) -> set[int]:
         """Return the tensors that only supported partitions read."""
@@ -267,10 +320,11 @@ class Plan:
 
     def _add(self, partition: Any, group: list[Node]) -> None:
         try:
-            step = PartitionStep(self._compile(partition), group)
+            rows = self._rows_for(group)
+            step = PartitionStep(self._compile(partition, rows), group, rows)
         except DnnlError as problem:
             if len(group) == 1:
-                self._add_instead(group[0], problem)
+                self._add_fallback(group[0], problem)
             else:
                 self.refused.append((group, str(problem)))
                 self._add_alone(group)
@@ -282,14 +336,17 @@ class Plan:
     def _add_alone(self, group: list[Node]) -> None:
         """Give each operation of a partition that oneDNN did not compile a step of its own."""
         if len(group) == 1:
-            self._add_instead(group[0])
+            self._add_fallback(group[0])
             return
         for node in group:
-            self._add(_core.Partition(low_level(node), self.graph.engine_kind), [node])
+            if self._why_wrong([node]):
+                self._add_fallback(node)
+            else:
+                self._add(_core.Partition(low_level(node), self.graph.engine_kind), [node])
 
-    def _add_instead(self, node: Node, problem: Exception | None = None) -> None:
+    def _add_fallback(self, node: Node, problem: Exception | None = None) -> None:
         try:
-            step = InsteadStep(node, fallbacks.way(node, self, problem))
+            step = FallbackStep(node, fallbacks.way(node, self, problem))
         except Unimplemented:
             if not self._add_wide([node], [v.id for v in node.outputs]):
                 raise
@@ -307,7 +364,7 @@ class Plan:
         self._append(step)
         return True
 
-    def _append(self, step: InsteadStep | WideStep) -> None:
+    def _append(self, step: FallbackStep | WideStep) -> None:
         """Add a step that runs over arrays.
 
         Raises
@@ -331,7 +388,9 @@ class Plan:
             value.id, value.dtype, self.shapes[value.id], property_type=value.property
         )
 
-    def _compile(self, partition: Any) -> _core.CompiledPartition:
+    def _compile(
+        self, partition: Any, rows: Mapping[int, _core.LogicalTensor]
+    ) -> _core.CompiledPartition:
         outputs = []
         for port in partition.output_ports:
             value = self._values[port.id]
@@ -343,7 +402,8 @@ class Plan:
                 )
             else:
                 outputs.append(self.row_major(value))
-        inputs = [self.layouts[id] for id in dict.fromkeys(p.id for p in partition.input_ports)]
+        read = dict.fromkeys(p.id for p in partition.input_ports)
+        inputs = [rows.get(id, self.layouts[id]) for id in read]
         return partition.compile(inputs, outputs, self.engine)
 
     def _last_uses(self) -> list[list[int]]:
@@ -371,20 +431,32 @@ class Plan:
         memory = made if shape is None else made.usm_data
         return Data(layout, self.engine, memory, 0, made, True)
 
+    def in_rows(self, id: int, tensor: Any) -> Tensor:
+        """Return a row-major copy of a tensor."""
+        wanted = self.row_major(self.value(id))
+        return Tensor(wanted, self.engine, in_layout(tensor.to_array(), wanted, self.queue))
+
     def adopt(self, value: Any, array: Any) -> Any:
         """Return a tensor over an array that something else than a partition made."""
         wanted = self.layouts[value.id]
-        array = in_layout(array, wanted, self.owner.queue)
+        array = in_layout(array, wanted, self.queue)
         return Tensor(wanted, self.engine, array)
 
     def run(self, tensors: dict[int, Any], stream: Any, kind: Any) -> list[Any]:
         """Submit all steps over the tensors of the inputs; return the arrays of the results."""
         tensors.update(self.constants)
-        for step, done in zip(self.steps, self._drops, strict=True):
+        for step, done in zip(self.steps, self.drops, strict=True):
             step.run(self, tensors, stream, kind)
             for id in done:
                 del tensors[id]
         return [result_of(tensors[v.id]) for v in self.graph.outputs]
+
+    def call_plan(self, inputs: Sequence[int]) -> _core.CallPlan | None:
+        """Return what repeats calls with the arrays of these inputs in order; None for none."""
+        key = tuple(inputs)
+        if key not in self._call_plans:
+            self._call_plans[key] = call_plan_of(self, key)
+        return self._call_plans[key]
 
     def scalars_of(self, tensors: dict[int, Any]) -> dict[int, Any]:
         """Return the numbers of the host scalars of a call."""

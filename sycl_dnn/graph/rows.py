@@ -2,7 +2,7 @@
 """The 88 operations of oneDNN 3.13, one row each. Source: its developer guide, Graph API.
 
 Tensors read ``name:types``, with ``?`` where one may be left out and ``*`` for a sequence. An
-output's type is that of an input; behind ``~`` are those that the caller may choose. ``name?flag``
+output's type is that of an input; after ``~`` come those that the caller may choose. ``name?flag``
 exists when the attribute, flag or input of that name says so. Attributes read ``name!`` if they
 are required, else ``name=default``.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operation of the Graph API takes and gives: the classes behind ``rows.py``."""
+"""What an operation of the Graph API takes and gives: the classes of ``rows.py``."""
 
 from __future__ import annotations
 

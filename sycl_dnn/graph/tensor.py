@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn import _core
-from sycl_dnn._dpnp import is_memory, place
+from sycl_dnn._dpnp import array_maker, is_memory, place
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.onednn.arrays import KINDS, allocated
+from sycl_dnn.onednn.memory import KINDS, allocated, array_of
 from sycl_dnn.trace.array import wrapped
 
 __all__ = ["Tensor", "logical_tensor_of"]
@@ -97,8 +97,8 @@ class Tensor(_core.GraphTensor):
         With known shape and layout, as a compiled partition tells them.
     engine : Engine, or the number of a host scalar
     array : dpnp.ndarray, Array or dpctl.memory object, optional
-        Shared, not copied, and kept alive while an execution uses it. Without it, memory of the
-        logical tensor's size is allocated.
+        Or any object with ``__sycl_usm_array_interface__``. Shared, not copied, and kept alive
+        while an execution uses it. Without it, memory of the logical tensor's size is allocated.
     usm_type : {"device", "shared", "host"}
         Kind of that allocation.
 
@@ -133,9 +133,29 @@ class Tensor(_core.GraphTensor):
         if array is None:
             size = max(logical_tensor.mem_size, 1)
             array = allocated(KINDS[usm_type], size, engine.sycl_queue, "Tensor")
-        elif hasattr(array, "get_array"):
-            _check_array(logical_tensor, array)
-        super().__init__(logical_tensor, engine, *_placed(logical_tensor, array))
+        super().__init__(logical_tensor, engine, *_checked(logical_tensor, array))
+
+    def set_data_handle(self, array: Any) -> None:
+        """Let the tensor lie in another array from now on; nothing is copied.
+
+        Executions that were submitted before keep theirs, which stays alive until they are done.
+
+        Parameters
+        ----------
+        array : as for ``Tensor``
+
+        Raises
+        ------
+        InvalidArguments
+            dtype, shape, strides or size of the array do not fit; the tensor is a host scalar.
+        dpnp.exceptions.ExecutionPlacementError
+            The array belongs to another SYCL context than the engine.
+
+        Notes
+        -----
+        Source: oneDNN ``dnnl::graph::tensor::set_data_handle``.
+        """
+        self._set_data_handle(*_checked(self.logical_tensor, array))
 
     def to_array(self) -> Any:
         """Return a dpnp array, or an Array of a dtype that dpnp lacks, over the same memory.
@@ -148,7 +168,18 @@ class Tensor(_core.GraphTensor):
         return array_over(self.logical_tensor, self.owner)
 
 
-def _placed(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, Any, bool]:
+def _checked(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, Any, bool]:
+    """Return memory, offset in bytes, what holds it, and whether it may be written."""
+    if not is_memory(array) and not hasattr(array, "get_array"):
+        found = array_of(array)
+        if found is None:
+            raise TypeError(
+                "Tensor: array must be a dpnp.ndarray, Array, dpctl.memory object or have "
+                f"__sycl_usm_array_interface__, got {type(array).__name__}"
+            )
+        array = array_maker()(found)
+    if not is_memory(array):
+        _check_array(tensor, array)
     memory, offset, writable = _place(tensor, array)
     return memory, offset, array, writable
 

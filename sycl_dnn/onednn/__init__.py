@@ -33,8 +33,12 @@ from sycl_dnn._core import (
     Stream,
 )
 from sycl_dnn.onednn import faults  # noqa: F401  (watches new descriptors)
-from sycl_dnn.onednn.arrays import desc_of_array
-from sycl_dnn.onednn.memory import Memory  # type: ignore[assignment]
+from sycl_dnn.onednn.allocator import Allocator, make_allocator, make_engine_with_allocator
+from sycl_dnn.onednn.blas import gemm_s8s8s32, gemm_u8s8s32, sgemm
+from sycl_dnn.onednn.memory import (
+    Memory,  # type: ignore[assignment]
+    desc_of_array,
+)
 
 #: The execution arguments: ``arg.src`` is DNNL_ARG_SRC.
 arg = enum.IntEnum("arg", ARGUMENTS, module=__name__)  # type: ignore[misc]
@@ -47,6 +51,7 @@ format_tag: type[enum.IntEnum]
 
 __all__ = [
     "ARGUMENTS",
+    "Allocator",
     "PRIMITIVES",
     "RUNTIME_DIM_VAL",
     "RUNTIME_F32_VAL",
@@ -63,6 +68,11 @@ __all__ = [
     "arg",
     "desc_of_array",
     "format_tag",
+    "gemm_s8s8s32",
+    "gemm_u8s8s32",
+    "make_allocator",
+    "make_engine_with_allocator",
+    "sgemm",
     *(n for n in dir(_core) if n[0].islower()),
 ]
 

@@ -32,6 +32,7 @@ from sycl_dnn._core import convolution_forward as convolution_forward
 from sycl_dnn._core import cpu_isa as cpu_isa
 from sycl_dnn._core import cpu_isa_hints as cpu_isa_hints
 from sycl_dnn._core import data_type as data_type
+from sycl_dnn._core import data_type_size as data_type_size
 from sycl_dnn._core import deconvolution_backward_data as deconvolution_backward_data
 from sycl_dnn._core import deconvolution_backward_weights as deconvolution_backward_weights
 from sycl_dnn._core import deconvolution_forward as deconvolution_forward
@@ -117,138 +118,22 @@ from sycl_dnn._core import softmax_backward as softmax_backward
 from sycl_dnn._core import softmax_forward as softmax_forward
 from sycl_dnn._core import sparse_encoding as sparse_encoding
 from sycl_dnn._core import status as status
+from sycl_dnn._core import stream_flags as stream_flags
 from sycl_dnn._core import submit_all as submit_all
 from sycl_dnn._core import sum as sum
 from sycl_dnn._core import use_huge_pages as use_huge_pages
 from sycl_dnn._core import vanilla_rnn_backward as vanilla_rnn_backward
 from sycl_dnn._core import vanilla_rnn_forward as vanilla_rnn_forward
 from sycl_dnn._core import version as version
-from sycl_dnn.onednn.arrays import desc_of_array as desc_of_array
+from sycl_dnn.onednn.allocator import Allocator as Allocator
+from sycl_dnn.onednn.allocator import make_allocator as make_allocator
+from sycl_dnn.onednn.allocator import make_engine_with_allocator as make_engine_with_allocator
+from sycl_dnn.onednn.blas import gemm_s8s8s32 as gemm_s8s8s32
+from sycl_dnn.onednn.blas import gemm_u8s8s32 as gemm_u8s8s32
+from sycl_dnn.onednn.blas import sgemm as sgemm
 from sycl_dnn.onednn.memory import Memory as Memory
+from sycl_dnn.onednn.memory import desc_of_array as desc_of_array
 
-__all__ = [
-    "ARGUMENTS",
-    "Engine",
-    "Memory",
-    "MemoryDesc",
-    "PRIMITIVES",
-    "PostOps",
-    "Primitive",
-    "PrimitiveAttr",
-    "PrimitiveDesc",
-    "RUNTIME_DIM_VAL",
-    "RUNTIME_F32_VAL",
-    "RUNTIME_S32_VAL",
-    "RUNTIME_SIZE_VAL",
-    "Stream",
-    "accumulation_mode",
-    "algorithm",
-    "arg",
-    "argument_id",
-    "augru_backward",
-    "augru_forward",
-    "batch_normalization_backward",
-    "batch_normalization_forward",
-    "binary",
-    "clear_graph_pool",
-    "clear_scratchpads",
-    "concat",
-    "convolution_backward_data",
-    "convolution_backward_weights",
-    "convolution_forward",
-    "cpu_isa",
-    "cpu_isa_hints",
-    "data_type",
-    "deconvolution_backward_data",
-    "deconvolution_backward_weights",
-    "deconvolution_forward",
-    "desc_of_array",
-    "eltwise_backward",
-    "eltwise_forward",
-    "engine_kind",
-    "format_kind",
-    "format_tag",
-    "format_tags",
-    "fpmath_mode",
-    "get_compiled_partition_cache_capacity",
-    "get_constant_tensor_cache_capacity",
-    "get_cpu_isa_hints",
-    "get_default_fpmath_mode",
-    "get_effective_cpu_isa",
-    "get_primitive_cache_capacity",
-    "graph_dump_mode",
-    "graph_pool_info",
-    "graph_status",
-    "group_normalization_backward",
-    "group_normalization_forward",
-    "gru_backward",
-    "gru_forward",
-    "host_lane",
-    "inner_product_backward_data",
-    "inner_product_backward_weights",
-    "inner_product_forward",
-    "is_recording",
-    "is_recording_waits",
-    "layer_normalization_backward",
-    "layer_normalization_forward",
-    "layout_type",
-    "lbr_augru_backward",
-    "lbr_augru_forward",
-    "lbr_gru_backward",
-    "lbr_gru_forward",
-    "logical_data_type",
-    "lrn_backward",
-    "lrn_forward",
-    "lstm_backward",
-    "lstm_forward",
-    "matmul",
-    "normalization_flags",
-    "note",
-    "op_attr",
-    "op_kind",
-    "partition_policy",
-    "pooling_backward",
-    "pooling_forward",
-    "prelu_backward",
-    "prelu_forward",
-    "primitive_kind",
-    "prop_kind",
-    "property_type",
-    "quantization_mode",
-    "query",
-    "reduction",
-    "reorder",
-    "resampling_backward",
-    "resampling_forward",
-    "rnn_direction",
-    "rnn_flags",
-    "rounding_mode",
-    "scratchpad_info",
-    "scratchpad_mode",
-    "set_compiled_partition_cache_capacity",
-    "set_constant_tensor_cache_capacity",
-    "set_cpu_isa_hints",
-    "set_default_fpmath_mode",
-    "set_graph_dump_mode",
-    "set_jit_dump",
-    "set_jit_profiling_flags",
-    "set_jit_profiling_jitdumpdir",
-    "set_max_cpu_isa",
-    "set_primitive_cache_capacity",
-    "set_verbose",
-    "shuffle_backward",
-    "shuffle_forward",
-    "softmax_backward",
-    "softmax_forward",
-    "sparse_encoding",
-    "status",
-    "submit_all",
-    "sum",
-    "use_huge_pages",
-    "vanilla_rnn_backward",
-    "vanilla_rnn_forward",
-    "version",
-]
 PRIMITIVES: tuple[str, ...]
 
 class arg(enum.IntEnum):

@@ -111,6 +111,9 @@ FLOATS = tuple(name for name, row in reversed(_TAKEN.items()) if row.is_float)
 CARRIED: dict[str, np.dtype] = {name: row.dtype for name, row in _TAKEN.items() if row.carried}
 #: Those of them that lie two in a byte.
 PACKED = tuple(name for name, row in _TAKEN.items() if row.bits == 4)
+#: Names of ml_dtypes that are others here. Its float8_e4m3 has infinities, oneDNN's has none.
+_OF_ML_DTYPES = {"float8_e4m3fn": "float8_e4m3", "float8_e4m3": "float8_e4m3 of ml_dtypes"}
+TO_ML_DTYPES = {"float8_e4m3": "float8_e4m3fn"}
 _OF_DTYPE = {row.dtype: row for row in TABLE if not row.carried}
 
 
@@ -124,7 +127,7 @@ def name_of(dtype: Any) -> str:
         known = ", ".join(DATA_TYPES)
         raise TypeError(f"dtype must be one of {known}, got {dtype!r}") from None
     row = _OF_DTYPE.get(found)
-    return row.name if row else found.name
+    return row.name if row else _OF_ML_DTYPES.get(found.name, found.name)
 
 
 class DtypeName(str):
@@ -239,6 +242,15 @@ def row_of(member: Any) -> DataType:
     if found is None:
         raise InvalidArguments(f"data_type must be one that arrays can hold, got {member!r}")
     return found
+
+
+def member_of(name: str, function: str) -> Any:
+    """Return the data type that ``name`` names, such as ``"bf16"``."""
+    members = data_type.__members__
+    if name not in members:
+        known = ", ".join(members)
+        raise InvalidArguments(f"{function}: data_type must be one of {known}, got {name!r}")
+    return members[name]
 
 
 def data_type_of(dtype: Any) -> Any:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One fault of oneDNN as data."""
+"""One fault of oneDNN as data, and the rules that tell when a program meets it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+from sycl_dnn import _core
 
 #: Any primitive, or none: a partition of a graph.
 ANY: tuple[str, ...] = ()
@@ -20,12 +23,13 @@ class Fault:
     met : ``warned`` when a descriptor is made; ``rerouted`` to what is right; ``refused`` by name;
         ``left`` to the user of the low level, ``functional`` goes around it
     rows : the primitives
-    device : where it was seen, ``cpu`` or ``gpu`` (a simulated one)
+    device : where it was seen, ``cpu`` or ``gpu`` (a simulated one, or one executed by the CPU);
+        warnings and the verifier know it there
     since, until : version of oneDNN in which it was first seen, and that mended it
     advice : text of the warning, or of the error
     refused_by : function of csrc/refused_shapes.cpp or csrc/refusals.cpp
-    warns, refuses, explains, post_ops, partition : rules of ``fault_rules``, by what they look at
-    outputs : patterns of the outputs that may be wrong, of ``explains``
+    warns, refuses, explains, post_ops, partition : rules, by what they read
+    outputs : patterns of the outputs that may be wrong, where ``warns`` or ``explains`` holds
     """
 
     name: str
@@ -46,3 +50,450 @@ class Fault:
     post_ops: Callable[[Any, Any], bool] | None = None
     partition: Callable[[Any], bool] | None = None
     outputs: tuple[str, ...] = ()
+
+
+# --- What tells a fault of oneDNN when a program meets one; ``faults`` names these rules
+
+
+Operands = Sequence[_core.MemoryDesc | None]
+
+
+class GraphOp(NamedTuple):
+    """An operation of a partition: its name, and what is known of its operands and result.
+
+    ``layout`` is that of images: "NCX", "NXC" or ""; ``strides`` are those of operands, None of
+    what is made within the partition.
+    """
+
+    name: str
+    shapes: Sequence[Any]
+    layout: str = ""
+    strides: Sequence[Any] = ()
+    result: Any = None
+
+
+_LEFT_TO_RIGHT = _core.rnn_direction.unidirectional_left2right
+_RMS = _core.normalization_flags.rms_norm
+_GLOBAL = _core.normalization_flags.use_global_stats
+_OVERWRITE = _core.rnn_flags.diff_weights_overwrite
+_DYNAMIC = ("dynamic_mx", "dynamic_fp")
+
+# --- descriptors ---
+
+
+def _adjacent(desc: _core.MemoryDesc) -> bool:
+    """Whether a step begins one row after the last row of the step before."""
+    steps, samples, _ = desc.dims
+    return steps == 1 or desc.strides[0] == samples * desc.strides[1]
+
+
+def no_initial_state(pd: Any) -> bool:
+    """Tell gradients of a cell without ``src_iter``."""
+    p = pd.parameters
+    return p["direction"] is _LEFT_TO_RIGHT and p["src_iter"] is None
+
+
+def strided_source(pd: Any) -> bool:
+    """Tell steps of src_layer apart: those of dst_layer decide whether they become one matrix."""
+    merged = _adjacent(pd.dst_layer_desc) and pd.impl_info.startswith("ref")
+    left_to_right = pd.parameters["direction"] is _LEFT_TO_RIGHT
+    return left_to_right and merged and not _adjacent(pd.src_layer_desc)
+
+
+def always(*_: Any) -> bool:
+    """Tell every use of a primitive."""
+    return True
+
+
+def rms_without_stats(pd: Any) -> bool:
+    """Tell rms_norm whose statistics are computed."""
+    return bool(pd.flags & _RMS) and not pd.flags & _GLOBAL
+
+
+def overflowing_lrn(pd: Any) -> bool:
+    """Tell kernels that take the third power of the denominator in float32."""
+    return "lrn_jit" in pd.impl_info
+
+
+def row_major_pointwise(pd: Any) -> bool:
+    """Tell 1x1 kernels with row-major weights."""
+    weights = pd.weights_desc
+    ungrouped = weights.ndims == pd.src_desc.ndims
+    if not (ungrouped and set(weights.dims[2:]) == {1} and weights.is_plain):
+        return False
+    return weights.strides[0] > weights.strides[1] and "ncsp" in pd.impl_info
+
+
+def doubled(pd: Any) -> bool:
+    """Tell an s8 source of a strided deconvolution."""
+    is_signed = pd.src_desc.data_type is _core.data_type.s8
+    return is_signed and pd.impl_info.endswith("brgconv_strided:avx512_core")
+
+
+def _axis_order(desc: _core.MemoryDesc, axes: Sequence[int]) -> list[int]:
+    return sorted(axes, key=lambda axis: -desc.strides[axis])
+
+
+def other_order(pd: Any) -> bool:
+    """Tell weights whose rows, as a matrix, have another order than columns of the source."""
+    src, weights = pd.src_desc, pd.weights_desc
+    if not (src.is_plain and weights.is_plain) or "ref" in pd.impl_info:
+        return False
+    axes = [axis for axis in range(1, src.ndims) if src.dims[axis] > 1]
+    return _axis_order(src, axes) != _axis_order(weights, axes)
+
+
+def odd_bf16_channels(pd: Any) -> bool:
+    """Tell bfloat16 channels that fill no whole vector."""
+    src = pd.src_desc
+    is_bf16 = src.data_type is _core.data_type.bf16
+    return is_bf16 and src.dims[1] % 16 != 0 and "jit" in pd.impl_info
+
+
+_WITHOUT_BF16 = ("sse41", "avx", "avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni")
+
+
+def narrowed_without_bf16(pd: Any) -> bool:
+    """Tell a convolution of float32 to bfloat16 whose code has instructions that the CPU lacks."""
+    types = (pd.src_desc.data_type, pd.dst_desc.data_type)
+    narrowed = types == (_core.data_type.f32, _core.data_type.bf16) and "brg" in pd.impl_info
+    return narrowed and _core.get_effective_cpu_isa().name in _WITHOUT_BF16
+
+
+# --- descriptors on GPUs ---
+
+
+def _post_op_calls(pd: Any, name: str) -> list[tuple[Any, ...]]:
+    given = pd.primitive_attr.get("set_post_ops")
+    ops = given[-1][0] if given else ()
+    return [args for kind, args in (ops[i] for i in range(len(ops))) if kind == name]
+
+
+def shifted_factors(pd: Any) -> bool:
+    """Tell a sum of different factors that reads each in the place of its neighbour."""
+    return "many_inputs" in pd.impl_info and len(set(pd.parameters["scales"])) > 1
+
+
+def blocked_twice(pd: Any) -> bool:
+    """Tell weights of a product with two blocks along one axis."""
+    axes = list(pd.weights_desc.inner_idxs)
+    return "ref" in pd.impl_info and len(set(axes)) < len(axes)
+
+
+def unwritten_padding(pd: Any) -> bool:
+    """Tell channels that fill no whole block."""
+    made = pd.dst_desc if pd.name == "lrn_forward" else pd.diff_src_desc
+    return not made.is_plain and tuple(made.padded_dims) != tuple(made.dims)
+
+
+def sum_of_other_type(pd: Any) -> bool:
+    """Tell a sum post-op that says another data type than that of the result."""
+    types = [args[2] for args in _post_op_calls(pd, "append_sum") if len(args) > 2]
+    known = (pd.dst_desc.data_type, _core.data_type.undef)
+    return "ocl:ref" in pd.impl_info and any(t not in known for t in types)
+
+
+def no_cell_state(pd: Any) -> bool:
+    """Tell a forward LSTM that begins with what the scratchpad holds."""
+    return pd.parameters["src_iter_c"] is None
+
+
+def integer_cell(pd: Any) -> bool:
+    """Tell an LSTM of 8-bit weights."""
+    return pd.weights_layer_desc.data_type is _core.data_type.s8
+
+
+def eltwise_over_gaps(pd: Any) -> bool:
+    """Tell an element-wise kernel that takes its arrays for dense ones."""
+    descs = (pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc)
+    return pd.impl_info.startswith("ocl:xe") and any(map(_has_gaps, descs))
+
+
+def _has_gaps(desc: _core.MemoryDesc | None) -> bool:
+    return desc is not None and desc.is_plain and not is_whole(desc.dims, desc.strides)
+
+
+def is_whole(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether elements lie one after the other, in any order of axes, and none is repeated."""
+    return 0 in shape or _are_steps(sorted(zip(strides, shape, strict=True)))
+
+
+def overwritten_gaps(pd: Any) -> bool:
+    """Tell gradients of weights that are overwritten and do not lie densely."""
+    weights = (pd.diff_weights_layer_desc, pd.diff_weights_iter_desc)
+    overwrites = pd.parameters["flags"] is _OVERWRITE
+    return overwrites and any(map(_has_gaps, weights))
+
+
+def _are_steps(axes: Sequence[tuple[int, int]]) -> bool:
+    step = 1
+    for stride, n in axes:
+        if n != 1 and stride != step:
+            return False
+        step *= n
+    return True
+
+
+def _is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    return _are_steps([*zip(strides, shape, strict=True)][::-1])
+
+
+def other_rows(pd: Any) -> bool:
+    """Tell a softmax over layouts that its kernels do not follow."""
+    src, dst = pd.src_desc, pd.dst_desc
+    if "ref" in pd.impl_info or not (src.is_plain and dst.is_plain):
+        return False
+    if src.strides != dst.strides:
+        return True
+    is_usual = _is_row_major(src.dims, src.strides) or _is_channels_last(src)
+    # Rows that lie one after the other may do so in any order.
+    has_rows = src.strides[pd.axis] == 1 and not _has_gaps(src)
+    return not (is_usual or has_rows or pd.impl_info.startswith("ocl:simple"))
+
+
+def condition_elsewhere(pd: Any) -> bool:
+    """Tell a condition that does not lie as the result, where all else does or is one number."""
+    if pd.algorithm is not _core.algorithm.binary_select:
+        return False
+    a, b, c, dst = pd.src_0_desc, pd.src_1_desc, pd.src_2_desc, pd.dst_desc
+    lies = (dst.dims, dst.strides)
+    if (c.dims, c.strides) == lies or (a.dims, a.strides) != lies:
+        return False
+    return (b.dims, b.strides) == lies or math.prod(b.dims) == 1
+
+
+# --- cases of the verifier ---
+
+
+def _dims(call: Any, name: str) -> tuple[int, ...]:
+    return call.tensors[name].dims
+
+
+def _dtype(call: Any, name: str) -> str:
+    return call.tensors[name].dtype
+
+
+def _post_ops(call: Any, kind: str) -> list[int]:
+    """Return the places of post-ops of a kind."""
+    return [i for i, op in enumerate(call.attr.post_ops) if op.kind == kind]
+
+
+def case_pointwise(call: Any, impl: str) -> bool:
+    """Tell a 1x1 kernel of a row-major deconvolution."""
+    return "ncsp" in impl and set(_dims(call, "weights")[2:]) == {1}
+
+
+def case_other_order(call: Any, impl: str) -> bool:
+    """Tell weights of an inner product in another order than its source."""
+    src, weights = (call.tensors[n].desc() for n in ("src", "weights"))
+    if not impl.startswith(("brg_matmul", "gemm:")) or src.ndims < 3:
+        return False
+    if not (src.is_plain and weights.is_plain):  # `any`: these are what takes such weights then
+        return impl == "gemm:jit" and _dtype(call, "src") in ("s8", "u8")
+    axes = range(1, src.ndims)
+    return _axis_order(src, axes) != _axis_order(weights, axes)
+
+
+def case_rms(call: Any, impl: str) -> bool:
+    """Tell rms_norm whose statistics are computed."""
+    flags = call.params["flags"]
+    return "rms_norm" in flags and "use_global_stats" not in flags
+
+
+def case_bf16_channels(call: Any, impl: str) -> bool:
+    """Tell bfloat16 channels that fill no whole vector."""
+    odd = _dims(call, "src")[1] % 16 != 0
+    return "lrn_jit" in impl and _dtype(call, "src") == "bf16" and odd
+
+
+def case_wide_lrn(call: Any, impl: str) -> bool:
+    """Tell wide windows over one channel beside whole vectors."""
+    near = _dims(call, "src")[1] in (17, 31, 33)
+    wide = call.params["local_size"] >= 7
+    return "lrn_jit" in impl and _dtype(call, "src") != "bf16" and wide and near
+
+
+def case_repeated_operand(call: Any, impl: str) -> bool:
+    """Tell a binary post-op over (N, 1, C)."""
+    dims = _dims(call, "dst")
+    return len(dims) == 3 and dims[1] == 1 and bool(_post_ops(call, "binary"))
+
+
+def case_signed_lstm(call: Any, impl: str) -> bool:
+    """Tell s8 states of the reference."""
+    return _dtype(call, "src_layer") == "s8" and impl.startswith("ref")
+
+
+def case_strided_source(call: Any, impl: str) -> bool:
+    """Tell steps of src_layer apart, those of dst_layer not."""
+    one_way = call.params["direction"] == "unidirectional_left2right"
+    merged = impl.startswith("ref") and _adjacent(call.tensors["dst_layer"].desc())
+    return one_way and merged and not _adjacent(call.tensors["src_layer"].desc())
+
+
+def case_found_scales(call: Any, impl: str) -> bool:
+    """Tell scales of a float8 result that oneDNN finds."""
+    found = any(q.arg == "dst" and q.policy in _DYNAMIC for q in call.attr.scales)
+    return found and _dtype(call, "dst").startswith("f8")
+
+
+def case_bf16_projection(call: Any, impl: str) -> bool:
+    """Tell a bfloat16 LSTM with a projection."""
+    return "weights_projection" in call.tensors and _dtype(call, "src_layer") == "bf16"
+
+
+def case_padded_depth(call: Any, impl: str) -> bool:
+    """Tell padded images of three dimensions in bfloat16."""
+    return "jit_bf16" in impl and len(_dims(call, "src")) == 5 and any(call.params["padding_l"])
+
+
+def case_lone_window(call: Any, impl: str) -> bool:
+    """Tell one channel under one window in bfloat16."""
+    windows = _dims(call, "diff_dst")[2:]
+    return "jit_bf16" in impl and _dims(call, "src")[1] == 1 and set(windows) == {1}
+
+
+def case_masked_reorder(call: Any, impl: str) -> bool:
+    """Tell scales or zero points that differ along axes."""
+    quantities = (*call.attr.zero_points, *call.attr.scales)
+    return "jit" in impl and any(q.policy not in ("common", "host_scalar") for q in quantities)
+
+
+def case_four_bit_copy(call: Any, impl: str) -> bool:
+    """Tell a copy to 4 bits."""
+    return _dtype(call, "dst") in ("s4", "u4") and "jit_direct_copy" in impl
+
+
+def case_later_operands(call: Any, impl: str) -> bool:
+    """Tell two binary post-ops after an element-wise one."""
+    found, eltwise = _post_ops(call, "binary"), _post_ops(call, "eltwise")
+    return "jit:uni" in impl and len(found) > 1 and bool(eltwise) and eltwise[0] < found[0]
+
+
+def case_lone_pixels(call: Any, impl: str) -> bool:
+    """Tell operands of images of one pixel, and of 8-bit results."""
+    dims, small = _dims(call, "dst"), _dtype(call, "dst") in ("s8", "u8")
+    alone = small or set(dims[2:]) <= {1}
+    return bool(_post_ops(call, "binary")) and "jit" in impl and alone
+
+
+def case_halved_weights(call: Any, impl: str) -> bool:
+    """Tell an s8 source of a kernel that halves weights."""
+    narrow = impl.endswith(("jit_uni_int8:avx2", "jit_uni_int8:sse41"))
+    return narrow and _dtype(call, "src") == "s8"
+
+
+def case_doubled(call: Any, impl: str) -> bool:
+    """Tell an s8 source of a strided deconvolution."""
+    return impl.endswith("brgconv_strided:avx512_core") and _dtype(call, "src") == "s8"
+
+
+def case_whole_operand(call: Any, impl: str) -> bool:
+    """Tell an operand of the shape of pooled images."""
+    policies = [op.policy for op in call.attr.post_ops if op.kind == "binary"]
+    return "jit" in impl and "per_tensor" in policies
+
+
+def case_inner_axis(call: Any, impl: str) -> bool:
+    """Tell an operand along the last axis of a result that has another axis innermost."""
+    # A result that is left to oneDNN gets the layout of the first source.
+    found = (call.tensors[name].desc() for name in ("dst", "src_0"))
+    dst = next((desc for desc in found if desc.is_plain), None)
+    if dst is None:
+        return False
+    policies = [op.policy for op in call.attr.post_ops if op.kind == "binary"]
+    last = dst.ndims - 1
+    along = any(str(p) in (str(1 << last), f"per_dim_{last}") for p in policies)
+    return "jit:uni" in impl and along and _in_order(dst)[-1] != last
+
+
+# --- post-ops ---
+
+
+def _in_order(desc: _core.MemoryDesc) -> list[int]:
+    dims, strides = desc.dims, desc.strides
+    return sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))
+
+
+def _wide(operand: _core.MemoryDesc) -> list[int]:
+    return [i for i, n in enumerate(operand.dims) if n > 1]
+
+
+def last_axis_not_innermost(dst: _core.MemoryDesc, operands: Operands) -> bool:
+    """Tell an operand along the last axis of a result that has another axis innermost."""
+    found = any(d is not None and _wide(d) == [dst.ndims - 1] for d in operands)
+    return found and _in_order(dst)[-1] != dst.ndims - 1
+
+
+def channels_of_one_pixel(dst: _core.MemoryDesc, operands: Operands) -> bool:
+    """Tell an operand along the channels of (N, C, 1...)."""
+    if dst.ndims < 3 or any(n > 1 for n in dst.dims[2:]):
+        return False
+    return any(d is not None and _wide(d) == [1] for d in operands)
+
+
+def two_rows(dst: _core.MemoryDesc, operands: Operands) -> bool:
+    """Tell two operands along the last axis after an element-wise post-op."""
+    first = next((i for i, d in enumerate(operands) if d is None), len(operands))
+    rows = [d for d in operands[first:] if d is not None and _wide(d) == [dst.ndims - 1]]
+    return len(rows) > 1
+
+
+def _is_channels_last(desc: _core.MemoryDesc) -> bool:
+    if not desc.is_plain or desc.ndims < 3:
+        return False
+    order = [0, *range(2, desc.ndims), 1]
+    strides, step = {}, 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= desc.dims[axis]
+    return all(n == 1 or desc.strides[a] == strides[a] for a, n in enumerate(desc.dims))
+
+
+def whole_operand(dst: _core.MemoryDesc, operands: Operands) -> bool:
+    """Tell an operand of the result's shape where channels are not innermost."""
+    found = any(d is not None and d.dims == dst.dims for d in operands)
+    return found and not _is_channels_last(dst)
+
+
+# --- partitions ---
+
+_POOLS = ("avgpool", "maxpool")
+_BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
+
+
+def _plain_name(op: GraphOp) -> str:
+    return op.name.replace("_", "").lower()
+
+
+def pooled_operand(ops: Sequence[GraphOp]) -> bool:
+    """Tell pooling in front of an operation whose operands all have the pooled images' shape."""
+    if not any(_plain_name(op) in _POOLS and op.layout != "NXC" for op in ops):
+        return False
+    return any(
+        _plain_name(op) in _BINARY and len(set(op.shapes)) == 1 and math.prod(op.shapes[0]) > 1
+        for op in ops
+    )
+
+
+def spread_condition(ops: Sequence[GraphOp]) -> bool:
+    """Tell a selection whose condition does not lie as its result."""
+    return any(_plain_name(op) == "select" and _lies_elsewhere(op) for op in ops)
+
+
+def _lies_elsewhere(op: GraphOp) -> bool:
+    shape = tuple(op.shapes[0])
+    strides = op.strides[0] if op.strides else None
+    is_whole = op.result is not None and shape == tuple(op.result)
+    return not is_whole or (strides is not None and not _is_row_major(shape, strides))
+
+
+def softmax_of_other_rows(ops: Sequence[GraphOp]) -> bool:
+    """Tell a softmax that reads a layout which is not row-major."""
+    return any(
+        _plain_name(op) in ("softmax", "logsoftmax")
+        and bool(op.strides)
+        and op.strides[0] is not None
+        and not _is_row_major(op.shapes[0], op.strides[0])
+        for op in ops
+    )

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The register of oneDNN's faults: what warnings, compiler, graphs and the verifier know of them.
 
-``FAULTS`` is the one table, found by comparing with float64 references. docs/onednn_in_python.md
-shows it; ``tests/onednn/test_fault_register.py`` reproduces its rows, and fails when oneDNN mends
-one, so that the row can go.
+``FAULTS`` is the one table, found by comparing with float64 references; its rows are in
+``cpu_faults``, ``refused_calls`` and ``gpu_faults``. docs/onednn_in_python.md shows it.
+``tests/onednn/test_fault_register.py`` reproduces the rows, and fails when oneDNN mends one, so
+that the row can go.
 """
 
 from __future__ import annotations
@@ -15,15 +16,13 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn._warn import warn
 from sycl_dnn.errors import OneDnnFaultWarning, Unimplemented
-from sycl_dnn.onednn.fault import Fault
-from sycl_dnn.onednn.fault_rules import GraphOp
-from sycl_dnn.onednn.fault_table import FAULTS
+from sycl_dnn.onednn import cpu_faults, gpu_faults, refused_calls
+from sycl_dnn.onednn.fault import Fault, GraphOp
 
 __all__ = ["FAULTS", "Fault", "explain", "explain_partition", "spoils", "table", "why_wrong"]
 
 PAGE = "docs/onednn_in_python.md"
-#: Primitives whose descriptors may warn.
-WARNED_ROWS = frozenset(row for fault in FAULTS if fault.warns for row in fault.rows)
+FAULTS = (*cpu_faults.FAULTS, *refused_calls.FAULTS, *gpu_faults.FAULTS)
 _WATCHED: dict[str, list[Fault]] = {}
 for _fault in FAULTS:
     for _row in _fault.rows if _fault.warns or _fault.refuses else ():
@@ -31,21 +30,27 @@ for _fault in FAULTS:
 
 
 def check(pd: Any) -> None:
-    """Warn once per place in the program if ``pd`` meets a known fault on the CPU.
+    """Warn once per place in the program if ``pd`` meets a known fault of its device.
 
     Raises
     ------
     Unimplemented
         Executing it would end the process.
     """
-    if pd.engine.kind is not _core.engine_kind.cpu:
-        return
     for fault in _WATCHED[pd.name]:
-        if fault.refuses and fault.refuses(pd):
+        is_here = fault.device == pd.engine.kind.name
+        if is_here and fault.refuses and fault.refuses(pd):
             raise Unimplemented(f"{pd.name} ({pd.impl_info}): {fault.advice}")
-        if fault.warns and fault.warns(pd):
-            text = f"{pd.name} ({pd.impl_info}): known fault of oneDNN: {fault.advice}"
-            warn(text, OneDnnFaultWarning)
+    if warned := warned_of(pd):
+        text = f"{pd.name} ({pd.impl_info}): known fault of oneDNN: {warned.advice}"
+        warn(text, OneDnnFaultWarning)
+
+
+def warned_of(pd: Any) -> Fault | None:
+    """Return the fault of which making a descriptor warns."""
+    kind = pd.engine.kind.name
+    watched = (f for f in _WATCHED.get(pd.name, ()) if f.device == kind and f.warns)
+    return next((f for f in watched if f.warns and f.warns(pd)), None)
 
 
 def spoils(row: str, dst: _core.MemoryDesc, post_ops: Any) -> Fault | None:
@@ -58,26 +63,38 @@ def spoils(row: str, dst: _core.MemoryDesc, post_ops: Any) -> Fault | None:
     return next(found, None)
 
 
-def why_wrong(ops: Sequence[GraphOp]) -> str:
+def in_partition(ops: Sequence[GraphOp], device: str) -> Fault | None:
+    """Return the fault that a partition of these operations meets on a kind of device."""
+    found = (f for f in FAULTS if f.partition and f.device == device and f.partition(ops))
+    return next(found, None)
+
+
+def why_wrong(ops: Sequence[GraphOp], device: str) -> str:
     """Return what oneDNN does wrong with a partition of these operations; "" for nothing."""
-    fault = next((f for f in FAULTS if f.partition and f.partition(ops)), None)
+    fault = in_partition(ops, device)
     return f"oneDNN {fault.wrong}" if fault else ""
 
 
-def explain(call: Any, impl: str, outputs: Sequence[str]) -> str:
-    """Return the fault that explains wrong ``outputs`` of a case of the verifier; "" for none."""
+def explain(
+    call: Any, impl: str, outputs: Sequence[str], device: str, warned: Sequence[str] = ()
+) -> str:
+    """Return the fault that explains wrong ``outputs`` of a case of the verifier; "" for none.
+
+    ``warned`` are the texts of the warnings when its descriptor was made.
+    """
     for fault in FAULTS:
-        if not fault.explains or call.row not in fault.rows:
+        if fault.device != device or call.row not in fault.rows:
             continue
         covered = all(any(fnmatchcase(o, p) for p in fault.outputs) for o in outputs)
-        if covered and fault.explains(call, impl):
+        was_warned = bool(fault.warns) and any(fault.advice in text for text in warned)
+        if covered and (was_warned or (fault.explains and fault.explains(call, impl))):
             return told(fault)
     return ""
 
 
-def explain_partition(ops: Sequence[GraphOp]) -> str:
+def explain_partition(ops: Sequence[GraphOp], device: str) -> str:
     """Return the fault that a partition meets, as `explain` does."""
-    fault = next((f for f in FAULTS if f.partition and f.partition(ops)), None)
+    fault = in_partition(ops, device)
     return told(fault) if fault else ""
 
 

@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory over arrays: dpnp arrays, usm_ndarray and dpctl.memory objects, without copies."""
+"""Memory over arrays: their descriptors, whether one can hold a tensor, USM without copies."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import dpctl.memory
+import numpy as np
 from dpctl.utils import SequentialOrderManager
 
 from sycl_dnn import _core
-from sycl_dnn.errors import InvalidArguments
-from sycl_dnn.onednn.arrays import allocate, array_over, desc_of_array, scalar_bytes, span
+from sycl_dnn._dpnp import array_maker, is_memory, place, usm_array, view
+from sycl_dnn.errors import InvalidArguments, OutOfMemory
+from sycl_dnn.onednn import dtypes, mapping
 
 #: Descriptors that no memory can have.
 _VAGUE = (_core.format_kind.any, _core.format_kind.undef)
 
 
 class Memory(_core.Memory):
-    """A tensor in USM, immutable: descriptor, engine and what holds the data.
+    """A tensor in USM: descriptor, engine and what holds the data.
 
     Parameters
     ----------
@@ -26,9 +29,10 @@ class Memory(_core.Memory):
     engine : Engine
         Where the primitives run that use it.
     array : dpnp.ndarray, usm_ndarray, dpctl.memory object, or a list of them, optional
-        Shared, not copied, and kept alive. An array of the desc's shape must have its strides;
-        a contiguous array of any other shape is taken as raw storage in the desc's layout. Sparse
-        descriptors take a list (CSR: values, indices, pointers). Without it, memory is allocated.
+        Or any object with ``__sycl_usm_array_interface__``. Shared, not copied, and kept alive.
+        An array of the desc's shape must have its strides; a contiguous array of
+        any other shape is taken as raw storage in the desc's layout. Sparse descriptors take a
+        list (CSR: values, indices, pointers). Without it, memory is allocated.
     usm_type : {"device", "shared", "host"}
         Kind of the allocation.
 
@@ -62,6 +66,9 @@ class Memory(_core.Memory):
             return
         if not isinstance(engine, _core.Engine):
             raise TypeError(f"Memory: engine must be an Engine, got {type(engine).__name__}")
+        if desc.is_zero and array is None:
+            super().__init__(desc, engine)
+            return
         if kind in _VAGUE:
             raise InvalidArguments(
                 f"Memory: desc must say the layout (as a primitive descriptor does), got {desc}"
@@ -92,6 +99,129 @@ class Memory(_core.Memory):
             The layout is blocked or opaque (reorder into a plain one first), or a host scalar.
         """
         return array_over(self, index)
+
+    # --- what C++ changes in place
+
+    @staticmethod
+    def data_type_size(data_type: Any) -> int:
+        """Return the bytes of one value of a data type; see ``data_type_size``."""
+        return _core.data_type_size(data_type)
+
+    def set_data_handle(self, array: Any, index: int = 0) -> None:
+        """Let the memory lie in another array from now on; nothing is copied.
+
+        Executions that were submitted before keep the array that they were submitted with, and it
+        is kept alive until they are done. Programs and parts made by ``submemory`` keep theirs.
+
+        Parameters
+        ----------
+        array : as for ``Memory``
+            It must fit the descriptor as an array that a new ``Memory`` gets.
+        index : int
+            Which buffer, of a sparse tensor.
+
+        Raises
+        ------
+        InvalidArguments
+            dtype, layout or size of ``array`` do not fit, or the memory is a host scalar.
+        dpnp.exceptions.ExecutionPlacementError
+            ``array`` belongs to another SYCL context than the engine.
+
+        Notes
+        -----
+        Source: oneDNN ``dnnl::memory::set_data_handle``.
+        """
+        desc = self.desc
+        if self.engine is None:
+            raise InvalidArguments(
+                f"Memory.set_data_handle: memory must not be a host scalar, got {desc}"
+            )
+        if not 0 <= index < desc.num_handles:
+            raise InvalidArguments(
+                f"Memory.set_data_handle: index must be below {desc.num_handles}, got {index}"
+            )
+        if desc.num_handles == 1:
+            buffer, offset, writable = span(desc, 0, array)
+            self._set_data_handle([(buffer, offset)], [array], writable)
+            return
+        arrays = [*self.owner]
+        arrays[index] = array
+        spans = [span(desc, i, a) for i, a in enumerate(arrays)]
+        buffers = [(buffer, offset) for buffer, offset, _ in spans]
+        self._set_data_handle(buffers, arrays, all(w for *_, w in spans))
+
+    def map_data(self, index: int = 0) -> Any:
+        """Return buffer ``index`` as a NumPy array, to be read and written on the host.
+
+        Work that uses the memory must be complete. Shared and host memory is not copied. Device
+        memory is, and written back by ``unmap_data``, which every mapping needs.
+
+        Parameters
+        ----------
+        index : int
+            Which buffer, of a sparse tensor.
+
+        Returns
+        -------
+        numpy.ndarray
+            In the shape of a plain descriptor, else flat bytes. Types that NumPy lacks come as raw
+            integers, as from ``to_array``.
+
+        Raises
+        ------
+        InvalidArguments
+            The memory is a host scalar, or mapped already.
+
+        Notes
+        -----
+        Source: oneDNN ``dnnl::memory::map_data``.
+        """
+        return mapping.mapped(self, index)
+
+    def unmap_data(self, mapped: Any, index: int = 0) -> None:
+        """End a mapping: write ``mapped``, what ``map_data`` returned, back where it is a copy.
+
+        Raises
+        ------
+        InvalidArguments
+            ``mapped`` is not what ``map_data`` of this memory and buffer returned.
+        """
+        mapping.unmap(self, mapped, index)
+
+    def get_host_scalar_value(self) -> Any:
+        """Return the number of a host scalar.
+
+        Raises
+        ------
+        InvalidArguments
+            The memory is none.
+        """
+        return scalar_value(self)
+
+    def set_host_scalar_value(self, value: Any) -> None:
+        """Give a host scalar another number; executions that were submitted before keep theirs.
+
+        Raises
+        ------
+        InvalidArguments
+            The memory is no host scalar, or the data type cannot hold ``value``.
+        """
+        scalar_value(self)
+        self._set_host_scalar(scalar_bytes(value, self.desc.data_type))
+
+    # --- for other libraries
+
+    @property
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        return self.to_array().__sycl_usm_array_interface__
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Return a DLPack capsule over the memory; see ``to_array`` for what has one."""
+        return self.to_array().get_array().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        """Return DLPack's kind and number of the device."""
+        return self.to_array().get_array().__dlpack_device__()
 
     def submemory(self, dims: Sequence[int], offsets: Sequence[int]) -> Memory:
         """Return the part of shape ``dims`` that starts at ``offsets``, in the same allocation.
@@ -137,3 +267,218 @@ class Memory(_core.Memory):
 
     def __repr__(self) -> str:
         return f"<Memory {self.desc} at {self.pointer:#x}>"
+
+
+# --- Allocations in USM
+
+
+#: By name, device before shared before host: the order in which dpnp decides for a result.
+KINDS = {
+    "device": dpctl.memory.MemoryUSMDevice,
+    "shared": dpctl.memory.MemoryUSMShared,
+    "host": dpctl.memory.MemoryUSMHost,
+}
+
+
+def allocated(kind: Any, nbytes: int, queue: Any, purpose: str) -> Any:
+    """Return a dpctl.memory object of the class ``kind`` with ``nbytes`` bytes, at least one.
+
+    Raises
+    ------
+    OutOfMemory
+        The device has no such memory; the text begins with ``purpose``.
+    """
+    try:
+        return kind(max(nbytes, 1), queue=queue)
+    except (MemoryError, OverflowError, dpctl.memory.USMAllocationError) as error:
+        name = next(n for n, known in KINDS.items() if known is kind)
+        raise OutOfMemory(f"{purpose}: no {nbytes} bytes of {name} memory") from error
+
+
+# --- Arrays as memory: their descriptors, and whether one can hold a tensor
+
+
+def _check_dtype(what: str, array: Any, data_type: Any) -> None:
+    wanted = dtypes.row_of(data_type).dtype
+    if array.dtype != wanted:
+        raise InvalidArguments(
+            f"{what}: array must have dtype {wanted} to hold {data_type.name}, got {array.dtype}"
+        )
+
+
+def array_of(value: Any) -> Any | None:
+    """Return the usm_ndarray of a value: its own, or one over what its interface describes.
+
+    The interface is ``__sycl_usm_array_interface__``, by which libraries exchange USM.
+    """
+    found = usm_array(value)
+    if found is None and hasattr(value, "__sycl_usm_array_interface__"):
+        from dpnp import tensor
+
+        found = tensor.asarray(value, copy=False)
+    return found
+
+
+def desc_of_array(array: Any, data_type: Any = None) -> _core.MemoryDesc:
+    """Return the descriptor of an array: its shape, strides and data type.
+
+    Parameters
+    ----------
+    array : dpnp.ndarray or usm_ndarray
+        No negative strides. A 0-d array counts as shape (1,).
+    data_type : member of ``data_type``, optional
+        Needed where dpnp has no dtype of its own: ``bf16`` in uint16; ``f8_*``, ``e8m0`` in uint8.
+
+    Raises
+    ------
+    InvalidArguments
+        The dtype does not fit ``data_type``, has no oneDNN type, or a stride is negative; a 4-bit
+        ``data_type``.
+    """
+    u = array_of(array)
+    if u is None:
+        raise TypeError(f"array must be a dpnp.ndarray or usm_ndarray, got {type(array).__name__}")
+    if data_type is None:
+        data_type = dtypes.data_type_of(u.dtype)
+    elif isinstance(data_type, str):
+        data_type = dtypes.member_of(data_type, "desc_of_array")
+    if data_type in dtypes.FOUR_BIT:
+        raise InvalidArguments(
+            f"desc_of_array: {data_type.name} values lie two in a byte, so the shape of the array "
+            "is not that of the tensor; make a MemoryDesc"
+        )
+    _check_dtype("desc_of_array", u, data_type)
+    if u.ndim == 0:
+        return _core.MemoryDesc((1,), data_type)
+    return _core.MemoryDesc(u.shape, data_type, strides=u.strides)
+
+
+def _same_layout(desc: _core.MemoryDesc, u: Any) -> bool:
+    """Whether every element of an array of the desc's shape is where the desc says."""
+    dims, strides = desc.dims, desc.strides
+    return (
+        desc.is_plain
+        and not desc.submemory_offset
+        and all(n == 1 or a == b for n, a, b in zip(dims, strides, u.strides, strict=True))
+    )
+
+
+def _bytes_needed(desc: _core.MemoryDesc, index: int) -> int:
+    """Return the bytes from the start of buffer ``index`` to the last element."""
+    size = desc.get_size(index)
+    if size == _core.RUNTIME_SIZE_VAL:
+        raise InvalidArguments(f"Memory: desc must say all dimensions and strides, got {desc}")
+    return size if desc.num_handles > 1 else desc.extent
+
+
+def _check_layout(desc: _core.MemoryDesc, index: int, u: Any) -> None:
+    if u.shape == desc.dims and desc.num_handles == 1:
+        if u.size == 0 or _same_layout(desc, u):
+            return
+        if u.ndim > 1 or not u.flags.c_contiguous:
+            raise InvalidArguments(
+                f"Memory: array must be laid out as desc says ({desc}), got strides {u.strides}; "
+                "pass a flat array to hold another layout"
+            )
+    if not (u.flags.c_contiguous or u.size == 0):
+        raise InvalidArguments(
+            f"Memory: array must have the shape of desc {desc.dims} or be contiguous, got shape "
+            f"{u.shape} with strides {u.strides}"
+        )
+    # What lies past a view belongs to another array.
+    if u.nbytes < _bytes_needed(desc, index):
+        raise InvalidArguments(
+            f"Memory: array must hold {_bytes_needed(desc, index)} bytes, got {u.nbytes}"
+        )
+
+
+def _is_writable(u: Any) -> bool:
+    repeats = any(s == 0 and n > 1 for s, n in zip(u.strides, u.shape, strict=True))
+    return bool(u.flags.writable) and (u.size == 0 or not repeats)
+
+
+def span(desc: _core.MemoryDesc, index: int, array: Any) -> tuple[Any, int, bool]:
+    """Return the dpctl.memory object, the byte offset in it, and whether it may be written."""
+    if is_memory(array):
+        return array, 0, True
+    u = array_of(array)
+    if u is None:
+        raise TypeError(
+            "array must be a dpnp.ndarray, usm_ndarray, dpctl.memory object or have "
+            f"__sycl_usm_array_interface__, got {type(array).__name__}"
+        )
+    _check_dtype("Memory", u, desc.get_data_type(index))
+    _check_layout(desc, index, u)
+    return *place(u), _is_writable(u)
+
+
+def allocate(desc: _core.MemoryDesc, index: int, engine: _core.Engine, usm_type: str) -> Any:
+    """Return new memory of a kind for buffer ``index``."""
+    nbytes = max(_bytes_needed(desc, index), desc.get_size(index))
+    if usm_type not in KINDS:
+        raise InvalidArguments(
+            f"Memory: usm_type must be one of {', '.join(KINDS)}, got {usm_type!r}"
+        )
+    return allocated(KINDS[usm_type], nbytes, engine.sycl_queue, "Memory")
+
+
+def _as_integer(number: np.ndarray, data_type: Any) -> np.ndarray:
+    limits = np.iinfo(dtypes.row_of(data_type).dtype)
+    if not (limits.min <= number <= limits.max) or number != np.trunc(number):
+        rule = f"be an integer in [{limits.min}, {limits.max}]"
+        raise InvalidArguments(
+            f"Memory: a host scalar of {data_type.name} must {rule}, got {number}"
+        )
+    return number.astype(limits.dtype)
+
+
+def scalar_bytes(value: Any, data_type: Any) -> bytes:
+    """Return a number in the bytes of ``data_type``, for a host scalar."""
+    number = np.asarray(value)
+    if number.ndim or number.dtype.kind not in "biuf":
+        raise TypeError(f"Memory: a host scalar must be a number, got {value!r}")
+    if data_type is _core.data_type.bf16:
+        return dtypes.to_bf16_bits(number).tobytes()
+    row = dtypes.row_of(data_type)
+    if row.carried:
+        raise InvalidArguments(f"Memory: a host scalar must not have data type {data_type.name}")
+    if not row.is_float:
+        return _as_integer(number, data_type).tobytes()
+    return number.astype(row.dtype).tobytes()
+
+
+def scalar_value(memory: Any) -> Any:
+    """Return the number that a host scalar holds."""
+    desc = memory.desc
+    if desc.format_kind is not _core.format_kind.host_scalar:
+        raise InvalidArguments(f"Memory: memory must be a host scalar, got {desc}")
+    data: bytes = memory.owner
+    if desc.data_type is _core.data_type.bf16:
+        return np.frombuffer(b"\0\0" + data, np.float32)[0].item()
+    return np.frombuffer(data, dtypes.row_of(desc.data_type).dtype)[0].item()
+
+
+def _flat_length(desc: _core.MemoryDesc, index: int) -> int:
+    return desc.get_size(index) // dtypes.row_of(desc.get_data_type(index)).dtype.itemsize
+
+
+def array_over(memory: Any, index: int) -> Any:
+    """Return a dpnp array over one buffer of a memory, without a copy."""
+    desc = memory.desc
+    if desc.format_kind is _core.format_kind.host_scalar:
+        raise InvalidArguments(f"to_array: memory must not be a host scalar, got {desc}")
+    owner = memory.owner[index]
+    data = getattr(owner, "get_array", lambda: owner)()
+    dtype = dtypes.row_of(desc.get_data_type(index)).dtype
+    offset = 0
+    if desc.num_handles > 1 or desc.data_type in dtypes.FOUR_BIT:
+        shape, strides = (_flat_length(desc, index),), (1,)
+    elif desc.is_plain:
+        shape, strides = desc.dims, desc.strides
+        offset = desc.submemory_offset
+    else:
+        raise InvalidArguments(f"to_array: the layout must be plain, got {desc}; reorder it first")
+    array = view(data, shape, dtype, strides, offset)
+    if not memory.writable:
+        array.flags["W"] = False
+    return array_maker()(array)

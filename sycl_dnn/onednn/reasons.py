@@ -3,7 +3,7 @@
 
 oneDNN tells its reasons only in its verbose log, which is switched on by the environment when the
 library is first used and goes to the process's standard output. So the creation is repeated in a
-short-lived process of its own, only when somebody looks at the reasons.
+short-lived process of its own, only when the reasons are read.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def find(recipe: Recipe) -> tuple[str, ...]:
 def main() -> None:
     """Repeat the creation whose recipe comes on standard input; the log goes to standard output.
 
-    Only this module writes that input: it is pickled, and must never come from elsewhere.
+    Only this module writes that input: it is pickled, and must never come from another process.
     """
     from sycl_dnn.errors import DnnlError
 

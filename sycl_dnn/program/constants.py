@@ -11,7 +11,7 @@ from sycl_dnn.trace import allocation
 from sycl_dnn.trace.steps import Step
 from sycl_dnn.trace.values import Storage, Tensor
 
-#: Short names of recipes, since each call looks results up by them.
+#: Short names of recipes, since each call finds results by them.
 _NUMBERS: dict[Any, int] = {}
 
 
@@ -31,7 +31,7 @@ class Constants:
     ) -> None:
         self._slots: list[tuple[int, Any, int, tuple[int, ...]]] = []
         self._segment: Segment | None = None
-        #: The steps whose results stand still.
+        #: The steps whose results are constant.
         self.steps = steps = _constant_steps(live, executable)
         if not steps:
             return

@@ -8,8 +8,10 @@ from typing import Any
 
 import dpnp
 import numpy as np
+from dpctl.memory import USMAllocationError
 
 from sycl_dnn._dpnp import place, view
+from sycl_dnn.errors import OutOfMemory
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.constants import Constants
 from sycl_dnn.program.segments import Segment, live_steps, stretches
@@ -78,9 +80,13 @@ class ArrayCall:
         """Call the function and put its results into their registers, or the arrays there."""
         given = [_view(registers[r], *rest) for r, *rest in self._reads]
         named = {"queue": queue} if self._takes_queue else {}
-        made = profile_notes.array_call(
-            self._name, lambda: self.function(*given, **named), given, queue
-        )
+        try:
+            made = profile_notes.array_call(
+                self._name, lambda: self.function(*given, **named), given, queue
+            )
+        except USMAllocationError as error:
+            shapes = ", ".join(str(shape) for _, shape, _ in self._writes)
+            raise OutOfMemory(f"{self._name}: no memory for a result of {shapes}") from error
         made = made if isinstance(made, (tuple, list)) else [made]
         for (register, shape, dtype), array in zip(self._writes, made, strict=True):
             whole = dpnp.ascontiguousarray(array, dtype=dtype).reshape(shape)
@@ -162,7 +168,7 @@ class Executable:
         self.n_given = self._n_arguments - len(self.captured)
 
     def is_given_or_captured(self) -> bool:
-        """Whether the arguments are those of a call, and behind them the captured arrays."""
+        """Whether the arguments are those of a call, followed by the captured arrays."""
         captured = {self._registers[id(tensor.storage)] for *_, tensor in self.captured}
         return captured == set(range(self.n_given, self._n_arguments))
 

@@ -64,7 +64,7 @@ def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
     Parameters
     ----------
     queue : dpctl.SyclQueue, optional
-        ``default_queue()`` if left away.
+        ``default_queue()`` if omitted.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Target
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import ArrayStep, Out, Step
-from sycl_dnn.trace.values import MIXED, Storage, Tensor
+from sycl_dnn.trace.values import MixedTraces, Storage, Tensor
 
 
 class Spans:
@@ -236,7 +236,9 @@ def _fills(trace: Trace, tensor: Tensor) -> bool:
     """Whether the tensor shows all bytes of a storage, in whatever shape, that primitives write."""
     whole = tensor.storage.desc
     if tensor.desc == whole:
-        return True
+        # Shapes () and (1,) have one descriptor; what a call of dpnp made has its own shape.
+        is_single = whole.dims == (1,) and trace.is_written_by_call(tensor.storage)
+        return not is_single or trace.is_by_call(tensor)
     same_size = not tensor.offset and tensor.desc.get_size() == whole.get_size()
     return same_size and whole.is_plain and not trace.is_written_by_call(tensor.storage)
 
@@ -257,7 +259,7 @@ def finalized(
     """
     for tensor in results:
         if tensor.trace is not trace:
-            raise RuntimeError(MIXED.format(tensor.shape, tensor.dtype))
+            raise MixedTraces(tensor, trace, tensor.trace)
     taken: set[int] = set()
     targets = targets or {}
     return [own_storage(trace, t, taken, targets.get(i)) for i, t in enumerate(results)]

@@ -16,21 +16,21 @@ from typing import Any
 from sycl_dnn import _core, errors
 from sycl_dnn.onednn import faults
 
-#: Rows whose descriptors warn when they are made, so each is made anew.
-_WARNING = faults.WARNED_ROWS
 _MOST = 2048
 
 
 class _Made:
-    """A descriptor, its primitives and its parameters as a text."""
+    """A descriptor, its primitives and what was asked of it."""
 
-    __slots__ = ("pd", "primitives", "work")
+    __slots__ = ("attr", "pd", "post_ops", "primitives", "work")
 
     def __init__(self, pd: Any) -> None:
         self.pd = pd
         #: By whether nobody asked for the reorder.
         self.primitives: dict[bool, Any] = {}
         self.work: tuple[str, ...] | None = None
+        self.attr: Any = None
+        self.post_ops: Any = None
 
 
 class Descriptors:
@@ -61,8 +61,6 @@ class Descriptors:
         DnnlError
             oneDNN has none.
         """
-        if row in _WARNING:
-            return getattr(_core, row)(engine, **params, attr=attr)
         key = self._key(engine, row, params, attr)
         found = self._get(key)
         return self._made(key, engine, row, params, attr) if found is None else found.pd
@@ -86,7 +84,8 @@ class Descriptors:
     def _made(self, key: Any, engine: Any, row: str, params: Any, attr: Any) -> Any:
         self.n_made += 1
         pd = getattr(_core, row)(engine, **params, attr=attr)
-        return pd if row in _WARNING else self._keep(key, pd).pd
+        # A descriptor that warns is made each time, to warn again.
+        return pd if faults.warned_of(pd) else self._keep(key, pd).pd
 
     def primitive(self, pd: Any, inserted: bool = False) -> Any:
         """Return the primitive of a descriptor; ``inserted`` as ``Primitive`` takes it."""
@@ -106,6 +105,24 @@ class Descriptors:
         if made.work is None:
             made.work = _work(pd)
         return made.work
+
+    def attr(self, pd: Any) -> Any:
+        """Return the attribute of a descriptor, the same object each time."""
+        made = self._by_pd.get(id(pd))
+        if made is None:
+            return pd.primitive_attr
+        if made.attr is None:
+            made.attr = pd.primitive_attr
+        return made.attr
+
+    def post_ops(self, pd: Any) -> Any:
+        """Return the post-ops of a descriptor, the same object each time."""
+        made = self._by_pd.get(id(pd))
+        if made is None:
+            return post_ops_of(pd.primitive_attr)
+        if made.post_ops is None:
+            made.post_ops = post_ops_of(self.attr(pd))
+        return made.post_ops
 
     def clear(self) -> None:
         """Drop everything; what is in use lives on."""
@@ -137,6 +154,12 @@ class Descriptors:
                 _, gone = self._found.popitem(last=False)
                 self._by_pd.pop(id(gone.pd), None)
             return found
+
+
+def post_ops_of(attr: Any) -> Any:
+    """Return the post-ops of an attribute, empty ones where none were set."""
+    given = attr.get("set_post_ops")
+    return given[-1][0] if given else _core.PostOps()
 
 
 def _work(pd: Any) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from sycl_dnn.errors import NoDeviceError
 
 _DISTRIBUTIONS = ("sycl_dnn", "dpctl", "dpnp", "numpy", "intel-sycl-rt", "intel-opencl-rt")
 _ASPECTS = ("fp16", "fp64", "usm_device", "usm_shared", "usm_host")
-_SETTINGS = ("ONEAPI_", "OCL_ICD_", "SYCL_", "ONEDNN_", "DNNL_", "ZE_AFFINITY_MASK")
+_SETTINGS = ("ONEAPI_", "OCL_ICD_", "SYCL_", "ONEDNN_", "DNNL_", "ZE_", "UR_")
 
 
 def collect() -> dict[str, Any]:
@@ -130,6 +130,8 @@ def _missing(
         missing.append({"what": what, "next": command} if what else _no_cpu())
     elif not any(d["kind"] == "cpu" for d in devices):
         missing.append(_no_cpu())
+    if device.lacks_compiler(dpctl.get_devices(device_type="gpu")):
+        missing.append({"what": device.NO_COMPILER, "next": "apt-get install intel-opencl-icd"})
     if not any(d["kind"] == "gpu" and d["engine"] for d in devices):
         what, command = _runtime.advice()
         missing.append({"what": what, "next": command})

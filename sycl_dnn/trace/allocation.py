@@ -14,7 +14,7 @@ from sycl_dnn import _core
 from sycl_dnn._core import ResultPool
 from sycl_dnn._dpnp import array_maker
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.onednn.arrays import KINDS, allocated
+from sycl_dnn.onednn.memory import KINDS, allocated
 from sycl_dnn.trace.layout import row_major_strides
 from sycl_dnn.trace.values import Tensor
 

@@ -12,11 +12,44 @@ from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn._dpnp import address
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace import allocation, functions
+from sycl_dnn.trace import allocation, foreign_arrays, functions
+from sycl_dnn.trace.array_methods import Reductions
 from sycl_dnn.trace.values import Operators, Tensor
 
 
-class Array(Operators):
+def _of_bits(name: str) -> Any:
+    def method(self: Array, *args: Any, **kwargs: Any) -> Array:
+        if self.dtype in dtypes.PACKED:
+            raise TypeError(f"{name}(): an Array must not be of 4-bit numbers, got {self.dtype}")
+        return Array(getattr(self.data, name)(*args, **kwargs), self.dtype)
+
+    method.__name__ = name
+    method.__doc__ = f"As ``dpnp.ndarray.{name}``."
+    return method
+
+
+def _in_float32(name: str, *, is_rounded: bool = False) -> Any:
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        made = getattr(self.astype("float32"), name)(*args, **kwargs)
+        return functions.astype(made, self.dtype) if is_rounded else made
+
+    method.__name__ = name
+    method.__doc__ = f"As ``dpnp.ndarray.{name}``, computed in float32."
+    return method
+
+
+def _number(kind: Any) -> Any:
+    def method(self: Array) -> Any:
+        if self.size != 1:
+            raise TypeError(
+                f"{kind.__name__}(): an Array must have one element, got shape {self.shape}"
+            )
+        return kind(self.item())
+
+    return method
+
+
+class Array(Reductions, Operators):
     """A tensor of a dtype that dpnp lacks, over a dpnp array that carries its bits.
 
     Made by ``sycl_dnn.asarray(x, dtype="bfloat16")`` and by functions of ``sycl_dnn.functional``;
@@ -120,7 +153,34 @@ class Array(Operators):
         return self.data.get_array()
 
     def __len__(self) -> int:
-        return len(self.data)
+        if not self.shape:
+            raise TypeError("len(): an array without axes has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    __bool__ = _number(bool)
+    __int__ = _number(int)
+    __float__ = _number(float)
+    __complex__ = _number(complex)
+
+    all = _in_float32("all")
+    any = _in_float32("any")
+    argsort = _in_float32("argsort")
+    nonzero = _in_float32("nonzero")
+    tolist = _in_float32("tolist")
+    cumsum = _in_float32("cumsum", is_rounded=True)
+    cumprod = _in_float32("cumprod", is_rounded=True)
+    round = _in_float32("round", is_rounded=True)
+    clip = _in_float32("clip", is_rounded=True)
+    flatten = _of_bits("flatten")
+    ravel = _of_bits("ravel")
+    squeeze = _of_bits("squeeze")
+    swapaxes = _of_bits("swapaxes")
+    diagonal = _of_bits("diagonal")
+    repeat = _of_bits("repeat")
+    take = _of_bits("take")
 
     def __getitem__(self, key: Any) -> Array:
         return Array(self.data[self._checked_key(key)], self.dtype)
@@ -176,6 +236,40 @@ class Array(Operators):
     def item(self) -> float:
         """Return the only element as a Python number."""
         return self.asnumpy().item()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return the values in NumPy, by default in the dtype that the package ml_dtypes has."""
+        if copy is False:
+            raise ValueError("np.asarray: an Array is copied to NumPy; copy must not be False")
+        return foreign_arrays.to_numpy(self, dtype)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """Return a DLPack capsule, without a copy where the memory allows.
+
+        What the CPU is to read is there when this returns.
+
+        Raises
+        ------
+        BufferError
+            The array is of 4-bit numbers, or ``copy`` is False and the CPU cannot read its memory.
+        """
+        return foreign_arrays.capsule(self, stream, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's kind and number of the device: the CPU's for SYCL's CPU device."""
+        return foreign_arrays.device_of(self)
+
+    def __reduce__(self) -> Any:
+        return Array.from_bits, (dpnp.asnumpy(self.data), self.dtype)
+
+    def __copy__(self) -> Array:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        return self.copy()
 
     def __eq__(self, other: object) -> Any:
         return functions.eq(self, other)
@@ -234,7 +328,9 @@ def check_out(name: str, out: Any, found: Any, queue: Any) -> Any:
 def check_strides(name: str, out: Any) -> None:
     """Refuse an array that has elements in common with itself, or runs backwards."""
     array = out.get_array()
-    if any(s <= 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)):
+    if array.size and any(
+        s <= 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)
+    ):
         raise ValueError(f"{name}: out must have positive strides, got {array.strides}")
 
 

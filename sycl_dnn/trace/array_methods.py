@@ -24,7 +24,7 @@ from sycl_dnn.trace.refusals import (
 
 def _refuse_out(name: str, out: Any) -> None:
     if out is not None:
-        raise TypeError(f"{name}(): out must be left away for a traced array")
+        raise TypeError(f"{name}(): out must be omitted for a traced array")
 
 
 def _reduction(name: str) -> Any:
@@ -126,7 +126,23 @@ _OTHER_NAMES = {
 }  # fmt: skip
 
 
-class ArrayMethods:
+class Reductions:
+    """Sums, extremes and spreads: functions of the layer with NumPy's names of parameters."""
+
+    __slots__ = ()
+
+    sum = _reduction("sum")
+    prod = _reduction("prod")
+    mean = _reduction("mean")
+    max = _extreme("amax")
+    min = _extreme("amin")
+    argmax = _extreme("argmax")
+    argmin = _extreme("argmin")
+    var = _spread("var")
+    std = _spread("std")
+
+
+class ArrayMethods(Reductions):
     """Shapes, slices, dtypes and reductions; what needs values or memory is refused by name.
 
     In-place operators return a new array, to which Python binds the name on their left.
@@ -149,15 +165,6 @@ class ArrayMethods:
         locals()[_name] = refused_attribute(_name)
     del _name
 
-    sum = _reduction("sum")
-    prod = _reduction("prod")
-    mean = _reduction("mean")
-    max = _extreme("amax")
-    min = _extreme("amin")
-    argmax = _extreme("argmax")
-    argmin = _extreme("argmin")
-    var = _spread("var")
-    std = _spread("std")
     all = _logical("all")
     any = _logical("any")
 
@@ -280,7 +287,7 @@ class ArrayMethods:
         return functions.clamp(self, min, max)
 
     def round(self, decimals: int = 0, *, out: Any = None) -> Any:
-        """Return the elements rounded to so many decimals, halves to even; its gradient is 0."""
+        """Return the elements rounded to ``decimals`` places, halves to even; its gradient is 0."""
         _refuse_out("round", out)
         if not dtypes.is_float(self.dtype):
             return _called(lambda a: dpnp.round(a, decimals), self, self.shape, str(self.dtype))
@@ -303,7 +310,7 @@ class ArrayMethods:
     @property
     def T(self) -> Any:  # noqa: N802
         """The tensor with its axes reversed."""
-        return self.transpose()
+        return functions.permute(self, range(self.ndim)[::-1])
 
     @property
     def mT(self) -> Any:  # noqa: N802
@@ -332,13 +339,13 @@ class ArrayMethods:
                copy: bool = True, device: Any = None) -> Any:  # fmt: skip
         """Return the values in another dtype."""
         if casting != "unsafe" or device is not None:
-            raise TypeError("astype(): casting and device must be left away for a traced array")
+            raise TypeError("astype(): casting and device must be omitted for a traced array")
         return functions.astype(self, dtype)
 
     def copy(self, order: str = "C", **kwargs: Any) -> Any:
         """Return the tensor itself, which nothing can write to."""
         if kwargs:
-            raise TypeError(f"copy(): {', '.join(kwargs)} must be left away for a traced array")
+            raise TypeError(f"copy(): {', '.join(kwargs)} must be omitted for a traced array")
         return self
 
     def dot(self, b: Any, out: Any = None) -> Any:
@@ -408,7 +415,7 @@ class ArrayMethods:
         from sycl_dnn.trace.array_function import array_function
 
         if sorter is not None or not hasattr(v, "shape"):
-            raise TypeError("searchsorted(): v must be an array, and sorter left away, when traced")
+            raise TypeError("searchsorted(): v must be an array, and sorter omitted, when traced")
         return array_function(
             lambda a, b: dpnp.searchsorted(a, b, side=side), self, v, shape=v.shape, dtype="int64",
             name="searchsorted()",
@@ -420,9 +427,9 @@ class ArrayMethods:
         length = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
         first = np.arange(length) + max(-offset, 0)
         rest = [i for i in range(self.ndim) if i not in _axes((axis1, axis2), self.ndim)]
-        turned = self.transpose(*_axes((axis1, axis2), self.ndim), *rest)
+        turned = functions.permute(self, (*_axes((axis1, axis2), self.ndim), *rest))
         made = turned[first, first + offset]
-        return made.transpose(*range(1, made.ndim), 0)
+        return functions.permute(made, (*range(1, made.ndim), 0))
 
     def repeat(self, repeats: int, axis: int | None = None) -> Any:
         """Return each element ``repeats`` times, along an axis or of all."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from sycl_dnn._dpnp import view
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace import allocation
+from sycl_dnn.trace import allocation, layout
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.trace_state import TraceState
 from sycl_dnn.trace.values import Tensor
@@ -27,6 +27,8 @@ class Frozen:
     def __init__(self, array: Any) -> None:
         is_carried = isinstance(array, Array)
         usm = array.get_array()
+        if not layout.is_describable(usm.shape, usm.strides):
+            usm = dpnp.ascontiguousarray(allocation.wrap(usm)).get_array()
         #: The frozen array, read-only.
         self.data = _read_only(usm, array.dtype if is_carried else None)
         self._array = self.data.get_array()
@@ -80,8 +82,9 @@ def freeze(array: dpnp.ndarray | Array) -> Frozen:
     Parameters
     ----------
     array : dpnp.ndarray or Array
-        Shared, not copied. ``.data`` of the result is a read-only view; writing through another
-        name of the same memory breaks the promise and leaves the copies stale.
+        Shared, not copied, unless strides are negative or elements overlap. ``.data`` of the
+        result is a read-only view; writing through another name of the same memory breaks the
+        promise and leaves the copies stale.
 
     Returns
     -------
@@ -100,7 +103,7 @@ def freeze(array: dpnp.ndarray | Array) -> Frozen:
 
 
 class Seed:
-    """A number that each call gives anew and that no plan depends on."""
+    """A number that is passed at each call and that no plan depends on."""
 
     __slots__ = ("dtype", "value")
 

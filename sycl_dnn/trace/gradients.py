@@ -21,7 +21,7 @@ from sycl_dnn import _core
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
-from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.values import Storage, Tensor
 
 Grads = dict[str, Tensor]
 Rule = Callable[[Trace, Entry, Grads, set[str]], Grads]
@@ -215,6 +215,15 @@ def alias(tensor: Tensor) -> Tensor:
     return Tensor(t.trace, t.storage, t.desc, t.dtype, t.shape, t.offset, t.strides)
 
 
+def stopped(x: Any) -> Any:
+    """Return a traced value that is a constant to gradients; anything else as it is."""
+    if not isinstance(x, Tensor):
+        return x
+    made = alias(x)
+    x.trace.tape.append(Entry("stop_gradient", {"src": x}, {"dst": made}, rule=lambda e, g: {}))
+    return made
+
+
 def pulled_back(trace: Trace, entry: Entry, given: Grads, needed: set[str]) -> Grads:
     """Record the gradients of the ``needed`` inputs of an entry, as one entry of the tape."""
     training = trace.training
@@ -313,12 +322,13 @@ class _Reversed:
         operands = [(f"{kind}:{n}", t) for kind, n, t in self._operands()]
         operands += [(f"input:{n}", t) for n, t in self._entry.args.items() if t.is_float]
         known = {id(t) for _, _, t in self._operands()}
-        found = []
+        storages = {t.storage for _, t in operands}
+        found, others = [], set[Storage]()
         for leaf in leaves_of(self._tape, roots, known):
             name = _operand_of(trace, leaf, operands)
             if name is not None:
                 found.append((leaf, name))
-            elif _depends(trace, leaf, {id(t.storage) for _, t in operands}):
+            elif _depends(trace, leaf.storage, storages, others):
                 raise NoGradient("vjp: no second derivative", "its gradient")
         return found
 
@@ -392,7 +402,7 @@ def _operand_of(trace: Trace, leaf: Tensor, operands: list[tuple[str, Tensor]]) 
         for name, known in operands:
             if _place(known) == _place(tensor) and known.desc == tensor.desc:
                 return name
-        copied = [s for s in _writers(trace, tensor) if s.outputs.get("dst") is not None]
+        copied = [s for s in trace.writers_of(tensor.storage) if "dst" in s.outputs]
         if len(copied) != 1:
             return None
         step = copied[0]
@@ -404,20 +414,20 @@ def _operand_of(trace: Trace, leaf: Tensor, operands: list[tuple[str, Tensor]]) 
     return None
 
 
-def _writers(trace: Trace, tensor: Tensor) -> list[Any]:
-    return [s for s in trace.steps if any(t.storage is tensor.storage for t in s.outputs.values())]
+def _depends(trace: Trace, storage: Storage, operands: set[Storage], seen: set[Storage]) -> bool:
+    """Whether a storage was computed from the operands' storages.
 
-
-def _depends(trace: Trace, leaf: Tensor, operands: set[int]) -> bool:
-    """Whether the elements of ``leaf`` were computed from the operands' storages."""
-    wanted = {id(leaf.storage)}
-    if wanted & operands:
-        return True
-    for step in reversed(trace.steps):
-        if any(id(t.storage) in wanted for t in step.outputs.values()):
-            wanted |= {id(t.storage) for t in step.inputs.values() if t.is_float}
-            if wanted & operands:
-                return True
+    ``seen`` has storages that were not, and gets what is met on the way.
+    """
+    stack = [storage]
+    while stack:
+        storage = stack.pop()
+        if storage in operands:
+            return True
+        if storage not in seen:
+            seen.add(storage)
+            for step in trace.writers_of(storage):
+                stack += (t.storage for t in step.inputs.values() if t.is_float)
     return False
 
 

@@ -138,7 +138,7 @@ def _gathered(x: Any, items: list[Any]) -> Any:
         if _is_array(item):
             _check_numbers(item, x.shape[axis], axis)
         axis += item is not None
-    numbers = _flat_numbers(sliced.trace, [kept[i] for i in chosen], sizes)
+    numbers = flat_numbers(sliced.trace, [kept[i] for i in chosen], sizes)
     turned = functions.permute(sliced, (*chosen, *rest))
     width = math.prod(turned.shape[len(chosen) :])
     table = functions.reshape(turned, (math.prod(sizes), width))
@@ -153,7 +153,7 @@ def _gathered(x: Any, items: list[Any]) -> Any:
     return functions.permute(made, order)
 
 
-def _flat_numbers(trace: Any, items: list[Any], sizes: list[int]) -> Any:
+def flat_numbers(trace: Any, items: list[Any], sizes: list[int]) -> Any:
     """Return the numbers of elements in axes of these sizes taken as one, counted from 0."""
     from sycl_dnn.trace.steps import Out
 

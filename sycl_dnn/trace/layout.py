@@ -17,6 +17,16 @@ def row_major_strides(shape: Sequence[int]) -> Shape:
     return permuted_strides(shape, range(len(shape)))
 
 
+def tidy_strides(shape: Shape, strides: Shape) -> Shape:
+    """Return strides that lead to the same elements: row-major ones where only axes of 1 differ.
+
+    oneDNN compares layouts by the strides of these axes, too, and has slower kernels for odd ones.
+    """
+    dense = row_major_strides(shape)
+    same = all(n == 1 or a == b for n, a, b in zip(shape, strides, dense, strict=True))
+    return dense if same else strides
+
+
 def permuted_strides(shape: Sequence[int], order: Sequence[int]) -> Shape:
     """Return the strides of a dense array whose axes lie in ``order``, outermost first."""
     strides, step = [0] * len(shape), 1
@@ -41,6 +51,23 @@ def strided(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> MemoryD
     # A stride that nothing steps over may be anything in an array, negative as well.
     safe = tuple(s if n > 1 else max(s, 1) for s, n in zip(strides, shape, strict=True))
     return _described(tuple(shape), DATA_TYPES[dtype], safe)
+
+
+def is_describable(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether strides are positive, and a step along an axis passes all of the axes inside it.
+
+    ``x[:, ::2]`` of 7 columns has four of them 2 apart, and rows only 7 apart.
+    """
+    if 0 in shape:
+        return True  # any strides will do
+    end = 1
+    for stride, n in sorted(zip(strides, shape, strict=True)):
+        if n == 1:
+            continue
+        if stride < end:
+            return False
+        end = stride * n
+    return True
 
 
 # Layers of one kind ask for the same ones; nobody can change a descriptor.

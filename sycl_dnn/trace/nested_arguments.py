@@ -12,8 +12,9 @@ import dpnp
 from sycl_dnn import tree
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
-from sycl_dnn.trace.values import MIXED, Tensor
+from sycl_dnn.trace.values import MixedTraces, Tensor
 
+_FLAT = frozenset((Tensor, int, float, bool, str, type(None)))
 _CONSTANTS = (bool, int, float, complex, str, bytes, enum.Enum)
 
 
@@ -122,10 +123,12 @@ def primary_of(result: Any, name: str) -> Any:
 
 
 def arguments_of(value: Any) -> tuple[list[Tensor], Form]:
-    """Return the tensors among arguments, and the form of their gradients: None for others."""
+    """Return the tensors that have gradients, and the form of those: None for others."""
     leaves, structure = tree.flatten(value)
-    others = [ARRAY if isinstance(v, Tensor) else None for v in leaves]
-    return [v for v in leaves if isinstance(v, Tensor)], Form(structure, others)
+    fixed = tree.constants(structure)
+    has = [isinstance(v, Tensor) and not c for v, c in zip(leaves, fixed, strict=True)]
+    others = [ARRAY if h else None for h in has]
+    return [v for v, h in zip(leaves, has, strict=True) if h], Form(structure, others)
 
 
 def replaced(value: Any, swap: Callable[[Any], Any]) -> Any:
@@ -149,15 +152,27 @@ def trace_of(value: Any) -> Any:
 
     Raises
     ------
+    MixedTraces
+        They belong to several traces.
     RuntimeError
-        They belong to several traces, or to one that has ended.
+        They belong to one that has ended.
     """
+    return trace_of_leaves(tree.leaves(value))
+
+
+def is_flat(values: Iterable[Any]) -> bool:
+    """Whether values are tensors, numbers and texts alone."""
+    return all(type(v) in _FLAT for v in values)
+
+
+def trace_of_leaves(leaves: Iterable[Any]) -> Any:
+    """Return what ``trace_of`` does of values that are not nested."""
     found = None
-    for leaf in tree.leaves(value):
+    for leaf in leaves:
         if not isinstance(leaf, Tensor):
             continue
         trace = leaf.trace
         if found is not None and trace is not found:
-            raise RuntimeError(MIXED.format(leaf.shape, leaf.dtype))
+            raise MixedTraces(leaf, found, trace)
         found = trace
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from sycl_dnn import _core, errors
@@ -28,6 +29,7 @@ ABS = (algorithm.eltwise_abs,)
 EXP = (algorithm.eltwise_exp,)
 LOG = (algorithm.eltwise_log,)
 RELU = (algorithm.eltwise_relu,)
+ROOT = (algorithm.eltwise_sqrt,)
 SQUARE = (algorithm.eltwise_square,)
 TANH = (algorithm.eltwise_tanh,)
 LARGEST = 3.4028234663852886e38
@@ -256,7 +258,15 @@ def zeros(trace: Trace, shape: tuple[int, ...], dtype: str) -> Tensor:
     return shown(made, shape, tuple(range(len(shape))), dtype)
 
 
+#: What is true for NaN on CPUs, and what is the same of exchanged or negated operands.
+_TRUE_FOR_NAN = {A.binary_gt: A.binary_lt, A.binary_ge: A.binary_le}
+
+
 def _computed(kind: algorithm, a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
+    if kind in _TRUE_FOR_NAN and a.trace.engine.kind is _core.engine_kind.cpu:
+        kind = _TRUE_FOR_NAN[kind]
+        is_whole = a.shape == b.shape == shape and a.dtype == b.dtype
+        a, b = (b, a) if is_whole else (linear_map(a, -1.0), linear_map(b, -1.0))
     like = a if a.shape == shape else b if b.shape == shape else None
     order = axis_order(like, len(shape))
     between = _computable(a, b, dtype)
@@ -264,7 +274,8 @@ def _computed(kind: algorithm, a: Tensor, b: Tensor, shape: tuple[int, ...], dty
     presents = {p for _, p in merged(shape, order, a, b)}
     attr = None
     if (False, True) in presents:
-        if kind in _MIRRORED and (True, False) not in presents and a.dtype == b.dtype:
+        is_mirrored = kind in _MIRRORED and _MIRRORED[kind][0] not in _TRUE_FOR_NAN
+        if is_mirrored and (True, False) not in presents and a.dtype == b.dtype:
             a, b = b, a
             kind, negative = _MIRRORED[kind]
             attr = _negation() if negative else None
@@ -317,14 +328,14 @@ def shown(made: Tensor, shape: tuple[int, ...], order: tuple[int, ...], dtype: s
 def as_row(x: Tensor, order: Sequence[int], sizes: Sequence[int]) -> Tensor:
     """Return all elements, in an order of axes, as one row of these ``sizes``."""
     made = grid(laid_out(x, order), sizes)
-    return x.trace.view(x, made, lambda g: from_row(g, x.shape, order))
+    return x.trace.view(x, made, partial(from_row, shape=x.shape, order=order))
 
 
 def from_row(x: Tensor, shape: tuple[int, ...], order: Sequence[int]) -> Tensor:
     """Return what ``as_row`` made a row of."""
     dense = laid_out(x, range(x.ndim))
     made = shown(dense, shape, tuple(order), x.dtype)
-    return x.trace.view(x, made, lambda g: as_row(g, order, x.shape))
+    return x.trace.view(x, made, partial(as_row, order=order, sizes=x.shape))
 
 
 def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:
@@ -395,4 +406,4 @@ def broadcast_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
             made = zeros(x.trace, shape, x.dtype)
         else:
             made = spread(source, shape, axis_order(source, len(shape)))
-    return x.trace.view(source, made, lambda g: sum_to(g, source.shape))
+    return x.trace.view(source, made, partial(sum_to, shape=source.shape))

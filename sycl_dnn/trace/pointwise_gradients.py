@@ -25,6 +25,7 @@ from sycl_dnn.trace.pointwise import (
     mul,
     shown,
     sizes_of,
+    sub,
     zeros,
 )
 from sycl_dnn.trace.recording import Trace
@@ -94,7 +95,11 @@ A = algorithm
 
 
 def _weight_of_larger(a: Tensor, b: Tensor, kind: algorithm, dtype: str) -> Tensor:
-    """Return 1 where ``a`` is the maximum (minimum), 0.5 where both are, else 0."""
+    """Return 1 where ``a`` is the maximum (minimum), 0.5 where both are, else 0; 1 for NaN."""
+    if a.trace.policy.nan == "propagate":
+        beaten = A.binary_lt if kind is A.binary_max else A.binary_gt
+        lost, equal = (binary(k, a, b, dtype) for k in (beaten, A.binary_eq))
+        return sub(linear_map(equal, -0.5, 1.0), lost)
     strict, loose = (
         (A.binary_gt, A.binary_ge) if kind is A.binary_max else (A.binary_lt, A.binary_le)
     )
@@ -118,7 +123,7 @@ def _slopes(kind: algorithm) -> tuple[Callable[..., Tensor], Callable[..., Tenso
         return _SLOPES.get(kind)
     return (
         lambda g, a, b, y: mul(g, _weight_of_larger(a, b, kind, g.dtype)),
-        lambda g, a, b, y: mul(g, linear_map(_weight_of_larger(a, b, kind, g.dtype), -1.0, 1.0)),
+        lambda g, a, b, y: mul(g, _weight_of_larger(b, a, kind, g.dtype)),
     )
 
 

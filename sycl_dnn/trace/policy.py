@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings that calls depend on: what may be done when the engine lacks an operation."""
+"""The settings that calls depend on: what is done where an engine lacks an operation; NaN."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from sycl_dnn._warn import warn
 
 _FALLBACKS = ("auto", "error")
+_NANS = ("fast", "propagate")
 
 
 class FallbackWarning(UserWarning):
@@ -27,16 +28,25 @@ class Policy(NamedTuple):
     fallback: str = "auto"
     #: The dtype of products in a region of ``autocast``.
     autocast: str | None = None
+    #: Whether NaN comes through where that takes further passes.
+    nan: str = "fast"
+    #: Whether each result is searched for NaN and infinities.
+    debug_nans: bool = False
 
 
-_default = Policy()
+#: Those of the process; one item.
+_process = [Policy()]
 _here: ContextVar[Policy | None] = ContextVar("sycl_dnn_policy", default=None)
+#: Equal settings are one object: calls are told apart by its identity.
+_known: dict[Policy, Policy] = {}
+#: What the settings in force are read from, for ``_core.CallTable``.
+SOURCES = (_here, _process)
 _said: set[tuple[Any, ...]] = set()
 
 
 def current() -> Policy:
     """Return the settings in force: those of a ``with`` block, else those of the process."""
-    return _here.get() or _default
+    return _here.get() or _process[0]
 
 
 def _check(name: str, value: str, known: Any) -> str:
@@ -54,8 +64,7 @@ def set_fallback(mode: str) -> None:
         ``"auto"``: compute in float32 on the same device, or on the CPU, with one warning.
         ``"error"``: raise ``Unimplemented``.
     """
-    global _default
-    _default = _default._replace(fallback=_check("mode", mode, _FALLBACKS))
+    _process[0] = _process[0]._replace(fallback=_check("mode", mode, _FALLBACKS))
 
 
 @contextlib.contextmanager
@@ -65,10 +74,32 @@ def fallback(mode: str) -> Iterator[None]:
         yield
 
 
+def set_nan(mode: str) -> None:
+    """Say, for the whole process, what functions make of NaN and of infinities.
+
+    Parameters
+    ----------
+    mode : {"fast", "propagate"}
+        ``"fast"``: what oneDNN makes of them, where PyTorch's answer would take longer: `relu`,
+        `exp` and maxima lose NaN, softmax keeps it to itself. docs/security.md has the list.
+        ``"propagate"``: PyTorch's answer everywhere, forward and backward, at the price of further
+        passes over the data in these functions.
+    """
+    _process[0] = _process[0]._replace(nan=_check("mode", mode, _NANS))
+
+
+@contextlib.contextmanager
+def nan_mode(mode: str) -> Iterator[None]:
+    """``set_nan`` for the calls inside a ``with`` block."""
+    with using(nan=_check("mode", mode, _NANS)):
+        yield
+
+
 @contextlib.contextmanager
 def using(**settings: Any) -> Iterator[None]:
     """Replace settings by name inside a ``with`` block."""
-    token = _here.set(current()._replace(**settings))
+    made = current()._replace(**settings)
+    token = _here.set(_known.setdefault(made, made))
     try:
         yield
     finally:

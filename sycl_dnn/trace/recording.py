@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import dpnp
 
 from sycl_dnn import _core, errors
 from sycl_dnn.onednn import dtypes
@@ -19,11 +21,22 @@ from sycl_dnn.trace.descriptors import (
     wide_values,
 )
 from sycl_dnn.trace.gpu_layouts import safe_softmax
-from sycl_dnn.trace.steps import ArrayStep, Entry, Layout, NeedsAnotherDevice, Out, Step
+from sycl_dnn.trace.steps import (
+    ArrayStep,
+    Composed,
+    Entry,
+    Layout,
+    NeedsAnotherDevice,
+    Out,
+    Step,
+)
 from sycl_dnn.trace.trace_state import TraceState
 from sycl_dnn.trace.values import Storage, Tensor
 
 # --- Record what a function does: primitives with the reorders they need, and calls of dpnp
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.frozen import Seed
 
 
 class Trace(TraceState):
@@ -101,6 +114,21 @@ class Trace(TraceState):
         known[key] = made
         return made
 
+    def copy_of(self, tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor | None:
+        """Return the copy that ``reorder`` made of a tensor; None if there is none."""
+        return self._reordered.get(tensor.storage, {}).get((tensor.offset, tensor.desc, wanted))
+
+    def joined(
+        self,
+        function: Any,
+        body: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        is_taped: bool = True,
+    ) -> Any:
+        """Record a function: run its body over tensors."""
+        return body(*args, **kwargs)
+
     def copy_step(
         self,
         src: Tensor,
@@ -155,7 +183,9 @@ class Trace(TraceState):
         """
         storage = argument.storage
         if storage.argument is None or storage.constant:
-            raise ValueError(f"{name} must be an array of the caller that is not frozen")
+            raise ValueError(
+                f"{name} must be an array of the caller with positive strides that is not frozen"
+            )
         if self._repeated is not None:
             return
         pd = self.descriptor("reorder", {"src": value.desc, "dst": argument.desc}, None)
@@ -231,7 +261,7 @@ class Trace(TraceState):
         entry = Entry(row, dict(inputs), made, params, args, pd)
         entry.has_post_ops = attr is not None and any(c[0] == "set_post_ops" for c in attr.calls)
         if composed is not None:
-            entry.composed = lambda: composed(entry.inputs)
+            entry.composed = Composed(composed, entry)
         self.tape.append(entry)
         return made
 
@@ -308,6 +338,43 @@ class Trace(TraceState):
         self._add(ArrayStep(function, {n: self._as_array(t) for n, t in named.items()}, made))
         self.tape.append(Entry("array_call", named, made, rule=rule))
         return list(made.values())
+
+    def capture(self, value: Any) -> Tensor:
+        """Return the tensor of an array that the traced function holds itself."""
+        from sycl_dnn.trace.frozen import Seed, argument_of
+
+        if isinstance(value, Seed):
+            return self._seed(value)
+        if id(value) in self._capture_of:
+            return self._capture_of[id(value)]
+        self.check_place(value)
+        return self._captured_as(value, lambda: argument_of(self, value))
+
+    def _seed(self, value: Seed) -> Tensor:
+        """Return the tensor of a seed; while a function is repeated, that of the first time."""
+        if self._repeated is not None:
+            made = next(self._repeated)
+        elif id(value) in self._capture_of:
+            made = self._capture_of[id(value)]
+        else:
+            made = self._captured_as(value, lambda: self.scalar(value.dtype))
+        if self._drawn is not None:
+            self._drawn.append(made)
+        return made
+
+    def _captured_as(self, value: Any, make: Callable[[], Tensor]) -> Tensor:
+        index = len(self.arguments)
+        given = make()
+        self.captured.append((index, value, given))
+        self._capture_of[id(value)] = tensor = self.described(given)
+        return tensor
+
+    def described(self, tensor: Tensor) -> Tensor:
+        """Return a copy of an argument whose strides oneDNN cannot describe, others themselves."""
+        if tensor.desc is not None or tensor.dtype not in dtypes.DATA_TYPES:
+            return tensor
+        dense = Out(tensor.shape, str(tensor.dtype))
+        return self.array_call(dpnp.ascontiguousarray, [tensor], [dense], lambda *_: {})[0]
 
     def _as_array(self, tensor: Tensor) -> Tensor:
         """Return the tensor where a call of dpnp's can read it; host scalars come as numbers."""

@@ -10,7 +10,7 @@ import dpnp
 
 from sycl_dnn._core import PrimitiveAttr, algorithm, engine_kind, fpmath_mode, prop_kind
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace import layout
+from sycl_dnn.trace import layout, nan_in_rows
 from sycl_dnn.trace.gradients import Grads, rule_for
 from sycl_dnn.trace.pointwise import binary, broadcast_to, div, linear_map, mul, shown, zeros
 from sycl_dnn.trace.recording import Trace
@@ -20,6 +20,7 @@ from sycl_dnn.trace.views import axis_order, filled, grid, laid_out, narrow, res
 
 A = algorithm
 _SUMS = (A.reduction_sum, A.reduction_mean)
+_EXTREMES = (A.reduction_max, A.reduction_min)
 _OF_NOTHING = {A.reduction_sum: 0.0, A.reduction_mul: 1.0, A.reduction_mean: math.nan}
 #: Sums stay in float32 whatever math mode oneDNN has as its default.
 _EXACT = PrimitiveAttr()
@@ -142,12 +143,24 @@ def reduce(kind: algorithm, x: Tensor, axes: Sequence[int], dtype: str | None = 
             made = linear_map(zeros(trace, shape, dtype), 0.0, _OF_NOTHING[kind])
         else:
             made = _reduced(kind, x, axes, dtype)
+            if kind in _EXTREMES and x.is_float and x.trace.policy.nan == "propagate":
+                made = nan_in_rows.extreme(kind, x, made, axes, _reduced_marks)
     params = {"algorithm": kind, "axes": axes}
     entry = Entry("reduction", {"src": x}, {"dst": made}, params)
     if kind is A.reduction_mul and x.size:
         entry.composed = lambda: x.trace.convert(_product_of_all(x, axes), dtype)
     trace.tape.append(entry)
     return made
+
+
+def _reduced_marks(kind: algorithm, x: Tensor, axes: Sequence[int]) -> Tensor:
+    return _reduced(kind, x, axes, x.dtype)
+
+
+def nan_of_rows(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """Return NaN where ``x`` has a NaN along ``axes``, else 0; not on the tape."""
+    with untaped(x.trace):
+        return nan_in_rows.nan_marks(x, tuple(axes), _reduced_marks)
 
 
 def _product_of_all(x: Tensor, axes: Sequence[int]) -> Tensor:
@@ -179,7 +192,7 @@ def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
         n = x.size / max(y.size, 1)
         share = linear_map(dy, 1.0 / max(n, 1)) if kind is A.reduction_mean else dy
         return {"src": broadcast_to(share, x.shape)}
-    if kind in (A.reduction_max, A.reduction_min):
+    if kind in _EXTREMES:
         # Elements that tie share evenly, as torch.amax has it.
         hits = binary(A.binary_eq, x, y, x.dtype)
         count = reduce(A.reduction_sum, hits, entry.params["axes"])

@@ -100,6 +100,33 @@ class Entry:
     function: str = ""
 
 
+class OfView:
+    """The rule of a view: ``rule`` maps its gradient to that of what is seen."""
+
+    __slots__ = ("rule",)
+
+    def __init__(self, rule: Callable[[Tensor], Tensor]) -> None:
+        self.rule = rule
+
+    def __call__(self, entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the gradients of the inputs by name."""
+        return {"src": self.rule(grads["dst"])}
+
+
+class Composed:
+    """The outputs of an entry, recomputed from its inputs by ``function``."""
+
+    __slots__ = ("entry", "function")
+
+    def __init__(self, function: Callable[..., Any], entry: Entry) -> None:
+        self.function = function
+        self.entry = entry
+
+    def __call__(self) -> Any:
+        """Return the outputs by name."""
+        return self.function(self.entry.inputs)
+
+
 class NeedsAnotherDevice(Exception):
     """The engine lacks a primitive in any dtype; carries what it said."""
 

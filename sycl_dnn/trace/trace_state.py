@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import dpnp
@@ -14,11 +16,12 @@ from sycl_dnn import _core
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.descriptors import go_on_to
-from sycl_dnn.trace.steps import ArrayStep, Entry, Step
+from sycl_dnn.trace.steps import ArrayStep, Entry, OfView, Step
 from sycl_dnn.trace.values import Storage, Tensor
+from sycl_dnn.trace.writers import Writers
 
 if TYPE_CHECKING:
-    from sycl_dnn.trace.frozen import Seed
+    pass
 
 
 def placement_error(queue: Any, wanted: Any) -> ExecutionPlacementError:
@@ -29,6 +32,15 @@ def placement_error(queue: Any, wanted: Any) -> ExecutionPlacementError:
         "an array that a traced function holds itself must be on the queue of its arguments, got "
         f"one on {which}; copy it with dpnp.asarray(x, sycl_queue=...)"
     )
+
+
+#: The trace whose function runs now, for functions that take no arrays.
+_running: ContextVar[Any] = ContextVar("sycl_dnn_trace", default=None)
+
+
+def running_trace() -> Any:
+    """Return the trace of the function that is being traced; None outside."""
+    return _running.get()
 
 
 class TraceState:
@@ -58,6 +70,7 @@ class TraceState:
         #: By id: what calls over arrays make.
         self._by_calls: dict[int, Tensor] = {}
         self._written_by_calls: set[Storage] = set()
+        self._writers = Writers()
         #: Seeds that were captured, where somebody wants to know them.
         self._drawn: list[Tensor] | None = None
         #: Seeds to hand out again while a function is repeated.
@@ -77,40 +90,14 @@ class TraceState:
         constant: bool = False,
         desc: _core.MemoryDesc | None = None,
     ) -> Tensor:
-        """Return the tensor of the next array of the call."""
-        if desc is None and dtype in dtypes.DATA_TYPES:
+        """Return the tensor of the next array of the call.
+
+        It has no descriptor where oneDNN cannot describe the strides.
+        """
+        if desc is None and dtype in dtypes.DATA_TYPES and layout.is_describable(shape, strides):
             desc = layout.strided(shape, dtype, strides)
         storage = self._argument_storage(desc, constant=constant)
         return Tensor(self, storage, desc, dtype, shape, strides=strides)
-
-    def capture(self, value: Any) -> Tensor:
-        """Return the tensor of an array that the traced function holds itself."""
-        from sycl_dnn.trace.frozen import Seed, argument_of
-
-        if isinstance(value, Seed):
-            return self._seed(value)
-        if id(value) in self._capture_of:
-            return self._capture_of[id(value)]
-        self.check_place(value)
-        return self._captured_as(value, lambda: argument_of(self, value))
-
-    def _seed(self, value: Seed) -> Tensor:
-        """Return the tensor of a seed; while a function is repeated, that of the first time."""
-        if self._repeated is not None:
-            made = next(self._repeated)
-        elif id(value) in self._capture_of:
-            made = self._capture_of[id(value)]
-        else:
-            made = self._captured_as(value, lambda: self.scalar(value.dtype))
-        if self._drawn is not None:
-            self._drawn.append(made)
-        return made
-
-    def _captured_as(self, value: Any, make: Callable[[], Tensor]) -> Tensor:
-        index = len(self.arguments)
-        self._capture_of[id(value)] = tensor = make()
-        self.captured.append((index, value, tensor))
-        return tensor
 
     def descriptor(
         self,
@@ -143,6 +130,15 @@ class TraceState:
         if self.has_queue and queue is not None and queue != self.queue:
             raise placement_error(queue, self.queue)
 
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Let ``running_trace`` return this trace while the function runs."""
+        token = _running.set(self)
+        try:
+            yield
+        finally:
+            _running.reset(token)
+
     def end(self) -> None:
         """Say that the function has returned: what it kept of its tensors cannot be used."""
         self.is_ended = True
@@ -162,7 +158,7 @@ class TraceState:
         ]
 
     def scalar(self, dtype: str) -> Tensor:
-        """Return a host scalar that each call gives anew."""
+        """Return a host scalar that is passed at each call."""
         desc = _core.MemoryDesc.host_scalar(dtypes.DATA_TYPES[dtype])
         storage = self._argument_storage(desc, scalar=True)
         return Tensor(self, storage, desc, dtype, (), strides=())
@@ -205,12 +201,12 @@ class TraceState:
     ) -> Tensor:
         """Put a view on the tape; ``rule`` maps the gradient of the view to that of ``tensor``.
 
+        A ``functools.partial`` over shapes and the like can be replayed, a closure cannot.
+
         ``composed`` as in ``closed``.
         """
-        reverse = lambda e, g: {"src": rule(g["dst"])}  # noqa: E731
-        self.tape.append(
-            Entry("view", {"src": tensor}, {"dst": made}, rule=reverse, composed=composed)
-        )
+        reverse, given = OfView(rule), {"src": tensor}
+        self.tape.append(Entry("view", given, {"dst": made}, rule=reverse, composed=composed))
         return made
 
     def closed(
@@ -241,6 +237,10 @@ class TraceState:
         if isinstance(step, ArrayStep):
             self._by_calls |= {id(t): t for t in step.outputs.values()}
             self._written_by_calls |= {t.storage for t in step.outputs.values()}
+
+    def writers_of(self, storage: Storage) -> list[Step | ArrayStep]:
+        """Return the steps so far that write a storage, in order."""
+        return self._writers.of(storage, self.steps)
 
     def is_by_call(self, tensor: Tensor) -> bool:
         """Whether a tensor is the very one that a call over arrays made."""

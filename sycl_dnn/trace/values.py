@@ -15,6 +15,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions, layout
 from sycl_dnn.trace.array_methods import ArrayMethods
 from sycl_dnn.trace.refusals import ForeignFunctions
+from sycl_dnn.trace.torch_methods import Size, TorchMethods, is_torch, viewed
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.recording import Trace
@@ -72,10 +73,6 @@ class Operators:
 
 # --- Values while a function is traced: shape, dtype and layout, but no data
 
-MIXED = (
-    "a traced value of shape {} and dtype {} belongs to the trace of another function: hand it to "
-    "the inner function as an argument"
-)
 _LEAKED = (
     "a traced value of shape {} and dtype {} was used after its trace had ended: what a function "
     "sees while it is traced stands for arrays of that call alone; return it from the function "
@@ -83,8 +80,25 @@ _LEAKED = (
 )
 
 
+class MixedTraces(RuntimeError):
+    """Values of two functions that are being traced meet, where one does not call the other."""
+
+    def __init__(self, tensor: Tensor, *traces: Any) -> None:
+        super().__init__(
+            f"a traced value of shape {tensor.shape} and dtype {tensor.dtype} belongs to the trace "
+            "of another function: hand it to the inner function as an argument"
+        )
+        #: Those that the function may be part of.
+        self.traces = traces
+
+    def without(self, trace: Any) -> MixedTraces:
+        """Return the error for who called the function that ``trace`` is of."""
+        self.traces = tuple(t for t in self.traces if t is not trace)
+        return self
+
+
 class Storage:
-    """Bytes that a step writes or the caller gives; several tensors may look into it."""
+    """Bytes that a step writes or the caller gives; several tensors may be views of it."""
 
     __slots__ = ("argument", "constant", "desc", "memory", "repeat", "scalar")
 
@@ -103,7 +117,7 @@ class Storage:
         self.argument = argument
         #: A Memory that is there for good.
         self.memory = memory
-        #: Whether the content stands still from call to call.
+        #: Whether the content is constant from call to call.
         self.constant = constant or memory is not None
         #: Whether the argument is a host scalar, which comes as bytes.
         self.scalar = scalar
@@ -116,7 +130,7 @@ class Storage:
         return self.desc.get_size()
 
 
-class Tensor(ArrayMethods, ForeignFunctions, Operators, dpnp.ndarray):  # type: ignore[misc]
+class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarray):  # type: ignore[misc]
     """One value of a trace: a layout at an offset of a storage.
 
     ``shape`` and ``dtype`` read as on arrays; ``desc`` is None for a dtype that oneDNN lacks.
@@ -174,8 +188,8 @@ class Tensor(ArrayMethods, ForeignFunctions, Operators, dpnp.ndarray):  # type: 
 
     @property
     def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
+        """Number of elements; inside modules ``size()`` is the shape, as torch has it."""
+        return Size(self.shape) if is_torch() else math.prod(self.shape)
 
     @property
     def is_float(self) -> bool:
@@ -185,17 +199,20 @@ class Tensor(ArrayMethods, ForeignFunctions, Operators, dpnp.ndarray):  # type: 
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype}, {self.desc})"
 
-    def view(self, shape: Any, strides: Any = None, offset: int = 0) -> Tensor:
+    def view(self, shape: Any, strides: Any = None, *rest: Any) -> Tensor:
         """Return another view of the same elements: strides and offset in elements.
 
-        Arrays have a method of this name too, which is refused.
+        Arrays have a method of this name too, which is refused; inside modules it is torch's.
         """
         if not (isinstance(shape, tuple) and isinstance(strides, tuple)):
+            if is_torch():
+                return viewed(self, (shape, *(() if strides is None else (strides,)), *rest))
             raise TypeError(
                 "view(): a traced array has no memory of its own while a function is traced; use "
                 "astype to convert values, reshape for another shape"
             )
-        step = offset * dtypes.bits_of(self.dtype) // 8
+        step = (rest[0] if rest else 0) * dtypes.bits_of(self.dtype) // 8
+        strides = layout.tidy_strides(shape, strides)
         desc = None if self.desc is None else layout.strided(shape, self.dtype, strides)
         return Tensor(
             self.trace, self.storage, desc, self.dtype, shape, self.offset + step, strides

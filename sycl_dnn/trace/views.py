@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import dpnp
@@ -69,7 +70,7 @@ def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
     source = x
     if strides is None:
         source, strides = row_major(x), layout.row_major_strides(shape)
-    return x.trace.view(x, source.view(shape, strides), lambda g: reshape(g, x.shape))
+    return x.trace.view(x, source.view(shape, strides), partial(reshape, shape=x.shape))
 
 
 def transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
@@ -78,7 +79,7 @@ def transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
     back = tuple(axes.index(i) for i in range(x.ndim))
     plain = x.trace.plain(x)
     made = plain.view(tuple(plain.shape[a] for a in axes), tuple(plain.strides[a] for a in axes))
-    return x.trace.view(x, made, lambda g: transpose(g, back))
+    return x.trace.view(x, made, partial(transpose, axes=back))
 
 
 def narrow(x: Tensor, axis: int, start: int, length: int, step: int = 1) -> Tensor:
@@ -125,7 +126,7 @@ def _spread(x: Tensor, grad: Tensor, axis: int, place: slice) -> Tensor:
     key, shape = (slice(None),) * axis + (place,), x.shape
 
     def spread(dy: dpnp.ndarray) -> dpnp.ndarray:
-        made = dpnp.zeros(shape, dtype=dy.dtype, sycl_queue=dy.sycl_queue)
+        made = dpnp.zeros(shape, dtype=dy.dtype, sycl_queue=dy.sycl_queue, usm_type=dy.usm_type)
         made[key] = dy
         return made
 

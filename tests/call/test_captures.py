@@ -9,7 +9,6 @@ import functools
 import gc
 import random
 import sys
-import threading
 import types
 import weakref
 from collections import namedtuple
@@ -18,6 +17,7 @@ from operator import attrgetter
 import dpnp
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -433,7 +433,10 @@ def test_nothing_of_the_users_is_kept_alive(ones):
     assert [r() for r in alive] == [None] * 3
 
 
-def test_a_compiled_function_drops_what_was_rebound(ones):
+def test_a_compiled_function_drops_what_was_rebound(ones, request):
+    gc.collect()
+    gc.disable()
+    request.addfinalizer(gc.enable)
     w = old = ones(3)
     alone = sys.getrefcount(old)
     f, x = sycl_dnn.compile(lambda x: F.sum(x * w)), ones(3)
@@ -441,7 +444,6 @@ def test_a_compiled_function_drops_what_was_rebound(ones):
     f(ones(2, 3))
     w = ones(3) * 2
     assert float(f(x)) == 6
-    gc.collect()
     assert sys.getrefcount(old) < alone
     assert f.cache_info().size == 1
 
@@ -506,11 +508,7 @@ def test_guards_hold_in_many_threads(ones):
             if float(value) != 3 * k * factor:
                 wrong.append((k, i, float(value)))
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(6, work)
     assert not wrong
 
 

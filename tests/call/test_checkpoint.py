@@ -48,8 +48,8 @@ def _same(a, b):
 
 def _kept_bytes(pullback):
     """Return the bytes of the intermediate results that a pullback holds."""
-    plan = pullback._plan
-    kept = enumerate(pullback._kept, len(plan.seed_tensors))
+    plan = pullback._plan.both
+    kept = enumerate(pullback._kept[3], len(plan.seed_tensors))
     return sum(a.nbytes for i, a in kept if i not in plan.passed_on)
 
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ``_core.CallTable`` lets go of may call it again."""
 
+import weakref
+
 import dpnp
 import pytest
 
 from sycl_dnn import _core
-from sycl_dnn.onednn.arrays import KINDS
-from sycl_dnn.trace import allocation
+from sycl_dnn.call.arguments import ARRAY_TYPES
 
 
 class Key:
@@ -20,33 +21,45 @@ class Key:
 
 
 @pytest.fixture
-def asked():
-    """The keys that a table has looked up, none of which is cached."""
-    return []
+def table():
+    return _core.CallTable(ARRAY_TYPES)
 
 
-@pytest.fixture
-def table(asked):
-    def look(key):
-        asked.append(key)
-        raise KeyError
-
-    arrays = (dpnp.ndarray, allocation.usm_ndarray, object, object)
-    return _core.CallTable(*arrays, list(KINDS.values()), look)
+class Owner:
+    """What the cache keeps of a plan."""
 
 
-def test_a_call_remembered_while_others_are_forgotten(queue, table, asked):
+def test_a_call_remembered_while_others_are_forgotten(queue, table):
     x = dpnp.zeros(4, dtype="f4", sycl_queue=queue)
     plan = _core.CallPlan(None, [], 1, [], [], [], ("given", 0))
-    pool = _core.ResultPool(queue, 0)
+    pool, owner, asked = _core.ResultPool(queue, 0), Owner(), []
+
+    def check(function, others):
+        asked.append(function)
 
     def remember(operation, key):
-        table.remember(operation, None, (x,), {}, None, key, plan, None, pool)
+        call = (None, (operation,), (x,), {}, None, [x.get_array()], key)
+        table.remember(*call, weakref.ref(owner), plan, None, pool, weakref.ref(check))
 
     first, later = ([object() for _ in range(20)] for _ in range(2))  # told apart by identity
     for n in range(20):
         remember(first[n], Key(lambda n=n: remember(later[n], n)))
     table.clear()
-    for operation in later:
-        assert table.call(operation, None, (x,), {}, None) is NotImplemented
+    for n, operation in enumerate(later):
+        assert table.call(n, (operation,), (x,), {}, None) is NotImplemented
     assert asked == list(range(20))
+
+
+def test_calls_go_with_what_the_cache_keeps(queue, table):
+    x = dpnp.zeros(4, dtype="f4", sycl_queue=queue)
+    plan = _core.CallPlan(None, [], 1, [], [], [], ("given", 0))
+    pool, owner, key = _core.ResultPool(queue, 0), Owner(), Owner()
+    call = (None, (), (x,), {}, None)
+    table.remember(*call, [x.get_array()], key, weakref.ref(owner), plan, None, pool)
+    key = weakref.ref(key)
+    table.forget_dropped()
+    assert key() is not None
+    del owner
+    table.forget_dropped()
+    assert key() is None
+    assert table.call(*call) is NotImplemented

@@ -182,3 +182,54 @@ def test_errors_name_function_argument_and_path(queue):
         sycl_dnn.grad(lambda x: x * 2)(w)
     with pytest.raises(TypeError, match="must return arrays, nested .* got object at result.0."):
         sycl_dnn.vjp(lambda x: [object()], w)
+
+
+# --- Functions that hold a value of the function around them, and are given plain arrays
+
+
+def held_by_vjp(x, w):
+    y, pullback = sycl_dnn.vjp(lambda a: F.sum(a * a * w), x)
+    (slope,) = pullback()
+    return F.sum(slope * slope * w) + y
+
+
+def held_at_two_levels(x, w):
+    def middle(v):
+        return F.sum(sycl_dnn.grad(lambda a: F.sum(a * a * w * v))(x) * v)
+
+    return F.sum(sycl_dnn.grad(middle)(x) * w)
+
+
+def held_by_compile(x, w):
+    return F.sum(sycl_dnn.compile(lambda a: a * a * w)(x) * w)
+
+
+def nothing_but_what_is_held(x, w):
+    y, pullback = sycl_dnn.vjp(lambda a: w * w, x)
+    return F.sum(y) + F.sum(pullback(y)[0])
+
+
+HELD = {
+    held_by_vjp: (lambda x, w: 4 * x**2 * w**3 + x**2 * w, lambda x, w: 12 * x**2 * w**2 + x**2),
+    held_at_two_levels: (lambda x, w: 4 * x**2 * w**2, lambda x, w: 8 * x**2 * w),
+    held_by_compile: (lambda x, w: x**2 * w**2, lambda x, w: 2 * x**2 * w),
+    nothing_but_what_is_held: (lambda x, w: w**2, lambda x, w: 2 * w),
+}
+
+
+@pytest.mark.parametrize("function", HELD, ids=lambda f: f.__name__)
+def test_functions_that_hold_a_value_of_the_function_around_them(queue, function):
+    x, w = np.array([1.0, 2, 3]), np.array([2.0, 3, 4])
+    value, gradient = (f(x, w) for f in HELD[function])
+    gx, gw = (dpnp.asarray(a, dtype="f4", sycl_queue=queue) for a in (x, w))
+
+    def outer(w):
+        return function(gx, w)
+
+    got, slope = sycl_dnn.value_and_grad(outer)(gw)
+    assert_near(got, np.float64(value.sum()))
+    assert_near(slope, gradient)
+    assert_near(sycl_dnn.compile(outer)(gw), np.float64(value.sum()))
+    assert_near(sycl_dnn.compile(sycl_dnn.grad(outer))(gw), gradient)
+    # Without a function around it, the same code runs by itself.
+    assert_near(outer(gw), np.float64(value.sum()))

@@ -141,15 +141,42 @@ def test_special_values(x):
         np.testing.assert_array_equal(dpnp.asnumpy(compiled(x, s)), dpnp.asnumpy(x) * np.float32(s))
 
 
+@pytest.mark.float64
 def test_float64_arrays_keep_the_digits(queue):
     x = dpnp.ones(3, dtype="f8", sycl_queue=queue)
     for function in (lambda x, s: x + s, sycl_dnn.compile(lambda x, s: x + s)):
-        try:
-            made = function(x, 1e-12)
-        except sycl_dnn.Unimplemented:
-            pytest.skip("no float64 here")
+        made = function(x, 1e-12)
         assert made.dtype == x.dtype
         np.testing.assert_array_equal(dpnp.asnumpy(made) - 1, np.ones(3) + 1e-12 - 1)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.filterwarnings("ignore::sycl_dnn.FallbackWarning")
+def test_narrow_arrays_cost_no_trace_either(x, dtype):
+    traces = []
+
+    def step(x, s):
+        traces.append(s)
+        return F.maximum((x * s + s - x) / s, s)
+
+    narrow = F.astype(x, dtype)
+    compiled = sycl_dnn.compile(step)
+    for s in (0.1, 0.2, -0.3):
+        got = F.astype(compiled(narrow, s), "float32")
+        values = dpnp.asnumpy(x).astype("f8")
+        want = np.maximum((values * s + s - values) / s, s)
+        np.testing.assert_allclose(dpnp.asnumpy(got), want, rtol=0.04, atol=0.04)
+    assert len(traces) == 1
+    # The number itself is not rounded: 0.1 is 0.10009765625 in bfloat16.
+    tenth = sycl_dnn.compile(lambda x, s: x * s)(narrow, 0.1)
+    assert (tenth == F.mul(narrow, 0.1)).all()
+
+
+def test_comparisons_of_narrow_arrays_round_the_number(x):
+    narrow = F.astype(x * 0 + 0.1, "bfloat16")
+    compiled = sycl_dnn.compile(lambda x, s: x > s)
+    assert not compiled(narrow, 0.1).any()
+    assert not (narrow > 0.1).any()
 
 
 def test_ints_stay_static(x):

@@ -3,35 +3,19 @@
 
 import functools
 import gc
-import threading
 import weakref
 
 import dpctl
 import dpnp
 import numpy as np
 import pytest
+from in_threads import in_threads
+from repeated_calls import array, taken
 
 import sycl_dnn
 from sycl_dnn import functional as F
-from sycl_dnn.call import cache
 
-
-@pytest.fixture(autouse=True)
-def clean():
-    sycl_dnn.cache.clear()
-    yield
-    sycl_dnn.cache.resize(1024)
-    sycl_dnn.cache.clear()
-
-
-def array(queue, *shape, value=1.0, **kwargs):
-    return dpnp.full(shape, value, dtype="f4", sycl_queue=queue, **kwargs)
-
-
-def taken(call):
-    """Call; return the result and how often the short way was taken."""
-    before = cache.calls.hits
-    return call(), cache.calls.hits - before
+pytestmark = pytest.mark.usefixtures("clean_cache")
 
 
 def twice(call):
@@ -173,9 +157,5 @@ def test_eight_threads_repeat_calls(queue):
         if dpnp.asnumpy(y).tolist() != [[i + 1.0] * (i + 1)] * 5:
             wrong.append(i)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, work)
     assert not wrong

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls among dpnp's own work, from several threads, with arrays that are gone."""
 
-import threading
-
 import dpctl
 import dpnp
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -54,11 +53,7 @@ def test_eight_threads_share_functions_and_plans(queue):
             if not (dpnp.asnumpy(y) == number).all():
                 failures.append(number)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, work)
     assert not failures
 
 

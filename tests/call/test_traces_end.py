@@ -6,16 +6,11 @@ import dpnp
 import numpy as np
 import pytest
 from dpnp.exceptions import ExecutionPlacementError
+from transforms import TRANSFORMS
 
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import graph
-
-TRANSFORMS = {
-    "vjp": lambda f, *a: sycl_dnn.vjp(f, *a)[0],
-    "compile": lambda f, *a: sycl_dnn.compile(f)(*a),
-    "plan": lambda f, *a: sycl_dnn.plan(f, *a)(),
-}
 
 
 @pytest.fixture(params=TRANSFORMS)

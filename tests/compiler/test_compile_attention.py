@@ -47,9 +47,7 @@ def _function(f, make):
     return attend, [make(f["batch"], f["length"], wide) for _ in range(n)]
 
 
-@settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(form=FORMS)
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
 def test_attention(form, dtype, queue):

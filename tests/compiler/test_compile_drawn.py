@@ -11,7 +11,7 @@ import sycl_dnn
 #: Largest error relative to the largest element.
 TOLERANCE = {None: 2e-5, "bfloat16": 8e-2}
 RARE = settings(
-    max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 
 

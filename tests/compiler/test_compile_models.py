@@ -10,7 +10,13 @@ import dpnp
 import numpy as np
 import pytest
 from arithmetic import saturates
-from comparing import assert_in_integers, assert_same, compiled_as_eager, numpy_leaves
+from comparing import (
+    assert_in_integers,
+    assert_same,
+    compiled_as_eager,
+    numpy_leaves,
+    slow_parts,
+)
 from models import bert, gpt, mobilenet, unet
 
 import sycl_dnn
@@ -107,7 +113,7 @@ def test_network_in_integers(network, make, on_device, queue):
     assert all(a.relative < network.integer_error for a in accuracy), list(map(str, accuracy))
     report = made.explain(*args)
     assert_in_integers(report, queue)
-    assert not [p for p in report.slow if p.row != "concat"], str(report)
+    assert not [p for p in slow_parts(report, queue) if p.row != "concat"], str(report)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +130,7 @@ def test_resnet50(dtype, make, queue, resnet_parameters):
     rows = [part.row for part in report.parts if part.row != "reorder"]
     assert len(rows) == 56
     assert rows.count("convolution_forward") == 53
-    assert not report.slow
+    assert not slow_parts(report, queue)
     assert report.n_reorders == 1
 
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention and products as partitions of the Graph API: equal to primitives, and told of."""
 
-import threading
-
 import dpnp
 import pytest
 from comparing import assert_same, compiled_as_eager
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import _core
@@ -196,11 +195,7 @@ def test_threads_share_a_partition(make):
             made[i] = function(given[i])
         sycl_dnn.synchronize(given[i].sycl_queue)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(given))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(len(given), work)
     assert_same(made, wanted)
 
 

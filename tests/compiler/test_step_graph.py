@@ -118,7 +118,7 @@ def test_writes_between_two_nodes_are_seen(trace, value):
 @pytest.mark.parametrize("name", compile_time.WORKLOADS)
 def test_twice_the_layers_are_twice_the_rewrites(name):
     found = []
-    for layers in (3, 6):
+    for layers in (5, 10):
         function, arguments = compile_time.compiled(name), compile_time.WORKLOADS[name][1]
         graph = function._program(arguments(layers), {}).graph
         assert graph._order.renumbered == 1

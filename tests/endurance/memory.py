@@ -96,7 +96,7 @@ KINDS = {f.__name__: f for f in (engines, queues, shapes, small_calls, threads, 
 
 
 def measure(kind, number):
-    """Run in parts; return the resident memory behind each of them, in MB."""
+    """Run in parts; return the resident memory after each of them, in MB."""
     queue = sycl_dnn.default_queue()
     part, found = max(1, number // PARTS), []
     for i in range(PARTS):

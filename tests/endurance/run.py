@@ -22,7 +22,7 @@ NUMBERS = {
 
 
 def main():
-    """Print a line for each kind: number, seconds, resident memory behind each tenth."""
+    """Print a line for each kind: number, seconds, resident memory after each tenth."""
     for kind in sys.argv[1:] or KINDS:
         start = time.monotonic()
         (line,) = lines_of("memory", kind, NUMBERS[kind], longest=None)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sycl_dnn import functional as F
 
 FEW = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 LAYOUTS = st.sampled_from(["plain", "channels_last", "strided", "reversed", "transposed"])
 SMALL = st.integers(1, 4)

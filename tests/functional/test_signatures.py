@@ -2,6 +2,7 @@
 """Names, order, kinds and defaults of parameters, against those of torch."""
 
 import inspect
+import re
 
 import pytest
 
@@ -9,15 +10,22 @@ from sycl_dnn import functional as F
 
 #: What torch does not have, or only as another thing of the same name.
 OWN = {
-    "QuantizedTensor", "asarray", "astype", "bce_with_logits", "dequantize", "quantize",
+    "QuantizedTensor", "asarray", "astype", "bce_with_logits", "dequantize", "expand",
+    "PackedSequence", "nms", "pack_padded_sequence", "pad_packed_sequence", "roi_align",
+    "quantize",
     "quantize_dynamic", "quantized_conv1d", "quantized_conv2d", "quantized_conv3d",
     "quantized_linear", "quantized_matmul",
 }  # fmt: skip
+#: torch's have several forms under one name, or parameters of memory that mean nothing here.
+SEVERAL = {"arange", "full", "linspace", "ones", "rand", "randn", "unique", "zeros"}
 #: torch's are internal and take no defaults: all weights in one list, flags by position.
 SEQUENCES = {"gru", "lstm", "rnn_relu", "rnn_tanh"}
 #: Which of several forms of torch's function is meant.
 FORMS = {
-    "add": "Tensor", "clamp": "", "conv_transpose2d": "input", "conv_transpose3d": "input",
+    "add": "Tensor", "argsort": "", "cumprod": "", "cumsum": "", "gather": "", "index_select": "",
+    "outer": "", "repeat_interleave": "self_Tensor", "scatter": "src", "scatter_add": "",
+    "sort": "", "fmod": "Tensor", "remainder": "Tensor", "round": "decimals",
+    "clamp": "", "conv_transpose2d": "input", "conv_transpose3d": "input",
     "div": "Tensor_mode", "flatten": "using_ints", "max": "dim", "mean": "dim", "min": "dim",
     "mul": "Tensor", "pow": "Tensor_Tensor", "prod": "dim_int", "squeeze": "dims",
     "std": "correction", "sub": "Tensor", "sum": "dim_IntList", "transpose": "int",
@@ -29,13 +37,18 @@ DEFAULTS = {
     **{(n, "dim"): (inspect.Parameter.empty, None, "torch has a form without dim, too")
        for n in ("max", "mean", "min", "prod", "squeeze", "sum")},
     **{(n, "correction"): (None, 1, "None stands for 1") for n in ("std", "var")},
+    ("round", "decimals"): (inspect.Parameter.empty, 0, "torch has a form without, too"),
     ("div", "rounding_mode"): (inspect.Parameter.empty, None, "torch has a form without, too"),
 }  # fmt: skip
 #: By name only here, since torch has an internal parameter before it.
 BY_NAME = {(n, "dtype") for n in ("softmax", "log_softmax", "softmin")}
 #: Parameters of ours that torch has in another way, and of torch's that mean nothing here.
-ADDED = {"dropout": {"seed"}}
-MISSING = {"norm": {"dtype"}}
+ADDED = {"dropout": {"seed"}, "sort": {"stable"}, "argsort": {"stable"},
+         "nonzero": {"as_tuple"}}  # fmt: skip
+_OF_MEMORY = {"device", "layout", "memory_format", "pin_memory"}
+MISSING = {"norm": {"dtype"}} | dict.fromkeys(
+    ("empty_like", "full_like", "ones_like", "rand_like", "randn_like", "zeros_like"), _OF_MEMORY
+)
 #: Every function takes ``out``, by name.
 ANYWHERE = {"out", "_stacklevel"}
 
@@ -82,7 +95,7 @@ def _of_torch(name):
         return _of_schema(torch, name)
 
 
-@pytest.mark.parametrize("name", sorted(set(F.__all__) - OWN - SEQUENCES))
+@pytest.mark.parametrize("name", sorted(set(F.__all__) - OWN - SEQUENCES - SEVERAL))
 def test_parameters_are_those_of_torch(name):
     theirs = _rows(name, _of_torch(name))
     mine = _rows(name, _of_python(getattr(F, name)))
@@ -102,4 +115,25 @@ def test_exceptions_are_needed():
     torch = pytest.importorskip("torch")
     known = set(dir(torch.nn.functional)) | set(dir(torch))
     assert {n for n in OWN if n in known} == {"asarray", "dequantize"}
-    assert set(F.__all__) >= OWN | SEQUENCES | set(FORMS) | set(ADDED) | set(MISSING)
+    assert set(F.__all__) >= OWN | SEQUENCES | SEVERAL | set(FORMS) | set(ADDED) | set(MISSING)
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+@pytest.mark.parametrize("stem", sorted(n[:-2] for n in F.__all__ if f"{n[:-2]}2d" in F.__all__
+                                        and n.endswith("1d") and "quantized" not in n))  # fmt: skip
+def test_functions_of_signals_and_volumes_tell_all_of_their_own_shapes(stem, rank):
+    function = getattr(F, f"{stem}{rank}d")
+    text = inspect.getdoc(function)
+    shape = {1: "(N, C, W)", 3: "(N, C, D, H, W)"}[rank]
+    assert shape in text
+    assert "(N, C, H, W)" not in text
+    assert f"{stem}2d" not in text
+    assert (re.search(r"\bK?H\b", text) is None) == (rank == 1)
+    for section in ("Parameters", "Returns", "Raises", "Notes"):
+        assert f"\n{section}\n---" in text
+    described = re.findall(r"^([\w, ]+) : ", text.split("Returns\n---")[0], re.MULTILINE)
+    described = {n for line in described for n in line.split(", ")}
+    assert described | {"stride", "groups", "dilation"} >= set(
+        inspect.signature(function).parameters
+    )
+    assert described <= set(inspect.signature(function).parameters)

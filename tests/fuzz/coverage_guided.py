@@ -7,7 +7,7 @@
     python tests/fuzz/coverage_guided.py blob -runs=300000 -len_control=0 -max_len=120
 
 ``cases`` are texts of case files, whose reader is Python and thus measured. ``blob`` is the C++
-border: payloads of memory descriptors behind a header that is right. The extension is built without
+border: payloads of memory descriptors after a header that is right. The extension is built without
 libFuzzer's counters, which only clang has, so these are varied blindly, from true ones.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 import atheris
 
 TESTS = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TESTS))
+sys.path[:0] = [str(TESTS), str(TESTS / "helpers")]
 
 with atheris.instrument_imports(include=["sycl_dnn.tools.verify"]):
     from sycl_dnn.tools.verify.case_files import Reader, words_of_text

@@ -39,7 +39,7 @@ def values(tensor, dtype, rng):
 
 
 def built(draw, case, graph, dtype, tensors):
-    """The operation, with an option changed now and then, and others behind it."""
+    """The operation, with an option changed now and then, and others after it."""
     made = {k: graph.input(t.shape, t.dtype or dtype, name=k) for k, t in tensors.items()}
     given = {}
     for name, tensor in case.tensors.items():

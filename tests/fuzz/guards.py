@@ -8,7 +8,7 @@ from dpnp.tensor import usm_ndarray
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.onednn import dtypes
 
-#: Before and behind each tensor; a multiple of every alignment.
+#: Before and after each tensor; a multiple of every alignment.
 GUARD = 4096
 #: Tensors beyond this are described, but nothing is executed.
 MOST_BYTES = 1 << 20

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TESTS))
+sys.path[:0] = [str(TESTS), str(TESTS / "helpers")]
 #: Calls in one process.
 BATCH = 1000
 #: Seconds for one call.
@@ -26,7 +26,7 @@ LONGEST = 120
 
 
 def play(kind, seed, calls, log, verbose=False):
-    """Make the calls of one worker; write the tally behind each of them."""
+    """Make the calls of one worker; write the tally after each of them."""
     import faulthandler
     import traceback
 
@@ -100,7 +100,7 @@ def work(kind, seed, calls):
     if done.returncode:
         counts["CRASHED"] += 1
         problems.append(
-            f"ended with {done.returncode} behind call {last} of "
+            f"ended with {done.returncode} after call {last} of "
             f"{replay_command(kind, seed, calls)}\n{said}"
         )
     return kind, counts, problems

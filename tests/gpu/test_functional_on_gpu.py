@@ -12,12 +12,11 @@ import pytest
 from functional.case import arrays_of, numpy_arguments, specs_of
 from functional.checks import check_gradient
 from functional.on_device import assert_close, device_arguments, flat, to_device
+from simulated import by_turns
 
 import sycl_dnn
 
 FOLDER = Path(__file__).parents[1] / "functional"
-#: Cases of one function and dtype.
-PER_FUNCTION = 1
 
 
 def _function_name(case):
@@ -25,6 +24,7 @@ def _function_name(case):
 
 
 def _cases():
+    turns = itertools.count()
     for path in sorted(FOLDER.rglob("test_*.py")):
         found = getattr(
             importlib.import_module(
@@ -34,10 +34,12 @@ def _cases():
             [],
         )
         found = [c for c in found if c.dtype in ("float32", "bfloat16")]
-        found.sort(key=lambda c: (_function_name(c), c.dtype))
-        for _, group in itertools.groupby(found, key=lambda c: (_function_name(c), c.dtype)):
+        found.sort(key=_function_name)
+        for _, group in itertools.groupby(found, key=_function_name):
             # The smallest: what is looked at does not depend on size.
-            yield from sorted(group, key=_n_elements)[:PER_FUNCTION]
+            cases = sorted(group, key=_n_elements)
+            for dtype in by_turns(next(turns), sorted({c.dtype for c in cases})):
+                yield next(c for c in cases if c.dtype == dtype)
 
 
 def _n_elements(case):

@@ -6,11 +6,14 @@ import pytest
 from graph_ops import CASES, build, download, evaluate, is_close, upload
 from graph_ops.pattern_values import arrays_of, values_of
 from graph_ops.patterns import PATTERNS
+from simulated import by_turns
 
 from sycl_dnn.graph import Graph
 from sycl_dnn.graph.partition_plan import PartitionStep
 
-CASES_BY_TYPE = [(case, dtype) for case in CASES for dtype in case.dtypes]
+CASES_BY_TYPE = [
+    (case, dtype) for i, case in enumerate(CASES) for dtype in by_turns(i, case.dtypes)
+]
 
 
 def assert_right(graph, made, wanted, dtype, slack):
@@ -35,7 +38,11 @@ def test_operation(case, dtype, gpu, has_values):
 
 #: What oneDNN 3.13 fuses on the CPU only.
 CPU_ONLY = ("layer_norm_gelu_quantize",)
-RUNS = [(name, build, dtype, kwargs) for name, build, types, kwargs in PATTERNS for dtype in types]
+RUNS = [
+    (name, build, dtype, kwargs)
+    for i, (name, build, types, kwargs) in enumerate(PATTERNS)
+    for dtype in by_turns(i, types)
+]
 
 
 @pytest.mark.parametrize(
@@ -48,8 +55,11 @@ def test_pattern_is_one_partition(name, build, dtype, kwargs, gpu, has_values):
     compiled = graph.compile(gpu)
     made = compiled(**arrays_of(graph, values, given, gpu))
     steps = compiled.plans[-1].steps
-    assert all(isinstance(step, PartitionStep) for step in steps)
-    assert len(steps) == 1 or name in CPU_ONLY
+    if name == "sdpa_select_mask":  # oneDNN spreads its condition wrongly there; F.where does it
+        assert any(not isinstance(step, PartitionStep) for step in steps)
+    else:
+        assert all(isinstance(step, PartitionStep) for step in steps)
+        assert len(steps) == 1 or name in CPU_ONLY
     if has_values:
         wanted = evaluate(graph, values, compiled.plans[-1].shapes)
         assert_right(graph, made if isinstance(made, tuple) else (made,), wanted, dtype, 3.0)

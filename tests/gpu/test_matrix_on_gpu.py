@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The committed matrix on the GPU at hand, and what cannot be done on a simulated one."""
 
+import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,13 @@ from sycl_dnn.device import is_simulated
 from sycl_dnn.tools.bench import command as bench
 from sycl_dnn.tools.explain.judge import explain
 from sycl_dnn.tools.matrix import record
-from sycl_dnn.tools.matrix.cells import case_of, cells
-from sycl_dnn.tools.matrix.prober import Prober
+from sycl_dnn.tools.matrix.families import case_of, cells
+from sycl_dnn.tools.matrix.probe import Prober
 from sycl_dnn.tools.matrix.record import load, measure, state_of, target_name
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+import gpu_dispatch  # noqa: E402
 
 COMMITTED = Path(__file__).resolve().parents[2] / "docs" / "support_matrix.json"
 
@@ -52,3 +58,21 @@ def test_bench_measures_only_what_executes(capsys):
     status = bench.main(["--device=gpu", "--fix-times-per-prb=1", "--matmul", "16x16:16x16"])
     assert status == (2 if is_simulated("gpu") else 0)
     assert ("simulated" in capsys.readouterr().err) is is_simulated("gpu")
+
+
+#: oneDNN's optimised pools that keep what the gradient needs take no float16.
+FASTER_IN_FLOAT32 = {
+    (f"max_pool{n}", "float16", "pooling_forward ocl:ref:any", "f32, channels last: `ocl:xe`")
+    for n in ("2d(3, 2, 1)", "3d(2)")
+}
+
+
+@pytest.mark.skipif(not is_simulated("gpu"), reason="says what real GPUs have")
+def test_no_function_takes_a_reference_where_another_exists(gpu):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = set(gpu_dispatch.references_of(gpu))
+    assert {row for row in found if row[3] != "none"} == FASTER_IN_FLOAT32
+    # What has no other way is what the page says.
+    page = (gpu_dispatch.ROOT / "docs" / "gpu_dispatch.md").read_text()
+    assert all(f"| {name} | `{step}` | {way} |" in page for name, _, step, way in found)

@@ -18,7 +18,8 @@ from sycl_dnn.tools.verify.drivers import ALL_DRIVERS
 from sycl_dnn.tools.verify.runner import run_case
 
 FOLDER = Path(__file__).parents[1] / "conformance"
-PER_DRIVER = 8
+#: Of each driver; ``verify --device gpu`` itself runs more of them, see .ci/run.
+PER_DRIVER = 3
 
 
 @pytest.mark.parametrize("driver", ALL_DRIVERS)
@@ -36,5 +37,8 @@ def test_the_command_says_that_nothing_was_compared(capfd):
     status = main(["--device=gpu", "--softmax", "4x33", "--sdt=f32"])
     out = capfd.readouterr().out
     assert status == 0
-    assert ("SUBMITTED  --softmax" in out) is is_simulated("gpu")
+    is_submitted = any(
+        line.startswith("SUBMITTED") and "--softmax" in line for line in out.splitlines()
+    )
+    assert is_submitted is is_simulated("gpu")
     assert "1 cases in" in out

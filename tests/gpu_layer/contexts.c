@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts and queues: the driver sees its own platform where a program names the layer's.
+#include <string.h>
+
 #include "layer.h"
 
 enum { MOST_PROPERTIES = 64 };
@@ -65,9 +67,25 @@ static CL_API_ENTRY cl_command_queue CL_API_CALL create_queue(cl_context context
     return driver->clCreateCommandQueueWithProperties(context, d, n ? properties : given, status);
 }
 
+typedef cl_int(CL_API_CALL *copy_function)(cl_command_queue, cl_bool, void *, const void *, size_t,
+                                           cl_uint, const cl_event *, cl_event *);
+static copy_function driver_copy;
+
+// Intel's GPU driver takes a copy of memory onto itself, and oneDNN's sum in place asks for one.
+static CL_API_ENTRY cl_int CL_API_CALL copy(cl_command_queue queue, cl_bool blocks, void *to,
+                                            const void *from, size_t size, cl_uint n_wait,
+                                            const cl_event *wait, cl_event *event) {
+    if (to != from || blocks)
+        return driver_copy(queue, blocks, to, from, size, n_wait, wait, event);
+    return driver->clEnqueueMarkerWithWaitList(queue, n_wait, wait, event);
+}
+
 static CL_API_ENTRY void *CL_API_CALL get_extension_function(cl_platform_id platform,
                                                              const char *name) {
-    return driver->clGetExtensionFunctionAddressForPlatform(driver_platform(platform), name);
+    void *found = driver->clGetExtensionFunctionAddressForPlatform(driver_platform(platform), name);
+    if (!found || !is_gpu_platform(platform) || strcmp(name, "clEnqueueMemcpyINTEL")) return found;
+    driver_copy = (copy_function)found;
+    return (void *)copy;
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL unload_compiler(cl_platform_id platform) {

@@ -22,7 +22,8 @@ enum {
     FEATURES,
 };
 
-// oneDNN has no machine code for either, so all that it chooses is OpenCL C, which can execute.
+// oneDNN has no machine code for the first two, so all that it chooses is OpenCL C, which can
+// execute. For the others it chooses as for real ones, and what is machine code fails.
 static const struct gpu {
     const char *key, *name;
     cl_uint ip_version, id, sub_slices, units, threads;
@@ -33,6 +34,9 @@ static const struct gpu {
      1024, CL_FALSE},
     {"none", "Intel GPU of no known kind (executed by the CPU)", 9u << 22, 0x1912, 3, 8, 7, 256,
      CL_TRUE},
+    {"arc", "Intel Xe-HPG GPU (executed by the CPU)", 12u << 22 | 55u << 14 | 8, 0x56a0, 32, 16, 8,
+     1024, CL_FALSE},
+    {"tgl", "Intel Xe-LP GPU (executed by the CPU)", 12u << 22, 0x9a49, 6, 16, 7, 512, CL_TRUE},
 };
 static const struct gpu *gpu = &GPUS[0];
 

@@ -15,7 +15,7 @@ extern const cl_icd_dispatch *driver;
 
 // From the environment, read once.
 struct settings {
-    const char *gpu;       // EXECUTING_GPU: xehp (default) or none
+    const char *gpu;       // EXECUTING_GPU: xehp (default), none, arc or tgl
     const char *cache;     // EXECUTING_GPU_CACHE: folder of compiled kernels; none keeps nothing
     uint64_t cache_bytes;  // EXECUTING_GPU_CACHE_BYTES: what the folder may hold
     const char *dump;      // EXECUTING_GPU_DUMP: folder for each OpenCL C source with its options

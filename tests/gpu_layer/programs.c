@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs of OpenCL C: the prefix in front, and the kernel cache in place of the compiler.
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +79,40 @@ static CL_API_ENTRY cl_program CL_API_CALL create_with_source(cl_context context
         enter(program, context, hash);
     }
     return program;
+}
+
+// Whether a binary is machine code of Intel's GPUs, and for which kernel.
+static bool is_machine_code(const unsigned char *elf, size_t size, char *name, size_t room) {
+    enum { ELF_TYPE = 16, ELF_MACHINE = 18, ELF_HEADER = 64, INTEL_GPU = 205 };
+    static const char SECTION[] = ".text.";
+    cl_ushort type, machine;
+    if (size < ELF_HEADER || memcmp(elf, "\177ELF", 4)) return false;
+    memcpy(&type, elf + ELF_TYPE, sizeof type);
+    memcpy(&machine, elf + ELF_MACHINE, sizeof machine);
+    if (machine != INTEL_GPU && type != 0xff11 && type != 0xff12) return false;
+    snprintf(name, room, "machine_code");
+    const unsigned char *end = elf + size;
+    for (const unsigned char *at = elf; (at = memmem(at, end - at, SECTION, 6)); at += 6)
+        if (at[6]) snprintf(name, room, "%s", (const char *)at + 6);
+    return true;
+}
+
+// An empty kernel in the place of machine code: it takes no arguments, so running it fails.
+static CL_API_ENTRY cl_program CL_API_CALL create_with_binary(cl_context context, cl_uint n,
+                                                              const cl_device_id *devices,
+                                                              const size_t *sizes,
+                                                              const unsigned char **binaries,
+                                                              cl_int *statuses, cl_int *status) {
+    char name[256], text[320];
+    if (n != 1 || !binaries || !binaries[0] || !context_has_gpu_alone(context) ||
+        !is_machine_code(binaries[0], sizes[0], name, sizeof name))
+        return driver->clCreateProgramWithBinary(context, n, devices, sizes, binaries, statuses,
+                                                 status);
+    trace("machine code of %s cannot be executed\n", name);
+    snprintf(text, sizeof text, "kernel void %s(void) {}", name);
+    const char *source = text;
+    if (statuses) statuses[0] = CL_SUCCESS;
+    return driver->clCreateProgramWithSource(context, 1, &source, NULL, status);
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL release(cl_program program) {
@@ -174,6 +209,7 @@ static CL_API_ENTRY cl_int CL_API_CALL get_build_info(cl_program program, cl_dev
 
 void enter_programs(cl_icd_dispatch *table) {
     table->clCreateProgramWithSource = create_with_source;
+    table->clCreateProgramWithBinary = create_with_binary;
     table->clReleaseProgram = release;
     table->clBuildProgram = build;
     table->clGetProgramInfo = get_info;

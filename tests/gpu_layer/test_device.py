@@ -64,6 +64,37 @@ def test_onednn_chooses_opencl_c_alone(queue):
     assert all(name.startswith("ocl:") for name in chosen.values()), chosen
 
 
+REAL = """
+import dpnp, numpy, sycl_dnn
+from sycl_dnn import onednn as dnnl
+queue = sycl_dnn.default_queue("gpu")
+engine = dnnl.Engine(queue)
+stream = dnnl.Stream(engine, queue)
+values = numpy.random.default_rng(0).standard_normal((64, 64)).astype("f4")
+x = dnnl.Memory.from_array(dpnp.asarray(values, sycl_queue=queue), engine)
+made = dnnl.Memory(x.desc, engine)
+queue.wait()
+pd = dnnl.matmul(engine, src=x.desc, weights=x.desc, dst=x.desc)
+print(pd.impl_info)
+def run():
+    dnnl.Primitive(pd).execute(stream, {"src": x, "weights": x, "dst": made}).wait()
+try:
+    run()
+except sycl_dnn.DnnlError as error:
+    print("failed")
+while "jit" in pd.impl_info:
+    pd.next_impl()
+run()
+print(abs(made.to_array().asnumpy() - values @ values).max() < 1e-4)
+"""
+
+
+@pytest.mark.parametrize("kind", ["arc", "tgl"])
+def test_machine_code_of_real_gpus_fails_and_what_comes_after_it_computes(kind, python):
+    chosen, failed, is_right = python(REAL, EXECUTING_GPU=kind)[0].split()
+    assert (chosen, failed, is_right) == ("jit:gemm:any", "failed", "True")
+
+
 def test_a_source_that_does_not_compile_is_an_error(queue):
     with pytest.raises(SyclProgramCompilationError):
         create_program_from_source(queue, "kernel void wrong(global int *p) { p = nothing; }")

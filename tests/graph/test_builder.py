@@ -4,7 +4,7 @@
 import pytest
 from graph_ops import CASES, build
 
-from sycl_dnn import InvalidArguments
+from sycl_dnn import InvalidArguments, Unimplemented
 from sycl_dnn.graph import Graph
 
 ONES = {"strides": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
@@ -25,11 +25,17 @@ def test_own_shapes_are_those_of_onednn(case):
 
     node = graph.nodes[-1]
     (partition,) = graph.partitions()
-    if not partition.is_supported or case.note == "channels" or case.note == "corners":
-        pytest.skip("no partition: nothing to compare with")
+    if not partition.is_supported:
+        # Nothing to compare with: a fallback runs, as test_graph_operations.py sees.
+        assert case.instead
+        return
     inputs = [LogicalTensor(v.id, v.dtype, v.shape, property_type=v.property) for v in node.values]
     outputs = [LogicalTensor(v.id, v.dtype, layout_type="strided") for v in node.outputs]
-    made = partition.compile(inputs, outputs, dnnl.Engine("cpu"))
+    try:
+        made = partition.compile(inputs, outputs, dnnl.Engine("cpu"))
+    except Unimplemented:
+        assert case.instead
+        return
     for value in node.outputs:
         assert made.query_logical_tensor(value.id).dims == value.shape
 

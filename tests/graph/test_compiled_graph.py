@@ -9,6 +9,7 @@ import dpnp
 import numpy as np
 import pytest
 from fresh_process import run
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import InvalidArguments
@@ -61,11 +62,7 @@ def test_eight_threads_share_one_compiled_graph(queue, kind):
             if not np.allclose(dpnp.asnumpy(y), np.maximum(x @ w, 0), atol=1e-4):
                 wrong.append((number, rows))
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, work)
     assert not wrong
     assert len(compiled.plans) == 3
 

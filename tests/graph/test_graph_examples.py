@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each example of the Graph API runs and checks itself; oneDNN's own have a counterpart each."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from run_examples import run_all
 
 from sycl_dnn.device import usable_devices
 
@@ -23,13 +22,13 @@ sycl_single_op_partition
 
 @pytest.mark.parametrize("kind", KINDS or ["none"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_graph_example_checks_itself(name, kind, tmp_path):
-    command = [sys.executable, str(FOLDER / f"{name}.py"), "--device", kind]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert f"{name}: passed" in done.stdout
+def test_graph_example_checks_itself(name, kind):
+    ended = run_all(tuple(FOLDER / f"{n}.py" for n in PROGRAMS), "--device", kind)
+    status, output = ended[FOLDER / f"{name}.py"]
+    assert status == 0, output
+    assert f"{name}: passed" in output
     # Attention and gated layers are one partition; nothing runs as something else.
-    assert "oneDNN partition" in done.stdout or name == "single_op_partition"
+    assert "oneDNN partition" in output or name == "single_op_partition"
 
 
 @pytest.mark.parametrize("theirs", THEIRS.split())

@@ -88,7 +88,7 @@ def test_shape_is_inferred_and_tensors_run_in_any_order(made, engine, stream, qu
 
 
 def test_missing_and_foreign_tensors_are_refused(made, engine, stream, queue):
-    """oneDNN reads behind the end of a list that is too short."""
+    """oneDNN reads past the end of a list that is too short."""
     _, _, x, w = arrays(queue)
     ins, y = tensors(made, engine, x, w)
     for inputs, outputs, words in (

@@ -66,7 +66,7 @@ def test_summary_of_a_graph_lists_partitions(g):
 
 def test_summary_of_a_compiled_graph_tells_how_and_how_long(g, queue):
     if not queue.sycl_device.is_cpu:
-        pytest.skip("the graph is one for the CPU")
+        pytest.skip('a Graph("cpu") is compiled for queues of CPUs alone')
     compiled = g.compile(queue)
     lines = compiled.summary().splitlines()
     assert "oneDNN partition" in lines[2]
@@ -80,7 +80,7 @@ def test_summary_of_a_compiled_graph_tells_how_and_how_long(g, queue):
 
 def test_summary_needs_shapes(queue):
     if not queue.sycl_device.is_cpu:
-        pytest.skip("the graph is one for the CPU")
+        pytest.skip('a Graph("cpu") is compiled for queues of CPUs alone')
     g = Graph("cpu")
     g.relu(g.input((None, 4)))
     with pytest.raises(InvalidArguments, match="arrays must be given"):
@@ -90,7 +90,7 @@ def test_summary_needs_shapes(queue):
 def test_summary_names_what_was_not_compiled_as_one(queue):
     """Groups of 8 are too small for oneDNN's products of 4-bit weights."""
     if not queue.sycl_device.is_cpu:
-        pytest.skip("the graph is one for the CPU")
+        pytest.skip('a Graph("cpu") is compiled for queues of CPUs alone')
     g = Graph("cpu", "bf16")
     g.set_fpmath_mode("bf16", True)
     x = g.input((4, 16), "bf16")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory descriptors of all forms."""
+"""Memory descriptors of all forms; descriptors of primitives that a device may lack."""
+
+import pytest
 
 from sycl_dnn import onednn as dnnl
 
@@ -25,3 +27,19 @@ FORMS = {
     "host scalar": D.host_scalar(T.f16),
     "absent": D(),
 }
+
+
+def require_isa(isa):
+    """Skip what needs an instruction set that this CPU lacks."""
+    has = dnnl.get_effective_cpu_isa()
+    if has.value & dnnl.cpu_isa[isa.lower()].value != dnnl.cpu_isa[isa.lower()].value:
+        pytest.skip(f"needs {isa.upper()}; this CPU has {has.name.upper()}")
+
+
+def require(pd, engine, what):
+    """Skip what oneDNN lacks on a GPU or on a CPU without AVX-512; with AVX-512 it has all."""
+    if pd is None:
+        isa = dnnl.get_effective_cpu_isa().name
+        has_all = engine.kind is dnnl.engine_kind.cpu and isa.startswith("avx512")
+        assert not has_all, f"oneDNN has {what} with {isa}"
+        pytest.skip(f"oneDNN has no {what} on this {engine.kind.name} ({isa})")

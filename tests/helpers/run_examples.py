@@ -10,10 +10,14 @@ status is 0 if all examples' are. Modules that examples share stay loaded.
 
 import argparse
 import contextlib
+import functools
 import io
 import json
+import os
 import runpy
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -42,8 +46,32 @@ def run(path: Path, options: list[str]) -> tuple[int, str]:
     return status, output.getvalue()
 
 
+def start(command: list, folder: Path | str, timeout: int) -> tuple[int, str, str]:
+    """Run a Python command in a folder; return exit status, output and errors."""
+    done = subprocess.run(
+        [sys.executable, *map(str, command)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "MPLCONFIGDIR": str(folder)},
+        timeout=timeout,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@functools.cache
+def run_all(files: tuple[Path, ...], *options: str) -> dict[Path, tuple[int, str]]:
+    """Run examples in one new process; return the exit status and the output of each."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        _, _, errors = start([__file__, "--report", report, *files, "--", *options], folder, 900)
+        assert report.exists(), f"the process ended early: {errors}"
+        ended = json.loads(report.read_text(encoding="utf-8"))
+    return {file: ended[str(file)] for file in files}
+
+
 def main() -> int:
-    """Run the files before ``--`` with the options behind it."""
+    """Run the files before ``--`` with the options after it."""
     arguments = sys.argv[1:]
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

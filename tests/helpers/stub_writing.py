@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 import sycl_dnn
@@ -227,7 +228,7 @@ def _forms(name, signature):
         yield {**kept, "return_indices": "Literal[False] = False"}, "A"
         yield {**kept, "return_indices": "* Literal[True]"}, "tuple[A, dpnp.ndarray]"
         yield {**kept, "return_indices": "bool = False"}, "A | tuple[A, dpnp.ndarray]"
-    elif "ValuesAndIndices" in result:
+    elif "ValuesAndIndices" in result and parameters["dim"].default is None:
         yield {**kept, "dim": "None = None"}, "A"
         yield {**kept, "dim": "int"}, "ValuesAndIndices"
     elif "dtype" in parameters and generic == "A":
@@ -253,9 +254,20 @@ def _parameters(signature, changed):
         if only_named and not named:
             parts.append("*")
             named = True
+        named = named or p.kind is p.VAR_POSITIONAL
         stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         parts.append(f"{stars}{p.name}: {annotation.removeprefix('* ')}{default}")
-    return ", ".join(parts)
+    return parts
+
+
+def _wrapped(name, parts, result):
+    """Return a function on one line, or with its parameters on lines of their own, filled."""
+    whole = f"def {name}({', '.join(parts)}) -> {result}: ..."
+    if len(whole) <= 100:
+        return whole
+    filled = textwrap.wrap(", ".join(part.replace(" ", "~") for part in parts), 96)
+    inside = "\n".join("    " + line.replace("~", " ") for line in filled)
+    return f"def {name}(\n{inside}\n) -> {result}: ..."
 
 
 def functional_stub():
@@ -270,7 +282,7 @@ def functional_stub():
             continue
         signature = inspect.signature(function)
         forms = [
-            f"def {name}({_parameters(signature, changed)}) -> {result}: ..."
+            _wrapped(name, _parameters(signature, changed), result)
             for changed, result in _forms(name, signature)
         ]
         mark = "@overload\n" if len(forms) > 1 else ""
@@ -288,8 +300,7 @@ def functional_stub():
     imports.add(f"from typing import {', '.join(sorted(typing))}")
     top = [line for line in lines if line.startswith("from ")]
     rest = [line for line in lines if not line.startswith("from ")]
-    every = f"__all__ = {sorted(F.__all__)!r}"
-    return "\n".join([HEADER, *sorted({*imports, *top}), every, _GENERIC, *rest]) + "\n"
+    return "\n".join([HEADER, *sorted({*imports, *top}), _GENERIC, *rest]) + "\n"
 
 
 # --- sycl_dnn and sycl_dnn.onednn ---
@@ -306,8 +317,7 @@ def package_stub():
             lines.append(f"from {sycl_dnn._LAZY[name]} import {name} as {name}")
         elif not name.startswith("__"):
             lines.append(f"from {getattr(sycl_dnn, name).__module__} import {name} as {name}")
-    every = f"__all__ = {sorted(sycl_dnn.__all__)!r}"
-    return "\n".join([HEADER, *sorted(lines), "", "__version__: str", every]) + "\n"
+    return "\n".join([HEADER, *sorted(lines), "", "__version__: str"]) + "\n"
 
 
 def onednn_stub():
@@ -315,14 +325,16 @@ def onednn_stub():
     from sycl_dnn import _core
     from sycl_dnn import onednn as dnnl
 
-    own = {"Memory", "arg", "desc_of_array", "format_tag", "PRIMITIVES"}
-    taken = sorted(n for n in dnnl.__all__ if n not in own)
+    made = {"arg", "format_tag", "PRIMITIVES"}
+    homes = {n: str(getattr(getattr(dnnl, n), "__module__", "")) for n in dnnl.__all__}
+    own = sorted(n for n, home in homes.items() if home.startswith("sycl_dnn.onednn."))
+    taken = sorted(n for n in dnnl.__all__ if n not in {*own, *made})
     assert all(hasattr(_core, n) for n in taken), set(taken) - set(dir(_core))
     lines = ["import enum"]
     lines += [f"from sycl_dnn._core import {n} as {n}" for n in taken]
-    for name in ("Memory", "desc_of_array"):
+    for name in own:
         lines.append(f"from {getattr(dnnl, name).__module__} import {name} as {name}")
-    lines += ["", f"__all__ = {sorted(dnnl.__all__)!r}", "PRIMITIVES: tuple[str, ...]"]
+    lines += ["", "PRIMITIVES: tuple[str, ...]"]
     for enumeration in (dnnl.arg, dnnl.format_tag):
         lines += ["", f"class {enumeration.__name__}(enum.IntEnum):"]
         lines += [
@@ -347,8 +359,9 @@ def write():
         CORE.write_text(core_stub(generate_core(Path(folder))))
     for path, make in STUBS.items():
         path.write_text(make())
-    paths = [str(path) for path in STUBS]
-    for command in (["check", "-q", "--fix", "--exit-zero"], ["format", "-q"]):
+    # That of functions is filled here: a formatter would give each parameter a line.
+    paths = [str(path) for path in STUBS if path.parent.name != "functional"]
+    for command in (["check", "-s", "--fix", "--exit-zero"], ["format", "-q"]):
         subprocess.run([sys.executable, "-m", "ruff", *command, *paths], check=True)
 
 

@@ -13,15 +13,19 @@ from sycl_dnn import onednn as dnnl
 
 @pytest.fixture
 def zeros(engine):
+    """Arrays of zeros, which are there: the streams of most tests are not ordered."""
+
     def make(*shape, dtype="f4", **options):
-        return dpnp.zeros(shape, dtype=dtype, sycl_queue=engine.sycl_queue, **options)
+        made = dpnp.zeros(shape, dtype=dtype, sycl_queue=engine.sycl_queue, **options)
+        sycl_dnn.synchronize(engine.sycl_queue)
+        return made
 
     return make
 
 
 @pytest.fixture
 def grid(engine):
-    """4 x 6 x 5 consecutive numbers, which are there: the streams of most tests are not ordered."""
+    """4 x 6 x 5 consecutive numbers, which are there as well."""
     made = dpnp.arange(120, dtype="f4", sycl_queue=engine.sycl_queue).reshape((4, 6, 5))
     sycl_dnn.synchronize(engine.sycl_queue)
     return made

@@ -138,7 +138,10 @@ WRONG = {
     "no rnn scales": (
         lambda: attr_of(("set_rnn_weights_qparams", 0, [])), r"quantization .*got \(0, \(\)\)",
     ),
-    "mask type": (lambda: attr_of(("set_dropout", desc(M, N))), r"dropout .*got \(f32 \(4, 8\)"),
+    "mask type": (
+        lambda: attr_of(("set_dropout", desc(M, N))),
+        r"set_dropout: mask_desc must be u8, got f32 \(4, 8\)",
+    ),
     "eltwise of binary": (
         lambda: ops_of(("append_eltwise", ALG.binary_add)), r"elementwise .*got \(binary_add, ",
     ),

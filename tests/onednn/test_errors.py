@@ -102,7 +102,7 @@ WRONG_TYPES = {
     "None for a tensor": lambda e: relu(e, src=None),
     "array for a descriptor": lambda e: relu(e, src=[1.0, 2.0]),
     "no engine": lambda e: relu("cpu"),
-    "text for an enum": lambda e: relu(e, algorithm="eltwise_relu"),
+    "a number for an enum": lambda e: relu(e, algorithm=32),
     "attr of another type": lambda e: relu(e, attr=dnnl.PostOps()),
 }
 

@@ -56,12 +56,15 @@ def test_fault_is_warned_of(case, stream):
 
 @pytest.mark.parametrize("case", SOUND, ids=lambda case: case.id)
 def test_sound_case_has_no_warning(case, stream):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", OneDnnFaultWarning)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OneDnnFaultWarning)
         try:
             run(case, stream, case.inputs())
         except NotImplementedError:
             assert "add_relu" in case.name
+    # The hint of a backward primitive may have a fault of its own.
+    own = [str(w.message) for w in caught if str(w.message).startswith(case.row)]
+    assert not own
 
 
 def gru_gradients(engine, src, dst):

@@ -11,6 +11,7 @@ import dpctl
 import dpnp
 import numpy as np
 import pytest
+from in_threads import in_threads
 
 from sycl_dnn import onednn as dnnl
 
@@ -138,11 +139,7 @@ def test_eight_threads_share_one_primitive(queue, engine):
         if not (got[:, :, 1:-1, 1:-1] == number * 72.0).all():
             failures.append(number)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_threads(8, work)
     assert failures == []
 
 

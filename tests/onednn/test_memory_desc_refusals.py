@@ -123,7 +123,7 @@ def test_damaged_blob_is_refused(case, form):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: D((2, 3), "f32"),
+        lambda: D((2, 3), 3),
         lambda: D((2, 3), F32, 1),
         lambda: D((2.5, 3), F32),
         lambda: D(2, F32),

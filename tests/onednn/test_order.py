@@ -115,3 +115,32 @@ def test_given_events_are_waited_for(queue):
         event = (add.execute(stream, args, event),)
     event[0].wait()
     assert (memories[-1].to_array().asnumpy() == 2.0**20).all()
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["no queue", "queue"])
+def test_stream_without_a_queue_is_ordered(queue, given):
+    """As in C++, whose default stream is in order."""
+    engine = dnnl.Engine(queue)
+    assert dnnl.Stream(engine, *[queue] * given).ordered is not given
+    assert dnnl.Stream(engine, *[queue] * given, ordered=True).ordered
+    assert not dnnl.Stream(engine, *[queue] * given, ordered=False).ordered
+
+
+def test_literal_port_without_a_queue_has_no_race(queue):
+    """A reorder, then an absolute value of what it wrote, as a C++ program has it."""
+    engine = dnnl.Engine(queue)
+    stream = dnnl.Stream(engine)
+    shape, kind = (1, 64, 128, 128), dnnl.prop_kind.forward_inference
+    nchw, nhwc = (dnnl.MemoryDesc(shape, dnnl.data_type.f32, t) for t in ("abcd", "acdb"))
+    algorithm = dnnl.algorithm.eltwise_abs
+    pd = dnnl.eltwise_forward(engine, prop_kind=kind, algorithm=algorithm, src=nhwc, dst=nhwc)
+    absolute = dnnl.Primitive(pd)
+    turn = dnnl.Primitive(dnnl.reorder(engine, src=nchw, dst=nhwc))
+    values = dpnp.full(shape, -3, dtype="f4", sycl_queue=queue)
+    for _ in range(8):
+        src = dnnl.Memory.from_array(values, engine)
+        between, dst = (dnnl.Memory(nhwc, engine) for _ in range(2))
+        turn.execute(stream, {"src": src, "dst": between})
+        absolute.execute(stream, {"src": between, "dst": dst})
+        stream.wait()
+        assert (dst.to_array().asnumpy() == 3).all()

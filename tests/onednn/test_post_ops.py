@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from case_runner import download, upload
+from descriptors import require
 from small_matmul import (
     ALG,
     ALL_OPS,
@@ -103,8 +104,7 @@ def test_depthwise_convolution_follows(engine, stream):
         src=x, weights=desc(8, 8, 1, 1, tag="any"), dst=x, strides=(1, 1), padding_l=(0, 0),
         padding_r=(0, 0), attr=attr, allow_empty=True,
     )  # fmt: skip
-    if pd is None:
-        pytest.skip("not on this device")
+    require(pd, engine, "convolution with a depthwise post-op")
     rng = np.random.default_rng(0)
     src = rng.integers(-3, 4, (2, 8, 6, 6)).astype("f4")
     pointwise = rng.integers(-3, 4, (8, 8, 1, 1)).astype("f4")

@@ -115,7 +115,7 @@ def test_code_for_a_long_row_is_not_generated(engine):
 @pytest.mark.parametrize("name", ["s4", "u4"])
 @pytest.mark.parametrize("narrow", ["src", "dst"])
 def test_resampling_of_half_bytes(engine, name, narrow):
-    """oneDNN counts a byte for each element and writes behind the end."""
+    """oneDNN counts a byte for each element and writes past the end."""
     types = {"src": T, "dst": T} | {narrow: dnnl.data_type[name]}
     with pytest.raises(Unimplemented, match="elements must have whole bytes"):
         dnnl.resampling_forward(

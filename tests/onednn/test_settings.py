@@ -35,7 +35,7 @@ relu.execute(dnnl.Stream(engine), args).wait()
 @pytest.fixture
 def needs_cpu(engine):
     if engine.kind is not dnnl.engine_kind.cpu:
-        pytest.skip("about the CPU engine")
+        pytest.skip("instruction sets are settings of the CPU engine")
 
 
 def test_version_is_that_of_the_library():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-import threading
 
 import dpnp
 import pytest
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -34,9 +34,5 @@ def test_threads_read_what_they_waited_for(queue):
             if not (dpnp.asnumpy(y) == 1 / 16).all():
                 early.append((number, turn))
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(8, work)
     assert not early

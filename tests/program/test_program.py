@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 
-from sycl_dnn.onednn.arrays import KINDS
+from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import place_of
 from sycl_dnn.program.segments import Segment, finalized, live_steps, stretches

@@ -169,6 +169,89 @@ def test_gpu_advice(files, why, next_command, tmp_path, monkeypatch):
     assert bool(advised) == bool(next_command)
 
 
+def put_files(root, files):
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+def loader(root, version):
+    """A Level Zero loader of this version, linked as packages do it."""
+    folder = root / "usr/lib/x86_64-linux-gnu"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"libze_loader.so.{version}").write_text("")
+    (folder / "libze_loader.so.1").symlink_to(f"libze_loader.so.{version}")
+    return folder
+
+
+@pytest.fixture
+def real_gpu(tmp_path, monkeypatch):
+    """The files of a machine with an Intel GPU and its Level Zero driver; nothing of this one's."""
+    for variable in ("ONEAPI_DEVICE_SELECTOR", "LD_LIBRARY_PATH", "NEOReadDebugKeys"):
+        monkeypatch.delenv(variable, raising=False)
+    put_files(tmp_path, GPU | LEVEL_ZERO)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("version", "selector", "warned"),
+    [
+        ("1.8.0", None, True),
+        ("1.15.8", None, True),
+        ("1.8.0", "*:cpu;level_zero:gpu", True),
+        ("1.8.0", "*:gpu", True),
+        ("1.8.0", "opencl:*", False),
+        ("1.8.0", "!level_zero:*", False),
+        ("1.16.1", None, False),
+        ("1.20.6", None, False),
+        ("1.32.0", None, False),
+        ("of-unknown-version", None, False),
+    ],
+)
+def test_an_old_level_zero_loader_is_told(version, selector, warned, real_gpu, monkeypatch):
+    loader(real_gpu, version)
+    if selector:
+        monkeypatch.setenv("ONEAPI_DEVICE_SELECTOR", selector)
+    problem = _runtime.level_zero_problem(real_gpu)
+    assert bool(problem) == warned
+    if warned:
+        number = ".".join(version.split(".")[:2])
+        assert f"libze_loader.so.1 ({number}) is older than 1.16" in problem
+        assert "ONEAPI_DEVICE_SELECTOR=opencl:*" in problem
+
+
+def test_the_first_level_zero_loader_counts(real_gpu, tmp_path, monkeypatch):
+    loader(real_gpu, "1.8.0")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(loader(tmp_path / "newer", "1.20.6")))
+    assert _runtime.level_zero_problem(real_gpu) == ""
+
+
+@pytest.mark.parametrize("without", ["sys/bus/pci/devices/3/vendor", *LEVEL_ZERO])
+def test_an_old_loader_harms_nobody_without_a_gpu_and_its_driver(without, real_gpu):
+    loader(real_gpu, "1.8.0")
+    (real_gpu / without).unlink()
+    assert _runtime.level_zero_problem(real_gpu) == ""
+
+
+def test_the_report_leaves_out_level_zero_where_it_would_crash(real_gpu, monkeypatch):
+    problem = _runtime.level_zero_problem
+    loader(real_gpu, "1.8.0")
+    monkeypatch.setattr(_runtime, "level_zero_problem", lambda: problem(real_gpu))
+    monkeypatch.setenv("ONEAPI_DEVICE_SELECTOR", "*:*")
+    _runtime.avoid_crash()
+    assert environment.os.environ["ONEAPI_DEVICE_SELECTOR"] == "opencl:*"
+    assert problem(real_gpu) == ""
+
+
+@pytest.mark.parametrize("registered", [True, False])
+def test_the_driver_that_onednn_compiles_with(registered, tmp_path, monkeypatch):
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
+    put_files(tmp_path, OPENCL)
+    driver = tmp_path / next(iter(OPENCL))
+    monkeypatch.setenv("OCL_ICD_FILENAMES", str(driver if registered else tmp_path / "libother.so"))
+    assert _runtime.has_gpu_compiler() == registered
+
+
 def test_help_lists_every_command_and_each_can_be_called(capsys):
     with pytest.raises(SystemExit):
         command.main(["--help"])

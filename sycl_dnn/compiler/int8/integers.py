@@ -198,7 +198,7 @@ class _Rewriting:
         return id(tensor.storage) in self._scales
 
     def _integers(self, tensor: Tensor) -> Tensor:
-        """Return the look of a tensor at the integers that took its place."""
+        """Return the view of the integers that replaced a tensor."""
         scale = self._scales[id(tensor.storage)]
         storage = self._narrow.get(id(tensor.storage))
         if storage is None:
@@ -326,7 +326,7 @@ class _Rewriting:
 
 
 def _look(tensor: Tensor, storage: Storage, dtype: str) -> Tensor:
-    """Return the look of a whole tensor at a storage of another dtype."""
+    """Return a whole tensor as a view of a storage of another dtype."""
     desc = layout.strided(tensor.desc.dims, dtype, tensor.desc.strides)
     return Tensor(tensor.trace, storage, desc, dtype, tensor.shape)
 

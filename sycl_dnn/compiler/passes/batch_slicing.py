@@ -193,6 +193,8 @@ def slice_batches(graph: Graph) -> None:
     engine = graph.trace.engine
     if engine.kind is _core.engine_kind.cpu:
         cache = cache_bytes(engine.sycl_device)
+        if not any(_is_large(n, cache) and _is_bound_by_memory(n, cache) for n in graph.nodes):
+            return
         for run in list(_Runs(graph, cache)):
             _replace(graph, run, cache)
 
@@ -200,6 +202,12 @@ def slice_batches(graph: Graph) -> None:
 def _touched(node: Node) -> list[Tensor]:
     """Return what a step reads and writes along the batch, each storage once."""
     return list({id(t.storage): t for t in sliced_tensors(node).values()}.values())
+
+
+def _is_large(node: Node, cache: int) -> bool:
+    """Whether all that a step reads and writes, along the batch or not, is too much."""
+    tensors = (*node.inputs.values(), *node.outputs.values())
+    return sum(t.desc.get_size() for t in tensors if t.desc is not None) > cache * _TOO_MUCH
 
 
 def _bytes(node: Node) -> int:

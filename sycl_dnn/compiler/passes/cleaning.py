@@ -26,13 +26,13 @@ def clean(graph: Graph) -> None:
 
 
 def _key(node: Node) -> Any:
-    looks = [(n, id(t.storage), t.offset, t.desc) for n, t in sorted(node.inputs.items())]
+    inputs = [(n, id(t.storage), t.offset, t.desc) for n, t in sorted(node.inputs.items())]
     # What is computed again later, to save memory, is not equal.
     outs = [
         (n, t.offset, t.desc, t.storage.desc, t.storage.repeat)
         for n, t in sorted(node.outputs.items())
     ]
-    return (*node.work, tuple(looks), tuple(outs))
+    return (*node.work, tuple(inputs), tuple(outs))
 
 
 def _merge_equal(graph: Graph) -> bool:

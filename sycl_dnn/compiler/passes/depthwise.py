@@ -28,7 +28,7 @@ _KERNEL = 3
 
 
 def fuse_depthwise(graph: Graph) -> None:
-    """Let 1x1 convolutions of few channels compute the depthwise 3x3 ones behind them."""
+    """Let 1x1 convolutions of few channels compute the depthwise 3x3 ones that follow."""
     for node in list(graph.nodes):
         if not _is_pointwise(node) or not graph.is_inner(node.dst.storage):
             continue
@@ -40,7 +40,7 @@ def fuse_depthwise(graph: Graph) -> None:
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether a node is a convolution of images with activations behind it and nothing else."""
+    """Whether a node is a convolution of images followed by activations and nothing else."""
     if node.row != _ROW or not node.has_dst or set(node.inputs) - _OPERANDS:
         return False
     post_ops, dst = node.post_ops, node.dst

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,8 @@ from sycl_dnn.compiler.post_ops import Chain, Op, chain_on, is_moderate
 from sycl_dnn.compiler.rebuilding import origin, with_weights
 from sycl_dnn.compiler.relayout import same_span
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved
-from sycl_dnn.functional.normalization.batch_norm import by_coefficients
+from sycl_dnn.functional.normalization.affine import scaled
+from sycl_dnn.functional.normalization.batch_norm import coefficients
 from sycl_dnn.trace.pointwise import add, mul
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
@@ -40,7 +42,9 @@ def _split(graph: Graph, node: Node) -> None:
     given = node.inputs
     stats = given["mean"], given["variance"], given.get("scale"), given.get("shift")
     eps = node.params["epsilon"]
-    made, nodes = graph.recorded(lambda: by_coefficients(given["src"], *stats, eps))
+    made, nodes = graph.recorded(
+        lambda: scaled(given["src"], *graph.joined(coefficients, *stats, eps))
+    )
     last = nodes[-1]
     if made.storage is not last.dst.storage or not same_span(made.desc, node.dst.desc):
         return
@@ -52,7 +56,7 @@ def _split(graph: Graph, node: Node) -> None:
 
 def fold(graph: Graph) -> None:
     """Take products and sums with constants into the weights and bias before them."""
-    constants = constant_ids(graph)
+    constants = set(constant_ids(graph))
     for first in list(graph.nodes):
         node: Node | None = first
         while node is not None and node.row in ROWS:
@@ -124,44 +128,60 @@ def _with_folded(
     return made
 
 
+#: A product or a sum with a vector, or with a number: whether it is a product, and which.
+_Factor = tuple[bool, "Tensor | float"]
+
+
 def _coefficients(graph: Graph, node: Node, taken: list[Op]) -> tuple[Tensor, Tensor | None]:
     """Return weights and bias that include the operations, in float32."""
-    trace, n = graph.trace, node.dst.desc.dims[_channel(node)]
-    scale, bias = None, node.inputs.get("bias")
-    bias = None if bias is None else _vector(trace.convert(origin(graph, bias), "float32"))
-    for op in taken:
-        for kind, vector in _vectors(graph, op, n):
-            if kind is A.binary_add:
-                bias = vector if bias is None else add(bias, vector)
-            else:
-                scale = vector if scale is None else mul(scale, vector)
-                bias = None if bias is None else mul(bias, vector)
-    weights = trace.convert(origin(graph, node.inputs["weights"]), "float32")
-    if scale is not None:
-        weights = mul(weights, reshape(scale, _over_weights(node, weights.shape)))
-    return weights, bias
+    bias, weights = node.inputs.get("bias"), origin(graph, node.inputs["weights"])
+    factors = [factor for op in taken for factor in _factors(graph, op)]
+    over = _over_weights(node, weights.shape)
+    bias = None if bias is None else origin(graph, bias)
+    made: tuple[Tensor, Tensor | None] = graph.joined(_combined, weights, bias, factors, over)
+    return made
 
 
-def _vectors(graph: Graph, op: Op, n: int) -> list[tuple[algorithm, Tensor]]:
-    """Return an operation as products and sums with vectors (n,) in float32."""
+def _factors(graph: Graph, op: Op) -> list[_Factor]:
+    """Return an operation as products and sums."""
     if op.algorithm is not A.eltwise_linear:
-        operand = op.operand
-        look = Tensor(
-            graph.trace, operand.storage, op.desc, operand.dtype, op.desc.dims, operand.offset
-        )
-        return [(op.algorithm, _full(_vector(graph.trace.convert(look, "float32")), n))]
-    made = [(A.binary_mul, op.alpha, 1.0), (A.binary_add, op.beta, 0.0)]
-    return [(k, graph.trace.literal(np.full(n, v))) for k, v, nothing in made if v != nothing]
+        operand, dims = op.operand, op.desc.dims
+        view = Tensor(graph.trace, operand.storage, op.desc, operand.dtype, dims, operand.offset)
+        return [(op.algorithm is A.binary_mul, view)]
+    made = [(True, op.alpha, 1.0), (False, op.beta, 0.0)]
+    return [(is_product, v) for is_product, v, nothing in made if v != nothing]
+
+
+def _combined(
+    weights: Tensor, bias: Tensor | None, factors: list[_Factor], over: tuple[int, ...]
+) -> tuple[Tensor, Tensor | None]:
+    """Return weights and bias after products and sums with one number for each output.
+
+    ``over`` is the shape in which such numbers broadcast to the weights.
+    """
+    trace, n = weights.trace, math.prod(over)
+    scale = None
+    bias = None if bias is None else _vector(trace.convert(bias, "float32"))
+    for is_product, value in factors:
+        vector = _full(value, n) if isinstance(value, Tensor) else trace.literal(np.full(n, value))
+        if not is_product:
+            bias = vector if bias is None else add(bias, vector)
+        else:
+            scale = vector if scale is None else mul(scale, vector)
+            bias = None if bias is None else mul(bias, vector)
+    weights = trace.convert(weights, "float32")
+    return weights if scale is None else mul(weights, reshape(scale, over)), bias
 
 
 def _vector(tensor: Tensor) -> Tensor:
     return reshape(tensor, (tensor.size,))
 
 
-def _full(vector: Tensor, n: int) -> Tensor:
-    if vector.size == n:
-        return vector
-    return add(vector, vector.trace.literal(np.zeros(n)))
+def _full(tensor: Tensor, n: int) -> Tensor:
+    """Return an operand as a vector of float32 for all outputs."""
+    trace = tensor.trace
+    vector = _vector(trace.convert(tensor, "float32"))
+    return vector if vector.size == n else add(vector, trace.literal(np.zeros(n)))
 
 
 def _over_weights(node: Node, shape: tuple[int, ...]) -> tuple[int, ...]:

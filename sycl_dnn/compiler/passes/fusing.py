@@ -12,6 +12,7 @@ from dataclasses import replace
 from sycl_dnn import _core
 from sycl_dnn._core import MemoryDesc, algorithm, data_type
 from sycl_dnn.compiler import rebuilding
+from sycl_dnn.compiler.known_fusions import RELAID, KnownFusions
 from sycl_dnn.compiler.post_ops import (
     ELEMENTWISE,
     Chain,
@@ -23,9 +24,10 @@ from sycl_dnn.compiler.post_ops import (
 )
 from sycl_dnn.compiler.rebuilding import misfit, rebuilt
 from sycl_dnn.compiler.relayout import carried, relaid, same_places, same_span
-from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved, post_ops_of
+from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, moved
 from sycl_dnn.onednn import dtypes, faults
 from sycl_dnn.program import shared_descriptors
+from sycl_dnn.program.shared_descriptors import post_ops_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Storage, Tensor
 
@@ -66,7 +68,13 @@ def _fused_once(graph: Graph, node: Node) -> bool:
     if len(readers) != 1 or readers[0].row not in ELEMENTWISE or graph.is_locked(readers[0]):
         return False
     reader = readers[0]
-    made = _absorbed(graph, node, reader)
+    known: KnownFusions | None = graph.trace.fusions
+    if is_overwritten(graph, node, reader):
+        made: Node | Refusal = Refusal("an input is overwritten in between")
+    elif known is None:
+        made = _absorbed(graph, node, reader)
+    else:
+        made = known.absorbed(node, reader, lambda: _absorbed(graph, node, reader))
     if isinstance(made, Refusal):
         node.refused.append(f"{reader.row}: {made}")
         return False
@@ -104,8 +112,6 @@ def _absorbed(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
         return Refusal("it reads a part of the result")
     if chain.result.desc.data_type not in _FLOATS:
         return Refusal("the result has no floating-point dtype")
-    if is_overwritten(graph, node, reader):
-        return Refusal("an input is overwritten in between")
     ops = on_target(dst.desc, shown.desc, chain)
     if isinstance(ops, Refusal):
         return ops
@@ -224,7 +230,7 @@ def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
     result = Tensor(dst.trace, dst.storage, desc, dst.dtype, node.dst.shape, dst.offset)
     made = _tried(graph, node, reader, (), result)
     if isinstance(made, Node):
-        made.fused, made.refused = [*node.fused, "reorder"], [*node.refused, *reader.refused]
+        made.fused, made.refused = [*node.fused, RELAID], [*node.refused, *reader.refused]
     return made
 
 

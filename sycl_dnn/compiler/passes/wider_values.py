@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +44,7 @@ class Place:
     offset: int
 
     def of(self, tensor: Tensor) -> Tensor | None:
-        """Return the same look at the elements where they lie now; None if there is none."""
+        """Return the same view of the elements where they are now; None if there is none."""
         desc = tensor.desc
         if desc is None or not desc.is_plain:
             return None
@@ -83,22 +84,22 @@ def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
 
     ``places`` is by ``id`` of the storages that moved.
     """
-    looks: dict[str, Tensor] = {}
+    views: dict[str, Tensor] = {}
     for name, tensor in (*node.inputs.items(), *node.outputs.items()):
         found = places.get(id(tensor.storage))
         if found is None:
             continue
-        moved_look = found.of(tensor)
-        if moved_look is None:
+        moved_view = found.of(tensor)
+        if moved_view is None:
             return Refusal(f"{node.row} reads across the parts")
-        looks[name] = moved_look
-    inputs = {n: looks.get(n, t) for n, t in node.inputs.items()}
-    outputs = {n: looks.get(n, t) for n, t in node.outputs.items()}
+        views[name] = moved_view
+    inputs = {n: views.get(n, t) for n, t in node.inputs.items()}
+    outputs = {n: views.get(n, t) for n, t in node.outputs.items()}
     if node.pd is None:
         return Refusal(f"{node.row} takes whole arrays")
-    if any(n.startswith("attr_") for n in looks):
+    if any(n.startswith("attr_") for n in views):
         return Refusal(f"{node.row} has it as the operand of a post-op")
-    changes = {_PARAMETERS.get(n, n): t.desc for n, t in (looks | outputs).items()}
+    changes = {_PARAMETERS.get(n, n): t.desc for n, t in (views | outputs).items()}
     changes = {n: d for n, d in changes.items() if n in node.params}
     if "srcs" in node.params:
         changes["srcs"] = [t.desc for n, t in inputs.items() if n.startswith("multiple_src")]
@@ -125,15 +126,15 @@ def join_products(graph: Graph) -> None:
     for node in graph.nodes:
         if _is_candidate(graph, node, constants):
             src = node.inputs["src"]
-            looks = id(src.storage), src.offset, src.desc
-            key = (*looks, repr(node.attr), node.dst.dtype, node.dst.storage.repeat)
+            views = id(src.storage), src.offset, src.desc
+            key = (*views, repr(node.attr), node.dst.dtype, node.dst.storage.repeat)
             groups.setdefault(key, []).append(node)
     for group in groups.values():
         while len(group) > 1:
             group = _joined(graph, group)
 
 
-def _is_candidate(graph: Graph, node: Node, constants: set[int]) -> bool:
+def _is_candidate(graph: Graph, node: Node, constants: AbstractSet[int]) -> bool:
     if node.row != "matmul" or not node.has_dst or node.is_rounded:
         return False
     given = [t for n, t in node.inputs.items() if n != "src"]

@@ -12,6 +12,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.functional.arithmetic.elementwise import pointwise
+from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.pointwise import (
     ABS,
     EXP,
@@ -47,7 +48,9 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 @pointwise(integers=True)
 def relu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
-    """Return ``max(x, 0)``. NaN gives 0."""
+    """Return ``max(x, 0)``. NaN gives 0, unless ``set_nan("propagate")``."""
+    if input.is_float and nan_kept.is_asked_for(input):
+        return nan_kept.relu(input, lambda: chain(input, rectified(input)))
     if input.is_float and rectified(input) is not RELU:
         return eltwise(input, algorithm.eltwise_clip_v2_use_dst_for_bwd, 0.0, math.inf)
     # The result tells the sign as well, and the next function keeps it anyway.
@@ -57,7 +60,9 @@ def relu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | A
 
 @pointwise
 def relu6(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
-    """Return ``min(max(x, 0), 6)``. NaN gives 0."""
+    """Return ``min(max(x, 0), 6)``. NaN gives 0, unless ``set_nan("propagate")``."""
+    if nan_kept.is_asked_for(input):
+        return nan_kept.bounded(input, 0.0, 6.0, lambda: chain(input, clip(0.0, 6.0)))
     return eltwise(input, algorithm.eltwise_clip_v2_use_dst_for_bwd, 0.0, 6.0)
 
 
@@ -68,13 +73,18 @@ def hardtanh(
     max_val: float = 1.0,
     inplace: bool = False,
 ) -> dpnp.ndarray | Array:
-    """Return ``min(max(x, min_val), max_val)``. NaN gives ``min_val``.
+    """Return ``min(max(x, min_val), max_val)``.
+
+    NaN gives ``min_val``, unless ``set_nan("propagate")``.
 
     min_val, max_val : float
         ``min_val`` must not be greater.
     """
     if not min_val <= max_val:
         raise ValueError(f"hardtanh: min_val must be at most max_val={max_val}, got {min_val}")
+    if nan_kept.is_asked_for(input):
+        bounds = (float(min_val), float(max_val))
+        return nan_kept.bounded(input, *bounds, lambda: chain(input, clip(*bounds)))
     return eltwise(input, algorithm.eltwise_clip_v2, min_val, max_val)
 
 
@@ -86,6 +96,8 @@ def leaky_relu(
 
     negative_slope : float
     """
+    if nan_kept.is_asked_for(input):
+        return nan_kept.leaky(input, negative_slope)
     if negative_slope >= 0:
         return eltwise(input, algorithm.eltwise_relu_use_dst_for_bwd, negative_slope)
     return eltwise(input, algorithm.eltwise_relu, negative_slope)
@@ -121,6 +133,8 @@ def celu(
         raise ValueError("celu: alpha must not be 0, got 0")
     if alpha == 1:
         return eltwise(input, algorithm.eltwise_elu, 1.0)
+    if nan_kept.is_asked_for(input):
+        return linear_map(eltwise(linear_map(input, 1 / alpha), algorithm.eltwise_elu, 1.0), alpha)
     power = (clip(-LARGEST, 0.0), scale(1 / alpha), EXP)
     return input.trace.closed(
         {"x": input},
@@ -149,7 +163,12 @@ def silu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | A
 
 @pointwise
 def mish(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
-    """Return ``x * tanh(softplus(x))``."""
+    """Return ``x * tanh(softplus(x))``.
+
+    Its gradient is infinite or NaN from about 1e38 on, unless ``set_nan("propagate")``.
+    """
+    if nan_kept.is_asked_for(input):
+        return nan_kept.mish(input)
     return eltwise(input, algorithm.eltwise_mish)
 
 
@@ -161,7 +180,12 @@ def hardswish(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarra
 
 @pointwise
 def hardsigmoid(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
-    """Return ``min(max(x / 6 + 1/2, 0), 1)``."""
+    """Return ``min(max(x / 6 + 1/2, 0), 1)``.
+
+    NaN gives 1 on CPUs, unless ``set_nan("propagate")``.
+    """
+    if nan_kept.is_asked_for(input):
+        return nan_kept.hardsigmoid(input)
     return eltwise(input, algorithm.eltwise_hardsigmoid, 1 / 6, 0.5)
 
 
@@ -210,7 +234,10 @@ def log_of_one_plus_exp(x: Tensor, beta: float) -> tuple[Tensor, list[Any]]:
 
 def _softplus(x: Tensor, beta: float) -> Tensor:
     s, steps = log_of_one_plus_exp(x, beta)
-    return chain(s, *steps, plus(chain(x, scale(beta), rectified(x))), scale(1 / beta))
+    linear_part = chain(x, scale(beta), rectified(x))
+    # Not less than ``x``, or not more: the bound lets NaN through.
+    bound = algorithm.binary_max if beta > 0 else algorithm.binary_min
+    return chain(s, *steps, plus(linear_part), scale(1 / beta), (bound, x))
 
 
 @pointwise
@@ -247,7 +274,8 @@ def logsigmoid(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     def value() -> Tensor:
         s, steps = log_of_one_plus_exp(input, 1.0)
         linear_part = chain(input, scale(-1), rectified(input))
-        return chain(s, *steps, plus(linear_part), scale(-1))
+        # Not more than the input: the bound lets NaN through.
+        return chain(s, *steps, plus(linear_part), scale(-1), (algorithm.binary_min, input))
 
     def gradient(dy: Tensor) -> dict[str, Tensor]:
         return {"x": slope(algorithm.eltwise_soft_relu, input, dy, -1.0)}
@@ -295,8 +323,14 @@ def softshrink(input: dpnp.ndarray | Array, lambd: float = 0.5) -> dpnp.ndarray 
     return input.trace.closed(
         {"x": input},
         lambda: chain(input, clip(-lambd, lambd), scale(-1), plus(input)),
-        lambda dy: {"x": chain(input, *_is_outside(lambd), times(dy))},
+        lambda dy: {"x": _shrunk_slope(input, lambd, dy)},
     )
+
+
+def _shrunk_slope(x: Tensor, band: float, dy: Tensor) -> Tensor:
+    if nan_kept.is_asked_for(x):
+        return nan_kept.masked(eltwise(x, algorithm.eltwise_abs), algorithm.binary_le, band, dy)
+    return chain(x, *_is_outside(band), times(dy))
 
 
 @pointwise
@@ -308,7 +342,7 @@ def hardshrink(input: dpnp.ndarray | Array, lambd: float = 0.5) -> dpnp.ndarray 
     return input.trace.closed(
         {"x": input},
         lambda: chain(input, *_is_outside(lambd), times(input)),
-        lambda dy: {"x": chain(input, *_is_outside(lambd), times(dy))},
+        lambda dy: {"x": _shrunk_slope(input, lambd, dy)},
     )
 
 
@@ -318,13 +352,21 @@ def threshold(
 ) -> dpnp.ndarray | Array:
     """Return ``x`` where ``x > threshold``, else ``value``.
 
+    NaN gives ``value``, unless ``set_nan("propagate")``.
+
     threshold, value : float
     """
     above = (scale(1, -threshold), *IS_POSITIVE)
     # The bounds drop infinities and NaN, which a product with 0 would not.
     constant = chain(input, clip(0, 0), scale(1, value))
-    return input.trace.closed(
-        {"x": input},
-        lambda: choose(chain(input, *above, dtype="int8"), input, constant),
-        lambda dy: {"x": chain(input, *above, times(dy))},
-    )
+
+    def body() -> Tensor:
+        made = choose(chain(input, *above, dtype="int8"), input, constant)
+        return nan_kept.kept(input, made) if nan_kept.is_asked_for(input) else made
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        if nan_kept.is_asked_for(input):
+            return {"x": nan_kept.masked(input, algorithm.binary_le, threshold, dy)}
+        return {"x": chain(input, *above, times(dy))}
+
+    return input.trace.closed({"x": input}, body, rule)

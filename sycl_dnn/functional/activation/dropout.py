@@ -41,7 +41,8 @@ def manual_seed(seed: int) -> None:
         _generator = made
 
 
-def _next_seed() -> int:
+def next_seed() -> int:
+    """Return the next seed of the sequence that ``manual_seed`` starts."""
     with _lock:
         return int(_generator.integers(_SEEDS))
 
@@ -56,7 +57,7 @@ class NextSeed(Seed):
 
     def bytes(self) -> bytes:
         """Return the next seed of the sequence."""
-        return np.int64(_next_seed()).tobytes()
+        return np.int64(next_seed()).tobytes()
 
 
 class _Kept:
@@ -105,7 +106,7 @@ def _dropout(input: Tensor, seed: Tensor, p: float) -> Tensor:
 def _seed_of(seed: Any, is_traced: bool) -> Any:
     if seed is None:
         # A trace keeps the object and asks it at every call.
-        return NextSeed() if is_traced else Seed(_next_seed())
+        return NextSeed() if is_traced else Seed(next_seed())
     if isinstance(seed, (Seed, Tensor)):
         return seed
     try:

@@ -10,7 +10,7 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.shape.reshaping import check_axis
-from sycl_dnn.trace import layout
+from sycl_dnn.trace import layout, nan_kept
 from sycl_dnn.trace.gradients import Grads, composed_rule
 from sycl_dnn.trace.pointwise import (
     binary,
@@ -136,6 +136,12 @@ def _prelu_of_nothing(x: Tensor, weight: Tensor) -> Tensor:
     return x.trace.closed({"x": x, "weight": weight}, lambda: linear_map(x, 1.0), gradient)
 
 
+def _prelu_with_nan(x: Tensor, slopes: Tensor) -> Tensor:
+    nothing = nan_kept.number(x, 0.0)
+    is_positive = binary(algorithm.binary_gt, x, nothing, "bool")
+    return select(is_positive, x, mul(slopes, select(is_positive, nothing, x)))
+
+
 @operation
 def prelu(input: dpnp.ndarray | Array, weight: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     """Return ``x`` where it is positive, else ``weight * x``.
@@ -174,6 +180,8 @@ def prelu(input: dpnp.ndarray | Array, weight: dpnp.ndarray | Array) -> dpnp.nda
     if not input.size:
         return _prelu_of_nothing(input, weight)
     x, slopes = _slopes(input, weight)
+    if nan_kept.is_asked_for(x):
+        return reshape(_prelu_with_nan(x, slopes), input.shape)
     # Other orders of axes have no compiled kernel.
     order = "channels_last" if layout.is_channels_last(x.desc) else "row_major"
     made = x.trace.primitive(

@@ -13,12 +13,12 @@ from sycl_dnn.errors import Unimplemented
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace import layout
+from sycl_dnn.trace import layout, nan_kept
 from sycl_dnn.trace.descriptors import is_slow_reference
 from sycl_dnn.trace.gradients import Grads, composed_rule, rule_for
-from sycl_dnn.trace.pointwise import EXP, chain, linear_map, mul, sub
+from sycl_dnn.trace.pointwise import EXP, binary, chain, linear_map, mul, sub
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.reductions import reduce
+from sycl_dnn.trace.reductions import nan_of_rows, reduce
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 
@@ -30,6 +30,30 @@ if TYPE_CHECKING:
 
 def normalized(x: Tensor, axis: int, kind: algorithm) -> Tensor:
     """Apply one of oneDNN's softmax algorithms, in the layout of ``x``."""
+    if x.size and nan_kept.is_asked_for(x):
+        return _with_nan(x, axis, kind)
+    return _by_primitive(x, axis, kind)
+
+
+def _with_nan(x: Tensor, axis: int, kind: algorithm) -> Tensor:
+    """Return softmax whose slices are NaN as a whole; oneDNN's keep some 0."""
+    made: list[Tensor] = []
+
+    def body() -> Tensor:
+        y = _by_primitive(x, axis, kind)
+        marks = nan_of_rows(y, (axis,))
+        made[:] = [binary(algorithm.binary_add, y, marks, y.dtype), marks]
+        return made[0]
+
+    def rule(dy: Tensor) -> Grads:
+        y, marks = made
+        slope = _composed(y, dy, kind, axis)
+        return {"x": binary(algorithm.binary_add, slope, marks, slope.dtype)}
+
+    return x.trace.closed({"x": x}, body, rule)
+
+
+def _by_primitive(x: Tensor, axis: int, kind: algorithm) -> Tensor:
     made = x.trace.primitive(
         "softmax_forward",
         {"src": x},
@@ -147,6 +171,13 @@ Source: oneDNN developer guide, "Softmax", {source}.
 """
 
 
+#: What oneDNN makes of a slice with NaN or infinity.
+_NAN = (
+    "One NaN or infinity\n    in a slice leaves 0 at its other places, unless "
+    '``set_nan("propagate")``: then all are NaN.'
+)
+
+
 def _documented(note: str, source: str) -> Callable[..., Any]:
     def attach(function: Callable[..., Any]) -> Callable[..., Any]:
         function.__doc__ = _DOC.format(summary=function.__doc__, note=note, source=source)
@@ -156,7 +187,7 @@ def _documented(note: str, source: str) -> Callable[..., Any]:
 
 
 @operation
-@_documented("NaN where all of a slice is minus infinity.", "algorithm ``softmax_accurate``")
+@_documented("A slice of minus infinities is NaN. " + _NAN, "algorithm ``softmax_accurate``")
 def softmax(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
 ) -> dpnp.ndarray | Array:
@@ -165,7 +196,7 @@ def softmax(
 
 
 @operation
-@_documented("On CPUs, oneDNN's logarithm is exact to 4e-6.", "algorithm ``softmax_log``")
+@_documented("On CPUs, oneDNN's logarithm is exact to 4e-6. " + _NAN, "algorithm ``softmax_log``")
 def log_softmax(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
 ) -> dpnp.ndarray | Array:
@@ -174,7 +205,7 @@ def log_softmax(
 
 
 @operation
-@_documented("NaN where all of a slice is infinity.", 'after "Eltwise"')
+@_documented("A slice of infinities is NaN. " + _NAN, 'after "Eltwise"')
 def softmin(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
 ) -> dpnp.ndarray | Array:

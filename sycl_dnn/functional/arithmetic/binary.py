@@ -18,6 +18,7 @@ from sycl_dnn.functional.arithmetic.operands import (
     PROMOTED,
     as_floats,
     by_dpnp,
+    check_real,
     checked_operands,
     result_dtype,
     trace_of,
@@ -43,7 +44,11 @@ _INTEGERS = "Integers alone are dpnp's work: oneDNN adds in float32, which is no
 def pair(name: str, kind: algorithm, function: Callable[..., Any], a: Any, b: Any) -> Tensor:
     """Apply a primitive to floats, a function of dpnp's to integers."""
     a, b = checked_operands(name, input=a, other=b)
+    if kind in (A.binary_max, A.binary_min):
+        check_real(name, input=a, other=b)
     dtype = result_dtype(a, b)
+    if dtype == "bool" and kind is A.binary_sub:
+        raise TypeError(f"{name}: input and other must not both be bool; compare them with ne")
     if not dtypes.is_float(dtype):
         return by_dpnp(function, dtype, a, b)
     made = _with_number(kind, dtype, a, b)
@@ -160,10 +165,20 @@ def pow(
         return by_dpnp(dpnp.power, dtype, a, b)
     if not isinstance(b, Tensor):
         x = converted(a, dtype)
-        return linear_map(x, 0.0, 1.0) if b == 0 else eltwise(x, A.eltwise_pow, 1.0, float(b))
+        return linear_map(x, 0.0, 1.0) if b == 0 else _numbered_power(x, float(b))
     if not isinstance(a, Tensor):
         a = linear_map(converted(b, dtype), 0.0, float(a))
     return _power(dtype, *(converted(t, dtype) for t in as_floats(dtype, a, b)))
+
+
+def _numbered_power(x: Tensor, exponent: float) -> Tensor:
+    """Return a power; its gradient is made of another one, oneDNN's is NaN at infinities."""
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        slope = eltwise(x, A.eltwise_pow, exponent, exponent - 1)
+        return {"x": times(slope, dy)}
+
+    return x.trace.closed({"x": x}, lambda: eltwise(x, A.eltwise_pow, 1.0, exponent), rule)
 
 
 def _power(dtype: str, a: Tensor, b: Tensor) -> Tensor:
@@ -218,7 +233,7 @@ _ROUNDING = """rounding_mode : {None, "trunc", "floor"}
     Round quotients towards zero, or down as Python's ``//``; their gradient is 0 then.
 """
 _NOTES = """Quotients of integers are float32, rounded ones integers. Rounding is dpnp's work; an
-integer divided by 0 gives 0, where torch raises an error after looking at the values."""
+integer divided by 0 gives 0, where torch raises an error after reading the values."""
 
 
 @operation
@@ -231,9 +246,13 @@ def div(
 ) -> dpnp.ndarray | Array:
     """Return ``input / other``."""
     a, b = checked_operands("div", input=input, other=other)
+    check_real("div", input=a, other=b)
     dtype = result_dtype(a, b)
     if rounding_mode is None:
         dtype = dtype if dtypes.is_float(dtype) else "float32"
+        made = _narrow_quotient(dtype, a, b)
+        if made is not None:
+            return made
         x, y = as_floats(dtype, a, b)
         return binary(algorithm.binary_div, x, y, dtype)
     modes = {"trunc": (_truncated, _truncated_integers), "floor": (_floored, dpnp.floor_divide)}
@@ -248,6 +267,17 @@ def div(
     operands = [converted(v, wide) if isinstance(v, Tensor) else np.dtype(wide).type(v)
                 for v in (a, b)]  # fmt: skip
     return converted(by_dpnp(of_floats, wide, *operands, rule=_flat), dtype)
+
+
+def _narrow_quotient(dtype: str, a: Any, b: Any) -> Tensor | None:
+    """Return a quotient with a number that is not rounded to the narrow dtype before."""
+    number = a if isinstance(b, Tensor) else b
+    is_usual = not isinstance(number, Tensor) and number and math.isfinite(number)
+    if not is_usual or dtype not in ("bfloat16", "float16"):
+        return None
+    if isinstance(b, Tensor):
+        return eltwise(converted(b, dtype), A.eltwise_pow, float(number), -1.0)
+    return linear_map(converted(a, dtype), 1 / number, 0.0)
 
 
 def _flat(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -15,6 +15,7 @@ from sycl_dnn.functional.arithmetic.operands import (
     DOC,
     as_floats,
     by_dpnp,
+    check_real,
     checked_operands,
     number_or_tensor,
     result_dtype,
@@ -42,6 +43,8 @@ def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[
         input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
     ) -> dpnp.ndarray:
         a, b = checked_operands(name, input=input, other=other)
+        if name not in ("eq", "ne"):
+            check_real(name, input=a, other=b)
         dtype = result_dtype(a, b)
         if not dtypes.is_float(dtype):
             return by_dpnp(function, "bool", a, b)
@@ -154,7 +157,7 @@ def clamp(
 
     Notes
     -----
-    The gradient passes where ``min <= input <= max``, the bounds included, as in torch; elsewhere
+    The gradient passes where ``min <= input <= max``, the bounds included, as in torch; otherwise
     it goes to the bound, where that is an array.
 
     Source: oneDNN developer guide, "Binary" (its eltwise clip turns NaN into a bound).
@@ -163,6 +166,7 @@ def clamp(
     if not given:
         raise ValueError("clamp: min or max must be given, got None for both")
     x, *limits = checked_operands("clamp", input=input, **given)
+    check_real("clamp", input=x, **dict(zip(given, limits, strict=True)))
     if len({isinstance(v, Tensor) for v in limits}) > 1:
         raise TypeError("clamp: min and max must both be numbers or both arrays")
     dtype = result_dtype(x, *limits)

@@ -12,6 +12,7 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.foreign_arrays import bits_of
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
@@ -104,7 +105,8 @@ def asarray(
     Parameters
     ----------
     x : array_like
-        What ``dpnp.asarray`` takes, or an ``Array``.
+        What ``dpnp.asarray`` takes, an ``Array``, NumPy's arrays of ml_dtypes' dtypes, and arrays
+        with ``__dlpack__``, as PyTorch's: their bfloat16 and float8 too.
     dtype : str, NumPy dtype or scalar type, optional
         As for ``astype``; without it, what ``x`` has.
     **kwargs
@@ -121,6 +123,12 @@ def asarray(
     """
     if isinstance(x, Array):
         return x if dtype is None else astype(x, dtype)
+    found = bits_of(x)
+    if found is not None:
+        bits, kind = found
+        if kind in dtypes.PACKED:
+            return asarray(x.astype("float32"), dtype or kind, **kwargs)
+        return asarray(Array.from_bits(bits, kind, **kwargs), dtype)
     name = None if dtype is None else dtypes.name_of(dtype)
     if name not in dtypes.CARRIED:
         return dpnp.asarray(x, dtype=dtype, **kwargs)

@@ -12,9 +12,11 @@ import dpnp
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import describe_out, operation
+from sycl_dnn.functional.arithmetic import double_precision
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.operands import by_dpnp, number_or_tensor
-from sycl_dnn.trace.pointwise import eltwise
+from sycl_dnn.functional.arithmetic.operands import by_dpnp, check_real, number_or_tensor
+from sycl_dnn.trace import nan_kept
+from sycl_dnn.trace.pointwise import chain, eltwise
 from sycl_dnn.trace.values import Tensor
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..
         if isinstance(target, Tensor):
             refuse_inplace(name, inplace)
         if out is not None:
-            raise ValueError(f"{name}: out must be left away with inplace=True")
+            raise ValueError(f"{name}: out must be omitted with inplace=True")
         kept = args[:position] + (False,) * (len(args) > position) + args[position + 1 :]
         return function(*kept, out=target, **{k: v for k, v in kwargs.items() if k != "inplace"})
 
@@ -132,7 +134,10 @@ def _text(body: Callable[..., Any], has_inplace: bool, integers: bool, page: str
 # --- Elementary functions of one operand: neg, exp, log, sqrt, abs, square, reciprocal
 
 A = algorithm
-_DOC = """{summary}
+#: What oneDNN does not do as PyTorch with NaN.
+_KEPT = {"exp": nan_kept.exponential, "abs": nan_kept.absolute}
+#: The docstring of a function of one operand.
+UNARY = """{summary}
 
 Parameters
 ----------
@@ -142,14 +147,18 @@ input : dpnp.ndarray or Array (*)
 Returns
 -------
 dpnp.ndarray or Array (*)
-    Shape and order of axes of ``input``; {dtype}.
-{notes}"""
-_NOTES = """
+    {returns}.
+
+Raises
+------
+TypeError
+    ``input`` is no array, or one of 4-bit numbers.
+
 Notes
 -----
-{text}
+{notes}
 
-Source: oneDNN developer guide, "Eltwise".
+Source: {source}.
 """
 
 
@@ -167,22 +176,36 @@ def _function(
         if not isinstance(number_or_tensor(name, "input", input), Tensor):
             raise TypeError(f"{name}: input must be an array, got {type(input).__name__}")
         if input.is_float:
+            if name == "exp" and double_precision.is_needed(input):
+                return double_precision.exponential(input)
+            if name in _KEPT and nan_kept.is_asked_for(input):
+                return _KEPT[name](input, lambda: chain(input, (kind, *factors)))
             return eltwise(input, kind, *factors)
+        if name == "neg" and input.dtype == "bool":
+            raise TypeError("neg: input must not be bool")
+        if integers is None or name == "abs":
+            check_real(name, input=input)
         if integers is None:
             return eltwise(converted(input, "float32"), kind, *factors)
         return by_dpnp(integers, input.dtype, input)
 
     call.__name__ = call.__qualname__ = name
     dtype = "its dtype" if integers else "its dtype, float32 for integers"
-    notes = _NOTES.format(text=note or "Integers are dpnp's work." if integers or note else
-                          "Integers are converted.")  # fmt: skip
-    call.__doc__ = _DOC.format(summary=summary, dtype=dtype, notes=notes)
+    call.__doc__ = UNARY.format(
+        summary=summary,
+        returns=f"Shape and order of axes of ``input``; {dtype}",
+        notes=note or ("Integers are dpnp's work." if integers else "Integers are converted."),
+        source='oneDNN developer guide, "Eltwise"',
+    )
     return operation(call)
 
 
 neg = _function("neg", "Return ``-input``.", A.eltwise_linear, (-1.0, 0.0), dpnp.negative)
 exp = _function(
-    "exp", "Return e to the power of ``input``.", A.eltwise_exp, note="oneDNN gives inf for NaN."
+    "exp",
+    "Return e to the power of ``input``.",
+    A.eltwise_exp,
+    note='NaN gives infinity on CPUs, unless ``set_nan("propagate")``. float64 there is by dpnp.',
 )
 log = _function("log", "Return the natural logarithm.", A.eltwise_log)
 sqrt = _function("sqrt", "Return the square root.", A.eltwise_sqrt)

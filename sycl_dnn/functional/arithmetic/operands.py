@@ -62,6 +62,13 @@ def check_unpacked(name: str, argument: str, x: Tensor) -> Tensor:
     return x
 
 
+def check_real(name: str, **operands: Any) -> None:
+    """Raise TypeError for the first of the named operands that is complex."""
+    for argument, x in operands.items():
+        if isinstance(x, Tensor) and x.dtype.startswith("complex"):
+            raise TypeError(f"{name}: {argument} must not be complex, got {x.dtype}")
+
+
 def checked_operands(name: str, **operands: Any) -> list[Any]:
     """Return tensors and numbers whose shapes broadcast."""
     made = [number_or_tensor(name, n, v) for n, v in operands.items()]
@@ -113,7 +120,8 @@ def by_dpnp(
         try:
             return function(*(next(supply) if v is None else v for v in fixed))
         except OverflowError as error:
-            raise ValueError(f"{function.__name__}: numbers must fit the dtype: {error}") from None
+            name = getattr(function, "name_", function.__name__)
+            raise ValueError(f"{name}: numbers must fit the dtype: {error}") from None
 
     out = Out(broadcast_shape(*(t.shape for t in tensors)), dtype)
     return trace_of(*tensors).array_call(call, tensors, [out], rule)[0]

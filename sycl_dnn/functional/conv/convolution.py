@@ -14,6 +14,7 @@ from sycl_dnn.functional.conv.windows import (
     Sizes,
     batched,
     check_counts,
+    describe,
     extents,
     lone_windows,
     pads_per_axis,
@@ -233,7 +234,7 @@ def geometry(
 
 
 def cropped(x: Tensor, axes: list[Axis], counts: Sizes) -> tuple[Tensor, list[Axis]]:
-    """Return the input without what lies behind lone windows, and its axes.
+    """Return the input without what lies past lone windows, and its axes.
 
     oneDNN's `brg_conv_fwd` goes wrong where a single window of the last axis leaves elements over.
     """
@@ -307,10 +308,7 @@ def conv1d(
     dilation: int | tuple[int] = 1,
     groups: int = 1,
 ) -> dpnp.ndarray | Array:
-    """Convolve signals (N, C, W) or (C, W) with kernels (O, C / groups, K).
-
-    Parameters, results and errors are those of ``conv2d`` with one spatial axis.
-    """
+    """Convolve signals (N, C, W) or (C, W) with kernels (O, C / groups, K)."""
     return convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -373,8 +371,8 @@ def conv3d(
     dilation: int | tuple[int, int, int] = 1,
     groups: int = 1,
 ) -> dpnp.ndarray | Array:
-    """Convolve volumes (N, C, D, H, W) or (C, D, H, W) with kernels (O, C / groups, *K).
-
-    Parameters, results and errors are those of ``conv2d`` with three spatial axes.
-    """
+    """Convolve volumes (N, C, D, H, W) or (C, D, H, W) with kernels (O, C / groups, *K)."""
     return convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+describe(conv2d, conv1d, conv3d)

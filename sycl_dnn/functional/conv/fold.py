@@ -49,7 +49,7 @@ class Windows(NamedTuple):
         return down, along
 
     def places(self, canvas: Tensor, counts: Pair) -> Iterator[Tensor]:
-        """Yield, for each element of the kernel, the part of the canvas that it looks at."""
+        """Yield, for each element of the kernel, the part of the canvas that it covers."""
         n, c, sh, sw = canvas.strides
         strides = (n, c, sh * self.stride[0], sw * self.stride[1])
         for i in range(self.kernel[0]):

@@ -19,6 +19,7 @@ from sycl_dnn.functional.conv.windows import (
     Pads,
     Sizes,
     batched,
+    describe,
     extents,
     lone_windows,
     padded,
@@ -147,10 +148,7 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: int | tuple[int] = 1,
 ) -> dpnp.ndarray | Array:
-    """Spread signals (N, C, W) or (C, W) by kernels (C, O / groups, K).
-
-    Parameters, results and errors are those of ``conv_transpose2d`` with one spatial axis.
-    """
+    """Spread signals (N, C, W) or (C, W) by kernels (C, O / groups, K)."""
     return conv_transpose(
         "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups,
         dilation,
@@ -219,11 +217,11 @@ def conv_transpose3d(
     groups: int = 1,
     dilation: int | tuple[int, int, int] = 1,
 ) -> dpnp.ndarray | Array:
-    """Spread volumes (N, C, D, H, W) or (C, D, H, W) by kernels (C, O / groups, *K).
-
-    Parameters, results and errors are those of ``conv_transpose2d`` with three spatial axes.
-    """
+    """Spread volumes (N, C, D, H, W) or (C, D, H, W) by kernels (C, O / groups, *K)."""
     return conv_transpose(
         "conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups,
         dilation,
     )  # fmt: skip
+
+
+describe(conv_transpose2d, conv_transpose1d, conv_transpose3d)

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from sycl_dnn._core import PostOps, PrimitiveAttr
@@ -123,7 +125,7 @@ class Axis(NamedTuple):
 def lone_windows(axes: Sequence[Axis], counts: Sizes) -> list[Axis]:
     """Return the axes with short strides, and no padding to spare, where there is one window.
 
-    oneDNN's gradient of bfloat16 weights reads behind a source of one channel whose size is less
+    oneDNN's gradient of bfloat16 weights reads past a source of one channel whose size is less
     than the stride.
     """
     made = []
@@ -235,3 +237,40 @@ def padded(x: Tensor, after: Sequence[int]) -> Tensor:
     sizes = [n + a for n, a in zip(x.shape[2:], after, strict=True)]
     spans = [Span(0, n) for n in x.shape[2:]]
     return assembled(x.trace, (*x.shape[:2], *sizes), [(x, spans)], covered=False)
+
+
+#: Words of a function of images, and what a function of signals or of volumes says in their place.
+_WORDS = (
+    ("(N, C, H, W) or (C, H, W)", "(N, C, W) or (C, W)", "(N, C, D, H, W) or (C, D, H, W)"),
+    (
+        "tuple (H, W) or (N, C, H, W)",
+        "tuple (W,) or (N, C, W)",
+        "tuple (D, H, W) or (N, C, D, H, W)",
+    ),
+    ("KH, KW)", "K)", "KD, KH, KW)"),
+    ("T, U)", "T)", "S, T, U)"),
+    ("Sizes (T)", "Size (T,)", "Sizes (S, T, U)"),
+    ("one image", "one signal", "one volume"),
+    ("h * W + w", "w", "(d * H + h) * W + w"),
+    ("((0, 1), (2, 2))", "((0, 1),)", "((0, 1), (2, 2), (0, 0))"),
+)
+
+
+def describe(of_images: Callable[..., Any], of_signals: Any, of_volumes: Any) -> None:
+    """Give the functions of signals and volumes the text of that of images, with their shapes.
+
+    Their own first lines stay, and parameters that they lack are left out.
+    """
+    for column, function in ((1, of_signals), (2, of_volumes)):
+        text = inspect.getdoc(of_images) or ""
+        for words in _WORDS:
+            text = text.replace(words[0], words[column])
+        if column == 1:
+            text = re.sub(r"\bKH\b", "K", re.sub(r"\bH\b", "W", text))
+        text = text.replace("2d", f"{2 * column - 1}d")
+        lacked = {*inspect.signature(of_images).parameters} - {
+            *inspect.signature(function).parameters
+        }
+        for name in lacked:
+            text = re.sub(rf"^{name} : .*\n(    .*\n)*", "", text, flags=re.MULTILINE)
+        function.__doc__ = (function.__doc__ or "") + text[text.index("\n") :]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows by number."""
+"""Elements by number, sorted and counted."""

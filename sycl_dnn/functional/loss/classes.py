@@ -25,11 +25,12 @@ from sycl_dnn.functional.loss.loss_reduction import (
     reduced_rows,
     total,
 )
-from sycl_dnn.trace import layout
+from sycl_dnn.trace import layout, nan_kept
 from sycl_dnn.trace.pointwise import (
     ABS,
     IS_POSITIVE,
     LARGEST,
+    ROOT,
     chain,
     choose,
     clip,
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
 
 #: From 1 to 0 and from 0 to minus infinity; oneDNN's own logarithm of 1 is 1.3e-6.
 _LOG = (scale(1, -1), scale(LARGEST), scale(LARGEST))
+#: Beyond it, float32 takes neighbouring numbers for one.
+_MOST_CLASSES = 1 << 24
 _INDICES = ("int64", "int32", "int8", "uint8")
 
 
@@ -65,11 +68,21 @@ def is_index(dtype: str) -> bool:
 
 def as_float(target: Tensor) -> Tensor:
     """Return class indices as float32 (1, M, 1), exact up to 2**24."""
-    trace, shape, strides = target.trace, target.shape, target.strides
-    if target.dtype == "int64":
-        # The lower halves; beyond 2**31 there are no classes.
-        target = target.halves().view(shape, tuple(2 * s for s in strides))
-    dense = trace.reorder(target, layout.row_major(shape, "float32"))
+    if target.dtype != "int64":
+        return _column(target)
+    halves = target.halves()
+    low, high = (
+        _column(halves.view(target.shape, tuple(2 * s for s in target.strides), step))
+        for step in (0, 1)
+    )
+    # The lower half has a sign of its own: what it adds up to is off by 2**32 where it is negative.
+    zero = filled(target.trace, 0.0, (1, 1, 1), "float32")
+    return fused(algorithm.binary_lt, low, zero, plus(high), scale(2.0**32), plus(low))
+
+
+def _column(x: Tensor) -> Tensor:
+    """Return the elements as dense float32 (1, M, 1)."""
+    dense = x.trace.reorder(x, layout.row_major(x.shape, "float32"))
     return grid(dense, (1, dense.size, 1))
 
 
@@ -122,17 +135,31 @@ class Rows:
         often = chain(is_none, times(counts), scale(-1, 1), power(-1), times(counts))
         return is_class, often
 
+    def is_counted(self) -> Tensor:
+        """Return 0 where the target is the one to ignore, else 1, as int8."""
+        distance = (scale(1, -self.ignore_index), ABS, clip(0, 1))
+        return chain(self.target, *distance, dtype="int8")
+
     def picked(self) -> Tensor:
         """Return the weighted sums of the entries that count, (1, M, 1)."""
         if self.smoothing:
             return self._reduced(self.shares(*self._factors(), times(self.logs)))
         # Not a product: that would fail for infinite entries.
-        entries = self.shares(*_LOG, plus(self.logs))
+        # The bounds make minus infinity of the NaN that an infinite entry elsewhere comes to.
+        entries = self.shares(*_LOG, plus(self.logs), clip(-math.inf, math.inf))
         made = self._reduced(entries, algorithm.reduction_max)
         # A maximum of nothing but minus infinity comes out as the lowest finite number.
         is_finite = (scale(1, LARGEST), *IS_POSITIVE)
         made = chain(made, *is_finite, *_LOG, plus(made))
+        if nan_kept.is_asked_for(made):
+            made = fused(algorithm.binary_add, made, self._nan_of_picked())
         return made if self.weight is None else fused(algorithm.binary_mul, made, self.weights())
+
+    def _nan_of_picked(self) -> Tensor:
+        """Return NaN where the entry at the target is NaN or the target no class, else 0."""
+        is_number = (scale(0.5), plus(self.classes), (algorithm.binary_eq, self.target))
+        hits = fused(algorithm.binary_ne, self.logs, self.logs, *is_number)
+        return chain(self._reduced(hits), scale(1, -1), ROOT)
 
     def weights(self) -> Tensor:
         """Return the weights of the targets, (1, M, 1)."""
@@ -174,7 +201,10 @@ def class_loss(rows: Rows, x: Tensor, shape: tuple[int, ...], reduction: str) ->
         dy = x.trace.convert(reshape(dy, (1, dy.size, 1)), state[0].dtype)
         if reduction == "mean":
             dy = fused(algorithm.binary_div, dy, state[1])
-        factor = fused(algorithm.binary_mul, state[0], dy, scale(-1))
+        # Where all rows are ignored, theirs is no product: that of 0 and infinity.
+        factor = fused(algorithm.binary_mul, state[0], dy)
+        nothing = filled(x.trace, 0.0, (1, 1, 1), factor.dtype)
+        factor = choose(rows.is_counted(), factor, nothing, scale(-1))
         # Compared with themselves alone, so the gradient does not depend on them.
         x.trace.view(x, rows.logs, lambda g: reshape(g, x.shape))
         return {"x": reshape(rows.slope(factor), x.shape)}
@@ -213,6 +243,9 @@ def _check_input(name: str, input: Tensor, weight: Tensor | None) -> None:
 def _check_indices(name: str, input: Tensor, target: Tensor) -> None:
     if not is_index(target.dtype):
         raise TypeError(f"{name}: target must have an integer dtype, got {target.dtype}")
+    n_classes = input.shape[min(input.ndim - 1, 1)]
+    if n_classes > _MOST_CLASSES:
+        raise ValueError(f"{name}: input must have at most 2**24 classes, got {n_classes}")
     wanted = input.shape[:1] + input.shape[2:] if input.ndim > 1 else ()
     if target.shape != wanted:
         raise ValueError(f"{name}: target must have shape {wanted}, got {target.shape}")

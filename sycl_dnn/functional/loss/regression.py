@@ -17,6 +17,7 @@ from sycl_dnn.functional.loss.loss_reduction import (
     promoted_with_integers,
     reduced,
 )
+from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.pointwise import (
     ABS,
     SIGN,
@@ -108,6 +109,9 @@ def _absolute(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _absolute_slope(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    if nan_kept.is_asked_for(a):
+        difference = fused(algorithm.binary_sub, a, b)
+        return mul(nan_kept.sign(difference, difference.dtype), g)
     return fused(algorithm.binary_sub, a, b, *SIGN, times(g))
 
 
@@ -121,7 +125,10 @@ def _rounded_off(width: float, height: float) -> tuple[Elements, Slope]:
         return fused(algorithm.binary_sub, a, b, *steps)
 
     def slope(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        return fused(algorithm.binary_sub, a, b, clip(-width, width), scale(height), times(g))
+        made = fused(algorithm.binary_sub, a, b, clip(-width, width), scale(height), times(g))
+        if nan_kept.is_asked_for(a):
+            return nan_kept.kept(fused(algorithm.binary_sub, a, b), made)
+        return made
 
     return elements, slope
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import dpnp
 
@@ -23,10 +24,20 @@ from sycl_dnn.functional.normalization.affine import (
 )
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.gradients import backward, rule_for
-from sycl_dnn.trace.pointwise import chain, fused, linear_map, plus, power, scale, times
+from sycl_dnn.trace.pointwise import (
+    add,
+    chain,
+    fused,
+    linear_map,
+    plus,
+    power,
+    scale,
+    sub,
+    times,
+)
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import reshape, transpose
+from sycl_dnn.trace.views import narrow, reshape, transpose, untaped
 
 
 def check_stats(
@@ -103,14 +114,41 @@ def with_batch_stats(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, keep: bool
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Normalize (N, C, *S); return the result and, if kept, the batch's mean and variance."""
-    flat, wanted, back = _arranged(x)
+    centre = _centre(x)
+    flat, wanted, back = _arranged(x if centre is None else _centred(x, centre))
     outputs, kind = {}, x.trace.forward_kind
     if keep or x.trace.training:
         kind = prop_kind.forward_training
         outputs = {n: Out((x.shape[1],), "float32") for n in ("mean", "variance")}
     inputs, given = affine(weight, bias)
     made = _submitted(flat, wanted, inputs, outputs, kind, eps, given)
-    return back(made["dst"]), made.get("mean"), made.get("variance")
+    mean = made.get("mean")
+    if keep and centre is not None and mean is not None:
+        mean = add(mean, reshape(centre, mean.shape))
+    return back(made["dst"]), mean, made.get("variance")
+
+
+def _centre(x: Tensor) -> Tensor | None:
+    """Return one element (1, C, 1...) of each channel: an estimate of its mean.
+
+    oneDNN adds up one value after the other in float32: where the mean is many standard deviations
+    off, so is nearly every element, and the statistics are of what is left without that. It costs
+    a pass over ``x``. None for narrow dtypes, whose own rounding is coarser, and for vectors.
+    """
+    if x.dtype != "float32" or x.size == x.shape[0] * x.shape[1]:
+        return None
+    made = x
+    with untaped(x.trace):
+        for axis in (0, *range(2, x.ndim)):
+            made = narrow(made, axis, x.shape[axis] // 2, 1)
+    return made
+
+
+def _centred(x: Tensor, centre: Tensor) -> Tensor:
+    """Return ``x`` less a number for each channel, which no result depends on."""
+    with untaped(x.trace):
+        made = sub(x, centre)
+    return x.trace.view(x, made, lambda grad: grad)
 
 
 def with_given_stats(
@@ -140,7 +178,7 @@ def _submitted(
         prop_kind=kind,
         epsilon=eps,
         flags=given,
-        composed=lambda v: composed_norm(v, [0, *range(2, x.ndim)], eps, given),
+        composed=partial(composed_norm, axes=[0, *range(2, x.ndim)], eps=eps, kind=given),
     )
 
 
@@ -148,14 +186,20 @@ def by_coefficients(
     x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
     """Return ``x * a + b`` with what statistics, weight and bias come to for each channel."""
+    return scaled(x, *coefficients(mean, var, weight, bias, eps))
+
+
+def coefficients(
+    mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor]:
+    """Return the (C,) vectors a and b with which a normalization is ``x * a + b``."""
     vectors = {"mean": mean, "var": var, "weight": weight, "bias": bias}
     v = {n: per_channel(float32(t), 2) for n, t in vectors.items() if t is not None}
     more = [times(v["weight"])] if "weight" in v else []
     a = chain(v["var"], scale(1.0, eps), power(-0.5), *more)
     more = [plus(v["bias"])] if "bias" in v else []
     b = fused(algorithm.binary_mul, v["mean"], a, scale(-1.0), *more)
-    flat = lambda t: reshape(t, (x.shape[1],))  # noqa: E731
-    return scaled(x, flat(a), flat(b))
+    return reshape(a, (mean.size,)), reshape(b, (mean.size,))
 
 
 @rule_for("batch_normalization_forward")
@@ -206,6 +250,9 @@ def batch_norm(
 
     Notes
     -----
+    In training one element of each channel of float32 is subtracted before: oneDNN's sums lose
+    much of a mean that is many standard deviations off. That is one pass over ``input`` more.
+
     Source: oneDNN developer guide, "Batch Normalization"; Ioffe and Szegedy, arXiv:1502.03167.
     """
     _check(input, running_mean, running_var, weight, bias, training, momentum, eps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import dpnp
 import numpy as np
@@ -60,7 +61,7 @@ def normalized_rows(
         scale_shift_data_type=data_type.f32,
         epsilon=eps,
         flags=given | extra,
-        composed=lambda inputs: composed_norm(inputs, [1], eps, given | extra),
+        composed=partial(composed_norm, axes=[1], eps=eps, kind=given | extra),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.conv.windows import Sizes, batched, per_axis, unbatched
+from sycl_dnn.functional.conv.windows import Sizes, batched, describe, per_axis, unbatched
 from sycl_dnn.functional.pool.maximum import INTEGERS, maxima
 from sycl_dnn.functional.pool.windowed import adaptive_runs, check_dtype, pooled
 from sycl_dnn.functional.product.product import product
@@ -105,10 +105,7 @@ def adaptive_avg_pool1d(
     input: dpnp.ndarray | Array,
     output_size: int | None,
 ) -> dpnp.ndarray | Array:
-    """Average signals (N, C, W) or (C, W) over windows that cover them evenly.
-
-    Parameters, results and errors are those of ``adaptive_avg_pool2d`` with one spatial axis.
-    """
+    """Average signals (N, C, W) or (C, W) over windows that cover them evenly."""
     return adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 
@@ -151,10 +148,7 @@ def adaptive_avg_pool3d(
     input: dpnp.ndarray | Array,
     output_size: int | None | tuple[int | None, ...],
 ) -> dpnp.ndarray | Array:
-    """Average volumes (N, C, D, H, W) or (C, D, H, W) over windows that cover them evenly.
-
-    Parameters, results and errors are those of ``adaptive_avg_pool2d`` with three spatial axes.
-    """
+    """Average volumes (N, C, D, H, W) or (C, D, H, W) over windows that cover them evenly."""
     return adaptive_avg_pool("adaptive_avg_pool3d", 3, input, output_size)
 
 
@@ -164,10 +158,7 @@ def adaptive_max_pool1d(
     output_size: int | None,
     return_indices: bool = False,
 ) -> Any:
-    """Return the maxima of signals (N, C, W) or (C, W) over windows that cover them evenly.
-
-    Parameters, results and errors are those of ``adaptive_max_pool2d`` with one spatial axis.
-    """
+    """Return the maxima of signals (N, C, W) or (C, W) over windows that cover them evenly."""
     return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
@@ -217,8 +208,9 @@ def adaptive_max_pool3d(
     output_size: int | None | tuple[int | None, ...],
     return_indices: bool = False,
 ) -> Any:
-    """Return the maxima of volumes (N, C, D, H, W) or (C, D, H, W) over evenly spread windows.
-
-    Parameters, results and errors are those of ``adaptive_max_pool2d`` with three spatial axes.
-    """
+    """Return the maxima of volumes (N, C, D, H, W) or (C, D, H, W) over evenly spread windows."""
     return _adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, return_indices)
+
+
+describe(adaptive_avg_pool2d, adaptive_avg_pool1d, adaptive_avg_pool3d)
+describe(adaptive_max_pool2d, adaptive_max_pool1d, adaptive_max_pool3d)

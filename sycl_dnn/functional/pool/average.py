@@ -10,7 +10,15 @@ import numpy as np
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.conv.windows import Axis, Sizes, batched, per_axis, unbatched, whole_number
+from sycl_dnn.functional.conv.windows import (
+    Axis,
+    Sizes,
+    batched,
+    describe,
+    per_axis,
+    unbatched,
+    whole_number,
+)
 from sycl_dnn.functional.pool.windowed import check_dtype, plain_runs, pool_windows, pooled
 from sycl_dnn.trace.pointwise import eltwise, linear_map, mul
 from sycl_dnn.trace.values import Tensor
@@ -72,11 +80,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> dpnp.ndarray | Array:
-    """Return the average of each window of signals (N, C, W) or (C, W).
-
-    Parameters, results and errors are those of ``avg_pool2d`` with one spatial axis; PyTorch has
-    no ``divisor_override`` here.
-    """
+    """Return the average of each window of signals (N, C, W) or (C, W)."""
     windows = (kernel_size, stride, padding)
     return avg_pool("avg_pool1d", 1, input, windows, ceil_mode, count_include_pad)
 
@@ -108,13 +112,13 @@ def avg_pool2d(
         Whether the sum of a window is divided by all its elements up to the end of the padding,
         or by those of the input only.
     divisor_override : int, optional
-        What all sums are divided by instead.
+        The divisor of all sums.
 
     Returns
     -------
     array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
-        T = (H + 2 * padding - KH) // stride + 1, rounded up instead with ``ceil_mode``, unless
-        the last window would start behind the input.
+        T = (H + 2 * padding - KH) // stride + 1, rounded up with ``ceil_mode``, unless
+        the last window would start past the input.
 
     Raises
     ------
@@ -141,10 +145,7 @@ def avg_pool3d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> dpnp.ndarray | Array:
-    """Return the average of each window of volumes (N, C, D, H, W) or (C, D, H, W).
-
-    Parameters, results and errors are those of ``avg_pool2d`` with three spatial axes.
-    """
+    """Return the average of each window of volumes (N, C, D, H, W) or (C, D, H, W)."""
     windows = (kernel_size, stride, padding)
     return avg_pool("avg_pool3d", 3, input, windows, ceil_mode, count_include_pad, divisor_override)
 
@@ -186,10 +187,7 @@ def lp_pool1d(
     stride: int | tuple[int] | None = None,
     ceil_mode: bool = False,
 ) -> dpnp.ndarray | Array:
-    """Return the norm of each window of signals (N, C, W) or (C, W).
-
-    Parameters, results and errors are those of ``lp_pool2d`` with one spatial axis.
-    """
+    """Return the norm of each window of signals (N, C, W) or (C, W)."""
     return _lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -241,8 +239,9 @@ def lp_pool3d(
     stride: int | tuple[int, int, int] | None = None,
     ceil_mode: bool = False,
 ) -> dpnp.ndarray | Array:
-    """Return the norm of each window of volumes (N, C, D, H, W) or (C, D, H, W).
-
-    Parameters, results and errors are those of ``lp_pool2d`` with three spatial axes.
-    """
+    """Return the norm of each window of volumes (N, C, D, H, W) or (C, D, H, W)."""
     return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+describe(avg_pool2d, avg_pool1d, avg_pool3d)
+describe(lp_pool2d, lp_pool1d, lp_pool3d)

@@ -12,9 +12,20 @@ import dpnp
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
-from sycl_dnn.functional.conv.windows import Sizes, batched, per_axis, unbatched, whole_number
-from sycl_dnn.functional.index.row_sums import inside, scalar
+from sycl_dnn.functional.conv.windows import (
+    Sizes,
+    batched,
+    describe,
+    per_axis,
+    unbatched,
+    whole_number,
+)
+from sycl_dnn.functional.embeddings import inside, scalar
 from sycl_dnn.functional.pool.windowed import check_dtype, plain_runs, pool_windows, pooled
+from sycl_dnn.trace import nan_kept
+from sycl_dnn.trace.gradients import propagate
+from sycl_dnn.trace.pointwise import LARGEST, binary, chain, clip
+from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
@@ -45,11 +56,52 @@ def _max_pool(
 
 def maxima(input: Tensor, x: Tensor, runs: Any, with_indices: bool) -> Any:
     """Return the maxima over runs of ``x`` and their indices, batched as ``input`` is."""
+    if x.is_float and nan_kept.is_asked_for(x):
+        made, indices = _with_nan(x, runs)
+        made = unbatched(made, input)
+        return (made, unbatched(indices, input)) if with_indices else made
     # With indices, bytes have the reference implementation only; float32 holds them exactly.
     wide = x.trace.convert(x, "float32") if with_indices and x.dtype in INTEGERS[:2] else x
     made, indices = pooled(wide, algorithm.pooling_max, runs, bool(with_indices))
     made = unbatched(x.trace.convert(made, x.dtype), input)
     return made if indices is None else (made, unbatched(indices, input))
+
+
+#: The lowest finite number but one: from the lowest, oneDNN starts.
+_LOWEST = -3.4028232635611926e38
+
+
+def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
+    """Return the maxima over runs, NaN where there is one, and their indices.
+
+    oneDNN pools numbers of the same order, of which NaN is the largest; what is there is looked up.
+    """
+    trace, wide = x.trace, "float64" if x.dtype == "float64" else "float32"
+    found: dict[str, Any] = {}
+
+    def body() -> Tensor:
+        source = trace.convert(x, wide)
+        is_number = binary(algorithm.binary_eq, source, source, "bool")
+        bounded = chain(source, clip(_LOWEST, LARGEST))
+        key = select(is_number, bounded, nan_kept.number(source, math.inf))
+        start = len(trace.tape)
+        pool, found["indices"] = pooled(key, algorithm.pooling_max, runs, True)
+        found.update(key=key, pool=pool, tape=trace.tape[start:])
+        out = [Out(pool.shape, wide)]
+        made = trace.array_call(_looked_up, [source, found["indices"]], out)[0]
+        return trace.convert(made, x.dtype)
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        seeds = {id(found["pool"]): trace.convert(dy, wide)}
+        (grad,) = propagate(trace, found["tape"], seeds, [found["key"]])
+        return {"x": trace.convert(grad, x.dtype)}
+
+    return trace.closed({"x": x}, body, rule), found["indices"]
+
+
+def _looked_up(values: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
+    rows = values.reshape(*values.shape[:2], -1)
+    return dpnp.take_along_axis(rows, places.reshape(*rows.shape[:2], -1), 2).reshape(places.shape)
 
 
 @operation
@@ -62,10 +114,7 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Return the largest element of each window of signals (N, C, W) or (C, W).
-
-    Parameters, results and errors are those of ``max_pool2d`` with one spatial axis.
-    """
+    """Return the largest element of each window of signals (N, C, W) or (C, W)."""
     windows = (kernel_size, stride, padding, dilation, ceil_mode)
     return _max_pool("max_pool1d", 1, input, windows, return_indices)
 
@@ -103,8 +152,8 @@ def max_pool2d(
     Returns
     -------
     array (N, C, T, U), or (C, T, U) for one image; channels-last in memory
-        T = (H + 2 * padding - dilation * (KH - 1) - 1) // stride + 1, rounded up instead with
-        ``ceil_mode``, unless the last window would start behind the input.
+        T = (H + 2 * padding - dilation * (KH - 1) - 1) // stride + 1, rounded up with
+        ``ceil_mode``, unless the last window would start past the input.
     indices : int64 array of the same shape, if wanted
         h * W + w of each maximum; of equal ones the first.
 
@@ -117,6 +166,9 @@ def max_pool2d(
 
     Notes
     -----
+    A window with NaN gives another of its elements, one of minus infinities the lowest number,
+    unless ``set_nan("propagate")``: then NaN (of several the first), and minus infinity.
+
     Source: oneDNN developer guide, "Pooling". Windows with gaps are pooled as interleaved dense
     ones, since oneDNN's own are slow.
     """
@@ -134,10 +186,7 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Return the largest element of each window of volumes (N, C, D, H, W) or (C, D, H, W).
-
-    Parameters, results and errors are those of ``max_pool2d`` with three spatial axes.
-    """
+    """Return the largest element of each window of volumes (N, C, D, H, W) or (C, D, H, W)."""
     windows = (kernel_size, stride, padding, dilation, ceil_mode)
     return _max_pool("max_pool3d", 3, input, windows, return_indices)
 
@@ -200,7 +249,9 @@ def _max_unpool(
         places = places.reshape(flat)
         # One more column for what lies outside.
         shape = (flat[0], length + 1)
-        made = dpnp.zeros(shape, dtype=values.dtype, sycl_queue=values.sycl_queue)
+        made = dpnp.zeros(
+            shape, dtype=values.dtype, sycl_queue=values.sycl_queue, usm_type=values.usm_type
+        )
         places = dpnp.where(inside(places, length), places, length)
         dpnp.put_along_axis(made, places, values.reshape(flat), 1)
         return made[:, :length].reshape(*lead, *sizes)
@@ -233,10 +284,7 @@ def max_unpool1d(
     padding: int | tuple[int] = 0,
     output_size: tuple[int, ...] | None = None,
 ) -> dpnp.ndarray | Array:
-    """Put the maxima of signals (N, C, W) or (C, W) back where they came from.
-
-    Parameters, results and errors are those of ``max_unpool2d`` with one spatial axis.
-    """
+    """Put the maxima of signals (N, C, W) or (C, W) back where they came from."""
     windows = (kernel_size, stride, padding)
     return _max_unpool("max_unpool1d", 1, input, indices, windows, output_size)
 
@@ -258,7 +306,7 @@ def max_unpool2d(
         Any dtype.
     indices : array of int64, shape of ``input``
         ``h * W + w`` of each, for a result of width W. What lies outside of the result is left
-        out: that is not looked at, so that the device is not waited for.
+        out: that is not checked, so that the device is not waited for.
     kernel_size, stride, padding : int or tuple
         As given to the pool; they say how large the result is.
     output_size : tuple (H, W) or (N, C, H, W), optional
@@ -268,7 +316,7 @@ def max_unpool2d(
     Returns
     -------
     array (N, C, H, W) or (C, H, W)
-        Zeros elsewhere. Where an index comes twice, one of both.
+        Zeros otherwise. Where an index comes twice, one of both.
 
     Raises
     ------
@@ -294,9 +342,10 @@ def max_unpool3d(
     padding: int | tuple[int, int, int] = 0,
     output_size: tuple[int, ...] | None = None,
 ) -> dpnp.ndarray | Array:
-    """Put the maxima of volumes (N, C, D, H, W) or (C, D, H, W) back where they came from.
-
-    Parameters, results and errors are those of ``max_unpool2d`` with three spatial axes.
-    """
+    """Put the maxima of volumes (N, C, D, H, W) or (C, D, H, W) back where they came from."""
     windows = (kernel_size, stride, padding)
     return _max_unpool("max_unpool3d", 3, input, indices, windows, output_size)
+
+
+describe(max_pool2d, max_pool1d, max_pool3d)
+describe(max_unpool2d, max_unpool1d, max_unpool3d)

@@ -85,7 +85,7 @@ def _run(source: Span, kernel: int, stride: int, left: int, target: Span) -> Run
 
 def plain_runs(axis: Axis, count: int) -> list[Run]:
     """Return the runs of ``count`` windows that may have gaps between their elements."""
-    # Windows that start at the same element modulo the dilation see every so-manieth element.
+    # Windows that start at the same element modulo the dilation see every n-th element.
     n_phases = min(axis.dilation // math.gcd(axis.stride, axis.dilation), count)
     stride = axis.stride * n_phases // axis.dilation if n_phases < count else 1
     made = []

@@ -77,7 +77,7 @@ def recorded(inputs: dict[str, Tensor], out: Out, attr: object = None) -> Tensor
     operands = {n: _readable(inputs[n]) for n in ("src", "weights")}
     given = inputs | operands
     weights = inputs["weights"]
-    # Packing the weights pays only where they stand still; see docs/architecture.md.
+    # Packing the weights pays only where they are constant; see docs/architecture.md.
     ask = {}
     if weights.storage.constant and weights.dtype in dtypes.PACKED:
         given["weights"] = _by_rows(given["weights"])

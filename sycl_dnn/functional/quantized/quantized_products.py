@@ -119,7 +119,7 @@ class Target:
                 f"{name}: out_dtype must be one of {', '.join(RESULTS)}, got {dtype!r}"
             )
         if (dtype in INTEGERS) != (scale is not None) or (zero is not None and scale is None):
-            rule = "be given with" if dtype in INTEGERS else "be left away with"
+            rule = "be given with" if dtype in INTEGERS else "be omitted with"
             raise ValueError(f"{name}: out_scale must {rule} out_dtype {dtype}")
         if scale is not None:
             check_scales(name, (), scale, zero, " of the result")

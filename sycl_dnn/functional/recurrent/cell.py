@@ -2,7 +2,7 @@
 """One layer of a recurrent network in one direction: weights, oneDNN's rows, gradients.
 
 PyTorch has (gates * H, C) for each layer and direction, oneDNN (1, 1, C, gates, H). That is
-another look at the same elements, except for the GRU: its gates r, z, n are oneDNN's second,
+another view of the same elements, except for the GRU: its gates r, z, n are oneDNN's second,
 first and third.
 """
 
@@ -170,6 +170,10 @@ def network_weights(
     cell, n_cells = CELLS[name], n_layers * n_directions
     if not isinstance(params, (tuple, list)) or len(params) < 2:
         raise ValueError(f"{name}: params must be a list of arrays, got {params!r}")
+    for number, value in enumerate(params):
+        if not isinstance(value, Tensor):
+            kind = type(value).__name__
+            raise TypeError(f"{name}: params[{number}] must be an array, got {kind}")
     sizes = _sizes(name, cell, params, x.shape[-1])
     each = len(_expected(cell, sizes, bias))
     if len(params) != each * n_cells:
@@ -238,7 +242,7 @@ def _run_in_float32(
         policy.FallbackWarning,
         (cell.row, "projection"),
         "lstm: bfloat16 with a projection computes in float32 and converts "
-        "(set_fallback('error') refuses instead)",
+        "(set_fallback('error') refuses)",
     )
     convert = x.trace.convert
     first, second = ({n: convert(t, "float32") for n, t in g.items()} for g in (states, weights))

@@ -12,13 +12,16 @@ import dpnp
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.operands import check_real
 from sycl_dnn.functional.reduction.sums import axes_of, by_dpnp, documented, without
 from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import nan_kept
+from sycl_dnn.trace.pointwise import add, binary, div, mul
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import untaped
+from sycl_dnn.trace.views import reshape, untaped
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
@@ -37,13 +40,16 @@ def _extreme(
 ) -> Tensor:
     axes = axes_of(name, dim, x.ndim)
     _check_not_empty(name, x, axes)
+    check_real(name, input=x)
     if not x.is_float:
         call = functools.partial(function, axis=axes or None)
         return by_dpnp(call, x, axes, keepdim, x.dtype)
     return without(reduce(kind, x, axes), axes, keepdim)
 
 
-_TIES = "Elements that tie share the gradient evenly."
+_TIES = """Elements that tie share the gradient evenly. With NaN among them the result is one of
+them, and where all is infinite in the other direction the largest finite number, unless
+``set_nan("propagate")``."""
 _EMPTY = ", or it is empty"
 
 
@@ -77,12 +83,23 @@ _ONE = {"dim": "int, optional", "which": "The axis to reduce, all by default.", 
 
 def _place(name: str, function: Any, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """Return int64 places of extremes, the first where several are."""
+    check_real(name, input=x)
     axes = axes_of(name, None if dim is None else check_axis(name, dim, x.ndim), x.ndim)
     _check_not_empty(name, x, axes)
     if x.dtype in dtypes.CARRIED:
         x = converted(x, "float32")
     axis = None if dim is None or not x.ndim else axes[0]
-    return by_dpnp(functools.partial(function, axis=axis), x, axes, keepdim, "int64")
+    call = functools.partial(function, axis=axis)
+    if x.is_float and nan_kept.is_asked_for(x):
+        return by_dpnp(lambda a: _first_nan(a, axis, call), x, axes, keepdim, "int64")
+    return by_dpnp(call, x, axes, keepdim, "int64")
+
+
+def _first_nan(a: dpnp.ndarray, axis: int | None, call: Any) -> dpnp.ndarray:
+    """Return the places of the first NaN, else those of the extremes; dpnp takes any NaN."""
+    is_nan = dpnp.isnan(a)
+    first = dpnp.argmax(is_nan.astype("int8"), axis=axis)
+    return dpnp.where(dpnp.any(is_nan, axis=axis), first, call(a))
 
 
 @operation
@@ -110,6 +127,8 @@ def argmin(
 def _with_places(
     name: str, kind: algorithm, functions: tuple[Any, Any], x: Tensor, dim: Any, keepdim: bool
 ) -> Tensor | ValuesAndIndices:
+    if dim is None and x.is_float and nan_kept.is_asked_for(x):
+        return _of_all(x, keepdim, lambda: _extreme(name, kind, functions[0], x, None, keepdim))
     if dim is None:
         return _extreme(name, kind, functions[0], x, None, keepdim)
     axis = check_axis(name, dim, x.ndim)
@@ -121,12 +140,35 @@ def _with_places(
     return ValuesAndIndices(x.trace.view(x, values, rule), indices)
 
 
+def _of_all(x: Tensor, keepdim: bool, value: Any) -> Tensor:
+    """Return the extreme of all elements; those that are NaN share its gradient."""
+    made: list[Tensor] = []
+
+    def body() -> Tensor:
+        made[:] = [value()]
+        return made[0]
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        equal, nan, is_nan = (
+            binary(k, a, b, dy.dtype)
+            for k, a, b in ((A.binary_eq, x, made[0]), (A.binary_ne, x, x),
+                            (A.binary_ne, made[0], made[0]))
+        )  # fmt: skip
+        hits = add(equal, mul(nan, is_nan))
+        count = reduce(A.reduction_sum, hits, range(x.ndim))
+        return {"x": mul(hits, div(reshape(dy, (1,) * x.ndim), count))}
+
+    return x.trace.closed({"x": x}, body, rule)
+
+
 def _put(grad: Tensor, indices: Tensor, x: Tensor, axis: int) -> Tensor:
     """Return zeros with ``grad`` at the places of the extremes."""
     wide = "float32" if x.dtype in dtypes.CARRIED else x.dtype
 
     def call(g: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
-        made = dpnp.zeros(x.shape or (1,), dtype=g.dtype, sycl_queue=g.sycl_queue)
+        made = dpnp.zeros(
+            x.shape or (1,), dtype=g.dtype, sycl_queue=g.sycl_queue, usm_type=g.usm_type
+        )
         small = tuple(1 if i == axis else n for i, n in enumerate(made.shape))
         dpnp.put_along_axis(made, places.reshape(small), g.reshape(small), axis)
         return made
@@ -150,7 +192,8 @@ def _taken(x: Tensor, indices: Tensor, shape: tuple[int, ...], axis: int) -> Ten
     return x.trace.array_call(call, [x, indices], [Out(shape, x.dtype)], rule)[0]
 
 
-_FIRST = "Along an axis the gradient goes to the element found; otherwise ties share it evenly."
+_FIRST = """Along an axis the gradient goes to the element found; otherwise ties share it evenly.
+With NaN among them the values are one of them, unless ``set_nan("propagate")``."""
 _PAIR = "dpnp.ndarray or Array\n    With ``dim`` a named tuple (values, indices)."
 
 

@@ -11,11 +11,13 @@ import dpnp
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic import double_precision
 from sycl_dnn.functional.arithmetic.comparison import clamp
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import check_eps
 from sycl_dnn.functional.reduction.sums import axes_of, documented, without
+from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import add, binary, div, eltwise, linear_map, mul, sub
 from sycl_dnn.trace.pointwise_gradients import select
@@ -42,8 +44,8 @@ def _at_zero(at: Tensor, value: Tensor) -> Tensor:
 
 
 @operation
-@documented("Computed in float32 at least, "
-            "after the maximum is subtracted.")  # fmt: skip
+@documented("Computed in float32 at least, after the maximum is subtracted. NaN gives "
+            "infinity on CPUs,\nunless ``set_nan(\"propagate\")``.")  # fmt: skip
 def logsumexp(
     input: dpnp.ndarray | Array, dim: int | Sequence[int], keepdim: bool = False
 ) -> dpnp.ndarray | Array:
@@ -51,19 +53,25 @@ def logsumexp(
     check_float("logsumexp", input=input)
     axes = axes_of("logsumexp", dim, input.ndim)
     x = _wide(input)
+    if double_precision.is_needed(x):
+        return without(double_precision.log_sum(x, axes), axes, keepdim)
     with untaped(x.trace):
         if x.size:
             highest = reduce(A.reduction_max, x, axes)
             limit = filled(x.trace, math.inf, (), x.dtype)
             is_infinite = binary(A.binary_eq, eltwise(highest, A.eltwise_abs), limit, "bool")
             shift = select(is_infinite, filled(x.trace, 0.0, (), x.dtype), highest)
-            total = _sum(eltwise(sub(x, shift), A.eltwise_exp), axes)
+            powers = eltwise(sub(x, shift), A.eltwise_exp)
+            total = _sum(nan_kept.kept(x, powers) if nan_kept.is_asked_for(x) else powers, axes)
             made = add(eltwise(total, A.eltwise_log), shift)
         else:
             made = eltwise(_sum(x, axes), A.eltwise_log)
 
     def rule(grad: Tensor) -> Tensor:
-        return mul(eltwise(sub(x, made), A.eltwise_exp), grad)
+        shares = sub(x, made)
+        if nan_kept.is_asked_for(x):
+            return mul(nan_kept.kept(shares, eltwise(shares, A.eltwise_exp)), grad)
+        return mul(eltwise(shares, A.eltwise_exp), grad)
 
     made = x.trace.view(x, made, rule)
     return converted(without(made, axes, keepdim), input.dtype)
@@ -120,7 +128,17 @@ def std(
 ) -> dpnp.ndarray | Array:
     """Return the standard deviation over axes."""
     made, axes = _variance("std", input, dim, correction)
-    root = eltwise(made, A.eltwise_sqrt)
+    roots: list[Tensor] = []
+
+    def body() -> Tensor:
+        roots[:] = [eltwise(made, A.eltwise_sqrt)]
+        return roots[0]
+
+    def rule(grad: Tensor) -> dict[str, Tensor]:
+        slope = linear_map(div(grad, roots[0]), 0.5)
+        return {"variance": _at_zero(roots[0], slope)}
+
+    root = made.trace.closed({"variance": made}, body, rule)
     return converted(without(root, axes, keepdim), input.dtype)
 
 
@@ -134,22 +152,34 @@ def _power_sum(x: Tensor, p: float, axes: Sequence[int]) -> Tensor:
     return eltwise(_sum(eltwise(size, A.eltwise_pow, 1.0, p), axes), A.eltwise_pow, 1.0, 1 / p)
 
 
-def _sign(x: Tensor) -> Tensor:
-    zero = filled(x.trace, 0.0, (), x.dtype)
-    above, below = (binary(k, x, zero, x.dtype) for k in (A.binary_gt, A.binary_lt))
-    return sub(above, below)
-
-
 def _norm_slope(x: Tensor, y: Tensor, p: float, grad: Tensor) -> Tensor:
     """Return the gradient of a norm of order p, 0 where the norm has none."""
     if p == 1:
-        return mul(_sign(x), grad)
+        return mul(nan_kept.sign(x, x.dtype), grad)
     if p == 2:
         return mul(x, _at_zero(y, div(grad, y)))
     size = eltwise(x, A.eltwise_abs)
     share = _at_zero(y, div(grad, eltwise(y, A.eltwise_pow, 1.0, p - 1)))
-    slope = mul(_sign(x), eltwise(size, A.eltwise_pow, 1.0, p - 1))
+    slope = mul(nan_kept.sign(x, x.dtype), eltwise(size, A.eltwise_pow, 1.0, p - 1))
     return mul(_at_zero(x, slope) if p < 1 else slope, share)
+
+
+def _extreme_size(kind: algorithm, x: Tensor, axes: Sequence[int]) -> Tensor:
+    """Return the largest or smallest absolute value."""
+    if not nan_kept.is_asked_for(x):
+        return reduce(kind, eltwise(x, A.eltwise_abs), axes)
+    made: list[Tensor] = []
+
+    def body() -> Tensor:
+        made[:] = [reduce(kind, eltwise(x, A.eltwise_abs), axes)]
+        return made[0]
+
+    def rule(grad: Tensor) -> dict[str, Tensor]:
+        hits = binary(A.binary_eq, eltwise(x, A.eltwise_abs), made[0], x.dtype)
+        count = clamp(_sum(hits, axes), min=1.0)
+        return {"x": mul(mul(nan_kept.sign(x, x.dtype), hits), div(grad, count))}
+
+    return x.trace.closed({"x": x}, body, rule)
 
 
 def _order(p: Any) -> float:
@@ -174,7 +204,7 @@ def norm(
     x = _wide(input)
     if math.isinf(p):
         kind = A.reduction_max if p > 0 else A.reduction_min
-        made = reduce(kind, eltwise(x, A.eltwise_abs), axes)
+        made = _extreme_size(kind, x, axes)
     elif p == 0:
         zero = filled(x.trace, 0.0, (), x.dtype)
         made = _sum(binary(A.binary_ne, x, zero, x.dtype), axes)

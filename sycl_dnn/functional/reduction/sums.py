@@ -101,16 +101,26 @@ def by_dpnp(
 def _reduced(
     name: str, kind: algorithm, function: Any, x: Tensor, dim: Any, keepdim: bool, dtype: Any
 ) -> Tensor:
-    """Sum or multiply: floats by oneDNN, integers in int64 by dpnp, as torch has it."""
+    """Sum or multiply: floats by oneDNN, all others by dpnp, integers in 64 bits."""
     axes = axes_of(name, dim, x.ndim)
-    dtype = dtypes.name_of(dtype) if dtype is not None else x.dtype if x.is_float else "int64"
+    dtype = dtypes.name_of(dtype) if dtype is not None else _wide(x)
+    if x.dtype.startswith("complex") and not dtype.startswith("complex"):
+        raise TypeError(f"{name}: dtype must be complex for input of {x.dtype}, got {dtype}")
     if not dtypes.is_float(dtype):
         call = functools.partial(function, axis=axes or None, dtype=np.dtype(dtype))
         return by_dpnp(call, x, axes, keepdim, dtype)
     return without(reduce(kind, converted(x, dtype), axes), axes, keepdim)
 
 
-_INTEGERS = "Integers give int64 and are dpnp's work. bfloat16 is summed in float32."
+def _wide(x: Tensor) -> str:
+    """Return the dtype of a sum: that of floats and complex numbers, 64 bits for integers."""
+    if x.is_float or x.dtype.startswith("complex") or x.dtype == "uint64":
+        return x.dtype
+    return "int64"
+
+
+_INTEGERS = """Integers give int64, uint64 itself, complex numbers their dtype; dpnp adds them,
+without a gradient. bfloat16 is summed in float32."""
 
 
 @operation
@@ -144,8 +154,8 @@ def mean(
 
 
 @operation
-@documented("Integers give int64 and are dpnp's work; so is the "
-            "gradient, which is right with zeros.", parameters=_DTYPE)  # fmt: skip
+@documented("Integers give int64, uint64 itself, complex numbers their dtype; these are dpnp's "
+            "work,\nas is the gradient, which is right with zeros.", parameters=_DTYPE)  # fmt: skip
 def prod(
     input: dpnp.ndarray | Array,
     dim: int | Sequence[int] | None = None,

@@ -309,7 +309,7 @@ def interpolate(
         ``"linear"``, ``"bilinear"`` and ``"trilinear"`` interpolate one, two and three axes,
         ``"bicubic"`` two; ``"area"`` averages as ``adaptive_avg_pool2d``.
     align_corners : bool, optional
-        Whether the centres of the corner elements stay in place, instead of the outer edges.
+        Whether the centres of the corner elements stay in place, or else the outer edges.
     recompute_scale_factor : bool, optional
         Whether coordinates follow from S / T where ``scale_factor`` is given.
     antialias : bool

@@ -15,7 +15,7 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout, views
 from sycl_dnn.trace.gradients import rule_for
 from sycl_dnn.trace.steps import Entry, Out
-from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import narrow as narrow_of_views
 from sycl_dnn.trace.views import reshape
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def join(parts: Sequence[Tensor], axis: int) -> Tensor:
-    """Put tensors of one dtype one behind the other; the first one's layout is kept."""
+    """Put tensors of one dtype one after another; the first one's layout is kept."""
     if len(parts) == 1:
         return parts[0]
     first, full = parts[0], [p for p in parts if p.size]
@@ -41,6 +41,8 @@ def join(parts: Sequence[Tensor], axis: int) -> Tensor:
 
 def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
     first = parts[0]
+    if first.desc.is_plain and not all(_lies_along(p, first) for p in parts):
+        return _placed(parts, axis, shape)
     made = first.trace.primitive(
         "concat",
         {f"multiple_src_{i}": p for i, p in enumerate(parts)},
@@ -48,6 +50,33 @@ def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tenso
         concat_dimension=axis,
     )
     return made["dst"]
+
+
+def _lies_along(part: Tensor, first: Tensor) -> bool:
+    """Whether oneDNN joins a tensor to the first one by a fast implementation."""
+    if not part.desc.is_plain:
+        return True
+    order = views.axis_order(first, first.ndim)
+    steps = [part.strides[a] for a in order if part.shape[a] > 1]
+    return steps == sorted(steps, reverse=True) and steps[-1:] in ([], [1])
+
+
+def _placed(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
+    """Join tensors by a copy of each into its place: where concat has its slow reference alone."""
+    first, start = parts[0], 0
+    desc = layout.like(first.desc, first.dtype, shape)
+    made = Tensor(first.trace, Storage(desc), desc, first.dtype, shape)
+    for part in parts:
+        place = made.view(part.shape, made.strides, start * made.strides[axis])
+        first.trace.written_into(made, place, first.trace.plain(part))
+        start += part.shape[axis]
+
+    def rule(entry: Entry, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return _shares(grads["dst"], entry.inputs, axis)
+
+    named = {str(i): part for i, part in enumerate(parts)}
+    first.trace.tape.append(Entry("view", named, {"dst": made}, rule=rule))
+    return made
 
 
 def _without(made: Tensor, empty: Sequence[Tensor]) -> Tensor:
@@ -94,13 +123,17 @@ def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors in their common dtype."""
     if not isinstance(tensors, (tuple, list)) or not tensors:
         raise ValueError(f"{name}: tensors must be a list of at least one array, got {tensors!r}")
+    for number, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            kind = type(tensor).__name__
+            raise TypeError(f"{name}: tensors[{number}] must be an array, got {kind}")
     dtype = dtypes.promote(*(t.dtype for t in tensors))
     return [converted(t, dtype) for t in tensors]
 
 
 @operation
 def cat(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray | Array:
-    """Put arrays one behind the other along an axis.
+    """Put arrays one after another along an axis.
 
     Parameters
     ----------
@@ -117,13 +150,16 @@ def cat(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray |
     Raises
     ------
     ValueError
-        There is no array, or the shapes differ in other axes than ``dim``.
+        There is no array, one has no axes, or the shapes differ in other axes than ``dim``.
 
     Notes
     -----
     Source: oneDNN developer guide, "Concat".
     """
     parts = _tensors("cat", tensors)
+    for number, part in enumerate(parts):
+        if not part.shape:
+            raise ValueError(f"cat: tensors[{number}] must have an axis, got shape (); use stack")
     legacy = [p for p in parts if p.shape == (0,)]
     parts = [p for p in parts if p.shape != (0,)] or parts[:1]
     axis = check_axis("cat", dim, parts[0].ndim)
@@ -136,7 +172,7 @@ def cat(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray |
 
 @operation
 def stack(tensors: Sequence[dpnp.ndarray | Array], dim: int = 0) -> dpnp.ndarray | Array:
-    """Put arrays of one shape one behind the other along a new axis.
+    """Put arrays of one shape one after another along a new axis.
 
     Parameters
     ----------

@@ -1,26 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pad the borders of an array, or crop them: torch.nn.functional.pad.
 
-The array is copied into the middle of the result. Then each axis in turn gets its borders, slice
-by slice, from what the axes before have filled.
+The array is copied into the middle of the result. Then each axis in turn gets its borders from what
+the axes before have filled: one copy for each border, but wide mirrored ones in one call of dpnp's.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dpnp
+import numpy as np
 
+from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.pointwise import linear_map
 from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Storage, Tensor
-from sycl_dnn.trace.views import narrow
+from sycl_dnn.trace.views import axis_order, narrow, transpose, untaped
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
@@ -41,8 +45,7 @@ def _borders(mode: str, n: int, before: int, after: int) -> Iterator[tuple[int, 
         yield from ((before - k, before + k, 1) for k in range(1, before + 1))
         yield from ((end - 1 + k, end - 1 - k, 1) for k in range(1, after + 1))
     else:
-        yield from ((k, before, 1) for k in range(before))
-        yield from ((end + k, end - 1, 1) for k in range(after))
+        yield from ((0, before, before), (end, end - 1, after))
 
 
 def _slices(
@@ -55,8 +58,11 @@ def _slices(
             sizes = (*whole.shape[:axis], length, *whole.shape[axis + 1 :])
             step = whole.strides[axis]
             if length:
-                first, second = (whole.view(sizes, whole.strides, i * step) for i in (to, source))
-                made.append((first, second))
+                # One element is repeated by a stride of 0.
+                held = {axis: 0} if mode == "replicate" else {}
+                steps = tuple(held.get(a, s) for a, s in enumerate(whole.strides))
+                border = whole.view(sizes, whole.strides, to * step)
+                made.append((border, whole.view(sizes, steps, source * step)))
     return made
 
 
@@ -77,9 +83,82 @@ def _gradient(grad: Tensor, x: Tensor, widths: AxisWidths, mode: str) -> Tensor:
     whole = _fresh(trace, plain, plain.shape, wide)
     trace.written_into(whole, whole, plain)
     for border, source in reversed(_slices(whole, x.shape, widths, mode)):
-        trace.added_to(source, border)
+        trace.added_to(*_summed(border, source))
     made = trace.convert(_middle(whole, x.shape, widths), x.dtype)
     return trace.view(grad, made, lambda g: repeated(g, widths, mode))
+
+
+def _summed(border: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the one element that a border repeats, and the sum of the border's gradients."""
+    held = [a for a, s in enumerate(source.strides) if not s and source.shape[a] > 1]
+    if not held:
+        return source, border
+    shape = tuple(1 if a in held else n for a, n in enumerate(source.shape))
+    with untaped(border.trace):
+        total = reduce(algorithm.reduction_sum, border, held)
+    return source.view(shape, border.strides), total
+
+
+# --- Mirrored borders: oneDNN has no negative strides, so many elements are chosen by number
+
+#: From so many slices of one element on.
+_MANY = 8
+
+
+def _numbers(n: int, before: int, after: int) -> np.ndarray:
+    return np.pad(np.arange(n), (before, after), mode="reflect")
+
+
+def _mirrored(x: Tensor, widths: AxisWidths) -> Tensor:
+    """Pad by dpnp in the order of axes in which ``x`` lies, in one call."""
+    order = axis_order(x.trace.plain(x), x.ndim)
+    turned, pairs = transpose(x, order), [widths[a] for a in order]
+    shape = tuple(n + b + a for n, (b, a) in zip(turned.shape, pairs, strict=True))
+    made = _padded(turned, shape, pairs)
+    return transpose(made, [order.index(a) for a in range(x.ndim)])
+
+
+def _padded(x: Tensor, shape: tuple[int, ...], widths: AxisWidths) -> Tensor:
+    def call(a: dpnp.ndarray) -> dpnp.ndarray:
+        for axis, (before, after) in enumerate(widths):
+            if before or after:
+                chosen = _numbers(a.shape[axis], before, after)
+                a = dpnp.take(a, dpnp.asarray(chosen, sycl_queue=a.sycl_queue), axis=axis)
+        return a
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"0": _folded(grads["0"], x, widths)}
+
+    return x.trace.array_call(call, [x], [Out(shape, x.dtype)], rule)[0]
+
+
+def _folded(grad: Tensor, x: Tensor, widths: AxisWidths) -> Tensor:
+    """Add the gradients of mirrored elements to those of the originals, in float32."""
+    wide = "float64" if x.dtype == "float64" else "float32"
+
+    def call(g: dpnp.ndarray) -> dpnp.ndarray:
+        for axis, (before, after) in enumerate(widths):
+            if before or after:
+                g = _folded_along(dpnp.moveaxis(g, axis, 0), before, after)
+                g = dpnp.moveaxis(g, 0, axis)
+        return dpnp.ascontiguousarray(g)
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"0": _padded(grads["0"], grad.shape, widths)}
+
+    given = converted(grad, wide)
+    made = x.trace.array_call(call, [given], [Out(x.shape, wide)], rule)[0]
+    return converted(made, x.dtype)
+
+
+def _folded_along(g: dpnp.ndarray, before: int, after: int) -> dpnp.ndarray:
+    n = len(g) - before - after
+    made = g[before : before + n].copy()
+    if before:
+        made[1 : before + 1] += g[:before][::-1]
+    if after:
+        made[n - 1 - after : n - 1] += g[before + n :][::-1]
+    return made
 
 
 def _by_dpnp(x: Tensor, shape: Sequence[int], widths: AxisWidths, mode: str) -> Tensor:
@@ -94,6 +173,8 @@ def repeated(x: Tensor, widths: AxisWidths, mode: str) -> Tensor:
     shape = tuple(n + b + a for n, (b, a) in zip(x.shape, widths, strict=True))
     if not x.is_float:
         return _by_dpnp(x, shape, widths, mode)
+    if mode == "reflect" and x.size and sum(b + a for b, a in widths) > _MANY:
+        return _mirrored(x, widths)
     trace, plain = x.trace, x.trace.plain(x)
     made = _fresh(trace, plain, shape, x.dtype)
     if x.size:
@@ -111,6 +192,9 @@ def repeated(x: Tensor, widths: AxisWidths, mode: str) -> Tensor:
 Widths = list[tuple[int, int]]
 
 
+_LARGEST = 2**31
+
+
 def _widths(pad: Sequence[int], ndim: int) -> Widths:
     """Return PyTorch's list, last axis first, as one pair for each axis."""
     if not isinstance(pad, (tuple, list)):
@@ -120,6 +204,9 @@ def _widths(pad: Sequence[int], ndim: int) -> Widths:
         raise ValueError(
             f"pad: pad must have two numbers for each of at most {ndim} axes, got {tuple(pad)}"
         )
+    for number in numbers:
+        if abs(number) > _LARGEST:
+            raise ValueError(f"pad: pad must be in [-2**31, 2**31], got {number}")
     pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
     return [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
 
@@ -160,7 +247,7 @@ def _filled_by_dpnp(x: Tensor, shape: tuple[int, ...], widths: Widths, value: fl
 
 
 def _repeated(x: Tensor, widths: Widths, mode: str) -> Tensor:
-    """Pad by repeating elements; only ``"circular"`` looks at what the cropping leaves."""
+    """Pad by repeating elements; only ``"circular"`` depends on what the cropping leaves."""
     added = [(max(b, 0), max(a, 0)) for b, a in widths]
     cut = [(min(b, 0), min(a, 0)) for b, a in widths]
     source = _cropped(x, cut) if mode == "circular" else x
@@ -222,7 +309,8 @@ def pad(
 
     Notes
     -----
-    Source: oneDNN developer guide, "Reorder"; NumPy's ``pad`` as dpnp has it for integers.
+    Source: oneDNN developer guide, "Reorder"; NumPy's ``pad`` as dpnp has it for integers, and
+    its ``take`` for wide mirrored borders.
     """
     widths = _widths(pad, input.ndim)
     if mode == "constant":

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import json
+import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from sycl_dnn.device import is_simulated
 from sycl_dnn.errors import NoDeviceError
-from sycl_dnn.tools.bench import performance_lines, roof
+from sycl_dnn.tools.bench import roof
 from sycl_dnn.tools.bench.measure import COLD, Figures, Settings, measure, stream_for
 from sycl_dnn.tools.verify.case_files import Case
 from sycl_dnn.tools.verify.command import byte_count, parser_of, read_cases
@@ -36,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     add("--fix-times-per-prb", type=int, metavar="N", help="run each case N times instead")
     add("--cold-cache", choices=COLD, default="none", help="what no run finds in the cache (none)")
     add("--max-memory", type=byte_count, default=4 << 30, metavar="B", help="bytes (4G)")
-    add("--perf-template", default=performance_lines.TEMPLATE, metavar="T", help="fields of a line")
+    add("--perf-template", default=TEMPLATE, metavar="T", help="fields of a line")
     add("--roof", action="store_true", help="measure the roof and print each case's share of it")
     add("--plot", type=Path, metavar="FILE", help="draw the roofline picture")
     add("--json", type=Path, metavar="FILE", help="write everything")
@@ -52,7 +56,7 @@ def _checked(options: argparse.Namespace) -> Settings:
         raise ValueError(f"--max-ms-per-prb must be 0 to 3600000, got {options.max_ms_per_prb:g}")
     if options.plot:
         roof.require_matplotlib()
-    performance_lines.check(options.perf_template)
+    check(options.perf_template)
     seconds, runs = options.max_ms_per_prb / 1e3, options.fix_times_per_prb
     return Settings(seconds, runs, options.cold_cache, options.max_memory)
 
@@ -73,7 +77,7 @@ def _measured(cases: list[Case], stream: Any, settings: Settings, template: str)
         one = measure(case, stream, settings)
         found.append(one)
         text = f"REFUSED {one.line}: {one.refusal}" if one.refusal else ""
-        print(text or performance_lines.line(template, one, kind), flush=True)
+        print(text or line(template, one, kind), flush=True)
     return found
 
 
@@ -104,9 +108,9 @@ def _run(options: argparse.Namespace, words: list[str]) -> int:
     if options.roof or options.plot:
         facts["roof"] = _with_roof(options, cases, found, stream, settings)
     if options.json:
-        performance_lines.write_json(options.json, found, facts)
+        write_json(options.json, found, facts)
     if options.csv:
-        performance_lines.write_csv(options.csv, found)
+        write_csv(options.csv, found)
     return 0 if any(not one.refusal for one in found) else 1
 
 
@@ -118,3 +122,89 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, NoDeviceError) as error:
         print(error, file=sys.stderr)
         return 2
+
+
+# --- Performance lines in benchdnn's form, and files
+
+
+TEMPLATE = (
+    "perf,%engine%,%impl%,%name%,%prb%,%Gops%,%ctime%,%-time%,%-Gflops%,%-bw%,%0time%,%0Gflops%,"
+    "%0bw%"
+)
+#: Which time a figure is about, by the sign in front of it.
+_TIMES: dict[str, Callable[[Figures], float]] = {
+    "-": lambda f: f.min_ms,
+    "0": lambda f: f.avg_ms,
+    "+": lambda f: f.max_ms,
+    "~": lambda f: f.median_ms,
+}
+_RATES: dict[str, Callable[[Figures, float], float]] = {
+    "time": lambda f, ms: ms,
+    "Gflops": lambda f, ms: f.gflops(ms),
+    "bw": lambda f, ms: f.bandwidth(ms),
+}
+_PLAIN: dict[str, Callable[[Figures], Any]] = {
+    "driver": lambda f: f.driver,
+    "impl": lambda f: f.impl,
+    "name": lambda f: f'"{f.name}"' if f.name else "",
+    "prb": lambda f: f.line,
+    "clock": lambda f: f.clock,
+    "Gops": lambda f: f.flops * 1e-9,
+    "Gbytes": lambda f: f.nbytes * 1e-9,
+    "ctime": lambda f: f.create_ms,
+}
+_FIELD = re.compile(r"%([-0+~]?)(\w+)%")
+
+
+def _known(sign: str, name: str) -> bool:
+    return name in _RATES if sign else name in _PLAIN or name == "engine"
+
+
+def check(template: str) -> str:
+    """Return a template whose fields are all known.
+
+    Raises
+    ------
+    ValueError
+        A field is not known.
+    """
+    for sign, name in _FIELD.findall(template):
+        if not _known(sign, name):
+            some = ", ".join([*_PLAIN, "engine", *(f"-{n}" for n in _RATES)])
+            raise ValueError(f"--perf-template must have fields such as {some}, got {sign}{name}")
+    return template
+
+
+def line(template: str, figures: Figures, engine: str) -> str:
+    """Return one performance line.
+
+    Parameters
+    ----------
+    template : text with fields between ``%``; ``-``, ``0``, ``+`` and ``~`` in front of ``time``,
+        ``Gflops`` and ``bw`` are for the shortest, mean, longest and median time
+    figures : Figures
+    engine : what ``%engine%`` becomes
+    """
+
+    def value(found: re.Match) -> str:
+        sign, name = found.groups()
+        if name == "engine":
+            return engine
+        text = _RATES[name](figures, _TIMES[sign](figures)) if sign else _PLAIN[name](figures)
+        return f"{text:.6g}" if isinstance(text, float) else str(text)
+
+    return _FIELD.sub(value, template)
+
+
+def write_json(path: Path, found: list[Figures], facts: dict[str, Any]) -> None:
+    """Write facts of the device and all figures."""
+    data = {"facts": facts, "cases": [one.as_dict() for one in found]}
+    path.write_text(json.dumps(data, indent=1) + "\n")
+
+
+def write_csv(path: Path, found: list[Figures]) -> None:
+    """Write one row for each case."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, Figures("", "").as_dict())
+        writer.writeheader()
+        writer.writerows(one.as_dict() for one in found)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from sycl_dnn.tools.explain.judge import Explanation, explain
-from sycl_dnn.tools.matrix.prober import ProbeError, Prober
+from sycl_dnn.tools.matrix.probe import ProbeError, Prober
 from sycl_dnn.tools.matrix.record import check_levels, target_name
 from sycl_dnn.tools.verify.command import parser_of, read_cases
 from sycl_dnn.tools.verify.driver import CaseError

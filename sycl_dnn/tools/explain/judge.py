@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sycl_dnn.tools.explain.near_cases import Variant, pairs, variants
 from sycl_dnn.tools.matrix import probe
-from sycl_dnn.tools.matrix.probe import Answer
-from sycl_dnn.tools.matrix.prober import Prober
+from sycl_dnn.tools.matrix.families import case_of
+from sycl_dnn.tools.matrix.probe import Answer, Prober
 from sycl_dnn.tools.verify.case_files import Case
+from sycl_dnn.tools.verify.driver import CaseError
+from sycl_dnn.tools.verify.drivers import DRIVERS
 
 _LARGE = 1 << 20
 _MAX_PAIRS = 1000
@@ -133,3 +136,224 @@ def explain(case: Case, prober: Prober, everything: bool = False) -> Explanation
         better = [pair for pair in asked if probe.rank(pair[1].state) > least]
     better.sort(key=lambda pair: -probe.rank(pair[1].state))
     return Explanation(case, answer, notes(answer, free), tuple(better), len(asked))
+
+
+# --- Cases that differ from a given one in one thing, and what can be changed in a case
+
+
+_TAGS = ("any", "abx", "axb")
+_FLOATS = ("f32", "bf16", "f16")
+_INTEGERS = ("u8:s8:f32", "s8:s8:f32", "u8:s8:u8", "s8:s8:s8")
+_NETWORKS = ("f32", "bf16f32", "bf16")
+_FORWARD, _WEIGHTS = ("FWD_I", "FWD_D", "FWD_B"), ("BWD_W", "BWD_WB")
+_LISTS = ("attr-post-ops", "attr-scales", "attr-zero-points")
+#: Options whose absence makes a case simpler, in the order in which they are tried.
+_DROPPED = (
+    *("strides", "inplace", "runtime_dims_masks", "runtime-dim-mask", "encoding", "bia-dt"),
+    *("attr-post-ops", "attr-scales", "attr-zero-points", "attr-precomputed-reductions"),
+    *("attr-dropout", "attr-rounding-mode", "attr-deterministic", "attr-acc-mode", "attr-fpmath"),
+    *("with-peephole", "with-projection", "direction"),
+)
+_BLOCK = 16
+#: A key of a problem with its number.
+_PART = re.compile(r"([a-z]+)(\d+)")
+_CHANNELS = ("ic", "oc", "sic", "slc", "dhc", "dic")
+
+Change = tuple[str, dict[str, str], str]
+
+
+def _options(case: Case) -> dict[str, str]:
+    """Return every option of the case's driver with its text."""
+    return {o.name: case.texts.get(o.name, o.default) for o in DRIVERS[case.driver].options}
+
+
+def _layouts(case: Case) -> Iterator[Change]:
+    tags = {name: text for name, text in _options(case).items() if name.endswith("tag")}
+    main = {name: text for name, text in tags.items() if name != "stat_tag"}
+    for tag in _TAGS:
+        texts = {n: ":".join([tag] * (t.count(":") + 1)) for n, t in main.items()}
+        yield f"all layouts {tag}", texts, case.problem
+    for name in main:
+        for tag in _TAGS:
+            yield f"--{name} {tag}", {name: tag}, case.problem
+
+
+def _rounded(number: int, step: int) -> int:
+    return -(-number // step) * step
+
+
+def _channels(case: Case) -> Iterator[Change]:
+    """Round channels, or the sides of a matrix product, up to whole blocks."""
+    problem, quote, name = case.problem.partition("_n")
+    changed = _matrix(problem) if case.driver == "matmul" else _letters(problem)
+    if changed != problem:
+        yield f"sizes rounded up to {_BLOCK}", {}, changed + quote + name
+
+
+def _letters(problem: str) -> str:
+    """Round the channels of a problem such as ``g2mb1ic6oc10``; a depthwise one stays one."""
+    sizes = dict(_PART.findall(problem))
+    groups = int(sizes.get("g", 0))
+    depthwise = groups > 1 and sizes["g"] == sizes["ic"]
+    step = _BLOCK if depthwise else _BLOCK * max(groups, 1)
+    keys = (*_CHANNELS, "g") if depthwise else _CHANNELS
+
+    def part(found: re.Match) -> str:
+        key, number = found.groups()
+        return key + (str(_rounded(int(number), step)) if key in keys else number)
+
+    return _PART.sub(part, problem)
+
+
+def _matrix(problem: str) -> str:
+    src, weights = problem.split(":")[:2]
+    *batch, m, k = src.split("x")
+    *others, _, n = weights.split("x")
+    k, n = (str(_rounded(int(size), _BLOCK)) for size in (k, n))
+    return f"{'x'.join([*batch, m, k])}:{'x'.join([*others, k, n])}"
+
+
+def _groups(case: Case) -> Iterator[Change]:
+    problem, quote, name = case.problem.partition("_n")
+    ungrouped = _PART.sub(lambda found: "" if found.group(1) == "g" else found.group(), problem)
+    if case.driver in ("conv", "deconv") and ungrouped != problem:
+        yield "without groups", {}, ungrouped + quote + name
+
+
+def _algorithm(case: Case) -> Iterator[Change]:
+    if case.driver in ("conv", "deconv"):
+        for name in ("DIRECT", "AUTO"):
+            yield f"--alg {name}", {"alg": name}, case.problem
+
+
+def _directions(case: Case) -> Iterator[Change]:
+    for option in ("dir", "prop"):
+        given = _options(case).get(option, "")
+        for names in (_FORWARD, _WEIGHTS):
+            for name in names if given in names else ():
+                yield f"--{option} {name}", {option: name}, case.problem
+
+
+def _dropped(case: Case) -> Iterator[Change]:
+    for name in _DROPPED:
+        text = case.texts.get(name, "")
+        parts = text.split("+")
+        if name in _LISTS and len(parts) > 1:
+            for i, part in enumerate(parts):
+                rest = "+".join([*parts[:i], *parts[i + 1 :]])
+                yield f"without {part} of --{name}", {name: rest}, case.problem
+        if text:
+            yield f"without --{name}", {name: ""}, case.problem
+        if "per_" in text:
+            yield f"one number in --{name}", {name: _common(text)}, case.problem
+    flags = _options(case).get("flags", "")
+    for letter in flags:
+        yield f"without flag {letter}", {"flags": flags.replace(letter, "")}, case.problem
+
+
+def _common(text: str) -> str:
+    """Replace masks and groups by one number for everything."""
+    parts = (part.split(":") for part in text.split("+"))
+    return "+".join(f"{p[0]}:common:1" + (f":{p[2]}" if len(p) > 2 else "") for p in parts)
+
+
+def _types(case: Case) -> Iterator[Change]:
+    given = _options(case)
+    if "cfg" in given:
+        yield from ((f"--cfg {n}", {"cfg": n}, case.problem) for n in _NETWORKS)
+    if "dt" in given:
+        more = _INTEGERS if "8" in given["dt"] else ()
+        parts = given["dt"].split(":")
+        wider = ":".join([*parts, *parts[-1:] * (3 - len(parts))][:2]) + ":f32"
+        for name in (wider, *_FLOATS, *more):
+            yield f"--dt {name}", {"dt": name}, case.problem
+    if "ddt" in given:
+        count = given["sdt"].count(":") + 1
+        yield "--ddt f32", {"ddt": "f32"}, case.problem
+        for name in _FLOATS:
+            texts = {"sdt": ":".join([name] * count), "ddt": name}
+            yield f"all types {name}", texts, case.problem
+    elif "sdt" in given:
+        yield from ((f"--sdt {n}", {"sdt": n}, case.problem) for n in _FLOATS)
+
+
+def _looser(case: Case) -> Iterator[Change]:
+    for name, text in (("attr-acc-mode", "any"), ("attr-fpmath", "any")):
+        if name not in case.texts:
+            yield f"--{name} {text}", {name: text}, case.problem
+
+
+#: Kinds of change, the nearest first.
+CHANGES: tuple[Callable[[Case], Iterator[Change]], ...] = (
+    _layouts,
+    _algorithm,
+    _channels,
+    _directions,
+    _dropped,
+    _looser,
+    _groups,
+    _types,
+)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A case near to another.
+
+    change : what is different, in a few words
+    case : Case
+    """
+
+    change: str
+    case: Case
+
+
+def _changed(case: Case, texts: dict[str, str], problem: str) -> Case | None:
+    """Return the case with some options changed; None where that makes none."""
+    merged = {n: t for n, t in (case.texts | texts).items() if t}
+    changed = Case(case.driver, problem, merged, case.place)
+    try:
+        return case_of(changed.line)
+    except CaseError:
+        return None
+
+
+def variants(case: Case) -> list[Variant]:
+    """Return the cases that differ from one in one thing, the nearest first.
+
+    Parameters
+    ----------
+    case : Case
+
+    Returns
+    -------
+    list of Variant
+        Layouts left to oneDNN or made plain or channels last, sizes rounded up, another
+        direction, attributes left out one by one, looser arithmetic, no groups, other types.
+    """
+    changed = (
+        (change, _changed(case, texts, problem))
+        for changes in CHANGES
+        for change, texts, problem in changes(case)
+    )
+    return _distinct(changed, {case.line})
+
+
+def pairs(case: Case) -> list[Variant]:
+    """Return the cases that differ from one in two things."""
+    first = variants(case)
+    changed = (
+        (f"{one.change}; {other.change}", other.case)
+        for one in first
+        for other in variants(one.case)
+    )
+    return _distinct(changed, {case.line, *(one.case.line for one in first)})
+
+
+def _distinct(changed: Iterable[tuple[str, Case | None]], seen: set[str]) -> list[Variant]:
+    found = []
+    for change, one in changed:
+        if one is not None and one.line not in seen:
+            seen.add(one.line)
+            found.append(Variant(change, one))
+    return found

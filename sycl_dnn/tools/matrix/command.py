@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 from sycl_dnn.tools.matrix import record
-from sycl_dnn.tools.matrix.cells import cells
-from sycl_dnn.tools.matrix.families import FAMILIES
+from sycl_dnn.tools.matrix.families import FAMILIES, cells
 from sycl_dnn.tools.matrix.page import page
-from sycl_dnn.tools.matrix.prober import ProbeError
+from sycl_dnn.tools.matrix.probe import ProbeError
 from sycl_dnn.tools.matrix.record import check_levels, measure
 
 _DESCRIPTION = """\

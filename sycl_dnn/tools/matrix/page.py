@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sycl_dnn.tools.matrix import probe
-from sycl_dnn.tools.matrix.cells import Cell, Row, cells, fold
-from sycl_dnn.tools.matrix.families import FAMILIES, Family
+from sycl_dnn.tools.matrix.families import FAMILIES, Cell, Family, Row, cells, fold
 from sycl_dnn.tools.matrix.record import Record, state_of
 
 INTRODUCTION = """\

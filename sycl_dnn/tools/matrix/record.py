@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from sycl_dnn.tools.matrix import probe
-from sycl_dnn.tools.matrix.cells import Cell
-from sycl_dnn.tools.matrix.probe import Answer
-from sycl_dnn.tools.matrix.prober import ProbeError, Prober
+from sycl_dnn.tools.matrix.families import Cell
+from sycl_dnn.tools.matrix.probe import Answer, ProbeError, Prober
 
 SCHEMA = 1
 MAX_BYTES = 64 << 20

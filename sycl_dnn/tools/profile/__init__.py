@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from sycl_dnn.tools.profile.recorder import Profile, profile
-from sycl_dnn.tools.profile.records import Record, TensorFacts
-from sycl_dnn.tools.profile.totals import Summary
+from sycl_dnn.tools.profile.records import Record, Summary, TensorFacts
 
 __all__ = ["Profile", "Record", "Summary", "TensorFacts", "profile"]

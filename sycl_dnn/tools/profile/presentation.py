@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sycl_dnn.device import is_simulated
-from sycl_dnn.tools.profile.records import Record
-from sycl_dnn.tools.profile.totals import Summary, charged, summarized
+from sycl_dnn.tools.profile.records import Record, Summary, charged, summarized
 
 _SHAPE = ("name", "implementation", "inserted", "shape", "attributes")
 _KEYS = (*(f.name for f in fields(Record)), "shape")

@@ -13,8 +13,7 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn.tools.profile import presentation
-from sycl_dnn.tools.profile.records import Record, records_of
-from sycl_dnn.tools.profile.totals import Summary, summarized
+from sycl_dnn.tools.profile.records import Record, Summary, records_of, summarized
 
 
 class Profile:
@@ -165,7 +164,7 @@ def profile(*, wait: bool = False, limit: int = 100_000) -> Profile:
     Recorded are primitives of ``sycl_dnn.onednn``, ``functional``, compiled functions, plans and
     partitions of graphs, calls of dpnp for what oneDNN lacks, the making of primitives and the
     tracing of functions, from all threads. Results do not change. Without an open block the cost
-    is one look at a number for each execution. Several blocks may be open, nested or in different
+    is one check of a number for each execution. Several blocks may be open, nested or in different
     threads: each records all that runs while it is open.
 
     Parameters

@@ -4,17 +4,25 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 import os
 import random
+import shutil
+import signal
 import sys
 import time
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
-from sycl_dnn.tools.verify.driver import CaseError
+from sycl_dnn.tools.verify.case_files import replay
+from sycl_dnn.tools.verify.driver import FAILURES, STATUSES, CaseError
 
 if TYPE_CHECKING:
     from sycl_dnn.tools.verify.case_files import Reader
+    from sycl_dnn.tools.verify.driver import Limits
 
 
 def parser_of(command: str, description: str) -> argparse.ArgumentParser:
@@ -23,7 +31,7 @@ def parser_of(command: str, description: str) -> argparse.ArgumentParser:
     Parameters
     ----------
     command : str
-        As it is typed behind ``python -m``.
+        As it is typed after ``python -m``.
     description : str
         Printed as it is.
     """
@@ -46,9 +54,10 @@ Run cases in benchdnn's language through sycl_dnn.onednn and compare with NumPy:
   python -m sycl_dnn verify --conv "mb1ic3ih8oc4kh3" --dir=BWD_W --dt=bf16
   python -m sycl_dnn verify --batch=tests/conformance/conv.in --jobs=2
 
-Options of drivers, --reset and --batch=FILE are read in order and stay; those behind the last
+Options of drivers, --reset and --batch=FILE are read in order and stay; those after the last
 problem of the command line count for that line as a whole. docs/verify.md has the grammar.
-The exit status is 0 if nothing failed, 1 if something did, 2 for lines that cannot be read.
+The exit status is 0 if nothing failed, 1 if something did or a case broke a rule (INVALID), 2 for
+lines that cannot be read, 130 and 143 after Ctrl-C and SIGTERM.
 """
 
 
@@ -70,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     add("--quiet", action="store_true", help="print failures and the table only")
     add("--sample", type=int, metavar="N", help="run N of the cases, drawn by --seed")
     add("--seed", type=int, default=0, metavar="S", help="for --sample (0)")
+    add("--expect-invalid", action="store_true", help="cases that break a rule are no failure")
     add("--no-check", action="store_true", help="submit, do not compare")
     add("--timeout", type=float, default=300.0, metavar="S", help="seconds for one case (300)")
     add("--max-memory", type=byte_count, default=2 << 30, metavar="B", help="bytes for a case (2G)")
@@ -82,7 +92,7 @@ def _is_problem(word: str) -> bool:
 
 
 def _in_front(words: list[str]) -> list[str]:
-    """Move options behind the last problem in front of the problems before them."""
+    """Move options after the last problem in front of the problems before them."""
     last = max((i for i, w in enumerate(words) if _is_problem(w)), default=-1)
     if last < 0:
         return words
@@ -125,32 +135,62 @@ def _obstacle(options: argparse.Namespace) -> str:
     return ""
 
 
-def _run(options: argparse.Namespace, cases: list, reader: Reader) -> int:
-    from sycl_dnn.tools.verify import outcome_lines
-    from sycl_dnn.tools.verify.driver import Limits
-    from sycl_dnn.tools.verify.workers import Pool
+class _Terminated(BaseException):
+    """A SIGTERM has come."""
 
-    output, start = (
-        outcome_lines.Report(len(cases), not options.quiet, _settings(options)),
-        time.monotonic(),
-    )
-    limits = Limits(options.max_memory, options.max_operations, not options.no_check)
+
+def _terminate(number: int, frame: Any) -> None:
+    raise _Terminated
+
+
+#: What ends a run early -> what the table says of it, and the exit status.
+_ENDS: dict[type[BaseException], tuple[str, int]] = {
+    KeyboardInterrupt: ("interrupted", 130),
+    _Terminated: ("terminated", 143),
+}
+
+
+def _collect(output: Report, options: argparse.Namespace, limits: Limits, cases: list) -> int:
+    """Run the cases; return the exit status of what ended the run early, 0 for nothing."""
+    from sycl_dnn.tools.verify.runner import Pool
+
     pool = Pool(options.device, limits, options.timeout)
+    before = signal.signal(signal.SIGTERM, _terminate)
     try:
         for result in pool.run(cases, max(options.jobs, 1)):
             output.add(result)
+    except (KeyboardInterrupt, _Terminated) as end:
+        text, status = _ENDS[type(end)]
+        output.progress.clear()
+        print(f"{text} after {len(output.results)} of {len(cases)} cases")
+        return status
     finally:
+        signal.signal(signal.SIGTERM, before)
         pool.close()
+    return 0
+
+
+def _run(options: argparse.Namespace, cases: list, reader: Reader) -> int:
+    from sycl_dnn.tools.verify.driver import Limits
+
+    output, start = (
+        Report(len(cases), not options.quiet, _settings(options)),
+        time.monotonic(),
+    )
+    limits = Limits(options.max_memory, options.max_operations, not options.no_check)
+    ended = _collect(output, options, limits, cases)
     good, seconds = output.finish(reader.skipped), time.monotonic() - start
     print(f"{len(output.results)} cases in {seconds:.1f} s with {options.jobs} processes")
     if reader.common.ignored:
         print(f"read without effect: {' '.join(f'--{name}' for name in reader.common.ignored)}")
     facts = {"device": options.device or "default", "jobs": options.jobs, "seconds": seconds}
     if options.json:
-        outcome_lines.write_json(options.json, output.results, facts)
+        write_json(options.json, output.results, facts)
     if options.csv:
-        outcome_lines.write_csv(options.csv, output.results)
-    return 0 if good and output.results else 1
+        write_csv(options.csv, output.results)
+    invalid = any(count["INVALID"] for count in output.counts.values())
+    good = good and (options.expect_invalid or not invalid)
+    return ended or (0 if good and output.results else 1)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -181,3 +221,120 @@ if __name__ == "__main__":
         sys.exit(main())
     except BrokenPipeError:
         os._exit(1)
+
+
+# --- Lines, tables and files that a run leaves
+
+
+_COLUMNS = ("driver", "status", "line", "place", "impl", "error", "reason", "seconds")
+
+
+_INDENT = "\n" + " " * 14
+
+
+def why(result: dict[str, Any]) -> str:
+    """Return the reason, then what each implementation said on a line of its own."""
+    return _INDENT.join([result["reason"], *(result.get("reasons") or [])])
+
+
+def line(result: dict[str, Any]) -> str:
+    """Return the lines of one case."""
+    text = f"{result['status']:<13} {result['line']}"
+    if result["status"] == "SUBMITTED":
+        return f"{text}  [{result['impl']}]"
+    if result["status"] == "PASSED":
+        return f"{text}  [{result['impl']}, error {result['error']:.2g}]"
+    impl = f"[{result['impl']}] " if result["impl"] else ""
+    return f"{text}{_INDENT}{impl}{why(result)}"
+
+
+class Progress:
+    """A bar on a terminal, nothing where there is none."""
+
+    def __init__(self, total: int | None, out: TextIO) -> None:
+        self.total, self.out, self.done = total, out, 0
+        self.shown = out.isatty()
+        self.bad = 0
+
+    def clear(self) -> None:
+        """Wipe the bar, before something else is printed."""
+        if self.shown:
+            self.out.write("\r\x1b[K")
+
+    def step(self, result: dict[str, Any]) -> None:
+        """Count a case and draw the bar."""
+        self.done += 1
+        self.bad += result["status"] in FAILURES
+        if not self.shown:
+            return
+        width = max(min(shutil.get_terminal_size().columns - 40, 50), 10)
+        share = self.done / max(self.total or 1, 1)
+        bar = "#" * int(share * width)
+        self.out.write(f"\r[{bar:<{width}}] {self.done}/{self.total} failed {self.bad}\x1b[K")
+        self.out.flush()
+
+
+def summary(counts: dict[str, Counter], skipped: Counter[str]) -> str:
+    """Return the table of drivers and statuses."""
+    shown = [s for s in STATUSES if any(c[s] for c in counts.values()) or s in ("PASSED", "FAILED")]
+    header = f"{'driver':<11}{'cases':>8}" + "".join(f"{s.lower():>14}" for s in shown)
+    rows = [header, "-" * len(header)]
+    total = sum(counts.values(), Counter())
+    for name, count in [*sorted(counts.items()), ("all", total)]:
+        cells = "".join(f"{count[s]:>14}" for s in shown)
+        rows.append(f"{name:<11}{sum(count.values()):>8}{cells}")
+    for reason, number in skipped.most_common():
+        rows.append(f"{number} combinations of options make no case: {reason}")
+    return "\n".join(rows)
+
+
+class Report:
+    """Takes results as they come; prints, counts, keeps.
+
+    verbose : print a line for each case, not only for those that need attention
+    settings : device and limits as the user gave them, for lines that repeat a case
+    """
+
+    def __init__(self, total: int | None, verbose: bool, settings: Sequence[str] = ()) -> None:
+        self.out, self.verbose, self.settings = sys.stdout, verbose, settings
+        self.progress = Progress(total, sys.stderr)
+        self.results: list[dict[str, Any]] = []
+        self.counts: dict[str, Counter] = {}
+
+    def add(self, result: dict[str, Any]) -> None:
+        """Take one result."""
+        self.results.append(result)
+        self.counts.setdefault(result["driver"], Counter())[result["status"]] += 1
+        bad = result["status"] in FAILURES
+        if self.verbose or bad:
+            self.progress.clear()
+            print(line(result), file=self.out)
+            if bad:
+                again = replay(result["line"], self.settings)
+                print(f"{_INDENT[1:]}replay: {again}", file=self.out)
+            self.out.flush()
+        self.progress.step(result)
+
+    def finish(self, skipped: Counter[str]) -> bool:
+        """Print the table and what was left out, by reason; return whether nothing failed."""
+        self.progress.clear()
+        known = [r for r in self.results if r["status"] == "KNOWN"]
+        if known and not self.verbose:
+            print("known faults of oneDNN that were met:", file=self.out)
+            for result in known:
+                print(line(result), file=self.out)
+        print(summary(self.counts, skipped), file=self.out)
+        return not any(c[s] for c in self.counts.values() for s in FAILURES)
+
+
+def write_json(path: Path, results: list[dict[str, Any]], facts: dict[str, Any]) -> None:
+    """Write everything as JSON: ``{"facts": ..., "results": [...]}``."""
+    path.write_text(json.dumps({"facts": facts, "results": results}, indent=1) + "\n")
+
+
+def write_csv(path: Path, results: list[dict[str, Any]]) -> None:
+    """Write one row for each case."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, _COLUMNS, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(results)

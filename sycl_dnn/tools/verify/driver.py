@@ -26,6 +26,10 @@ class Refusal(Exception):
     """A case that will not be run, with the rule that says so."""
 
 
+class Beyond(Refusal):
+    """A case that needs more than the limits of this tool or the memory of the machine."""
+
+
 class Failure(Exception):
     """oneDNN made a primitive and then refused to execute it.
 
@@ -39,14 +43,17 @@ class Failure(Exception):
 
 # --- What a case may need, and what it comes to
 
-#: What a case can come to; the last ones make the exit status 1.
-STATUSES = ("PASSED", "SUBMITTED", "REFUSED", "INVALID", "KNOWN", "MISTRUSTED", "FAILED")
+#: Cases that did not run: oneDNN has no implementation, a rule of the case or of this tool says so,
+#: a limit of this tool.
+REFUSALS = ("UNIMPLEMENTED", "SKIPPED", "LIMITS")
+#: What a case can come to; the last ones make the exit status 1, `INVALID` unless it is expected.
+STATUSES = ("PASSED", "SUBMITTED", *REFUSALS, "INVALID", "KNOWN", "MISTRUSTED", "FAILED")
 FAILURES = ("MISTRUSTED", "FAILED")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a case may need, and whether its results are looked at.
+    """What a case may need, and whether its results are checked.
 
     memory : bytes, on device and host together
     operations : multiplications of the reference

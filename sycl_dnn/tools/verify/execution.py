@@ -198,7 +198,7 @@ def _first_source(names: Any) -> str:
 
 @dataclass
 class Run:
-    """What one execution left behind."""
+    """What one execution leaves."""
 
     impl: str
     inputs: Arrays

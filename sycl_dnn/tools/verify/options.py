@@ -65,7 +65,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Dropout:
-    """Dropout; ``tag`` is empty where no mask is asked for."""
+    """Dropout; ``tag`` is empty where no mask is asked for, by no tag or by ``undef``."""
 
     p: float
     seed: int = 0
@@ -144,7 +144,8 @@ def dropout(text: str) -> Dropout | None:
     if not 0 <= p <= 1:
         raise ValueError(f"probability must be in [0, 1], got {parts[0]}")
     seed, offset = int(parts[1] or 0), int(parts[3]) if parts[3] else None
-    return Dropout(p, seed, parts[2], offset, parts[4] in ("true", "1"))
+    tag = "" if parts[2] == "undef" else parts[2]
+    return Dropout(p, seed, tag, offset, parts[4] in ("true", "1"))
 
 
 # --- Post-ops as benchdnn writes them: ``sum:0.5+relu``, ``add:bf16:per_oc``, ``dw:k3s1p1``

@@ -1,35 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One case from text to result."""
+"""Cases from text to result, in this process or in several."""
 
 from __future__ import annotations
 
+import collections
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, cast
 
 from sycl_dnn.errors import InvalidArguments, OutOfMemory, Unimplemented
 from sycl_dnn.onednn import faults
 from sycl_dnn.tools.verify import data, execution, tolerance
 from sycl_dnn.tools.verify.call import Call, memory_bytes
 from sycl_dnn.tools.verify.case_files import Case
-from sycl_dnn.tools.verify.driver import Failure, Limits, Outcome, Refusal, Result
+from sycl_dnn.tools.verify.driver import Beyond, Failure, Limits, Outcome, Refusal, Result
 from sycl_dnn.tools.verify.drivers import ALL_DRIVERS, DRIVERS
 from sycl_dnn.tools.verify.graph.document import Broken
 
 if TYPE_CHECKING:
-    pass
+    from typing import IO
 
 
 def _check_limits(call: Call, limits: Limits) -> None:
     needed = memory_bytes(call)
     if needed > limits.memory:
-        raise Refusal(f"a case must need at most {limits.memory} bytes, this one {needed}")
+        raise Beyond(f"a case must need at most {limits.memory} bytes, this one {needed}")
     work = DRIVERS[call.driver].operations(call)
     if work > limits.operations:
-        raise Refusal(f"a case must need at most {limits.operations} products, this one {work}")
+        raise Beyond(f"a case must need at most {limits.operations} products, this one {work}")
 
 
-def _judge(call: Call, done: execution.Run) -> tuple[str, str, float]:
-    """Return status, reason and error of a finished run."""
+def _judge(call: Call, done: execution.Run, device: str) -> tuple[str, str, float]:
+    """Return status, reason and error of a finished run on a kind of device."""
     wanted = data.expected(call, done.inputs)
     if call.attr.dropout is not None and "attr_dropout_mask" in done.outputs:
         done.outputs.pop("attr_dropout_mask")
@@ -46,7 +58,8 @@ def _judge(call: Call, done: execution.Run) -> tuple[str, str, float]:
             wrong.append((name, verdict.problem))
     text = "; ".join(problem for _, problem in wrong)
     if wrong:
-        fault = faults.explain(call, done.impl, [name for name, _ in wrong])
+        names = [name for name, _ in wrong]
+        fault = faults.explain(call, done.impl, names, device, done.warned)
         return ("KNOWN", f"{fault} [{text}]", worst) if fault else ("FAILED", text, worst)
     if not trusted:
         return "MISTRUSTED", "too many zeros in the result to say anything", worst
@@ -58,7 +71,7 @@ def _of_primitive(call: Call, stream: Any, key: str, limits: Limits) -> Outcome:
     done = execution.run(call, stream, key, DRIVERS[call.driver].fill)
     if not limits.check:
         return Outcome("SUBMITTED", impl=done.impl)
-    return Outcome(*_judge(call, done), done.impl)
+    return Outcome(*_judge(call, done, stream.engine.kind.name), done.impl)
 
 
 def _outcome(case: Case, stream: Any, limits: Limits) -> Outcome:
@@ -66,11 +79,11 @@ def _outcome(case: Case, stream: Any, limits: Limits) -> Outcome:
     return run(case.call(), stream, case.key, limits)
 
 
-def _known(case: Case, problem: Failure) -> str:
+def _known(case: Case, problem: Failure, device: str) -> str:
     """Return the name of the fault that makes an execution fail."""
     if case.driver not in DRIVERS:
         return ""
-    return faults.explain(case.call(), problem.impl, ["execution"])
+    return faults.explain(case.call(), problem.impl, ["execution"], device)
 
 
 def _first_line(error: Exception) -> str:
@@ -95,12 +108,16 @@ def run_case(case: Case, stream: Any, limits: Limits = Limits()) -> Result:  # n
     start, error, impl = time.perf_counter(), 0.0, ""
     try:
         status, reason, error, impl = _outcome(case, stream, limits)
-    except (Refusal, Unimplemented, OutOfMemory) as problem:
-        status, reason = "REFUSED", _first_line(problem)
+    except Unimplemented as problem:
+        status, reason = "UNIMPLEMENTED", _first_line(problem)
+    except (Beyond, OutOfMemory) as problem:
+        status, reason = "LIMITS", _first_line(problem)
+    except Refusal as problem:
+        status, reason = "SKIPPED", _first_line(problem)
     except (InvalidArguments, Broken) as problem:
         status, reason = "INVALID", _first_line(problem)
     except Failure as problem:
-        impl, fault = problem.impl, _known(case, problem)
+        impl, fault = problem.impl, _known(case, problem, stream.engine.kind.name)
         status, reason = ("KNOWN" if fault else "FAILED"), f"{fault} {problem}".strip()
     except Exception as problem:
         status, reason = "FAILED", f"{type(problem).__name__}: {_first_line(problem)}"
@@ -108,3 +125,209 @@ def run_case(case: Case, stream: Any, limits: Limits = Limits()) -> Result:  # n
     return Result(
         case.driver, case.line, case.place, status, reason, float(error), impl, round(seconds, 4)
     )
+
+
+# --- What a worker process does
+
+
+#: NumPy's threads beside those of oneDNN double the time of a small product of matrices.
+_REFERENCES = {"OPENBLAS_NUM_THREADS": "1"}
+_LOG = {"ONEDNN_VERBOSE": "dispatch,check", "ONEDNN_VERBOSE_TIMESTAMP": "0"}
+
+
+class Log:
+    """What the library wrote to standard output since the last call."""
+
+    def __init__(self) -> None:
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the process)
+        os.dup2(self.file.fileno(), 1)
+
+    def take(self) -> str:
+        """Return the text and forget it."""
+        sys.stdout.flush()
+        size = os.fstat(1).st_size
+        text = os.pread(self.file.fileno(), min(size, 1 << 20), 0).decode(errors="replace")
+        os.ftruncate(1, 0)
+        os.lseek(1, 0, os.SEEK_SET)
+        return text
+
+
+def _reasons(text: str) -> list[str]:
+    """Return ``implementation: reason`` from the log, each once."""
+    from sycl_dnn.onednn import reasons as log
+
+    found = []
+    for line in text.splitlines():
+        fields = line.split(",")
+        reason = log._parse(line, fields[6]) if len(fields) > 7 else log._parse(line, "")
+        # Of graphs the log tells which pattern an operation matches.
+        if reason and "node matching" not in reason:
+            found.append(reason)
+    return list(dict.fromkeys(found))
+
+
+def stream_on(device: str) -> Any:
+    """Return a Stream on the device that is meant."""
+    import sycl_dnn
+    from sycl_dnn import onednn as dnnl
+
+    queue = sycl_dnn.default_queue(device or None)
+    return dnnl.Stream(dnnl.Engine(queue), queue)
+
+
+def serve(device: str, limits: dict[str, Any]) -> None:
+    """Run cases until standard input ends; a simulated device is not asked for results."""
+    results = os.fdopen(os.dup(1), "w", buffering=1)
+    log = Log()
+    from sycl_dnn.device import is_simulated
+
+    stream = stream_on(device)
+    if is_simulated(stream.sycl_queue.sycl_device.device_type.name):
+        limits["check"] = False
+    for line in sys.stdin:
+        result = run_case(Case(**json.loads(line)), stream, Limits(**limits)).as_dict()
+        text = log.take()
+        if result["status"] in ("UNIMPLEMENTED", "SKIPPED", "INVALID"):
+            result["reasons"] = _reasons(text)
+        results.write(json.dumps(result) + "\n")
+
+
+def environment() -> dict[str, str]:
+    """Return the environment that a worker needs."""
+    return {**_REFERENCES, **os.environ, **_LOG}
+
+
+# --- Cases spread over worker processes; one that kills or hangs its process is a failure
+
+
+class _Worker:
+    """A process with at most one case in hand."""
+
+    def __init__(self, device: str, limits: Limits) -> None:
+        command = [sys.executable, "-m", "sycl_dnn.tools.verify.runner", device]
+        command += [json.dumps(asdict(limits))]
+        self.errors: collections.deque[str] = collections.deque(maxlen=20)
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+        )
+        pipes = self.process.stdin, self.process.stdout, self.process.stderr
+        self.stdin, self.stdout, self.stderr = (cast("IO[str]", pipe) for pipe in pipes)
+        threading.Thread(target=self._drain, daemon=True).start()
+        self.case: Case | None = None
+        self.since = 0.0
+
+    def _drain(self) -> None:
+        for line in self.stderr:
+            self.errors.append(line.rstrip())
+
+    def give(self, case: Case) -> None:
+        """Start a case."""
+        self.case, self.since = case, time.monotonic()
+        with contextlib.suppress(BrokenPipeError):
+            self.stdin.write(json.dumps(asdict(case)) + "\n")
+            self.stdin.flush()
+
+    def take(self) -> dict[str, Any] | None:
+        """Return the result of the case in hand; None if the process has died."""
+        line = self.stdout.readline()
+        return json.loads(line) if line.endswith("\n") else None
+
+    def end(self) -> int:
+        """End the process and return its status."""
+        with contextlib.suppress(OSError):
+            self.stdin.close()
+        try:
+            return self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def obituary(self, status: int) -> str:
+        """Return why the process is gone."""
+        how = f"exit status {status}"
+        if status < 0:
+            how = signal.Signals(-status).name
+        last = self.errors[-1] if self.errors else "nothing on standard error"
+        return f"the process died: {how}; {last}"
+
+
+def _failure(case: Case | None, reason: str, seconds: float) -> dict[str, Any]:
+    assert case is not None, "a worker has a case in hand until its result is there"
+    result = Result(case.driver, case.line, case.place, "FAILED", reason, seconds=seconds)
+    return result.as_dict()
+
+
+class Pool:
+    """Worker processes for one device."""
+
+    def __init__(self, device: str, limits: Limits, timeout: float) -> None:
+        self.device, self.limits, self.timeout = device, limits, timeout
+        self.selector = selectors.DefaultSelector()
+        self.busy: set[_Worker] = set()
+
+    def _start(self) -> _Worker:
+        one = _Worker(self.device, self.limits)
+        self.selector.register(one.stdout, selectors.EVENT_READ, one)
+        return one
+
+    def _drop(self, one: _Worker) -> int:
+        self.selector.unregister(one.stdout)
+        return one.end()
+
+    def _ready(self) -> Iterator[tuple[_Worker, dict[str, Any]]]:
+        """Wait for results; a worker that died or hangs gives a failure."""
+        for key, _ in self.selector.select(timeout=1.0):
+            one = key.data
+            result, seconds = one.take(), time.monotonic() - one.since
+            if result is None:
+                result = _failure(one.case, one.obituary(self._drop(one)), seconds)
+            yield one, result
+        for one in list(self.busy):
+            seconds = time.monotonic() - one.since
+            if seconds > self.timeout:
+                one.process.kill()
+                self._drop(one)
+                yield one, _failure(one.case, f"not done after {self.timeout:g} s", seconds)
+
+    def run(self, cases: Iterable[Case], count: int) -> Iterator[dict[str, Any]]:
+        """Iterate over results as they come."""
+        waiting = iter(cases)
+        idle: collections.deque[_Worker] = collections.deque()
+        for case in waiting:
+            self._assign(idle, case)
+            if len(self.busy) >= count:
+                break
+        while self.busy:
+            for one, result in self._ready():
+                if one not in self.busy:
+                    continue
+                self.busy.discard(one)
+                if one.process.poll() is None:
+                    idle.append(one)
+                following = next(waiting, None)
+                if following is not None:
+                    self._assign(idle, following)
+                yield result
+        for one in idle:
+            self._drop(one)
+
+    def _assign(self, idle: Any, case: Case) -> None:
+        one = idle.popleft() if idle else self._start()
+        self.busy.add(one)
+        one.give(case)
+
+    def close(self) -> None:
+        """Kill what is still at work."""
+        for one in list(self.busy):
+            one.process.kill()
+            self._drop(one)
+        self.busy.clear()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], json.loads(sys.argv[2]))

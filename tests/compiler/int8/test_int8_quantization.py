@@ -5,7 +5,7 @@ import dpnp
 import numpy as np
 import pytest
 from arithmetic import saturates
-from comparing import assert_in_integers, assert_same
+from comparing import assert_in_integers, assert_same, slow_parts
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -69,7 +69,7 @@ def test_forms(form, sign, dtype, make, queue):
     assert accuracy[0].relative < 0.02, str(accuracy[0])
     report = made.explain(x)
     assert_in_integers(report, queue)
-    assert not report.slow, str(report)
+    assert not slow_parts(report, queue), str(report)
 
 
 def test_a_chain_with_a_residual_stays_in_integers(make):

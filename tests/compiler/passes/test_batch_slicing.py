@@ -77,6 +77,14 @@ def test_parts_are_even_or_nearly_as_large_as_may_be(batch, most, size):
     assert -(-batch // found) <= 2 * -(-batch // most)
 
 
+def test_a_batch_of_a_prime_number_is_no_step_for_each_image(monkeypatch, make):
+    # Three quarters of a step's values fit, of 13 images.
+    monkeypatch.setattr(batch_slicing, "cache_bytes", lambda device: 4 * (13 * 2 * 16 * 8 * 8 * 4))
+    report = compiled_as_eager(_block(make), make(397, 16, 8, 8))
+    assert max(_times(report)) == -(-397 // 13), str(report)
+    assert sum(n for n in _times(report) if n > 1) == 3 * 31
+
+
 def test_one_image_and_small_batches_stay_whole(small_cache, make):
     function = _block(make)
     assert set(_times(compiled_as_eager(function, make(1, 16, 24, 24)))) == {1}

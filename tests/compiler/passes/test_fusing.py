@@ -8,7 +8,7 @@ from typing import Any
 import dpnp
 import pytest
 from arithmetic import is_older_than_avx2
-from comparing import assert_same, compiled_as_eager
+from comparing import assert_same, compiled_as_eager, slow_parts
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -115,7 +115,7 @@ def test_fused(fusion, dtype, make, queue):
     # There layer normalization has no kernel with post-ops.
     is_apart = fusion.name == "layer-norm-relu" and is_older_than_avx2(queue)
     assert len(steps) == fusion.n_steps + is_apart, str(report)
-    assert not report.slow, str(report)
+    assert not slow_parts(report, queue), str(report)
 
 
 def test_what_cannot_be_fused_is_told(make):

@@ -2,7 +2,7 @@
 """What is concatenated is written into place where oneDNN can, and copied where it cannot."""
 
 import pytest
-from comparing import compiled_as_eager
+from comparing import compiled_as_eager, slow_parts
 
 from sycl_dnn import functional as F
 
@@ -58,7 +58,7 @@ def _written(report):
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [1, 2, 7])
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
-def test_parts_are_written_into_place(function, n_written, rows, dtype, make):
+def test_parts_are_written_into_place(function, n_written, rows, dtype, make, queue):
     w, x = make(16, 16) / 4, make(rows, 16)
     options = {"dtype": dtype, "tolerance": TOLERANCE[dtype]}
     report = compiled_as_eager(lambda a: function(a, w), x, **options)
@@ -69,10 +69,10 @@ def test_parts_are_written_into_place(function, n_written, rows, dtype, make):
     off = {"write_into_parts": False}
     apart = compiled_as_eager(lambda a: function(a, w), x, **options, passes=off)
     assert not _written(apart)
-    assert not report.slow or report.slow == apart.slow, str(report)
+    assert not slow_parts(report, queue) or report.slow == apart.slow, str(report)
 
 
-def test_convolutions_do_not_become_references(make):
+def test_convolutions_do_not_become_references(make, queue):
     w, x = make(8, 8, 3, 3) / 8, make(2, 8, 6, 6)
 
     def skip(a):
@@ -80,11 +80,11 @@ def test_convolutions_do_not_become_references(make):
         return F.cat([y, F.relu(F.conv2d(y, w, padding=1))], 1)
 
     report = compiled_as_eager(skip, x)
-    assert not report.slow, str(report)
+    assert not slow_parts(report, queue), str(report)
     assert "instead of" in str(report)
 
 
-def test_images_one_below_the_other_are_written_at_once(make):
+def test_images_one_below_the_other_are_written_at_once(make, queue):
     w, x = make(8, 8, 3, 3) / 8, make(1, 8, 6, 6)
 
     def stacked(a):
@@ -93,4 +93,4 @@ def test_images_one_below_the_other_are_written_at_once(make):
 
     report = compiled_as_eager(stacked, x)
     assert _written(report) == 2, str(report)
-    assert not report.slow
+    assert not slow_parts(report, queue)

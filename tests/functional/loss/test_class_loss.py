@@ -181,3 +181,33 @@ def test_refusals(queue):
         F.nll_loss(x, x[:, 0])
     with pytest.raises(TypeError, match="input must have a floating-point dtype, got int64"):
         F.cross_entropy(t, t[0])
+
+
+@pytest.mark.parametrize("far", [2**32, 2**40 + 2, -(2**32), 2**31, 2**63 - 1, -(2**63), 2**24 + 1])
+def test_classes_are_not_taken_modulo_2_to_the_32(far, queue):
+    x = dpnp.asarray(np.log([[0.2, 0.3, 0.5]] * 2), dtype="f4", sycl_queue=queue)
+    target = dpnp.asarray([1, far], dtype="i8", sycl_queue=queue)
+    for loss in (F.nll_loss, F.cross_entropy):
+        made = dpnp.asnumpy(loss(x, target, reduction="none"))
+        assert np.isnan(made[1])
+        np.testing.assert_allclose(made[0], -np.log(0.3), rtol=1e-5)
+        ignored = dpnp.asnumpy(loss(x, target, ignore_index=far, reduction="none"))
+        assert ignored[1] == 0
+
+
+def test_more_classes_than_float32_tells_apart_are_refused(queue):
+    x = dpnp.zeros((1, 2**24 + 1), dtype="f4", sycl_queue=queue)
+    target = dpnp.zeros(1, dtype="i8", sycl_queue=queue)
+    with pytest.raises(ValueError, match=r"nll_loss: input must have at most 2\*\*24 classes"):
+        F.nll_loss(x, target)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gradient_is_0_where_all_targets_are_ignored(weighted, queue):
+    x = dpnp.ones((3, 4), dtype="f4", sycl_queue=queue)
+    target = dpnp.full(3, -100, sycl_queue=queue)
+    weight = dpnp.ones(4, dtype="f4", sycl_queue=queue) if weighted else None
+    for loss in (F.nll_loss, F.cross_entropy):
+        value, pullback = sycl_dnn.vjp(lambda x, loss=loss: loss(x, target, weight), x)
+        assert np.isnan(float(value))
+        assert not pullback(1.0)[0].any()

@@ -73,3 +73,15 @@ def test_refused(error, shape, size, words, queue):
 def test_integers_are_refused(queue):
     with pytest.raises(TypeError, match="local_response_norm: input must have a float"):
         F.local_response_norm(dpnp.ones((3, 5, 2), dtype="i4", sycl_queue=queue), 3)
+
+
+@pytest.mark.parametrize("size", [1e9, 1e12, 1e15, 1e18])
+@pytest.mark.parametrize("beta", [0.75, 0.5])
+def test_large_values_do_not_become_0(size, beta, queue):
+    """The third power of the denominator overflows in oneDNN's kernel for CPUs."""
+    if not queue.sycl_device.is_cpu:
+        pytest.skip("oneDNN's kernels for GPUs take no third power that could overflow")
+    x = (np.random.default_rng(0).standard_normal((2, 32, 3, 3)) * size).astype("f4")
+    made = dpnp.asnumpy(F.local_response_norm(dpnp.asarray(x, sycl_queue=queue), 5, beta=beta))
+    wanted = local_response_norm(x.astype("f8"), 5, beta=beta)
+    np.testing.assert_allclose(made, wanted, rtol=3e-6)

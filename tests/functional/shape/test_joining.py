@@ -4,11 +4,13 @@
 import dpnp
 import numpy as np
 import pytest
+from comparing import slow_parts
 from functional.case import Spec
 from functional.checks import Checks
 from functional.named import LAYOUTS, X, named
 from functional.on_device import to_device
 
+import sycl_dnn
 from sycl_dnn import functional as F
 
 
@@ -78,3 +80,25 @@ def test_cat_promotes(queue):
 def test_refusals(call, words, queue):
     with pytest.raises(ValueError, match=words):
         call(to_device(np.zeros((2, 3, 4)), "float32", queue))
+
+
+def test_slices_with_gaps_are_joined_without_the_slow_reference(queue):
+    x = to_device(np.arange(2 * 4 * 6 * 6.0).reshape(2, 4, 6, 6), "float32", queue)
+
+    def function(x):
+        turned = F.permute(x, (0, 1, 3, 2))
+        return F.cat([x[..., ::2], x[..., 1::2], turned[..., :3]], 1)
+
+    compiled = sycl_dnn.compile(function)
+    a = dpnp.asnumpy(x)
+    wanted = np.concatenate([a[..., ::2], a[..., 1::2], a.swapaxes(2, 3)[..., :3]], 1)
+    np.testing.assert_array_equal(dpnp.asnumpy(compiled(x)), wanted)
+    assert not slow_parts(compiled.explain(x), queue)
+    y, pullback = sycl_dnn.vjp(function, x)
+    dy = np.arange(y.size).reshape(y.shape).astype("f4")
+    slope = np.zeros_like(a)
+    slope[..., ::2] += dy[:, :4]
+    slope[..., 1::2] += dy[:, 4:8]
+    slope.swapaxes(2, 3)[..., :3] += dy[:, 8:]
+    gradient = pullback(dpnp.asarray(dy, sycl_queue=queue))[0]
+    np.testing.assert_array_equal(dpnp.asnumpy(gradient), slope)

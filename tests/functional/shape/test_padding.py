@@ -51,13 +51,25 @@ CASES += [
     for layout in LAYOUTS[1:]
 ]  # fmt: skip
 CASES += [
+    named(f"pad-{mode}-wide{layout}", F.pad, pad, (Spec((2, 3, 7, 8), layout=layout or "plain"),
+          (5, 6, 6, 2), mode), "pad")
+    for mode, layout in (("reflect", ""), ("reflect", "channels_last"), ("replicate", ""))
+]  # fmt: skip
+CASES += [
     named("pad-value", F.pad, pad, (X, (1, 2)), "pad", value=-2.5),
     named("pad-all_axes", F.pad, pad, (X, (1, 0, -1, 2, 3, 4)), "pad", value=1.0),
     named("pad-from_nothing", F.pad, pad, (Spec((2, 0)), (1, 2)), "pad", value=3.0),
     named("pad-to_nothing", F.pad, pad, (X, (-3, -2)), "pad"),
     named("pad-no_axes", F.pad, pad, (X, ()), "pad"),
 ]
-NARROW = ("pad-constant-2d", "pad-reflect-2d", "pad-replicate-2d", "pad-circular-2d", "pad-value")
+NARROW = (
+    "pad-reflect-wide",
+    "pad-constant-2d",
+    "pad-reflect-2d",
+    "pad-replicate-2d",
+    "pad-circular-2d",
+    "pad-value",
+)
 CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16") if c.name in NARROW]
 
 
@@ -91,3 +103,17 @@ def test_array_without_axes_stays_as_it_is(value, queue):
     assert float(got) == 3.0
     (grad,) = pullback(2 * got)
     assert float(grad) == 6.0
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_wide_borders_are_a_few_steps(mode, queue):
+    """It was one for each row and column."""
+    x = to_device(np.arange(2 * 3 * 64 * 64).reshape(2, 3, 64, 64), "float32", queue)
+    compiled = sycl_dnn.compile(lambda x: F.pad(x, (40, 40, 40, 40), mode))
+    np.testing.assert_array_equal(
+        dpnp.asnumpy(compiled(x)), pad(dpnp.asnumpy(x), (40, 40, 40, 40), mode)
+    )
+    assert compiled.explain(x).n_steps <= 5
+    gradient = sycl_dnn.compile(sycl_dnn.grad(lambda x: F.sum(F.pad(x, (40, 40, 40, 40), mode))))
+    assert float(gradient(x).sum()) == 2 * 3 * 144 * 144
+    assert gradient.explain(x).n_steps <= 20

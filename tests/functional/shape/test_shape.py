@@ -134,3 +134,11 @@ def test_helpers_in_a_traced_function(queue):
 def test_refusals(call, words, queue):
     with pytest.raises(ValueError, match=words):
         call(to_device(np.zeros((2, 3, 4)), "float32", queue))
+
+
+def test_what_dpnp_computed_loses_its_only_axis(queue):
+    """Shapes () and (1,) have one descriptor."""
+    x = dpnp.ones((1,), dtype="f4", sycl_queue=queue)
+    for function in (lambda x: F.reshape(F.sin(x), ()), lambda x: F.cumsum(F.reshape(x, ()), 0)):
+        for call in (sycl_dnn.compile(function), lambda x, f=function: sycl_dnn.vjp(f, x)[0]):
+            assert call(x).shape == ()

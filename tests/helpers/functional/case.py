@@ -134,3 +134,8 @@ def filled(value: Any, arrays: list[Any]) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(filled(v, arrays) for v in value)
     return value
+
+
+def queue_of(x):
+    """The queue of an array, a traced one too; None of anything else."""
+    return x.trace.queue if hasattr(x, "storage") else getattr(x, "sycl_queue", None)

@@ -34,7 +34,7 @@ class Checks:
         if "case" in metafunc.fixturenames:
             name = metafunc.function.__name__.removeprefix("test_")
             given = self.instead.get(name, self.cases)
-            fits = _computes if name == "no_reference_implementation" else bool
+            fits = _FITS.get(name, bool)
             metafunc.parametrize("case", [c for c in given if fits(c)], ids=str)
 
     def test_value(self, case: Case, queue: Any) -> None:
@@ -48,13 +48,21 @@ class Checks:
 
     def test_no_reference_implementation(self, case: Case, queue: Any) -> None:
         if not queue.sycl_device.is_cpu:
-            pytest.skip("a rule for CPUs")
+            pytest.skip("on GPUs oneDNN's reference kernels are compiled ones, and often the best")
         assert_no_reference(case, queue)
 
 
 def _computes(case: Case) -> bool:
     """Whether a case is one function of the layer in a dtype that has kernels of its own."""
     return hasattr(case.function, "operation") and case.dtype != "float16"
+
+
+def _has_counterpart(case: Case) -> bool:
+    """Whether torch has the function."""
+    return case.torch is not None
+
+
+_FITS = {"no_reference_implementation": _computes, "torch": _has_counterpart}
 
 
 def check_value(case: Case, queue: Any) -> None:
@@ -138,8 +146,6 @@ def _every(value: Any) -> list[Any]:
 def check_torch(case: Case, queue: Any) -> None:
     """Compare values and gradients with torch, where it is installed."""
     torch = pytest.importorskip("torch")
-    if case.torch is None:
-        pytest.skip("no counterpart in torch")
     named = isinstance(case.torch, str)
     function = getattr(torch.nn.functional, case.torch) if named else case.torch
     values = numpy_arguments(case)

@@ -8,11 +8,11 @@ from typing import Any
 from functional.case import Case
 from functional.on_device import device_arguments
 
-from sycl_dnn.call.arguments import describable, traced
+from sycl_dnn.call.arguments import traced
 from sycl_dnn.program.place import place_of
 from sycl_dnn.program.segments import live_steps
 from sycl_dnn.trace.gradients import propagate
-from sycl_dnn.trace.nested_arguments import arguments_of, replaced
+from sycl_dnn.trace.nested_arguments import arguments_of
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Step
 
@@ -24,7 +24,7 @@ def implementations(case: Case, queue: Any, training: bool = True) -> list[tuple
     """Return row and implementation of every primitive that the case runs."""
     place, _ = place_of(queue)
     trace = Trace(place.engine, training=training)
-    given = [replaced(a, describable) for a in device_arguments(case, queue)]
+    given = list(device_arguments(case, queue))
     args, kwargs = traced(trace, given, case.kwargs)
     body = case.function.operation.body
     results, _ = arguments_of(body(*args, **kwargs))

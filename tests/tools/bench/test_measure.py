@@ -12,11 +12,11 @@ import pytest
 import sycl_dnn
 from sycl_dnn import __main__ as program
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.tools.bench import command, measure, performance_lines, roof
+from sycl_dnn.tools.bench import command, measure, roof
 from sycl_dnn.tools.bench.measure import Figures, Settings
 from sycl_dnn.tools.bench.measure import measure as measure_of_measure
 from sycl_dnn.tools.bench.roof import Roof, find, type_of
-from sycl_dnn.tools.matrix.cells import case_of
+from sycl_dnn.tools.matrix.families import case_of
 from sycl_dnn.tools.verify import storage
 from sycl_dnn.trace import capabilities
 
@@ -172,17 +172,14 @@ def test_rates():
 
 
 def test_lines():
-    text = performance_lines.line(performance_lines.TEMPLATE, FIGURES, "cpu")
+    text = command.line(command.TEMPLATE, FIGURES, "cpu")
     wanted = 'perf,cpu,brg,"mine",--matmul 2x3:3x4,0.008,1.5,2,4,1,4,2,0.5'
     assert text == wanted
     every = "%driver% %clock% %Gbytes% %~time% %+time% %~bw%"
-    assert (
-        performance_lines.line(performance_lines.check(every), FIGURES, "cpu")
-        == "matmul host 0.002 3 8 0.666667"
-    )
+    assert command.line(command.check(every), FIGURES, "cpu") == "matmul host 0.002 3 8 0.666667"
     for bad in ("%nothing%", "%-prb%", "%time%"):
         with pytest.raises(ValueError, match="--perf-template must have fields such as"):
-            performance_lines.check(bad)
+            command.check(bad)
 
 
 def test_the_roof_is_the_lower_of_two_limits():
@@ -227,7 +224,7 @@ def test_the_command_prints_and_writes(tmp_path, capsys):
     cases = ["--matmul", "--dt=f32,f64", '16x16:16x16_n"mine"']
     assert program.main(["bench", *arguments, *cases]) == 0
     header, first, second, roof, share = capsys.readouterr().out.splitlines()
-    assert header == f"Output template: {performance_lines.TEMPLATE}"
+    assert header == f"Output template: {command.TEMPLATE}"
     assert first.startswith("perf,cpu,")
     assert '"mine",--matmul 16x16:16x16' in first
     assert second.startswith("REFUSED --matmul --dt=f64")

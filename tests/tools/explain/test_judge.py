@@ -7,12 +7,10 @@ import pytest
 
 from sycl_dnn import __main__ as program
 from sycl_dnn.tools.explain import command
-from sycl_dnn.tools.explain.judge import explain, notes
-from sycl_dnn.tools.explain.near_cases import pairs, variants
+from sycl_dnn.tools.explain.judge import explain, notes, pairs, variants
 from sycl_dnn.tools.matrix import probe
-from sycl_dnn.tools.matrix.cells import case_of
-from sycl_dnn.tools.matrix.probe import Answer, Attempt
-from sycl_dnn.tools.matrix.prober import Prober
+from sycl_dnn.tools.matrix.families import case_of
+from sycl_dnn.tools.matrix.probe import Answer, Attempt, Prober
 
 LRN = "--lrn mb2ic10ih5ls3"
 POST_OPS = "--attr-post-ops=relu+add:f32:per_oc"

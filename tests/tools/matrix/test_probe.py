@@ -8,10 +8,9 @@ import pytest
 from sycl_dnn import DnnlError
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.tools.matrix import probe, record
-from sycl_dnn.tools.matrix.cells import case_of, cells
-from sycl_dnn.tools.matrix.families import FAMILIES
+from sycl_dnn.tools.matrix.families import FAMILIES, case_of, cells
 from sycl_dnn.tools.matrix.page import page
-from sycl_dnn.tools.matrix.prober import ProbeError, Prober
+from sycl_dnn.tools.matrix.probe import ProbeError, Prober
 from sycl_dnn.tools.matrix.record import load, measure, state_of, target_name
 from sycl_dnn.tools.verify import call as attributes
 from sycl_dnn.tools.verify.call import describe

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from sycl_dnn import __main__ as program
-from sycl_dnn.tools.matrix import cells, command, probe
+from sycl_dnn.tools.matrix import command, families, probe
 from sycl_dnn.tools.matrix import record as compare
-from sycl_dnn.tools.matrix.cells import cells as cells_of_cells
+from sycl_dnn.tools.matrix.families import cells as cells_of_cells
 from sycl_dnn.tools.matrix.page import short, table
 from sycl_dnn.tools.matrix.probe import Answer, Attempt
 from sycl_dnn.tools.matrix.record import Record, RecordError, load, state_of
@@ -110,7 +110,7 @@ def test_folding_loses_nothing_and_adds_nothing():
     for i, cell in enumerate(cells_of_cells(["pool"])):
         place = (cell.kind, cell.types, cell.direction, cell.layout)
         given[place] = (cell, ("ref" if i % 7 == 0 else cell.types, cell.layout[0]))
-    rows = cells.fold(given.values())
+    rows = families.fold(given.values())
     assert len(rows) < len(given) / 2
     found = [
         (place, row.answers)

@@ -14,8 +14,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.device import usable_devices
 from sycl_dnn.tools.profile import presentation
 from sycl_dnn.tools.profile.command import main as trace_main
-from sycl_dnn.tools.profile.records import Record, TensorFacts
-from sycl_dnn.tools.profile.totals import charged, summarized
+from sycl_dnn.tools.profile.records import Record, TensorFacts, charged, summarized
 
 N_CALLS = 3
 SCRIPT = """

@@ -47,11 +47,11 @@ def test_gradients(ones):
 def test_a_call_that_is_repeated_in_cpp(ones):
     x = ones(3, 7)
     F.tanh(x)
-    hits = sycl_dnn.cache.calls.hits
+    hits = sycl_dnn.cache.plans.calls.hits
     with sycl_dnn.profile() as p:
         for _ in range(5):
             F.tanh(x)
-    assert sycl_dnn.cache.calls.hits == hits + 5
+    assert sycl_dnn.cache.plans.calls.hits == hits + 5
     assert names(p) == ["eltwise_forward"] * 5
     assert not names(p, "trace")
 

@@ -109,6 +109,14 @@ def test_cases_and_implementations_are_chosen(text, found, tmp_path):
     assert [case.line for case in Reader().cases(words, tmp_path)] == found
 
 
+def test_implementations_of_graphs_are_not_chosen():
+    texts = ("--global-skip-impl=jit", "--graph", "--case=op/relu.json")
+    words = [Word(word, COMMAND_LINE) for word in texts]
+    folder = HERE.parents[1] / "conformance" / "graph"
+    (case,) = Reader().cases(words, folder)
+    assert "skip-impl" not in case.line
+
+
 def test_options_without_effect_are_named():
     reader = Reader()
     list(reader.cases(words_of_text("--conv --mode=P -v1 --engine=cpu --fast-ref=0", "f"), HERE))

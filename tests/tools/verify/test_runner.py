@@ -3,6 +3,7 @@
 
 import csv
 import json
+import signal
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.tools.verify import data, options, storage
+from sycl_dnn.tools.verify import data, options, runner, storage
 from sycl_dnn.tools.verify.case_files import Case, replay
 from sycl_dnn.tools.verify.command import _settings, parser
 from sycl_dnn.tools.verify.driver import Limits
@@ -74,7 +75,7 @@ def test_elements_lie_where_reorders_put_them(tag, verify_stream):
 def test_what_is_written_out_of_place_is_seen(verify_stream):
     desc = storage.describe((2, 3), "f32", None, (5, 1))
     assert storage.intrusion(storage.Buffer(desc, verify_stream)) == ""
-    for at, text in ((12, "gaps"), (40, "behind the end")):
+    for at, text in ((12, "gaps"), (40, "past the end")):
         buffer = storage.Buffer(desc, verify_stream)
         host = buffer.bytes()
         host[at] ^= 1
@@ -97,14 +98,14 @@ def test_rounding_agrees_with_a_reorder(dtype, verify_stream):
 def test_too_much_memory_is_refused_before_it_is_taken(verify_stream):
     case = Case("softmax", "1099511627776x1024")
     result = run_case(case, verify_stream)
-    assert result.status == "REFUSED"
+    assert result.status == "LIMITS"
     assert "a case must need at most" in result.reason
 
 
 def test_too_much_work_is_refused(verify_stream):
     case = Case("matmul", "512x512:512x512")
     result = run_case(case, verify_stream, Limits(operations=1000))
-    assert (result.status, "products" in result.reason) == ("REFUSED", True)
+    assert (result.status, "products" in result.reason) == ("LIMITS", True)
 
 
 def test_known_faults_are_listed(verify_stream):
@@ -117,12 +118,14 @@ def test_command_runs_writes_and_tells(tmp_path):
     words = ["--conv", "mb1ic3ih7oc4kh3", "--alg=DIRECT,WINO", "--dt=f32,bf16", "--jobs=2"]
     done = command(*words, f"--json={names[0]}", f"--csv={names[1]}")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "REFUSED    --conv --alg=WINO mb1ic3ih7oc4kh3" in done.stdout
-    assert "bad algorithm" in done.stdout
+    refusal = done.stdout.split("--conv --alg=WINO mb1ic3ih7oc4kh3")
+    assert refusal[0].split("\n")[-1].strip() == "UNIMPLEMENTED"
+    reasons = refusal[1].split("PASSED")[0].splitlines()
+    assert sum("bad algorithm" in line for line in reasons) > 1, "each implementation's reason"
     assert "4 cases in" in done.stdout
     with open(names[0]) as file:
         results = json.load(file)["results"]
-    assert sorted(r["status"] for r in results)[-1] == "REFUSED"
+    assert sorted(r["status"] for r in results)[-1] == "UNIMPLEMENTED"
     with open(names[1]) as file:
         assert len(list(csv.DictReader(file))) == 4
 
@@ -138,10 +141,10 @@ def test_command_tells_where_a_line_is_wrong(tmp_path):
 
 def test_a_dead_process_is_a_failed_case(monkeypatch):
     """The worker is told to run a module that does not exist, so it dies at once."""
-    from sycl_dnn.tools.verify import workers
+    from sycl_dnn.tools.verify import runner
 
-    monkeypatch.setattr(workers.sys, "executable", "/bin/false")
-    pool = workers.Pool("cpu", Limits(), 10.0)
+    monkeypatch.setattr(runner.sys, "executable", "/bin/false")
+    pool = runner.Pool("cpu", Limits(), 10.0)
     (result,) = pool.run([Case("softmax", "2x3")], 1)
     assert result["status"] == "FAILED"
     assert "the process died" in result["reason"]
@@ -155,7 +158,7 @@ def test_implementations_are_chosen_by_name(names, verify_stream):
 
 def test_no_implementation_of_that_name(verify_stream):
     result = run_case(Case("matmul", "5x8:8x3", {"impl": "zebra"}), verify_stream)
-    assert result.status == "REFUSED"
+    assert result.status == "SKIPPED"
     assert "--impl and --skip-impl must leave one of" in result.reason
 
 
@@ -192,3 +195,53 @@ def test_scales_that_onednn_finds(policy, largest, scale):
     found = data.scales(quantity, values, "f8_e4m3")
     assert found.shape == (2, 2)
     assert found[1, 1] == scale
+
+
+def test_dropout_with_tag_undef_has_no_mask(verify_stream):
+    case = Case("matmul", "5x8:8x3", {"attr-dropout": "0.5:12345:undef"})
+    assert case.call().attr.dropout.tag == ""
+    result = run_case(case, verify_stream)
+    assert result.status == "PASSED", result.reason
+
+
+def test_a_broken_rule_gives_exit_status_1_unless_expected(tmp_path):
+    (tmp_path / "outside.in").write_text("--matmul --attr-scales=src:9 5x8:8x3")
+    words = ["--matmul", f"--batch={tmp_path / 'outside.in'}"]
+    done = command(*words)
+    assert (done.returncode, "INVALID" in done.stdout) == (1, True), done.stdout + done.stderr
+    assert command("--expect-invalid", *words).returncode == 0
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_ended_run_prints_the_table_and_writes_json(number, status, tmp_path):
+    """The first case is done at once; the sleeping second one is what the signal finds."""
+    path = tmp_path / "r.json"
+    code = (
+        "import sys, time; from sycl_dnn.tools.verify import command, runner\n"
+        "def run(self, cases, count):\n"
+        "    from sycl_dnn.tools.verify.runner import run_case\n"
+        "    yield run_case(cases[0], runner.stream_on('')).as_dict()\n"
+        "    print('one', file=sys.stderr, flush=True)\n"
+        "    time.sleep(100)\n"
+        "runner.Pool.run = run\n"
+        f"sys.exit(command.main(['--json={path}', '--softmax', '2x3', '2x4']))\n"
+    )
+    run = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while "one" not in (line := run.stderr.readline()):
+        assert line, run.stdout.read()
+    run.send_signal(number)
+    printed, _ = run.communicate()
+    assert run.returncode == status
+    assert "after 1 of 2 cases" in printed
+    assert "softmax           1" in printed
+    assert [r["status"] for r in json.loads(path.read_text())["results"]] == ["PASSED"]
+
+
+def test_references_of_products_take_one_thread(monkeypatch):
+    """Beside oneDNN's own threads, more of NumPy's make a small matmul case twice as slow."""
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    assert runner.environment()["OPENBLAS_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    assert runner.environment()["OPENBLAS_NUM_THREADS"] == "3"

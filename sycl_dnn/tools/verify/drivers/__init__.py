@@ -4,15 +4,7 @@
 from __future__ import annotations
 
 from sycl_dnn.tools.verify.driver import Driver
-from sycl_dnn.tools.verify.drivers import (
-    convolutions,
-    eltwise,
-    matrix_products,
-    moves,
-    norms,
-    pools,
-    rnn,
-)
+from sycl_dnn.tools.verify.drivers import convolutions, eltwise, matrix_products, moves, norms, rnn
 from sycl_dnn.tools.verify.graph import graph_driver as graph
 
 _ALL = (
@@ -23,8 +15,8 @@ _ALL = (
     eltwise.ELTWISE_DRIVER,
     eltwise.BINARY_DRIVER,
     eltwise.PRELU_DRIVER,
-    pools.POOL,
-    pools.LRN,
+    convolutions.POOL,
+    convolutions.LRN,
     norms.BNORM,
     norms.LNORM,
     norms.GNORM,

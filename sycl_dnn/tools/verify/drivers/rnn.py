@@ -25,7 +25,7 @@ def _tag(name: str, tags: tuple[str, ...]) -> str | None:
 
 
 def _with_gaps(name: str, dims: tuple[int, ...], tag: str | None) -> tuple[int, ...]:
-    """Return strides with a gap: between the outermost parts of a layer, behind rows of states."""
+    """Return strides with a gap: between the outermost parts of a layer, after rows of states."""
     if name in _LAYERS and tag is not None:
         strides = list(dense_strides(dims, expand_tag(tag, len(dims))))
         strides[strides.index(max(strides))] += 1

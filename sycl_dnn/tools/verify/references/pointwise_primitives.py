@@ -170,7 +170,7 @@ BINARY = {
 def binary(params, arrays, shapes):
     """Combine src_0 and src_1 (axes of 1 broadcast) -> dst; a comparison gives 0 or 1.
 
-    ``binary_select`` takes src_0 where src_2 is not zero and src_1 elsewhere.
+    ``binary_select`` takes src_0 where src_2 is not zero and src_1 otherwise.
     """
     first, second = arrays["src_0"], arrays["src_1"]
     if params["algorithm"] == "binary_select":

@@ -117,7 +117,7 @@ def concatenate(pieces):
 
 
 def _in_order(outputs):
-    """All nodes behind ``outputs``, each after everything that uses it."""
+    """All nodes that ``outputs`` depend on, each after everything that uses it."""
     order, seen, pending = [], set(), [(n, False) for n in outputs]
     while pending:
         current, done = pending.pop()
@@ -131,7 +131,7 @@ def _in_order(outputs):
 
 
 def derivatives(outputs, gradients):
-    """Send ``gradients`` of ``outputs`` back: fills ``gradient`` of every node behind them."""
+    """Send ``gradients`` of ``outputs`` back: fill ``gradient`` of all their sources."""
     for out, gradient in zip(outputs, gradients, strict=True):
         out.gradient = out.gradient + gradient
     for current in _in_order(outputs):
@@ -165,7 +165,7 @@ class Cell:
     """What one layer and direction knows: its weights, and how to make a step.
 
     ``step(x, h, c, attention)`` gives the next h and c from this step's input, the last h and
-    c; only the LSTM has a c, and only a cell that ``attends`` looks at the attention.
+    c; only the LSTM has a c, and only a cell that ``attends`` reads the attention.
     """
 
     attends = False

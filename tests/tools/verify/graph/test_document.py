@@ -10,9 +10,8 @@ from graph_files import CHAIN, FILES, MATMUL, options
 from sycl_dnn.graph import Graph
 from sycl_dnn.tools.verify.case_files import Reader, words_of_text
 from sycl_dnn.tools.verify.driver import CaseError
-from sycl_dnn.tools.verify.graph.document import Broken, parse, read
+from sycl_dnn.tools.verify.graph.document import Broken, parse, read, text
 from sycl_dnn.tools.verify.graph.rewriting import rewrite
-from sycl_dnn.tools.verify.graph.writing import text
 
 
 def changed(path, change):

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which implementation oneDNN picks on GPUs for each function, forward and gradient; write a page.
+
+Functions are recorded on simulated GPUs (tests/simulated_gpu.sh), with the largest cases of their
+tests and with arrays as large as in networks: descriptors are made, no step is compiled. Where one
+has oneDNN's reference implementation, other dtypes and layouts are asked for the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT / "tests")]
+
+PAGE = ROOT / "docs" / "gpu_dispatch.md"
+GPUS = {"arc": "Arc A770", "dg1": "DG1", "tgl": "Tiger Lake"}
+DTYPES = ("float32", "float16", "bfloat16")
+HEAD = """# Implementations on GPUs
+
+What oneDNN picks for each function of `sycl_dnn.functional` and its gradient on simulated GPUs
+(`tests/simulated_gpu.sh`), in float32, float16 and bfloat16. Descriptors were made, nothing ran.
+Written by
+
+    python benchmarks/gpu_dispatch.py
+
+[Networks on GPUs](gpu_networks.md) has the same for whole networks.
+
+"""
+REFERENCES = """## Reference implementations in sizes of networks
+
+Steps that oneDNN computes with its slow reference implementation (`ref`) for arrays as large as in
+networks, row-major and channels last. *Other way*: a dtype and a layout in which it has an
+optimised implementation of the same step; "none" where none was found in these dtypes, in a layout
+of its own choice, row-major, or channels last. For many pools oneDNN's reason is that its reference
+is faster ("heuristic fail: ocl ref_kernel is faster"); of layer_norm's gradient it has no kernel
+for these GPUs that makes gradients of weights. Recurrent cells are made of fast products and are
+not counted.
+
+"""
+ALL = """
+## All functions
+
+Implementations of the steps of the largest case of each function's tests, in the three dtypes,
+forward and gradient, without reorders. These are small: odd numbers of channels have reference
+implementations that multiples of 16 have not.
+
+"""
+
+
+def _cases() -> Iterator[tuple[str, Any]]:
+    """Yield names of functions and the largest plain case of each dtype."""
+    from functional.case import specs_of
+
+    found: dict[tuple[str, str], Any] = {}
+    for path in sorted((ROOT / "tests" / "functional").rglob("test_*.py")):
+        name = ".".join(path.relative_to(ROOT / "tests").with_suffix("").parts)
+        for case in getattr(importlib.import_module(name), "CASES", []):
+            specs = specs_of(case.args)
+            if case.dtype not in DTYPES or any(s.layout != "plain" for s in specs):
+                continue
+            size = sum(_size(s.shape) for s in specs)
+            key = (getattr(case.function, "__name__", "<lambda>"), case.dtype)
+            if key[0] != "<lambda>" and size > found.get(key, (-1, None))[0]:
+                found[key] = (size, case)
+    for (name, _), (_, case) in sorted(found.items(), key=lambda item: item[0]):
+        yield name, case
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    n = 1
+    for d in shape:
+        n *= d
+    return n
+
+
+def _with_gradient(function: Any) -> Any:
+    import sycl_dnn
+
+    def both(*args: Any, **kwargs: Any) -> Any:
+        y, pullback = sycl_dnn.vjp(function, *args, **kwargs)
+        return y, pullback(y)
+
+    return both
+
+
+def _recorded(function: Any, args: list[Any], kwargs: dict[str, Any], engine: Any) -> list[Any]:
+    """Return the descriptors of a function's steps and of its gradient's, if it has one."""
+    from sycl_dnn.compiler.lowering import traced
+    from sycl_dnn.compiler.tracing import CompileTrace
+
+    try:
+        trace = CompileTrace(engine)
+        traced(trace, _with_gradient(function), args, kwargs, lambda array: False)
+    except Exception:  # of functions without a gradient
+        trace = CompileTrace(engine)
+        traced(trace, function, args, kwargs, lambda array: False)
+    made = (getattr(getattr(s, "primitive", None), "primitive_desc", None) for s in trace.steps)
+    return [pd for pd in made if pd is not None]
+
+
+def _asked(pd: Any, dtype: str | None, layout: str) -> dict[str, Any]:
+    """Return a descriptor's parameters in another dtype or layout."""
+    from sycl_dnn import onednn as dnnl
+
+    given = {}
+    for key, value in pd.parameters.items():
+        if isinstance(value, dnnl.MemoryDesc):
+            kind, n = value.data_type.name, len(value.dims)
+            tags = {
+                "row-major": "abcdef"[:n],
+                "channels last": "a" + "cdef"[: n - 2] + "b"[: n - 1],
+            }
+            kind = dtype if dtype and kind in ("f32", "f16", "bf16") else kind
+            value = dnnl.MemoryDesc(value.dims, dnnl.data_type[kind], tags.get(layout, layout))
+        given[key] = value
+    return given
+
+
+def _other_way(pd: Any, engine: Any) -> str:
+    """Return a dtype and layout in which a step has an optimised implementation, or "none"."""
+    from sycl_dnn import onednn as dnnl
+    from sycl_dnn.errors import DnnlError
+    from sycl_dnn.trace.descriptors import is_slow_reference
+
+    for dtype in (None, "f32", "f16", "bf16"):
+        for layout in ("any", "row-major", "channels last"):
+            try:
+                made = getattr(dnnl, pd.name)(engine, **_asked(pd, dtype, layout))
+            except (DnnlError, ValueError, TypeError, IndexError):
+                continue
+            if not is_slow_reference(pd.name, made.impl_info):
+                return f"{', '.join(w for w in (dtype, layout) if w)}: `{made.impl_info}`"
+    return "none"
+
+
+def _network_sizes(queue: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield name, dtype and a function without arguments, for what tests have in small only."""
+    import dpnp
+
+    import sycl_dnn
+    from sycl_dnn import functional as F
+
+    def zeros(dtype: str, *shape: int, last: bool = False) -> Any:
+        kind = {"float32": "f4", "float16": "f2", "bfloat16": "u2"}[dtype]
+        if last:
+            made = dpnp.zeros((shape[0], *shape[2:], shape[1]), dtype=kind, sycl_queue=queue)
+            made = dpnp.moveaxis(made, -1, 1)
+        else:
+            made = dpnp.zeros(shape, dtype=kind, sycl_queue=queue)
+        return sycl_dnn.Array(made, dtype) if dtype == "bfloat16" else made
+
+    images = {
+        "max_pool2d(2)": ((2, 32, 16, 16), (F.max_pool2d, 2)),
+        "max_pool2d(3, 2, 1)": ((2, 64, 112, 112), (F.max_pool2d, 3, 2, 1)),
+        "avg_pool2d(2)": ((2, 32, 16, 16), (F.avg_pool2d, 2)),
+        "adaptive_avg_pool2d(1)": ((2, 64, 14, 14), (F.adaptive_avg_pool2d, 1)),
+        "adaptive_avg_pool2d(7)": ((2, 64, 14, 14), (F.adaptive_avg_pool2d, 7)),
+        "lp_pool2d(2, 2)": ((2, 32, 16, 16), (F.lp_pool2d, 2.0, 2)),
+        "max_pool1d(2)": ((2, 32, 64), (F.max_pool1d, 2)),
+        "max_pool3d(2)": ((2, 32, 8, 16, 16), (F.max_pool3d, 2)),
+        "instance_norm": ((2, 64, 16, 16), (F.instance_norm,)),
+        "group_norm(8)": ((2, 64, 16, 16), (F.group_norm, 8)),
+        "local_response_norm(5)": ((2, 32, 16, 16), (F.local_response_norm, 5)),
+        "interpolate(2)": ((2, 32, 16, 16), (F.interpolate, None, 2)),
+        "interpolate(2, bilinear)": ((2, 32, 16, 16), (F.interpolate, None, 2, "bilinear")),
+        "softmax": ((2, 64, 16, 16), (F.softmax, 1)),
+        "layer_norm": ((8, 64, 768), (F.layer_norm, (768,))),
+        "rms_norm": ((8, 64, 768), (F.rms_norm, (768,))),
+    }
+    for dtype in DTYPES:
+        for name, (shape, (function, *rest)) in images.items():
+            for last in (False, True):
+                yield name, dtype, (function, [zeros(dtype, *shape, last=last), *rest])
+        x, slopes = zeros(dtype, 2, 32, 16, 16), zeros(dtype, 32)
+        yield "prelu", dtype, (F.prelu, [x, slopes])
+        weight, v = zeros(dtype, 64, 32, 3, 3), zeros(dtype, 64)
+        yield "conv2d", dtype, (F.conv2d, [x, weight, v])
+        rows = zeros(dtype, 64, 256)
+        yield "linear", dtype, (F.linear, [rows, zeros(dtype, 512, 256), zeros(dtype, 512)])
+        heads = zeros(dtype, 2, 8, 64, 32)
+        yield "scaled_dot_product_attention", dtype, (
+            F.scaled_dot_product_attention, [heads, heads, heads],
+        )  # fmt: skip
+
+
+def collect() -> dict[str, Any]:
+    """Return implementations by function, and what has a reference only."""
+    from functional.on_device import device_arguments
+
+    import sycl_dnn
+    from sycl_dnn import onednn as dnnl
+
+    warnings.simplefilter("ignore")
+    queue = sycl_dnn.default_queue("gpu")
+    engine = dnnl.Engine(queue)
+    chosen: dict[str, Counter[str]] = defaultdict(Counter)
+    for name, case in _cases():
+        args = device_arguments(case, queue)
+        for pd in _recorded(case.function, args, case.kwargs, engine):
+            if pd.name != "reorder":
+                chosen[name][f"{pd.name} {pd.impl_info}"] += 1
+    references: dict[str, list[str]] = defaultdict(list)
+    for name, dtype, step, way in references_of(queue):
+        key = f"{name} | `{step}` | {way}"
+        if dtype not in references[key]:
+            references[key].append(dtype)
+    return {"chosen": chosen, "references": references}
+
+
+def references_of(queue: Any) -> Iterator[tuple[str, str, str, str]]:
+    """Yield function, dtype, step and other way of each slow reference in sizes of networks."""
+    from sycl_dnn import onednn as dnnl
+    from sycl_dnn.trace.descriptors import is_slow_reference
+
+    engine = dnnl.Engine(queue)
+    for name, dtype, (function, args) in _network_sizes(queue):
+        for pd in _recorded(function, args, {}, engine):
+            if is_slow_reference(pd.name, pd.impl_info):
+                yield name, dtype, f"{pd.name} {pd.impl_info}", _other_way(pd, engine)
+
+
+def _on_simulated(gpu: str) -> dict[str, Any]:
+    script = str(ROOT / "tests" / "simulated_gpu.sh")
+    command = [script, "--gpu", gpu, sys.executable, __file__, "--collect"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{gpu}: {done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _merged(found: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
+    """Yield rows, with the names of the GPUs that have the same."""
+    by_row: dict[str, list[str]] = defaultdict(list)
+    for gpu, rows in found.items():
+        for row in rows:
+            by_row[row].append(GPUS[gpu])
+    for row, gpus in by_row.items():
+        yield row, "all" if len(gpus) == len(found) else ", ".join(gpus)
+
+
+def page(record: dict[str, Any]) -> str:
+    """Return the page of what was collected."""
+    lines = [HEAD + REFERENCES + "| function | step | other way | dtypes | GPUs |"]
+    lines.append("|---|---|---|---|---|")
+    references = {
+        gpu: [f"{key} | {', '.join(dtypes)}" for key, dtypes in found["references"].items()]
+        for gpu, found in record.items()
+    }
+    lines += [f"| {row} | {gpus} |" for row, gpus in _merged(references)]
+    lines += [ALL + "| function | implementations | GPUs |", "|---|---|---|"]
+    chosen = {
+        gpu: [
+            f"`{name}` | " + ", ".join(f"`{step}`" for step in sorted(steps))
+            for name, steps in found["chosen"].items()
+        ]
+        for gpu, found in record.items()
+    }
+    rows = sorted(_merged(chosen), key=lambda row: row[0])
+    lines += [f"| {row} | {gpus} |" for row, gpus in rows]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Collect on each GPU and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--collect", action="store_true", help=argparse.SUPPRESS)
+    if parser.parse_args().collect:
+        print(json.dumps(collect()), flush=True)
+        os._exit(0)  # the simulated driver may abort on its way out
+    PAGE.write_text(page({gpu: _on_simulated(gpu) for gpu in GPUS}))
+
+
+if __name__ == "__main__":
+    main()

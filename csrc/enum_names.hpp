@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Enumerations from Python: a member, or its name. Included by bind.hpp, so that every source file
+// has the same casters.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+
+namespace sycl_dnn {
+
+// The value of the member `name` of the Python enumeration `cls`; of flags also "a|b".
+std::optional<long> value_of_name(pybind11::handle cls, pybind11::handle name);
+
+}  // namespace sycl_dnn
+
+namespace pybind11::detail {
+
+template <class E>
+class named_enum_caster {
+    using exact = type_caster_enum_type<E>;
+
+  public:
+    PYBIND11_TYPE_CASTER(E, const_name<E>() + io_name(" | str", ""));
+    bool load(handle source, bool convert) {
+        exact member;
+        if (member.load(source, convert)) {
+            value = static_cast<E &>(member);
+            return true;
+        }
+        if (!PyUnicode_Check(source.ptr())) return false;
+        const handle cls =
+            global_internals_native_enum_type_map_get_item(std::type_index(typeid(E)));
+        const auto found = sycl_dnn::value_of_name(cls, source);
+        if (found) value = static_cast<E>(*found);
+        return found.has_value();
+    }
+    static handle cast(E source, return_value_policy policy, handle parent) {
+        return exact::cast(source, policy, parent);
+    }
+};
+
+#define SYCL_DNN_NAMED(E)                                         \
+    template <>                                                   \
+    struct type_caster_enum_type_enabled<E> : std::false_type {}; \
+    template <>                                                   \
+    class type_caster<E> : public named_enum_caster<E> {}
+
+SYCL_DNN_NAMED(dnnl::engine::kind);
+SYCL_DNN_NAMED(dnnl::prop_kind);
+SYCL_DNN_NAMED(dnnl::algorithm);
+SYCL_DNN_NAMED(dnnl::normalization_flags);
+SYCL_DNN_NAMED(dnnl::rnn_flags);
+SYCL_DNN_NAMED(dnnl::rnn_direction);
+SYCL_DNN_NAMED(dnnl::query);
+SYCL_DNN_NAMED(dnnl::memory::data_type);
+SYCL_DNN_NAMED(dnnl::scratchpad_mode);
+SYCL_DNN_NAMED(dnnl::rounding_mode);
+SYCL_DNN_NAMED(dnnl::quantization_mode);
+SYCL_DNN_NAMED(dnnl::fpmath_mode);
+SYCL_DNN_NAMED(dnnl::accumulation_mode);
+SYCL_DNN_NAMED(dnnl::cpu_isa);
+SYCL_DNN_NAMED(dnnl::cpu_isa_hints);
+SYCL_DNN_NAMED(dnnl::stream::flags);
+#undef SYCL_DNN_NAMED
+
+}  // namespace pybind11::detail

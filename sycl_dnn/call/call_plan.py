@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``_core.CallTable`` needs of a traced function, to repeat its calls without Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.program.executable import Executable
+from sycl_dnn.trace.frozen import Frozen, Seed
+
+
+class _Result:
+    """Stands for the result of a number where results are nested."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def results(count: int) -> list[Any]:
+    """Return what stands for the results of an executable; forms build a nest of it."""
+    return [_Result(i) for i in range(count)]
+
+
+def call_plan_of(
+    executable: Executable,
+    returned: Any,
+    *,
+    tail: Sequence[int] = (),
+    returns_given: bool = True,
+) -> _core.CallPlan | None:
+    """Return the plan for an executable; None where a call needs Python.
+
+    Parameters
+    ----------
+    executable : Executable
+    returned
+        What the function returns, with ``results`` in place of its arrays.
+    tail : sequence of int
+        Which of the arrays that the function's guard returns follow those of a call.
+    returns_given : bool
+        Whether results that are arguments come back as the objects that the caller gave.
+    """
+    only, slots = executable.only_segment, executable.constants.slots
+    if only is None or slots is None or not executable.is_given_or_captured():
+        return None
+    form = _form(executable, returned, returns_given)
+    if form is None or any(isinstance(value, Seed) for _, value, _ in executable.captured):
+        return None
+    frozen = {index: value for index, value, _ in executable.captured if isinstance(value, Frozen)}
+    constants = [(*slot, frozen.get(slot[-1])) for slot in slots]
+    held = [(executable.register(t.storage), value) for _, value, t in executable.captured]
+    blanks = [(r, b.nbytes, b.shape, b.strides, b.dtype) for r, b in executable.blanks]
+    return _core.CallPlan(
+        only.program, only.reads, executable.n_registers, blanks, constants, held, form, tail,
+        executable.kept,
+    )  # fmt: skip
+
+
+def _form(executable: Executable, value: Any, returns_given: bool) -> tuple[Any, ...] | None:
+    """Return the row of ``CallPlan`` for a part of the results; None where it has none."""
+
+    def items(start: tuple[Any, ...], values: Any) -> tuple[Any, ...] | None:
+        rows = [_form(executable, v, returns_given) for v in values]
+        return None if None in rows else (*start, rows)
+
+    if isinstance(value, _Result):
+        register, dtype = executable.results[value.number], executable.result_dtypes[value.number]
+        if returns_given and register < executable.n_given:
+            return ("given", register)
+        return ("array", register, dtype if dtype in dtypes.CARRIED else None)
+    kind = type(value)
+    if kind is dict:
+        return items(("dict", tuple(value)), value.values())
+    if kind is tuple or kind is list:
+        return items((kind.__name__,), value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return items(("made", kind), value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return ("object", value)
+    return None

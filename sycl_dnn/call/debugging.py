@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``debug_nans``: the first function whose result has a NaN or infinity that it made itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dpnp
+
+from sycl_dnn import tree
+from sycl_dnn.trace import nested_arguments, policy
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.functions import astype
+from sycl_dnn.trace.values import Tensor
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+#: Searched for in this order, the worst first.
+_KINDS = {"NaN": dpnp.isnan, "infinity": dpnp.isinf}
+
+
+class NonFiniteError(FloatingPointError):
+    """A function made a NaN or an infinity of arguments without one; ``function`` names it."""
+
+    def __init__(self, function: str, message: str) -> None:
+        super().__init__(message)
+        self.function = function
+
+
+@contextlib.contextmanager
+def debug_nans() -> Iterator[None]:
+    """Raise at the first function whose result has a NaN or infinity that its arguments had not.
+
+    Within the ``with`` block each call is waited for and its results are examined. Functions of
+    ``sycl_dnn.functional`` are named themselves; for compiled functions and those given to ``vjp``
+    and ``grad`` the error names the step: what is called inside runs once more, one by one. It
+    gives the user's line, too. Calls bound by ``plan`` are not examined.
+
+    Raises
+    ------
+    NonFiniteError
+        A ``FloatingPointError``, by the calls in the block.
+    """
+    with policy.using(debug_nans=True):
+        yield
+
+
+def kinds_in(values: Any) -> set[str]:
+    """Return which of NaN and infinity the arrays of a tree hold."""
+    found: set[str] = set()
+    for leaf in tree.leaves(values):
+        array = leaf
+        if isinstance(leaf, Array):
+            array = astype(leaf, "float32") if leaf.dtype not in ("int4", "uint4") else None
+        if nested_arguments.is_array(array) and array.dtype.kind in "fc":
+            found |= {name for name, holds in _KINDS.items() if bool(dpnp.any(holds(array)))}
+    return found
+
+
+def looked_at(
+    name: str,
+    run: Callable[[], Any],
+    arguments: Any,
+    again: Callable[[], Any] | None = None,
+    of_result: Callable[[Any], Any] = lambda result: result,
+) -> Any:
+    """Return what ``run`` does, once it is seen to be finite where the arguments are.
+
+    ``again`` does the same operation by operation, to find the one to blame.
+    """
+    with policy.using(debug_nans=False):
+        result = run()
+        if any(isinstance(leaf, Tensor) for leaf in tree.leaves(result)):
+            return result
+        made = kinds_in(of_result(result))
+        # A NaN may come of an infinity, an infinity of a NaN: neither is news then.
+        if not made or kinds_in(arguments):
+            return result
+    if again is not None:
+        again()
+    kind = next(k for k in _KINDS if k in made)
+    raise NonFiniteError(
+        name, f"{name}: the result has {_article(kind)} that the arguments had not ({_line()})"
+    )
+
+
+def _article(kind: str) -> str:
+    return {"NaN": "a NaN", "infinity": "an infinity"}[kind]
+
+
+def _line() -> str:
+    """Return the place in the program outside this package that led here."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all ways to call a function have in common: place, plan, run, results."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn.call import arguments
+from sycl_dnn.call.arguments import Collected
+from sycl_dnn.call.call_plan import call_plan_of, results
+from sycl_dnn.call.captures import Check, nothing_held
+from sycl_dnn.program.executable import Executable
+from sycl_dnn.program.place import place_of
+from sycl_dnn.trace import allocation
+from sycl_dnn.trace.allocation import pool_of
+from sycl_dnn.trace.array import check_out
+
+if TYPE_CHECKING:
+    from sycl_dnn.call.cache import Plans
+
+
+class Plan:
+    """What calls of one kind run, and what they return.
+
+    Attributes
+    ----------
+    executable : Executable
+    form
+        How results are nested.
+    n_results : int
+        Results of the function; its executable may have others after them.
+    check : callable or None
+        Returns the arrays that the function holds now, None where the plan no longer holds. No
+        check: the plan held for one call alone.
+    call_plan : CallPlan or None
+        Repeats calls without Python, where that can be.
+    reverse : type or None
+        ``reverse(plan, kept)`` is the pullback of what a call keeps.
+    """
+
+    check: Check | None = staticmethod(nothing_held)
+    reverse: Any = None
+
+    def __init__(
+        self,
+        executable: Executable,
+        form: Any,
+        tail: Sequence[int] | None = (),
+        n_results: int | None = None,
+    ) -> None:
+        """Parameters as the attributes; ``tail`` as of ``call_plan_of``, None: not repeated."""
+        self.executable = executable
+        self.form = form
+        self.n_results = len(executable.results) if n_results is None else n_results
+        self.call_plan = None
+        if tail is not None:
+            returned = form.build(results(self.n_results))
+            self.call_plan = call_plan_of(executable, returned, tail=tail)
+
+    def arrays(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
+        """Return what the executable takes: the arrays of a call, and those that are ``held``."""
+        return placed.call.arrays
+
+    def results(self, placed: PlacedCall, registers: list[Any]) -> Any:
+        """Return what the function returns, from the registers that a call filled."""
+        leaves = self.executable.leaves(registers, placed.call.objects)
+        return self.form.build(leaves[: self.n_results])
+
+
+class PlacedCall:
+    """A call on the queue that its arrays share.
+
+    Attributes
+    ----------
+    facts : tuple
+        What the key of its plan has beside the arguments: the place, and where results go.
+    kind : type
+        Allocator of the results.
+
+    Raises
+    ------
+    TypeError
+        There is no array, or ``outs`` has something else.
+    dpnp.exceptions.ExecutionPlacementError
+        The arrays belong to different queues.
+    """
+
+    def __init__(
+        self, name: str, call: Collected, out: Any = None, outs: Sequence[Any] | None = None
+    ) -> None:
+        self.name, self.call, self.out = name, call, out
+        queue = self.queue = arguments.shared_queue(call.arrays, name)
+        self.place, self.stream = place_of(queue)
+        if outs is None:
+            outs = () if out is None else (out,)
+        self.facts = (self.place, *(check_out(name, o, call, queue) for o in outs))
+        self.outs = {i: o.get_array() for i, o in enumerate(outs)} or None
+        self.kind = allocation.coerced_kind(call.arrays)
+
+    def registers(self, plan: Plan, held: Sequence[Any] = (), submits: bool = True) -> list[Any]:
+        """Submit, or only prepare; return the registers of the plan's executable."""
+        executable, given = plan.executable, plan.arrays(self, held)
+        fill = executable.run if submits else executable.registers
+        return fill(self.queue, self.stream, given, self.kind, self.outs, self.call.frozen)
+
+    def results(self, plan: Plan, registers: list[Any]) -> Any:
+        """Return what the function returns."""
+        return plan.results(self, registers) if self.out is None else self.out
+
+    def run(self, plan: Plan, held: Sequence[Any] = ()) -> Any:
+        """Submit; return what the function returns."""
+        return self.results(plan, self.registers(plan, held))
+
+    def remember(
+        self,
+        plans: Plans,
+        function: Any,
+        subject: tuple[Any, ...],
+        args: Any,
+        kwargs: Any,
+        key: Any,
+        plan: Plan,
+    ) -> None:
+        """Let calls like this one, which has run, go without Python if they can.
+
+        ``function`` and ``subject`` are those that the table is asked with.
+        """
+        if plan.call_plan is None or plan.check is None:
+            return
+        # What guards compare may lead back to the plan.
+        guard = None if plan.check is nothing_held else weakref.ref(plan.check)
+        plans.calls.remember(
+            function, subject, args, kwargs, self.out, self.call.arrays, key, weakref.ref(plan),
+            plan.call_plan, self.stream, pool_of(self.queue), guard, plan.reverse,
+        )  # fmt: skip

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan of a function and its reverse pass, and the pullback that runs the second half."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dpnp
+from dpnp.exceptions import ExecutionPlacementError
+
+from sycl_dnn._core import ReverseCall
+from sycl_dnn.call.arguments import ARRAY_TYPES
+from sycl_dnn.call.both_passes import Differentiated
+from sycl_dnn.call.call_plan import call_plan_of, results
+from sycl_dnn.call.captures import Check
+from sycl_dnn.call.capturing import Tail
+from sycl_dnn.call.placed_call import PlacedCall, Plan
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import allocation, nested_arguments
+from sycl_dnn.trace.array import Array, wrapped
+from sycl_dnn.trace.values import Tensor
+
+_CARRIED = dtypes.CARRIED
+
+
+class Pullback:
+    """Maps the gradient of a function's result to the gradients of its arguments.
+
+    It holds what the forward pass left for that; it may be called more than once.
+    """
+
+    __slots__ = ("_kept", "_plan")
+
+    def __init__(self, plan: Differential, kept: tuple[Any, ...]) -> None:
+        self._plan = plan
+        #: As ``_core.ReverseCall.call`` takes it.
+        self._kept = kept
+
+    def __call__(self, dy: Any = 1.0) -> tuple[Any, ...]:
+        """Return one gradient for each positional argument.
+
+        Parameters
+        ----------
+        dy : dpnp.ndarray or Array, or number
+            Shape and dtype of the result. For a function that returns several arrays, the same
+            structure; None stands for zeros. Results of one element take a number, 1 if nothing
+            is given.
+
+        Returns
+        -------
+        tuple
+            By positional argument: an array of its shape, dtype and order of axes, a tree for a
+            tree of arrays; None for what has no gradient (integers, parameters).
+        """
+        plan, kept = self._plan, self._kept
+        again = plan.again
+        if again is not None:
+            if dy.__class__ is float and dy == 1.0 and plan.takes_number:
+                dy = plan.one(self._queue, self._number)
+            found = again.call(kept, dy)
+            if found is not NotImplemented:
+                return found
+        both = plan.both
+        leaves = self._leaves(dy)
+        seeds = [self._seed(d, t) for d, t in zip(leaves, both.seed_tensors, strict=True)]
+        stream, _, kind, arrays, frozen = kept
+        registers = both.reverse.run(self._queue, stream, [*seeds, *arrays], kind, None, frozen)
+        if again is not None:
+            again.remember(dy, seeds)
+        return both.nested(both.reverse.leaves(registers, []))
+
+    @property
+    def _queue(self) -> Any:
+        return self._kept[0].sycl_queue
+
+    def _leaves(self, dy: Any) -> list[Any]:
+        both = self._plan.both
+        if both.seed_form.is_single:
+            return [dy]
+        flat = both.seed_form.matched(dy, "dy")
+        return [flat[i] for i in both.seeded]
+
+    def _seed(self, dy: Any, tensor: Tensor) -> Any:
+        """Return the usm_ndarray of a gradient in the layout of the result that it belongs to."""
+        if dy is None:
+            dtype = allocation.blank_of(tensor).dtype
+            dy = dpnp.zeros(tensor.shape, dtype=dtype, sycl_queue=self._queue)
+            dy = Array(dy, tensor.dtype) if tensor.dtype in _CARRIED else dy
+        if isinstance(dy, (int, float)):
+            return self._number(dy, tensor)
+        if not (isinstance(dy, Array) or nested_arguments.is_array(dy)):
+            kind = type(dy).__name__
+            raise TypeError(f"pullback: dy must be a dpnp.ndarray or Array, got {kind}")
+        name = dy.dtype if isinstance(dy, Array) else getattr(dy.dtype, "name", None)
+        if dy.shape != tensor.shape or name != tensor.dtype:
+            raise ValueError(
+                f"pullback: dy must have shape {tensor.shape} and dtype {tensor.dtype}, got "
+                f"{dy.shape} and {name}"
+            )
+        array = dy.get_array()
+        if array.sycl_queue != self._queue:
+            raise ExecutionPlacementError(
+                "pullback: dy must be on the queue of the function's arrays"
+            )
+        if array.strides == tensor.strides:
+            return array
+        same = allocation.blank_of(tensor).new(self._queue)
+        allocation.wrap(same)[...] = allocation.wrap(array)
+        return same
+
+    def _number(self, value: float, tensor: Tensor) -> Any:
+        if tensor.size != 1:
+            raise ValueError(
+                f"pullback: dy must be an array of shape {tensor.shape}; a number does for results "
+                "of one element"
+            )
+        blank = allocation.blank_of(tensor)
+        if tensor.dtype not in _CARRIED:
+            number = allocation.scalar(value, blank.dtype, self._queue)
+            return allocation.reshaped(number, tensor.shape)
+        from sycl_dnn.trace.functions import asarray
+
+        made = asarray([value], dtype=tensor.dtype, sycl_queue=self._queue)
+        return allocation.reshaped(made.get_array(), tensor.shape)
+
+
+class Differential(Plan):
+    """The plan of a function and its reverse pass, and what a call adds to its arguments.
+
+    Attributes
+    ----------
+    again : ReverseCall or None
+        Repeats the reverse pass without Python, where that can be.
+    """
+
+    reverse = Pullback
+
+    def __init__(self, both: Differentiated, tail: Tail, check: Check | None) -> None:
+        super().__init__(both.forward, both.form, None if check is None else tail.held)
+        self.both, self.tail, self.check = both, tail, check
+        self.again = None
+        if check is not None and not both.keeps_scalars:
+            gradients = both.nested(results(len(both.reverse.results)))
+            plan = call_plan_of(both.reverse, gradients, returns_given=False)
+            self.again = None if plan is None else ReverseCall(ARRAY_TYPES, plan)
+        single = both.seed_form.is_single and len(both.seed_tensors) == 1
+        is_read_alone = min(both.reverse.results, default=0) > 0
+        #: Whether the gradient of the result may be a number that later calls take as well.
+        self.takes_number = single and both.seed_tensors[0].size == 1 and is_read_alone
+        self._one: tuple[Any, Any] | None = None
+
+    def arrays(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
+        """Return the arrays of a call, what its numbers become, and the arrays held."""
+        return self.tail.complete(placed.name, placed.call, held, placed.queue)
+
+    def results(self, placed: PlacedCall, registers: list[Any]) -> Any:
+        """Return the function's result and its pullback."""
+        arrays = tuple([registers[r] for r in self.executable.kept])
+        pool = allocation.pool_of(placed.queue)
+        kept = (placed.stream, pool, placed.kind, arrays, placed.call.frozen)
+        return super().results(placed, registers), Pullback(self, kept)
+
+    def one(self, queue: Any, make: Callable[[float, Tensor], Any]) -> Any:
+        """Return the gradient 1 of a result of one element; made once for a queue."""
+        known = self._one
+        if known is None or known[0] != queue:
+            tensor = self.both.seed_tensors[0]
+            known = self._one = (queue, wrapped(make(1.0, tensor), tensor.dtype))
+        return known[1]

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which two nodes became one, and which did not, by all that decides it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sycl_dnn.compiler.rebuilding import PACKABLE
+from sycl_dnn.compiler.step_graph import Node, Refusal
+from sycl_dnn.trace.values import Tensor
+
+_MOST = 2048
+#: The label of a node that writes at once what a copy made of its result.
+RELAID = "reorder"
+
+
+def _tensors(node: Node, reader: Node) -> list[Tensor]:
+    """Return what both read and write, in an order that is the same for equal keys."""
+    return [*node.inputs.values(), node.dst, *reader.inputs.values(), reader.dst]
+
+
+def _key(node: Node, reader: Node, tensors: list[Tensor]) -> Any:
+    """Return all that decides what becomes of a node and its reader; None where it is more."""
+    if PACKABLE in node.inputs or PACKABLE in reader.inputs or reader.pd is None:
+        return None  # it depends on where weights come from, too
+    first: dict[Any, int] = {}
+    views = []
+    for number, t in enumerate(tensors):
+        storage, desc = t.storage, t.desc
+        if desc is None:
+            return None
+        same = first.setdefault(storage, number)
+        views.append((desc, desc.strides, t.shape, t.offset, same, storage.scalar, storage.memory))
+    return (node.pd, reader.pd, tuple(node.inputs), tuple(reader.inputs), tuple(views))
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """A node made of two: its inputs by number among their tensors, each with its view if new."""
+
+    pd: Any
+    inputs: tuple[tuple[str, int, tuple[Any, ...] | None], ...]
+    result: tuple[Any, ...]
+    #: What the first node does, where that is told in other words.
+    own: tuple[str, ...] | None
+    label: str
+
+    @classmethod
+    def of(
+        cls, reader: Node, made: Node, tensors: list[Tensor], own: tuple[str, ...] | None
+    ) -> _Recipe | None:
+        """Return the recipe of a node; None if it reads tensors of other nodes."""
+        inputs = []
+        for name, t in made.inputs.items():
+            number = next((i for i, other in enumerate(tensors) if other is t), None)
+            view = None
+            if number is None:
+                pairs = enumerate(tensors)
+                fits = (i for i, o in pairs if o.storage is t.storage and o.offset == t.offset)
+                number, view = next(fits, None), (t.desc, t.dtype, t.shape)
+            if number is None:
+                return None
+            inputs.append((name, number, view))
+        dst, old = made.dst, reader.dst
+        if dst.storage is not old.storage or dst.offset != old.offset:
+            return None
+        result = (dst.desc, dst.dtype, dst.shape)
+        return cls(made.pd, tuple(inputs), result, own, made.fused[-1])
+
+    def node(self, node: Node, reader: Node, tensors: list[Tensor]) -> Node:
+        """Return the one node."""
+        inputs = {
+            name: tensors[i] if view is None else _seen(tensors[i], view)
+            for name, i, view in self.inputs
+        }
+        if self.own is not None:
+            node.fused = list(self.own)
+        after = [] if self.label == RELAID else reader.fused
+        return node.with_pd(
+            self.pd,
+            inputs=inputs,
+            outputs={"dst": _seen(reader.dst, self.result)},
+            fused=[*node.fused, *after, self.label],
+            refused=[*node.refused, *reader.refused],
+        )
+
+
+def _seen(tensor: Tensor, view: tuple[Any, ...]) -> Tensor:
+    desc, dtype, shape = view
+    return Tensor(tensor.trace, tensor.storage, desc, dtype, shape, tensor.offset)
+
+
+class KnownFusions:
+    """What became of pairs of nodes; the least recently used goes first.
+
+    Parameters
+    ----------
+    capacity : int
+        Number of pairs.
+    """
+
+    def __init__(self, capacity: int = _MOST) -> None:
+        self._capacity = capacity
+        self._found: OrderedDict[Any, _Recipe | Refusal] = OrderedDict()
+        #: How many pairs there were, and how many of them were known.
+        self.n_asked = self.n_known = 0
+
+    def absorbed(
+        self, node: Node, reader: Node, find: Callable[[], Node | Refusal]
+    ) -> Node | Refusal:
+        """Return what ``find()`` returns for a node and the one reader of its result."""
+        self.n_asked += 1
+        tensors = _tensors(node, reader)
+        key = _key(node, reader, tensors)
+        if key is None:
+            return find()
+        known = self._found.get(key)
+        if known is not None:
+            self.n_known += 1
+            self._found.move_to_end(key)
+            return known if isinstance(known, Refusal) else known.node(node, reader, tensors)
+        before = node.fused
+        made = find()
+        own = None if node.fused is before else tuple(node.fused)
+        kept = made if isinstance(made, Refusal) else _Recipe.of(reader, made, tensors, own)
+        if kept is not None:
+            self._found[key] = kept
+            while len(self._found) > self._capacity:
+                self._found.popitem(last=False)
+        return made

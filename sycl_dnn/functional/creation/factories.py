@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of known values: zeros, ones, full, arange, linspace, and those like others."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import dpctl
+import dpnp
+from dpnp.exceptions import ExecutionPlacementError
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.device import default_queue
+from sycl_dnn.functional.arithmetic.convert import asarray, converted
+from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.trace_state import running_trace
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+
+#: ``function(queue)``: a new array.
+Maker = Callable[[Any], dpnp.ndarray]
+
+_PLACE = """dtype : str or dtype, optional
+    {dtype}; bfloat16 and its like as well.
+device : dpctl.SyclQueue, dpctl.SyclDevice or str, optional
+    ``sycl_dnn.default_queue()`` without it; while a function is traced, the queue of that.
+
+Returns
+-------
+{returns}
+
+Raises
+------
+{raises}
+TypeError
+    ``dtype`` is not known.
+
+Notes
+-----
+While a function is traced the array is made anew at each call. {notes}Source: ``torch.{name}``.
+"""
+
+
+def documented(**words: str) -> Callable[..., Any]:
+    """Return a decorator that completes a docstring with what all these functions share."""
+    given = {"notes": "", "raises": "ValueError\n    A size is negative.", **words}
+
+    def attach(function: Callable[..., Any]) -> Any:
+        text = (function.__doc__ or "").rstrip()
+        lines = [line[4:] if line.startswith("    ") else line for line in text.splitlines()]
+        function.__doc__ = "\n".join(lines) + "\n" + _PLACE.format(name=function.__name__, **given)
+        return function
+
+    return attach
+
+
+def shape_of(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return a shape that was given as one sequence or as several numbers."""
+    sizes = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    return tuple(checked_int(name, "size", n, 0) for n in sizes)
+
+
+def queue_of(device: Any) -> Any:
+    """Return the queue that ``device`` names."""
+    return device if isinstance(device, dpctl.SyclQueue) else default_queue(device)
+
+
+class _Made:
+    """A call that makes an array on the queue of the call."""
+
+    takes_queue = True
+
+    def __init__(self, make: Maker, name: str) -> None:
+        self._make = make
+        self.__qualname__ = name
+
+    def __call__(self, queue: Any) -> dpnp.ndarray:
+        return self._make(queue)
+
+
+def check_place(name: str, trace: Any, device: Any) -> None:
+    """Raise ExecutionPlacementError for a device that is not that of the traced function."""
+    if device is not None and trace.has_queue and queue_of(device) != trace.queue:
+        raise ExecutionPlacementError(
+            f"{name}: device must be omitted while a function is traced, or be that of its arrays"
+        )
+
+
+def made(name: str, shape: tuple[int, ...], dtype: str, device: Any, make: Maker) -> Any:
+    """Return a new array, or record that each call makes one; ``make`` gives the wide dtype."""
+    trace = running_trace()
+    if trace is None:
+        array = make(queue_of(device))
+        return asarray(array, dtype) if dtype in dtypes.CARRIED else array
+    check_place(name, trace, device)
+    return recorded(name, trace, shape, dtype, make)
+
+
+def recorded(name: str, trace: Any, shape: tuple[int, ...], dtype: str, make: Maker) -> Tensor:
+    """Record that each call makes an array; ``make`` gives the wide dtype."""
+    out = Out(shape, wide_of(dtype))
+    tensor = trace.array_call(_Made(make, name), [], [out], lambda entry, grads: {})[0]
+    return converted(tensor, dtype)
+
+
+def filled_in(name: str, trace: Any, shape: tuple[int, ...], value: Any, dtype: str) -> Tensor:
+    """Record an array that holds one number everywhere, of any dtype."""
+    wide = wide_of(dtype)
+    return recorded(
+        name, trace, shape, dtype,
+        lambda queue: dpnp.full(shape, value, dtype=wide, sycl_queue=queue),
+    )  # fmt: skip
+
+
+def wide_of(dtype: str) -> str:
+    """Return the dtype in which dpnp makes values."""
+    return "float32" if dtype in dtypes.CARRIED else dtype
+
+
+def _filled(
+    name: str, shape: tuple[int, ...], value: Any, dtype: Any, device: Any
+) -> dpnp.ndarray | Array:
+    kind = dtypes.name_of(dtype)
+    wide = wide_of(kind)
+    return made(
+        name, shape, kind, device,
+        lambda queue: dpnp.full(shape, value, dtype=wide, sycl_queue=queue),
+    )  # fmt: skip
+
+
+@documented(dtype="float32 without it", returns="array (*size)")
+def zeros(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
+    """Return an array of zeros.
+
+    Parameters
+    ----------
+    *size : ints, or a sequence of int
+    """
+    return _filled("zeros", shape_of("zeros", size), 0, dtype or "float32", device)
+
+
+@documented(dtype="float32 without it", returns="array (*size)")
+def ones(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
+    """Return an array of ones.
+
+    Parameters
+    ----------
+    *size : ints, or a sequence of int
+    """
+    return _filled("ones", shape_of("ones", size), 1, dtype or "float32", device)
+
+
+def _dtype_of(*numbers: Any) -> str:
+    if all(isinstance(n, bool) for n in numbers):
+        return "bool"
+    if any(isinstance(n, complex) for n in numbers):
+        return "complex64"
+    return "float32" if any(isinstance(n, float) for n in numbers) else "int64"
+
+
+@documented(dtype="Without it that of the number: bool, int64 or float32", returns="array (*size)")
+def full(
+    size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None
+) -> dpnp.ndarray | Array:
+    """Return an array that holds one number everywhere.
+
+    Parameters
+    ----------
+    size : int or sequence of int
+    fill_value : bool, int or float
+    """
+    if not isinstance(fill_value, (bool, int, float, complex)):
+        kind = type(fill_value).__name__
+        raise TypeError(f"full: fill_value must be a number, got {kind}")
+    sizes = size if isinstance(size, (tuple, list)) else (size,)
+    dtype = dtype or _dtype_of(fill_value)
+    return _filled("full", shape_of("full", tuple(sizes)), fill_value, dtype, device)
+
+
+@documented(
+    dtype="Without it int64, float32 if one of the numbers is a float", returns="array (n,)",
+    raises="ValueError\n    ``step`` is 0, or does not lead from ``start`` to ``end``.",
+)  # fmt: skip
+def arange(
+    start: float, end: float | None = None, step: float = 1, *, dtype: Any = None,
+    device: Any = None,
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Return the numbers from ``start`` up to, but without, ``end``.
+
+    Parameters
+    ----------
+    start : number
+        Of one number alone, the end; the start is 0 then.
+    end : number
+    step : number
+    """
+    start, end = (0, start) if end is None else (start, end)
+    for argument, value in (("start", start), ("end", end), ("step", step)):
+        if not isinstance(value, (int, float)):
+            kind = type(value).__name__
+            raise TypeError(f"arange: {argument} must be a number, got {kind}")
+    if not step or (end - start) * step < 0:
+        raise ValueError(f"arange: step must lead from {start} to {end}, got {step}")
+    kind = dtypes.name_of(dtype or ("int64" if _dtype_of(start, end, step) != "float32"
+                                    else "float32"))  # fmt: skip
+    count = _count(start, end, step)
+    wide = wide_of(kind)
+
+    def make(queue: Any) -> dpnp.ndarray:
+        whole = "int64" if isinstance(start + step, int) else "float32"
+        steps = dpnp.arange(count, dtype=whole, sycl_queue=queue)
+        return (steps * step + start).astype(wide)
+
+    return made("arange", (count,), kind, device, make)
+
+
+def _count(start: float, end: float, step: float) -> int:
+    if all(isinstance(n, int) for n in (start, end, step)):
+        return len(range(operator.index(start), operator.index(end), operator.index(step)))
+    return math.ceil((end - start) / step)
+
+
+@documented(
+    dtype="float32 without it", returns="array (steps,)",
+    raises="ValueError\n    ``steps`` is negative.",
+)  # fmt: skip
+def linspace(
+    start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None
+) -> dpnp.ndarray | Array:
+    """Return numbers at equal distances, ``start`` and ``end`` among them.
+
+    Parameters
+    ----------
+    start, end : number
+    steps : int
+        How many.
+    """
+    count = checked_int("linspace", "steps", steps, 0)
+    kind = dtypes.name_of(dtype or "float32")
+    wide = wide_of(kind)
+
+    def make(queue: Any) -> dpnp.ndarray:
+        return dpnp.linspace(start, end, count, dtype=wide, sycl_queue=queue)
+
+    return made("linspace", (count,), kind, device, make)
+
+
+# --- Like another array
+
+_LIKE = """Return an array of {what}, of the shape and on the queue of another.
+
+Parameters
+----------
+input : array of any shape and dtype
+    Its values are not read.
+{value}dtype : str or dtype, optional
+    That of ``input`` without it.
+
+Returns
+-------
+array
+    Row-major.
+
+Raises
+------
+TypeError
+    ``dtype`` is not known.
+
+Notes
+-----
+Source: ``torch.{name}``.
+"""
+
+
+def _like(x: Tensor, value: Any, dtype: Any) -> Tensor:
+    kind = str(x.dtype) if dtype is None else dtypes.name_of(dtype)
+    wide, shape = wide_of(kind), x.shape
+
+    def call(a: dpnp.ndarray) -> dpnp.ndarray:
+        place = {"sycl_queue": a.sycl_queue, "usm_type": a.usm_type}
+        return dpnp.full(shape, value, dtype=wide, **place)
+
+    out = Out(shape, wide)
+    return converted(x.trace.array_call(call, [x], [out], lambda entry, grads: {})[0], kind)
+
+
+def _likeness(name: str, what: str, value: float) -> Any:
+    def call(input: dpnp.ndarray | Array, *, dtype: Any = None) -> dpnp.ndarray | Array:
+        return _like(input, value, dtype)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = _LIKE.format(name=name, what=what, value="")
+    return operation(call)
+
+
+zeros_like = _likeness("zeros_like", "zeros", 0)
+ones_like = _likeness("ones_like", "ones", 1)
+empty_like = _likeness("empty_like", "zeros, where torch leaves values open", 0)
+
+
+def _full_like(
+    input: dpnp.ndarray | Array, fill_value: float, *, dtype: Any = None
+) -> dpnp.ndarray | Array:
+    if not isinstance(fill_value, (bool, int, float, complex)):
+        kind = type(fill_value).__name__
+        raise TypeError(f"full_like: fill_value must be a number, got {kind}")
+    return _like(input, fill_value, dtype)
+
+
+_full_like.__name__ = _full_like.__qualname__ = "full_like"
+_full_like.__doc__ = _LIKE.format(
+    name="full_like", what="one number", value="fill_value : bool, int or float\n"
+)
+full_like = operation(_full_like)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random numbers: rand, randn, and those like other arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn.functional.activation.dropout import NextSeed, next_seed
+from sycl_dnn.functional.arithmetic.convert import asarray, converted
+from sycl_dnn.functional.creation.factories import (
+    check_place,
+    documented,
+    queue_of,
+    shape_of,
+)
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.trace_state import running_trace
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+
+#: Bits of numbers in [0, 1) that a narrow dtype holds: more would be rounded to 1.
+_BITS = {"bfloat16": 8, "float16": 11}
+
+
+class _Draw:
+    """Draws numbers on the queue of a call, from a seed."""
+
+    takes_queue = True
+
+    def __init__(self, shape: tuple[int, ...], dtype: str, is_normal: bool) -> None:
+        self._shape = shape
+        self._dtype = dtype
+        self._is_normal = is_normal
+        self.__qualname__ = "randn" if is_normal else "rand"
+
+    def __call__(self, seed: int, queue: Any) -> Any:
+        wide = "float64" if self._dtype == "float64" else "float32"
+        if 0 in self._shape:
+            return dpnp.zeros(self._shape, dtype=wide, sycl_queue=queue)
+        # dpnp's generator takes 32 bits; both halves count.
+        state = dpnp.random.RandomState((seed ^ (seed >> 32)) & 0xFFFFFFFF, sycl_queue=queue)
+        draw = state.normal if self._is_normal else state.uniform
+        made = draw(0.0, 1.0, size=self._shape or (1,), dtype=getattr(dpnp, wide))
+        bits = None if self._is_normal else _BITS.get(self._dtype)
+        made = made if bits is None else dpnp.floor(made * 2**bits) / 2**bits
+        return made.reshape(self._shape)
+
+
+def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any) -> Any:
+    kind = dtypes.name_of(dtype)
+    if not dtypes.is_float(kind):
+        raise TypeError(f"{name}: dtype must be floating-point, got {kind}")
+    draw = _Draw(shape, kind, name.startswith("randn"))
+    if trace is None:
+        made = draw(next_seed(), queue)
+        return made if made.dtype == kind else asarray(made, kind)
+    wide = "float64" if kind == "float64" else "float32"
+    # A trace keeps the object and asks it at every call.
+    seed = trace.capture(NextSeed())
+    made = trace.array_call(draw, [seed], [Out(shape, wide)], lambda entry, grads: {})[0]
+    return converted(made, kind)
+
+
+def _new(name: str, size: tuple[Any, ...], dtype: Any, device: Any) -> Any:
+    trace, shape = running_trace(), shape_of(name, size)
+    if trace is not None:
+        check_place(name, trace, device)
+    queue = queue_of(device) if trace is None else None
+    return _drawn(name, shape, dtype or "float32", trace, queue)
+
+
+_NOTES = "Its seed is the\nnext one of the sequence that ``manual_seed`` starts. "
+
+
+@documented(dtype="float32 without it", returns="array (*size)", notes=_NOTES)
+def rand(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
+    """Return random numbers, evenly distributed over [0, 1).
+
+    Parameters
+    ----------
+    *size : ints, or a sequence of int
+    """
+    return _new("rand", size, dtype, device)
+
+
+@documented(dtype="float32 without it", returns="array (*size)", notes=_NOTES)
+def randn(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
+    """Return random numbers of the standard normal distribution.
+
+    Parameters
+    ----------
+    *size : ints, or a sequence of int
+    """
+    return _new("randn", size, dtype, device)
+
+
+_LIKE = """Return random numbers {what}, of the shape and on the queue of an array.
+
+Parameters
+----------
+input : array of any shape
+    Its values are not read.
+dtype : str or dtype, optional
+    That of ``input`` without it.
+
+Returns
+-------
+array
+    Row-major.
+
+Raises
+------
+TypeError
+    The dtype is not floating-point, or ``input`` no array.
+
+Notes
+-----
+Each call takes the next seed of the sequence that ``manual_seed`` starts. Source:
+``torch.{name}``.
+"""
+
+
+def _like(name: str, input: Any, dtype: Any) -> Any:
+    if not hasattr(input, "dtype") or not hasattr(input, "sycl_queue"):
+        raise TypeError(f"{name}: input must be an array, got {type(input).__name__}")
+    kind = dtypes.name_of(input.dtype) if dtype is None else dtype
+    trace = input.trace if isinstance(input, Tensor) else None
+    queue = None if trace is not None else input.sycl_queue
+    return _drawn(name, tuple(input.shape), kind, trace, queue)
+
+
+def _likeness(name: str, what: str) -> Any:
+    def call(input: dpnp.ndarray | Array, *, dtype: Any = None) -> dpnp.ndarray | Array:
+        return _like(name, input, dtype)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = _LIKE.format(name=name, what=what)
+    return call
+
+
+rand_like = _likeness("rand_like", "evenly distributed over [0, 1)")
+randn_like = _likeness("randn_like", "of the standard normal distribution")

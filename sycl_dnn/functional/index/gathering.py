@@ -1,0 +1,449 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements and slices by number: gather, take_along_dim, index_select, scatter, index_put."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.comparison import where
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.creation.factories import filled_in
+from sycl_dnn.functional.embeddings import embedding, inside, scalar, sums_by_number
+from sycl_dnn.functional.shape.arrangement import spread
+from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import indexing
+from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import broadcast_shape, reshape, transpose
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+
+_INDICES = ("int32", "int64")
+
+
+def _check_index(name: str, argument: str, index: Any) -> Tensor:
+    if not isinstance(index, Tensor):
+        raise TypeError(f"{name}: {argument} must be an array, got {type(index).__name__}")
+    if index.dtype not in _INDICES:
+        raise TypeError(f"{name}: {argument} must be int32 or int64, got {index.dtype}")
+    return index
+
+
+def _none(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {}
+
+
+class _FlatNumbers:
+    """Numbers of elements of a row-major array from those along one axis; -1 for none."""
+
+    def __init__(self, shape: tuple[int, ...], axis: int) -> None:
+        self._shape = shape
+        self._axis = axis
+
+    def __call__(self, index: dpnp.ndarray) -> dpnp.ndarray:
+        known = inside(index, self._shape[self._axis])
+        flat, step = None, 1
+        for axis in reversed(range(index.ndim)):
+            number = index.astype("int64") if axis == self._axis else self._row(index, axis)
+            part = number if step == 1 else number * step
+            flat = part if flat is None else flat + part
+            step *= self._shape[axis]
+        return dpnp.where(known, flat, scalar(-1, flat))
+
+    @staticmethod
+    def _row(index: dpnp.ndarray, axis: int) -> dpnp.ndarray:
+        n = index.shape[axis]
+        place = {"sycl_queue": index.sycl_queue, "usm_type": index.usm_type}
+        return dpnp.arange(n, dtype="int64", **place).reshape(
+            [n if a == axis else 1 for a in range(index.ndim)]
+        )
+
+
+def _numbers(name: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
+    """Return the numbers (m,) of the elements that ``index`` names along an axis."""
+    rest = [a for a in range(x.ndim) if a != axis]
+    if index.ndim != x.ndim or any(index.shape[a] > x.shape[a] for a in rest):
+        raise ValueError(
+            f"{name}: index must have {x.ndim} axes, none but axis {axis} longer than that of "
+            f"shape {x.shape}, got {index.shape}"
+        )
+    call = _FlatNumbers(x.shape, axis)
+    made = x.trace.array_call(call, [index], [Out(index.shape, "int64")], _none)[0]
+    return reshape(made, (index.size,))
+
+
+def gathered(name: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
+    """Return the elements that ``index`` names along an axis, one for each of its own."""
+    if not index.size:
+        return zeros(x.trace, index.shape, x.dtype)
+    if not x.ndim:
+        x, index_shape = reshape(x, (1,)), index.shape
+        return reshape(gathered(name, x, 0, reshape(index, (1,))), index_shape)
+    numbers = _numbers(name, x, axis, index)
+    if not x.size:
+        raise ValueError(f"{name}: input must have elements to choose, got shape {x.shape}")
+    return reshape(embedding(numbers, reshape(x, (x.size, 1))), index.shape)
+
+
+@operation
+def gather(
+    input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, *, sparse_grad: bool = False
+) -> dpnp.ndarray | Array:
+    """Choose elements along an axis: ``out[i, j, k] = input[i, index[i, j, k], k]`` for ``dim=1``.
+
+    Parameters
+    ----------
+    input : array of any shape and dtype
+    dim : int
+    index : array of int32 or int64
+        As many axes as ``input``, none but ``dim`` longer.
+    sparse_grad : bool
+        Without meaning: gradients are dense.
+
+    Returns
+    -------
+    array
+        Shape of ``index``, dtype of ``input``.
+
+    Raises
+    ------
+    TypeError
+        ``index`` is no array of integers.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    Numbers are not read by the host: one that is out of range gives NaN, 0 for integers. It has
+    derivatives of any order. Source: ``torch.gather``.
+    """
+    index = _check_index("gather", "index", index)
+    return gathered("gather", input, check_axis("gather", dim, input.ndim), index)
+
+
+@operation
+def take_along_dim(
+    input: dpnp.ndarray | Array, indices: dpnp.ndarray, dim: int | None = None
+) -> dpnp.ndarray | Array:
+    """Choose elements along an axis, as ``argsort`` and ``argmax`` name them.
+
+    Parameters
+    ----------
+    input : array of any shape and dtype
+    indices : array of int32 or int64
+        Broadcasts with ``input`` but for ``dim``.
+    dim : int, optional
+        Without it both count as arrays with one axis.
+
+    Returns
+    -------
+    array
+        dtype of ``input``.
+
+    Raises
+    ------
+    TypeError
+        ``indices`` is no array of integers.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    As ``gather``. Source: ``torch.take_along_dim``.
+    """
+    name = "take_along_dim"
+    indices = _check_index(name, "indices", indices)
+    if dim is None:
+        flat = reshape(input, (input.size,))
+        return gathered(name, flat, 0, reshape(indices, (indices.size,)))
+    axis = check_axis(name, dim, input.ndim)
+    if indices.ndim != input.ndim:
+        raise ValueError(f"{name}: indices must have {input.ndim} axes, got {indices.shape}")
+    both = [(*t.shape[:axis], 1, *t.shape[axis + 1 :]) for t in (input, indices)]
+    try:
+        rest = broadcast_shape(*both)
+    except ValueError:
+        raise ValueError(
+            f"{name}: indices must broadcast with shape {input.shape} but for axis {axis}, got "
+            f"{indices.shape}"
+        ) from None
+    x, index = (
+        spread(t, (*rest[:axis], t.shape[axis], *rest[axis + 1 :])) for t in (input, indices)
+    )
+    return gathered(name, x, axis, index)
+
+
+@operation
+def index_select(
+    input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray
+) -> dpnp.ndarray | Array:
+    """Choose slices along an axis by number.
+
+    Parameters
+    ----------
+    input : array (*A, n, *B)
+        Any dtype.
+    dim : int
+    index : array (m,) of int32 or int64
+        Negative numbers count from the end.
+
+    Returns
+    -------
+    array (*A, m, *B)
+
+    Raises
+    ------
+    TypeError
+        ``index`` is no array of integers.
+    ValueError
+        ``index`` has more than one axis, or there is no axis ``dim``.
+
+    Notes
+    -----
+    Numbers are not read by the host: one that is out of range gives NaN, 0 for integers. It has
+    derivatives of any order. Source: ``torch.index_select``.
+    """
+    index = _check_index("index_select", "index", index)
+    axis = check_axis("index_select", dim, input.ndim)
+    if index.ndim > 1:
+        raise ValueError(f"index_select: index must have at most one axis, got {index.shape}")
+    x = input if input.ndim else reshape(input, (1,))
+    shape = (*x.shape[:axis], index.size, *x.shape[axis + 1 :])
+    if not math.prod(shape):
+        return zeros(x.trace, shape, x.dtype)
+    numbers = reshape(index, (index.size,))
+    made = indexing.taken(x, (*[slice(None)] * axis, numbers))
+    return made if input.ndim else reshape(made, ())
+
+
+# --- Rows written and added to by number
+
+
+def rows_put(table: Tensor, numbers: Tensor, rows: Tensor, accumulate: bool) -> Tensor:
+    """Return (n, width) with ``rows`` (m, width) written, or added, at ``numbers`` (m,)."""
+    (n, width), m = table.shape, numbers.size
+    if not (m and table.size):
+        return table
+    wide = table.dtype
+    if accumulate:
+        wide = "float32" if wide in dtypes.CARRIED or wide == "float16" else wide
+        sums = sums_by_number(table.trace.engine, n, m, width, wide)
+
+        def put(index: dpnp.ndarray, old: dpnp.ndarray, given: dpnp.ndarray) -> dpnp.ndarray:
+            return old + sums(index, given.reshape(m, width))
+
+    else:
+
+        def put(index: dpnp.ndarray, old: dpnp.ndarray, given: dpnp.ndarray) -> dpnp.ndarray:
+            # What is out of range lands in a row that is dropped.
+            spare = dpnp.concatenate([old, old[:1]])
+            spare[dpnp.where(inside(index, n), index, scalar(n, index))] = given
+            return spare[:n]
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        dy = grads["0"]
+        kept = dy
+        if not accumulate:
+            kept = rows_put(dy, numbers, zeros(dy.trace, (m, width), dy.dtype), False)
+        return {"1": kept, "2": embedding(numbers, dy)}
+
+    given = [numbers, converted(table, wide), converted(rows, wide)]
+    made = table.trace.array_call(put, given, [Out((n, width), wide)], rule)[0]
+    return converted(made, table.dtype)
+
+
+def _valued(name: str, argument: str, x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
+    """Return what is written: an array of the dtype of ``x``, or a number spread out."""
+    if not isinstance(value, Tensor):
+        if not isinstance(value, (bool, int, float)):
+            kind = type(value).__name__
+            raise TypeError(f"{name}: {argument} must be an array or a number, got {kind}")
+        return filled_in(name, x.trace, shape, value, str(x.dtype))
+    if value.dtype != x.dtype:
+        raise TypeError(f"{name}: {argument} must have dtype {x.dtype}, got {value.dtype}")
+    return value
+
+
+def _scattered(name: str, x: Tensor, dim: Any, index: Any, src: Any, accumulate: bool) -> Tensor:
+    axis = check_axis(name, dim, x.ndim)
+    index = _check_index(name, "index", index)
+    values = _valued(name, "src", x, src, index.shape)
+    fits = values.ndim == index.ndim and all(
+        n <= m for n, m in zip(index.shape, values.shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(
+            f"{name}: src must be as long as index, of shape {index.shape}, got {values.shape}"
+        )
+    if not (index.size and x.size):
+        return x
+    values = indexing.taken(values, tuple(slice(n) for n in index.shape)) if index.ndim else values
+    shape = x.shape
+    x, index = (t if t.ndim else reshape(t, (1,)) for t in (x, index))
+    numbers = _numbers(name, x, axis, index)
+    rows = reshape(values, (values.size, 1))
+    return reshape(rows_put(reshape(x, (x.size, 1)), numbers, rows, accumulate), shape)
+
+
+_SCATTER = """{summary}
+
+Parameters
+----------
+input : array of any shape and dtype
+    Not written to; the result is a new array.
+dim : int
+index : array of int32 or int64
+    As many axes as ``input``, none but ``dim`` longer.
+src : array{number}
+    dtype of ``input``; in no axis shorter than ``index``.
+
+Returns
+-------
+array
+    Shape and dtype of ``input``.
+
+Raises
+------
+TypeError
+    ``index`` is no array of integers, or ``src`` of another dtype.
+ValueError
+    The shapes do not fit.
+
+Notes
+-----
+Numbers are not read by the host; what is out of range is not written. {notes}
+It has derivatives of any order. Source: ``torch.{name}``.
+"""
+
+
+def _documented(number: str, notes: str) -> Any:
+    def attach(body: Any) -> Any:
+        words = {"summary": body.__doc__, "name": body.__name__, "number": number, "notes": notes}
+        body.__doc__ = _SCATTER.format(**words)
+        return operation(body)
+
+    return attach
+
+
+@_documented(" or number", "Of several\nfor one place any one stays.")
+def scatter(
+    input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, src: dpnp.ndarray | Array | float
+) -> dpnp.ndarray | Array:
+    """Write elements by number: ``out[i, index[i, j, k], k] = src[i, j, k]`` for ``dim=1``."""
+    return _scattered("scatter", input, dim, index, src, False)
+
+
+@_documented("", "bfloat16\nand float16 are added in float32.")
+def scatter_add(
+    input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, src: dpnp.ndarray | Array
+) -> dpnp.ndarray | Array:
+    """Add elements by number: ``out[i, index[i, j, k], k] += src[i, j, k]`` for ``dim=1``."""
+    if input.dtype == "bool":
+        raise TypeError("scatter_add: input must not be bool")
+    return _scattered("scatter_add", input, dim, index, src, True)
+
+
+def _masked(x: Tensor, mask: Tensor, values: Any, accumulate: bool) -> Any:
+    shape = mask.shape + (1,) * (x.ndim - mask.ndim)
+    if mask.shape != x.shape[: mask.ndim] or values.size != 1 or accumulate:
+        raise ValueError(
+            "index_put: a mask must have the first axes of input, and values one element without "
+            f"accumulate, got shapes {mask.shape} and {values.shape}"
+        )
+    return where(reshape(mask, shape), reshape(values, ()), x)
+
+
+@operation
+def index_put(
+    input: dpnp.ndarray | Array,
+    indices: Sequence[dpnp.ndarray | None],
+    values: dpnp.ndarray | Array,
+    accumulate: bool = False,
+) -> dpnp.ndarray | Array:
+    """Write or add values where arrays of numbers say: ``input[indices] = values``.
+
+    Parameters
+    ----------
+    input : array of any shape and dtype
+        Not written to; the result is a new array.
+    indices : sequence of arrays of int32 or int64, or None
+        One for each of the first axes, broadcasting together; negative numbers count from the end,
+        None stands for a whole axis. Or one array of bool, with the first axes of ``input``.
+    values : array
+        dtype of ``input``; broadcasts to ``input[indices]``. One element for an array of bool.
+    accumulate : bool
+        Add to what is there, each time that a place is named. Otherwise any one value stays.
+
+    Returns
+    -------
+    array
+        Shape and dtype of ``input``.
+
+    Raises
+    ------
+    TypeError
+        ``indices`` are no arrays of integers, or ``values`` of another dtype.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    Numbers are not read by the host; what is out of range is not written. It has derivatives of
+    any order. Source: ``torch.index_put``.
+    """
+    name = "index_put"
+    if not isinstance(indices, (tuple, list)) or all(i is None for i in indices):
+        raise TypeError(f"{name}: indices must be a sequence with an array, got {indices!r}")
+    values = _valued(name, "values", input, values, ())
+    if len(indices) == 1 and isinstance(indices[0], Tensor) and indices[0].dtype == "bool":
+        return _masked(input, indices[0], values, accumulate)
+    if len(indices) > input.ndim:
+        raise ValueError(
+            f"{name}: indices must be at most {input.ndim}, one for each axis, got {len(indices)}"
+        )
+    if accumulate and input.dtype == "bool":
+        raise TypeError(f"{name}: input must not be bool with accumulate")
+    chosen = [a for a, i in enumerate(indices) if i is not None]
+    arrays = [_check_index(name, f"indices[{a}]", indices[a]) for a in chosen]
+    return _put(input, chosen, arrays, values, accumulate)
+
+
+def _put(
+    x: Tensor, chosen: list[int], arrays: list[Tensor], values: Tensor, accumulate: bool
+) -> Tensor:
+    """Write values at numbers along the axes ``chosen``; those come first in the table."""
+    rest = [a for a in range(x.ndim) if a not in chosen]
+    numbers = indexing.flat_numbers(x.trace, arrays, [x.shape[a] for a in chosen])
+    tail = tuple(x.shape[a] for a in rest)
+    # Numbers side by side stand where their axes were, others come first, as in ``x[indices]``.
+    together = chosen == list(range(chosen[0], chosen[-1] + 1))
+    first, k = chosen[0] if together else 0, numbers.ndim
+    shown = (*tail[:first], *numbers.shape, *tail[first:])
+    try:
+        fits = broadcast_shape(values.shape, shown) == shown
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"index_put: values must broadcast to {shown}, got {values.shape}")
+    if not (numbers.size and x.size):
+        return x
+    order = [*range(first, first + k), *range(first), *range(first + k, len(shown))]
+    rows = transpose(spread(values, shown), order)
+    width = math.prod(tail)
+    turned = transpose(x, (*chosen, *rest))
+    made = rows_put(
+        reshape(turned, (x.size // width, width)),
+        reshape(numbers, (numbers.size,)),
+        reshape(rows, (numbers.size, width)),
+        accumulate,
+    )
+    back = [(*chosen, *rest).index(a) for a in range(x.ndim)]
+    return transpose(reshape(made, turned.shape), back)

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements in order of size, and which there are: sort, argsort, topk, unique, nonzero."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import dpnp
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.convert import asarray, astype, converted
+from sycl_dnn.functional.arithmetic.operands import check_real
+from sycl_dnn.functional.index.gathering import gathered
+from sycl_dnn.functional.reduction.extremes import ValuesAndIndices
+from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import narrow
+
+
+def _order(name: str, x: Tensor, dim: Any, descending: bool) -> tuple[int, Tensor]:
+    """Return the axis, and which element along it comes first, second..."""
+    axis = check_axis(name, dim, x.ndim)
+    check_real(name, input=x)
+    if not (x.ndim and x.size):
+        return axis, zeros(x.trace, x.shape, "int64")
+    # float32 orders as the narrow dtypes do.
+    given = converted(x, "float32") if x.dtype in dtypes.CARRIED else x
+
+    def call(a: dpnp.ndarray) -> dpnp.ndarray:
+        made = dpnp.argsort(a, axis=axis, descending=descending, stable=True)
+        return made.astype("int64", copy=False)
+
+    out = Out(x.shape, "int64")
+    return axis, x.trace.array_call(call, [given], [out], lambda entry, grads: {})[0]
+
+
+@operation
+def sort(
+    input: dpnp.ndarray | Array, dim: int = -1, descending: bool = False, *, stable: bool = True
+) -> ValuesAndIndices:
+    """Put elements in order of size along an axis.
+
+    Parameters
+    ----------
+    input : array of any shape and real dtype
+    dim : int
+    descending : bool
+        Largest first.
+    stable : bool
+        Elements that tie keep their order in any case.
+
+    Returns
+    -------
+    values : array
+        Shape and dtype of ``input``.
+    indices : array of int64
+        Where they were along ``dim``.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis.
+    TypeError
+        ``input`` is complex.
+
+    Notes
+    -----
+    NaN counts as the largest. Gradients go to where the elements were. Source: ``torch.sort``.
+    """
+    axis, indices = _order("sort", input, dim, descending)
+    return ValuesAndIndices(gathered("sort", input, axis, indices), indices)
+
+
+@operation
+def argsort(
+    input: dpnp.ndarray | Array, dim: int = -1, descending: bool = False, *, stable: bool = True
+) -> dpnp.ndarray:
+    """Return where the elements are that ``sort`` puts first, second... along an axis.
+
+    Parameters
+    ----------
+    input : array of any shape and real dtype
+    dim : int
+    descending : bool
+        Largest first.
+    stable : bool
+        Elements that tie keep their order in any case.
+
+    Returns
+    -------
+    array of int64
+        Shape of ``input``.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis.
+    TypeError
+        ``input`` is complex.
+
+    Notes
+    -----
+    NaN counts as the largest. Source: ``torch.argsort``.
+    """
+    return _order("argsort", input, dim, descending)[1]
+
+
+@operation
+def topk(
+    input: dpnp.ndarray | Array,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+) -> ValuesAndIndices:
+    """Return the ``k`` largest elements along an axis, or the smallest.
+
+    Parameters
+    ----------
+    input : array of any shape and real dtype
+    k : int
+    dim : int
+    largest : bool
+    sorted : bool
+        They are in order in any case.
+
+    Returns
+    -------
+    values : array
+        ``k`` elements along ``dim``; dtype of ``input``.
+    indices : array of int64
+        Where they were. Of elements that tie the first are chosen.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis, or ``k`` is not in 0 to its length.
+    TypeError
+        ``input`` is complex.
+
+    Notes
+    -----
+    NaN counts as the largest. Gradients go to where the elements were. Source: ``torch.topk``.
+    """
+    axis, order = _order("topk", input, dim, largest)
+    n = input.shape[axis] if input.ndim else 1
+    k = checked_int("topk", "k", k, 0)
+    if k > n:
+        raise ValueError(f"topk: k must be at most {n}, got {k}")
+    indices = narrow(order, axis, 0, k) if input.ndim else order
+    return ValuesAndIndices(gathered("topk", input, axis, indices), indices)
+
+
+# --- What depends on values: the host waits for the device
+
+_TRACED = (
+    "the shape of the result depends on values, which are not known while a function is traced"
+)
+
+
+def _given(name: str, input: Any) -> dpnp.ndarray:
+    if isinstance(input, Tensor):
+        raise TypeError(f"{name}: {_TRACED}")
+    if not isinstance(input, (dpnp.ndarray, Array)):
+        raise TypeError(f"{name}: input must be an array, got {type(input).__name__}")
+    return astype(input, "float32") if isinstance(input, Array) else input
+
+
+def unique(
+    input: dpnp.ndarray | Array,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """Return the elements that differ, or the slices along an axis.
+
+    Parameters
+    ----------
+    input : array of any shape and real dtype
+    sorted : bool
+        They are in order in any case.
+    return_inverse : bool
+        Return as well which of them each element is.
+    return_counts : bool
+        Return as well how often each comes.
+    dim : int, optional
+        Compare slices along this axis.
+
+    Returns
+    -------
+    array (k,), or slices (*A, k, *B), or a tuple
+        With ``return_inverse`` an array of int64 of the shape of ``input``, or (n,); with
+        ``return_counts`` one (k,) of int64.
+
+    Raises
+    ------
+    TypeError
+        ``input`` is no array, or a traced one.
+    ValueError
+        There is no such axis.
+
+    Notes
+    -----
+    The host waits for the device, which knows how many there are. Each NaN is one of its own. There
+    is no gradient. Source: ``torch.unique``.
+    """
+    x = _given("unique", input)
+    axis = None if dim is None else check_axis("unique", dim, x.ndim)
+    made = dpnp.unique(x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
+    values, inverse, counts = made
+    found = [asarray(values, input.dtype) if isinstance(input, Array) else values]
+    if return_inverse:
+        found.append(inverse.astype("int64", copy=False).reshape(x.shape if dim is None else (-1,)))
+    if return_counts:
+        found.append(counts.astype("int64", copy=False))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def nonzero(input: dpnp.ndarray | Array, *, as_tuple: bool = False) -> Any:
+    """Return where elements are not 0.
+
+    Parameters
+    ----------
+    input : array of any shape and dtype
+    as_tuple : bool
+        Return one array (k,) for each axis.
+
+    Returns
+    -------
+    array (k, number of axes) of int64, or a tuple
+
+    Raises
+    ------
+    TypeError
+        ``input`` is no array, or a traced one.
+
+    Notes
+    -----
+    The host waits for the device, which knows how many there are. Source: ``torch.nonzero``.
+    """
+    x = _given("nonzero", input)
+    if not x.ndim:
+        count = int(math.prod(x.shape) and bool(x != 0))
+        if as_tuple:
+            return (dpnp.zeros(count, dtype="int64", sycl_queue=x.sycl_queue),)
+        return dpnp.zeros((count, 0), dtype="int64", sycl_queue=x.sycl_queue)
+    places = tuple(p.astype("int64", copy=False) for p in dpnp.nonzero(x))
+    return places if as_tuple else dpnp.stack(places, axis=1)

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loss of sequences of unknown alignment: ctc_loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.binary import div
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.loss.loss_reduction import checked_reduction
+from sycl_dnn.functional.reduction.sums import mean
+from sycl_dnn.functional.reduction.sums import sum as summed
+from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.trace.refusals import no_gradient
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+
+_INTEGERS = ("int32", "int64")
+
+
+def _shifted(a: dpnp.ndarray, by: int) -> dpnp.ndarray:
+    """Return the values ``by`` states before each, or after it; none is -inf."""
+    none = dpnp.full_like(a[:, : abs(by)], -math.inf)
+    if by > 0:
+        return dpnp.concatenate([none, a[:, :-by]], axis=1)[:, : a.shape[1]]
+    return dpnp.concatenate([a[:, -by:], none], axis=1)[:, : a.shape[1]]
+
+
+class _Alignments:
+    """Sums over all alignments of targets with a sequence, in logarithms.
+
+    States are a blank, the first label, a blank, ... and a last blank: 2 S + 1 of them.
+    """
+
+    def __init__(self, n_states: int, blank: int, is_flat: bool) -> None:
+        self._n_states = n_states
+        self._blank = blank
+        self._is_flat = is_flat
+
+    def _labels(self, targets: dpnp.ndarray, lengths: dpnp.ndarray) -> dpnp.ndarray:
+        """Return the label of each state, (N, states)."""
+        size = self._n_states // 2
+        place = {"dtype": "int64", "sycl_queue": targets.sycl_queue}
+        if self._is_flat:
+            starts = dpnp.cumsum(lengths) - lengths
+            numbers = starts[:, None] + dpnp.arange(size, **place)[None]
+            last = max(targets.size - 1, 0)
+            targets = dpnp.take(targets, dpnp.clip(numbers, 0, last)) if size else numbers
+        made = dpnp.full((len(lengths), self._n_states), self._blank, **place)
+        made[:, 1::2] = targets[:, :size]
+        return made
+
+    def _prepared(self, scores: Any, targets: Any, lengths: Any) -> tuple[Any, Any, Any]:
+        """Return labels, their scores (T, N, states), and where a blank may be left out."""
+        labels = self._labels(targets, lengths.astype("int64"))
+        index = dpnp.clip(labels, 0, scores.shape[2] - 1)[None]
+        index = dpnp.broadcast_to(index, (scores.shape[0], *labels.shape))
+        found = dpnp.take_along_axis(scores, index, axis=2)
+        skips = dpnp.zeros(labels.shape, dtype="bool", sycl_queue=labels.sycl_queue)
+        if self._n_states > 2:
+            differs = (labels[:, 2:] != labels[:, :-2]) & (labels[:, 2:] != self._blank)
+            skips[:, 2:] = differs
+        return labels, found, dpnp.where(skips, 0.0, -math.inf).astype(scores.dtype)
+
+    def _ends(self, lengths: dpnp.ndarray, dtype: Any) -> dpnp.ndarray:
+        """Return 0 for the two last states of each target, -inf for others."""
+        state = dpnp.arange(self._n_states, dtype="int64", sycl_queue=lengths.sycl_queue)[None]
+        last = 2 * lengths.astype("int64")[:, None]
+        is_end = (state == last) | (state == last - 1)
+        return dpnp.where(is_end, 0.0, -math.inf).astype(dtype)
+
+    def _forward(self, found: Any, skips: Any) -> list[dpnp.ndarray]:
+        state = dpnp.arange(self._n_states, sycl_queue=found.sycl_queue)
+        start = dpnp.where(state < 2, 0.0, -math.inf).astype(found.dtype)
+        made = [found[0] + start[None]]
+        for scores in found[1:]:
+            a = made[-1]
+            one = dpnp.logaddexp(a, _shifted(a, 1))
+            made.append(dpnp.logaddexp(one, _shifted(a, 2) + skips) + scores)
+        return made
+
+    def loss(self, scores: Any, targets: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
+        """Return the loss (N,)."""
+        _, found, skips = self._prepared(scores, targets, lengths)
+        return self._total(dpnp.stack(self._forward(found, skips)), n_steps, lengths)
+
+    def _total(self, alphas: dpnp.ndarray, n_steps: Any, lengths: Any) -> dpnp.ndarray:
+        last = dpnp.clip(n_steps.astype("int64") - 1, 0, alphas.shape[0] - 1)[None, :, None]
+        last = dpnp.broadcast_to(last, (1, *alphas.shape[1:]))
+        final = dpnp.take_along_axis(alphas, last, axis=0)[0] + self._ends(lengths, alphas.dtype)
+        nothing = (n_steps == 0)[:, None]
+        empty = (
+            self._ends(lengths, alphas.dtype) + dpnp.where(lengths == 0, 0.0, -math.inf)[:, None]
+        )
+        final = dpnp.where(nothing, empty.astype(alphas.dtype), final)
+        return -_log_sums(final)
+
+    def slope(self, scores: Any, targets: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
+        """Return the gradient (T, N, C) of the losses: torch's, which a softmax is to follow."""
+        labels, found, skips = self._prepared(scores, targets, lengths)
+        alphas = dpnp.stack(self._forward(found, skips))
+        total = self._total(alphas, n_steps, lengths)
+        ends, steps = self._ends(lengths, scores.dtype), n_steps[:, None]
+        beta = dpnp.full_like(ends, -math.inf)
+        shares = []
+        for t in reversed(range(len(found))):
+            one = dpnp.logaddexp(beta, _shifted(beta, -1))
+            moved = dpnp.logaddexp(one, _shifted(beta + skips, -2))
+            before = dpnp.where(steps == t + 1, ends, moved)
+            shares.append(dpnp.exp(alphas[t] + before + total[:, None]))
+            beta = before + found[t]
+        occupied = dpnp.stack(shares[::-1])
+        classes = dpnp.arange(scores.shape[2], dtype="int64", sycl_queue=labels.sycl_queue)
+        one_hot = (labels[:, :, None] == classes).astype(scores.dtype)
+        share = dpnp.matmul(occupied.transpose(1, 0, 2), one_hot).transpose(1, 0, 2)
+        time = dpnp.arange(len(found), dtype="int64", sycl_queue=labels.sycl_queue)[:, None]
+        inside = (time < n_steps.astype("int64")[None])[:, :, None]
+        return dpnp.where(inside, dpnp.exp(scores) - share, 0.0).astype(scores.dtype)
+
+
+def _log_sums(a: dpnp.ndarray) -> dpnp.ndarray:
+    """Return the logarithms of sums of exponentials along the last axis, -inf for none."""
+    highest = dpnp.max(a, axis=1)
+    shift = dpnp.where(dpnp.isfinite(highest), highest, dpnp.zeros_like(highest))
+    return dpnp.log(dpnp.sum(dpnp.exp(a - shift[:, None]), axis=1)) + shift
+
+
+def _losses(
+    scores: Tensor, targets: Tensor, n_steps: Tensor, lengths: Tensor,
+    form: _Alignments, zero_infinity: bool,
+) -> Tensor:  # fmt: skip
+    """Record the losses (N,) and their gradient."""
+    given, trace = [scores, targets, n_steps, lengths], scores.trace
+
+    def value(*arrays: dpnp.ndarray) -> dpnp.ndarray:
+        made = form.loss(*arrays)
+        return dpnp.where(dpnp.isinf(made), dpnp.zeros_like(made), made) if zero_infinity else made
+
+    def slope(*arrays: dpnp.ndarray) -> dpnp.ndarray:
+        *arrays, dy = arrays
+        made = form.slope(*arrays) * dy[None, :, None]
+        if zero_infinity:
+            lost = dpnp.isinf(form.loss(*arrays))[None, :, None]
+            made = dpnp.where(lost, dpnp.zeros_like(made), made)
+        return made
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        out = [Out(scores.shape, scores.dtype)]
+        made = trace.array_call(
+            slope, [*given, grads["0"]], out, no_gradient("ctc_loss's gradient")
+        )
+        return {"0": made[0]}
+
+    out = Out((scores.shape[1],), scores.dtype)
+    return trace.array_call(value, given, [out], rule)[0]
+
+
+def _lengths(argument: str, trace: Any, given: Any, n: int) -> tuple[Tensor, int | None]:
+    """Return lengths as a tensor (N,), and the largest where the host knows it."""
+    if isinstance(given, Tensor):
+        if given.dtype not in _INTEGERS or given.size != n:
+            raise ValueError(
+                f"ctc_loss: {argument} must be {n} numbers of int32 or int64, got {given.dtype} of "
+                f"shape {given.shape}"
+            )
+        return reshape(given, (n,)), None
+    numbers = [checked_int("ctc_loss", argument, v, 0) for v in given]
+    if len(numbers) != n:
+        raise ValueError(f"ctc_loss: {argument} must be {n} numbers, got {len(numbers)}")
+
+    class Known:
+        takes_queue = True
+
+        def __call__(self, queue: Any) -> dpnp.ndarray:
+            return dpnp.asarray(numbers, dtype="int64", sycl_queue=queue)
+
+    made = trace.array_call(Known(), [], [Out((n,), "int64")], lambda entry, grads: {})[0]
+    return made, max(numbers, default=0)
+
+
+@operation
+def ctc_loss(
+    log_probs: dpnp.ndarray | Array,
+    targets: dpnp.ndarray,
+    input_lengths: dpnp.ndarray | Sequence[int],
+    target_lengths: dpnp.ndarray | Sequence[int],
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> dpnp.ndarray | Array:
+    """Return the loss of targets whose alignment with a sequence is not known.
+
+    Parameters
+    ----------
+    log_probs : array (T, N, C) or (T, C)
+        Logarithms of probabilities, as ``log_softmax`` returns them.
+    targets : array (N, S) or (sum of target_lengths,) of int32 or int64
+        Classes, none of them ``blank``.
+    input_lengths, target_lengths : array (N,) of int32 or int64, or ints
+        How much of each sequence and target counts.
+    blank : int
+        The class that stands for no label.
+    reduction : {"mean", "sum", "none"}
+        ``"mean"``: losses are divided by the lengths of their targets before.
+    zero_infinity : bool
+        Losses of targets that are too long for their sequence are 0, with a gradient of 0.
+
+    Returns
+    -------
+    array
+        A single number, shape (), or with ``"none"`` (N,).
+
+    Raises
+    ------
+    TypeError
+        A dtype is another one.
+    ValueError
+        The shapes do not fit, or ``blank`` is no class.
+
+    Notes
+    -----
+    Sums over alignments are computed in logarithms, step by step on the device; bfloat16 and
+    float16 in float32. The gradient is torch's: it holds after ``log_softmax``, and has none
+    itself. Source: ``torch.nn.functional.ctc_loss``; Graves et al., "Connectionist Temporal
+    Classification", 2006.
+    """
+    check_float("ctc_loss", log_probs=log_probs)
+    reduction = checked_reduction("ctc_loss", reduction)
+    if log_probs.ndim not in (2, 3) or not log_probs.shape[0]:
+        raise ValueError(f"ctc_loss: log_probs must have shape (T, N, C), got {log_probs.shape}")
+    is_single = log_probs.ndim == 2
+    wide = converted(log_probs, "float64" if log_probs.dtype == "float64" else "float32")
+    wide = reshape(wide, (wide.shape[0], 1, wide.shape[1])) if is_single else wide
+    n, classes = wide.shape[1:]
+    if not 0 <= checked_int("ctc_loss", "blank", blank) < classes:
+        raise ValueError(f"ctc_loss: blank must be in [0, {classes}), got {blank}")
+    if targets.dtype not in _INTEGERS:
+        raise TypeError(f"ctc_loss: targets must be int32 or int64, got {targets.dtype}")
+    if targets.ndim not in (1, 2) or (targets.ndim == 2 and targets.shape[0] != n):
+        raise ValueError(f"ctc_loss: targets must have shape (N, S), got {targets.shape}")
+    given = [(v,) if isinstance(v, int) else v for v in (input_lengths, target_lengths)]
+    n_steps, _ = _lengths("input_lengths", wide.trace, given[0], n)
+    lengths, most = _lengths("target_lengths", wide.trace, given[1], n)
+    size = targets.shape[-1] if most is None else most
+    if targets.ndim == 2 and size > targets.shape[1]:
+        raise ValueError(f"ctc_loss: target_lengths must be at most {targets.shape[1]}, got {size}")
+    form = _Alignments(2 * size + 1, blank, targets.ndim == 1)
+    made = _losses(wide, targets, n_steps, lengths, form, zero_infinity)
+    if reduction == "mean":
+        made = mean(div(made, _divisor(lengths, wide.dtype)))
+    elif reduction == "sum":
+        made = summed(made)
+    elif is_single:
+        made = reshape(made, ())
+    return converted(made, log_probs.dtype)
+
+
+def _divisor(lengths: Tensor, dtype: str) -> Tensor:
+    def call(a: dpnp.ndarray) -> dpnp.ndarray:
+        return dpnp.maximum(a, 1).astype(dtype)
+
+    out = [Out(lengths.shape, dtype)]
+    return lengths.trace.array_call(call, [lengths], out, lambda entry, grads: {})[0]

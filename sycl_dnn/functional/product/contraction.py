@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of products over named axes: einsum, outer."""
+
+from __future__ import annotations
+
+import math
+import string
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.binary import mul
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.product.matmul import matmul
+from sycl_dnn.functional.reduction.sums import sum as summed
+from sycl_dnn.functional.shape.arrangement import spread
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import narrow, reshape, transpose
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+#: An operand and the letters of its axes, each once.
+Term = tuple[Tensor, str]
+_LETTERS = string.ascii_letters
+
+
+@operation
+def outer(input: dpnp.ndarray | Array, vec2: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+    """Return the products of all pairs of elements of two vectors.
+
+    Parameters
+    ----------
+    input : array (n,)
+    vec2 : array (m,)
+
+    Returns
+    -------
+    array (n, m)
+        The dtype to which both are promoted.
+
+    Raises
+    ------
+    ValueError
+        One is no vector.
+
+    Notes
+    -----
+    Source: ``torch.outer``.
+    """
+    for argument, x in (("input", input), ("vec2", vec2)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"outer: {argument} must be an array, got {type(x).__name__}")
+        if x.ndim != 1:
+            raise ValueError(f"outer: {argument} must have one axis, got shape {x.shape}")
+    return mul(reshape(input, (input.size, 1)), vec2)
+
+
+# --- einsum: the equation
+
+
+def _equation(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """Return the equation and the operands of both forms of a call."""
+    if args and isinstance(args[0], str):
+        rest = args[1:]
+        is_list = len(rest) == 1 and isinstance(rest[0], (tuple, list))
+        return args[0].replace(" ", ""), list(rest[0] if is_list else rest)
+    operands, lists = list(args[0::2]), list(args[1::2])
+    result = operands.pop() if len(operands) > len(lists) else None
+    words = ["".join("..." if i is ... else _LETTERS[i] for i in axes) for axes in lists]
+    made = ",".join(words)
+    if result is not None:
+        made += "->" + "".join("..." if i is ... else _LETTERS[i] for i in result)
+    return made, operands
+
+
+def _check(equation: str, operands: list[Any]) -> list[str]:
+    """Return the terms on the left of an equation."""
+    terms = equation.split("->")[0].split(",")
+    known = set(_LETTERS) | set(".,->")
+    if set(equation) - known or equation.count("->") > 1 or not operands:
+        raise ValueError(f"einsum: equation must be letters as in 'ij,jk->ik', got {equation!r}")
+    if len(terms) != len(operands):
+        raise ValueError(
+            f"einsum: equation must have a term for each of {len(operands)} operands, got "
+            f"{equation!r}"
+        )
+    for number, x in enumerate(operands):
+        if not isinstance(x, Tensor):
+            kind = type(x).__name__
+            raise TypeError(f"einsum: operands[{number}] must be an array, got {kind}")
+    return terms
+
+
+def _expanded(equation: str, operands: list[Tensor]) -> tuple[list[str], str]:
+    """Return the letters of each operand and of the result, with letters for each ``...``."""
+    terms = _check(equation, operands)
+    n_more = [x.ndim - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True)]
+    for term, n, x in zip(terms, n_more, operands, strict=True):
+        if n < 0 or (n and "..." not in term):
+            raise ValueError(f"einsum: {term!r} must name the {x.ndim} axes of shape {x.shape}")
+    most = max((n for t, n in zip(terms, n_more, strict=True) if "..." in t), default=0)
+    free = [c for c in _LETTERS if c not in equation]
+    if most > len(free):
+        raise ValueError("einsum: there must be at most 52 axes")
+    more = "".join(free[:most])
+    named = [t.replace("...", more[most - n :]) for t, n in zip(terms, n_more, strict=True)]
+    if "->" in equation:
+        result = equation.split("->")[1].replace("...", more)
+    else:
+        plain = "".join(terms).replace(".", "")
+        result = more + "".join(sorted(c for c in set(plain) if plain.count(c) == 1))
+    wrong = [c for c in result if result.count(c) > 1 or not any(c in t for t in named)]
+    if wrong:
+        raise ValueError(
+            f"einsum: the result must name axes of operands once, got {wrong[0]!r} in {equation!r}"
+        )
+    return named, result
+
+
+# --- einsum: the products
+
+
+def _diagonal(x: Tensor, letters: str) -> Term:
+    """Return an operand with repeated letters taken along their diagonal."""
+    for letter in dict.fromkeys(letters):
+        while letters.count(letter) > 1:
+            a, b = letters.index(letter), letters.rindex(letter)
+            n, m = x.shape[a], x.shape[b]
+            if n != m:
+                raise ValueError(f"einsum: axes {letter!r} must be equally long, got {n} and {m}")
+            rest = [i for i in range(x.ndim) if i not in (a, b)]
+            sizes = tuple(x.shape[i] for i in rest)
+            square = reshape(transpose(x, (*rest, a, b)), (math.prod(sizes), n * n))
+            x = reshape(narrow(square, 1, 0, n, n + 1) if n else square, (*sizes, n))
+            letters = "".join(letters[i] for i in rest) + letter
+    return x, letters
+
+
+def _reduced(term: Term, kept: set[str]) -> Term:
+    """Return a term summed over the letters that nobody else has."""
+    x, letters = term
+    axes = [i for i, c in enumerate(letters) if c not in kept]
+    if not axes:
+        return term
+    return summed(x, axes), "".join(c for c in letters if c in kept)
+
+
+def _arranged(term: Term, letters: str, sizes: dict[str, int]) -> Tensor:
+    """Return an operand with its axes in order and in full length."""
+    x, mine = term
+    x = transpose(x, [mine.index(c) for c in letters]) if mine != letters else x
+    return spread(x, tuple(sizes[c] for c in letters))
+
+
+def _pair(a: Term, b: Term, kept: set[str], sizes: dict[str, int]) -> Term:
+    """Return the product of two operands, summed over what neither others nor the result have."""
+    a, b = _reduced(a, kept | set(b[1])), _reduced(b, kept | set(a[1]))
+    both = [c for c in a[1] if c in b[1]]
+    batch = "".join(c for c in both if c in kept)
+    inner = "".join(c for c in both if c not in kept)
+    left = "".join(c for c in a[1] if c not in both)
+    right = "".join(c for c in b[1] if c not in both)
+
+    def size(letters: str) -> int:
+        return math.prod(sizes[c] for c in letters)
+
+    if not inner:
+        first = _arranged(a, batch + left, sizes)
+        first = reshape(first, (*first.shape, *(1,) * len(right)))
+        second = _arranged(b, batch + right, sizes)
+        shape = (*(sizes[c] for c in batch), *(1,) * len(left), *(sizes[c] for c in right))
+        return mul(first, reshape(second, shape)), batch + left + right
+    lhs = reshape(_arranged(a, batch + left + inner, sizes), (size(batch), size(left), size(inner)))
+    rhs = reshape(
+        _arranged(b, batch + inner + right, sizes), (size(batch), size(inner), size(right))
+    )
+    made = batch + left + right
+    if not batch:
+        lhs, rhs = reshape(lhs, lhs.shape[1:]), reshape(rhs, rhs.shape[1:])
+    return reshape(matmul(lhs, rhs), tuple(sizes[c] for c in made)), made
+
+
+def _sizes(operands: list[Tensor], named: list[str]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for x, letters in zip(operands, named, strict=True):
+        for n, c in zip(x.shape, letters, strict=True):
+            if sizes.get(c, 1) == 1:
+                sizes[c] = n
+            elif n not in (1, sizes[c]):
+                raise ValueError(f"einsum: axes {c!r} must be equally long, got {sizes[c]} and {n}")
+    return sizes
+
+
+def _path(named: list[str], result: str, sizes: dict[str, int]) -> list[tuple[int, ...]]:
+    """Return which operands to multiply, in the order in which that costs least."""
+    if len(named) < 3:
+        return [tuple(range(len(named)))]
+    shapes = [np.broadcast_to(np.float32(0), [sizes[c] for c in t]) for t in named]
+    return np.einsum_path(f"{','.join(named)}->{result}", *shapes, optimize="greedy")[0][1:]
+
+
+@operation
+def einsum(*args: Any) -> dpnp.ndarray | Array:
+    """Multiply arrays and sum over axes, which letters name.
+
+    Parameters
+    ----------
+    *args : str and arrays
+        An equation as ``"bij,bjk->bik"`` and its operands: a term for each, the result's after
+        ``->``. A letter that the result lacks is summed over; one that a term has twice stands for
+        its diagonal; ``...`` stands for any axes, which broadcast. Without ``->`` the result has
+        the axes of ``...`` and then, by alphabet, the letters that come once. Or arrays, each
+        followed by a list of numbers in place of letters, and the list of the result.
+
+    Returns
+    -------
+    array
+        The dtype to which the operands are promoted.
+
+    Raises
+    ------
+    ValueError
+        The equation does not fit the operands.
+    TypeError
+        An operand is no array.
+
+    Notes
+    -----
+    Pairs of operands are multiplied as matrices, those first that cost least. It has derivatives
+    of any order. Source: ``torch.einsum``; NumPy's ``einsum_path``.
+    """
+    equation, operands = _equation(args)
+    named, result = _expanded(equation, operands)
+    dtype = dtypes.promote(*(x.dtype for x in operands))
+    terms = [_diagonal(converted(x, dtype), t) for x, t in zip(operands, named, strict=True)]
+    sizes = _sizes([x for x, _ in terms], [t for _, t in terms])
+    for chosen in _path([t for _, t in terms], result, sizes):
+        taken = [terms.pop(i) for i in sorted(chosen, reverse=True)][::-1]
+        made = taken[0]
+        for position, other in enumerate(taken[1:], 2):
+            later = "".join(t for _, t in (*terms, *taken[position:]))
+            made = _pair(made, other, {*result, *later}, sizes)
+        terms.append(made)
+    x, letters = _reduced(terms[0], set(result))
+    return transpose(x, [letters.index(c) for c in result]) if letters != result else x

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sequences of different lengths without their padding: pack_padded_sequence and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import dpnp
+import numpy as np
+
+from sycl_dnn.functional.creation.factories import full
+from sycl_dnn.functional.index.gathering import index_select
+from sycl_dnn.functional.shape.joining import cat
+from sycl_dnn.functional.shape.reshaping import reshape, transpose
+from sycl_dnn.trace import indexing
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+
+
+class PackedSequence(NamedTuple):
+    """Steps of sequences, the first of all, then the second of all that have one, and so on."""
+
+    #: (sum of lengths, *).
+    data: Any
+    #: How many sequences have a first step, a second, ...; by falling length.
+    batch_sizes: tuple[int, ...]
+    #: Which sequence comes first, second, ...; None for their order.
+    sorted_indices: tuple[int, ...] | None
+    #: Where each sequence went.
+    unsorted_indices: tuple[int, ...] | None
+
+
+def _rows(x: Any, numbers: np.ndarray) -> Any:
+    """Return rows by numbers that the host knows."""
+    if isinstance(x, Tensor):
+        return indexing.taken(x, (numbers,))
+    return index_select(x, 0, dpnp.asarray(numbers, sycl_queue=x.sycl_queue))
+
+
+def _known(name: str, lengths: Any) -> np.ndarray:
+    if isinstance(lengths, Tensor):
+        raise TypeError(
+            f"{name}: lengths must be numbers: the shape of the result depends on their values, "
+            "which are not known while a function is traced"
+        )
+    values = dpnp.asnumpy(lengths) if isinstance(lengths, dpnp.ndarray) else np.asarray(lengths)
+    if values.ndim != 1 or values.dtype.kind not in "iu" or (values < 1).any():
+        raise ValueError(f"{name}: lengths must be positive integers, got {lengths!r}")
+    return values.astype("int64")
+
+
+def pack_padded_sequence(
+    input: dpnp.ndarray | Array,
+    lengths: Sequence[int] | np.ndarray | dpnp.ndarray,
+    batch_first: bool = False,
+    enforce_sorted: bool = True,
+) -> PackedSequence:
+    """Leave the padding of sequences out.
+
+    Parameters
+    ----------
+    input : array (T, N, *), or (N, T, *) with ``batch_first``
+        Any dtype.
+    lengths : sequence of int, or array of integers
+        The length of each sequence, 1 to T. An array of a device is read, which waits for it.
+    batch_first : bool
+    enforce_sorted : bool
+        The longest sequence must come first; otherwise they are sorted.
+
+    Returns
+    -------
+    PackedSequence
+
+    Raises
+    ------
+    ValueError
+        Lengths do not fit or, where they must, do not fall.
+    TypeError
+        ``lengths`` is a traced array.
+
+    Notes
+    -----
+    Its gradient is 0 for the padding. Source: ``torch.nn.utils.rnn.pack_padded_sequence``.
+    """
+    name = "pack_padded_sequence"
+    known = _known(name, lengths)
+    x = transpose(input, 0, 1) if batch_first else input
+    most, n = x.shape[:2]
+    if len(known) != n or known.max(initial=1) > most:
+        raise ValueError(f"{name}: lengths must be {n} numbers up to {most}, got {known.tolist()}")
+    order = np.argsort(-known, kind="stable")
+    is_sorted = bool((np.diff(known) <= 0).all())
+    if enforce_sorted and not is_sorted:
+        raise ValueError(
+            f"{name}: lengths must fall, or enforce_sorted be False, got {known.tolist()}"
+        )
+    sizes = tuple(int((known > t).sum()) for t in range(known.max(initial=0)))
+    numbers = np.concatenate([t * n + order[:size] for t, size in enumerate(sizes)])
+    data = _rows(reshape(x, (most * n, *x.shape[2:])), numbers)
+    if enforce_sorted:
+        return PackedSequence(data, sizes, None, None)
+    return PackedSequence(data, sizes, tuple(order.tolist()), tuple(np.argsort(order).tolist()))
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
+) -> tuple[dpnp.ndarray | Array, tuple[int, ...]]:
+    """Put sequences side by side, with padding: the inverse of ``pack_padded_sequence``.
+
+    Parameters
+    ----------
+    sequence : PackedSequence
+    batch_first : bool
+    padding_value : float
+        What is put after the ends of short ones.
+    total_length : int, optional
+        Steps of the result; without it those of the longest.
+
+    Returns
+    -------
+    array (T, N, *), or (N, T, *) with ``batch_first``
+    lengths : tuple of int
+
+    Raises
+    ------
+    ValueError
+        ``total_length`` is less than the longest sequence.
+    TypeError
+        ``sequence`` is something else.
+
+    Notes
+    -----
+    Source: ``torch.nn.utils.rnn.pad_packed_sequence``.
+    """
+    name = "pad_packed_sequence"
+    if not isinstance(sequence, PackedSequence):
+        kind = type(sequence).__name__
+        raise TypeError(f"{name}: sequence must be a PackedSequence, got {kind}")
+    data, sizes = sequence.data, np.array(sequence.batch_sizes)
+    most = len(sizes) if total_length is None else total_length
+    if most < len(sizes):
+        raise ValueError(f"{name}: total_length must be at least {len(sizes)}, got {most}")
+    n = int(sizes[0])
+    starts = np.cumsum(sizes) - sizes
+    places = np.full((most, n), data.shape[0])  # a last row of padding
+    for t, size in enumerate(sizes):
+        places[t, :size] = starts[t] + np.arange(size)
+    lengths = (places < data.shape[0]).sum(0)
+    if sequence.unsorted_indices is not None:
+        back = list(sequence.unsorted_indices)
+        places, lengths = places[:, back], lengths[back]
+    queue = None if isinstance(data, Tensor) else data.sycl_queue
+    row = full((1, *data.shape[1:]), padding_value, dtype=data.dtype, device=queue)
+    made = reshape(_rows(cat([data, row]), places.ravel()), (most, n, *data.shape[1:]))
+    found = transpose(made, 0, 1) if batch_first else made
+    return found, tuple(lengths.tolist())

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How near vectors are: cosine_similarity, pairwise_distance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.binary import add, div, mul, sub
+from sycl_dnn.functional.arithmetic.comparison import clamp
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.operands import checked_operands
+from sycl_dnn.functional.reduction.statistics import norm
+from sycl_dnn.functional.reduction.sums import sum as summed
+from sycl_dnn.functional.shape.arrangement import spread
+from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+@operation
+def cosine_similarity(
+    x1: dpnp.ndarray | Array, x2: dpnp.ndarray | Array, dim: int = 1, eps: float = 1e-8
+) -> dpnp.ndarray | Array:
+    """Return the cosine of the angle between vectors along an axis.
+
+    Parameters
+    ----------
+    x1, x2 : arrays (*A, n, *B)
+        Floating-point; shapes broadcast.
+    dim : int
+        The axis of the vectors, in the common shape.
+    eps : float
+        Least length to divide by.
+
+    Returns
+    -------
+    array (*A, *B)
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating-point.
+    ValueError
+        The shapes do not broadcast, or there is no such axis.
+
+    Notes
+    -----
+    It has derivatives of any order. Source: ``torch.nn.functional.cosine_similarity``.
+    """
+    name = "cosine_similarity"
+    x1, x2 = checked_operands(name, x1=x1, x2=x2)
+    check_float(name, x1=x1, x2=x2)
+    dtype = dtypes.promote(x1.dtype, x2.dtype)
+    shape = broadcast_shape(x1.shape, x2.shape)
+    axis = check_axis(name, dim, len(shape))
+    if not shape:
+        return cosine_similarity(reshape(x1, (1,)), reshape(x2, (1,)), 0, eps)
+    # Each vector is divided by its length before: products of long ones overflow.
+    whole = [spread(expand_rank(_wide(x, dtype), len(shape)), shape) for x in (x1, x2)]
+    lengths = [clamp(norm(x, 2.0, axis, True), min=float(eps)) for x in whole]
+    unit = [div(x, length) for x, length in zip(whole, lengths, strict=True)]
+    return converted(summed(mul(*unit), axis), dtype)
+
+
+def _wide(x: Tensor, dtype: str) -> Tensor:
+    return converted(x, "float64" if dtype == "float64" else "float32")
+
+
+@operation
+def pairwise_distance(
+    x1: dpnp.ndarray | Array,
+    x2: dpnp.ndarray | Array,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    keepdim: bool = False,
+) -> dpnp.ndarray | Array:
+    """Return the length of the differences of vectors along the last axis.
+
+    Parameters
+    ----------
+    x1, x2 : arrays (*A, n)
+        Floating-point; shapes broadcast.
+    p : float
+        Order of the norm.
+    eps : float
+        Added to each difference.
+    keepdim : bool
+        Keep the last axis, with size 1.
+
+    Returns
+    -------
+    array (*A), or (*A, 1)
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating-point.
+    ValueError
+        The shapes do not broadcast.
+
+    Notes
+    -----
+    It has derivatives of any order. Source: ``torch.nn.functional.pairwise_distance``.
+    """
+    x1, x2 = checked_operands("pairwise_distance", x1=x1, x2=x2)
+    check_float("pairwise_distance", x1=x1, x2=x2)
+    dtype = dtypes.promote(x1.dtype, x2.dtype)
+    apart = add(sub(_wide(x1, dtype), _wide(x2, dtype)), float(eps))
+    return converted(norm(apart, p, -1, keepdim), dtype)

@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements in another order or repeated: flip, roll, tile, expand, triangles, meshgrid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.embeddings import embedding
+from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
+from sycl_dnn.trace import pointwise, views
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+
+
+def moved(x: Tensor, function: Callable[..., Any], back: Callable[[Tensor], Tensor]) -> Tensor:
+    """Record a function of dpnp's that moves or clears elements; ``back`` maps its gradient."""
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"0": back(grads["0"])}
+
+    return x.trace.array_call(function, [x], [Out(x.shape, x.dtype)], rule)[0]
+
+
+def _axes(name: str, dims: Any, ndim: int) -> tuple[int, ...]:
+    given = dims if isinstance(dims, (tuple, list)) else (dims,)
+    axes = tuple(check_axis(name, d, ndim, "dims") for d in given)
+    if len(set(axes)) < len(axes) and name == "flip":
+        raise ValueError(f"{name}: dims must name each axis once, got {tuple(given)}")
+    return axes
+
+
+@operation
+def flip(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray | Array:
+    """Reverse the order of elements along axes.
+
+    Parameters
+    ----------
+    input : array of any shape and dtype
+    dims : int or sequence of int
+
+    Returns
+    -------
+    array
+        Shape and dtype of ``input``, row-major.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis, or it is named twice.
+
+    Notes
+    -----
+    Its gradient is flipped. Source: ``torch.flip``.
+    """
+    return _flipped(input, _axes("flip", dims, input.ndim))
+
+
+def _flipped(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    if not x.ndim:
+        return x
+    return moved(x, lambda a: dpnp.flip(a, axes).copy(), lambda g: _flipped(g, axes))
+
+
+@operation
+def roll(
+    input: dpnp.ndarray | Array,
+    shifts: int | Sequence[int],
+    dims: int | Sequence[int] | None = None,
+) -> dpnp.ndarray | Array:
+    """Shift elements along axes; those that leave at one end come in at the other.
+
+    Parameters
+    ----------
+    input : array of any shape and dtype
+    shifts : int or sequence of int
+        By how many places, towards the end; one for each of ``dims``.
+    dims : int or sequence of int, optional
+        Without it the array is rolled as if it had one axis.
+
+    Returns
+    -------
+    array
+        Shape and dtype of ``input``, row-major.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis, or ``shifts`` and ``dims`` differ in length.
+
+    Notes
+    -----
+    Its gradient is rolled back. Source: ``torch.roll``.
+    """
+    given = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
+    by = tuple(checked_int("roll", "shifts", s) for s in given)
+    axes = () if dims is None else _axes("roll", dims, input.ndim)
+    if len(by) != (len(axes) if axes else 1):
+        raise ValueError(f"roll: shifts must be one for each of dims, got {shifts} and {dims}")
+    if not input.ndim:
+        return input
+    return _rolled(input, by, axes)
+
+
+def _rolled(x: Tensor, by: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
+    back = tuple(-n for n in by)
+    shift = by if axes else by[0]
+    return moved(
+        x, lambda a: dpnp.roll(a, shift, axis=axes or None), lambda g: _rolled(g, back, axes)
+    )
+
+
+_TRIANGLE = """Return the part of matrices {where} a diagonal, that among it; zeros elsewhere.
+
+Parameters
+----------
+input : array (*, R, C)
+    Any dtype.
+diagonal : int
+    0 is the main diagonal, positive ones lie above it.
+
+Returns
+-------
+array (*, R, C)
+    Its dtype, row-major.
+
+Raises
+------
+ValueError
+    ``input`` has less than two axes.
+
+Notes
+-----
+What is cleared may be NaN. Source: ``torch.{name}``.
+"""
+
+
+def _triangle(name: str, where: str, function: Callable[..., Any]) -> Any:
+    def cleared(x: Tensor, diagonal: int) -> Tensor:
+        return moved(x, lambda a: function(a, k=diagonal), lambda g: cleared(g, diagonal))
+
+    def call(input: dpnp.ndarray | Array, diagonal: int = 0) -> dpnp.ndarray | Array:
+        if input.ndim < 2:
+            raise ValueError(f"{name}: input must have at least 2 axes, got shape {input.shape}")
+        return cleared(input, checked_int(name, "diagonal", diagonal))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = _TRIANGLE.format(name=name, where=where)
+    return operation(call)
+
+
+tril = _triangle("tril", "below", dpnp.tril)
+triu = _triangle("triu", "above", dpnp.triu)
+
+
+# --- Elements repeated
+
+
+def spread(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return ``x`` repeated along axes of size 1 and new leading ones, in any dtype."""
+    if x.shape == shape:
+        return x
+    if x.is_float and x.dtype != "float64":
+        return pointwise.broadcast_to(x, shape)
+
+    def back(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"0": _summed(grads["0"], x.shape)} if x.is_float else {}
+
+    def call(a: dpnp.ndarray) -> dpnp.ndarray:
+        return dpnp.broadcast_to(a, shape).copy()
+
+    return x.trace.array_call(call, [x], [Out(shape, x.dtype)], back)[0]
+
+
+def _summed(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return the sums of float64, which oneDNN lacks on CPUs, over the axes of a broadcast."""
+    padded = (1,) * (x.ndim - len(shape)) + shape
+    axes = tuple(i for i, (n, m) in enumerate(zip(x.shape, padded, strict=True)) if n != m)
+
+    def call(a: dpnp.ndarray) -> dpnp.ndarray:
+        return dpnp.sum(a, axis=axes, keepdims=True).reshape(shape)
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"0": spread(views.reshape(grads["0"], padded), x.shape)}
+
+    return x.trace.array_call(call, [x], [Out(shape, x.dtype)], rule)[0]
+
+
+def _sizes(name: str, x: Tensor, size: Any) -> tuple[int, ...]:
+    """Return the shape to which ``x`` is expanded; -1 keeps a size."""
+    given = size if isinstance(size, (tuple, list)) else (size,)
+    wanted = [checked_int(name, "size", n, -1) for n in given]
+    old = (1,) * (len(wanted) - x.ndim) + x.shape
+    kept = [n if m == -1 else m for n, m in zip(old, wanted, strict=False)]
+    is_new = len(wanted) - x.ndim
+    fits = is_new >= 0 and -1 not in wanted[: max(is_new, 0)]
+    if not fits or any(n not in (1, m) for n, m in zip(old, kept, strict=True)):
+        raise ValueError(f"{name}: size must broadcast shape {x.shape}, got {tuple(wanted)}")
+    return tuple(kept)
+
+
+_EXPANDED = """Repeat an array along axes of size 1, and along new ones in front.
+
+Parameters
+----------
+input : array of any shape and dtype
+size : int or sequence of int
+    The new shape; -1 keeps the size of an axis.
+
+Returns
+-------
+array (*size)
+    A copy, unlike torch's view.
+
+Raises
+------
+ValueError
+    The shape does not broadcast to ``size``.
+
+Notes
+-----
+Gradients of copies add up. Source: ``torch.{source}``.
+"""
+
+
+def _expansion(name: str, source: str) -> Any:
+    def call(input: dpnp.ndarray | Array, size: int | Sequence[int]) -> dpnp.ndarray | Array:
+        return spread(input, _sizes(name, input, size))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = _EXPANDED.format(source=source)
+    return operation(call)
+
+
+expand = _expansion("expand", "Tensor.expand")
+broadcast_to = _expansion("broadcast_to", "broadcast_to")
+
+
+@operation
+def tile(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray | Array:
+    """Repeat a whole array along axes.
+
+    Parameters
+    ----------
+    input : array of any shape and dtype
+    dims : int or sequence of int
+        How often, for the last axes; more of them than axes make new ones in front.
+
+    Returns
+    -------
+    array
+        Row-major.
+
+    Raises
+    ------
+    ValueError
+        A number is negative.
+
+    Notes
+    -----
+    Gradients of copies add up. Source: ``torch.tile``.
+    """
+    given = dims if isinstance(dims, (tuple, list)) else (dims,)
+    times = [checked_int("tile", "dims", n, 0) for n in given]
+    times = [1] * (input.ndim - len(times)) + times
+    shape = (1,) * (len(times) - input.ndim) + input.shape
+    between = tuple(n for size in shape for n in (1, size))
+    whole = tuple(n for k, size in zip(times, shape, strict=True) for n in (k, size))
+    made = spread(views.reshape(input, between), whole)
+    return views.reshape(made, tuple(k * n for k, n in zip(times, shape, strict=True)))
+
+
+def _repeated(x: Tensor, repeats: int, axis: int) -> Tensor:
+    before, after = x.shape[: axis + 1], x.shape[axis + 1 :]
+    made = spread(views.reshape(x, (*before, 1, *after)), (*before, repeats, *after))
+    return views.reshape(made, (*before[:-1], before[-1] * repeats, *after))
+
+
+@operation
+def _repeat_interleave(input, repeats, dim, output_size):
+    name = "repeat_interleave"
+    if dim is None:
+        input, dim = views.reshape(input, (input.size,)), 0
+    axis = check_axis(name, dim, input.ndim)
+    input = input if input.ndim else views.reshape(input, (1,))
+    n = input.shape[axis]
+    if isinstance(repeats, int):
+        return _repeated(input, checked_int(name, "repeats", repeats, 0), axis)
+    if repeats.dtype not in ("int32", "int64"):
+        raise TypeError(f"{name}: repeats must be int32 or int64, got {repeats.dtype}")
+    if repeats.size not in (1, n) or repeats.ndim > 1:
+        raise ValueError(f"{name}: repeats must have 1 or {n} elements, got {repeats.shape}")
+
+    def numbers(counts: dpnp.ndarray) -> dpnp.ndarray:
+        ends = dpnp.cumsum(dpnp.broadcast_to(counts.ravel(), (n,)))
+        places = dpnp.arange(output_size, dtype=ends.dtype, sycl_queue=counts.sycl_queue)
+        return dpnp.searchsorted(ends, places, side="right").astype("int64")
+
+    out = Out((output_size,), "int64")
+    found = input.trace.array_call(numbers, [repeats], [out], lambda entry, grads: {})[0]
+    rest = (*input.shape[:axis], *input.shape[axis + 1 :])
+    order = (axis, *(a for a in range(input.ndim) if a != axis))
+    table = views.reshape(views.transpose(input, order), (n, math.prod(rest)))
+    made = views.reshape(embedding(found, table), (output_size, *rest))
+    return views.transpose(made, [order.index(a) for a in range(input.ndim)])
+
+
+def repeat_interleave(
+    input: dpnp.ndarray | Array,
+    repeats: int | dpnp.ndarray,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
+    out: dpnp.ndarray | Array | None = None,
+) -> dpnp.ndarray | Array:
+    """Repeat each element, or each slice along an axis.
+
+    Parameters
+    ----------
+    input : array of any shape and dtype
+    repeats : int or array of int32 or int64
+        How often: one number, or one for each slice.
+    dim : int, optional
+        Without it the array counts as one with one axis.
+    output_size : int, optional
+        The sum of an array of ``repeats``. Without it that is read, which waits for the device and
+        is not possible inside a trace.
+    out : dpnp.ndarray or Array, optional
+        Written and returned.
+
+    Returns
+    -------
+    array
+
+    Raises
+    ------
+    ValueError
+        There is no such axis, or ``repeats`` does not fit it.
+    TypeError
+        ``repeats`` is no integer, or traced and ``output_size`` is missing.
+
+    Notes
+    -----
+    Gradients of copies add up. Source: ``torch.repeat_interleave``.
+    """
+    if not isinstance(repeats, (int, dpnp.ndarray)):
+        kind = type(repeats).__name__
+        raise TypeError(f"repeat_interleave: repeats must be an int or an array, got {kind}")
+    if output_size is None and not isinstance(repeats, int):
+        if isinstance(repeats, Tensor):
+            raise TypeError("repeat_interleave: output_size must be given inside a traced function")
+        length = input.shape[dim] if dim is not None else math.prod(input.shape)
+        output_size = int(repeats.sum()) * (length if repeats.size == 1 else 1)
+    given = {} if out is None else {"out": out}
+    return _repeat_interleave(input, repeats, dim, output_size, **given)
+
+
+@operation
+def meshgrid(
+    *tensors: dpnp.ndarray | Array, indexing: str | None = None
+) -> tuple[dpnp.ndarray | Array, ...]:
+    """Return the coordinates of a grid, one array for each axis.
+
+    Parameters
+    ----------
+    *tensors : arrays (n_i,) or ()
+        Coordinates along each axis.
+    indexing : {"ij", "xy"}, optional
+        ``"xy"`` exchanges the first two axes of the results; ``"ij"`` by default.
+
+    Returns
+    -------
+    tuple of arrays (n_0, n_1, ...)
+        Copies.
+
+    Raises
+    ------
+    ValueError
+        An array has more than one axis, or ``indexing`` is another word.
+
+    Notes
+    -----
+    Source: ``torch.meshgrid``.
+    """
+    if indexing not in (None, "ij", "xy"):
+        raise ValueError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    if any(t.ndim > 1 for t in given):
+        shapes = ", ".join(str(t.shape) for t in given)
+        raise ValueError(f"meshgrid: tensors must have at most one axis, got shapes {shapes}")
+    order = list(range(len(given)))
+    if indexing == "xy" and len(order) > 1:
+        order[:2] = [1, 0]
+    shape = tuple(given[i].size for i in order)
+    made = []
+    for number, x in enumerate(given):
+        along = tuple(n if order[a] == number else 1 for a, n in enumerate(shape))
+        made.append(spread(views.reshape(x, along), shape))
+    return tuple(made)

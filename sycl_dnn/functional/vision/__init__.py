@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images sampled at any place, and boxes in them."""

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes in images: nms, roi_align."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.binary import mul
+from sycl_dnn.functional.arithmetic.convert import astype, converted
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.creation.factories import full_like
+from sycl_dnn.functional.embeddings import embedding
+from sycl_dnn.functional.reduction.sums import sum as summed
+from sycl_dnn.functional.shape.joining import cat
+from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape, transpose
+
+
+def _wide(name: str, argument: str, x: Any) -> dpnp.ndarray:
+    if isinstance(x, Tensor):
+        raise TypeError(
+            f"{name}: {argument} must be an array with values: the shape of the result depends on "
+            "them, which are not known while a function is traced"
+        )
+    if not isinstance(x, (dpnp.ndarray, Array)):
+        raise TypeError(f"{name}: {argument} must be an array, got {type(x).__name__}")
+    return x if x.dtype in ("float32", "float64") else astype(x, "float32")
+
+
+def _overlaps(boxes: dpnp.ndarray, threshold: float) -> np.ndarray:
+    """Return which pairs of boxes share more than ``threshold`` of the area of both together."""
+    low = dpnp.maximum(boxes[:, None, :2], boxes[None, :, :2])
+    high = dpnp.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
+    sides = dpnp.maximum(high - low, 0)
+    shared = sides[..., 0] * sides[..., 1]
+    own = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    return dpnp.asnumpy(shared / (own[:, None] + own[None, :] - shared) > threshold)
+
+
+def nms(
+    boxes: dpnp.ndarray | Array, scores: dpnp.ndarray | Array, iou_threshold: float
+) -> dpnp.ndarray:
+    """Choose boxes, the best first, that share little with those chosen before.
+
+    Parameters
+    ----------
+    boxes : array (n, 4)
+        Corners (x1, y1, x2, y2) with x1 < x2 and y1 < y2.
+    scores : array (n,)
+    iou_threshold : float
+        Boxes that share more than this part of the area of both together are left out.
+
+    Returns
+    -------
+    array (k,) of int64
+        Numbers of the chosen boxes, by falling score.
+
+    Raises
+    ------
+    TypeError
+        An argument is no array, or a traced one.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    The host waits for the device and chooses. Areas are compared on the device, n * n at a time.
+    Source: ``torchvision.ops.nms``.
+    """
+    given, values = _wide("nms", "boxes", boxes), _wide("nms", "scores", scores)
+    if given.ndim != 2 or given.shape[1] != 4 or values.shape != given.shape[:1]:
+        raise ValueError(
+            f"nms: boxes must have shape (n, 4) and scores (n,), got {given.shape} and "
+            f"{values.shape}"
+        )
+    order = dpnp.argsort(values, descending=True, stable=True)
+    left_out = np.zeros(len(given), bool)
+    chosen = []
+    if len(given):
+        shares = _overlaps(dpnp.take(given, order, axis=0), iou_threshold)
+        for number in range(len(given)):
+            if not left_out[number]:
+                chosen.append(number)
+                left_out |= shares[number]
+    places = dpnp.asarray(np.array(chosen, "int64"), sycl_queue=given.sycl_queue)
+    return dpnp.take(order, places).astype("int64")
+
+
+# --- roi_align
+
+
+class _Samples:
+    """The points that samples of boxes are made of, and their weights."""
+
+    def __init__(
+        self, shape: Sequence[int], size: tuple[int, int], scale: float, counts: Any,
+        is_fixed: bool, aligned: bool,
+    ) -> None:  # fmt: skip
+        self._shape, self._size, self._scale = shape, size, scale
+        #: Samples along both sides of a part of a box; where they are not fixed, the most.
+        self._counts, self._is_fixed, self._aligned = counts, is_fixed, aligned
+
+    def _along(self, start: Any, length: Any, axis: int) -> tuple[Any, ...]:
+        """Return for one axis, over (boxes, parts * samples): two places, weights, how many."""
+        parts, most, n = self._size[axis], self._counts[axis], self._shape[2 + axis]
+        place = {"dtype": start.dtype, "sycl_queue": start.sycl_queue}
+        step = length / parts
+        count = dpnp.full(step.shape, most, **place) if self._is_fixed else dpnp.ceil(step)
+        part = dpnp.repeat(dpnp.arange(parts, **place), most)[None]
+        sample = dpnp.tile(dpnp.arange(most, **place), parts)[None]
+        here = count[:, None]
+        v = start[:, None] + (part + (sample + 0.5) / dpnp.maximum(here, 1)) * step[:, None]
+        there = (v >= -1) & (v <= n) & (sample < here)
+        v = dpnp.clip(v, 0, n - 1)
+        below = dpnp.minimum(dpnp.floor(v), max(n - 2, 0))
+        rest = v - below
+        weights = [(1 - rest) * there, rest * there if n > 1 else rest * 0]
+        places = [below.astype("int64"), dpnp.minimum(below + 1, n - 1).astype("int64")]
+        return places, weights, count
+
+    def __call__(self, boxes: dpnp.ndarray) -> list[dpnp.ndarray]:
+        (n, _, h, w), (rows, columns) = self._shape, self._size
+        offset = 0.5 if self._aligned else 0.0
+        x1, y1, x2, y2 = (boxes[:, i] * self._scale - offset for i in (1, 2, 3, 4))
+        sides = [y2 - y1, x2 - x1]
+        if not self._aligned:
+            sides = [dpnp.maximum(s, 1) for s in sides]
+        ys, wys, ny = self._along(y1, sides[0], 0)
+        xs, wxs, nx = self._along(x1, sides[1], 1)
+        image = dpnp.clip(boxes[:, 0], 0, n - 1).astype("int64")[:, None, None] * (h * w)
+        share = 1 / dpnp.maximum(ny * nx, 1)[:, None, None]
+        numbers, weights = [], []
+        for y, wy in zip(ys, wys, strict=True):
+            for x, wx in zip(xs, wxs, strict=True):
+                numbers.append(image + y[:, :, None] * w + x[:, None, :])
+                weights.append(wy[:, :, None] * wx[:, None, :] * share)
+        split = (4, len(boxes), rows, self._counts[0], columns, self._counts[1])
+        order, shape = (0, 3, 5, 1, 2, 4), (-1, len(boxes) * rows * columns)
+        return [
+            dpnp.stack(v).reshape(split).transpose(order).reshape(shape) for v in (numbers, weights)
+        ]
+
+
+@operation
+def _roi_align(input, boxes, size, scale, counts, is_fixed, aligned):
+    name = "roi_align"
+    check_float(name, input=input, boxes=boxes)
+    if input.ndim != 4 or boxes.ndim != 2 or boxes.shape[1] != 5:
+        raise ValueError(
+            f"{name}: input must have shape (N, C, H, W) and boxes (K, 5), got {input.shape} and "
+            f"{boxes.shape}"
+        )
+    n, channels, h, w = input.shape
+    k, (rows, columns) = boxes.shape[0], size
+    shape = (k, channels, rows, columns)
+    if 0 in shape or not input.size:
+        return zeros(input.trace, shape, input.dtype)
+    wide = "float64" if input.dtype == "float64" else "float32"
+    call = _Samples(input.shape, size, scale, counts, is_fixed, aligned)
+    points = (4 * math.prod(counts), k * rows * columns)
+    numbers, weights = input.trace.array_call(
+        call, [converted(boxes, wide)], [Out(points, "int64"), Out(points, wide)],
+        lambda entry, grads: {},
+    )  # fmt: skip
+    table = reshape(transpose(converted(input, wide), (0, 2, 3, 1)), (n * h * w, channels))
+    found = reshape(embedding(reshape(numbers, (numbers.size,)), table), (*points, channels))
+    made = summed(mul(found, reshape(weights, (*points, 1))), 0)
+    turned = transpose(reshape(made, (k, rows, columns, channels)), (0, 3, 1, 2))
+    return converted(turned, input.dtype)
+
+
+def _listed(boxes: Sequence[Any]) -> Any:
+    """Return boxes (L, 4) of several images as (K, 5) with the number of the image in front."""
+    rows = []
+    for number, each in enumerate(boxes):
+        if len(each.shape) != 2 or each.shape[1] != 4:
+            raise ValueError(f"roi_align: boxes[{number}] must have shape (L, 4), got {each.shape}")
+        wide: Any = astype(each, "float32")
+        first = full_like(wide[:, :1], float(number))
+        rows.append(cat([astype(first, each.dtype), each], 1))
+    return cat(rows)
+
+
+def _most(boxes: Any, size: tuple[int, int], scale: float, aligned: bool) -> tuple[int, int]:
+    """Return how many samples along both sides the largest box has; the host waits for it."""
+    if isinstance(boxes, Tensor):
+        raise TypeError("roi_align: sampling_ratio must be positive inside a traced function")
+    wide = astype(boxes, "float32")
+    corners = dpnp.asnumpy(wide).astype("f4") * np.float32(scale)
+    if not len(corners):
+        return 1, 1
+    sides = [corners[:, 4] - corners[:, 2], corners[:, 3] - corners[:, 1]]
+    sides = sides if aligned else [np.maximum(s, 1) for s in sides]
+    rows, columns = (max(int(np.ceil(s / n).max()), 1) for s, n in zip(sides, size, strict=True))
+    return rows, columns
+
+
+def roi_align(
+    input: dpnp.ndarray | Array,
+    boxes: dpnp.ndarray | Array | Sequence[dpnp.ndarray | Array],
+    output_size: int | Sequence[int],
+    spatial_scale: float = 1.0,
+    sampling_ratio: int = -1,
+    aligned: bool = False,
+) -> dpnp.ndarray | Array:
+    """Sample each of many boxes in images as a small image of one size.
+
+    Parameters
+    ----------
+    input : array (N, C, H, W)
+        Floating-point.
+    boxes : array (K, 5), or a list of N arrays (L, 4)
+        The number of the image and the corners (x1, y1, x2, y2), or the corners for each image.
+    output_size : int or (int, int)
+        Rows and columns.
+    spatial_scale : float
+        Points of ``input`` for one unit of a corner.
+    sampling_ratio : int
+        Samples along each side of a point of the result. Not positive: as many as a box has points
+        there; boxes are read for that, which waits for the device and is not possible inside a
+        trace.
+    aligned : bool
+        Whether corners are shifted by half a point, which puts samples in the middle.
+
+    Returns
+    -------
+    array (K, C, rows, columns)
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating-point.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    Gradients are those of ``input``; bfloat16 and float16 are computed in float32. Source:
+    ``torchvision.ops.roi_align``; He et al., "Mask R-CNN", arXiv:1703.06870.
+    """
+    sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * 2
+    rows, columns = (checked_int("roi_align", "output_size", n, 1) for n in sizes)
+    ratio = checked_int("roi_align", "sampling_ratio", sampling_ratio)
+    whole = _listed(boxes) if isinstance(boxes, (tuple, list)) else boxes
+    is_fixed = ratio > 0
+    size = (rows, columns)
+    counts = (ratio, ratio) if is_fixed else _most(whole, size, spatial_scale, aligned)
+    return _roi_align(input, whole, size, float(spatial_scale), counts, is_fixed, bool(aligned))

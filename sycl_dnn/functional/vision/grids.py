@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images sampled where a grid says: affine_grid, grid_sample."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.binary import add, mul, sub
+from sycl_dnn.functional.arithmetic.comparison import clamp, eq, where
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.elementwise import abs, check_float
+from sycl_dnn.functional.arithmetic.mathematical import floor, remainder, round
+from sycl_dnn.functional.embeddings import embedding
+from sycl_dnn.functional.product.matmul import matmul
+from sycl_dnn.functional.reduction.sums import sum as summed
+from sycl_dnn.functional.shape.joining import stack
+from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import filled, narrow, reshape, transpose
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+
+_CUBIC = -0.75
+#: By mode: places relative to the one below, and the weights there as polynomials of the rest.
+TAPS: dict[str, tuple[tuple[int, ...], list[list[float]]]] = {
+    "nearest": ((0,), [[1.0]]),
+    "bilinear": ((0, 1), [[1.0, -1.0], [0.0, 1.0]]),
+    "bicubic": ((-1, 0, 1, 2), [
+        [0.0, _CUBIC, -2 * _CUBIC, _CUBIC],
+        [1.0, 0.0, -_CUBIC - 3, _CUBIC + 2],
+        [0.0, -_CUBIC, 2 * _CUBIC + 3, -_CUBIC - 2],
+        [0.0, 0.0, _CUBIC, -_CUBIC],
+    ]),
+}  # fmt: skip
+_PADDINGS = ("zeros", "border", "reflection")
+
+
+@operation
+def affine_grid(
+    theta: dpnp.ndarray | Array, size: Sequence[int], align_corners: bool | None = None
+) -> dpnp.ndarray | Array:
+    """Return the places that an affine map gives to the points of an image, for ``grid_sample``.
+
+    Parameters
+    ----------
+    theta : array (N, 2, 3) or (N, 3, 4)
+        Floating-point; one map for each image or volume.
+    size : sequence of int
+        (N, C, H, W) or (N, C, D, H, W) of the result of ``grid_sample``.
+    align_corners : bool, optional
+        Whether -1 and 1 are the centres of the points at the border; else their outer edges.
+
+    Returns
+    -------
+    array (N, H, W, 2) or (N, D, H, W, 3)
+
+    Raises
+    ------
+    TypeError
+        ``theta`` is not floating-point.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    It has derivatives of any order. Source: ``torch.nn.functional.affine_grid``.
+    """
+    check_float("affine_grid", theta=theta)
+    sizes = [checked_int("affine_grid", "size", n, 1) for n in size]
+    rank = len(sizes) - 2
+    if rank not in (2, 3) or theta.shape != (sizes[0], rank, rank + 1):
+        raise ValueError(
+            f"affine_grid: theta must have shape (N, 2, 3) or (N, 3, 4) for size (N, C, *S), got "
+            f"{theta.shape} and {tuple(sizes)}"
+        )
+    wide = converted(theta, "float64" if theta.dtype == "float64" else "float32")
+    axes = [_centres(n, bool(align_corners)) for n in sizes[2:]]
+    points = np.stack(np.meshgrid(*axes, indexing="ij")[::-1], -1).reshape(-1, rank)
+    base = theta.trace.literal(np.concatenate([points, np.ones_like(points[:, :1])], 1))
+    made = matmul(converted(base, wide.dtype), transpose(wide, (0, 2, 1)))
+    return converted(reshape(made, (sizes[0], *sizes[2:], rank)), theta.dtype)
+
+
+def _centres(n: int, align_corners: bool) -> np.ndarray:
+    if n == 1:
+        return np.zeros(1)
+    return np.linspace(-1, 1, n) * (1 if align_corners else (n - 1) / n)
+
+
+# --- grid_sample: where to look, what with which weight
+
+
+def _reflected(v: Any, low: float, span: float) -> Any:
+    """Return a coordinate mirrored into [low, low + span], by functions of the layer."""
+    if not span:
+        return mul(v, 0.0)
+    turned = remainder(sub(v, low), 2.0 * span)
+    return add(sub(span, abs(sub(turned, span))), low)
+
+
+def _coordinate(g: Tensor, n: int, mode: str, padding: str, align_corners: bool) -> Any:
+    """Return where [-1, 1] lies on an axis of ``n`` points, brought inside as ``padding`` says."""
+    scale, shift = ((n - 1) / 2, (n - 1) / 2) if align_corners else (n / 2, (n - 1) / 2)
+    v = add(mul(g, scale), shift)
+    if padding == "zeros" or mode == "bicubic":
+        return v
+    if padding == "reflection":
+        v = _reflected(v, *((0.0, n - 1.0) if align_corners else (-0.5, float(n))))
+    v = clamp(v, 0.0, n - 1.0)
+    return where(eq(v, v), v, 0.0)  # NaN is the first point, as in torch
+
+
+class _Places:
+    """Numbers of the points that each sample is made of, and which of them there are."""
+
+    def __init__(
+        self, shape: Sequence[int], taps: Sequence[int], padding: str, align_corners: bool
+    ) -> None:
+        self._n, self._sizes = shape[0], shape[2:]
+        self._corners = list(itertools.product(taps, repeat=len(self._sizes)))
+        self._padding = padding
+        self._align_corners = align_corners
+
+    def __call__(self, *below: dpnp.ndarray) -> list[dpnp.ndarray]:
+        images = dpnp.arange(
+            self._n, dtype="int64", sycl_queue=below[0].sycl_queue, usm_type=below[0].usm_type
+        )[:, None]
+        numbers, known = [], []
+        for corner in self._corners:
+            number: Any = images
+            there: Any = True
+            for start, step, n in zip(below, corner, self._sizes, strict=True):
+                place = self._inside(start + step, n)
+                known_place = (place >= 0) & (place < n)
+                # NaN and infinity are no point, yet weights by them are NaN.
+                there = (known_place | self._unknown(start)) & there
+                number = number * n + dpnp.clip(place, 0, n - 1).astype("int64")
+            numbers.append(dpnp.where(there, number, dpnp.zeros_like(number)))
+            known.append(there)
+        return [dpnp.stack(numbers), dpnp.stack(known)]
+
+    def _unknown(self, start: dpnp.ndarray) -> Any:
+        return ~dpnp.isfinite(start) if len(self._corners) > 1 else False
+
+    def _inside(self, place: dpnp.ndarray, n: int) -> dpnp.ndarray:
+        if self._padding == "zeros":
+            return place
+        if self._padding == "reflection":
+            low, span = (0.0, n - 1.0) if self._align_corners else (-0.5, float(n))
+            turned = dpnp.remainder(place - low, 2 * span) if span else place * 0
+            place = span - dpnp.abs(turned - span) + low
+        return dpnp.clip(place, 0, n - 1)
+
+
+def _weights(parts: Sequence[Any], mode: str) -> Tensor:
+    """Return the weight (corners, N, M) of each corner, from what is left on each axis (N, M)."""
+    taps, polynomials = TAPS[mode]
+    made: Any = None
+    for number, t in enumerate(parts):
+        if len(taps) == 1:
+            row = filled(t.trace, 1.0, (1, *t.shape), t.dtype)
+        else:
+            powers = [filled(t.trace, 1.0, t.shape, t.dtype), t]
+            while len(powers) < len(taps):
+                powers.append(mul(powers[-1], t))
+            flat = reshape(stack(powers), (len(taps), t.size))
+            matrix = t.trace.literal(np.array(polynomials))
+            row = reshape(matmul(matrix, flat), (len(taps), *t.shape))
+        wide = reshape(
+            row, (*(1,) * number, len(taps), *(1,) * (len(parts) - number - 1), *t.shape)
+        )
+        made = wide if made is None else mul(made, wide)
+    return reshape(made, (len(taps) ** len(parts), *parts[0].shape))
+
+
+def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bool) -> Tensor:
+    n, channels, sizes = x.shape[0], x.shape[1], x.shape[2:]
+    rank, outer = len(sizes), grid.shape[1:-1]
+    flat = reshape(grid, (n, math.prod(outer), rank))
+    # The last number of a place is along the first axis.
+    along = [reshape(narrow(flat, 2, rank - 1 - a, 1), flat.shape[:2]) for a in range(rank)]
+    places = [
+        _coordinate(g, s, mode, padding, align_corners) for g, s in zip(along, sizes, strict=True)
+    ]
+    below = [round(v) if mode == "nearest" else floor(v) for v in places]
+    rest = [sub(v, b) for v, b in zip(places, below, strict=True)]
+    taps = TAPS[mode][0]
+    corners = (len(taps) ** rank, *flat.shape[:2])
+    call = _Places(x.shape, taps, padding if mode == "bicubic" else "zeros", align_corners)
+    outs = [Out(corners, "int64"), Out(corners, "bool")]
+    numbers, known = x.trace.array_call(call, below, outs, lambda entry, grads: {})
+    table = reshape(transpose(x, (0, *range(2, x.ndim), 1)), (n * math.prod(sizes), channels))
+    found = embedding(reshape(numbers, (numbers.size,)), table)
+    weight = where(known, _weights(rest, mode), 0.0)
+    terms = mul(reshape(found, (*corners, channels)), reshape(weight, (*corners, 1)))
+    made = reshape(summed(terms, 0), (n, *outer, channels))
+    return transpose(made, (0, rank + 1, *range(1, rank + 1)))
+
+
+@operation
+def grid_sample(
+    input: dpnp.ndarray | Array,
+    grid: dpnp.ndarray | Array,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> dpnp.ndarray | Array:
+    """Sample images at any places.
+
+    Parameters
+    ----------
+    input : array (N, C, H, W) or (N, C, D, H, W)
+        Floating-point.
+    grid : array (N, *S, 2) or (N, *S, 3)
+        Places as (x, y) or (x, y, z), -1 to 1 inside the image; dtype of ``input``. S has as many
+        axes as an image.
+    mode : {"bilinear", "nearest", "bicubic"}
+        How points are combined; trilinear for volumes, which have no ``"bicubic"``.
+    padding_mode : {"zeros", "border", "reflection"}
+        What lies outside.
+    align_corners : bool, optional
+        Whether -1 and 1 are the centres of the points at the border; else their outer edges.
+
+    Returns
+    -------
+    array (N, C, *S)
+        Channels-last; dtype of ``input``.
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating-point, or they differ.
+    ValueError
+        The shapes do not fit, or a mode is another word.
+
+    Notes
+    -----
+    bfloat16 and float16 are computed in float32. It has derivatives of any order. Source:
+    ``torch.nn.functional.grid_sample``.
+    """
+    name = "grid_sample"
+    check_float(name, input=input, grid=grid)
+    if input.dtype != grid.dtype:
+        raise TypeError(f"{name}: grid must have dtype {input.dtype}, got {grid.dtype}")
+    rank = input.ndim - 2
+    if rank not in (2, 3) or grid.ndim != input.ndim or grid.shape[-1] != rank:
+        raise ValueError(
+            f"{name}: grid must have shape (N, *S, 2) for input (N, C, H, W), or 3 for "
+            f"(N, C, D, H, W), got {grid.shape} and {input.shape}"
+        )
+    if grid.shape[0] != input.shape[0]:
+        raise ValueError(f"{name}: grid must have {input.shape[0]} images, got {grid.shape[0]}")
+    if mode not in TAPS or (mode == "bicubic" and rank == 3):
+        known = ", ".join(map(repr, TAPS)) if rank == 2 else "'nearest', 'bilinear'"
+        raise ValueError(f"{name}: mode must be one of {known}, got {mode!r}")
+    if padding_mode not in _PADDINGS:
+        words = ", ".join(map(repr, _PADDINGS))
+        raise ValueError(f"{name}: padding_mode must be one of {words}, got {padding_mode!r}")
+    if 0 in input.shape[2:]:
+        raise ValueError(f"{name}: input must have points, got shape {input.shape}")
+    shape = (*input.shape[:2], *grid.shape[1:-1])
+    if 0 in shape:
+        return zeros(input.trace, shape, input.dtype)
+    wide = "float64" if input.dtype == "float64" else "float32"
+    x, places = converted(input, wide), converted(grid, wide)
+    made = _sampled(x, places, mode, padding_mode, bool(align_corners))
+    return converted(made, input.dtype)

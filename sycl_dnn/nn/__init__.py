@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules: names, defaults and state dicts of ``torch.nn``, trees for every transform."""
+
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn.nn import function_layers, init, padding_layers
+from sycl_dnn.nn.attention_layers import (
+    MultiheadAttention,
+    RotaryEmbedding,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
+from sycl_dnn.nn.containers import (
+    ModuleDict,
+    ModuleList,
+    ParameterDict,
+    ParameterList,
+    Sequential,
+)
+from sycl_dnn.nn.convolution_layers import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+)
+from sycl_dnn.nn.dropout_layers import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
+from sycl_dnn.nn.linear_layers import Bilinear, Embedding, Identity, Linear
+from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.normalization_layers import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    GroupNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+    LayerNorm,
+    RMSNorm,
+)
+from sycl_dnn.nn.padding_layers import (
+    CosineSimilarity,
+    PairwiseDistance,
+    PReLU,
+    Softmax2d,
+    UpsamplingBilinear2d,
+    UpsamplingNearest2d,
+)
+from sycl_dnn.nn.parameter import Buffer, Parameter
+from sycl_dnn.nn.recurrent_layers import GRU, LSTM, RNN
+
+globals().update(function_layers.LAYERS | padding_layers.PADS)
+
+#: The classes, functions that make arrays, and ``init``.
+__all__ = sorted({n for n, value in globals().items() if isinstance(value, type)} | {"init"})
+
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...  # the rows of ``function_layers``
+
+
+def __dir__() -> list[str]:
+    return __all__

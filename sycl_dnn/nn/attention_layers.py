@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention and the layers of transformers, as in ``torch.nn``; positions by rotation."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn import init
+from sycl_dnn.nn.containers import ModuleList
+from sycl_dnn.nn.dropout_layers import Dropout
+from sycl_dnn.nn.linear_layers import Linear, new_parameter
+from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.normalization_layers import LayerNorm
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """``Linear``, by the name that torch's ``repr`` shows."""
+
+
+def _added(mask: Any, dtype: str) -> Any:
+    """Return a mask as numbers to add: True becomes minus infinity."""
+    if mask is None or str(mask.dtype) != "bool":
+        return mask
+    return F.where(mask, float("-inf"), F.zeros((), dtype=dtype))
+
+
+class MultiheadAttention(Module):
+    """Attention with several heads, as ``torch.nn.MultiheadAttention``.
+
+    Parameters
+    ----------
+    embed_dim, num_heads : int
+    dropout : float
+    bias, add_bias_kv, add_zero_attn : bool
+        The last two must be False.
+    kdim, vdim : int, optional
+        Widths of keys and values.
+    batch_first : bool
+    device, dtype
+        As ``Linear``.
+
+    Raises
+    ------
+    ValueError
+        ``embed_dim`` is no multiple of ``num_heads``.
+    NotImplementedError
+        ``add_bias_kv`` or ``add_zero_attn``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> x = F.randn(2, 5, 8)
+    >>> y, weights = nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x)
+    >>> y.shape, weights.shape
+    ((2, 5, 8), (2, 5, 5))
+    """
+
+    def __init__(
+        self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
+        add_bias_kv: bool = False, add_zero_attn: bool = False, kdim: int | None = None,
+        vdim: int | None = None, batch_first: bool = False, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
+            raise ValueError(
+                f"MultiheadAttention: embed_dim must be divisible by num_heads={num_heads}, got "
+                f"{embed_dim}"
+            )
+        if add_bias_kv or add_zero_attn:
+            raise NotImplementedError(
+                "MultiheadAttention: add_bias_kv and add_zero_attn must be False"
+            )
+        self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
+        self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
+        self.batch_first = batch_first
+        is_same = self.kdim == self.vdim == embed_dim
+        shapes = {
+            "in_proj_weight": (3 * embed_dim, embed_dim) if is_same else None,
+            "q_proj_weight": None if is_same else (embed_dim, embed_dim),
+            "k_proj_weight": None if is_same else (embed_dim, self.kdim),
+            "v_proj_weight": None if is_same else (embed_dim, self.vdim),
+            "in_proj_bias": (3 * embed_dim,) if bias else None,
+        }
+        for name, shape in shapes.items():
+            made = None if shape is None else new_parameter(shape, dtype, device)
+            self.register_parameter(name, made)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights by Glorot's rule; biases are zero."""
+        for name, value in self._parameters.items():
+            if value is not None and name != "in_proj_bias":
+                init.xavier_uniform_(value)
+        if self.in_proj_bias is not None:
+            init.zeros_(self.in_proj_bias)
+            init.zeros_(self.out_proj.bias)
+
+    def forward(
+        self, query: Any, key: Any, value: Any, key_padding_mask: Any = None,
+        need_weights: bool = True, attn_mask: Any = None, average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        """Attend from (L, N, E) to (S, N, kdim) and (S, N, vdim); with ``batch_first`` N is first.
+
+        Parameters
+        ----------
+        key_padding_mask : array (N, S), optional
+            bool, True for keys to be passed over, or numbers to add.
+        attn_mask : array (L, S) or (N * num_heads, L, S), optional
+            The same for each query.
+        need_weights, average_attn_weights, is_causal : bool
+            ``is_causal`` needs ``attn_mask``, as torch does.
+
+        Returns
+        -------
+        output : array (L, N, E)
+        weights : array (N, L, S) or (N, num_heads, L, S), or None
+        """
+        if is_causal and attn_mask is None:
+            raise ValueError("MultiheadAttention: is_causal must come with attn_mask")
+        is_single = query.ndim == 2
+        if is_single:
+            query, key, value = (F.unsqueeze(t, 0 if self.batch_first else 1)
+                                 for t in (query, key, value))  # fmt: skip
+            if key_padding_mask is not None:
+                key_padding_mask = F.unsqueeze(key_padding_mask, 0)
+        if not self.batch_first:
+            query, key, value = (F.transpose(t, 0, 1) for t in (query, key, value))
+        q, k, v = (self._heads(t) for t in self._projected(query, key, value))
+        mask = self._mask(q, k, key_padding_mask, attn_mask)
+        p = self.dropout if self.training else 0.0
+        weights = None
+        if need_weights:
+            scores = F.mul(F.matmul(q, F.transpose(k, -2, -1)), q.shape[-1] ** -0.5)
+            weights = F.softmax(scores if mask is None else F.add(scores, mask), -1)
+            weights = F.dropout(weights, p, self.training)
+            y = F.matmul(weights, v)
+            weights = F.mean(weights, 1) if average_attn_weights else weights
+        else:
+            y = F.scaled_dot_product_attention(q, k, v, mask, p)
+        n, heads, length, width = y.shape
+        y = F.reshape(F.transpose(y, 1, 2), (n, length, heads * width))
+        y = F.linear(y, self.out_proj.weight, self.out_proj.bias)
+        y = y if self.batch_first else F.transpose(y, 0, 1)
+        if is_single:
+            y = F.squeeze(y, 0 if self.batch_first else 1)
+            weights = None if weights is None else F.squeeze(weights, 0)
+        return y, weights
+
+    def _projected(self, query: Any, key: Any, value: Any) -> list[Any]:
+        e, bias = self.embed_dim, self.in_proj_bias
+        biases = [None] * 3 if bias is None else F.split(bias, e)
+        if self.in_proj_weight is not None:
+            if query is key and key is value:
+                return list(F.split(F.linear(query, self.in_proj_weight, bias), e, -1))
+            weights = F.split(self.in_proj_weight, e)
+        else:
+            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        rows = zip((query, key, value), weights, biases, strict=True)
+        return [F.linear(t, w, b) for t, w, b in rows]
+
+    def _heads(self, t: Any) -> Any:
+        n, length, width = t.shape
+        shape = (n, length, self.num_heads, width // self.num_heads)
+        return F.transpose(F.reshape(t, shape), 1, 2)
+
+    def _mask(self, q: Any, k: Any, padding: Any, mask: Any) -> Any:
+        (n, heads, length, _), dtype = q.shape, str(q.dtype)
+        mask, padding = _added(mask, dtype), _added(padding, dtype)
+        if mask is not None and mask.ndim == 3:
+            mask = F.reshape(mask, (n, heads, length, k.shape[2]))
+        if padding is None:
+            return mask
+        padding = F.reshape(padding, (n, 1, 1, k.shape[2]))
+        return padding if mask is None else F.add(mask, padding)
+
+
+_ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
+
+
+class _Transformer(Module):
+    """What encoder and decoder layers share."""
+
+    def _make(
+        self, d_model: int, dim_feedforward: int, dropout: float, activation: Any, eps: float,
+        norm_first: bool, bias: bool, n_norms: int, device: Any, dtype: Any,
+    ) -> None:  # fmt: skip
+        more = {"device": device, "dtype": dtype}
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **more)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **more)
+        self.norm_first = norm_first
+        for i in range(1, n_norms + 1):
+            self.register_module(f"norm{i}", LayerNorm(d_model, eps, bias=bias, **more))
+        for i in range(1, n_norms + 1):
+            self.register_module(f"dropout{i}", Dropout(dropout))
+        if isinstance(activation, str):
+            if activation not in _ACTIVATIONS:
+                kind = type(self).__name__
+                raise ValueError(f"{kind}: activation must be 'relu' or 'gelu', got {activation!r}")
+            activation = _ACTIVATIONS[activation]
+        self.activation = activation
+
+    def _residual(self, x: Any, number: int, part: Callable[[Any], Any]) -> Any:
+        norm = getattr(self, f"norm{number}")
+        if self.norm_first:
+            return F.add(x, part(norm(x)))
+        return norm(F.add(x, part(x)))
+
+    def _fed(self, x: Any, number: int) -> Any:
+        made = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return getattr(self, f"dropout{number}")(made)
+
+
+class TransformerEncoderLayer(_Transformer):
+    """Self-attention and two products, as ``torch.nn.TransformerEncoderLayer``.
+
+    Parameters
+    ----------
+    d_model, nhead, dim_feedforward : int
+    dropout : float
+    activation : {"relu", "gelu"} or callable
+    layer_norm_eps : float
+    batch_first, norm_first, bias : bool
+    device, dtype
+        As ``Linear``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)(F.randn(2, 5, 8)).shape
+    (2, 5, 8)
+    """
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Any = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype
+        )
+        self._make(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias,
+                   2, device, dtype)  # fmt: skip
+
+    def forward(
+        self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None,
+        is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        """Map (L, N, E), or (N, L, E) with ``batch_first``; masks as ``MultiheadAttention``."""
+
+        def attended(x: Any) -> Any:
+            made = self.self_attn(x, x, x, src_key_padding_mask, False, src_mask)[0]
+            return self.dropout1(made)
+
+        x = self._residual(src, 1, attended)
+        return self._residual(x, 2, lambda x: self._fed(x, 2))
+
+
+class TransformerDecoderLayer(_Transformer):
+    """Self-attention, attention to a memory, two products: ``torch.nn.TransformerDecoderLayer``.
+
+    Parameters
+    ----------
+    d_model, nhead, dim_feedforward : int
+    dropout : float
+    activation : {"relu", "gelu"} or callable
+    layer_norm_eps : float
+    batch_first, norm_first, bias : bool
+    device, dtype
+        As ``Linear``.
+    """
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+        activation: Any = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+        norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        for name in ("self_attn", "multihead_attn"):
+            made = MultiheadAttention(
+                d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype
+            )
+            self.register_module(name, made)
+        self._make(d_model, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias,
+                   3, device, dtype)  # fmt: skip
+
+    def forward(
+        self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None,
+        tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
+        tgt_is_causal: bool = False, memory_is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        """Map (L, N, E) with a memory (S, N, E); masks as ``MultiheadAttention``."""
+
+        def attended(x: Any) -> Any:
+            made = self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask)[0]
+            return self.dropout1(made)
+
+        def remembered(x: Any) -> Any:
+            made = self.multihead_attn(
+                x, memory, memory, memory_key_padding_mask, False, memory_mask
+            )
+            return self.dropout2(made[0])
+
+        x = self._residual(tgt, 1, attended)
+        x = self._residual(x, 2, remembered)
+        return self._residual(x, 3, lambda x: self._fed(x, 3))
+
+
+class _Stack(Module):
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__()
+        self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
+        self.num_layers = num_layers
+        self.norm = norm
+
+
+class TransformerEncoder(_Stack):
+    """Copies of a ``TransformerEncoderLayer``, as ``torch.nn.TransformerEncoder``.
+
+    Parameters
+    ----------
+    layer : Module
+    num_layers : int
+    norm : Module, optional
+    """
+
+    def forward(
+        self, src: Any, mask: Any = None, src_key_padding_mask: Any = None,
+        is_causal: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """Hand ``src`` from layer to layer."""
+        for layer in self.layers:
+            src = layer(src, mask, src_key_padding_mask)
+        return src if self.norm is None else self.norm(src)
+
+
+class TransformerDecoder(_Stack):
+    """Copies of a ``TransformerDecoderLayer``, as ``torch.nn.TransformerDecoder``.
+
+    Parameters
+    ----------
+    layer : Module
+    num_layers : int
+    norm : Module, optional
+    """
+
+    def forward(self, tgt: Any, memory: Any, *masks: Any, **named: Any) -> Any:
+        """Hand ``tgt`` from layer to layer; masks as ``TransformerDecoderLayer``."""
+        for layer in self.layers:
+            tgt = layer(tgt, memory, *masks, **named)
+        return tgt if self.norm is None else self.norm(tgt)
+
+
+class RotaryEmbedding(Module):
+    """Positions as rotations of pairs of features, the two halves of the last axis.
+
+    Parameters
+    ----------
+    dim : int
+        Features that are turned, even: the width of a head.
+    base : float
+
+    Raises
+    ------
+    ValueError
+        ``dim`` is odd.
+
+    Notes
+    -----
+    Source: Su et al., arXiv:2104.09864, with the halves of LLaMA's implementations.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> nn.RotaryEmbedding(8)(F.randn(2, 3, 5, 8)).shape
+    (2, 3, 5, 8)
+    """
+
+    def __init__(self, dim: int, base: float = 10000.0) -> None:
+        super().__init__()
+        if dim % 2:
+            raise ValueError(f"RotaryEmbedding: dim must be even, got {dim}")
+        self.dim, self.base = dim, base
+        powers = F.arange(0.0, float(dim), 2.0)
+        made = F.pow(base, F.mul(powers, -1.0 / dim))
+        self.register_buffer("inv_freq", made, persistent=False)
+
+    def forward(self, x: Any, offset: Any = 0) -> Any:
+        """Turn (*, T, dim); the first position is ``offset``, a number or an array ()."""
+        positions = F.add(F.arange(float(x.shape[-2])), offset)
+        angles = F.outer(positions, self.inv_freq)
+        cos, sin = F.cos(angles), F.sin(angles)
+        a, b = F.chunk(F.astype(x, "float32"), 2, -1)
+        turned = [F.sub(F.mul(a, cos), F.mul(b, sin)), F.add(F.mul(b, cos), F.mul(a, sin))]
+        return F.astype(F.cat(turned, -1), str(x.dtype))

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules that hold others: ``Sequential``, ``ModuleList``, ``ModuleDict``, and lists of arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.parameter import Parameter
+
+
+class _Sequence(Module):
+    """Modules by number."""
+
+    def _place(self, index: Any) -> str:
+        n = len(self._modules)
+        index = operator.index(index)
+        if not -n <= index < n:
+            raise IndexError(f"index {index} is out of range")
+        return list(self._modules)[index]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        self.register_module(self._place(index), module)
+
+    def __delitem__(self, index: Any) -> None:
+        names = list(self._modules)
+        gone = names[index] if isinstance(index, slice) else [self._place(index)]
+        left = [m for n, m in self._modules.items() if n not in gone]
+        self._renumber(left)
+
+    def _renumber(self, modules: Iterable[Module]) -> None:
+        for name in list(self._modules):
+            delattr(self, name)
+        for number, module in enumerate(modules):
+            self.register_module(str(number), module)
+
+    def append(self, module: Module) -> Any:
+        """Add a module at the end."""
+        self.register_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> Any:
+        """Add modules at the end."""
+        for module in modules:
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module: Module) -> Any:
+        """Add a module before another."""
+        found = list(self)
+        found.insert(index, module)
+        self._renumber(found)
+        return self
+
+
+class Sequential(_Sequence):
+    """Modules one after the other, as ``torch.nn.Sequential``.
+
+    Parameters
+    ----------
+    *args : Module, or one OrderedDict of them
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> net(F.ones(3, 4)).shape, net[0].weight.shape, len(net[:2])
+    ((3, 2), (8, 4), 2)
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        single = len(args) == 1 and isinstance(args[0], (dict, OrderedDict))
+        named = args[0].items() if single else ((str(i), m) for i, m in enumerate(args))
+        for name, module in named:
+            self.register_module(name, module)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[index]))
+        return self._modules[self._place(index)]
+
+    def forward(self, input: Any) -> Any:
+        """Hand ``input`` from each module to the next."""
+        for module in self:
+            input = module(input)
+        return input
+
+
+class ModuleList(_Sequence):
+    """A list of modules, as ``torch.nn.ModuleList``.
+
+    Parameters
+    ----------
+    modules : iterable of Module, optional
+    """
+
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        super().__init__()
+        self.extend(modules or ())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(list(self._modules.values())[index])
+        return self._modules[self._place(index)]
+
+    def __iadd__(self, modules: Iterable[Module]) -> Any:
+        return self.extend(modules)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+
+class ModuleDict(Module):
+    """Modules by name, as ``torch.nn.ModuleDict``.
+
+    Parameters
+    ----------
+    modules : mapping or iterable of pairs, optional
+    """
+
+    def __init__(self, modules: Any = None) -> None:
+        super().__init__()
+        self.update(modules or {})
+
+    def __getitem__(self, key: str) -> Any:
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.register_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        delattr(self, key)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._modules
+
+    def keys(self) -> Iterable[str]:
+        """Return the names."""
+        return self._modules.keys()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Return pairs of names and modules."""
+        return self._modules.items()
+
+    def values(self) -> Iterable[Any]:
+        """Return the modules."""
+        return self._modules.values()
+
+    def pop(self, key: str) -> Any:
+        """Take a module out."""
+        module = self._modules[key]
+        del self[key]
+        return module
+
+    def update(self, modules: Any) -> None:
+        """Add modules, or put them in place of those of the same names."""
+        pairs = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
+        for name, module in pairs:
+            self.register_module(name, module)
+
+
+class ParameterList(Module):
+    """A list of parameters, as ``torch.nn.ParameterList``.
+
+    Parameters
+    ----------
+    values : iterable of Parameter or array, optional
+    """
+
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
+        super().__init__()
+        for value in values or ():
+            self.append(value)
+
+    def append(self, value: Any) -> ParameterList:
+        """Add a parameter at the end."""
+        made = value if isinstance(value, Parameter) else Parameter(value)
+        self.register_parameter(str(len(self)), made)
+        return self
+
+    def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Add parameters at the end."""
+        for value in values:
+            self.append(value)
+        return self
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._parameters.values())
+
+    def __getitem__(self, index: Any) -> Any:
+        return list(self._parameters.values())[index]
+
+
+class ParameterDict(Module):
+    """Parameters by name, as ``torch.nn.ParameterDict``.
+
+    Parameters
+    ----------
+    parameters : mapping of str to Parameter or array, optional
+    """
+
+    def __init__(self, parameters: Mapping[str, Any] | None = None) -> None:
+        super().__init__()
+        for name, value in (parameters or {}).items():
+            self[name] = value
+
+    def __getitem__(self, key: str) -> Any:
+        return self._parameters[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        made = value if isinstance(value, Parameter) else Parameter(value)
+        self.register_parameter(key, made)
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parameters)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._parameters
+
+    def keys(self) -> Iterable[str]:
+        """Return the names."""
+        return self._parameters.keys()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Return pairs of names and arrays."""
+        return self._parameters.items()
+
+    def values(self) -> Iterable[Any]:
+        """Return the arrays."""
+        return self._parameters.values()

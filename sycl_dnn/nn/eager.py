@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of modules: inline in a trace, and outside of traces as compiled programs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from sycl_dnn import tree
+from sycl_dnn.compiler.decorator import compile
+from sycl_dnn.nn import module_tree
+from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.torch_methods import in_torch_manner, is_torch
+from sycl_dnn.trace.values import Tensor
+
+
+def forward(module: Any, *args: Any, **kwargs: Any) -> Any:
+    """Run the forward of a module with torch's methods of arrays."""
+    with in_torch_manner():
+        return module.forward(*args, **kwargs)
+
+
+#: Compiled forwards, for each form of module one; the least recently made go first.
+_programs: dict[Any, Any] = {}
+_MOST = 1024
+
+
+def _program_of(module: Any) -> Any:
+    _, form = module_tree.flatten(module)
+    found = _programs.get(form)
+    if found is None:
+        while len(_programs) >= _MOST:
+            _programs.pop(next(iter(_programs)), None)
+        found = _programs[form] = compile(forward)
+    return found
+
+
+class Watchers(threading.local):
+    """What is told of each module that runs in this thread."""
+
+    current: Callable[[Any, Any, Any], None] | None = None
+
+
+watchers = Watchers()
+
+
+def run_forward(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what ``forward`` does."""
+    if is_torch():
+        result = module.forward(*args, **kwargs)
+        if watchers.current is not None:
+            watchers.current(module, args, result)
+        return result
+    leaves = tree.leaves((module, args, kwargs))
+    if any(isinstance(v, Tensor) for v in leaves):
+        return forward(module, *args, **kwargs)
+    if not any(nested_arguments.is_array(v) for v in leaves):
+        return forward(module, *args, **kwargs)
+    return _program_of(module)(module, *args, **kwargs)

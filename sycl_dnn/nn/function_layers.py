@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers that only wrap a function of ``sycl_dnn.functional``: a row each.
+
+A row has the function, the parameters of the class with torch's defaults, and how many of them
+``repr`` shows.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn.module import Module
+
+
+class _Required:
+    """Stands for no default."""
+
+
+R = _Required()
+
+
+class Row(NamedTuple):
+    """One class: what it calls, and with what."""
+
+    function: str
+    #: Names and defaults; those with a leading ``~`` are no arguments of the function.
+    parameters: dict[str, Any] = {}
+    #: Attributes that ``repr`` shows: ``=name`` the value alone, ``?name`` unless it is None.
+    shown: tuple[str, ...] | None = None
+    inputs: tuple[str, ...] = ("input",)
+    #: Changes the attributes as torch's constructor does.
+    prepare: Callable[[dict[str, Any]], None] | None = None
+
+
+def _window_of(n: int) -> Any:
+    """Return what prepares the windows of an unpool of ``n`` axes."""
+
+    def prepare(given: dict[str, Any]) -> None:
+        _stride_is_kernel(given)
+        for name in ("kernel_size", "stride", "padding"):
+            value = given[name]
+            given[name] = (value,) * n if isinstance(value, int) else tuple(value)
+
+    return prepare
+
+
+def _float_factor(given: dict[str, Any]) -> None:
+    factor = given["scale_factor"]
+    if isinstance(factor, (tuple, list)):
+        given["scale_factor"] = tuple(float(f) for f in factor)
+    elif factor is not None:
+        given["scale_factor"] = float(factor)
+
+
+def _stride_is_kernel(given: dict[str, Any]) -> None:
+    if given["stride"] is None:
+        given["stride"] = given["kernel_size"]
+
+
+_SLOT = {"~inplace": False}
+_POOL = {"kernel_size": R, "stride": None, "padding": 0}
+_MAX = _POOL | {"dilation": 1, "return_indices": False, "ceil_mode": False}
+_AVERAGE = _POOL | {"ceil_mode": False, "count_include_pad": True}
+_MAX_SHOWN = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+_REDUCED = {"size_average": None, "reduce": None, "reduction": "mean"}
+_PAIR = ("input", "target")
+
+ROWS: dict[str, Row] = {
+    # Activations.
+    "ReLU": Row("relu", _SLOT), "ReLU6": Row("relu6", _SLOT), "SELU": Row("selu", _SLOT),
+    "ELU": Row("elu", {"alpha": 1.0} | _SLOT, ("alpha",)),
+    "CELU": Row("celu", {"alpha": 1.0} | _SLOT, ("alpha",)),
+    "LeakyReLU": Row("leaky_relu", {"negative_slope": 0.01} | _SLOT, ("negative_slope",)),
+    "Hardtanh": Row("hardtanh", {"min_val": -1.0, "max_val": 1.0} | _SLOT, ("min_val", "max_val")),
+    "Hardsigmoid": Row("hardsigmoid", _SLOT, ()), "Hardswish": Row("hardswish", _SLOT, ()),
+    "Sigmoid": Row("sigmoid"), "Tanh": Row("tanh"), "SiLU": Row("silu", _SLOT),
+    "Mish": Row("mish", _SLOT), "Softsign": Row("softsign"), "Tanhshrink": Row("tanhshrink"),
+    "LogSigmoid": Row("logsigmoid"), "GELU": Row("gelu", {"approximate": "none"}, ("approximate",)),
+    "Softplus": Row("softplus", {"beta": 1.0, "threshold": 20.0}, ("beta", "threshold")),
+    "Softshrink": Row("softshrink", {"lambd": 0.5}, ("=lambd",)),
+    "Hardshrink": Row("hardshrink", {"lambd": 0.5}, ("=lambd",)),
+    "Threshold": Row("threshold", {"threshold": R, "value": R} | _SLOT, ("threshold", "value")),
+    "Softmax": Row("softmax", {"dim": None}, ("dim",)),
+    "LogSoftmax": Row("log_softmax", {"dim": None}, ("dim",)),
+    "Softmin": Row("softmin", {"dim": None}, ("dim",)), "GLU": Row("glu", {"dim": -1}, ("dim",)),
+    # Pools.
+    **{f"MaxPool{n}d": Row(f"max_pool{n}d", _MAX, _MAX_SHOWN, prepare=_stride_is_kernel)
+       for n in (1, 2, 3)},
+    "AvgPool1d": Row("avg_pool1d", _AVERAGE, ("kernel_size", "stride", "padding"),
+                     prepare=_window_of(1)),
+    **{f"AvgPool{n}d": Row(f"avg_pool{n}d", _AVERAGE | {"divisor_override": None},
+                           ("kernel_size", "stride", "padding"), prepare=_stride_is_kernel)
+       for n in (2, 3)},
+    **{f"LPPool{n}d": Row(f"lp_pool{n}d", {"norm_type": R, "kernel_size": R, "stride": None,
+                                           "ceil_mode": False},
+                          ("norm_type", "kernel_size", "stride", "ceil_mode")) for n in (1, 2, 3)},
+    **{f"AdaptiveAvgPool{n}d": Row(f"adaptive_avg_pool{n}d", {"output_size": R}, ("output_size",))
+       for n in (1, 2, 3)},
+    **{f"AdaptiveMaxPool{n}d": Row(f"adaptive_max_pool{n}d",
+                                   {"output_size": R, "return_indices": False}, ("output_size",))
+       for n in (1, 2, 3)},
+    **{f"MaxUnpool{n}d": Row(f"max_unpool{n}d", _POOL, ("kernel_size", "stride", "padding"),
+                             ("input", "indices", "output_size=None"), _window_of(n))
+       for n in (1, 2, 3)},
+    # Shapes.
+    "Flatten": Row("flatten", {"start_dim": 1, "end_dim": -1}, ("start_dim", "end_dim")),
+    "PixelShuffle": Row("pixel_shuffle", {"upscale_factor": R}, ("upscale_factor",)),
+    "PixelUnshuffle": Row("pixel_unshuffle", {"downscale_factor": R}, ("downscale_factor",)),
+    "ChannelShuffle": Row("channel_shuffle", {"groups": R}, ("groups",)),
+    "Unflatten": Row("unflatten", {"dim": R, "sizes": R}, ("dim", "unflattened_size")),
+    "Fold": Row("fold", {"output_size": R, "kernel_size": R, "dilation": 1, "padding": 0,
+                         "stride": 1},
+                ("output_size", "kernel_size", "dilation", "padding", "stride")),
+    "Unfold": Row("unfold", {"kernel_size": R, "dilation": 1, "padding": 0, "stride": 1},
+                  ("kernel_size", "dilation", "padding", "stride")),
+    "Upsample": Row("interpolate", {"size": None, "scale_factor": None, "mode": "nearest",
+                                    "align_corners": None, "recompute_scale_factor": None},
+                    ("?size", "?scale_factor", "mode"), prepare=_float_factor),
+    "LocalResponseNorm": Row("local_response_norm", {"size": R, "alpha": 1e-4, "beta": 0.75,
+                                                     "k": 1.0}, ("=size", "alpha", "beta", "k")),
+    # Losses.
+    "L1Loss": Row("l1_loss", _REDUCED, (), _PAIR), "MSELoss": Row("mse_loss", _REDUCED, (), _PAIR),
+    "SmoothL1Loss": Row("smooth_l1_loss", _REDUCED | {"beta": 1.0}, (), _PAIR),
+    "HuberLoss": Row("huber_loss", {"reduction": "mean", "delta": 1.0}, (), _PAIR),
+    "KLDivLoss": Row("kl_div", _REDUCED | {"log_target": False}, (), _PAIR),
+    "BCELoss": Row("binary_cross_entropy", {"weight": None} | _REDUCED, (), _PAIR),
+    "BCEWithLogitsLoss": Row("binary_cross_entropy_with_logits",
+                             {"weight": None} | _REDUCED | {"pos_weight": None}, (), _PAIR),
+    "NLLLoss": Row("nll_loss", {"weight": None, "size_average": None, "ignore_index": -100,
+                                "reduce": None, "reduction": "mean"}, (), _PAIR),
+    "CrossEntropyLoss": Row("cross_entropy",
+                            {"weight": None, "size_average": None, "ignore_index": -100,
+                             "reduce": None, "reduction": "mean", "label_smoothing": 0.0}, (),
+                            _PAIR),
+}  # fmt: skip
+
+#: Names of torch's that differ from those of the function.
+_OTHER_NAMES = {"Unflatten": {"sizes": "unflattened_size"}}
+_BUFFERS = ("weight", "pos_weight")
+
+
+def _signature(name: str, row: Row) -> inspect.Signature:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    names = _OTHER_NAMES.get(name, {})
+    parameters = [inspect.Parameter("self", kind)]
+    for parameter, default in row.parameters.items():
+        plain = parameter.lstrip("~")
+        given = inspect.Parameter.empty if default is R else default
+        parameters.append(inspect.Parameter(names.get(plain, plain), kind, default=given))
+    return inspect.Signature(parameters)
+
+
+def _init(
+    signature: inspect.Signature, name: str, prepare: Callable[[dict[str, Any]], None] | None
+) -> Callable[..., None]:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        try:
+            bound = signature.bind(self, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from None
+        bound.apply_defaults()
+        Module.__init__(self)
+        given = dict(list(bound.arguments.items())[1:])
+        if prepare is not None:
+            prepare(given)
+        for parameter, value in given.items():
+            if parameter in _BUFFERS:
+                self.register_buffer(parameter, value)
+                continue
+            setattr(self, parameter, tuple(value) if isinstance(value, list) else value)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
+def _forward(name: str, row: Row) -> Callable[..., Any]:
+    names = _OTHER_NAMES.get(name, {})
+    passed = {p: names.get(p, p) for p in row.parameters if not p.startswith("~")}
+    function = getattr(F, row.function)
+
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        given = {parameter: getattr(self, attribute) for parameter, attribute in passed.items()}
+        return function(*args, **kwargs, **given)
+
+    return forward
+
+
+def _extra(row: Row) -> Callable[[Any], str]:
+    shown = row.shown
+
+    def extra_repr(self: Any) -> str:
+        """Return what ``repr`` shows."""
+        words = []
+        for name in shown or ():
+            value = getattr(self, name.lstrip("=?"))
+            if name[0] == "=":
+                words.append(str(value))
+            elif name[0] != "?" or value is not None:
+                words.append(f"{name.lstrip('?')}={value!r}")
+        if getattr(self, "inplace", False):
+            words.append("inplace=True")
+        return ", ".join(words)
+
+    return extra_repr
+
+
+_TEXT = """``sycl_dnn.functional.{function}`` as a module: ``torch.nn.{name}``.
+
+    Parameters, defaults, shapes and errors are those of the function{inplace}.
+    """
+_INPLACE = ";\n    ``inplace`` is taken and changes nothing: programs plan their memory"
+
+
+def _made(name: str, row: Row) -> type:
+    signature = _signature(name, row)
+    inplace = _INPLACE if "~inplace" in row.parameters else ""
+    text = _TEXT.format(function=row.function, name=name, inplace=inplace)
+    if not any(default is R for default in row.parameters.values()):
+        call = ", ".join("x" for n in row.inputs)
+        if name not in ("CrossEntropyLoss", "NLLLoss", "BCELoss", "Upsample", "KLDivLoss"):
+            text += (
+                "\n    Examples\n    --------\n    >>> from sycl_dnn import functional as F, nn\n"
+                f"    >>> x = F.rand(2, 4)\n    >>> layer = nn.{name}({_usual(name)})\n"
+                f"    >>> layer({call}).sycl_queue == x.sycl_queue\n    True\n    "
+            )
+    own = {
+        "__init__": _init(signature, name, row.prepare), "forward": _forward(name, row),
+        "extra_repr": _extra(row), "__doc__": text, "__module__": __name__, "__qualname__": name,
+    }  # fmt: skip
+    return type(name, (Module,), own)
+
+
+def _usual(name: str) -> str:
+    return {"Softmax": "-1", "LogSoftmax": "-1", "Softmin": "-1"}.get(name, "")
+
+
+LAYERS = {name: _made(name, row) for name, row in ROWS.items()}
+globals().update(LAYERS)
+__all__ = list(LAYERS)

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers that multiply: ``Linear``, ``Bilinear``, ``Embedding``; and those that do nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn import init
+from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.parameter import Parameter
+
+
+def new_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Parameter:
+    """Return a parameter that an initialiser is to fill."""
+    return Parameter(F.zeros(shape, dtype=dtype, device=device))
+
+
+class Identity(Module):
+    """Returns its input, whatever arguments it was made with."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Any) -> Any:
+        """Return ``input``."""
+        return input
+
+
+class Linear(Module):
+    """``x @ weight.T + bias``, as ``torch.nn.Linear``.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+    bias : bool
+    device : dpctl.SyclQueue, optional
+    dtype : str or dtype, optional
+        float32 without.
+
+    Attributes
+    ----------
+    weight : array (out_features, in_features)
+    bias : array (out_features,) or None
+        Both drawn evenly from +-1 / sqrt(in_features).
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> layer = nn.Linear(20, 30)
+    >>> layer(F.ones(128, 20)).shape
+    (128, 30)
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = new_parameter((out_features, in_features), dtype, device)
+        if bias:
+            self.bias = new_parameter((out_features,), dtype, device)
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Any) -> Any:
+        """Map (*, in_features) to (*, out_features)."""
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows."""
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class Bilinear(Module):
+    """``x1 @ weight @ x2 + bias`` for each output, as ``torch.nn.Bilinear``.
+
+    Parameters
+    ----------
+    in1_features, in2_features, out_features : int
+    bias : bool
+    device, dtype
+        As ``Linear``.
+
+    Attributes
+    ----------
+    weight : array (out_features, in1_features, in2_features)
+    bias : array (out_features,) or None
+    """
+
+    def __init__(
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        shape = (out_features, in1_features, in2_features)
+        self.weight = new_parameter(shape, dtype, device)
+        if bias:
+            self.bias = new_parameter((out_features,), dtype, device)
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        bound = 1 / math.sqrt(self.in1_features)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def forward(self, input1: Any, input2: Any) -> Any:
+        """Map (*, in1_features) and (*, in2_features) to (*, out_features)."""
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows."""
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )
+
+
+class Embedding(Module):
+    """Rows of a table by number, as ``torch.nn.Embedding``.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : int
+    padding_idx : int, optional
+        Row that is zero at first and has no gradient.
+    max_norm, norm_type, scale_grad_by_freq, sparse
+        As ``sycl_dnn.functional.embedding``, which takes their defaults alone.
+
+    Attributes
+    ----------
+    weight : array (num_embeddings, embedding_dim)
+        Normal numbers at first.
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
+        max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+        sparse: bool = False, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise ValueError(
+                    f"Embedding: padding_idx must be within num_embeddings={num_embeddings}, got "
+                    f"{padding_idx}"
+                )
+            padding_idx %= num_embeddings
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = padding_idx
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.sparse = sparse
+        self.weight: Any = new_parameter((num_embeddings, embedding_dim), dtype, device)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the table anew."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            init.zeros_(self.weight[self.padding_idx])
+
+    def forward(self, input: Any) -> Any:
+        """Map integers (*) to (*, embedding_dim)."""
+        return F.embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
+            self.scale_grad_by_freq, self.sparse,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows."""
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``Module``: the class of all layers and networks, as ``torch.nn.Module``; a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sycl_dnn import tree
+from sycl_dnn.nn import module_tree
+from sycl_dnn.nn.eager import run_forward
+from sycl_dnn.nn.parameter import Buffer, Parameter
+from sycl_dnn.nn.state import ModuleState
+from sycl_dnn.nn.summary import Summary, summary_of
+from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.values import Tensor
+
+_GROUPS = ("_parameters", "_buffers", "_modules")
+
+
+class Module(ModuleState):
+    """A network or a part of one: parameters, buffers and modules as attributes; ``forward``.
+
+    Names, defaults, ``state_dict`` and text are those of ``torch.nn.Module``. Differences:
+
+    - A module is a tree: ``vjp``, ``grad``, ``compile`` and ``sycl_dnn.tree.map`` take it as an
+      argument or return it. Its leaves are its arrays, each once. Gradients with respect to a
+      module are a module of its kind, with None for buffers and frozen parameters. Mode and
+      hyper-parameters are part of what a program is compiled for.
+    - A call outside of other transforms runs ``forward`` as one compiled program. Inside
+      ``forward`` arrays are traced, and have the methods of torch's tensors. What it assigns to a
+      registered buffer is written into that buffer; other attributes must not be assigned to.
+    - An attribute that was registered as a parameter is the array itself.
+
+    Raises
+    ------
+    AttributeError
+        A parameter, buffer or module is assigned before ``super().__init__()`` was called.
+
+    Notes
+    -----
+    Source: ``torch.nn.Module``.
+
+    Examples
+    --------
+    >>> import dpnp
+    >>> from sycl_dnn import nn
+    >>> from sycl_dnn import functional as F
+    >>> class Net(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.hidden = nn.Linear(4, 8)
+    ...         self.out = nn.Linear(8, 2)
+    ...     def forward(self, x):
+    ...         return self.out(F.relu(self.hidden(x)).view(x.size(0), -1))
+    >>> net = Net()
+    >>> net(dpnp.ones((3, 4), dtype="f4")).shape
+    (3, 2)
+    >>> list(net.state_dict())
+    ['hidden.weight', 'hidden.bias', 'out.weight', 'out.bias']
+    """
+
+    training: bool
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        module_tree.register(cls)
+
+    def __init__(self) -> None:
+        own = self.__dict__
+        own["training"] = True
+        for group in _GROUPS:
+            own[group] = {}
+        own["_frozen"] = own["_transient"] = frozenset()
+        module_tree.form_changed()
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute; subclasses say what.
+
+        Raises
+        ------
+        NotImplementedError
+            The class has none.
+        """
+        kind = type(self).__name__
+        raise NotImplementedError(f'Module [{kind}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run ``forward``: as a part of the function that is traced, or as a compiled program."""
+        return run_forward(self, args, kwargs)
+
+    # Attributes.
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Buffer):
+            self.register_buffer(name, value.data, value.persistent)
+        elif isinstance(value, Parameter):
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            self.register_module(name, value)
+        elif self._has(name):
+            self._assign(name, value)
+        else:
+            self._check_plain(name, value)
+            object.__setattr__(self, name, value)
+            module_tree.form_changed()
+
+    def _has(self, name: str) -> bool:
+        return any(name in self.__dict__.get(group, ()) for group in _GROUPS)
+
+    def _check_plain(self, name: str, value: Any) -> None:
+        """Refuse what would be lost, or outlive a trace."""
+        if "_is_traced" in self.__dict__ or any(isinstance(v, Tensor) for v in tree.leaves(value)):
+            raise RuntimeError(
+                f"{type(self).__name__}.{name} must not be assigned to while the module is traced; "
+                "return the value from forward, or keep state in a buffer (register_buffer)"
+            )
+
+    def _assign(self, name: str, value: Any) -> None:
+        """Bind the name of a parameter, buffer or module to something else of the kind."""
+        own = self.__dict__
+        group = next(own[g] for g in _GROUPS if name in own[g])
+        if group is own["_modules"]:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{type(value).__name__}' as child module '{name}' "
+                    "(sycl_dnn.nn.Module or None expected)"
+                )
+        elif isinstance(value, Tensor) and "_is_traced" not in own:
+            if group is own["_parameters"]:
+                raise RuntimeError(
+                    f"{type(self).__name__}.{name}: a parameter must not be assigned to in forward"
+                )
+            self.update_buffer(name, value)
+            return
+        elif isinstance(value, Tensor) and group is own["_buffers"]:
+            self.update_buffer(name, value)
+            return
+        elif (
+            value is not None
+            and not nested_arguments.is_array(value)
+            and not isinstance(value, Tensor)
+        ):
+            what = "parameter" if group is own["_parameters"] else "buffer"
+            raise TypeError(
+                f"cannot assign '{type(value).__name__}' object to {what} '{name}' "
+                "(an array, sycl_dnn.nn.Parameter or None required)"
+            )
+        group[name] = value
+        module_tree.form_changed()
+
+    def update_buffer(self, name: str, value: Any) -> None:
+        """Write a value that ``forward`` computed into a buffer, when the program runs.
+
+        Parameters
+        ----------
+        name : str
+        value : traced array
+            Shape and dtype of the buffer.
+
+        Raises
+        ------
+        ValueError
+            The shape differs, or the array belongs to no argument of the function that is traced:
+            hand the module to that function as an argument.
+        """
+        path = f"{type(self).__name__}.{name}"
+        trace = value.trace
+        old = self.__dict__["_buffers"][name]
+        old = old if isinstance(old, Tensor) else trace.capture(old)
+        if old.shape != value.shape:
+            raise ValueError(f"{path} must keep its shape {old.shape}, got {value.shape}")
+        trace.update(old, trace.convert(value, str(old.dtype)), path)
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        for group in _GROUPS:
+            if group in own and name in own[group]:
+                return own[group][name]
+        if "_parameters" not in own:
+            raise AttributeError(
+                f"{type(self).__name__}: super().__init__() must be called before attributes are "
+                f"used, got {name!r}"
+            )
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __delattr__(self, name: str) -> None:
+        for group in _GROUPS:
+            if name in self.__dict__.get(group, ()):
+                del self.__dict__[group][name]
+                break
+        else:
+            object.__delattr__(self, name)
+        module_tree.form_changed()
+
+    def __dir__(self) -> list[str]:
+        own = self.__dict__
+        return sorted({*super().__dir__(), *(n for g in _GROUPS for n in own.get(g, ()))})
+
+    def _check_new(self, what: str, name: str) -> None:
+        own = self.__dict__
+        if "_parameters" not in own:
+            raise AttributeError(f"cannot assign {what} before Module.__init__() call")
+        if not isinstance(name, str):
+            raise TypeError(f"{what} name should be a string. Got {type(name).__name__}")
+        if not name or "." in name:
+            raise KeyError(f"{what} name must not be empty or contain a dot, got {name!r}")
+        if "_is_traced" in own:
+            raise RuntimeError(f"{type(self).__name__}: {what} {name!r} must be made in __init__")
+        own.pop(name, None)
+        for group in _GROUPS:
+            if group != f"_{what}s":
+                own[group].pop(name, None)
+
+    def register_parameter(self, name: str, param: Parameter | Any | None) -> None:
+        """Add a parameter, or the name of one that is absent."""
+        self._check_new("parameter", name)
+        if isinstance(param, Parameter):
+            if not param.requires_grad:
+                self.__dict__["_frozen"] |= {name}
+            param = param.data
+        self.__dict__["_parameters"][name] = param
+        module_tree.form_changed()
+
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """Add an array that is saved with the module (``persistent``) and not trained."""
+        self._check_new("buffer", name)
+        if tensor is not None and not nested_arguments.is_array(tensor):
+            raise TypeError(
+                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (an array or "
+                "None required)"
+            )
+        self.__dict__["_buffers"][name] = tensor
+        if not persistent:
+            self.__dict__["_transient"] |= {name}
+        module_tree.form_changed()
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Add a module."""
+        self._check_new("module", name)
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type(module).__name__} is not a Module subclass")
+        self.__dict__["_modules"][name] = module
+        module_tree.form_changed()
+
+    add_module = register_module
+
+    # Modes.
+
+    def train(self, mode: bool = True) -> Module:
+        """Let the module and those in it train (dropout, statistics of the batch) or not."""
+        for module in self.modules():
+            module.__dict__["training"] = bool(mode)
+        module_tree.form_changed()
+        return self
+
+    def eval(self) -> Module:
+        """Let the module and those in it compute as in inference."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Say of all parameters whether they have gradients."""
+        return self.unfreeze() if requires_grad else self.freeze()
+
+    def freeze(self, chosen: Callable[[str], bool] | None = None) -> Module:
+        """Make parameters constants to gradients and optimisers.
+
+        Parameters
+        ----------
+        chosen : callable, optional
+            ``chosen(name)`` says whether a parameter is meant; all without.
+
+        Examples
+        --------
+        >>> from sycl_dnn import nn
+        >>> net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+        >>> _ = net.freeze(lambda name: name.startswith("0."))
+        >>> [name for name, _ in net.named_parameters(trainable=True)]
+        ['1.weight', '1.bias']
+        """
+        return self._frozen_by(chosen, True)
+
+    def unfreeze(self, chosen: Callable[[str], bool] | None = None) -> Module:
+        """Undo ``freeze``."""
+        return self._frozen_by(chosen, False)
+
+    def _frozen_by(self, chosen: Callable[[str], bool] | None, is_frozen: bool) -> Module:
+        for path, module in self.named_modules():
+            prefix = f"{path}." if path else ""
+            names = {n for n in module._parameters if chosen is None or chosen(prefix + n)}
+            old = module.__dict__["_frozen"]
+            module.__dict__["_frozen"] = old | names if is_frozen else old - names
+        module_tree.form_changed()
+        return self
+
+    def apply(self, fn: Callable[[Module], Any]) -> Module:
+        """Call a function with every module inside, and with this one last."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    # Text and copies.
+
+    def extra_repr(self) -> str:
+        """Return what stands between the parentheses of ``repr``."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = [
+            f"({name}): " + repr(module).replace("\n", "\n  ")
+            for name, module in self._modules.items()
+        ]
+        if not lines:
+            return f"{self._get_name()}({extra})"
+        inner = "\n  ".join([*extra.split("\n"), *lines] if extra else lines)
+        return f"{self._get_name()}(\n  {inner}\n)"
+
+    def summary(self, *args: Any, **kwargs: Any) -> Summary:
+        """Return the layers for arguments like these: shapes, parameters, operations, memory.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Those of ``forward``, which is traced and not run.
+
+        Returns
+        -------
+        Summary
+            ``str`` of it is a table.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, nn
+        >>> found = nn.Sequential(nn.Linear(4, 8), nn.ReLU()).summary(F.ones(2, 4))
+        >>> [(row.name, row.shape, row.n_parameters, row.flop) for row in found.rows]
+        [('0', '(2, 8)', 40, 128), ('1', '(2, 8)', 0, 0)]
+        """
+        return summary_of(self, args, kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Module:
+        leaves, form = module_tree.flatten(self)
+        made = module_tree.unflatten(form, [v.copy() for v in leaves])
+        memo[id(self)] = made
+        return made
+
+
+module_tree.register(Module)

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules as trees: their arrays in order, and all else as something hashable."""
+
+from __future__ import annotations
+
+import enum
+import types
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sycl_dnn import tree
+from sycl_dnn.call import arguments, code_facts
+from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.values import Tensor
+
+#: What every module has; all other attributes are hyper-parameters.
+OWN = frozenset(("_parameters", "_buffers", "_modules", "_frozen", "_transient", "_is_traced"))
+_PLAIN = (bool, int, str, bytes, complex, type(None), type(Ellipsis), range, slice)
+_FIXED = (enum.Enum, np.dtype, np.generic)
+
+Maker = Callable[[Sequence[Any]], Any]
+
+
+class _Epoch:
+    """Counts changes of any module's form; what was known of forms holds for one count."""
+
+    count = 0
+
+
+def form_changed() -> None:
+    """Forget what is known of the forms of modules."""
+    _Epoch.count += 1
+
+
+class Node(NamedTuple):
+    """One module: how it is made again."""
+
+    kind: type
+    #: Hyper-parameters that are shared, and those that are made of the leaves.
+    fixed: dict[str, Any]
+    made: dict[str, Maker]
+    #: Numbers of leaves and of nodes; None for an absent parameter.
+    parameters: dict[str, int | None]
+    buffers: dict[str, int | None]
+    modules: dict[str, int | None]
+    frozen: frozenset[str]
+    transient: frozenset[str]
+
+
+class Form:
+    """All of a module but its arrays; equal for modules that compute alike."""
+
+    __slots__ = ("_hash", "constants", "held", "is_simple", "key", "names", "nodes")
+
+    def __init__(self, walk: _Walk) -> None:
+        self.key = tuple(walk.tokens)
+        #: How to come to each leaf, and whether it is no parameter to train.
+        self.names = tuple(walk.names)
+        self.constants = tuple(walk.constants)
+        self.nodes = tuple(walk.nodes)
+        #: Functions and objects of the user's that modules compute with.
+        self.held = tuple(walk.held)
+        #: Whether the form of a copy is known without another walk.
+        self.is_simple = walk.is_lasting and not any(node.made for node in self.nodes)
+        self._hash = hash((self.key, self.constants))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Form) or self._hash != other._hash:
+            return False
+        return (self.key, self.constants) == (other.key, other.constants)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return self.nodes[0].kind.__name__
+
+
+class _Known(NamedTuple):
+    epoch: int
+    form: Form
+    #: Where each leaf is: a dict and its key.
+    places: list[tuple[dict[str, Any], str]]
+
+
+_known: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
+
+
+class _Walk:
+    """Goes through a module once."""
+
+    def __init__(self, root: Any) -> None:
+        self.tokens: list[Any] = []
+        self.names: list[str] = []
+        self.constants: list[bool] = []
+        self.leaves: list[Any] = []
+        self.places: list[tuple[dict[str, Any], str]] = []
+        self.nodes: list[Any] = []
+        self.held: list[Any] = []
+        #: Whether the form holds until some attribute is set.
+        self.is_lasting = True
+        self._numbers: dict[int, int] = {}
+        self._nodes: dict[int, int] = {}
+        self._classes: set[type] = set()
+        self._node(root, "", False)
+
+    def _leaf(self, owner: dict[str, Any], name: str, path: str, is_constant: bool) -> int:
+        value = owner[name]
+        number = self._numbers.get(id(value))
+        if number is None:
+            number = self._numbers[id(value)] = len(self.leaves)
+            self.leaves.append(value)
+            self.names.append(path)
+            self.constants.append(is_constant)
+            self.places.append((owner, name))
+        elif not is_constant:
+            self.constants[number] = False
+        return number
+
+    def _node(self, module: Any, path: str, is_constant: bool) -> int:
+        known = self._nodes.get(id(module))
+        if known is not None:
+            return known
+        number = self._nodes[id(module)] = len(self.nodes)
+        self.nodes.append(None)
+        kind, own = type(module), module.__dict__
+        self._code(kind)
+        parameters = {
+            n: None if v is None else
+            self._leaf(own["_parameters"], n, f"{path}.{n}", is_constant or n in own["_frozen"])
+            for n, v in own["_parameters"].items()
+        }  # fmt: skip
+        buffers = {
+            n: None if v is None else self._leaf(own["_buffers"], n, f"{path}.{n}", True)
+            for n, v in own["_buffers"].items()
+        }
+        fixed: dict[str, Any] = {}
+        made: dict[str, Maker] = {}
+        tokens = []
+        for name, value in own.items():
+            if name in OWN:
+                continue
+            token, maker = self._encoded(own, name, value, f"{path}.{name}")
+            tokens.append((name, token))
+            if maker is None:
+                fixed[name] = value
+            else:
+                made[name] = maker
+        modules = {
+            n: None if v is None else self._node(v, f"{path}.{n}", is_constant)
+            for n, v in own["_modules"].items()
+        }
+        frozen, transient = frozenset(own["_frozen"]), frozenset(own["_transient"])
+        self.nodes[number] = Node(
+            kind, fixed, made, parameters, buffers, modules, frozen, transient
+        )
+        groups = [tuple(g.items()) for g in (parameters, buffers, modules)]
+        self.tokens.append((number, kind, frozenset(tokens), *groups, frozen))
+        return number
+
+    def _code(self, kind: type) -> None:
+        if kind not in self._classes:
+            self._classes.add(kind)
+            self.held += methods_of(kind)
+
+    def _encoded(self, owner: Any, name: str, value: Any, path: str) -> tuple[Any, Maker | None]:
+        """Return what tells a hyper-parameter from others, and how it is made if of leaves."""
+        kind = type(value)
+        if isinstance(value, _PLAIN):
+            return (kind, str(value) if kind is slice else value), None
+        if kind is float:
+            return (kind, value.hex()), None
+        if isinstance(value, Tensor) or nested_arguments.is_array(value):
+            number = self._leaf(owner, name, path, True)
+            return ("leaf", number), lambda leaves: leaves[number]
+        if isinstance(value, _FIXED):
+            return (kind, value), None
+        if "_parameters" in getattr(value, "__dict__", ()):
+            index = self._node(value, path, True)
+            return ("node", index), lambda leaves: _Ref(index)
+        if isinstance(value, np.ndarray):
+            self.is_lasting = False
+            return (kind, value.dtype.str, value.shape, value.tobytes()), None
+        if isinstance(value, (set, frozenset)):
+            self.is_lasting &= kind is frozenset
+            return (kind, frozenset(value)), None
+        node = tree.opened(value)
+        if node is not None:
+            return self._container(node, path)
+        if isinstance(value, type) or arguments.operation_of(value) is not None:
+            return value, None
+        if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
+            self.is_lasting = False
+        self.held.append(value)
+        return arguments.key_of(value), None
+
+    def _container(self, node: Any, path: str) -> tuple[Any, Maker | None]:
+        self.is_lasting &= node.kind is tuple or hasattr(node.kind, "_fields")
+        children = list(node.children)
+        made = [
+            self._encoded({"item": v}, "item", v, path + step)
+            for v, step in zip(children, node.steps(), strict=True)
+        ]
+        self.is_lasting &= not any(maker for _, maker in made)
+        token = (node.kind, node.order or node.aux, tuple(t for t, _ in made))
+
+        def maker(leaves: Sequence[Any]) -> Any:
+            return node.rebuilt(
+                [v if m is None else m(leaves) for v, (_, m) in zip(children, made, strict=True)]
+            )
+
+        # A list of its own for each copy: nobody shall see another's changes.
+        return token, None if node.kind is tuple and not any(m for _, m in made) else maker
+
+
+class _Ref(int):
+    """The number of a module among hyper-parameters."""
+
+
+def methods_of(kind: type) -> list[Any]:
+    """Return ``forward`` of a user's class and the methods that it comes to by name."""
+    wanted, found, names = ["forward"], [], {"forward"}
+    while wanted:
+        name = wanted.pop()
+        for owner in kind.__mro__:
+            content = vars(owner).get(name)
+            if code_facts.is_library(owner.__module__) or not isinstance(
+                content, types.FunctionType
+            ):
+                continue
+            found.append(content)
+            new = {n for n in code_facts.facts_of(content.__code__).names if hasattr(kind, n)}
+            wanted += sorted(new - names)
+            names |= new
+    return found
+
+
+def flatten(module: Any) -> tuple[list[Any], Form]:
+    """Return the arrays of a module, each once, and its form."""
+    known = _known.get(module)
+    if known is not None and known.epoch == _Epoch.count:
+        return [owner[name] for owner, name in known.places], known.form
+    walk = _Walk(module)
+    form = Form(walk)
+    if walk.is_lasting:
+        _known[module] = _Known(_Epoch.count, form, walk.places)
+    return walk.leaves, form
+
+
+def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
+    """Return a module of a form with these arrays, or whatever stands for them."""
+    given = list(leaves)
+    is_traced = any(isinstance(v, Tensor) for v in given)
+    modules = [object.__new__(node.kind) for node in form.nodes]
+    for module, node in zip(modules, form.nodes, strict=True):
+        own: dict[str, Any] = dict(node.fixed)
+        for name, maker in node.made.items():
+            own[name] = _resolved(maker(given), modules)
+        own["_parameters"] = _chosen(node.parameters, given)
+        own["_buffers"] = _chosen(node.buffers, given)
+        own["_modules"] = _chosen(node.modules, modules)
+        own["_frozen"], own["_transient"] = node.frozen, node.transient
+        if is_traced:
+            own["_is_traced"] = True
+        module.__dict__.update(own)
+    if form.is_simple:
+        _known[modules[0]] = _Known(_Epoch.count, form, _places(form, modules))
+    return modules[0]
+
+
+def _places(form: Form, modules: Sequence[Any]) -> list[tuple[dict[str, Any], str]]:
+    found: dict[int, tuple[dict[str, Any], str]] = {}
+    for module, node in zip(modules, form.nodes, strict=True):
+        own = module.__dict__
+        for numbers, group in ((node.parameters, "_parameters"), (node.buffers, "_buffers")):
+            for name, number in numbers.items():
+                if number is not None:
+                    found.setdefault(number, (own[group], name))
+    return [found[i] for i in range(len(form.names))]
+
+
+def _chosen(numbers: dict[str, int | None], values: Sequence[Any]) -> dict[str, Any]:
+    return {name: None if n is None else values[n] for name, n in numbers.items()}
+
+
+def _resolved(value: Any, modules: Sequence[Any]) -> Any:
+    """Return a hyper-parameter with modules in place of their numbers."""
+    if type(value) is _Ref:
+        return modules[value]
+    node = tree.opened(value)
+    if node is None or not any(type(v) is _Ref for v in tree.leaves(value)):
+        return value
+    return node.rebuilt([_resolved(v, modules) for v in node.children])
+
+
+def replace(module: Any, leaves: Sequence[Any]) -> None:
+    """Put other arrays in place of a module's, wherever it has them."""
+    old, _ = flatten(module)
+    new = {id(before): after for before, after in zip(old, leaves, strict=True)}
+    for part in module.modules():
+        for group in (part._parameters, part._buffers):
+            for name, value in group.items():
+                if value is not None:
+                    group[name] = new[id(value)]
+
+
+def register(kind: type) -> None:
+    """Make instances of a class of modules trees."""
+    tree.register(
+        kind, flatten, unflatten, steps=lambda form: form.names,
+        constants=lambda form: form.constants, held=lambda form: form.held,
+    )  # fmt: skip

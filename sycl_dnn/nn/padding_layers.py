@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers that pad, and small ones beside the rows of ``function_layers``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn import init
+from sycl_dnn.nn.function_layers import LAYERS
+from sycl_dnn.nn.linear_layers import new_parameter
+from sycl_dnn.nn.module import Module
+
+_Upsample: Any = LAYERS["Upsample"]
+
+_TEXT = """Pads the last {n} axes: {mode}, as ``torch.nn.{name}``.
+
+    Parameters
+    ----------
+    padding : int or tuple of int
+        On all sides, or (before, after) of the last axis, then of the one before it.{more}
+    """
+_MORE = "\n    value : float"
+_MODES = {"Zero": "constant", "Constant": "constant", "Reflection": "reflect",
+          "Replication": "replicate", "Circular": "circular"}  # fmt: skip
+
+
+class _Pad(Module):
+    n_axes: int
+    mode: str
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        n = 2 * self.n_axes
+        self.padding = (padding,) * n if isinstance(padding, int) else tuple(padding)
+        if len(self.padding) != n:
+            kind = type(self).__name__
+            raise ValueError(f"{kind}: padding must be {n} numbers, got {self.padding}")
+        self.value = 0.0
+
+    def forward(self, input: Any) -> Any:
+        """Pad (N, C, *S)."""
+        value = self.value if self.mode == "constant" else None
+        return F.pad(input, self.padding, self.mode, value)
+
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows."""
+        return str(self.padding)
+
+
+class _Constant(_Pad):
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows."""
+        return f"padding={self.padding}, value={self.value}"
+
+
+def _named(word: str, n: int) -> type:
+    name, base = f"{word}Pad{n}d", _Constant if word == "Constant" else _Pad
+    more = _MORE if word == "Constant" else ""
+    text = _TEXT.format(n=n, mode=_MODES[word], name=name, more=more)
+    own = {"n_axes": n, "mode": _MODES[word], "__doc__": text, "__module__": __name__}
+    return type(name, (base,), own)
+
+
+#: The classes by name.
+PADS = {f"{word}Pad{n}d": _named(word, n) for word in _MODES for n in (1, 2, 3)}
+
+
+class PReLU(Module):
+    """A leaky ReLU whose slope is learned, as ``torch.nn.PReLU``.
+
+    Parameters
+    ----------
+    num_parameters : int
+        1, or the number of channels.
+    init : float
+        The slope at first.
+    device, dtype
+        As ``Linear``.
+    """
+
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = new_parameter((num_parameters,), dtype, device)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the slopes."""
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input: Any) -> Any:
+        """Map (N, C, *S)."""
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows."""
+        return f"num_parameters={self.num_parameters}"
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of (N, C, H, W) or (C, H, W), as ``torch.nn.Softmax2d``."""
+
+    def forward(self, input: Any) -> Any:
+        """Return probabilities."""
+        if input.ndim not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
+        return F.softmax(input, -3)
+
+
+class CosineSimilarity(Module):
+    """The cosine between vectors, as ``torch.nn.CosineSimilarity``.
+
+    Parameters
+    ----------
+    dim : int
+    eps : float
+    """
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1: Any, x2: Any) -> Any:
+        """Compare (*) with (*)."""
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """The distance between rows, as ``torch.nn.PairwiseDistance``.
+
+    Parameters
+    ----------
+    p, eps : float
+    keepdim : bool
+    """
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1: Any, x2: Any) -> Any:
+        """Compare (N, D) with (N, D)."""
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+class UpsamplingNearest2d(_Upsample):
+    """``Upsample`` of images by the nearest pixel, as ``torch.nn.UpsamplingNearest2d``.
+
+    Parameters
+    ----------
+    size, scale_factor
+        As ``sycl_dnn.functional.interpolate``.
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, mode="nearest")
+
+
+class UpsamplingBilinear2d(_Upsample):
+    """``Upsample`` of images with corners aligned, as ``torch.nn.UpsamplingBilinear2d``.
+
+    Parameters
+    ----------
+    size, scale_factor
+        As ``sycl_dnn.functional.interpolate``.
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

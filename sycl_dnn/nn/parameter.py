@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``Parameter`` and ``Buffer``: what marks an array as one when it becomes an attribute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn.trace import nested_arguments
+
+
+class Parameter:
+    """An array that a module trains, as ``torch.nn.Parameter``.
+
+    As an attribute of a module it is registered under that name; the attribute is then the array
+    itself.
+
+    Parameters
+    ----------
+    data : dpnp.ndarray or Array (*)
+        Shared, not copied.
+    requires_grad : bool
+        Whether it has a gradient; ``Module.freeze`` changes that.
+
+    Raises
+    ------
+    TypeError
+        ``data`` is no array.
+
+    Notes
+    -----
+    Source: ``torch.nn.Parameter``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> class Scale(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.weight = nn.Parameter(F.ones(3))
+    ...     def forward(self, x):
+    ...         return x * self.weight
+    >>> [name for name, _ in Scale().named_parameters()]
+    ['weight']
+    """
+
+    def __init__(self, data: Any, requires_grad: bool = True) -> None:
+        if isinstance(data, Parameter):
+            data = data.data
+        if not nested_arguments.is_array(data):
+            kind = type(data).__name__
+            raise TypeError(
+                f"{type(self).__name__}: data must be a dpnp.ndarray or Array, got {kind}"
+            )
+        self.data: Any = data
+        self.requires_grad = requires_grad
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} containing:\n{self.data!r}"
+
+
+class Buffer(Parameter):
+    """An array that belongs to a module's state and is not trained, as ``torch.nn.Buffer``.
+
+    Parameters
+    ----------
+    data : dpnp.ndarray or Array (*)
+    persistent : bool
+        Whether ``state_dict`` has it.
+    """
+
+    def __init__(self, data: Any, *, persistent: bool = True) -> None:
+        super().__init__(data, requires_grad=False)
+        self.persistent = persistent

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent networks, as ``torch.nn.RNN``, ``LSTM`` and ``GRU``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn import init
+from sycl_dnn.nn.linear_layers import new_parameter
+from sycl_dnn.nn.module import Module
+
+
+class _Network(Module):
+    """What the three share: parameters by layer and direction."""
+
+    n_gates: int
+    mode: str
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+        proj_size: int = 0, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        name = type(self).__name__
+        if num_layers < 1 or hidden_size < 1:
+            raise ValueError(
+                f"{name}: hidden_size and num_layers must be at least 1, got {hidden_size} and "
+                f"{num_layers}"
+            )
+        if not 0 <= dropout <= 1:
+            raise ValueError(f"{name}: dropout must be in [0, 1], got {dropout}")
+        if proj_size and (name != "LSTM" or not 0 < proj_size < hidden_size):
+            raise ValueError(
+                f"{name}: proj_size must be 0, or of an LSTM less than hidden_size={hidden_size}, "
+                f"got {proj_size}"
+            )
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, dropout
+        self.bidirectional, self.proj_size = bidirectional, proj_size
+        directions = ("", "_reverse") if bidirectional else ("",)
+        out, rows = proj_size or hidden_size, self.n_gates * hidden_size
+        names = []
+        for layer in range(num_layers):
+            width = input_size if layer == 0 else out * len(directions)
+            for direction in directions:
+                shapes: dict[str, tuple[int, ...]] = {
+                    "weight_ih": (rows, width),
+                    "weight_hh": (rows, out),
+                }
+                if bias:
+                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+                if proj_size:
+                    shapes |= {"weight_hr": (proj_size, hidden_size)}
+                for what, shape in shapes.items():
+                    names.append(f"{what}_l{layer}{direction}")
+                    self.register_parameter(names[-1], new_parameter(shape, dtype, device))
+        self._names = tuple(names)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters evenly from +-1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def flatten_parameters(self) -> None:
+        """Do nothing: programs pack what they read."""
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """Run over (T, N, C), (N, T, C) with ``batch_first``, or (T, C).
+
+        Returns
+        -------
+        output, state
+            As ``sycl_dnn.functional.lstm`` and ``gru``.
+        """
+        parameters = [getattr(self, name) for name in self._names]
+        return getattr(F, self.mode)(
+            input, hx, parameters, num_layers=self.num_layers, bidirectional=self.bidirectional,
+            batch_first=self.batch_first, bias=self.bias, dropout=self.dropout,
+            training=self.training,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows."""
+        usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False,
+                 "dropout": 0.0, "bidirectional": False}  # fmt: skip
+        shown = {n: getattr(self, n) for n, v in usual.items() if getattr(self, n) != v}
+        return f"{self.input_size}, {self.hidden_size}" + "".join(
+            f", {n}={v}" for n, v in shown.items()
+        )
+
+
+_TEXT = """{what}, as ``torch.nn.{name}``.
+
+    Parameters
+    ----------
+    input_size, hidden_size, num_layers : int{first}
+    bias, batch_first : bool
+    dropout : float
+        Of each layer's output but the last one's, in training.
+    bidirectional : bool{last}
+    device : dpctl.SyclQueue, optional
+    dtype : str or dtype, optional
+        float32 without.
+
+    Raises
+    ------
+    ValueError
+        A number is out of its range.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> nn.{name}(4, 8, 2)(F.randn(5, 3, 4))[0].shape
+    (5, 3, 8)
+    """
+
+
+class RNN(_Network):  # noqa: D101 - below
+    n_gates = 1
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
+        bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
+        bidirectional: bool = False, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"RNN: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0,
+            device, dtype,
+        )  # fmt: skip
+        self.nonlinearity = nonlinearity
+        self.mode = f"rnn_{nonlinearity}"
+
+
+class LSTM(_Network):  # noqa: D101 - below
+    n_gates, mode = 4, "lstm"
+
+
+class GRU(_Network):  # noqa: D101 - below
+    n_gates, mode = 3, "gru"
+
+
+RNN.__doc__ = _TEXT.format(
+    what="A recurrence with tanh or ReLU", name="RNN",
+    first='\n    nonlinearity : {"tanh", "relu"}', last="",
+)  # fmt: skip
+LSTM.__doc__ = _TEXT.format(
+    what="A long short-term memory", name="LSTM", first="", last="\n    proj_size : int"
+)
+GRU.__doc__ = _TEXT.format(what="Gated recurrent units", name="GRU", first="", last="")

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where oneDNN's graphs take their memory: functions of a framework with a pool of its own."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import dpctl
+
+from sycl_dnn import _core
+
+__all__ = ["Allocator", "make_allocator", "make_engine_with_allocator"]
+
+#: ``void *(*)(size_t nbytes, size_t alignment, const void *device, const void *context)``
+_ALLOCATE = ctypes.CFUNCTYPE(
+    ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p
+)
+#: ``void (*)(void *pointer, const void *device, const void *context, void *event)``
+_DEALLOCATE = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+)
+#: Never let go of: oneDNN's engines live as long as the process.
+_KEPT: list[Any] = []
+
+
+class Allocator:
+    """Two functions that give and take back memory; see ``make_allocator``."""
+
+    def __init__(self, allocate: int, deallocate: int) -> None:
+        self.allocate, self.deallocate = allocate, deallocate
+
+    def __repr__(self) -> str:
+        return f"<Allocator {self.allocate:#x} {self.deallocate:#x}>"
+
+
+def _of_python(allocate: Callable[..., Any], deallocate: Callable[..., Any]) -> tuple[Any, Any]:
+    def give(nbytes: int, alignment: int, device: int, context: int) -> int:
+        address = allocate(nbytes, alignment)
+        return address.__index__() if address else 0
+
+    def take(pointer: int | None, device: int, context: int, event: int | None) -> None:
+        deallocate(pointer or 0, _core._event_at(event) if event else None)
+
+    return _ALLOCATE(give), _DEALLOCATE(take)
+
+
+def make_allocator(
+    allocate: Callable[[int, int], int] | int,
+    deallocate: Callable[[int, dpctl.SyclEvent | None], None] | int,
+) -> Allocator:
+    """Make an allocator of two functions.
+
+    Parameters
+    ----------
+    allocate : callable or int
+        ``allocate(nbytes, alignment)`` returns the USM address of so many bytes, 0 for none. Or the
+        address of a C function ``void *(size_t nbytes, size_t alignment, const void *device, const
+        void *context)``, which runs without Python; device and context are SYCL's.
+    deallocate : callable or int
+        ``deallocate(pointer, event)`` takes it back. The memory is in use until ``event`` is
+        complete; None if nothing uses it. Or the address of a C function ``void (void *pointer,
+        const void *device, const void *context, void *event)``.
+
+    Returns
+    -------
+    Allocator
+
+    Notes
+    -----
+    They serve what oneDNN itself allocates, such as constants that it keeps in its cache.
+    Scratchpads are the caller's: ``CompiledPartition.execute`` takes one, or has one from a pool
+    here. The functions are called in any thread, and by executions that are under way. A function
+    that raises counts as one that has no memory. Source: oneDNN
+    ``dnnl::graph::sycl_interop::make_allocator``.
+    """
+    both = {"allocate": allocate, "deallocate": deallocate}
+    is_number = [isinstance(f, int) for f in both.values()]
+    for name, function in both.items():
+        if not isinstance(function, int) and not callable(function):
+            raise TypeError(
+                f"make_allocator: {name} must be callable or an address, got "
+                f"{type(function).__name__}"
+            )
+    if all(is_number):
+        return Allocator(allocate, deallocate)  # type: ignore[arg-type]
+    if any(is_number):
+        raise TypeError("make_allocator: allocate and deallocate must be of one kind, got two")
+    made = _of_python(allocate, deallocate)  # type: ignore[arg-type]
+    _KEPT.append(made)
+    addresses = (ctypes.cast(f, ctypes.c_void_p).value or 0 for f in made)
+    return Allocator(*addresses)
+
+
+def make_engine_with_allocator(queue: Any, allocator: Allocator) -> _core.Engine:
+    """Make an engine whose graphs take their memory from an allocator.
+
+    Parameters
+    ----------
+    queue : dpctl.SyclQueue, dpctl.SyclDevice or str
+        As for ``Engine``.
+    allocator : Allocator
+
+    Returns
+    -------
+    Engine
+        Not equal to any other on the device: what is made with one does not run on the other.
+
+    Notes
+    -----
+    Source: oneDNN ``dnnl::graph::sycl_interop::make_engine_with_allocator``.
+    """
+    if not isinstance(allocator, Allocator):
+        raise TypeError(
+            "make_engine_with_allocator: allocator must be an Allocator, got "
+            f"{type(allocator).__name__}"
+        )
+    return _core._engine_with_functions(queue, allocator.allocate, allocator.deallocate)

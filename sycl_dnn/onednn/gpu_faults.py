@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of oneDNN's kernels for GPUs, seen on a simulated GPU or executed by the CPU."""
+
+from __future__ import annotations
+
+from sycl_dnn.onednn import fault as rules
+from sycl_dnn.onednn.fault import Fault
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "lstm-bf16-cell-gpu",
+        title="`lstm_forward`, GPU",
+        when="bf16 with a bf16 `dst_iter_c`",
+        wrong="its kernel does not compile (seen on simulated GPUs)",
+        instead="f32 cell state",
+        met="left",
+        rows=("lstm_forward",),
+        device="gpu",
+    ),
+    Fault(
+        "empty-tensors-gpu",
+        title=(
+            "`batch_normalization_*`, `layer_normalization_*`, `prelu_backward`, `matmul` of "
+            "bf16 or f16 over K = 0, all on a GPU"
+        ),
+        when="a tensor without elements (no samples)",
+        wrong="the process dies (SIGSEGV, SIGFPE; seen on a simulated GPU)",
+        instead="none",
+        met="refused",
+        rows=(
+            "batch_normalization_forward",
+            "batch_normalization_backward",
+            "layer_normalization_forward",
+            "layer_normalization_backward",
+            "prelu_backward",
+            "matmul",
+        ),
+        device="gpu",
+        refused_by="refuse_empty_on_gpu",
+    ),
+    Fault(
+        "softmax-rows-gpu",
+        title="`softmax_forward`, GPU",
+        when=(
+            "a plain layout that is neither row-major nor channels-last (`ocl:xe`), or `src` and "
+            "`dst` in different ones; the simulated Arc picks the same kernels"
+        ),
+        wrong="values: offsets are those of a row-major array, or of `dst`",
+        instead="row-major arrays, as `functional` and `graph` take",
+        met="warned",
+        rows=("softmax_forward",),
+        device="gpu",
+        warns=rules.other_rows,
+        outputs=("dst",),
+        partition=rules.softmax_of_other_rows,
+        advice="give src and dst one layout, row-major or channels last; GPUs read others wrongly",
+    ),
+    Fault(
+        "lstm-no-cell-state-gpu",
+        title="`lstm_forward`, GPU",
+        when="no `src_iter_c` (`ocl:simple`; the simulated Arc picks it)",
+        wrong="the cell begins with what the scratchpad holds",
+        instead="states of zeros, as `functional` takes",
+        met="warned",
+        rows=("lstm_forward",),
+        device="gpu",
+        warns=rules.no_cell_state,
+        outputs=("dst_*",),
+        advice=(
+            "without src_iter_c the cell begins with what the scratchpad holds; give src_iter and "
+            "src_iter_c of zeros"
+        ),
+    ),
+    Fault(
+        "lstm-integers-gpu",
+        title="`lstm_forward`, GPU",
+        when=(
+            "8-bit integers (`ocl:simple`; the simulated Arc picks it, with machine code for the "
+            "products in it)"
+        ),
+        wrong="values",
+        instead="floats",
+        met="warned",
+        rows=("lstm_forward",),
+        device="gpu",
+        warns=rules.integer_cell,
+        outputs=("dst_*",),
+        advice="values of 8-bit weights are wrong on GPUs whose kernels were executed; take floats",
+    ),
+    Fault(
+        "rnn-weights-of-integers-gpu",
+        title="reorder to 8-bit weights of an LSTM, GPU",
+        when="from s8 (`cross_engine::rnn`)",
+        wrong="its kernel does not compile",
+        instead="from f32",
+        met="left",
+        rows=("reorder",),
+        device="gpu",
+    ),
+    Fault(
+        "rnn-overwritten-gaps-gpu",
+        title="`vanilla_rnn_backward`, `gru_backward`, `lbr_gru_backward`, GPU",
+        when=(
+            "`diff_weights_overwrite`, gradients of weights with gaps between their rows "
+            "(`ocl:simple`; the simulated Arc picks it)"
+        ),
+        wrong="zeros are written into the gaps",
+        instead="dense gradients, then a reorder",
+        met="warned",
+        rows=("vanilla_rnn_backward", "lstm_backward", "gru_backward", "lbr_gru_backward"),
+        device="gpu",
+        warns=rules.overwritten_gaps,
+        outputs=("diff_weights_*",),
+        advice="gaps of diff_weights_layer and diff_weights_iter are written; take dense ones",
+    ),
+    Fault(
+        "eltwise-infinity-gpu",
+        title="`eltwise_forward`, GPU",
+        when="`relu` of minus infinity (`ocl:xe`; the simulated Arc picks it)",
+        wrong="NaN: it is multiplied by a slope of 0",
+        instead="`clip_v2` from 0 to infinity, as `functional` takes",
+        met="left",
+        rows=("eltwise_forward",),
+        device="gpu",
+    ),
+    Fault(
+        "eltwise-gaps-gpu",
+        title="`eltwise_forward`, `eltwise_backward`, GPU",
+        when=(
+            "arrays with gaps between their elements, as `x[:, ::2]` (`ocl:xe`; the simulated Arc "
+            "and Tiger Lake pick it)"
+        ),
+        wrong="they are taken for dense: gaps are written, the last elements are not",
+        instead="dense arrays, as `functional` and `graph` take",
+        met="warned",
+        rows=("eltwise_forward", "eltwise_backward"),
+        device="gpu",
+        warns=rules.eltwise_over_gaps,
+        outputs=("dst", "diff_src"),
+        advice="GPUs take arrays with gaps for dense ones; give dense ones, or reorder",
+    ),
+    Fault(
+        "sum-shifted-factors-gpu",
+        title="`sum`, GPU",
+        when=(
+            "factors that differ (`ocl:many_inputs`; the simulated Arc and Tiger Lake pick another "
+            "implementation)"
+        ),
+        wrong="each input gets the factor of the one before it",
+        instead="`binary` additions with scales, as `functional` takes",
+        met="warned",
+        rows=("sum",),
+        device="gpu",
+        warns=rules.shifted_factors,
+        outputs=("dst",),
+        advice="each input gets the factor of the one before it; add with binary primitives",
+    ),
+    Fault(
+        "matmul-blocked-twice-gpu",
+        title="`matmul`, GPU",
+        when=(
+            "weights with two blocks along K, as `BA16a16b4a` (`ocl:ref`; the simulated Arc and "
+            "Tiger Lake pick it)"
+        ),
+        wrong="values, in part of memory beyond the weights",
+        instead="row-major weights, or `any`",
+        met="refused",
+        rows=("matmul",),
+        device="gpu",
+        refuses=rules.blocked_twice,
+        advice="GPUs read weights with two blocks along one axis wrongly; take row-major or any",
+    ),
+    Fault(
+        "lrn-padding-gpu",
+        title="`lrn_forward`, `lrn_backward`, GPU",
+        when=(
+            "a blocked layout, channels no multiple of the block (`ocl:ref`; the simulated Arc "
+            "and Tiger Lake pick it)"
+        ),
+        wrong="the padding of the result is not zero",
+        instead="a plain layout",
+        met="warned",
+        rows=("lrn_forward", "lrn_backward"),
+        device="gpu",
+        warns=rules.unwritten_padding,
+        outputs=("dst", "diff_src"),
+        advice="the padding of a blocked result is left unwritten; take a plain layout",
+    ),
+    Fault(
+        "prelu-nothing-gpu",
+        title="`prelu_forward`, GPU",
+        when="a tensor without elements (`ocl:ref`; the simulated Arc and Tiger Lake pick it)",
+        wrong="work is launched on it, which may end the process",
+        instead="nothing runs, as the binding does",
+        met="rerouted",
+        rows=("prelu_forward",),
+        device="gpu",
+    ),
+    Fault(
+        "conv-sum-type-gpu",
+        title="`convolution_forward`, GPU",
+        when=(
+            "a `sum` post-op with a data type of its own (`ocl:ref`; the simulated Arc and Tiger "
+            "Lake pick machine code)"
+        ),
+        wrong="what is added is read as the type of `dst`",
+        instead="a `binary_add` post-op",
+        met="warned",
+        rows=("convolution_forward",),
+        device="gpu",
+        warns=rules.sum_of_other_type,
+        outputs=("dst",),
+        advice="the data type of the sum post-op is ignored; add with a binary post-op",
+    ),
+    Fault(
+        "select-spread-condition-gpu",
+        title="`binary` (`select`) and partitions with `Select`, GPU",
+        when=(
+            "a condition in another shape or layout than `dst`, all else lying like `dst` or one "
+            "number (`ocl:xe`, `ocl:simple`; the simulated Arc picks them)"
+        ),
+        wrong="reads a condition as if it lay like the result, behind its end",
+        instead="a condition in shape and layout of `dst`, as `functional` takes",
+        met="refused",
+        rows=("binary",),
+        device="gpu",
+        refuses=rules.condition_elsewhere,
+        partition=rules.spread_condition,
+        advice="GPUs read a condition as if it lay like dst; give it shape and layout of dst",
+    ),
+)

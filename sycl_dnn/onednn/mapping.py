@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory on the host: ``map_data`` and ``unmap_data``.
+
+oneDNN hands out addresses. Here NumPy owns what is a copy, so that a mapping which is used too long
+reads old values instead of freed memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import dpctl.memory
+import numpy as np
+
+from sycl_dnn.errors import InvalidArguments
+from sycl_dnn.onednn import dtypes
+
+
+class _Part:
+    """Some bytes of USM, which ``owner`` keeps alive, as dpctl takes them from other libraries."""
+
+    def __init__(self, owner: Any, address: int, nbytes: int, queue: Any) -> None:
+        self.owner = owner
+        self.__sycl_usm_array_interface__ = {
+            "data": (address, False),
+            "shape": (nbytes,),
+            "strides": None,
+            "typestr": "|u1",
+            "version": 1,
+            "syclobj": queue,
+        }
+
+
+class _Mapping(NamedTuple):
+    """What was handed out, its bytes, and the memory that they go back to; None for no copy."""
+
+    values: np.ndarray
+    raw: np.ndarray
+    device: Any
+
+
+#: (memory, index of the buffer) -> its mapping.
+_MAPPED: dict[tuple[int, int], _Mapping] = {}
+
+
+def _shaped(desc: Any, index: int, raw: np.ndarray) -> np.ndarray:
+    dtype = np.dtype(dtypes.row_of(desc.get_data_type(index)).dtype)
+    if desc.num_handles > 1 or desc.data_type in dtypes.FOUR_BIT:
+        return raw[: raw.size // dtype.itemsize * dtype.itemsize].view(dtype)
+    if not desc.is_plain:
+        return raw
+    strides = [s * dtype.itemsize for s in desc.strides]
+    return np.ndarray(desc.dims, dtype, raw, desc.submemory_offset * dtype.itemsize, strides)
+
+
+def _check(memory: Any, index: int, function: str) -> None:
+    desc = memory.desc
+    if memory.engine is None or desc.is_zero:
+        raise InvalidArguments(f"{function}: memory must have a buffer, got {desc}")
+    if not 0 <= index < desc.num_handles:
+        raise InvalidArguments(f"{function}: index must be below {desc.num_handles}, got {index}")
+
+
+def mapped(memory: Any, index: int) -> np.ndarray:
+    """Return a buffer's values on the host; see ``Memory.map_data``."""
+    _check(memory, index, "Memory.map_data")
+    key = (id(memory), index)
+    if key in _MAPPED:
+        raise InvalidArguments("Memory.map_data: unmap_data must end the mapping before this one")
+    desc = memory.desc
+    nbytes = desc.get_size(index) if desc.num_handles > 1 else desc.extent
+    address = memory.get_data_handle(index)
+    if nbytes == 0:
+        device, raw = None, np.empty(0, np.uint8)
+    else:
+        part = _Part(memory, address, nbytes, memory.engine.sycl_queue)
+        usm = dpctl.memory.as_usm_memory(part)
+        is_device = isinstance(usm, dpctl.memory.MemoryUSMDevice)
+        device = usm if is_device else None
+        raw = usm.copy_to_host() if is_device else np.asarray(usm).view(np.uint8)
+    values = _shaped(desc, index, raw)
+    if not memory.writable:
+        values.flags.writeable = False
+    _MAPPED[key] = _Mapping(values, raw, device)
+    return values
+
+
+def unmap(memory: Any, values: Any, index: int) -> None:
+    """Write a mapping back where it is a copy; see ``Memory.unmap_data``."""
+    _check(memory, index, "Memory.unmap_data")
+    found = _MAPPED.get((id(memory), index))
+    if found is None or found.values is not values:
+        raise InvalidArguments(
+            "Memory.unmap_data: mapped must be what map_data of this buffer returned, got "
+            f"{type(values).__name__}"
+        )
+    del _MAPPED[id(memory), index]
+    if found.device is not None and memory.writable:
+        found.device.copy_from_host(found.raw)

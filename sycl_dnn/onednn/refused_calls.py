@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ends the process on a CPU, or reads and writes outside of its arrays, and is refused."""
+
+from __future__ import annotations
+
+from sycl_dnn.onednn import fault as rules
+from sycl_dnn.onednn.fault import ANY, Fault
+
+CELLS = ("vanilla_rnn", "lstm", "gru", "lbr_gru", "augru", "lbr_augru")
+RECURRENT = tuple(f"{cell}_{way}" for cell in CELLS for way in ("forward", "backward"))
+CONVOLUTIONS = tuple(
+    f"{kind}_{way}"
+    for kind in ("convolution", "deconvolution")
+    for way in ("forward", "backward_data", "backward_weights")
+)
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "resampling-half-bytes",
+        title="`resampling_forward`, `_backward`",
+        when="s4 or u4 tensors",
+        wrong="counts a byte for each element and writes past the end",
+        instead="s8 or u8",
+        met="refused",
+        rows=("resampling_forward", "resampling_backward"),
+        refused_by="check_half_bytes",
+    ),
+    Fault(
+        "group-norm-no-spatial",
+        title="`group_normalization_forward`",
+        when="(N, C) without spatial dimensions",
+        wrong="writes outside of its arrays",
+        instead="`layer_normalization` of (N, groups, C / groups)",
+        met="refused",
+        rows=("group_normalization_forward",),
+        refused_by="check_has_space",
+    ),
+    Fault(
+        "matmul-scales-along-k",
+        title="`matmul`",
+        when=(
+            "scales or zero points of `src` or `weights` along K alone, each value of K its own"
+            " (but for weight decompression), or in groups of rows (`src`) or columns "
+            "(`weights`)"
+        ),
+        wrong="read wrong, or past their end (`brg_matmul`, `gemm:jit`, in part `ref_int8`)",
+        instead="a mask of both dimensions with groups along K",
+        met="refused",
+        rows=("matmul",),
+        refused_by="check_products",
+    ),
+    Fault(
+        "select-condition",
+        title="any, select post-op",
+        when="a condition of another shape or layout than `dst`",
+        wrong="read as if it lay like `dst`, past its end",
+        instead="a condition in shape and layout of `dst`",
+        met="refused",
+        rows=ANY,
+        refused_by="check_conditions",
+    ),
+    Fault(
+        "select-cache",
+        title="any, select post-op",
+        when="two primitives that differ in the condition's descriptor only",
+        wrong="oneDNN's primitive cache takes them for equal: the second gets the first one's",
+        instead="the rule above leaves one condition for each `dst`",
+        met="refused",
+        rows=ANY,
+        refused_by="check_conditions",
+    ),
+    Fault(
+        "rnn-empty-weights",
+        title="`prelu_backward`, RNNs",
+        when="weights without elements",
+        wrong="the process dies: division by their sizes",
+        instead="none",
+        met="refused",
+        rows=("prelu_backward", *RECURRENT),
+        refused_by="refuse_empty_weights",
+    ),
+    Fault(
+        "rnn-no-samples",
+        title="RNNs",
+        when="no samples",
+        wrong="the process dies: division by zero in `brgemm`",
+        instead="none",
+        met="refused",
+        rows=RECURRENT,
+        refused_by="refuse_no_samples",
+    ),
+    Fault(
+        "flat-images",
+        title="`convolution_*`, `deconvolution_*`, `pooling_*`",
+        when="a tensor of less than three axes",
+        wrong="lists of ndims - 2 numbers are copied before the rank is checked",
+        instead="three axes or more",
+        met="refused",
+        rows=(*CONVOLUTIONS, "pooling_forward", "pooling_backward"),
+        refused_by="refuse_flat_images",
+    ),
+    Fault(
+        "endless-images",
+        title="`convolution_*`, `deconvolution_*`",
+        when="a spatial size of 2**30 or more",
+        wrong="block sizes are tried one by one, for minutes",
+        instead="smaller images",
+        met="refused",
+        rows=CONVOLUTIONS,
+        refused_by="refuse_endless_images",
+    ),
+    Fault(
+        "inner-product-repeated-rows",
+        title="`inner_product_*`",
+        when="a source that is broadcast along an axis after the first",
+        wrong="the process dies: division by the length of a row",
+        instead="a dense copy",
+        met="refused",
+        rows=(
+            "inner_product_forward",
+            "inner_product_backward_data",
+            "inner_product_backward_weights",
+        ),
+        refused_by="refuse_repeated_rows",
+    ),
+    Fault(
+        "softmax-unlike-gradients",
+        title="`softmax_backward`",
+        when="tensors of different shapes, one of them empty",
+        wrong="taken, and run with the shapes of the others",
+        instead="equal shapes",
+        met="refused",
+        rows=("softmax_backward",),
+        refused_by="refuse_unlike_gradients",
+    ),
+    Fault(
+        "prelu-unlike-weights",
+        title="`prelu_backward`",
+        when="`ref`, `diff_weights` in another layout than `weights`",
+        wrong="gradients are written to the places of `weights`, in part outside",
+        instead="one layout for both",
+        met="refused",
+        rows=("prelu_backward",),
+        refused_by="refuse_unlike_weights",
+    ),
+    Fault(
+        "rnn-weights-scales",
+        title="RNNs, reorders of their weights",
+        when="fewer scales of the weights than their mask says",
+        wrong="reads past their end",
+        instead="as many as the mask says",
+        met="refused",
+        rows=(*RECURRENT, "reorder"),
+        refused_by="check_rnn_scales",
+    ),
+    Fault(
+        "conv-narrowed-result",
+        title="`convolution_forward`, `deconvolution_forward`",
+        when="f32 source, bf16 result, channels last, AVX-512 without BF16 (`brg_conv`)",
+        wrong="the process dies when it runs (SIGILL)",
+        instead="an f32 result, then a reorder",
+        met="refused",
+        rows=("convolution_forward", "deconvolution_forward"),
+        refuses=rules.narrowed_without_bf16,
+        advice="a bf16 result of an f32 source needs a CPU with BF16; write f32 and reorder it",
+    ),
+)

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which argument does not fit, of a call that the extension refused."""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import difflib
+import enum
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.errors import InvalidArguments
+
+_MISSING = object()
+#: A line of a docstring that is a signature; those of overloads are numbered.
+_SIGNATURE = re.compile(r"^(?:\d+\. )?\w+\((.*)\) -> .*$", re.MULTILINE)
+#: At most so many names of an enumeration are listed.
+_MOST_NAMES = 24
+#: Annotations of pybind11 that need words.
+_WORDS = {
+    "int": "an integer",
+    "float": "a number",
+    "bool": "True or False",
+    "str": "a string",
+    "bytes": "bytes",
+    "None": "None",
+    "typing.SupportsInt": "an integer",
+    "typing.SupportsFloat": "a number",
+    "typing.SupportsIndex": "",
+    "sycl_dnn.onednn.format_tag": "a format tag",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """One parameter of a signature, as the docstring states it."""
+
+    name: str
+    annotation: str
+    has_default: bool
+    by_name_only: bool
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split at separators outside brackets."""
+    parts, depth, start = [], 0, 0
+    for at, character in enumerate(text):
+        depth += (character in "([{<") - (character in ")]}>")
+        if character == separator and depth == 0:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    last = text[start:].strip()
+    return [*parts, last] if last else parts
+
+
+def _parameters(text: str) -> list[Parameter]:
+    found, by_name_only = [], False
+    for part in _split(text, ","):
+        if part in ("*", "/"):
+            by_name_only = by_name_only or part == "*"
+            continue
+        name, _, rest = part.partition(":")
+        annotation, equals, default = rest.partition(" = ")
+        annotation = annotation.strip()
+        # pybind11 does not say that what is None by default may be None.
+        if default.strip() == "None" and "None" not in _split(annotation, "|"):
+            annotation += " | None"
+        found.append(Parameter(name.strip(), annotation, bool(equals), by_name_only))
+    return found
+
+
+def signatures(function: Any) -> list[list[Parameter]]:
+    """Return the parameters of each overload of a function of the extension."""
+    found = [_parameters(text) for text in _SIGNATURE.findall(function.__doc__ or "")]
+    return [s for s in found if not any(p.name.startswith("*") for p in s)]
+
+
+# --- whether a value fits an annotation
+
+
+def _bound_class(annotation: str) -> type | None:
+    module, _, name = annotation.rpartition(".")
+    return getattr(_core, name, None) if module == "sycl_dnn._core" else None
+
+
+def _fits_sequence(value: Any, annotation: str) -> bool:
+    if isinstance(value, (str, bytes)) or not isinstance(value, collections.abc.Iterable):
+        return False
+    inner = _split(annotation[annotation.index("[") + 1 : -1], ",")
+    if not isinstance(value, collections.abc.Sequence) or len(inner) != 1:
+        return True
+    return all(_fits(item, inner[0]) for item in value)
+
+
+def _fits_one(value: Any, annotation: str) -> bool:
+    cls = _bound_class(annotation)
+    if cls is not None:
+        return isinstance(value, cls)
+    if "[" in annotation:
+        return _fits_sequence(value, annotation)
+    checks = {
+        "None": lambda: value is None,
+        "str": lambda: isinstance(value, str),
+        "bytes": lambda: isinstance(value, bytes),
+        "bool": lambda: isinstance(value, bool),
+        "dict": lambda: isinstance(value, Mapping),
+        "int": lambda: hasattr(value, "__index__"),
+        "float": lambda: hasattr(value, "__float__"),
+        "typing.SupportsInt": lambda: hasattr(value, "__index__"),
+        "typing.SupportsIndex": lambda: hasattr(value, "__index__"),
+        "typing.SupportsFloat": lambda: hasattr(value, "__float__"),
+    }
+    return annotation not in checks or checks[annotation]()
+
+
+def _enumeration(annotation: str) -> Any:
+    """Return the enumeration that an annotation names, or None."""
+    for part in _split(annotation, "|"):
+        cls = _bound_class(part)
+        if isinstance(cls, enum.EnumMeta):
+            return cls
+    return None
+
+
+def _fits(value: Any, annotation: str) -> bool:
+    members = _enumeration(annotation)
+    if members is not None and isinstance(value, str):
+        words = [word.strip() for word in value.split("|")]
+        is_flag = issubclass(members, enum.IntFlag)
+        known = all(word in members.__members__ for word in words)
+        return known and (is_flag or len(words) == 1)
+    return any(_fits_one(value, part) for part in _split(annotation, "|"))
+
+
+# --- what the message says
+
+
+def _names(members: Any, function: str, given: Any) -> str:
+    """Return the names of an enumeration that are near: of the operation, or like the given one."""
+    names = [n for n in members.__members__ if n != "undef"]
+    operation = function.split("_")[0]
+    own = [n for n in names if n.startswith(operation)] if len(names) > _MOST_NAMES else []
+    if not own and len(names) > _MOST_NAMES:
+        own = difflib.get_close_matches(str(given), names, 5, 0.4) or names[:5]
+    shown = own or names
+    return ", ".join(shown) + (", ..." if len(shown) < len(names) and shown is not own else "")
+
+
+def _expected(annotation: str, function: str, given: Any) -> str:
+    members = _enumeration(annotation)
+    if members is not None:
+        optional = ", or None" if "None" in _split(annotation, "|") else ""
+        return f"one of {_names(members, function, given)}{optional}"
+    words = []
+    for part in _split(annotation, "|"):
+        cls = _bound_class(part)
+        inner = part[part.index("[") + 1 : -1] if "[" in part else ""
+        if cls is not None:
+            word = ("an " if cls.__name__[0] in "AEIOU" else "a ") + cls.__name__
+        elif inner:
+            word = f"a sequence ({_expected(inner, function, given)} each)"
+        else:
+            word = _WORDS.get(part, part)
+        if word and word not in words:
+            words.append(word)
+    return " or ".join(words)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    if len(text) > 120:
+        text = text[:117] + "..."
+    return (
+        text
+        if isinstance(value, (str, int, float, type(None)))
+        else (f"{text} ({type(value).__name__})")
+    )
+
+
+def _bound(
+    parameters: list[Parameter], args: tuple[Any, ...], named: Mapping[str, Any]
+) -> Iterator[tuple[Parameter, Any]]:
+    positional = [p for p in parameters if not p.by_name_only]
+    given = {p.name: a for p, a in zip(positional, args, strict=False)} | dict(named)
+    for p in parameters:
+        yield p, given.get(p.name, _MISSING)
+
+
+def _listed(parameters: list[Parameter]) -> str:
+    return ", ".join(p.name for p in parameters if p.name != "self")
+
+
+def _unknown(name: str, parameter: str, parameters: list[Parameter]) -> Exception:
+    names = [p.name for p in parameters]
+    stem = parameter.removesuffix("_desc")
+    near = [stem] if stem in names else difflib.get_close_matches(parameter, names, 1)
+    hint = f"did you mean {near[0]}? It" if near else "it"
+    text = f"{name}: no parameter is called {parameter!r}; {hint} takes {_listed(parameters)}"
+    return TypeError(text)
+
+
+def _too_many(name: str, parameters: list[Parameter], given: int) -> Exception:
+    positional = [p for p in parameters if not p.by_name_only and p.name != "self"]
+    others = [p for p in parameters if p.by_name_only]
+    if not others:
+        return TypeError(f"{name}: at most {len(positional)} arguments, got {given}")
+    rule = (
+        f"only {_listed(positional)} may be given by position"
+        if positional
+        else ("arguments must be given by name")
+    )
+    return TypeError(f"{name}: {rule}, got {given} such arguments; name {_listed(others)}")
+
+
+def _wrong_value(name: str, p: Parameter, value: Any) -> Exception:
+    is_name = isinstance(value, str) and _enumeration(p.annotation) is not None
+    cls = InvalidArguments if is_name else TypeError
+    operation = name.rpartition(".")[2]
+    return cls(
+        f"{name}: {p.name} must be {_expected(p.annotation, operation, value)}, got {_shown(value)}"
+    )
+
+
+def _problem(
+    name: str, parameters: list[Parameter], args: tuple[Any, ...], named: Mapping[str, Any]
+) -> tuple[int, Exception] | None:
+    """Return what is wrong with a call, and how far it fits: the more, the nearer it is."""
+    names = [p.name for p in parameters]
+    bound = list(_bound(parameters, args, named))
+    fitting = sum(v is not _MISSING and _fits(v, p.annotation) for p, v in bound)
+    for key in named:
+        if key not in names:
+            return fitting, _unknown(name, key, parameters)
+    positional = [p for p in parameters if not p.by_name_only]
+    if len(args) > len(positional):
+        has_self = bool(parameters) and parameters[0].name == "self"
+        return fitting, _too_many(name, parameters, len(args) - has_self)
+    for p, value in bound:
+        if value is not _MISSING and not _fits(value, p.annotation) and p.name != "self":
+            return fitting, _wrong_value(name, p, value)
+    missing = [p.name for p, value in bound if value is _MISSING and not p.has_default]
+    if missing:
+        rule = "arguments are" if len(missing) > 1 else "argument is"
+        takes = f"; it takes {_listed(parameters)}"
+        return fitting, TypeError(f"{name}: {rule} missing: {', '.join(missing)}{takes}")
+    return None
+
+
+def _name_of(function: Any, args: tuple[Any, ...]) -> str:
+    name = function.__name__
+    text = re.search(r"\(self: sycl_dnn\._core\.(\w+)", function.__doc__ or "")
+    owner = text.group(1) if text else type(args[0]).__name__ if name == "__init__" else ""
+    return owner if name == "__init__" else f"{owner}.{name}" if owner else name
+
+
+def explanation(function: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Exception | None:
+    """Return the error of a call that fits none of a function's signatures.
+
+    Parameters
+    ----------
+    function : a function of the extension, whose docstring begins with its signatures
+    args, named : what it was called with, ``self`` of a method included
+
+    Returns
+    -------
+    TypeError or InvalidArguments
+        It names the argument, what it must be and what it was. None where each argument fits as
+        far as the signature says, so that pybind11's own message is the best there is.
+    """
+    name = _name_of(function, args)
+    problems = []
+    for parameters in signatures(function):
+        problem = _problem(name, parameters, args, named)
+        if problem is None:
+            return None
+        problems.append(problem)
+    return max(problems, key=lambda p: p[0])[1] if problems else None

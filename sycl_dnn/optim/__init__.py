@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimisers, schedules and what else a training step needs, over trees of arrays."""
+
+from sycl_dnn.optim import schedules
+from sycl_dnn.optim.averages import EMA
+from sycl_dnn.optim.clipping import clip_grad_norm, clip_grad_value, global_norm
+from sycl_dnn.optim.optimizer import Optimizer
+from sycl_dnn.optim.update_rules import (
+    LAMB,
+    SGD,
+    Adafactor,
+    Adagrad,
+    Adam,
+    Adamax,
+    AdamW,
+    Lion,
+    Muon,
+    NAdam,
+    RMSprop,
+)
+
+__all__ = [
+    "EMA",
+    "LAMB",
+    "SGD",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lion",
+    "Muon",
+    "NAdam",
+    "Optimizer",
+    "RMSprop",
+    "clip_grad_norm",
+    "clip_grad_value",
+    "global_norm",
+    "schedules",
+]

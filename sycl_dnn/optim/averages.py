@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Averages of weights over the steps of a training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn import tree
+
+
+class EMA:
+    """The exponential average of a tree: ``decay * average + (1 - decay) * new``.
+
+    Parameters
+    ----------
+    decay : float
+        0 to 1.
+
+    Raises
+    ------
+    ValueError
+        ``decay`` is outside of [0, 1].
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, optim
+    >>> ema = optim.EMA(0.5)
+    >>> average = ema.init({"w": F.zeros(2)})
+    >>> ema.update(average, {"w": F.ones(2)})["w"].tolist()
+    [0.5, 0.5]
+    """
+
+    def __init__(self, decay: float = 0.999) -> None:
+        if not 0 <= decay <= 1:
+            raise ValueError(f"EMA: decay must be in [0, 1], got {decay}")
+        self.decay = decay
+
+    def init(self, params: Any) -> Any:
+        """Return the average to begin with: copies of the arrays."""
+        return tree.map(lambda p: p.copy() if hasattr(p, "shape") else p, params)
+
+    def update(self, average: Any, params: Any) -> Any:
+        """Return the average after a step; integers are taken from ``params``."""
+        return tree.map(self._one, average, params)
+
+    def _one(self, old: Any, new: Any) -> Any:
+        if not hasattr(old, "shape") or not str(old.dtype).startswith(("float", "bfloat")):
+            return new
+        made = F.add(F.mul(old, self.decay), F.mul(new, 1.0 - self.decay))
+        return F.astype(made, str(old.dtype))

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all optimisers share: names, groups, rates, and one program for the whole tree."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn import functional as F
+from sycl_dnn import tree
+from sycl_dnn.compiler.decorator import compile
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.optim.clipping import clip_grad_norm
+from sycl_dnn.trace.values import Tensor
+
+#: Of one optimiser: what ``step`` keeps for each module.
+_states: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+State = dict[str, Any]
+_WIDE = ("float32", "float64")
+
+
+class Options:
+    """The hyper-parameters of one group, and what a step makes of them."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+
+class Optimizer:
+    """The base of all optimisers.
+
+    A rate may be a number or a function of the number of steps made before
+    (``sycl_dnn.optim.schedules``). ``groups`` is a list of pairs ``(filter, options)``: for
+    parameters whose name ``filter(name)`` accepts, ``options`` take the place of the others; the
+    first that accepts counts. Parameters whose gradient is None stay as they are.
+
+    Arithmetic is in float32 (float64 for float64). With ``master_weights`` the state has float32
+    copies of narrower parameters, and what is added up is not rounded.
+    """
+
+    #: Hyper-parameters with defaults, beside the rate.
+    defaults: dict[str, Any] = {}
+
+    if TYPE_CHECKING:
+        # Of the derived classes; each adds its options as keywords.
+        def __init__(
+            self, lr: float | Callable[[Any], Any] = ..., *,
+            groups: Sequence[tuple[Callable[[str], bool], dict[str, Any]]] = ...,
+            decay_mask: Callable[[str, Any], bool] | None = ..., max_norm: float | None = ...,
+            master_weights: bool = ..., **options: Any,
+        ) -> None: ...  # fmt: skip
+
+    def _set_up(
+        self, lr: float | Callable[[Any], Any], options: dict[str, Any],
+        groups: Sequence[tuple[Callable[[str], bool], dict[str, Any]]],
+        decay_mask: Callable[[str, Any], bool] | None, max_norm: float | None,
+        master_weights: bool,
+    ) -> None:  # fmt: skip
+        name = type(self).__name__
+        unknown = {k for _, more in groups for k in more} - set(options) - {"lr"}
+        if unknown:
+            raise TypeError(f"{name}: groups must have options of {name}, got {sorted(unknown)}")
+        if isinstance(lr, (int, float)) and not lr >= 0:
+            raise ValueError(f"{name}: lr must be at least 0, got {lr}")
+        for option, value in options.items():
+            if option in ("weight_decay", "eps", "momentum") and isinstance(value, (int, float)):
+                if not value >= 0:
+                    raise ValueError(f"{name}: {option} must be at least 0, got {value}")
+            elif option == "betas" and not all(0 <= b < 1 for b in value):
+                raise ValueError(f"{name}: betas must be in [0, 1), got {value}")
+        self.options = {"lr": lr, **options}
+        self.groups = tuple((chosen, dict(more)) for chosen, more in groups)
+        self.decay_mask = decay_mask
+        self.max_norm = max_norm
+        self.master_weights = master_weights
+
+    # What a rule says; on arrays of one parameter.
+
+    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+        """Return the state of one parameter before the first step."""
+        raise NotImplementedError
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a parameter and its state after a step."""
+        raise NotImplementedError
+
+    def prepare(self, o: Options) -> None:
+        """Compute what all parameters of a group share from ``o.t``, the number of the step."""
+
+    # What users call.
+
+    def init(self, params: Any) -> State:
+        """Return the state before the first step.
+
+        Parameters
+        ----------
+        params : tree of arrays
+            A module, or any tree; buffers and frozen parameters have no state.
+
+        Returns
+        -------
+        dict
+            ``"step"`` and what the rule keeps: by its name, then by that of the parameter. A tree
+            that ``sycl_dnn.save`` takes.
+        """
+        state: State = {}
+        for name, p in named(params):
+            if not dtypes.is_float(str(p.dtype)):
+                raise TypeError(
+                    f"{type(self).__name__}: {name} must be floating-point, got {p.dtype}"
+                )
+            wide = _wide(p)
+            for slot, value in self.slots(wide, self._options_of(name)).items():
+                state.setdefault(slot, {})[name] = value
+            if self.master_weights and str(p.dtype) not in _WIDE:
+                state.setdefault("master", {})[name] = wide
+            state.setdefault("step", F.zeros(device=p.sycl_queue))
+        if not state:
+            raise ValueError(f"{type(self).__name__}: params must have a trainable array, got none")
+        return state
+
+    def update(self, grads: Any, state: State, params: Any) -> tuple[Any, State]:
+        """Return parameters and state after a step.
+
+        Inside a compiled function this is part of its program; elsewhere it is a program of its
+        own over the whole tree.
+
+        Parameters
+        ----------
+        grads : tree of arrays
+            Nested as ``params``; None where there is no gradient.
+        state : dict
+            Of ``init``, or of the step before.
+        params : tree of arrays
+
+        Returns
+        -------
+        params, state
+            New ones; nothing is written to.
+
+        Raises
+        ------
+        KeyError
+            The state is of other parameters; the error names the first that it lacks.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, optim
+        >>> opt = optim.SGD(0.5)
+        >>> params = {"w": F.ones(2)}
+        >>> params, state = opt.update({"w": F.ones(2)}, opt.init(params), params)
+        >>> params["w"].tolist(), float(state["step"])
+        ([0.5, 0.5], 1.0)
+        """
+        if any(isinstance(v, Tensor) for v in tree.leaves((grads, state, params))):
+            return self._update(grads, state, params)
+        # The rate is a value of the call; what else may change is part of its key.
+        fixed = repr({n: v for n, v in self.options.items() if n != "lr"})
+        functions = [self.decay_mask, *(chosen for chosen, _ in self.groups)]
+        more = (fixed, [repr(more) for _, more in self.groups], self.max_norm, functions)
+        return _program_of(self)(grads, state, params, self.options["lr"], more)
+
+    def step(self, module: Any, grads: Any) -> None:
+        """Update a module in place; the optimiser keeps its state.
+
+        Raises
+        ------
+        RuntimeError
+            A function is traced: there ``update`` has to be used.
+
+        Examples
+        --------
+        >>> import sycl_dnn
+        >>> from sycl_dnn import functional as F, nn, optim
+        >>> net, opt = nn.Linear(2, 1), optim.SGD(0.01)
+        >>> loss = lambda net, x: F.mean(F.square(net(x)))
+        >>> value, grads = sycl_dnn.value_and_grad(loss)(net, F.ones(4, 2))
+        >>> opt.step(net, grads)
+        >>> float(loss(net, F.ones(4, 2))) < float(value)
+        True
+        """
+        if any(isinstance(v, Tensor) for v in tree.leaves((module, grads))):
+            raise RuntimeError(
+                f"{type(self).__name__}.step: a traced function cannot change the optimiser; use "
+                "params, state = opt.update(grads, state, params)"
+            )
+        states = _states.setdefault(self, weakref.WeakKeyDictionary())
+        if module not in states:
+            states[module] = self.init(module)
+        made, states[module] = self.update(grads, states[module], module)
+        from sycl_dnn.nn import module_tree
+
+        module_tree.replace(module, module_tree.flatten(made)[0])
+
+    def state_of(self, module: Any) -> State:
+        """Return the state that ``step`` keeps for a module."""
+        return _states.setdefault(self, weakref.WeakKeyDictionary())[module]
+
+    def load_state(self, module: Any, state: State) -> None:
+        """Let ``step`` go on from a state, of a file perhaps."""
+        _states.setdefault(self, weakref.WeakKeyDictionary())[module] = state
+
+    # How a step is made.
+
+    def _group(self, name: str) -> int | None:
+        """Return the number of the group of a parameter; None for no group."""
+        return next((i for i, (chosen, _) in enumerate(self.groups) if chosen(name)), None)
+
+    def _options_of(self, name: str) -> Options:
+        number = self._group(name)
+        return Options(self.options | ({} if number is None else self.groups[number][1]))
+
+    def _update(self, grads: Any, state: State, params: Any, lr: Any = None) -> tuple[Any, State]:
+        leaves, structure = tree.flatten(params)
+        if self.max_norm is not None:
+            grads = clip_grad_norm(grads, self.max_norm)[0]
+        given = tree.matched(structure, grads, f"{type(self).__name__}: grads", none_fills=True)
+        step = F.add(state["step"], 1.0)
+        prepared: dict[Any, Options] = {}
+        made: State = {key: {} for key in state if key != "step"}
+        new = list(leaves)
+        names = tree.names(params)
+        for i, (name, p, g) in enumerate(zip(names, leaves, given, strict=True)):
+            if g is not None:
+                which = self._group(name), self._is_decayed(name, p)
+                if which not in prepared:
+                    prepared[which] = self._prepared(name, step, which[1], lr)
+                new[i] = self._one(name, p, g, state, made, prepared[which])
+        for key, old in state.items():
+            if key != "step":
+                made[key] = {name: made[key].get(name, value) for name, value in old.items()}
+        return tree.unflatten(structure, new), {**made, "step": step}
+
+    def _is_decayed(self, name: str, p: Any) -> bool:
+        return self.decay_mask is None or bool(self.decay_mask(name, p))
+
+    def _prepared(self, name: str, step: Any, is_decayed: bool, lr: Any) -> Options:
+        o = self._options_of(name)
+        if lr is not None and o.lr is self.options["lr"]:
+            o.lr = lr
+        if callable(o.lr):
+            o.lr = o.lr(F.sub(step, 1.0))
+        if not is_decayed and hasattr(o, "weight_decay"):
+            o.weight_decay = 0.0
+        o.t = step
+        self.prepare(o)
+        return o
+
+    def _one(self, name: str, p: Any, g: Any, state: State, made: State, o: Options) -> Any:
+        if tuple(g.shape) != tuple(p.shape):
+            raise ValueError(
+                f"{type(self).__name__}: the gradient of {name} must have shape {p.shape}, got "
+                f"{g.shape}"
+            )
+        master = state.get("master", {}).get(name)
+        wide = _wide(p) if master is None else master
+        slots = {k: v[name] for k, v in state.items() if k not in ("step", "master") and name in v}
+        try:
+            moved, slots = self.moved(wide, F.astype(g, str(wide.dtype)), slots, o)
+        except KeyError as lack:
+            raise KeyError(f"{type(self).__name__}: the state has no {lack} of {name}") from None
+        for slot, value in slots.items():
+            made[slot][name] = value
+        if master is not None:
+            made["master"][name] = moved
+        return F.astype(moved, str(p.dtype))
+
+
+def _program_of(optimizer: Optimizer) -> Any:
+    program = _programs.get(optimizer)
+    if program is None:
+        # A function that holds the optimiser would keep it alive.
+        holder = weakref.ref(optimizer)
+        program = _programs[optimizer] = compile(_Update(holder))
+    return program
+
+
+_programs: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+class _Update:
+    """The update of one optimiser, as a function for the compiler."""
+
+    __name__ = "update"
+
+    def __init__(self, holder: Any) -> None:
+        self.holder = holder
+
+    def __call__(
+        self, grads: Any, state: State, params: Any, lr: Any, more: Any
+    ) -> tuple[Any, State]:
+        return self.holder()._update(grads, state, params, lr)
+
+
+def _wide(p: Any) -> Any:
+    return p if str(p.dtype) in _WIDE else F.astype(p, "float32")
+
+
+def named(params: Any) -> list[tuple[str, Any]]:
+    """Return the arrays of a tree that are trained, with their names."""
+    leaves, structure = tree.flatten(params)
+    fixed = tree.constants(structure)
+    rows = zip(tree.names(params), leaves, fixed, strict=True)
+    return [(name, p) for name, p, is_constant in rows if not is_constant]
+
+
+def less_power(base: float, t: Any) -> Any:
+    """Return ``1 - base ** t``, exact also where ``base`` is near to 1."""
+    if not base:
+        return 1.0
+    # 1 - exp(x) by the hyperbolic tangent: oneDNN has no expm1, and dpnp's would cut the program.
+    half = F.tanh(F.mul(t, 0.5 * math.log(base)))
+    return F.div(F.mul(half, -2.0), F.sub(1.0, half))

@@ -1,0 +1,441 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The optimisers: what each does with one parameter; names and defaults as in ``torch.optim``."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn import functional as F
+from sycl_dnn.optim.optimizer import Optimizer, Options, less_power
+
+_SHARED = """
+    groups : sequence of (callable, dict)
+        Other options for parameters whose names a function accepts.
+    decay_mask : callable, optional
+        ``decay_mask(name, array)`` says whether weight decay concerns a parameter.
+    max_norm : float, optional
+        Gradients are scaled so that their norm over the whole tree is at most this.
+    master_weights : bool
+        Whether the state has float32 copies of narrower parameters.
+
+    Raises
+    ------
+    ValueError
+        An option is out of its range.
+    TypeError
+        A group has an option that the optimiser lacks.
+
+    Notes
+    -----
+    Source: """
+
+
+def _zeros(p: Any) -> Any:
+    return F.mul(p, 0.0)
+
+
+def _rule(lr: float, source: str, **defaults: Any) -> Any:
+    """Return a decorator that gives a class its constructor and the end of its text."""
+
+    def attach(cls: Any) -> Any:
+        def __init__(  # noqa: N807
+            self: Any, lr: Any = lr, *, groups: Any = (), decay_mask: Any = None,
+            max_norm: float | None = None, master_weights: bool = False, **options: Any,
+        ) -> None:  # fmt: skip
+            unknown = sorted(set(options) - set(defaults))
+            if unknown:
+                raise TypeError(f"{cls.__name__}: unknown option {unknown[0]!r}")
+            self._set_up(lr, defaults | options, groups, decay_mask, max_norm, master_weights)
+
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        shown = inspect.signature(__init__).parameters
+        named = [inspect.Parameter(n, keyword, default=v) for n, v in defaults.items()]
+        kept = [p for n, p in shown.items() if n not in ("self", "lr", "options")]
+        first = [shown["self"], shown["lr"]]
+        whole = inspect.Signature([*first, *named, *kept])
+        __init__.__signature__ = whole  # type: ignore[attr-defined]
+        cls.__init__ = __init__
+        cls.defaults = defaults
+        text = inspect.cleandoc(cls.__doc__).replace("\n", "\n    ")
+        cls.__doc__ = f"{text}{_SHARED}{source}\n    "
+        return cls
+
+    return attach
+
+
+def _added(g: Any, p: Any, o: Options) -> Any:
+    """Return the gradient with that of the squares of the weights."""
+    return F.add(g, F.mul(p, o.weight_decay)) if o.weight_decay else g
+
+
+def _shrunk(p: Any, o: Options) -> Any:
+    """Return weights after decay that is none of the gradient's."""
+    return F.mul(p, 1.0 - o.lr * o.weight_decay) if o.weight_decay else p
+
+
+def _mixed(old: Any, new: Any, beta: float) -> Any:
+    return F.add(F.mul(old, beta), F.mul(new, 1.0 - beta))
+
+
+@_rule(1e-3, "``torch.optim.SGD``.", momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False)
+class SGD(Optimizer):
+    """Descent along the gradient, with momentum if wanted.
+
+    Parameters
+    ----------
+    lr : float or callable
+    momentum, dampening, weight_decay : float
+    nesterov : bool
+        Only with momentum and without dampening.
+    """
+
+    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+        """Return the momentum."""
+        return {"momentum": _zeros(p)} if options.momentum else {}
+
+    def prepare(self, o: Options) -> None:
+        """Let the first gradient be the momentum, whatever the dampening."""
+        if o.nesterov and (not o.momentum or o.dampening):
+            raise ValueError("SGD: nesterov must go with momentum and without dampening")
+        o.share = 1.0
+        if o.dampening:
+            o.share = F.where(F.gt(o.t, 1.5), 1.0 - o.dampening, 1.0)
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return ``p - lr * momentum``."""
+        g = _added(g, p, o)
+        if not o.momentum:
+            return F.sub(p, F.mul(g, o.lr)), {}
+        m = F.add(F.mul(slots["momentum"], o.momentum), F.mul(g, o.share) if o.dampening else g)
+        move = F.add(g, F.mul(m, o.momentum)) if o.nesterov else m
+        return F.sub(p, F.mul(move, o.lr)), {"momentum": m}
+
+
+class _Moments(Optimizer):
+    """Rules with the averages of gradients and of their squares."""
+
+    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+        """Return the moments."""
+        names = ["m", "v"] + (["v_max"] if getattr(options, "amsgrad", False) else [])
+        return {name: _zeros(p) for name in names}
+
+    def prepare(self, o: Options) -> None:
+        """Compute what makes up for the moments' beginning at zero."""
+        o.correction = less_power(o.betas[0], o.t)
+        o.root = F.sqrt(less_power(o.betas[1], o.t))
+        o.size = o.lr / o.correction
+
+    def moments(self, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any, Any]:
+        """Return the moments and what the first is divided by."""
+        m, v = _mixed(slots["m"], g, o.betas[0]), _mixed(slots["v"], F.square(g), o.betas[1])
+        top = F.maximum(slots["v_max"], v) if "v_max" in slots else v
+        return m, v, (top, F.add(F.div(F.sqrt(top), o.root), o.eps))
+
+    def stepped(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a parameter after a step of Adam's."""
+        m, v, (top, below) = self.moments(g, slots, o)
+        made = {"m": m, "v": v} | ({"v_max": top} if "v_max" in slots else {})
+        return F.sub(p, F.div(F.mul(m, o.size), below)), made
+
+
+@_rule(1e-3, "``torch.optim.Adam``; Kingma and Ba, arXiv:1412.6980.", betas=(0.9, 0.999), eps=1e-8,
+       weight_decay=0.0, amsgrad=False)  # fmt: skip
+class Adam(_Moments):
+    """Steps of a size that the gradient's scale does not change.
+
+    Parameters
+    ----------
+    lr : float or callable
+    betas : pair of float
+    eps, weight_decay : float
+    amsgrad : bool
+    """
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step; decay is part of the gradient."""
+        return self.stepped(p, _added(g, p, o), slots, o)
+
+
+@_rule(1e-3, "``torch.optim.AdamW``; Loshchilov and Hutter, arXiv:1711.05101.",
+       betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False)  # fmt: skip
+class AdamW(_Moments):
+    """Adam with weight decay beside the gradient.
+
+    Parameters
+    ----------
+    lr : float or callable
+    betas : pair of float
+    eps, weight_decay : float
+    amsgrad : bool
+    """
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step from decayed weights."""
+        return self.stepped(_shrunk(p, o), g, slots, o)
+
+
+@_rule(2e-3, "``torch.optim.Adamax``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0)
+class Adamax(_Moments):
+    """Adam with the largest gradient in place of the mean square.
+
+    Parameters
+    ----------
+    lr : float or callable
+    betas : pair of float
+    eps, weight_decay : float
+    """
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step."""
+        g = _added(g, p, o)
+        m = _mixed(slots["m"], g, o.betas[0])
+        v = F.maximum(F.mul(slots["v"], o.betas[1]), F.add(F.abs(g), o.eps))
+        return F.sub(p, F.div(F.mul(m, o.size), v)), {"m": m, "v": v}
+
+
+@_rule(2e-3, "``torch.optim.NAdam``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0,
+       momentum_decay=4e-3, decoupled_weight_decay=False)  # fmt: skip
+class NAdam(_Moments):
+    """Adam with Nesterov's momentum.
+
+    Parameters
+    ----------
+    lr : float or callable
+    betas : pair of float
+    eps, weight_decay, momentum_decay : float
+    decoupled_weight_decay : bool
+    """
+
+    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+        """Return the moments, and the product of the momenta so far."""
+        return {"m": _zeros(p), "v": _zeros(p), "product": F.ones(device=p.sycl_queue)}
+
+    def prepare(self, o: Options) -> None:
+        """Compute the momenta of this step and the next."""
+        super().prepare(o)
+
+        def momentum(t: Any) -> Any:
+            decay = F.exp(F.mul(t, o.momentum_decay * math.log(0.96)))
+            return F.mul(F.sub(1.0, F.mul(decay, 0.5)), o.betas[0])
+
+        o.mu, o.next = momentum(o.t), momentum(F.add(o.t, 1.0))
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step."""
+        if o.decoupled_weight_decay:
+            p = _shrunk(p, o)
+        else:
+            g = _added(g, p, o)
+        m, v, (_, below) = self.moments(g, slots, o)
+        product = F.mul(slots["product"], o.mu)
+        now = F.mul(F.div(F.sub(1.0, o.mu), F.sub(1.0, product)), o.lr)
+        later = F.mul(F.div(o.next, F.sub(1.0, F.mul(product, o.next))), o.lr)
+        move = F.div(F.add(F.mul(g, now), F.mul(m, later)), below)
+        return F.sub(p, move), {"m": m, "v": v, "product": product}
+
+
+@_rule(1e-2, "``torch.optim.RMSprop``.", alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0,
+       centered=False)  # fmt: skip
+class RMSprop(Optimizer):
+    """The gradient divided by its root mean square.
+
+    Parameters
+    ----------
+    lr : float or callable
+    alpha, eps, weight_decay, momentum : float
+    centered : bool
+    """
+
+    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+        """Return the averages, and the momentum if there is one."""
+        names = ["v"] + ["mean"] * options.centered + ["momentum"] * bool(options.momentum)
+        return {name: _zeros(p) for name in names}
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step."""
+        g = _added(g, p, o)
+        made = {"v": _mixed(slots["v"], F.square(g), o.alpha)}
+        spread = made["v"]
+        if o.centered:
+            made["mean"] = _mixed(slots["mean"], g, o.alpha)
+            spread = F.sub(spread, F.square(made["mean"]))
+        move = F.div(g, F.add(F.sqrt(spread), o.eps))
+        if o.momentum:
+            move = made["momentum"] = F.add(F.mul(slots["momentum"], o.momentum), move)
+        return F.sub(p, F.mul(move, o.lr)), made
+
+
+@_rule(1e-2, "``torch.optim.Adagrad``.", lr_decay=0.0, weight_decay=0.0,
+       initial_accumulator_value=0.0, eps=1e-10)  # fmt: skip
+class Adagrad(Optimizer):
+    """The gradient divided by the root of the sum of all squares.
+
+    Parameters
+    ----------
+    lr : float or callable
+    lr_decay, weight_decay, initial_accumulator_value, eps : float
+    """
+
+    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+        """Return the sum."""
+        return {"sum": F.add(_zeros(p), options.initial_accumulator_value)}
+
+    def prepare(self, o: Options) -> None:
+        """Compute the rate of this step."""
+        o.rate = o.lr / (1.0 + (o.t - 1.0) * o.lr_decay) if o.lr_decay else o.lr
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step."""
+        g = _added(g, p, o)
+        total = F.add(slots["sum"], F.square(g))
+        move = F.div(F.mul(g, o.rate), F.add(F.sqrt(total), o.eps))
+        return F.sub(p, move), {"sum": total}
+
+
+@_rule(1e-2, "``torch.optim.Adafactor``; Shazeer and Stern, arXiv:1804.04235.", beta2_decay=-0.8,
+       eps=(None, 1e-3), d=1.0, weight_decay=0.0)  # fmt: skip
+class Adafactor(Optimizer):
+    """Adam's scaling from sums over rows and columns, which take less memory.
+
+    Parameters
+    ----------
+    lr : float or callable
+    beta2_decay : float
+    eps : pair
+        The first is that of float32 without.
+    d, weight_decay : float
+    """
+
+    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+        """Return means of squares: of rows and columns, or of all."""
+        if p.ndim < 2:
+            return {"v": _zeros(p)}
+        return {"rows": F.mean(_zeros(p), -1, True), "columns": F.mean(_zeros(p), -2, True)}
+
+    def prepare(self, o: Options) -> None:
+        """Compute the share of the new squares, and the rate."""
+        if not o.d >= 1:
+            raise ValueError(f"Adafactor: d must be at least 1, got {o.d}")
+        o.share = F.exp(F.mul(F.log(o.t), o.beta2_decay))
+        o.rate = F.minimum(F.rsqrt(o.t), o.lr)
+        o.least = float(np.finfo("f4").eps) if o.eps[0] is None else o.eps[0]
+
+    def _towards(self, old: Any, new: Any, o: Options) -> Any:
+        return F.add(old, F.mul(F.sub(new, old), o.share))
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step."""
+        scale = F.clamp(F.sqrt(F.mean(F.square(p))), min=o.eps[1])
+        p, squares = _shrunk(p, o), F.square(g)
+        if "v" in slots:
+            made = {"v": self._towards(slots["v"], squares, o)}
+            spread = made["v"]
+        else:
+            rows = self._towards(slots["rows"], F.mean(squares, -1, True), o)
+            columns = self._towards(slots["columns"], F.mean(squares, -2, True), o)
+            made = {"rows": rows, "columns": columns}
+            share = F.div(rows, F.clamp(F.mean(rows, -2, True), min=o.least))
+            spread = F.matmul(share, columns)
+        move = F.mul(F.rsqrt(F.clamp(spread, min=o.least**2)), g)
+        size = F.sqrt(F.mean(F.square(move)))
+        below = F.clamp(F.mul(size, 1.0 / o.d), min=1.0)
+        return F.sub(p, F.mul(move, F.div(F.mul(scale, o.rate), below))), made
+
+
+@_rule(1e-4, "Chen et al., arXiv:2302.06675.", betas=(0.9, 0.99), weight_decay=0.0)
+class Lion(Optimizer):
+    """Steps of one size: the sign of an average of gradients.
+
+    Parameters
+    ----------
+    lr : float or callable
+    betas : pair of float
+    weight_decay : float
+    """
+
+    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+        """Return the average."""
+        return {"m": _zeros(p)}
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step."""
+        move = F.sign(_mixed(slots["m"], g, o.betas[0]))
+        return F.sub(_shrunk(p, o), F.mul(move, o.lr)), {"m": _mixed(slots["m"], g, o.betas[1])}
+
+
+@_rule(1e-3, "You et al., arXiv:1904.00962.", betas=(0.9, 0.999), eps=1e-6, weight_decay=0.0)
+class LAMB(_Moments):
+    """Adam's step scaled to the norm of each parameter, for large batches.
+
+    Parameters
+    ----------
+    lr : float or callable
+    betas : pair of float
+    eps, weight_decay : float
+    """
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step."""
+        m, v, (_, below) = self.moments(g, slots, o)
+        move = _added(F.div(F.div(m, o.correction), below), p, o)
+        of_p, of_move = (F.sqrt(F.sum(F.square(x))) for x in (p, move))
+        is_usual = F.mul(F.astype(F.gt(of_p, 0.0), "float32"),
+                         F.astype(F.gt(of_move, 0.0), "float32"))  # fmt: skip
+        trust = F.where(F.gt(is_usual, 0.5), F.div(of_p, F.clamp(of_move, min=1e-30)), 1.0)
+        return F.sub(p, F.mul(move, F.mul(trust, o.lr))), {"m": m, "v": v}
+
+
+@_rule(1e-3, "``torch.optim.Muon``, whose products are in bfloat16; Jordan, \"Muon\", 2024.",
+       weight_decay=0.1, momentum=0.95, nesterov=True, ns_coefficients=(3.4445, -4.775, 2.0315),
+       eps=1e-7, ns_steps=5, adjust_lr_fn=None)  # fmt: skip
+class Muon(Optimizer):
+    """The momentum of a matrix made orthogonal, in float32; for matrices alone.
+
+    Parameters
+    ----------
+    lr : float or callable
+    weight_decay, momentum, eps : float
+    nesterov : bool
+    ns_coefficients : three floats
+    ns_steps : int
+    adjust_lr_fn : {None, "original", "match_rms_adamw"}
+    """
+
+    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+        """Return the momentum."""
+        if p.ndim != 2:
+            raise ValueError(f"Muon: parameters must be matrices, got shape {p.shape}")
+        return {"momentum": _zeros(p)}
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step."""
+        m = _mixed(slots["momentum"], g, o.momentum)
+        x = _mixed(g, m, 1.0 - o.momentum) if o.nesterov else m
+        x = self._orthogonal(x, o)
+        rows, columns = p.shape
+        if o.adjust_lr_fn in (None, "original"):
+            factor = math.sqrt(max(1.0, rows / columns))
+        elif o.adjust_lr_fn == "match_rms_adamw":
+            factor = 0.2 * math.sqrt(max(rows, columns))
+        else:
+            raise ValueError(
+                "Muon: adjust_lr_fn must be None, 'original' or 'match_rms_adamw', got "
+                f"{o.adjust_lr_fn!r}"
+            )
+        return F.sub(_shrunk(p, o), F.mul(x, o.lr * factor)), {"momentum": m}
+
+    def _orthogonal(self, x: Any, o: Options) -> Any:
+        """Return what Newton-Schulz's iteration makes of a matrix."""
+        a, b, c = o.ns_coefficients
+        is_tall = x.shape[0] > x.shape[1]
+        x = F.transpose(x, 0, 1) if is_tall else x
+        x = F.div(x, F.clamp(F.sqrt(F.sum(F.square(x))), min=o.eps))
+        for _ in range(o.ns_steps):
+            gram = F.matmul(x, F.transpose(x, 0, 1))
+            inner = F.add(F.mul(gram, b), F.mul(F.matmul(gram, gram), c))
+            x = F.add(F.mul(x, a), F.matmul(inner, x))
+        return F.transpose(x, 0, 1) if is_tall else x

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a function recorded, recorded again for operands of the same layouts.
+
+Layers repeat, and what does not depend on the shape that changed is the same in each compile of a
+function. Replaying a call skips its checks, its choice of layouts and its questions to oneDNN.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn.trace import policy
+from sycl_dnn.trace.steps import Composed, Entry, OfView, Planned, Step
+from sycl_dnn.trace.values import Storage, Tensor
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.recording import Trace
+
+_PLAIN = frozenset((int, bool, str, type(None)))
+_MOST = 2048
+#: Tensors by name, as numbers: operands first, then in the order in which they come up.
+_Numbers = tuple[tuple[str, int], ...]
+
+
+class _Unlike(Exception):
+    """A call, or its arguments, cannot be told apart well enough to be replayed."""
+
+
+# --- Keys: all that a body can see of its arguments
+
+
+def _token(value: Any, operands: list[Tensor]) -> Any:
+    """Return all that a body can see of an argument, and note its tensors."""
+    kind = type(value)  # the class that a number of the call shows is float
+    if kind is Tensor:
+        storage = value.storage
+        if storage.memory is not None:
+            raise _Unlike  # its values are known, so they may matter
+        first = next((i for i, t in enumerate(operands) if t.storage is storage), len(operands))
+        same = next((i for i, t in enumerate(operands) if t is value), len(operands))
+        operands.append(value)
+        desc = value.desc
+        return (
+            desc, None if desc is None else desc.strides, str(value.dtype), value.shape,
+            value.strides, value.offset, storage.desc, storage.scalar, storage.constant,
+            storage.argument is None, first, same,
+        )  # fmt: skip
+    if kind is float:
+        return (float, value.hex())  # tells the zeros apart
+    if kind in _PLAIN:
+        return (kind, value)
+    if kind is tuple or kind is list:
+        return (kind, *[_token(v, operands) for v in value])
+    raise _Unlike
+
+
+# --- Templates: steps and entries of the tape over numbers in place of tensors
+
+
+@dataclass(frozen=True)
+class _TensorForm:
+    """A tensor over the storage of this number."""
+
+    storage: int
+    rest: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class _StepForm:
+    """A step; a copy that later calls may share has ``wanted``, its layout."""
+
+    pd: Any
+    inserted: bool
+    constant: bool
+    inputs: _Numbers
+    outputs: _Numbers
+    wanted: Any = None
+
+
+@dataclass(frozen=True)
+class _EntryForm:
+    """An entry of the tape that is all data."""
+
+    row: str
+    inputs: _Numbers
+    outputs: _Numbers
+    args: _Numbers
+    params: dict[str, Any]
+    pd: Any
+    rule: Any
+    composed: Any
+    has_post_ops: bool
+
+
+class Template:
+    """What one call recorded.
+
+    Parameters
+    ----------
+    operands : sequence of Tensor
+        In the order of the key.
+
+    Raises
+    ------
+    _Unlike
+        It recorded more than primitives over its operands, or closures.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        operands: Sequence[Tensor],
+        steps: Iterable[Any],
+        entries: Iterable[Entry],
+        result: Any,
+    ) -> None:
+        self._numbers = {id(t): i for i, t in reversed(list(enumerate(operands)))}
+        self._storages: dict[Storage, int] = {}
+        #: Of storages: layout and memory; nothing for those of operands.
+        self._made: list[tuple[Any, Any, bool] | None] = []
+        self._tensors: list[_TensorForm | None] = [None] * len(operands)
+        self._of_operands = [self._storage(t.storage, None) for t in operands]
+        self._steps = [self._step_form(trace, s) for s in steps]
+        self._entries = [self._entry_form(e) for e in entries]
+        self._is_single = result.__class__ is Tensor
+        if not self._is_single and result.__class__ not in (tuple, list):
+            raise _Unlike
+        results = [result] if self._is_single else result
+        self._results = [None if t is None else self._number(t) for t in results]
+        self._kind = result.__class__
+        self._numbers.clear()
+        self._storages.clear()
+
+    def _storage(self, storage: Storage, form: Any) -> int:
+        number = self._storages.get(storage)
+        if number is None:
+            number = self._storages[storage] = len(self._made)
+            self._made.append(form)
+        return number
+
+    def _number(self, tensor: Any, is_written: bool = False) -> int:
+        if tensor.__class__ is not Tensor:
+            raise _Unlike
+        number = self._numbers.get(id(tensor))
+        if number is not None:
+            return number
+        storage = tensor.storage
+        if storage not in self._storages and storage.memory is None and not is_written:
+            raise _Unlike  # made before the call
+        if storage.scalar and storage not in self._storages:
+            raise _Unlike
+        made = self._storage(storage, (storage.desc, storage.memory, storage.constant))
+        rest = (tensor.desc, tensor.dtype, tensor.shape, tensor.offset, tensor.strides)
+        number = self._numbers[id(tensor)] = len(self._tensors)
+        self._tensors.append(_TensorForm(made, rest))
+        return number
+
+    def _named(self, tensors: dict[str, Tensor], is_written: bool = False) -> _Numbers:
+        return tuple((n, self._number(t, is_written)) for n, t in tensors.items())
+
+    def _step_form(self, trace: Trace, step: Any) -> _StepForm:
+        planned = step.primitive if step.__class__ is Step else None
+        if planned.__class__ is not Planned:
+            raise _Unlike
+        inputs = self._named(step.inputs)
+        outputs = self._named(step.outputs, is_written=True)
+        wanted = None
+        if planned.name == "reorder":
+            wanted = step.outputs["dst"].desc
+            if trace.copy_of(step.inputs["src"], wanted) is not step.outputs["dst"]:
+                raise _Unlike
+        pd, inserted = planned.primitive_desc, planned.inserted
+        return _StepForm(pd, inserted, step.constant, inputs, outputs, wanted)
+
+    def _entry_form(self, entry: Entry) -> _EntryForm:
+        rule, composed = entry.rule, entry.composed
+        if rule is not None and not (type(rule) is OfView and _is_data(rule.rule)):
+            raise _Unlike
+        if composed is not None:
+            if type(composed) is not Composed or not _is_data(composed.function):
+                raise _Unlike
+            composed = composed.function
+        if entry.inner or not all(map(_is_plain, entry.params.values())):
+            raise _Unlike
+        return _EntryForm(
+            entry.row, self._named(entry.inputs), self._named(entry.outputs),
+            self._named(entry.args), entry.params, entry.pd, rule,
+            composed, entry.has_post_ops,
+        )  # fmt: skip
+
+    def replay(self, trace: Trace, operands: Sequence[Tensor]) -> Any:
+        """Record the same over other operands; return the result."""
+        storages: list[Any] = [None] * len(self._made)
+        for number, operand in zip(self._of_operands, operands, strict=True):
+            storages[number] = operand.storage
+        tensors: list[Any] = [*operands, *[None] * (len(self._tensors) - len(operands))]
+
+        def tensor(number: int) -> Tensor:
+            found = tensors[number]
+            if found is None:
+                form: Any = self._tensors[number]
+                storage = storages[form.storage]
+                if storage is None:
+                    desc, memory, constant = self._made[form.storage]  # type: ignore[misc]
+                    storage = storages[form.storage] = Storage(desc, memory=memory)
+                    storage.constant = constant
+                found = tensors[number] = Tensor(trace, storage, *form.rest)
+            return found
+
+        def named(numbers: _Numbers) -> dict[str, Tensor]:
+            return {name: tensor(number) for name, number in numbers}
+
+        for step in self._steps:
+            inputs = named(step.inputs)
+            if step.wanted is not None:
+                ((_, number),) = step.outputs
+                made = trace.reorder(inputs["src"], step.wanted, step.inserted)
+                tensors[number] = made
+                storages[self._tensors[number].storage] = made.storage  # type: ignore[union-attr]
+                continue
+            planned = Planned(step.pd, step.inserted)
+            trace.steps.append(Step(planned, inputs, named(step.outputs), step.constant))
+        for e in self._entries:
+            entry = Entry(e.row, named(e.inputs), named(e.outputs), dict(e.params), named(e.args))
+            entry.pd, entry.has_post_ops, entry.rule = e.pd, e.has_post_ops, e.rule
+            if e.composed is not None:
+                entry.composed = Composed(e.composed, entry)
+            trace.tape.append(entry)
+        results = [None if n is None else tensor(n) for n in self._results]
+        return results[0] if self._is_single else self._kind(results)
+
+
+def _is_data(function: Any) -> bool:
+    """Whether a function holds nothing of the trace in which it was made."""
+    if type(function) is partial:
+        values = (*function.args, *function.keywords.values())
+        return _is_data(function.func) and all(map(_is_plain, values))
+    return type(function) is FunctionType and function.__closure__ is None
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return all(map(_is_plain, value))
+    return not isinstance(value, (Tensor, Storage, dict)) and not callable(value)
+
+
+class Replays:
+    """What calls recorded, by function and the layouts of their arguments.
+
+    The least recently used goes first. It belongs to one compiled function, for one thread at a
+    time.
+
+    Parameters
+    ----------
+    capacity : int
+        Number of calls.
+    """
+
+    def __init__(self, capacity: int = _MOST) -> None:
+        self._capacity = capacity
+        #: None for calls that cannot be replayed.
+        self._found: OrderedDict[Any, Template | None] = OrderedDict()
+        #: How many calls there were, and how many of them were replayed.
+        self.n_calls = self.n_replayed = 0
+
+    def call(
+        self,
+        trace: Trace,
+        function: Any,
+        body: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        is_taped: bool = True,
+    ) -> Any:
+        """Return what ``body`` returns for arguments whose arrays are traced.
+
+        ``function`` stands for the body in keys. What is not ``is_taped`` has no gradient.
+        """
+        self.n_calls += 1
+        operands: list[Tensor] = []
+        try:
+            key = (
+                function, is_taped, policy.current(), trace.policy, trace.engine, trace.training,
+                tuple([_token(v, operands) for v in args]),
+                tuple([(n, _token(v, operands)) for n, v in kwargs.items()]),
+            )  # fmt: skip
+        except _Unlike:
+            return body(*args, **kwargs)
+        if key not in self._found:
+            return self._noted(key, trace, operands, is_taped, lambda: body(*args, **kwargs))
+        self._found.move_to_end(key)
+        template = self._found[key]
+        if template is None:
+            return body(*args, **kwargs)
+        self.n_replayed += 1
+        return template.replay(trace, operands)
+
+    def _noted(
+        self,
+        key: Any,
+        trace: Trace,
+        operands: Sequence[Tensor],
+        is_taped: bool,
+        body: Callable[[], Any],
+    ) -> Any:
+        steps, tape = trace.steps, trace.tape
+        n_steps, n_entries = len(steps), len(tape)
+        before = _others(trace)
+        result = body()
+        template = None
+        if _others(trace) == before and trace.steps is steps and trace.tape is tape:
+            with contextlib.suppress(_Unlike):
+                entries = tape[n_entries:] if is_taped else []
+                template = Template(trace, operands, steps[n_steps:], entries, result)
+        self._found[key] = template
+        while len(self._found) > self._capacity:
+            self._found.popitem(last=False)
+        return result
+
+
+def _others(trace: Trace) -> tuple[int, ...]:
+    """Return how much a trace holds beside steps and tape."""
+    return len(trace.arguments), len(trace.captured), len(trace.written)

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Methods of torch's tensors on traced tensors, while the forward of a module runs.
+
+Elsewhere traced tensors have the methods of dpnp's arrays. Some names mean different things in the
+two (``transpose``, ``max``, ``var``, ``repeat``): inside a module torch's meaning counts, unless an
+argument has one of NumPy's names (``axis``, ``keepdims``, ``ddof``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sycl_dnn.trace import functions
+
+_NUMPY_WORDS = frozenset(("axis", "keepdims", "ddof", "out", "decimals"))
+
+
+class _Manner(threading.local):
+    depth = 0
+
+
+_manner = _Manner()
+
+
+def is_torch() -> bool:
+    """Whether the forward of a module runs in this thread."""
+    return _manner.depth > 0
+
+
+@contextlib.contextmanager
+def in_torch_manner() -> Iterator[None]:
+    """Let traced tensors have torch's methods inside."""
+    _manner.depth += 1
+    try:
+        yield
+    finally:
+        _manner.depth -= 1
+
+
+@contextlib.contextmanager
+def in_dpnp_manner() -> Iterator[None]:
+    """Let traced tensors have dpnp's methods inside, also below a module."""
+    depth, _manner.depth = _manner.depth, 0
+    try:
+        yield
+    finally:
+        _manner.depth = depth
+
+
+class Size(int):
+    """The number of elements, which torch's text calls: ``x.size()``, ``x.size(0)``."""
+
+    shape: tuple[int, ...]
+
+    def __new__(cls, shape: tuple[int, ...]) -> Size:
+        """Return the size of a shape."""
+        self = super().__new__(cls, math.prod(shape))
+        self.shape = shape
+        return self
+
+    def __call__(self, dim: int | None = None) -> Any:
+        """Return the shape, or the size of one axis."""
+        return self.shape if dim is None else self.shape[dim]
+
+
+def _sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the sizes of ``f(2, 3)`` and of ``f((2, 3))``."""
+    return tuple(given[0]) if len(given) == 1 and not isinstance(given[0], int) else given
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    def method(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+        x = x if dtype is None else functions.astype(x, dtype)
+        return getattr(functions, name)(x, dim, keepdim)
+
+    return method
+
+
+def _spread(name: str) -> Callable[..., Any]:
+    def method(
+        x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *,
+        correction: float | None = None,
+    ) -> Any:  # fmt: skip
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        correction = int(unbiased) if correction is None else correction
+        return getattr(functions, name)(x, dim, correction=correction, keepdim=keepdim)
+
+    return method
+
+
+def _extreme(name: str, of_two: str) -> Callable[..., Any]:
+    def method(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        if hasattr(dim, "shape"):
+            return getattr(functions, of_two)(x, dim)
+        return getattr(functions, name)(x, dim, keepdim)
+
+    return method
+
+
+def _transpose(x: Any, dim0: int, dim1: int) -> Any:
+    return functions.transpose(x, dim0, dim1)
+
+
+def _expand(x: Any, *sizes: Any) -> Any:
+    wanted = _sizes(sizes)
+    lead = len(wanted) - x.ndim
+    full = tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted))
+    if full == x.shape:
+        return x
+    if not x.is_float:
+        counts = [n // m if m else 1 for n, m in zip(full, (1,) * lead + x.shape, strict=True)]
+        return _repeat(x, *counts)
+    from sycl_dnn.trace.views import filled
+
+    return functions.mul(x, filled(x.trace, 1.0, full, str(x.dtype)))
+
+
+def _repeat(x: Any, *sizes: Any) -> Any:
+    counts = _sizes(sizes)
+    if len(counts) < x.ndim:
+        raise ValueError(
+            f"repeat(): there must be a number for each axis of {x.shape}, got {counts}"
+        )
+    x = functions.reshape(x, (1,) * (len(counts) - x.ndim) + x.shape)
+    for axis, count in enumerate(counts):
+        if count != 1:
+            x = functions.cat([x] * count, axis)
+    return x
+
+
+def _to(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """As ``Tensor.to``: a dtype, or an array for its dtype; devices are those of the call."""
+    kwargs.pop("non_blocking", None)
+    kwargs.pop("device", None)
+    for value in (*args, *kwargs.values()):
+        if hasattr(value, "dtype") and hasattr(value, "shape"):
+            return functions.astype(x, value.dtype)
+        if isinstance(value, str) and value.partition(":")[0] in ("cpu", "cuda", "xpu"):
+            continue
+        if isinstance(value, (str, type)):
+            return functions.astype(x, value)
+    return x
+
+
+def _filled(x: Any, mask: Any, value: float) -> Any:
+    mask = mask if str(mask.dtype) == "bool" else functions.ne(mask, 0)
+    return functions.where(mask, value, x)
+
+
+def _squeeze(x: Any, dim: Any = None) -> Any:
+    return functions.squeeze(x, dim)
+
+
+def _arg(name: str) -> Callable[..., Any]:
+    def method(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+        return getattr(functions, name)(x, dim, keepdim)
+
+    return method
+
+
+def _unbind(x: Any, dim: int = 0) -> Any:
+    return tuple(functions.squeeze(t, dim) for t in functions.split(x, 1, dim))
+
+
+def _select(x: Any, dim: int, index: int) -> Any:
+    key: list[Any] = [slice(None)] * x.ndim
+    key[dim] = index
+    return x[tuple(key)]
+
+
+def _as(dtype: str) -> Callable[..., Any]:
+    return lambda x: functions.astype(x, dtype)
+
+
+def _detach(x: Any) -> Any:
+    from sycl_dnn.trace.gradients import stopped
+
+    return stopped(x)
+
+
+def _movedim(x: Any, source: int, destination: int) -> Any:
+    order = [i for i in range(x.ndim) if i != source % x.ndim]
+    order.insert(destination % x.ndim, source % x.ndim)
+    return functions.permute(x, order)
+
+
+def _itself(x: Any, *args: Any, **kwargs: Any) -> Any:
+    return x
+
+
+#: Names that dpnp's arrays have with another meaning, or other names of arguments.
+SWITCHED: dict[str, Callable[..., Any]] = {
+    "transpose": _transpose,
+    "flatten": lambda x, start_dim=0, end_dim=-1: functions.flatten(x, start_dim, end_dim),
+    "mean": _reduction("mean"), "sum": _reduction("sum"), "prod": _reduction("prod"),
+    "max": _extreme("max", "maximum"), "min": _extreme("min", "minimum"),
+    "var": _spread("var"), "std": _spread("std"), "argmax": _arg("argmax"),
+    "argmin": _arg("argmin"), "squeeze": _squeeze, "repeat": _repeat,
+}  # fmt: skip
+
+#: Names that dpnp's arrays lack.
+ADDED: dict[str, Callable[..., Any]] = {
+    "bfloat16": _as("bfloat16"), "bool": _as("bool"), "clone": _itself, "contiguous": _itself,
+    "cpu": _itself, "detach": _detach, "dim": lambda x: x.ndim, "ndimension": lambda x: x.ndim,
+    "double": _as("float64"), "expand": _expand,
+    "expand_as": lambda x, other: _expand(x, *other.shape), "float": _as("float32"),
+    "half": _as("float16"), "int": _as("int32"), "is_floating_point": lambda x: x.is_float,
+    "long": _as("int64"), "masked_fill": _filled, "movedim": _movedim,
+    "numel": lambda x: math.prod(x.shape), "permute": lambda x, *d: functions.permute(x, _sizes(d)),
+    "reshape_as": lambda x, other: functions.reshape(x, other.shape), "select": _select,
+    "swapdims": _transpose, "t": lambda x: functions.transpose(x, 0, 1), "to": _to,
+    "type": _to, "type_as": lambda x, other: functions.astype(x, other.dtype), "unbind": _unbind,
+    "unflatten": lambda x, dim, sizes: functions.unflatten(x, dim, sizes),
+    "view_as": lambda x, other: functions.reshape(x, other.shape),
+}  # fmt: skip
+
+
+def _switched(name: str, torch: Callable[..., Any]) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _manner.depth or not _NUMPY_WORDS.isdisjoint(kwargs):
+            return getattr(super(TorchMethods, self), name)(*args, **kwargs)
+        return torch(self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"As ``Tensor.{name}`` of torch inside modules, else as dpnp's."
+    return method
+
+
+class TorchMethods:
+    """What differs inside modules; everywhere else the methods of the classes after this one."""
+
+    __slots__ = ()
+
+    for _name, _function in SWITCHED.items():
+        locals()[_name] = _switched(_name, _function)
+    del _name, _function
+
+    def __getattr__(self, name: str) -> Any:
+        if _manner.depth and not name.startswith("_"):
+            found = ADDED.get(name)
+            if found is None and functions.is_public(name):
+                found = getattr(functions, name)
+            if found is not None:
+                return lambda *args, **kwargs: found(self, *args, **kwargs)
+        return super().__getattr__(name)  # type: ignore[misc]
+
+
+def viewed(x: Any, shape: tuple[Any, ...]) -> Any:
+    """Return what ``x.view(...)`` does inside a module: the elements in another shape."""
+    sizes = _sizes(shape)
+    if not all(isinstance(n, int) for n in sizes):
+        raise TypeError(f"view(): sizes must be integers, got {shape}")
+    return functions.reshape(x, sizes)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays whose strides oneDNN cannot describe: negative, zero, overlapping; given and held."""
+
+from __future__ import annotations
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+VIEWS = {
+    "reversed": lambda a: a[::-1],
+    "both axes reversed": lambda a: a[::-1, ::-1],
+    "one row for all": lambda a: (
+        np.broadcast_to(a[0], a.shape)
+        if isinstance(a, np.ndarray)
+        else dpnp.broadcast_to(a[0], a.shape)
+    ),
+    "interleaved": lambda a: a[:, ::2],
+}
+CALLS = {
+    "eager": lambda f, held, x: f(x, held),
+    "frozen": lambda f, held, x: f(x, sycl_dnn.freeze(held)),
+    "vjp": lambda f, held, x: sycl_dnn.vjp(f, x, held)[0],
+    "vjp that holds it": lambda f, held, x: sycl_dnn.vjp(lambda x: f(x, held), x)[0],
+    "compiled": lambda f, held, x: sycl_dnn.compile(f)(x, held),
+    "compiled with it": lambda f, held, x: sycl_dnn.compile(lambda x: f(x, held))(x),
+    "bound": lambda f, held, x: sycl_dnn.compile(f).bind(x, held)(),
+    "plan": lambda f, held, x: sycl_dnn.plan(f, x, held)(),
+    "plan that holds it": lambda f, held, x: sycl_dnn.plan(lambda x: f(x, held), x)(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_call_takes_every_view(queue, view, call):
+    values = np.arange(21, dtype="f4").reshape(3, 7)
+    rows = np.linspace(-1, 1, 12, dtype="f4").reshape(4, 3)
+    held = VIEWS[view](dpnp.asarray(values, sycl_queue=queue))
+    made = CALLS[call](F.matmul, held, dpnp.asarray(rows, sycl_queue=queue))
+    np.testing.assert_allclose(dpnp.asnumpy(made), rows @ VIEWS[view](values), rtol=1e-5, atol=1e-5)
+
+
+def test_what_a_vjp_or_a_plan_holds_is_read_at_each_call(queue):
+    base = dpnp.arange(15, dtype="f4", sycl_queue=queue).reshape(3, 5)
+    held, x = base[::-1], dpnp.ones((4, 3), dtype="f4", sycl_queue=queue)
+
+    def function(x):
+        return F.matmul(x, held)
+
+    plan = sycl_dnn.plan(function, x)
+    for first in (0.0, 100.0):
+        base[0, 0] = first
+        y, pullback = sycl_dnn.vjp(function, x)
+        wanted = dpnp.asnumpy(held).sum(0)
+        np.testing.assert_array_equal(dpnp.asnumpy(y)[0], wanted)
+        np.testing.assert_array_equal(dpnp.asnumpy(plan())[0], wanted)
+        (slope,) = pullback(dpnp.ones_like(y))
+        np.testing.assert_array_equal(dpnp.asnumpy(slope)[0], dpnp.asnumpy(held).sum(1))
+
+
+def test_gradients_of_such_arguments(queue):
+    x = dpnp.arange(-3, 3, dtype="f4", sycl_queue=queue)[::-1]
+    (slope,) = sycl_dnn.vjp(F.relu, x)[1](dpnp.ones(6, dtype="f4", sycl_queue=queue))
+    np.testing.assert_array_equal(dpnp.asnumpy(slope), dpnp.asnumpy(x) > 0)
+
+
+def test_nothing_is_written_to_a_copy(queue):
+    x = dpnp.arange(-3, 3, dtype="f4", sycl_queue=queue)
+    with pytest.raises(ValueError, match="out must have positive strides"):
+        F.relu(x[::-1], inplace=True)
+    with pytest.raises(ValueError, match="out must have positive strides"):
+        sycl_dnn.plan(F.relu, x, out=dpnp.empty(6, dtype="f4", sycl_queue=queue)[::-1])
+    images = dpnp.ones((2, 6, 4, 4), dtype="f4", sycl_queue=queue)
+    with pytest.raises(ValueError, match="batch_norm: running_mean"):
+        F.batch_norm(images, x[::-1], dpnp.ones(6, dtype="f4", sycl_queue=queue), training=True)
+
+
+@pytest.mark.parametrize("shape", [(7, 0), (2, 0, 3), (0,)])
+def test_empty_arrays_may_be_written_to(queue, shape):
+    x, out = (dpnp.empty(shape, dtype="f4", sycl_queue=queue) for _ in range(2))
+    assert F.relu(x, out=out) is out
+    assert F.relu(x, inplace=True) is x
+    assert F.add(x, x, out=out) is out
+
+
+@pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
+def test_results_keep_the_usm_type(queue, usm_type):
+    place = {"sycl_queue": queue, "usm_type": usm_type}
+    indices = dpnp.asarray([0, 2], dtype="i8", **place)
+    for dtype in ("f4", "i4"):
+        table = dpnp.ones((4, 3), dtype=dtype, **place)
+        assert F.embedding(indices, table).usm_type == usm_type
+    assert F.one_hot(indices, 3).usm_type == usm_type
+    table = dpnp.ones((4, 3), dtype="f4", **place)
+    y, pullback = sycl_dnn.vjp(F.embedding, indices, table)
+    assert pullback(y)[1].usm_type == usm_type
+    images = dpnp.ones((1, 1, 4, 4), dtype="f4", **place)
+    pooled, places = F.max_pool2d(images, 2, return_indices=True)
+    assert F.max_unpool2d(pooled, places, 2).usm_type == usm_type
+
+
+def _pullback(queue):
+    return sycl_dnn.vjp(F.relu, dpnp.ones((2, 3), dtype="f4", sycl_queue=queue))[1]
+
+
+ERRORS = {
+    "cat of None": (lambda x, q: F.cat([None, x]), TypeError, r"cat: tensors\[0\] .*NoneType"),
+    "stack of None": (lambda x, q: F.stack([x, None]), TypeError, r"stack: tensors\[1\] .*None"),
+    "cat without axes": (lambda x, q: F.cat([x.sum()]), ValueError, r"cat: tensors\[0\] .*axis"),
+    "lstm of None": (
+        lambda x, q: F.lstm(x[None], None, [None] * 4), TypeError, r"lstm: params\[0\] .*NoneType"
+    ),
+    "pullback of NumPy": (lambda x, q: _pullback(q)(np.ones((2, 3))), TypeError, "dy .* ndarray"),
+    "pullback of a list": (lambda x, q: _pullback(q)([1, 2]), TypeError, "dy .* got list"),
+    "pullback of a number": (lambda x, q: _pullback(q)(2.0), ValueError, r"dy .* shape \(2, 3\)"),
+    "number beyond uint8": (lambda x, q: F.add(x.astype("u1"), 300), ValueError, "add: .*uint8"),
+    "pad": (lambda x, q: F.pad(x, (2**64, 0)), ValueError, r"pad: pad must .*18446744073709551616"),
+    "classes": (
+        lambda x, q: F.one_hot(x.astype("i8"), 2**40), sycl_dnn.OutOfMemory, r"one_hot: no memory"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_name_the_argument(queue, name):
+    call, error, text = ERRORS[name]
+    x = dpnp.ones((2, 3), dtype="f4", sycl_queue=queue)
+    with pytest.raises(error, match=text):
+        call(x, queue)
+
+
+def test_a_plan_explains_that_there_is_no_float64(queue):
+    if queue.sycl_device.is_gpu:
+        pytest.skip("oneDNN computes float64 on GPUs that have it")
+    x = dpnp.ones((2, 2), dtype="f8", sycl_queue=queue)
+    with pytest.raises(sycl_dnn.Unimplemented, match="computes no float64: convert with astype"):
+        sycl_dnn.plan(F.relu, x)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another shape of a function that is known: the program of a compile anew, with less work."""
+
+import compile_time
+import pytest
+from comparing import compiled_as_eager
+
+import sycl_dnn
+from sycl_dnn import functional as F  # noqa: N812
+
+#: Workloads in sizes that take little time.
+LAYERS = {name: 5 for name in compile_time.WORKLOADS if name != "resnet"}
+
+
+def _two_shapes(name):
+    """Return arguments of two shapes, with the same constants."""
+    _, arguments, constants, _ = compile_time.WORKLOADS[name]
+    first, second = (arguments(LAYERS[name], batch) for batch in (2, 3))
+    n = len(constants)
+    return first, (*first[:n], *second[n:])
+
+
+def _described(graph):
+    """Return what runs: primitives, what was fused and refused, and which values they share."""
+    numbers = {}
+
+    def look(tensor):
+        number = numbers.setdefault(tensor.storage, len(numbers))
+        return number, tensor.desc, tensor.offset, tensor.storage.memory is None
+
+    return [
+        (
+            node.row, node.pd and (node.pd.impl_info, *node.work), node.fused, node.refused,
+            [(n, look(t)) for n, t in (*node.inputs.items(), *node.outputs.items())],
+        )
+        for node in graph.nodes
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_another_shape_is_compiled_as_by_a_function_that_is_new(name):
+    first, second = _two_shapes(name)
+    known, new = compile_time.compiled(name), compile_time.compiled(name)
+    known._program(first, {})
+    assert _described(known._program(second, {}).graph) == _described(
+        new._program(second, {}).graph
+    )
+
+
+@pytest.mark.parametrize("name", ["gpt", "adam", "dense"])
+def test_updates_of_parameters_are_known_for_another_batch(name):
+    first, second = _two_shapes("gpt" if name == "gpt" else name)
+    function = compile_time.compiled(name)
+    function._program(first, {})
+    replays, fusions = function._replays, function._fusions
+    before = replays.n_calls, replays.n_replayed, fusions.n_asked, fusions.n_known
+    function._program(second, {})
+    now = replays.n_calls, replays.n_replayed, fusions.n_asked, fusions.n_known
+    calls, replayed, asked, found = (b - a for a, b in zip(before, now, strict=True))
+    if name == "adam":  # the shape of the parameters themselves: each of the layers but one
+        assert calls - replayed <= before[0] / LAYERS[name]
+    else:
+        assert calls - replayed <= calls / 4
+        assert asked - found <= asked / 4
+
+
+@pytest.mark.parametrize("name", ["images", "reader", "bert"])
+def test_weights_are_packed_once_where_both_shapes_take_one_layout(name):
+    first, second = _two_shapes(name)
+    function = compile_time.compiled(name)
+    function._program(first, {})
+    packed = len(function._pool._found)
+    function._program(second, {})
+    assert 0 < len(function._pool._found) <= packed * 1.1
+
+
+def test_operands_that_are_one_value_are_told_from_two(make):
+    def function(x, y):
+        a = F.relu(x)
+        return a * x, F.relu(y) * x, F.relu(x) + x, F.relu(y) + y, F.exp(y) * y * x
+
+    compiled_as_eager(function, make(4, 8), make(4, 8))
+
+
+def test_numbers_that_are_fused_count(make):
+    def function(x):
+        return [F.relu(x) * v + v for v in (1.5, 2.5, 3.5)] + [F.exp(x) ** v for v in (2, 3)]
+
+    compiled_as_eager(function, make(4, 8))
+
+
+def test_what_reports_say_is_the_same(make):
+    def function(x, y):
+        return F.gelu(F.tanh(x) * 2.0 + 1.0) * y, F.gelu(F.tanh(y) * 2.0 + 1.0) * x
+
+    report = compiled_as_eager(function, make(4, 8), make(4, 8))
+    first, second = (p.fused for p in report.parts)
+    assert first == second
+
+
+def test_dropping_what_was_compiled_drops_what_was_fused(make):
+    function = sycl_dnn.compile(lambda x: F.relu(x) * 2.0)
+    function(make(4, 8))
+    assert function._fusions.n_asked
+    function.clear()
+    assert not function._fusions.n_asked

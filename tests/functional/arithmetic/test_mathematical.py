@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that dpnp computes: angles, exponentials, rounding, remainders, logic."""
+
+import math
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.torch_functions import of_torch
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+erf = np.vectorize(math.erf, otypes=["f8"])
+#: By name: the reference, and values in its domain.
+SMOOTH = {
+    "sin": (np.sin, "normal"),
+    "cos": (np.cos, "normal"),
+    "tan": (np.tan, "unit"),
+    "asin": (np.arcsin, "unit"),
+    "acos": (np.arccos, "unit"),
+    "atan": (np.arctan, "normal"),
+    "sinh": (np.sinh, "normal"),
+    "cosh": (np.cosh, "normal"),
+    "asinh": (np.arcsinh, "normal"),
+    "acosh": (lambda x: np.arccosh(x + 1), "positive"),
+    "atanh": (lambda x: np.arctanh(x / 2), "unit"),
+    "exp2": (np.exp2, "normal"),
+    "expm1": (np.expm1, "normal"),
+    "log1p": (np.log1p, "positive"),
+    "log2": (np.log2, "positive"),
+    "log10": (np.log10, "positive"),
+    "rsqrt": (lambda x: x**-0.5, "positive"),
+    "erf": (erf, "normal"),
+    "erfc": (lambda x: 1 - erf(x), "normal"),
+}
+#: What is done to values before, to bring them into the domain.
+BEFORE = {"acosh": lambda x: x + 1, "atanh": lambda x: x / 2}
+STEPS = {
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "sign": np.sign,
+    "round": np.round,
+}
+SPECIAL = np.array([math.nan, math.inf, -math.inf, 0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 3e38, 1e-40])
+
+
+def _smooth(name, shape, layout="plain", dtype="float32"):
+    reference, values = SMOOTH[name]
+    before = BEFORE.get(name, lambda x: x)
+    function = getattr(F, name)
+    return Case(
+        f"{name}-{layout}",
+        (lambda x: function(before(x))) if name in BEFORE else function, reference,
+        (Spec(shape, values, layout=layout),), dtype=dtype, slack=2.0 if values == "unit" else 1.0,
+        torch=lambda x: of_torch(name)(before(x)),
+    )  # fmt: skip
+
+
+def _step(name, dtype="float32"):
+    return Case(
+        name, getattr(F, name), STEPS[name], (Spec((3, 5), "distinct"),), torch=of_torch(name),
+        dtype=dtype,
+    )  # fmt: skip
+
+
+CASES = [
+    *(_smooth(name, (3, 5)) for name in SMOOTH),
+    *(_smooth(name, (4, 6), how) for name in ("sin", "erf") for how in ("strided", "transposed")),
+    *(_smooth(name, (3, 5), dtype="bfloat16") for name in ("sin", "cos", "erf", "log1p")),
+    *(_step(name) for name in STEPS),
+    Case("atan2", F.atan2, np.arctan2, (Spec((3, 5)), Spec((5,), "positive")),
+         torch=of_torch("atan2")),
+    Case("fmod", F.fmod, np.fmod, (Spec((3, 5)), Spec((5,), "positive")), torch=of_torch("fmod")),
+    Case("fmod-number", F.fmod, np.fmod, (Spec((3, 5)), 0.7), torch=of_torch("fmod")),
+    Case("number-fmod", F.fmod, np.fmod, (2.3, Spec((3, 5), "positive"))),
+    Case("remainder", F.remainder, np.remainder, (Spec((3, 5)), Spec((3, 1), "positive")),
+         torch=of_torch("remainder")),
+    Case("remainder-bf16", F.remainder, np.remainder, (Spec((3, 5)), 0.75), dtype="bfloat16",
+         torch=of_torch("remainder"), has_gradient=False),
+    Case("floor-divide", F.floor_divide, np.floor_divide, (Spec((3, 5)), Spec((5,), "positive")),
+         torch=lambda a, b: a.div(b, rounding_mode="floor")),
+]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_second_derivatives(name, queue):
+    """Those of float64 torch where it is there, central differences of the first else."""
+    reference, values = SMOOTH[name]
+    x = np.random.default_rng(0).uniform(0.2, 0.8, 6)
+    before = BEFORE.get(name, lambda v: v)
+    slope = sycl_dnn.grad(lambda v: F.sum(getattr(F, name)(before(v))))
+    found = sycl_dnn.grad(lambda v: F.sum(slope(v)))(dpnp.asarray(x, "f4", sycl_queue=queue))
+    h = 1e-4
+    wanted = (reference(x + h) - 2 * reference(x) + reference(x - h)) / h**2
+    np.testing.assert_allclose(dpnp.asnumpy(found), wanted, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", [*SMOOTH, *STEPS])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_special_values_are_torchs(name, queue):
+    torch = pytest.importorskip("torch")
+    x = SPECIAL.astype("f4")
+    wanted = getattr(torch, name)(torch.tensor(x)).numpy()
+    made = getattr(F, name)(dpnp.asarray(x, sycl_queue=queue))
+    compiled = sycl_dnn.compile(getattr(F, name))(dpnp.asarray(x, sycl_queue=queue))
+    for found in (made, compiled):
+        found = dpnp.asnumpy(found)
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["isnan", "isinf", "isfinite", "logical_not"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "bool"])
+def test_logic_of_one(name, dtype, queue):
+    values = SPECIAL if dtype in ("float32", "bfloat16") else np.array([0, 1, 1, 0])
+    x = sycl_dnn.asarray(values.astype("f4" if dtype == "bfloat16" else dtype), dtype,
+                         sycl_queue=queue)  # fmt: skip
+    wanted = getattr(np, name)(F.astype(x, "float32").asnumpy())
+    made = getattr(F, name)(x)
+    assert made.dtype == bool
+    np.testing.assert_array_equal(dpnp.asnumpy(made), wanted)
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+def test_logic_of_two(name, queue):
+    a, b = (
+        dpnp.asarray(v, dtype="f4", sycl_queue=queue)
+        for v in ([[0.0], [2.0]], [0.0, 1.0, math.nan])
+    )
+    wanted = getattr(np, name)(dpnp.asnumpy(a), dpnp.asnumpy(b))
+    for function in (getattr(F, name), sycl_dnn.compile(getattr(F, name))):
+        np.testing.assert_array_equal(dpnp.asnumpy(function(a, b)), wanted)
+    np.testing.assert_array_equal(dpnp.asnumpy(getattr(F, name)(a, 1)), getattr(np, name)(
+        dpnp.asnumpy(a), 1))  # fmt: skip
+
+
+def test_decimals_and_integers(queue):
+    x = dpnp.asarray([1.25, -2.345, 1234.0], dtype="f4", sycl_queue=queue)
+    np.testing.assert_allclose(F.round(x, decimals=1).asnumpy(), [1.2, -2.3, 1234.0], rtol=1e-6)
+    np.testing.assert_allclose(F.round(x, decimals=-2).asnumpy(), [0, 0, 1200])
+    whole = dpnp.asarray([-7, 0, 7], sycl_queue=queue)
+    for name in STEPS:
+        assert getattr(F, name)(whole).dtype == whole.dtype
+    np.testing.assert_array_equal(F.fmod(whole, 4).asnumpy(), [-3, 0, 3])
+    np.testing.assert_array_equal(F.remainder(whole, 4).asnumpy(), [1, 0, 3])
+    np.testing.assert_array_equal((whole // 4).asnumpy(), F.floor_divide(whole, 4).asnumpy())
+    assert F.sin(whole).dtype == np.float32

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays made of nothing: constants, sequences, random numbers, also in traces."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+#: Calls as both libraries write them.
+CALLS = (
+    "zeros(2, 3)", "zeros((2, 3))", "ones(2, dtype=int64)", "zeros(0, 2)", "full((2,), 1.5)",
+    "full((2,), 3)", "full((2,), True)", "full((), 2.0)", "arange(5)", "arange(2, 5)",
+    "arange(5, 0, -2)", "arange(0, 1, 0.25)", "arange(0.0, 0.9, 0.3)", "arange(3, dtype=float32)",
+    "arange(0)", "linspace(0, 1, 5)", "linspace(3, -3, 4)", "linspace(1, 2, 1)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_values_and_dtypes_are_torchs(call, queue):
+    torch = pytest.importorskip("torch")
+    wanted = eval(call, {n: getattr(torch, n) for n in dir(torch)}).numpy()
+    names = {n: getattr(F, n) for n in dir(F)} | {"int64": "int64", "float32": "float32"}
+    eager = eval(call.replace(")", ", device=queue)", 1) if "((" not in call else
+                 call[:-1] + ", device=queue)", {**names, "queue": queue})  # fmt: skip
+    x = dpnp.zeros(1, dtype="f4", sycl_queue=queue)
+    traced = sycl_dnn.compile(lambda x: (eval(call, names), x * 2))(x)[0]
+    for made in (eager, traced):
+        made = dpnp.asnumpy(made)
+        assert made.dtype == wanted.dtype
+        np.testing.assert_allclose(made, wanted, rtol=1e-6)
+
+
+def test_traced_constants_have_the_place_of_the_arrays(queue):
+    x = dpnp.ones((2, 3), dtype="f4", sycl_queue=queue)
+
+    def function(x):
+        ramp = F.linspace(0.0, 1.0, 3)
+        mask = F.tril(F.ones_like(x))
+        return F.sum(F.mul(F.add(F.mul(x, ramp), F.zeros(2, 3)), mask))
+
+    (gradient,) = sycl_dnn.vjp(function, x)[1](1.0)
+    np.testing.assert_allclose(dpnp.asnumpy(gradient), [[0, 0, 0], [0, 0.5, 0]])
+    value = sycl_dnn.plan(function, x)()
+    assert value.sycl_queue == queue
+    np.testing.assert_allclose(float(value), 0.5)
+
+
+def test_like_and_narrow_dtypes(queue):
+    x = dpnp.full((2, 3), np.nan, dtype="f4", sycl_queue=queue)
+    for name, value in (("zeros_like", 0), ("ones_like", 1), ("empty_like", 0)):
+        made = getattr(F, name)(x)
+        assert (made.shape, made.sycl_queue) == ((2, 3), queue)
+        np.testing.assert_array_equal(dpnp.asnumpy(made), np.full((2, 3), value))
+        assert getattr(F, name)(x, dtype="bfloat16").dtype == "bfloat16"
+    assert F.full_like(x, 3, dtype="int64").asnumpy().tolist() == [[3] * 3] * 2
+    narrow = F.astype(x, "bfloat16")
+    assert F.zeros_like(narrow).dtype == "bfloat16"
+    assert F.full((2,), 0.5, dtype="bfloat16", device=queue).asnumpy().tolist() == [0.5, 0.5]
+    for call, error, words in (
+        (lambda: F.zeros(-1), ValueError, "zeros: size must be at least 0"),
+        (lambda: F.arange(0, 5, -1), ValueError, "arange: step must lead from 0 to 5"),
+        (lambda: F.full((2,), "a"), TypeError, "full: fill_value must be a number"),
+        (lambda: F.rand(2, dtype="int64"), TypeError, "rand: dtype must be floating-point"),
+    ):
+        with pytest.raises(error, match=words):
+            call()
+
+
+@pytest.mark.parametrize("name", ["rand", "randn"])
+def test_random_numbers_follow_the_seed(name, queue):
+    function, like = getattr(F, name), getattr(F, f"{name}_like")
+    x = dpnp.zeros((64, 64), dtype="f4", sycl_queue=queue)
+
+    def noisy(x):
+        return F.add(F.add(x, function(64, 64)), F.mul(like(x), 10.0))
+
+    compiled = sycl_dnn.compile(noisy)
+    found = []
+    for _ in range(2):
+        sycl_dnn.manual_seed(3)
+        eager = function(64, 64, device=queue), like(x)
+        sycl_dnn.manual_seed(3)
+        found.append([*map(dpnp.asnumpy, (*eager, compiled(x), compiled(x)))])
+    first, second = found
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a, b)
+    one, other, traced, again = first
+    np.testing.assert_allclose(traced, one + 10 * other, rtol=1e-4, atol=1e-5)
+    assert (traced != again).mean() > 0.9
+    mean, spread = (0.5, 12**-0.5) if name == "rand" else (0, 1)
+    assert abs(one.mean() - mean) < 0.05
+    assert abs(one.std() - spread) < 0.05
+    narrow = function(64, 64, dtype="bfloat16", device=queue).asnumpy()
+    assert name == "randn" or (narrow < 1).all()
+    y, pullback = sycl_dnn.vjp(lambda x: F.mul(x, like(x)), x)
+    assert pullback(dpnp.ones_like(y))[0].shape == x.shape

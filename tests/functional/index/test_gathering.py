@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements and slices by number: gather, take_along_dim, index_select, scatter, index_put."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.torch_functions import of_torch
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def gather(x, dim, index):
+    rest = np.indices(index.shape)
+    return x[tuple(index if a == dim % x.ndim else r for a, r in enumerate(rest))]
+
+
+def scatter(x, dim, index, src):
+    made = x.copy()
+    rest = np.indices(index.shape)
+    key = tuple(index if a == dim % x.ndim else r for a, r in enumerate(rest))
+    made[key] = src if np.isscalar(src) else src[tuple(slice(n) for n in index.shape)]
+    return made
+
+
+def scatter_add(x, dim, index, src):
+    made = x.copy()
+    rest = np.indices(index.shape)
+    key = tuple(index if a == dim % x.ndim else r for a, r in enumerate(rest))
+    np.add.at(made, key, src[tuple(slice(n) for n in index.shape)])
+    return made
+
+
+def put(x, indices, values, accumulate=False):
+    made = x.copy()
+    key = tuple(slice(None) if i is None else i for i in indices)
+    if accumulate:
+        np.add.at(made, key, values)
+    else:
+        made[key] = values
+    return made
+
+
+def torch_put(x, indices, values, accumulate=False):
+    return x.index_put(indices, values, accumulate)
+
+
+def numbers(*shape, high=4):
+    return Spec(shape, "integer", high)
+
+
+def each(*shape, high=4):
+    """As many places as possible: none is named twice where that is possible."""
+    return Spec(shape, "places", high)
+
+
+X = Spec((4, 5))
+CASES = [
+    Case("gather-rows", F.gather, gather, (X, 0, numbers(3, 5)), torch=of_torch("gather")),
+    Case("gather-columns", F.gather, gather, (X, -1, numbers(2, 7)), torch=of_torch("gather")),
+    Case("gather-strided", F.gather, gather, (Spec((4, 6), layout="strided"), 1, numbers(4, 3)),
+         torch=of_torch("gather")),
+    Case("gather-bf16", F.gather, gather, (X, 1, numbers(4, 3)), dtype="bfloat16",
+         torch=of_torch("gather")),
+    Case("gather-vector", F.gather, gather, (Spec((4,)), 0, numbers(6)), torch=of_torch("gather")),
+    Case("take-along", F.take_along_dim, lambda x, i, d: np.take_along_axis(x, i, d),
+         (X, numbers(4, 2), 1), torch=of_torch("take_along_dim")),
+    Case("take-along-broadcast", F.take_along_dim, lambda x, i, d: np.take_along_axis(x, i, d),
+         (X, numbers(1, 2), 1), torch=of_torch("take_along_dim")),
+    Case("take-along-flat", F.take_along_dim, lambda x, i: x.ravel()[i.ravel()],
+         (X, numbers(2, 2, high=20)), torch=of_torch("take_along_dim")),
+    Case("index-select-rows", F.index_select, lambda x, d, i: np.take(x, i, d), (X, 0, numbers(6)),
+         torch=of_torch("index_select")),
+    Case("index-select-columns", F.index_select, lambda x, d, i: np.take(x, i, d),
+         (Spec((2, 4, 3)), 1, numbers(6)), torch=of_torch("index_select")),
+    Case("scatter", F.scatter, scatter, (X, 0, each(2, 5), Spec((2, 5))),
+         torch=of_torch("scatter")),
+    Case("scatter-number", F.scatter, scatter, (X, 0, numbers(2, 5), 0.5),
+         torch=of_torch("scatter")),
+    Case("scatter-add", F.scatter_add, scatter_add, (X, 0, numbers(6, 5), Spec((6, 5))),
+         torch=of_torch("scatter_add")),
+    Case("scatter-add-columns", F.scatter_add, scatter_add, (X, 1, numbers(4, 9), Spec((4, 9))),
+         torch=of_torch("scatter_add")),
+    Case("scatter-add-bf16", F.scatter_add, scatter_add, (X, 0, numbers(6, 5), Spec((6, 5))),
+         dtype="bfloat16", torch=of_torch("scatter_add")),
+    Case("index-put", F.index_put, put, (X, (each(3),), Spec((3, 5))), torch=torch_put),
+    Case("index-put-pair", F.index_put, put, (X, (each(4), numbers(4, high=5)), Spec((4,))),
+         torch=torch_put),
+    Case("index-put-column", lambda x, i, v: F.index_put(x, (None, i), v),
+         lambda x, i, v: put(x, (None, i), v), (X, each(3, high=5), Spec((1, 3)))),
+    Case("index-put-apart", lambda x, i, j, v: F.index_put(x, (i, None, j), v),
+         lambda x, i, j, v: put(x, (i, None, j), v),
+         (Spec((2, 3, 4)), each(2, high=2), each(2), Spec((2, 3)))),
+    Case("index-put-add", F.index_put, put, (X, (numbers(7),), Spec((5,)), True),
+         torch=torch_put),
+]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+    instead = {"no_reference_implementation": ()}
+
+
+def test_what_is_chosen_and_added_has_second_derivatives(queue):
+    x = dpnp.asarray(np.arange(6.0), dtype="f4", sycl_queue=queue)
+    index = dpnp.asarray([5, 0, 0, 2], sycl_queue=queue)
+
+    def energy(v):
+        picked = F.gather(v, 0, index)
+        return F.sum(F.square(F.scatter_add(v, 0, index, F.mul(picked, picked))))
+
+    slope = sycl_dnn.compile(sycl_dnn.grad(lambda v: F.sum(sycl_dnn.grad(energy)(v))))
+    h, a = 1e-4, np.arange(6.0)
+
+    def first(a):
+        def value(a):
+            picked = a[[5, 0, 0, 2]]
+            made = a.copy()
+            np.add.at(made, [5, 0, 0, 2], picked**2)
+            return (made**2).sum()
+
+        return sum((value(a + h * e) - value(a - h * e)) / (2 * h) for e in np.eye(6))
+
+    wanted = [(first(a + h * e) - first(a - h * e)) / (2 * h) for e in np.eye(6)]
+    np.testing.assert_allclose(dpnp.asnumpy(slope(x)), wanted, rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool"])
+def test_integers_are_chosen_and_written(dtype, queue):
+    x = np.array([[3, 0, 1], [1, 2, 0]]).astype(dtype)
+    index = np.array([[0, 2], [1, 1]])
+    a, i = (dpnp.asarray(v, sycl_queue=queue) for v in (x, index))
+    np.testing.assert_array_equal(F.gather(a, 1, i).asnumpy(), np.take_along_axis(x, index, 1))
+    made = F.scatter(a, 1, i[:, :1], a[:, 2:])
+    np.testing.assert_array_equal(made.asnumpy(), scatter(x, 1, index[:, :1], x[:, 2:]))
+    if dtype != "bool":
+        added = F.scatter_add(a, 1, i, a[:, :2])
+        np.testing.assert_array_equal(added.asnumpy(), scatter_add(x, 1, index, x[:, :2]))
+
+
+def test_numbers_out_of_range_are_not_read_and_not_written(queue):
+    x = dpnp.asarray([1.0, 2.0], dtype="f4", sycl_queue=queue)
+    wrong = dpnp.asarray([5, -1, 1], sycl_queue=queue)
+    np.testing.assert_array_equal(F.gather(x, 0, wrong).asnumpy(), [np.nan, np.nan, 2])
+    values = dpnp.asarray([7.0, 8.0, 9.0], dtype="f4", sycl_queue=queue)
+    np.testing.assert_array_equal(F.scatter(x, 0, wrong, values).asnumpy(), [1, 9])
+    np.testing.assert_array_equal(F.scatter_add(x, 0, wrong, values).asnumpy(), [1, 11])
+
+
+def test_masks_take_one_value(queue):
+    x = dpnp.asarray([[1.0, 2.0], [3.0, 4.0]], dtype="f4", sycl_queue=queue)
+    zero = dpnp.zeros(1, dtype="f4", sycl_queue=queue)
+    np.testing.assert_array_equal(F.index_put(x, (x > 2,), zero).asnumpy(), [[1, 2], [0, 0]])
+    np.testing.assert_array_equal(F.index_put(x, (x[:, 0] > 2,), zero).asnumpy(), [[1, 2], [0, 0]])
+    with pytest.raises(ValueError, match="index_put: a mask must have"):
+        F.index_put(x, (x > 2,), x)
+
+
+def test_wrong_arguments_are_named(queue):
+    x = dpnp.ones((2, 3), dtype="f4", sycl_queue=queue)
+    i = dpnp.zeros((2, 3), dtype="i8", sycl_queue=queue)
+    for call, error, words in (
+        (lambda: F.gather(x, 0, x), TypeError, "gather: index must be int32 or int64"),
+        (lambda: F.gather(x, 1, i[0]), ValueError, "gather: index must have 2 axes"),
+        (lambda: F.gather(x, 2, i), ValueError, "gather: dim must be in"),
+        (lambda: F.scatter(x, 0, i, i), TypeError, "scatter: src must have dtype float32"),
+        (lambda: F.scatter(x, 0, i, x[:1]), ValueError, "scatter: src must be as long as index"),
+        (lambda: F.index_select(x, 0, i), ValueError, "index_select: index must have at most one"),
+        (lambda: F.index_put(x, (i[0],), i), TypeError, "index_put: values must have dtype"),
+        (lambda: F.index_put(x, (i[0],), x), ValueError, "index_put: values must broadcast"),
+    ):
+        with pytest.raises(error, match=words):
+            call()
+    empty = F.gather(x, 0, i[:0])
+    assert empty.shape == (0, 3)
+    assert F.scatter_add(x, 0, i[:0], x[:0]).shape == (2, 3)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements in order of size, and which there are: sort, argsort, topk, unique, nonzero."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.torch_functions import of_torch
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def order(x, dim=-1, descending=False):
+    return np.argsort(-x if descending else x, dim, kind="stable")
+
+
+def sort(x, dim=-1, descending=False):
+    i = order(x, dim, descending)
+    return np.take_along_axis(x, i, dim), i
+
+
+def topk(x, k, dim=-1, largest=True, sorted=True):
+    i = np.take(order(x, dim, largest), np.arange(k), dim)
+    return np.take_along_axis(x, i, dim), i
+
+
+X = Spec((4, 5), "distinct")
+CASES = [
+    Case("sort", F.sort, sort, (X,), torch=of_torch("sort")),
+    Case("sort-down", F.sort, sort, (X, 0, True), torch=of_torch("sort")),
+    Case("sort-bf16", F.sort, sort, (X,), dtype="bfloat16", torch=of_torch("sort")),
+    Case("argsort", F.argsort, order, (X, 0), torch=of_torch("argsort"), has_gradient=False),
+    Case("topk", F.topk, topk, (X, 2), torch=of_torch("topk")),
+    Case("topk-smallest", F.topk, topk, (X, 3, 0, False), torch=of_torch("topk")),
+]
+
+
+class TestCases(Checks):
+    cases = CASES
+    instead = {"gradient": [c for c in CASES if c.has_gradient], "no_reference_implementation": ()}
+
+
+def test_ties_and_nan(queue):
+    values = [2.0, np.nan, 1.0, 2.0, np.inf, -np.inf, 1.0]
+    x = dpnp.asarray(values, dtype="f4", sycl_queue=queue)
+    assert F.argsort(x).asnumpy().tolist() == [5, 2, 6, 0, 3, 4, 1]
+    assert F.argsort(x, descending=True).asnumpy().tolist() == [1, 4, 0, 3, 2, 6, 5]
+    largest, places = sycl_dnn.compile(lambda x: F.topk(x, 2))(x)
+    np.testing.assert_array_equal(dpnp.asnumpy(largest), [np.nan, np.inf])
+    assert dpnp.asnumpy(places).tolist() == [1, 4]
+    whole = dpnp.asarray([3, -1, 3], sycl_queue=queue)
+    assert F.sort(whole)[0].asnumpy().tolist() == [-1, 3, 3]
+    assert F.sort(x[:0])[0].shape == (0,)
+    with pytest.raises(ValueError, match="topk: k must be at most 7, got 8"):
+        F.topk(x, 8)
+
+
+def test_what_differs_and_what_is_not_0(queue):
+    x = dpnp.asarray([[3.0, 1.0, 3.0], [1.0, 0.0, 3.0]], dtype="f4", sycl_queue=queue)
+    values, inverse, counts = F.unique(x, return_inverse=True, return_counts=True)
+    assert values.asnumpy().tolist() == [0, 1, 3]
+    assert inverse.asnumpy().tolist() == [[2, 1, 2], [1, 0, 2]]
+    assert counts.asnumpy().tolist() == [1, 2, 3]
+    rows = dpnp.asarray([[1, 2], [0, 1], [1, 2]], sycl_queue=queue)
+    assert F.unique(rows, dim=0).asnumpy().tolist() == [[0, 1], [1, 2]]
+    narrow = F.unique(F.astype(x, "bfloat16"))
+    assert narrow.dtype == "bfloat16"
+    assert F.nonzero(x).asnumpy().tolist() == [[0, 0], [0, 1], [0, 2], [1, 0], [1, 2]]
+    first, second = F.nonzero(x, as_tuple=True)
+    assert (first.asnumpy().tolist(), second.asnumpy().tolist()) == (
+        [0, 0, 0, 1, 1],
+        [0, 1, 2, 0, 2],
+    )
+    assert F.nonzero(x[:0]).shape == (0, 2)
+    for name in ("unique", "nonzero"):
+        with pytest.raises(TypeError, match=f"{name}: the shape of the result depends on values"):
+            sycl_dnn.vjp(lambda x, name=name: getattr(F, name)(x), x)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loss of sequences of unknown alignment."""
+
+import itertools
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec, queue_of
+from functional.checks import Checks
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+TARGETS = np.array([[1, 1, 2], [3, 2, 0]])
+STEPS, LENGTHS = (5, 4), (3, 2)
+
+
+def collapsed(path):
+    return [k for k, _ in itertools.groupby(path) if k]
+
+
+def losses(x, reduction="mean"):
+    """Every path of classes whose labels are the target, one by one."""
+    logs = x - np.log(np.exp(x).sum(-1, keepdims=True))
+    made = []
+    for n, (steps, length) in enumerate(zip(STEPS, LENGTHS, strict=True)):
+        wanted = TARGETS[n, :length].tolist()
+        found = [
+            sum(logs[t, n, c] for t, c in enumerate(path))
+            for path in itertools.product(range(x.shape[2]), repeat=steps)
+            if collapsed(path) == wanted
+        ]
+        made.append(-np.log(np.exp(found).sum()))
+    made = np.array(made)
+    return {"none": made, "sum": made.sum(), "mean": (made / LENGTHS).mean()}[reduction]
+
+
+def ctc(x, reduction="mean"):
+    given = dpnp.asarray(np.array(TARGETS), sycl_queue=queue_of(x))
+    return F.ctc_loss(F.log_softmax(x, 2), given, STEPS, LENGTHS, reduction=reduction)
+
+
+def by_torch(x, reduction="mean"):
+    import torch
+
+    logs = torch.log_softmax(x, 2)
+    return torch.nn.functional.ctc_loss(
+        logs, torch.tensor(TARGETS), STEPS, LENGTHS, reduction=reduction
+    )
+
+
+X = Spec((5, 2, 4))
+CASES = [
+    Case(f"ctc-{reduction}", ctc, losses, (X, reduction), torch=by_torch, slack=5.0)
+    for reduction in ("mean", "sum", "none")
+]
+
+
+class TestCases(Checks):
+    cases = CASES
+
+
+@pytest.mark.parametrize("zero_infinity", [True, False])
+@pytest.mark.parametrize("form", ["padded", "joined"])
+def test_lengths_on_the_device_and_too_long_targets(form, zero_infinity, queue):
+    """The second target has more labels than steps, the third none."""
+    torch = pytest.importorskip("torch")
+    x = np.random.default_rng(0).standard_normal((6, 3, 5)).astype("f4")
+    targets, steps, lengths = [[1, 2, 4, 1], [3, 3, 3, 1], [1, 1, 1, 1]], [6, 3, 2], [4, 4, 0]
+    if form == "joined":
+        targets = [n for row, k in zip(targets, lengths, strict=True) for n in row[:k]]
+    given = [dpnp.asarray(v, sycl_queue=queue) for v in (targets, steps, lengths)]
+
+    def loss(x):
+        logs = F.log_softmax(x, 2)
+        return F.ctc_loss(logs, *given, reduction="none", zero_infinity=zero_infinity)
+
+    t = torch.tensor(x, requires_grad=True)
+    logs = torch.log_softmax(t, 2)
+    wanted = torch.nn.functional.ctc_loss(
+        logs, *map(torch.tensor, (targets, steps, lengths)), reduction="none",
+        zero_infinity=zero_infinity,
+    )  # fmt: skip
+    wanted.backward(torch.ones(3))
+    made, pullback = sycl_dnn.vjp(sycl_dnn.compile(loss), dpnp.asarray(x, sycl_queue=queue))
+    np.testing.assert_allclose(dpnp.asnumpy(made), wanted.detach().numpy(), rtol=1e-4)
+    gradient = dpnp.asnumpy(pullback(dpnp.ones_like(made))[0])
+    np.testing.assert_allclose(gradient, t.grad.numpy(), rtol=1e-3, atol=1e-5)
+
+
+def test_wrong_arguments_are_named(queue):
+    x = dpnp.ones((5, 2, 4), dtype="f4", sycl_queue=queue)
+    targets = dpnp.ones((2, 3), dtype="i8", sycl_queue=queue)
+    single = F.ctc_loss(F.log_softmax(x[:, 0], 1), targets[0], 5, 3, reduction="none")
+    assert single.shape == ()
+    for call, words in (
+        (lambda: F.ctc_loss(x, targets, (5, 5), (3, 3), blank=4), "blank must be in"),
+        (lambda: F.ctc_loss(x, targets, (5,), (3, 3)), "input_lengths must be 2 numbers"),
+        (lambda: F.ctc_loss(x, targets, (5, 5), (3, 4)), "target_lengths must be at most 3"),
+        (lambda: F.ctc_loss(x, targets[:1], (5, 5), (3, 3)), "targets must have shape"),
+    ):
+        with pytest.raises(ValueError, match=f"ctc_loss: {words}"):
+            call()

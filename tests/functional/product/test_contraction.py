@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of products over named axes: einsum, outer."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.torch_functions import of_torch
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+#: Equations and the shapes of their operands.
+EQUATIONS = {
+    "ij,jk->ik": [(3, 4), (4, 5)],
+    "ij,jk": [(3, 4), (4, 5)],
+    "bij,bjk->bik": [(2, 3, 4), (2, 4, 5)],
+    "bhid,bhjd->bhij": [(2, 2, 3, 4), (2, 2, 5, 4)],
+    "ij->ji": [(3, 4)],
+    "ij->j": [(3, 4)],
+    "ij->": [(3, 4)],
+    "ii->i": [(4, 4)],
+    "ii": [(4, 4)],
+    "iij->ij": [(3, 3, 2)],
+    "i,j->ij": [(3,), (4,)],
+    "ij,ij->ij": [(3, 4), (3, 4)],
+    "ij,j->i": [(3, 4), (4,)],
+    "ij,k->j": [(3, 4), (2,)],
+    "ij,jk,kl->il": [(2, 3), (3, 4), (4, 5)],
+    "i,ij,j": [(3,), (3, 4), (4,)],
+    "ab,bc,cd,de->ae": [(2, 3), (3, 4), (4, 2), (2, 3)],
+    "bn,anm,bm->ba": [(2, 3), (5, 3, 4), (2, 4)],
+    "...ij,...jk->...ik": [(2, 1, 3, 4), (5, 4, 2)],
+    "...i->...": [(2, 3, 4)],
+    "i...,i...": [(3, 4), (3, 4)],
+    "ii,ij->j": [(3, 3), (3, 2)],
+}
+
+
+def reference(equation, *operands):
+    return np.einsum(equation, *operands)
+
+
+CASES = [
+    *(Case(f"einsum-{equation}", F.einsum, reference,
+           (equation, *(Spec(s) for s in shapes)), torch=of_torch("einsum"))
+      for equation, shapes in EQUATIONS.items()),
+    Case("einsum-bf16", F.einsum, reference, ("ij,kj->ik", Spec((3, 4)), Spec((5, 4))),
+         dtype="bfloat16", torch=of_torch("einsum")),
+    Case("outer", F.outer, np.outer, (Spec((3,)), Spec((4,))), torch=of_torch("outer")),
+]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+    # Gradients against torch's; of central differences a few.
+    instead = {"gradient": CASES[::5], "no_reference_implementation": ()}
+
+
+def test_lists_of_axes_and_integers(queue):
+    a, b = (dpnp.asarray(np.arange(6.0).reshape(s), dtype="f4", sycl_queue=queue)
+            for s in ((2, 3), (3, 2)))  # fmt: skip
+    wanted = dpnp.asnumpy(a) @ dpnp.asnumpy(b)
+    np.testing.assert_allclose(F.einsum(a, [0, 1], b, [1, 2], [0, 2]).asnumpy(), wanted)
+    np.testing.assert_allclose(F.einsum("ij,jk->ik", [a, b]).asnumpy(), wanted)
+    whole = F.einsum("ij,jk->ik", a.astype("i8"), b.astype("i8"))
+    np.testing.assert_array_equal(whole.asnumpy(), wanted)
+    assert F.einsum("ij,jk->ik", a[:0], b).shape == (0, 2)
+    np.testing.assert_array_equal(
+        F.einsum("ij,jk->ik", a[:, :0], b[:0]).asnumpy(), np.zeros((2, 2))
+    )
+
+
+def test_it_has_second_derivatives_compiled(queue):
+    x = dpnp.asarray(np.arange(9.0).reshape(3, 3) / 9, dtype="f4", sycl_queue=queue)
+
+    def energy(v):
+        return F.einsum("ij,jk,kk->", v, v, v)
+
+    slope = sycl_dnn.grad(energy)
+    curve = sycl_dnn.compile(sycl_dnn.grad(lambda v: F.sum(slope(v))))
+    a, h = dpnp.asnumpy(x).astype("f8"), 1e-4
+
+    def first(a):
+        e = [h * e.reshape(3, 3) for e in np.eye(9)]
+        values = [np.einsum("ij,jk,kk->", a + d, a + d, a + d)
+                  - np.einsum("ij,jk,kk->", a - d, a - d, a - d) for d in e]  # fmt: skip
+        return sum(values) / (2 * h)
+
+    steps = [h * e.reshape(3, 3) for e in np.eye(9)]
+    wanted = np.reshape([(first(a + e) - first(a - e)) / (2 * h) for e in steps], (3, 3))
+    np.testing.assert_allclose(dpnp.asnumpy(curve(x)), wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_wrong_equations_are_named(queue):
+    x = dpnp.ones((2, 3), dtype="f4", sycl_queue=queue)
+    for args, words in (
+        (("ij,jk->ik", x), "a term for each of 1 operands"),
+        (("ij,jk->ik", x, x), "axes 'j' must be equally long"),
+        (("ijk->i", x), "'ijk' must name the 2 axes"),
+        (("ij->ik", x), "the result must name axes of operands once"),
+        (("i1->i", x), "equation must be letters"),
+        (("ii->i", x), "axes 'i' must be equally long"),
+    ):
+        with pytest.raises(ValueError, match=f"einsum: .*{words}"):
+            F.einsum(*args)

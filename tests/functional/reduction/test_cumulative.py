@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums and products of all elements so far, and how near vectors are."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.torch_functions import of_torch
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def cosine(a, b, dim=1, eps=1e-8):
+    a, b = np.broadcast_arrays(a, b)
+    lengths = (np.maximum(np.sqrt((v * v).sum(dim)), eps) for v in (a, b))
+    return (a * b).sum(dim) / np.multiply(*lengths)
+
+
+def distance(a, b, p=2.0, eps=1e-6, keepdim=False):
+    return (np.abs(a - b + eps) ** p).sum(-1, keepdims=keepdim) ** (1 / p)
+
+
+X = Spec((3, 5))
+CASES = [
+    Case("cumsum", F.cumsum, np.cumsum, (X, 1), torch=of_torch("cumsum")),
+    Case("cumsum-rows", F.cumsum, np.cumsum, (Spec((3, 6), layout="strided"), 0),
+         torch=of_torch("cumsum")),
+    Case("cumsum-bf16", F.cumsum, np.cumsum, (X, -1), dtype="bfloat16", torch=of_torch("cumsum")),
+    Case("cumprod", F.cumprod, np.cumprod, (X, 1), torch=of_torch("cumprod")),
+    Case("cumprod-columns", F.cumprod, np.cumprod, (Spec((7, 2)), 0), torch=of_torch("cumprod")),
+    Case("cosine-similarity", F.cosine_similarity, cosine, (X, X), torch="cosine_similarity"),
+    Case("cosine-broadcast", F.cosine_similarity, cosine, (Spec((3, 1, 5)), Spec((4, 5)), 2),
+         torch="cosine_similarity"),
+    Case("cosine-bf16", F.cosine_similarity, cosine, (X, X, 0), dtype="bfloat16",
+         torch="cosine_similarity"),
+    Case("pairwise-distance", F.pairwise_distance, distance, (X, X), torch="pairwise_distance"),
+    Case("pairwise-distance-p", F.pairwise_distance, distance, (X, Spec((5,)), 3.0),
+         {"keepdim": True}, torch="pairwise_distance", slack=5.0),
+]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+    instead = {"no_reference_implementation": ()}
+
+
+def test_products_with_zeros_have_torchs_derivatives(queue):
+    """First and second, where a division by the element would give NaN."""
+    a = np.array([2.0, 0.0, 3.0, 0.0, -1.0])
+    x = dpnp.asarray(a, dtype="f4", sycl_queue=queue)
+    slope = sycl_dnn.grad(lambda v: F.sum(F.square(F.cumprod(v, 0))))
+    curve = sycl_dnn.compile(sycl_dnn.grad(lambda v: F.sum(slope(v))))
+    h, eye = 1e-4, np.eye(5)
+
+    def value(v):
+        return (np.cumprod(v) ** 2).sum()
+
+    first = [(value(a + h * e) - value(a - h * e)) / (2 * h) for e in eye]
+    np.testing.assert_allclose(dpnp.asnumpy(slope(x)), first, rtol=1e-4, atol=1e-4)
+    second = [
+        sum(
+            value(a + h * e + h * f) - value(a + h * e - h * f)
+            - value(a - h * e + h * f) + value(a - h * e - h * f)
+            for f in eye
+        ) / (4 * h * h)
+        for e in eye
+    ]  # fmt: skip
+    np.testing.assert_allclose(dpnp.asnumpy(curve(x)), second, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_integers_become_int64_and_nan_stays(name, queue):
+    function, reference = getattr(F, name), getattr(np, name)
+    x = np.array([[True, True, True], [True, False, True]])
+    made = function(dpnp.asarray(x, sycl_queue=queue), 1)
+    assert made.dtype == np.int64
+    np.testing.assert_array_equal(dpnp.asnumpy(made), reference(x.astype("i8"), 1))
+    made = function(dpnp.asarray(x, sycl_queue=queue), 1, dtype="float32")
+    assert made.dtype == np.float32
+    x = np.array([1, np.inf, -np.inf, np.nan, 2], "f4")
+    with np.errstate(invalid="ignore"):
+        wanted = reference(x)
+    np.testing.assert_array_equal(function(dpnp.asarray(x, sycl_queue=queue), 0).asnumpy(), wanted)
+    assert function(dpnp.zeros((0, 3), sycl_queue=queue), 0).shape == (0, 3)
+    with pytest.raises(ValueError, match=f"{name}: dim must be in"):
+        function(dpnp.ones((2, 3), dtype="f4", sycl_queue=queue), 2)
+
+
+def test_lengths_of_zero_vectors(queue):
+    zero = dpnp.zeros((2, 3), dtype="f4", sycl_queue=queue)
+    y, pullback = sycl_dnn.vjp(F.cosine_similarity, zero, zero)
+    np.testing.assert_array_equal(dpnp.asnumpy(y), [0, 0])
+    assert all(np.isfinite(dpnp.asnumpy(g)).all() for g in pullback(dpnp.ones_like(y)))

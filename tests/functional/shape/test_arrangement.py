@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements in another order or repeated: flip, roll, tile, expand, triangles, meshgrid."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.torch_functions import of_torch
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+X = Spec((3, 4))
+
+
+def expanded(x, size):
+    old = (1,) * (len(size) - x.ndim) + x.shape
+    return np.broadcast_to(x, [n if m == -1 else m for n, m in zip(old, size, strict=True)]).copy()
+
+
+CASES = [
+    Case("flip", F.flip, np.flip, (Spec((2, 3, 4)), (0, -1)), torch=of_torch("flip")),
+    Case("flip-bf16", F.flip, np.flip, (X, 1), dtype="bfloat16", torch=lambda x, d: x.flip(d)),
+    Case("roll", F.roll, np.roll, (X, 2, 1), torch=of_torch("roll")),
+    Case("roll-flat", F.roll, np.roll, (Spec((3, 4), layout="transposed"), -1),
+         torch=of_torch("roll")),
+    Case("roll-two", F.roll, np.roll, (X, (1, -2), (0, 1)), torch=of_torch("roll")),
+    Case("tril", F.tril, np.tril, (X,), torch=of_torch("tril")),
+    Case("triu", F.triu, lambda x, d: np.triu(x, d), (Spec((2, 3, 4)), 1), torch=of_torch("triu")),
+    Case("tile", F.tile, np.tile, (X, (2, 3)), torch=of_torch("tile")),
+    Case("tile-more-axes", F.tile, np.tile, (X, (2, 1, 1)), torch=of_torch("tile")),
+    Case("tile-less", F.tile, np.tile, (X, (2,)), torch=of_torch("tile")),
+    Case("expand", F.expand, expanded, (Spec((3, 1)), (2, -1, 4)), torch=lambda x, s: x.expand(s)),
+    Case("broadcast-to", F.broadcast_to, expanded, (Spec((4,)), (3, 4)),
+         torch=of_torch("broadcast_to")),
+    Case("broadcast-to-bf16", F.broadcast_to, expanded, (Spec((4,)), (3, 4)), dtype="bfloat16",
+         torch=of_torch("broadcast_to")),
+    Case("repeat-interleave", F.repeat_interleave, lambda x, n, dim: np.repeat(x, n, dim),
+         (X, 2), {"dim": 1}, torch=of_torch("repeat_interleave")),
+    Case("repeat-interleave-flat", F.repeat_interleave, np.repeat, (X, 3),
+         torch=of_torch("repeat_interleave")),
+    Case("meshgrid", F.meshgrid, lambda a, b: tuple(np.meshgrid(a, b, indexing="ij")),
+         (Spec((3,)), Spec((2,))), torch=of_torch("meshgrid", indexing="ij")),
+    Case("meshgrid-xy", F.meshgrid, lambda a, b, indexing: tuple(np.meshgrid(a, b)),
+         (Spec((3,)), Spec((2,))), {"indexing": "xy"}, torch=of_torch("meshgrid")),
+]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+    instead = {"no_reference_implementation": ()}
+
+
+def test_counts_are_read_or_given(queue):
+    x = dpnp.asarray(np.arange(6.0).reshape(3, 2), dtype="f4", sycl_queue=queue)
+    counts = dpnp.asarray([2, 0, 3], sycl_queue=queue)
+    wanted = np.repeat(dpnp.asnumpy(x), [2, 0, 3], 0)
+    np.testing.assert_array_equal(F.repeat_interleave(x, counts, 0).asnumpy(), wanted)
+
+    def repeated(x, counts):
+        return F.repeat_interleave(x, counts, 0, output_size=5)
+
+    y, pullback = sycl_dnn.vjp(sycl_dnn.compile(repeated), x, counts)
+    np.testing.assert_array_equal(dpnp.asnumpy(y), wanted)
+    np.testing.assert_array_equal(
+        dpnp.asnumpy(pullback(dpnp.ones_like(y))[0]), [[2, 2], [0, 0], [3, 3]]
+    )
+    with pytest.raises(TypeError, match="repeat_interleave: output_size must be given"):
+        sycl_dnn.vjp(lambda x, c: F.repeat_interleave(x, c, 0), x, counts)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_every_dtype_is_moved(dtype, queue):
+    if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
+        pytest.skip("no float64")
+    x = np.arange(6).reshape(2, 3).astype(dtype)
+    a = dpnp.asarray(x, sycl_queue=queue)
+    for made, wanted in (
+        (F.flip(a, 1), np.flip(x, 1)),
+        (F.roll(a, 1, 0), np.roll(x, 1, 0)),
+        (F.tril(a), np.tril(x)),
+        (F.tile(a, (2, 2)), np.tile(x, (2, 2))),
+        (F.broadcast_to(a, (4, 2, 3)), np.broadcast_to(x, (4, 2, 3))),
+        (F.repeat_interleave(a, 2, 0), np.repeat(x, 2, 0)),
+    ):
+        np.testing.assert_array_equal(dpnp.asnumpy(made), wanted)
+
+
+def test_results_are_arrays_of_their_own_and_nan_is_cleared(queue):
+    x = dpnp.asarray([[1.0, np.nan]], dtype="f4", sycl_queue=queue)
+    made = F.flip(x, 0)
+    made[...] = 0
+    assert float(x[0, 0]) == 1
+    np.testing.assert_array_equal(F.tril(x).asnumpy(), [[1, 0]])
+    empty = dpnp.zeros((0, 3), dtype="f4", sycl_queue=queue)
+    assert F.flip(empty, 0).shape == F.roll(empty, 1, 0).shape == (0, 3)
+    assert F.tile(empty, (2, 2)).shape == (0, 6)
+    for call, words in (
+        (lambda: F.flip(x, (0, 0)), "flip: dims must name each axis once"),
+        (lambda: F.roll(x, (1, 2), 0), "roll: shifts must be one for each"),
+        (lambda: F.expand(x, (1, 3)), "expand: size must broadcast"),
+        (lambda: F.tril(x[0]), "tril: input must have at least 2 axes"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks
+from functional.on_device import to_device, to_numpy
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.functional import embeddings
+
+
+def embedding(indices, weight, **options):
+    return weight[indices]
+
+
+def _numbers(shape, high, **traits):
+    return Spec(shape, "integer", high=high, **traits)
+
+
+def case(name, indices, weight, **options):
+    """A case whose gradient the options do not change, so that differences of values check it."""
+    return Case(f"embedding-{name}", F.embedding, embedding, (indices, weight), options,
+                "embedding", on_gpu=True)  # fmt: skip
+
+
+TABLE = Spec((11, 5))
+CASES = [
+    case("plain", _numbers((3, 7), 11), TABLE),
+    case("one_number", _numbers((), 11), TABLE),
+    case("often", _numbers((97,), 2), TABLE),
+    case("int32", _numbers((13,), 11, dtype="int32"), TABLE),
+    case("wide", _numbers((4, 5, 6), 101), Spec((101, 67))),
+    case("one_row", _numbers((4,), 1), Spec((1, 1))),
+    case("no_numbers", _numbers((0, 3), 11), TABLE),
+    case("no_width", _numbers((4,), 3), Spec((3, 0))),
+    case("strided", _numbers((6, 4), 11, layout="strided"), Spec((11, 5), layout="strided")),
+    case("reversed", _numbers((6, 4), 11, layout="reversed"), Spec((11, 5), layout="reversed")),
+    case("transposed", _numbers((6, 4), 11, layout="transposed"),
+         Spec((11, 5), layout="transposed")),
+]  # fmt: skip
+CASES += [c.as_dtype(d) for c in CASES[:3] for d in ("bfloat16", "float16")]
+
+
+class TestCases(Checks):
+    cases = CASES
+
+
+OPTIONS = [
+    {},
+    {"padding_idx": 3},
+    {"padding_idx": -1},
+    {"scale_grad_by_freq": True},
+    {"padding_idx": 0, "scale_grad_by_freq": True},
+]
+
+
+def _gradient(indices, weight, dy, padding_idx=None, scale_grad_by_freq=False):
+    made = np.zeros_like(weight)
+    np.add.at(made, indices, dy)
+    if scale_grad_by_freq:
+        made /= np.maximum(np.bincount(indices.ravel(), minlength=len(weight)), 1)[:, None]
+    if padding_idx is not None:
+        made[padding_idx] = 0
+    return made
+
+
+@pytest.mark.parametrize("by_doubling", [False, True])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_options_of_the_gradient(options, by_doubling, queue, monkeypatch):
+    """Also as on devices that have no sparse products."""
+    if by_doubling:
+        sycl_dnn.cache.clear()
+        monkeypatch.setattr(
+            embeddings, "SparseProduct", lambda *sizes: _refuse(sycl_dnn.Unimplemented)
+        )
+    rng = np.random.default_rng(0)
+    indices, weight = rng.integers(0, 6, (9, 4)), rng.standard_normal((6, 3))
+    y, pullback = sycl_dnn.vjp(
+        F.embedding, to_device(indices, "int64", queue), to_device(weight, "float32", queue),
+        **options,
+    )  # fmt: skip
+    dy = rng.standard_normal(y.shape)
+    none, grad = pullback(to_device(dy, "float32", queue))
+    assert none is None
+    wanted = _gradient(indices, weight, dy, **options)
+    np.testing.assert_allclose(to_numpy(grad), wanted, atol=2e-5)
+    if by_doubling:
+        sycl_dnn.cache.clear()
+    torch = pytest.importorskip("torch")
+    w = torch.tensor(weight, requires_grad=True)
+    made = torch.nn.functional.embedding(torch.tensor(indices), w, **options)
+    (truth,) = torch.autograd.grad(made, [w], torch.tensor(dy))
+    np.testing.assert_allclose(to_numpy(grad), truth.numpy(), atol=2e-5)
+
+
+def _refuse(error):
+    raise error.__new__(error)
+
+
+def test_gradient_is_exact(queue):
+    """Whole numbers small enough add up without rounding, however often a row comes."""
+    rng = np.random.default_rng(0)
+    indices = rng.integers(0, 3, 4099)
+    dy = rng.integers(-8, 9, (4099, 17))
+    _, pullback = sycl_dnn.vjp(
+        F.embedding, to_device(indices, "int64", queue), to_device(np.zeros((3, 17)), "float32",
+                                                                   queue),
+    )  # fmt: skip
+    grad = pullback(to_device(dy, "float32", queue))[1]
+    wanted = np.zeros((3, 17))
+    np.add.at(wanted, indices, dy)
+    np.testing.assert_array_equal(to_numpy(grad), wanted)
+
+
+def test_other_tables(queue):
+    indices = dpnp.asarray([[2, 0]], sycl_queue=queue)
+    for dtype in ("int32", "int64", "bool", "float64"):
+        if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
+            continue
+        table = np.arange(6).reshape(3, 2).astype(dtype)
+        made = F.embedding(indices, dpnp.asarray(table, sycl_queue=queue))
+        assert made.dtype == table.dtype
+        np.testing.assert_array_equal(dpnp.asnumpy(made), table[[[2, 0]]])
+
+
+#: Beyond 32 bits the lower half alone would be a number of the table.
+OUTSIDE = {"int32": [-1, 3, -(2**31), 2**31 - 1], "int64": [-1, 3, -(2**63), 2**32 + 1]}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int32", "bool"])
+@pytest.mark.parametrize("numbers", OUTSIDE)
+def test_numbers_outside_the_table(numbers, dtype, queue):
+    """Rows of NaN or zeros, whatever lies there in memory; the gradient is that of the others."""
+    indices = np.array([0, *OUTSIDE[numbers], 2, 0])
+    known = (indices >= 0) & (indices < 3)
+    values = np.arange(6).reshape(3, 2) + 1
+    there = to_device(indices, numbers, queue)
+    is_float = dtype not in ("int32", "bool")
+    table = to_device(values, dtype, queue)
+    made = to_numpy(F.embedding(there, table))
+    np.testing.assert_array_equal(made[known], values.astype(made.dtype)[indices[known]])
+    assert np.isnan(made[~known]).all() if is_float else not made[~known].any()
+    if is_float and queue.sycl_device.has_aspect_fp64:
+        y, pullback = sycl_dnn.vjp(F.embedding, there, table)
+        dy = to_device(np.ones(y.shape), dtype, queue)
+        np.testing.assert_array_equal(to_numpy(pullback(dy)[1]), [[2, 2], [0, 0], [1, 1]])
+
+
+@pytest.mark.parametrize("numbers", OUTSIDE)
+def test_classes_outside(numbers, queue):
+    indices = np.array([0, *OUTSIDE[numbers], 2, 0])
+    made = dpnp.asnumpy(F.one_hot(to_device(indices, numbers, queue), 3))
+    np.testing.assert_array_equal(made, indices[:, None] == np.arange(3))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"padding_idx": 3}, ValueError, r"padding_idx must be in \[-3, 3\), got 3"),
+        ({"padding_idx": 0.5}, TypeError, "padding_idx must be an int, got 0.5"),
+        ({"max_norm": 1.0}, ValueError, "max_norm must be omitted here"),
+        ({"sparse": True}, ValueError, "sparse must be omitted here"),
+    ],
+)
+def test_refused_options(change, error, words, queue):
+    indices = dpnp.asarray([0, 1], sycl_queue=queue)
+    table = dpnp.zeros((3, 2), dtype="float32", sycl_queue=queue)
+    with pytest.raises(error, match="embedding: " + words):
+        F.embedding(indices, table, **change)
+
+
+def test_refused_arrays(queue):
+    indices = dpnp.asarray([0, 1], sycl_queue=queue)
+    table = dpnp.zeros((3, 2), dtype="float32", sycl_queue=queue)
+    with pytest.raises(TypeError, match="embedding: input must be int32 or int64, got float32"):
+        F.embedding(table, table)
+    with pytest.raises(ValueError, match=r"embedding: weight must have shape \(V, D\)"):
+        F.embedding(indices, table[0])
+    with pytest.raises(ValueError, match=r"embedding: weight must have a row, got shape \(0, 2\)"):
+        F.embedding(indices, table[:0])
+    with pytest.raises(TypeError, match="embedding: weight must not be of 4-bit numbers, got int4"):
+        F.embedding(indices, sycl_dnn.asarray(table, "int4"))
+    with pytest.raises(TypeError, match="one_hot: input must be int32 or int64, got float32"):
+        F.one_hot(table, 3)
+    with pytest.raises(ValueError, match="one_hot: num_classes must be at least 1, got 0"):
+        F.one_hot(indices, 0)
+    with pytest.raises(ValueError, match="one_hot: num_classes must be given for an empty array"):
+        F.one_hot(indices[:0])
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3), (0, 3)])
+@pytest.mark.parametrize("num_classes", [-1, 7])
+def test_one_hot(shape, num_classes, queue):
+    if num_classes == -1 and 0 in shape:
+        return
+    values = np.asarray(np.random.default_rng(0).integers(0, 5, shape))
+    made = F.one_hot(dpnp.asarray(values, sycl_queue=queue), num_classes)
+    n = values.max() + 1 if num_classes == -1 else num_classes
+    assert made.dtype == np.int64
+    np.testing.assert_array_equal(dpnp.asnumpy(made), np.eye(n, dtype=int)[values])
+    torch = pytest.importorskip("torch")
+    truth = torch.nn.functional.one_hot(torch.tensor(values), num_classes)
+    np.testing.assert_array_equal(dpnp.asnumpy(made), truth.numpy())
+
+
+def test_in_a_traced_function(queue):
+    """A table, a look-up and a product, as at the start of a language model."""
+    rng = np.random.default_rng(0)
+    indices, table, w = rng.integers(0, 7, 5), rng.standard_normal((7, 4)), np.ones((3, 4))
+
+    def function(t, i, v):
+        return F.linear(F.embedding(i, t), v)
+
+    y, pullback = sycl_dnn.vjp(
+        function, to_device(table, "float32", queue), to_device(indices, "int64", queue),
+        to_device(w, "float32", queue),
+    )  # fmt: skip
+    np.testing.assert_allclose(to_numpy(y), table[indices] @ w.T, atol=1e-5)
+    dy = rng.standard_normal(y.shape)
+    dt, none, dw = pullback(to_device(dy, "float32", queue))
+    assert none is None
+    wanted = np.zeros_like(table)
+    np.add.at(wanted, indices, dy @ w)
+    np.testing.assert_allclose(to_numpy(dt), wanted, atol=1e-5)
+    np.testing.assert_allclose(to_numpy(dw), dy.T @ table[indices], atol=1e-5)

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions times dtypes: each dtype of dpnp is right, or refused by a message with the name.
+
+Right is what float32 gives for the same small numbers, which other tests compare with references.
+Complex numbers have parts that differ: their result is that of both parts, or a refusal.
+"""
+
+import re
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+#: One of each kind, and those that other code paths take; the rest differ by width alone.
+DTYPES = ("bool", "complex64", "int8", "int16", "int64", "uint64", "float16")
+#: What complex numbers give where it is not that of both parts, over ``x`` and ``y``.
+OF_COMPLEX = {
+    "mul": np.multiply,
+    "pow": np.power,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "where": lambda x, y: np.where(x == y, x, y),
+    "square": lambda x, y: x * x,
+    "prod": lambda x, y: np.prod(x),
+    "matmul": lambda x, y: x @ y.T,
+}
+_OF_ONE = (
+    "relu", "relu6", "hardtanh", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "mish",
+    "hardswish", "hardsigmoid", "sigmoid", "tanh", "softplus", "logsigmoid", "softsign",
+    "tanhshrink", "softshrink", "hardshrink", "neg", "exp", "log", "sqrt", "abs", "square",
+    "reciprocal", "sum", "mean", "prod", "amax", "amin", "max", "min", "argmax", "argmin", "var",
+    "std", "norm", "normalize", "flatten",
+)  # fmt: skip
+_OF_TWO = (
+    "add", "sub", "mul", "div", "maximum", "minimum", "pow", "gt", "ge", "lt", "le", "eq", "ne",
+    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy_with_logits",
+)  # fmt: skip
+#: Calls over ``x`` (2, 4), ``y`` like it, ``i`` (1, 2, 4, 4), by name of the function.
+CALLS = {
+    **{name: f"{name}(x)" for name in _OF_ONE},
+    **{name: f"{name}(x, y)" for name in _OF_TWO},
+    "softmax": "softmax(x, 1)", "log_softmax": "log_softmax(x, 1)", "softmin": "softmin(x, 1)",
+    "logsumexp": "logsumexp(x, 1)", "glu": "glu(x, 1)", "threshold": "threshold(x, 1, 2)",
+    "clamp": "clamp(x, 1, 2)", "where": "where(x == y, x, y)", "dropout": "dropout(x, 0.0)",
+    "matmul": "matmul(x, permute(y, (1, 0)))", "linear": "linear(x, y)", "cat": "cat([x, y])",
+    "stack": "stack([x, y])", "pad": "pad(x, (1, 1))", "reshape": "reshape(x, (4, 2))",
+    "permute": "permute(x, (1, 0))", "transpose": "transpose(x, 0, 1)",
+    "split": "split(x, 2, 1)[1]",
+    "unsqueeze": "unsqueeze(x, 0)", "layer_norm": "layer_norm(x, (4,))",
+    "batch_norm": "batch_norm(x, None, None, training=True)",
+    "group_norm": "group_norm(i, 1)", "local_response_norm": "local_response_norm(i, 3)",
+    "conv2d": "conv2d(i, i)", "max_pool2d": "max_pool2d(i, 2)", "avg_pool2d": "avg_pool2d(i, 2)",
+    "adaptive_max_pool2d": "adaptive_max_pool2d(i, 2)",
+    "adaptive_avg_pool2d": "adaptive_avg_pool2d(i, 2)",
+    "interpolate": "interpolate(i, scale_factor=2)", "pixel_shuffle": "pixel_shuffle(i4, 2)",
+    "unfold": "unfold(i, 2)", "prelu": "prelu(x, y[0, :1])",
+    "nll_loss": "nll_loss(x, t)", "cross_entropy": "cross_entropy(x, t)",
+    "nll_loss of targets": "nll_loss(logs, classes)",
+    "cross_entropy of targets": "cross_entropy(logs, classes)",
+    "embedding": "embedding(n, x)", "embedding of numbers": "embedding(classes, logs)",
+    "cumsum": "cumsum(x, 1)", "sort": "sort(x, 1)[0]",
+    "scatter_add": "scatter_add(x, 0, zeros_like(x, dtype='int64'), y)",
+    "one_hot": "one_hot(classes, 3)", "scaled_dot_product_attention":
+    "scaled_dot_product_attention(i, i, i)",
+}  # fmt: skip
+#: Each function with bool and complex numbers, and with two of the others in turn: dpnp compiles a
+#: kernel for each dtype of each function.
+DRAWN = [
+    (name, dtype)
+    for n, name in enumerate(CALLS)
+    for dtype in (*DTYPES[:2], DTYPES[2 + n % 5], DTYPES[2 + (n + 2) % 5])
+]
+VALUES = np.array([[1, 2, 3, 1], [2, 3, 1, 1]])
+
+
+def numbers(dtype):
+    return np.minimum(VALUES, 1) if dtype == "bool" else VALUES
+
+
+def names(dtype, part, queue):
+    """Return what the calls use; ``part`` of a complex number is real, imag or both."""
+
+    def array(values, kind=dtype):
+        values = np.asarray(values)
+        if np.dtype(kind).kind == "c":
+            values = values + 1j * (values[..., ::-1])
+            kind = kind if part == "both" else "float32"
+            values = values if part == "both" else getattr(values, part)
+        return dpnp.asarray(values.astype(kind), sycl_queue=queue)
+
+    small = numbers(dtype)
+    image = np.concatenate([small] * 4).reshape(1, 2, 4, 4)
+    classes = small[:, 0] if np.dtype(dtype).kind in "iub" else np.array([1, 2])
+    return {
+        **{n: getattr(F, n) for n in dir(F)},
+        "x": array(small), "y": array(small[::-1]), "i": array(image),
+        "i4": array(image.reshape(1, 4, 4, 2)), "n": dpnp.asarray([1, 0], sycl_queue=queue),
+        "t": dpnp.asarray([1, 2], sycl_queue=queue), "logs": array(small[:, :3], "float32"),
+        "classes": array(classes, dtype),
+    }  # fmt: skip
+
+
+def called(name, dtype, part, queue):
+    return eval(CALLS[name], names(dtype, part, queue))
+
+
+def reference(name, dtype, queue):
+    """Return what float32 gives for the same numbers."""
+    known = names("float32", "both", queue)
+    if dtype == "bool":
+        for key, value in known.items():
+            if isinstance(value, dpnp.ndarray) and key in ("x", "y", "i", "i4"):
+                known[key] = dpnp.minimum(value, 1)
+    known["classes"] = dpnp.asarray(
+        numbers(dtype)[:, 0] if np.dtype(dtype).kind in "iub" else np.array([1, 2]),
+        sycl_queue=queue,
+    )
+    return dpnp.asnumpy(eval(CALLS[name], known))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "dtype"), DRAWN)
+def test_each_dtype_is_right_or_refused_by_name(name, dtype, queue):
+    refusal = None
+    try:
+        made = dpnp.asnumpy(called(name, dtype, "both", queue))
+    except (TypeError, ValueError, NotImplementedError, sycl_dnn.errors.Unimplemented) as error:
+        refusal = str(error)
+    if refusal is not None:
+        assert re.match(rf"(\w+: )?{name.split(' ')[0]}\b", refusal), refusal
+        return
+    if dtype == "complex64" and name in OF_COMPLEX:
+        given = names(dtype, "both", queue)
+        wanted = OF_COMPLEX[name](*(dpnp.asnumpy(given[n]) for n in "xy"))
+    elif dtype == "complex64":
+        parts = [dpnp.asnumpy(called(name, dtype, part, queue)) for part in ("real", "imag")]
+        wanted = parts[0] + 1j * parts[1]
+    else:
+        wanted = reference(name, dtype, queue)
+    if made.dtype.kind == "u":
+        wanted = wanted.astype("i8")  # -1 is the largest number, as in NumPy
+    wanted = wanted.astype(made.dtype) if made.dtype.kind in "iub" else wanted
+    tolerance = 5e-3 if dtype == "float16" else 1e-5
+    np.testing.assert_allclose(made, wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod"])
+def test_wide_sums_keep_what_they_add_up(name, queue):
+    function = getattr(F, name)
+    large = dpnp.asarray(np.array([2**64 - 1], "u8"), sycl_queue=queue)
+    assert int(function(large)) == 2**64 - 1
+    turned = dpnp.asarray(np.array([1 + 2j, 3j], "c8"), sycl_queue=queue)
+    assert complex(function(turned)) == {"sum": 1 + 5j, "prod": -6 + 3j}[name]
+    with pytest.raises(TypeError, match=f"{name}: dtype must be complex"):
+        function(turned, dtype="float32")
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "abs", "reciprocal", "amax", "argmin"])
+def test_complex_numbers_are_refused_by_name(name, queue):
+    x = dpnp.asarray(np.array([1 + 2j], "c8"), sycl_queue=queue)
+    with pytest.raises(TypeError, match=f"{name}: input must not be complex, got complex64"):
+        getattr(F, name)(x)

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NaN, infinities and extremes: functions give what PyTorch gives, forward and backward.
+
+The table is ``FUNCTIONS`` times ``INPUTS`` times dtypes. What PyTorch gives for it lies in
+special_values.json; ``python tests/functional/test_special_values.py`` writes that file.
+"""
+
+import json
+import math
+from pathlib import Path
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+STORED = Path(__file__).with_name("special_values.json")
+TABLE = json.loads(STORED.read_text()) if STORED.exists() else {}
+nan, inf = math.nan, math.inf
+BIG = 3e38
+WIDE = 2.0**63
+#: By name of the input.
+INPUTS = {
+    "numbers": [nan, inf, -inf, BIG, -BIG, 0.0, -0.0, 1.0, -1.0, 3.0, -3.0, 6.0, 25.0, -200.0],
+    "rows": [
+        [1, nan, 2], [1, inf, 2], [-inf, -inf, -inf], [1, -inf, 2], [inf, inf, 1], [nan, nan, nan],
+        [WIDE, WIDE / 2, 1], [-WIDE, -WIDE, -WIDE], [2, 2, 2], [0, -0.0, 1], [inf, -inf, nan],
+        [nan, 1, 5], [5, 1, nan],
+    ],
+    "image": [[
+        [[1, nan, 2, 3], [4, 5, inf, 6], [-inf, -inf, 7, -inf], [-inf, -inf, 5, nan]],
+        [[nan, 1, -BIG, -BIG], [0, 2, -BIG, -inf], [inf, -inf, 1, 1], [1, nan, 1, 1]],
+    ]],
+    "numbers twice": [
+        [nan, 1, nan, inf, -inf, inf, -inf, 0, 1, 2, BIG, 1, nan, -inf, 1],
+        [1, nan, nan, 1, 1, inf, inf, -0.0, 1, 1, -BIG, inf, inf, nan, -inf],
+    ],
+}  # fmt: skip
+#: Functions as both libraries write them, by the input that they get.
+FUNCTIONS = {
+    "numbers": [
+        "relu(x)", "relu6(x)", "hardtanh(x)", "hardtanh(x, -2.0, 0.5)", "leaky_relu(x)",
+        "leaky_relu(x, 0.0)", "elu(x)", "selu(x)", "celu(x)", "celu(x, 2.0)", "gelu(x)",
+        "gelu(x, approximate='tanh')", "silu(x)", "mish(x)", "hardswish(x)", "hardsigmoid(x)",
+        "sigmoid(x)", "tanh(x)", "softplus(x)", "softplus(x, 2.0, 5.0)", "logsigmoid(x)",
+        "softsign(x)", "tanhshrink(x)", "softshrink(x)", "hardshrink(x)", "threshold(x, 0.5, 7.0)",
+        "exp(x)", "log(x)", "sqrt(x)", "abs(x)", "square(x)", "neg(x)", "reciprocal(x)",
+        "clamp(x, -1.0, 2.0)", "clamp(x, min=0.0)", "clamp(x, max=1.0)", "pow(x, 2.0)",
+        "pow(x, 3.0)", "x + 1.0", "x * 2.0", "sum(x)", "mean(x)", "amax(x)", "amin(x)",
+    ],
+    "rows": [
+        "softmax(x, 1)", "softmax(x, 0)", "log_softmax(x, 1)", "log_softmax(x, 0)", "softmin(x, 1)",
+        "logsumexp(x, 1)", "logsumexp(x, 0)", "amax(x, 1)", "amin(x, 1)", "amax(x, 0)",
+        "amin(x, 0)", "max(x, 1)[0]", "min(x, 1)[0]", "max(x, 0)[0]", "max(x, 1)[1]",
+        "min(x, 1)[1]", "max(x)", "min(x)", "argmax(x, 1)", "argmin(x, 1)", "argmax(x)",
+        "sum(x, 1)", "mean(x, 1)", "prod(x, 1)", "var(x, 1)", "std(x, 1)", "norm(x, 2.0, 1)",
+        "norm(x, 1.0, 1)", "norm(x, inf, 1)", "normalize(x)", "layer_norm(x, (3,))",
+        "nll_loss(x, t, reduction='none')", "nll_loss(x, ignored)", "nll_loss(x, ignored, w)",
+        "cross_entropy(x, t, reduction='none')", "cross_entropy(x, ignored)",
+        "cross_entropy(x, ignored, w)", "cross_entropy(x, t, label_smoothing=0.1)",
+        "glu(pad(x, (0, 1)), 1)", "linear(x, w33)",
+    ],
+    "image": [
+        "max_pool2d(x, 2)", "max_pool2d(x, 2, return_indices=True)[0]",
+        "max_pool2d(x, 2, return_indices=True)[1]", "max_pool2d(x, 2, 1, 1)",
+        "adaptive_max_pool2d(x, 2)", "adaptive_max_pool2d(x, 3)", "avg_pool2d(x, 2)",
+        "max_pool2d(x, 2, 1, 0, 2)",
+    ],
+    "numbers twice": [
+        "maximum(x[0], x[1])", "minimum(x[0], x[1])", "mse_loss(x[0], x[1], reduction='none')",
+        "l1_loss(x[0], x[1], reduction='none')", "smooth_l1_loss(x[0], x[1], reduction='none')",
+        "huber_loss(x[0], x[1], reduction='none')",
+        "binary_cross_entropy_with_logits(x[0], x[1], reduction='none')",
+        "x[0] + x[1]", "x[0] * x[1]",
+        "x[0] / x[1]", "prelu(x[0], x[1][8:9])",
+    ],
+}  # fmt: skip
+#: Where PyTorch's way of computing shows, and why it is not followed.
+OTHERWISE = {
+    "hardswish(x)": "PyTorch multiplies before it divides: 3e38 overflows there",
+    "softsign(x)": "PyTorch's gradient at infinity is NaN, here 0, the limit",
+    "binary_cross_entropy_with_logits(x[0], x[1], reduction='none')": (
+        "PyTorch's (1 - target) * x is NaN for an infinite x and target 1; here infinity"
+    ),
+}
+_ZERO = "a conversion from float16 makes 0 of -0"
+OTHERWISE |= {
+    ("log(x)", "float16"): _ZERO,
+    ("sqrt(x)", "float16"): _ZERO,
+    ("reciprocal(x)", "float16"): _ZERO,
+    ("gelu(x)", "float16"): "PyTorch's of infinity is infinity in float16 and NaN in float32",
+    ("linear(x, w33)", "bfloat16"): "oneDNN's product of bfloat16 is NaN for several infinities",
+}
+ON_GPUS = {
+    **dict.fromkeys(("elu(", "selu(", "celu("), "oneDNN's gradient of NaN is NaN"),
+    "gelu(x)": "oneDNN's value at infinity is NaN",
+}
+#: Functions that need ``set_nan("propagate")``.
+FAST_OTHERWISE = (
+    "relu(", "relu6(", "hardtanh(", "leaky_relu(", "celu(x, 2.0)", "mish(", "hardsigmoid(",
+    "softshrink(", "hardshrink(", "threshold(", "exp(", "abs(", "amax(", "amin(", "max(", "min(",
+    "argmax(", "argmin(", "softmax(", "log_softmax(", "softmin(", "logsumexp(", "norm(x, inf",
+    "nll_loss(x, t", "cross_entropy(", "max_pool2d(", "adaptive_max_pool2d(", "maximum(",
+    "minimum(", "l1_loss(", "smooth_l1_loss(", "huber_loss(", "prelu(",
+)  # fmt: skip
+DTYPES = ("float32", "bfloat16", "float16")
+TOLERANCE = {"float32": 2e-5, "bfloat16": 2e-2, "float16": 4e-3}
+#: What has no gradient.
+FLAT = ("argmax", "argmin", "[1]")
+PAIRS = [(given, case) for given, cases in FUNCTIONS.items() for case in cases]
+#: Every case in float32, and in one of the narrow dtypes in turn.
+CHOSEN = [(*p, d) for n, p in enumerate(PAIRS) for d in (DTYPES[0], DTYPES[1 + n % 2])]
+AT_NO_COST = [p for p in PAIRS if not p[1].startswith(FAST_OTHERWISE) and p[1] not in OTHERWISE]
+
+
+def is_flat(case):
+    return case.startswith(FLAT[:2]) or case.endswith(FLAT[2])
+
+
+def expression(case, names):
+    """Return the function of ``x`` that a case writes, with the names of one library."""
+    return eval(f"lambda x: {case}", {**names, "nan": nan, "inf": inf})
+
+
+def weights(shape):
+    """Return the gradient that comes in."""
+    return (np.arange(math.prod(shape)).reshape(shape) % 3 + 1).astype("f8")
+
+
+# --- What PyTorch gives
+
+
+def by_torch(torch, given, case, dtype):
+    """Return the value and the gradient as lists."""
+    kind = getattr(torch, dtype)
+    x = torch.tensor(INPUTS[given], dtype=torch.float64).to(kind)
+    n = len(x) if given == "rows" else 1
+    names = {
+        **{n: getattr(torch, n) for n in dir(torch) if callable(getattr(torch, n))},
+        **{n: getattr(torch.nn.functional, n) for n in dir(torch.nn.functional)},
+        "t": torch.arange(n) % 3, "ignored": torch.full((n,), -100),
+        "w": torch.ones(3, dtype=kind), "w33": torch.ones(3, 3, dtype=kind),
+        "softmin": torch.nn.functional.softmin, "norm": torch.norm,
+    }  # fmt: skip
+    x.requires_grad_(not is_flat(case))
+    y = expression(case, names)(x)
+    if is_flat(case):
+        return [y.tolist(), None]
+    y.backward(torch.tensor(weights(tuple(y.shape))).to(kind))
+    return [y.detach().double().tolist(), x.grad.double().tolist()]
+
+
+def write():
+    import torch
+
+    table = {}
+    for given, case in PAIRS:
+        for dtype in DTYPES:
+            table[f"{given}: {case}: {dtype}"] = by_torch(torch, given, case, dtype)
+    STORED.write_text(
+        "{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in table.items()) + "\n}\n"
+    )
+
+
+# --- What this library gives
+
+
+def ours(dtype, given, queue):
+    """Return the input, and the names that the cases use."""
+
+    def array(value):
+        return sycl_dnn.asarray(dpnp.asarray(value, dtype="f4", sycl_queue=queue), dtype)
+
+    n = len(INPUTS[given]) if given == "rows" else 1
+    names = {name: getattr(F, name) for name in dir(F)}
+    names |= {"w": array([1.0] * 3), "w33": array([[1.0] * 3] * 3)}
+    names |= {"t": dpnp.asarray(np.arange(n) % 3, sycl_queue=queue)}
+    names |= {"ignored": dpnp.full(n, -100, dtype="i8", sycl_queue=queue)}
+    return array(INPUTS[given]), names
+
+
+def values(array):
+    if array.dtype in ("bfloat16", np.float16):
+        array = F.astype(array, "float32")
+    return dpnp.asnumpy(array)
+
+
+def alike(got, wanted, dtype, what):
+    got, wanted = np.asarray(got, "f8"), np.asarray(wanted, "f8")
+    assert got.shape == wanted.shape, f"{what}: {got.shape}, torch {wanted.shape}"
+    is_near = np.isclose(got, wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype], equal_nan=True)
+    assert is_near.all(), f"{what}:\n{got.tolist()}\ntorch\n{wanted.tolist()}"
+
+
+def value_and_gradient(function, x):
+    made, pullback = sycl_dnn.vjp(function, x)
+    incoming = dpnp.asarray(weights(made.shape), dtype="f4", sycl_queue=made.sycl_queue)
+    return made, pullback(sycl_dnn.asarray(incoming, made.dtype))
+
+
+def check(given, case, dtype, queue):
+    """Compare a case with PyTorch: eager, by ``vjp`` and compiled, forward and backward."""
+    x, names = ours(dtype, given, queue)
+    function = expression(case, names)
+    wanted, slope = TABLE[f"{given}: {case}: {dtype}"]
+    alike(values(function(x)), wanted, dtype, "eager")
+    alike(values(sycl_dnn.compile(function)(x)), wanted, dtype, "compiled")
+    if slope is None:
+        return
+
+    def both(x):
+        return value_and_gradient(function, x)
+
+    for mode, run in (("vjp", both), ("compiled vjp", sycl_dnn.compile(both))):
+        made, (gradient,) = run(x)
+        alike(values(made), wanted, dtype, f"{mode}, forward")
+        alike(values(gradient), slope, dtype, f"{mode}, backward")
+
+
+def case_id(value):
+    return value if isinstance(value, str) else None
+
+
+def skip_what_gpus_compute_otherwise(case, queue):
+    why = [reason for start, reason in ON_GPUS.items() if case.startswith(start)]
+    if why and queue.sycl_device.is_gpu:
+        pytest.skip(f"on GPUs {why[0]}")
+
+
+@pytest.mark.parametrize(("given", "case", "dtype"), CHOSEN, ids=case_id)
+def test_special_values_are_those_of_pytorch(given, case, dtype, queue):
+    if (case, dtype) in OTHERWISE or case in OTHERWISE:
+        pytest.skip(OTHERWISE.get(case) or OTHERWISE[case, dtype])
+    skip_what_gpus_compute_otherwise(case, queue)
+    with sycl_dnn.nan_mode("propagate"):
+        check(given, case, dtype, queue)
+
+
+@pytest.mark.parametrize(("given", "case"), AT_NO_COST, ids=case_id)
+def test_special_values_in_the_fast_mode(given, case, queue):
+    """What costs nothing is as in PyTorch without being asked for."""
+    skip_what_gpus_compute_otherwise(case, queue)
+    check(given, case, "float32", queue)
+
+
+def test_set_nan_is_part_of_every_key(queue):
+    x = dpnp.asarray([nan, -1.0, 2.0], dtype="f4", sycl_queue=queue)
+    compiled, planned = sycl_dnn.compile(F.relu6), sycl_dnn.plan(F.relu6, x)
+    calls = (F.relu6, compiled, lambda x: sycl_dnn.vjp(F.relu6, x)[0])
+    for _ in range(2):
+        fast = [dpnp.asnumpy(call(x))[0] for call in calls]
+        with sycl_dnn.nan_mode("propagate"):
+            right = [dpnp.asnumpy(call(x))[0] for call in calls]
+        assert np.isnan(right).all()
+        if queue.sycl_device.is_cpu:
+            assert fast == [0, 0, 0]
+    assert planned is not None
+    sycl_dnn.set_nan("propagate")
+    try:
+        assert np.isnan(dpnp.asnumpy(F.relu6(x))[0])
+    finally:
+        sycl_dnn.set_nan("fast")
+    with pytest.raises(ValueError, match="mode must be one of 'fast', 'propagate', got 'no'"):
+        sycl_dnn.set_nan("no")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_table_is_what_pytorch_gives(dtype):
+    torch = pytest.importorskip("torch")
+    for given, case in PAIRS:
+        wanted, slope = TABLE[f"{given}: {case}: {dtype}"]
+        made, gradient = by_torch(torch, given, case, dtype)
+        alike(made, wanted, dtype, case)
+        if slope is not None:
+            alike(gradient, slope, dtype, case)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("name", ["gt", "ge", "lt", "le", "eq", "ne"])
+def test_comparisons_with_nan_are_false(name, dtype, queue):
+    """oneDNN's own say on CPUs that NaN is greater than any number."""
+    row = np.array([nan, 1, -1, inf, -inf, 0, -0.0, 2], "f4")
+    table = np.repeat(row, 8).reshape(8, 8)
+    reference = {"gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal}
+    reference |= {"eq": np.equal, "ne": np.not_equal}
+    column = np.ascontiguousarray(row[:, None])
+    pairs = [(table, table.T.copy()), (table, row), (row, table), (table, column), (column, row)]
+    for a, b in [*pairs, (table, 0.0), (0.0, table)]:
+        given = [
+            v
+            if isinstance(v, float)
+            else sycl_dnn.asarray(dpnp.asarray(v, sycl_queue=queue), dtype)
+            for v in (a, b)
+        ]
+        made = dpnp.asnumpy(getattr(F, name)(*given))
+        np.testing.assert_array_equal(made, reference[name](a, b))
+
+
+if __name__ == "__main__":
+    write()

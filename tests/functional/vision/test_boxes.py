@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes in images: nms, roi_align."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec, queue_of
+from functional.checks import Checks, check_value
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+#: Image, then corners; one box lies partly outside.
+BOXES = np.array([[0, 0.5, 0.2, 3.1, 4.0], [1, -1.5, 1, 2, 7], [0, 2, 2, 2.4, 2.6]])
+
+
+def point(image, y, x):
+    h, w = image.shape[1:]
+    if not (-1 <= y <= h and -1 <= x <= w):
+        return 0 * image[:, 0, 0]
+    y, x = min(max(y, 0), h - 1), min(max(x, 0), w - 1)
+    t, l = int(y), int(x)  # noqa: E741
+    b, r = min(t + 1, h - 1), min(l + 1, w - 1)
+    fy, fx = y - t, x - l
+    return (
+        image[:, t, l] * (1 - fy) * (1 - fx) + image[:, t, r] * (1 - fy) * fx
+        + image[:, b, l] * fy * (1 - fx) + image[:, b, r] * fy * fx
+    )  # fmt: skip
+
+
+def aligned_boxes(x, size, scale=1.0, ratio=-1, aligned=False):
+    made = np.zeros((len(BOXES), x.shape[1], *size))
+    for k, (n, *corners) in enumerate(BOXES):
+        x1, y1, x2, y2 = np.array(corners) * scale - (0.5 if aligned else 0)
+        sides = np.array([y2 - y1, x2 - x1])
+        sides = sides if aligned else np.maximum(sides, 1)
+        steps = sides / size
+        counts = [ratio] * 2 if ratio > 0 else np.ceil(steps).astype(int)
+        for i, j in np.ndindex(*size):
+            for a, b in np.ndindex(*counts):
+                y = y1 + (i + (a + 0.5) / counts[0]) * steps[0]
+                z = x1 + (j + (b + 0.5) / counts[1]) * steps[1]
+                made[k, :, i, j] += point(x[int(n)], y, z) / np.prod(counts)
+    return made
+
+
+def roi_align(x, size, *more):
+    """The function for these boxes."""
+    made = dpnp.asarray(BOXES, dtype="f4", sycl_queue=queue_of(x))
+    is_narrow = str(getattr(x, "dtype", "")) == "bfloat16"
+    return F.roi_align(x, F.astype(made, "bfloat16") if is_narrow else made, size, *more)
+
+
+X = Spec((2, 3, 6, 5))
+CASES = [
+    Case("roi-align", roi_align, aligned_boxes, (X, (2, 3), 1.0, 2)),
+    Case("roi-align-aligned", roi_align, aligned_boxes, (X, (2, 2), 0.5, 1, True)),
+]
+
+
+class TestCases(Checks):
+    cases = CASES
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_as_many_samples_as_a_box_has_points(aligned, queue):
+    check_value(Case("adaptive", roi_align, aligned_boxes, (X, (2, 2), 1.0, -1, aligned)), queue)
+
+
+def test_boxes_of_each_image_and_traces(queue):
+    x = dpnp.asarray(np.random.default_rng(0).random((2, 3, 6, 5)), dtype="f4", sycl_queue=queue)
+    whole = dpnp.asarray(BOXES[[0, 2, 1]], dtype="f4", sycl_queue=queue)
+    lists = [whole[:2, 1:], whole[2:, 1:]]
+    one = F.roi_align(x, whole, 2, 1.0, 2)
+    np.testing.assert_allclose(F.roi_align(x, lists, 2, 1.0, 2).asnumpy(), one.asnumpy())
+    compiled = sycl_dnn.compile(lambda x, b: F.roi_align(x, b, 2, 1.0, 2))
+    np.testing.assert_allclose(compiled(x, whole).asnumpy(), one.asnumpy(), rtol=1e-6)
+    assert F.roi_align(x, whole[:0], 2, 1.0, 2).shape == (0, 3, 2, 2)
+    with pytest.raises(TypeError, match="roi_align: sampling_ratio must be positive"):
+        sycl_dnn.vjp(lambda x, b: F.roi_align(x, b, 2), x, whole)
+    with pytest.raises(ValueError, match="roi_align: input must have shape"):
+        F.roi_align(x, whole[:, 1:], 2, 1.0, 2)
+
+
+def test_nms_keeps_the_best_of_those_that_overlap(queue):
+    boxes = [[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30], [0, 0, 9, 10], [21, 20, 30, 31]]
+    given = dpnp.asarray(boxes, dtype="f4", sycl_queue=queue)
+    scores = dpnp.asarray([0.8, 0.9, 0.3, 0.7, 0.6], dtype="f4", sycl_queue=queue)
+    made = F.nms(given, scores, 0.5)
+    assert (made.dtype, made.asnumpy().tolist()) == (np.int64, [1, 4])
+    assert F.nms(given, scores, 0.85).asnumpy().tolist() == [1, 0, 4, 2]
+    assert F.nms(given[:0], scores[:0], 0.5).shape == (0,)
+    with pytest.raises(ValueError, match="nms: boxes must have shape"):
+        F.nms(given, scores[:2], 0.5)
+    with pytest.raises(TypeError, match="nms: boxes must be an array with values"):
+        sycl_dnn.vjp(lambda b, s: F.nms(b, s, 0.5), given, scores)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images sampled where a grid says: affine_grid, grid_sample."""
+
+import itertools
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Case, Spec
+from functional.checks import Checks, check_torch
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def sampled(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
+    """Linear interpolation, zeros outside."""
+    sizes = np.array(x.shape[2:])
+    places = grid[..., ::-1]
+    places = (places + 1) / 2 * (sizes - 1) if align_corners else ((places + 1) * sizes - 1) / 2
+    below = np.floor(places).astype(int)
+    made = np.zeros((*x.shape[:2], *grid.shape[1:-1]))
+    for index in np.ndindex(grid.shape[:-1]):
+        for corner in itertools.product((0, 1), repeat=len(sizes)):
+            at = below[index] + corner
+            if ((at >= 0) & (at < sizes)).all():
+                weight = np.prod(1 - np.abs(places[index] - at))
+                made[(index[0], slice(None), *index[1:])] += (
+                    weight * x[(index[0], slice(None), *at)]
+                )
+    return made
+
+
+def mapped(theta, size, align_corners=False):
+    axes = []
+    for n in size[2:]:
+        axes.append(np.linspace(-1, 1, n) * (1 if align_corners else (n - 1) / n) if n > 1 else [0])
+    points = np.stack(np.meshgrid(*axes, indexing="ij")[::-1], -1)
+    ones = np.ones_like(points[..., :1])
+    return np.einsum("...k,njk->n...j", np.concatenate([points, ones], -1), theta)
+
+
+IMAGE, PLACES = Spec((2, 3, 4, 5)), Spec((2, 3, 2, 2))
+CASES = [
+    Case("grid", F.grid_sample, sampled, (IMAGE, PLACES), {"align_corners": False},
+         torch="grid_sample", slack=5.0),
+    Case("grid-corners", F.grid_sample, sampled, (IMAGE, PLACES), {"align_corners": True},
+         torch="grid_sample", slack=5.0),
+    Case("grid-volume", F.grid_sample, sampled,
+         (Spec((1, 2, 3, 4, 3)), Spec((1, 2, 2, 3, 3))), {"align_corners": False},
+         torch="grid_sample", slack=5.0),
+    *(Case(f"affine-{corners}", F.affine_grid, mapped, (Spec((2, 2, 3)), (2, 3, 4, 5), corners),
+           torch="affine_grid") for corners in (False, True)),
+    Case("affine-volume", F.affine_grid, mapped, (Spec((1, 3, 4)), (1, 2, 2, 1, 4), False),
+         torch="affine_grid"),
+]  # fmt: skip
+#: Compared with torch alone.
+MORE = [
+    *(Case(f"{mode}-{padding}-{corners}", F.grid_sample, None,
+           (IMAGE, PLACES, mode, padding, corners), torch="grid_sample", slack=5.0)
+      for mode in ("bilinear", "nearest", "bicubic")
+      for padding, corners in (("zeros", False), ("border", True), ("reflection", False),
+                               ("reflection", True))),
+    Case("bf16", F.grid_sample, None, (IMAGE, PLACES, "bilinear", "border", False),
+         torch="grid_sample", dtype="bfloat16", slack=2.0),
+]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+    instead = {"no_reference_implementation": ()}
+
+
+@pytest.mark.parametrize("case", MORE, ids=str)
+def test_modes_are_torchs(case, queue):
+    check_torch(case, queue)
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_places_that_are_none_are_torchs(padding, queue):
+    torch = pytest.importorskip("torch")
+    image = np.random.default_rng(0).random((1, 2, 3, 3)).astype("f4")
+    grid = np.array([[[[np.nan, 0], [5, 5]], [[0, np.inf], [-1, 1]]]], "f4")
+    for mode in ("bilinear", "nearest"):
+        wanted = torch.nn.functional.grid_sample(
+            torch.tensor(image), torch.tensor(grid), mode, padding, False
+        )
+        given = (dpnp.asarray(v, sycl_queue=queue) for v in (image, grid))
+        made = F.grid_sample(*given, mode, padding, False)
+        np.testing.assert_allclose(dpnp.asnumpy(made), wanted.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_spatial_transformer_has_second_derivatives_compiled(queue):
+    rng = np.random.default_rng(0)
+    x = dpnp.asarray(rng.standard_normal((1, 2, 4, 4)), dtype="f4", sycl_queue=queue)
+    theta = dpnp.asarray([[[0.8, 0.1, 0.05], [-0.1, 0.9, 0.1]]], dtype="f4", sycl_queue=queue)
+
+    def energy(theta):
+        grid = F.affine_grid(theta, (1, 2, 3, 3), False)
+        return F.sum(F.square(F.grid_sample(x, grid, align_corners=False)))
+
+    def value(t):
+        grid = mapped(t, (1, 2, 3, 3))
+        return (sampled(dpnp.asnumpy(x).astype("f8"), grid) ** 2).sum()
+
+    a, h = dpnp.asnumpy(theta).astype("f8"), 1e-4
+    steps = [h * e.reshape(1, 2, 3) for e in np.eye(6)]
+    wanted = np.reshape([(value(a + e) - value(a - e)) / (2 * h) for e in steps], (1, 2, 3))
+    slope = sycl_dnn.grad(energy)
+    np.testing.assert_allclose(dpnp.asnumpy(slope(theta)), wanted, rtol=1e-3, atol=1e-3)
+    curve = sycl_dnn.compile(sycl_dnn.grad(lambda t: F.sum(slope(t))))
+
+    def first(t):
+        return sum((value(t + e) - value(t - e)) / (2 * h) for e in steps)
+
+    second = np.reshape([(first(a + e) - first(a - e)) / (2 * h) for e in steps], (1, 2, 3))
+    np.testing.assert_allclose(dpnp.asnumpy(curve(theta)), second, rtol=1e-2, atol=1e-2)
+
+
+def test_wrong_arguments_are_named(queue):
+    x = dpnp.ones((1, 2, 3, 3), dtype="f4", sycl_queue=queue)
+    grid = dpnp.zeros((1, 2, 2, 2), dtype="f4", sycl_queue=queue)
+    for call, words in (
+        (lambda: F.grid_sample(x, grid[..., :1]), "grid must have shape"),
+        (lambda: F.grid_sample(x, grid, "cubic"), "mode must be one of"),
+        (lambda: F.grid_sample(x, grid, padding_mode="wrap"), "padding_mode must be one of"),
+        (lambda: F.affine_grid(grid[0], (1, 2, 3, 3)), "theta must have shape"),
+    ):
+        with pytest.raises(ValueError, match=f"(grid_sample|affine_grid): {words}"):
+            call()
+    assert F.grid_sample(x, grid[:, :0]).shape == (1, 2, 0, 2)

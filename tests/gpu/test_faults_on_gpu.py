@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of oneDNN on GPUs: still there, told by the name of their row, and met as it says.
+
+Values need ``tests/executing_gpu.sh``. On a simulated Arc or Tiger Lake the same cases show which
+implementation these pick: a fault of another one is none of theirs.
+"""
+
+import itertools
+import re
+from pathlib import Path
+
+import dpnp
+import numpy as np
+import pytest
+
+from sycl_dnn import DnnlError, OneDnnFaultWarning, Unimplemented, _core
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.graph import Graph
+from sycl_dnn.onednn import faults
+from sycl_dnn.tools.verify import case_files, execution
+from sycl_dnn.tools.verify.runner import run_case
+
+FAULTS = {fault.name: fault for fault in faults.FAULTS if fault.device == "gpu"}
+T = dnnl.data_type
+
+#: Cases of the verifier, what runs them where it was executed, and what on an Arc or Tiger Lake.
+WRONG = {
+    "softmax-rows-gpu": (
+        "--softmax --dir=FWD_I --stag=ba --dtag=ba --axis=1 7x40", "ocl:xe", "ocl:xe",
+    ),
+    "lstm-integers-gpu": (
+        "--rnn --cfg=u8u8u8u8 --alg=VANILLA_LSTM l1t3mb2sic32", "ocl:simple", "ocl:simple",
+    ),
+    "rnn-overwritten-gaps-gpu": (
+        "--rnn --prop=BWD_DW --flags=O l1t3mb2sic8", "ocl:simple", "ocl:simple",
+    ),
+    "sum-shifted-factors-gpu": (
+        "--sum --sdt=f32:f32:f32 --scales=1:2:0.5 2x16x3x4", "ocl:many_inputs", "reorder+post_ops",
+    ),
+    "lrn-padding-gpu": (
+        "--lrn --dir=BWD_D --tag=aBx16b mb2ic17ih6ls7alpha1", "ocl:ref", "ocl:ref",
+    ),
+    "conv-sum-type-gpu": (
+        "--conv --dir=FWD_I --dt=s8:s8:s8 --attr-post-ops=sum:0.25:0:u8+relu mb2ic16ih6oc16kh3ph1",
+        "ocl:ref", "jit:ir",
+    ),
+}  # fmt: skip
+#: Cases that are refused; only without the register can they be seen.
+REFUSED = {
+    "matmul-blocked-twice-gpu": (
+        "--matmul --stag=ab --wtag=BA16a16b4a 32x64:64x64", "ocl:ref", "ocl:ref",
+    ),
+}  # fmt: skip
+#: Rows that no test reproduces, and why.
+NOT_REPRODUCED = {
+    "prelu-nothing-gpu": "the binding runs nothing; only a program in C could show it",
+    "empty-tensors-gpu": "the extension refuses it before oneDNN sees it",
+    "lstm-bf16-cell-gpu": "test_refusals_on_gpu.py",
+}
+
+
+def cases_of(line):
+    words = [case_files.Word(word, case_files.COMMAND_LINE) for word in line.split()]
+    return list(case_files.Reader().cases(words, Path()))
+
+
+def outcomes(line, stream):
+    return [run_case(case, stream) for case in cases_of(line)]
+
+
+@pytest.fixture
+def unchecked():
+    """Descriptors without warnings and refusals."""
+    _core._watch(set(), faults.check)
+    yield
+    _core._watch(set(faults._WATCHED), faults.check)
+
+
+@pytest.fixture
+def values(has_values):
+    if not has_values:
+        pytest.skip("a simulated GPU computes no values")
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_fault_is_still_there(name, stream, values):
+    told = "\n".join(f"{r.status} {r.reason}" for r in outcomes(WRONG[name][0], stream))
+    assert told.startswith("KNOWN"), f"oneDNN may have mended {name}: look, then drop it: {told}"
+    assert re.search(rf"known fault, {faults.PAGE}: {name} ", told)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_fault_is_still_there(name, stream, values, unchecked):
+    (done,) = outcomes(REFUSED[name][0], stream)
+    assert done.status == "FAILED", f"oneDNN may have mended {name}: look, then drop it"
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_right_is_refused(name, stream):
+    (done,) = outcomes(REFUSED[name][0], stream)
+    assert done.status == "UNIMPLEMENTED"
+    assert FAULTS[name].advice in done.reason
+
+
+@pytest.mark.parametrize("name", [*WRONG, *REFUSED])
+def test_row_names_what_a_real_gpu_picks(name, stream, has_values, unchecked):
+    line, executed, real = (WRONG | REFUSED)[name]
+    (case,) = cases_of(line)
+    pd, _, _ = execution.prepare(case.call(), stream.engine)
+    assert pd.impl_info.startswith(executed if has_values else real)
+
+
+def memory(values, stream, dtype="f4"):
+    array = dpnp.asarray(np.asarray(values, dtype), sycl_queue=stream.sycl_queue)
+    stream.sycl_queue.wait()
+    return dnnl.Memory.from_array(array, stream.engine)
+
+
+def relu_of_minus_infinity(stream):
+    src = memory([-np.inf] * 16, stream)
+    dst = dnnl.Memory(src.desc, stream.engine)
+    pd = dnnl.eltwise_forward(
+        stream.engine, prop_kind=dnnl.prop_kind.forward_inference, src=src.desc, dst=dst.desc,
+        algorithm=dnnl.algorithm.eltwise_relu, alpha=0.0, beta=0.0,
+    )  # fmt: skip
+    dnnl.Primitive(pd).execute(stream, {"src": src, "dst": dst}).wait()
+    return np.isnan(dst.to_array().asnumpy()).all()
+
+
+def writes_into_gaps(stream):
+    src, dst = (memory(np.full((8, 32), i), stream) for i in (1.0, 7.0))
+    src, dst = (dnnl.Memory.from_array(m.to_array()[:, ::2], stream.engine) for m in (src, dst))
+    with pytest.warns(OneDnnFaultWarning, match="arrays with gaps for dense ones"):
+        pd = dnnl.eltwise_forward(
+            stream.engine, prop_kind=dnnl.prop_kind.forward_inference, src=src.desc, dst=dst.desc,
+            algorithm=dnnl.algorithm.eltwise_linear, alpha=2.0, beta=0.0,
+        )  # fmt: skip
+    dnnl.Primitive(pd).execute(stream, {"src": src, "dst": dst}).wait()
+    return not (dst.to_array().asnumpy() == 2).all()
+
+
+def reads_old_cells(stream):
+    """Whether results depend on what the scratchpad holds."""
+    desc, size = dnnl.MemoryDesc, 16
+    attr = dnnl.PrimitiveAttr()
+    attr.set_scratchpad_mode(dnnl.scratchpad_mode.user)
+    weights = desc((1, 1, size, 4, size), T.f32)
+    with pytest.warns(OneDnnFaultWarning, match="without src_iter_c the cell begins with"):
+        pd = dnnl.lstm_forward(
+            stream.engine, prop_kind=dnnl.prop_kind.forward_inference, attr=attr,
+            direction=dnnl.rnn_direction.unidirectional_left2right,
+            src_layer=desc((3, 2, size), T.f32), dst_layer=desc((3, 2, size), T.f32),
+            weights_layer=weights, weights_iter=weights, bias=desc((1, 1, 4, size), T.f32),
+        )  # fmt: skip
+    assert pd.impl_info.startswith("ocl:simple")
+    rng = np.random.default_rng(0)
+    slots = dnnl.Primitive(pd).arguments
+    given = {
+        name: memory(rng.standard_normal(slot["desc"].dims), stream)
+        for name, slot in slots.items()
+        if not slot["output"] and name != "scratchpad"
+    }
+    results = []
+    for fill in (0.0, 1.0):
+        room = dnnl.Memory(pd.scratchpad_desc, stream.engine)
+        lent = room.to_array().view(np.uint8)
+        lent[...] = dpnp.asarray(
+            np.full(lent.size // 4, fill, "f4").view(np.uint8), sycl_queue=stream.sycl_queue
+        )
+        stream.sycl_queue.wait()
+        dst = dnnl.Memory(pd.dst_layer_desc, stream.engine)
+        args = {**given, "dst_layer": dst, "scratchpad": room}
+        dnnl.Primitive(pd).execute(stream, args).wait()
+        results.append(dst.to_array().asnumpy())
+    return not np.array_equal(*results)
+
+
+def select(stream, condition, a, b):
+    """Return what oneDNN selects."""
+    given = [memory(a, stream), memory(b, stream), memory(condition, stream, "i1")]
+    first, second, third = (m.desc for m in given)
+    pd = dnnl.binary(
+        stream.engine, algorithm=dnnl.algorithm.binary_select, src0=first, src1=second,
+        src2=third, dst=first,
+    )  # fmt: skip
+    dst = dnnl.Memory(first, stream.engine)
+    args = dict(zip(("src_0", "src_1", "src_2"), given, strict=True))
+    dnnl.Primitive(pd).execute(stream, {**args, "dst": dst}).wait()
+    return pd.impl_info, dst.to_array().asnumpy()
+
+
+SHAPE = (2, 3, 4, 5)
+CONDITIONS = [(2, 1, 4, 1), (1, 1, 1, 5), (1, 3, 1, 1)]
+OTHERS = {SHAPE: "ocl:simple", (1, 1, 1, 1): "ocl:xe"}
+
+
+def operands(condition, other):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape) for shape in (SHAPE, other))
+    return rng.random(condition) > 0.5, a.astype("f4"), b.astype("f4")
+
+
+def spreads_conditions(stream):
+    found = []
+    for condition, other in itertools.product(CONDITIONS, OTHERS):
+        given = operands(condition, other)
+        implementation, got = select(stream, *given)
+        assert implementation.startswith(OTHERS[other])
+        found.append(np.array_equal(got, np.where(*given)))
+    return not any(found)
+
+
+def refuses_integers(stream):
+    weights = dnnl.MemoryDesc((1, 1, 32, 4, 32), T.s8)
+    (case,) = cases_of(WRONG["lstm-integers-gpu"][0])
+    pd, _, _ = execution.prepare(case.call(), stream.engine)
+    assert pd.weights_layer_desc != weights
+    made = dnnl.reorder(stream.engine, src=weights, dst=pd.weights_layer_desc)
+    with pytest.raises(DnnlError, match="could not create a primitive"):
+        dnnl.Primitive(made)
+    return True
+
+
+#: Rows that no case of the verifier can tell: whether the fault is still there.
+CHECKS = {
+    "eltwise-gaps-gpu": writes_into_gaps,
+    "eltwise-infinity-gpu": relu_of_minus_infinity,
+    "lstm-no-cell-state-gpu": reads_old_cells,
+    "rnn-weights-of-integers-gpu": refuses_integers,
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_behaviour_is_still_there(name, stream, values):
+    assert CHECKS[name](stream), f"oneDNN may have mended {name}: look, then drop it"
+
+
+def test_spread_conditions_are_still_wrong(stream, values, unchecked):
+    assert spreads_conditions(stream), "oneDNN may have mended it: look, then drop the row"
+
+
+@pytest.mark.parametrize("condition", CONDITIONS, ids=str)
+def test_spread_conditions_are_refused(condition, stream):
+    with pytest.raises(Unimplemented, match="give it shape and layout of dst"):
+        select(stream, *operands(condition, SHAPE))
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=str)
+@pytest.mark.parametrize("condition", [*CONDITIONS, SHAPE], ids=str)
+def test_graphs_select_by_spread_conditions(condition, other, gpu, values):
+    c, a, b = operands(condition, other)
+    graph = Graph("gpu")
+    kinds = zip((condition, SHAPE, other), ("boolean", "f32", "f32"), strict=True)
+    graph.output(graph.select(*(graph.input(shape, kind) for shape, kind in kinds)))
+    compiled = graph.compile(gpu)
+    got = compiled(*(dpnp.asarray(v, sycl_queue=gpu) for v in (c, a, b)))
+    np.testing.assert_array_equal(got.asnumpy(), np.where(c, a, b))
+
+
+@pytest.mark.parametrize("operation", ["softmax", "log_softmax"])
+def test_graphs_normalise_rows_that_lie_apart(operation, gpu, values):
+    x = np.random.default_rng(0).standard_normal((7, 5, 16)).astype("f4")
+    graph = Graph("gpu")
+    graph.output(getattr(graph, operation)(graph.input((5, 7, 16), "f32"), axis=-1))
+    got = graph.compile(gpu)(dpnp.swapaxes(dpnp.asarray(x, sycl_queue=gpu), 0, 1)).asnumpy()
+    wanted = np.exp(x.swapaxes(0, 1))
+    wanted /= wanted.sum(-1, keepdims=True)
+    np.testing.assert_allclose(got if operation == "softmax" else np.exp(got), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", ["sdpa_int8"])
+def test_constants_of_quantisation_wait_for_each_other(case, stream, values):
+    path = Path(__file__).parents[1] / "conformance" / "graph" / "pattern" / f"{case}.json"
+    for _ in range(5):
+        (done,) = outcomes(f"--graph --case={path}", stream)
+        assert done.status == "PASSED", done.reason
+
+
+@pytest.mark.parametrize("data_type", ["f32", "bf16"])
+def test_slopes_of_nothing_run_nothing(data_type, stream):
+    src, weights = (dnnl.MemoryDesc(d, T[data_type]) for d in ((0, 16, 4), (1, 16, 1)))
+    inference = dnnl.prop_kind.forward_inference
+    pd = dnnl.prelu_forward(stream.engine, prop_kind=inference, src=src, weights=weights, dst=src)
+    given = {"src": src, "weights": weights, "dst": src}
+    args = {name: dnnl.Memory(desc, stream.engine) for name, desc in given.items()}
+    dnnl.Primitive(pd).execute(stream, args).wait()
+
+
+def test_every_row_is_reproduced_or_says_why_not():
+    told = [*WRONG, *REFUSED, *CHECKS, *NOT_REPRODUCED, "select-spread-condition-gpu"]
+    assert sorted(told) == sorted(FAULTS)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program asks of a GPU's driver, counted in SYCL's own trace of it (SYCL_UR_TRACE).
+
+The program marks where something begins by writing a line with ``mark`` of this module.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+
+_MARK = "== phase "
+#: The runtime writes a call twice; the second line has its arguments.
+_CALL = re.compile(r"<--- (ur\w+)\((.*)")
+_ALLOCATIONS = {f"urUSM{kind}Alloc" for kind in ("Device", "Shared", "Host")}
+_ALLOCATED = re.compile(r"\.size = (?P<size>\d+), \.ppMem = 0x\w+ \((?P<address>0x\w+)\)")
+_WAITS = {"urQueueFinish", "urEventWait"}
+
+
+@dataclass
+class Asked:
+    """What was asked of the driver in one phase."""
+
+    #: Kernels that were launched.
+    kernels: int = 0
+    #: Copies and fills of memory that were queued.
+    copies: int = 0
+    #: Calls in which the host waits for the device.
+    waits: int = 0
+    #: Allocations of USM.
+    allocations: int = 0
+    #: Most bytes of USM that were allocated at once, from the first phase on.
+    peak_bytes: int = 0
+
+
+def mark(phase):
+    """Begin a phase, in the program that is traced."""
+    sys.stdout.flush()
+    os.write(1, f"{_MARK}{phase}\n".encode())
+
+
+def _add(asked, name, arguments, live):
+    asked.kernels += name.startswith("urEnqueueKernelLaunch")
+    asked.copies += name.startswith(("urEnqueueUSMMemcpy", "urEnqueueUSMFill"))
+    asked.waits += name in _WAITS or re.search(r"\.blocking = (1|true)", arguments) is not None
+    if made := _ALLOCATED.search(arguments) if name in _ALLOCATIONS else None:
+        asked.allocations += 1
+        live[made["address"]] = int(made["size"])
+    elif gone := re.search(r"\.pMem = (0x\w+)", arguments) if name == "urUSMFree" else None:
+        live.pop(gone[1], None)
+    asked.peak_bytes = max(asked.peak_bytes, sum(live.values()))
+
+
+def counted(text):
+    """Return what each phase of a trace asked for, by the names of the phases."""
+    phases, live = {}, {}
+    asked = Asked()
+    for line in text.splitlines():
+        if line.startswith(_MARK):
+            asked = phases.setdefault(line.removeprefix(_MARK), Asked())
+        elif found := _CALL.search(line):
+            _add(asked, *found.groups(), live)
+    return phases
+
+
+def traced(*command, timeout=600, **variables):
+    """Run Python with these arguments; return what its phases asked for, and its output.
+
+    Output that is not of the trace is returned as text, such as JSON of the program's own.
+    """
+    done = subprocess.run(
+        [sys.executable, *map(str, command)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        errors="replace",
+        env=os.environ | {"SYCL_UR_TRACE": "2"} | variables,
+    )
+    assert done.returncode == 0, (done.stderr or done.stdout)[-2000:]
+    own = [x for x in done.stdout.splitlines() if not re.match(r"\s*(-+>|<-+|==)", x)]
+    return counted(done.stdout), "\n".join(own)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same work in several threads at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+def in_threads(n: int, work: Callable[[int], Any]) -> None:
+    """Call ``work(0)`` to ``work(n - 1)``, each in a thread of its own, and wait for all.
+
+    Raises what one of them raised.
+    """
+    errors: list[BaseException] = []
+
+    def guarded(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(i,)) for i in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of modules as people write them for torch: the tests run each under both."""
+
+#: By name: the text, which defines ``Net``, and the shapes of the inputs (``int`` for indices).
+TEXTS = {
+    "mlp": (
+        """
+class Net(nn.Module):
+    def __init__(self, d=6, hidden=8):
+        super(Net, self).__init__()
+        self.fc1 = nn.Linear(d, hidden)
+        self.fc2 = nn.Linear(hidden, 3)
+
+    def forward(self, x):
+        x = x.view(x.size(0), -1)
+        return F.log_softmax(self.fc2(torch.relu(self.fc1(x))), dim=1)
+""",
+        [(4, 2, 3)],
+    ),
+    "lenet": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2),
+            nn.Conv2d(4, 8, kernel_size=3), nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d((2, 2)))
+        self.classifier = nn.Linear(32, 5)
+
+    def forward(self, x):
+        x = self.features(x)
+        x = torch.flatten(x, 1)
+        return self.classifier(x)
+""",
+        [(2, 1, 10, 10)],
+    ),
+    "resnet block": (
+        """
+class BasicBlock(nn.Module):
+    def __init__(self, cin, cout, stride=1):
+        super().__init__()
+        self.conv1 = nn.Conv2d(cin, cout, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(cout)
+        self.conv2 = nn.Conv2d(cout, cout, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(cout)
+        self.downsample = None
+        if stride != 1 or cin != cout:
+            self.downsample = nn.Sequential(nn.Conv2d(cin, cout, 1, stride, bias=False),
+                                            nn.BatchNorm2d(cout))
+
+    def forward(self, x):
+        identity = x
+        out = F.relu(self.bn1(self.conv1(x)))
+        out = self.bn2(self.conv2(out))
+        if self.downsample is not None:
+            identity = self.downsample(x)
+        out += identity
+        return F.relu(out)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([BasicBlock(2, 4, 2), BasicBlock(4, 4)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x.mean(dim=(2, 3))
+""",
+        [(3, 2, 8, 8)],
+    ),
+    "squeeze and excitation": (
+        """
+class Net(nn.Module):
+    def __init__(self, channel=8, reduction=4):
+        super().__init__()
+        self.avg_pool = nn.AdaptiveAvgPool2d(1)
+        self.fc = nn.Sequential(nn.Linear(channel, channel // reduction, bias=False), nn.ReLU(),
+                                nn.Linear(channel // reduction, channel, bias=False), nn.Sigmoid())
+
+    def forward(self, x):
+        b, c, _, _ = x.size()
+        y = self.avg_pool(x).view(b, c)
+        y = self.fc(y).view(b, c, 1, 1)
+        return x * y.expand_as(x)
+""",
+        [(2, 8, 4, 4)],
+    ),
+    "causal attention": (
+        """
+class Net(nn.Module):
+    def __init__(self, n_embd=8, n_head=2, block=16):
+        super().__init__()
+        self.c_attn = nn.Linear(n_embd, 3 * n_embd)
+        self.c_proj = nn.Linear(n_embd, n_embd)
+        self.n_head, self.n_embd = n_head, n_embd
+        self.register_buffer("bias", torch.tril(torch.ones(1, 1, block, block)))
+
+    def forward(self, x):
+        B, T, C = x.size()
+        q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+        k = k.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
+        q = q.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
+        v = v.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
+        att = (q @ k.transpose(-2, -1)) * (1.0 / k.size(-1) ** 0.5)
+        att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
+        y = F.softmax(att, dim=-1) @ v
+        y = y.transpose(1, 2).contiguous().view(B, T, C)
+        return self.c_proj(y)
+""",
+        [(2, 5, 8)],
+    ),
+    "gpt": (
+        """
+class Block(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.ln_1, self.ln_2 = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.qkv = nn.Linear(d, 3 * d)
+        self.mlp = nn.ModuleDict(dict(fc=nn.Linear(d, 4 * d), proj=nn.Linear(4 * d, d)))
+
+    def forward(self, x):
+        q, k, v = self.qkv(self.ln_1(x)).chunk(3, dim=-1)
+        q, k, v = (t.unflatten(-1, (2, -1)).transpose(1, 2) for t in (q, k, v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + y.transpose(1, 2).flatten(2)
+        return x + self.mlp["proj"](F.gelu(self.mlp.fc(self.ln_2(x)), approximate="tanh"))
+
+
+class Net(nn.Module):
+    def __init__(self, vocab=11, d=8, block=8):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(vocab, d), nn.Embedding(block, d)
+        self.h = nn.Sequential(*[Block(d) for _ in range(2)])
+        self.ln_f = nn.LayerNorm(d)
+        self.lm_head = nn.Linear(d, vocab, bias=False)
+        self.wte.weight = self.lm_head.weight
+
+    def forward(self, idx):
+        pos = torch.arange(0, idx.shape[1])
+        x = self.wte(idx) + self.wpe(pos)
+        return self.lm_head(self.ln_f(self.h(x)))[:, -1, :]
+""",
+        [((2, 6), int)],
+    ),
+    "learned parameters": (
+        """
+class Net(nn.Module):
+    def __init__(self, n=5):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(n))
+        self.shift = nn.Parameter(torch.zeros(1, n), requires_grad=False)
+        self.gates = nn.ParameterList([nn.Parameter(torch.full((n,), 0.5)) for _ in range(3)])
+
+    def forward(self, x):
+        for i, gate in enumerate(self.gates):
+            x = x + torch.tanh(x * gate) / (i + 1)
+        return x * self.scale + self.shift
+""",
+        [(3, 5)],
+    ),
+    "rms norm": (
+        """
+class RMSNorm(torch.nn.Module):
+    def __init__(self, dim: int, eps: float = 1e-6):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def _norm(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
+
+    def forward(self, x):
+        output = self._norm(x.float()).type_as(x)
+        return output * self.weight
+
+
+Net = lambda: RMSNorm(6)
+""",
+        [(2, 3, 6)],
+    ),
+    "statistics": (
+        """
+class Net(nn.Module):
+    def forward(self, x):
+        mean = x.mean(1, True)
+        std = x.std(dim=1, keepdim=True)
+        top, _ = x.max(dim=1)
+        low = x.min(1)[0]
+        return torch.cat([((x - mean) / (std + 1e-5)).sum(1), top, low, x.var(1)], dim=-1)
+""",
+        [(2, 4, 3)],
+    ),
+    "exponential average": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("average", torch.zeros(4))
+
+    def forward(self, x):
+        if self.training:
+            self.average = 0.9 * self.average + 0.1 * x.detach().mean(0)
+        return x - self.average
+""",
+        [(3, 4)],
+    ),
+    "unet": (
+        """
+def block(cin, cout):
+    return nn.Sequential(nn.Conv2d(cin, cout, 3, padding=1), nn.GroupNorm(2, cout), nn.SiLU())
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down1, self.down2 = block(1, 4), block(4, 8)
+        self.up = nn.ConvTranspose2d(8, 4, 2, stride=2)
+        self.out = block(8, 2)
+        self.pool = nn.MaxPool2d(2)
+
+    def forward(self, x):
+        a = self.down1(x)
+        b = self.down2(self.pool(a))
+        return self.out(torch.cat((self.up(b), a), 1))
+""",
+        [(1, 1, 8, 8)],
+    ),
+    "autoencoder": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Flatten(), nn.Linear(16, 6), nn.GELU(), nn.Linear(6, 4))
+        self.decoder = nn.Sequential(nn.Linear(2, 16), nn.Sigmoid(), nn.Unflatten(1, (4, 4)))
+
+    def forward(self, x):
+        mu, logvar = self.encoder(x).chunk(2, dim=1)
+        kl = -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+        return self.decoder(mu), kl
+""",
+        [(3, 4, 4)],
+    ),
+    "several inputs and results": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bilinear = nn.Bilinear(3, 4, 2)
+        self.act = F.relu
+
+    def forward(self, a, b=None):
+        y = self.act(self.bilinear(a, b))
+        return {"y": y, "both": (a.sum(), [b.abs().amax(dim=1)])}
+""",
+        [(2, 3), (2, 4)],
+    ),
+    "shuffled channels": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 4, 1, groups=2)
+
+    def forward(self, x):
+        n, c, h, w = x.shape
+        x = self.conv(x).reshape(n, 2, c // 2, h, w).permute(0, 2, 1, 3, 4).reshape(n, c, h, w)
+        return x[:, ::2].squeeze(0).unsqueeze(1).repeat(1, 2, 1, 1)
+""",
+        [(1, 4, 3, 3)],
+    ),
+    "transposed matrix": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3, 4) * 0.5)
+
+    def forward(self, x):
+        return (x @ self.weight.transpose(0, 1)).t() + self.weight.T[:1, 0]
+""",
+        [(2, 4)],
+    ),
+    "convolution over time": (
+        """
+class Net(nn.Module):
+    def __init__(self, channels=4, k=3):
+        super().__init__()
+        self.pad = (k - 1) * 2
+        self.conv = nn.Conv1d(channels, channels, k, dilation=2)
+        self.norm = nn.BatchNorm1d(channels)
+
+    def forward(self, x):
+        y = F.pad(x.transpose(1, 2), (self.pad, 0))
+        return self.norm(self.conv(y)).transpose(1, 2) + x
+""",
+        [(2, 7, 4)],
+    ),
+    "sine positions": (
+        """
+import math
+
+
+class Net(nn.Module):
+    def __init__(self, d_model=6, max_len=10):
+        super().__init__()
+        position = torch.arange(max_len).unsqueeze(1) if hasattr(torch, "Tensor") else None
+        self.factor = math.sqrt(d_model)
+        self.register_buffer("pe", torch.ones(max_len, d_model), persistent=False)
+        self.dropout = nn.Dropout(p=0.0)
+
+    def forward(self, x):
+        return self.dropout(x * self.factor + self.pe[: x.size(1)].unsqueeze(0))
+""",
+        [(2, 4, 6)],
+    ),
+    "initialised by hand": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 4), nn.Conv2d(1, 2, 3)
+        self.apply(self._init_weights)
+
+    def _init_weights(self, module):
+        if isinstance(module, nn.Linear):
+            nn.init.constant_(module.weight, 0.25)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        for name, p in module.named_parameters(recurse=False):
+            if name == "bias":
+                nn.init.ones_(p)
+
+    def forward(self, x):
+        return self.b(self.a(x)).flatten(1)
+""",
+        [(2, 1, 4, 4)],
+    ),
+    "inverted residual": (
+        """
+class ConvNormAct(nn.Sequential):
+    def __init__(self, cin, cout, k, groups=1):
+        padding = (k - 1) // 2
+        super().__init__(nn.Conv2d(cin, cout, k, 1, padding, groups=groups, bias=False),
+                         nn.BatchNorm2d(cout), nn.Hardswish(inplace=True))
+
+
+class Net(nn.Module):
+    def __init__(self, c=4, t=2):
+        super().__init__()
+        layers = [ConvNormAct(c, c * t, 1), ConvNormAct(c * t, c * t, 3, groups=c * t)]
+        layers.extend([nn.Conv2d(c * t, c, 1, bias=False), nn.BatchNorm2d(c)])
+        self.conv = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return x + self.conv(x)
+""",
+        [(2, 4, 5, 5)],
+    ),
+    "upsampling head": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, padding=1)
+        self.shuffle = nn.PixelShuffle(2)
+
+    def forward(self, x):
+        up = F.interpolate(x, scale_factor=2, mode="nearest")
+        y = self.shuffle(F.leaky_relu(self.conv(x), 0.2))
+        return torch.clamp(y + up[:, :2], min=-1.0, max=1.0)
+""",
+        [(1, 3, 4, 4)],
+    ),
+    "distances": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+
+    def forward(self, a, b):
+        a, b = F.normalize(self.body(a), dim=-1), F.normalize(self.body(b), dim=-1)
+        sim = torch.einsum("nd,md->nm", a, b)
+        best = sim.argmax(dim=1)
+        return sim.softmax(-1), torch.where(sim > 0, sim, torch.zeros_like(sim)), best
+""",
+        [(3, 4), (3, 4)],
+    ),
+}

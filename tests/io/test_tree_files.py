@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``save`` and ``load``: what is written comes back; damaged and hostile files raise by name."""
+
+import contextlib
+import os
+import pickle
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn, optim, tree
+
+KINDS = [".npz", ".safetensors"]
+
+
+@pytest.fixture(params=KINDS)
+def path(request, tmp_path):
+    return tmp_path / f"tree{request.param}"
+
+
+def same(a, b):
+    for x, y in zip(tree.leaves(a), tree.leaves(b), strict=True):
+        if hasattr(x, "shape"):
+            assert str(x.dtype) == str(y.dtype)
+            x, y = (v.data if str(v.dtype) == "bfloat16" else v for v in (x, y))
+            assert dpnp.asnumpy(x).tobytes() == dpnp.asnumpy(y).tobytes()
+        else:
+            assert (type(x), x) == (type(y), y)
+
+
+def test_trees_come_back_bit_for_bit(path):
+    value = {
+        "a": [F.randn(2, 3), F.astype(F.randn(3), "bfloat16")], "n": F.arange(4), "step": 3,
+        "scalar": F.ones(()), "rate": 0.5, "name": "é", "flag": True, "empty": F.zeros(0, 2),
+        "strided": F.randn(4, 3).T,
+    }  # fmt: skip
+    sycl_dnn.save(path, value)
+    same(sycl_dnn.load(path, value), value)
+    flat = sycl_dnn.load(path)
+    assert sorted(flat) == sorted(tree.names(value))
+    assert flat["step"] == 3
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_training_resumed_is_training_uninterrupted(path):
+    def step(net, state, x):
+        grads = sycl_dnn.grad(lambda net: F.mean(F.square(net(x))))(net)
+        return opt.update(grads, state, net)
+
+    opt, x = optim.AdamW(0.1), F.randn(5, 3)
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    state = opt.init(net)
+    for _ in range(2):
+        net, state = step(net, state, x)
+    sycl_dnn.save(path, {"net": net, "state": state, "step": 2})
+    whole = step(net, state, x)
+    fresh = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    loaded = sycl_dnn.load(path, {"net": fresh, "state": opt.init(fresh), "step": 0})
+    assert loaded["step"] == 2
+    same(step(loaded["net"], loaded["state"], x), whole)
+
+
+def test_a_module_has_torchs_names(path):
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))
+    sycl_dnn.save(path, net)
+    assert sorted(sycl_dnn.load(path)) == sorted(net.state_dict())
+    other = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))
+    assert sycl_dnn.load(path, other) is other
+    same(other, net)
+    if path.suffix == ".safetensors":
+        found = pytest.importorskip("safetensors.numpy").load_file(path)
+        np.testing.assert_array_equal(found["0.weight"], dpnp.asnumpy(net[0].weight))
+        pytest.importorskip("safetensors.numpy").save_file(found, path)
+        same(sycl_dnn.load(path, other), net)
+
+
+def test_damaged_files_raise_by_name_and_load_nothing(path):
+    net = nn.Linear(2, 3)
+    sycl_dnn.save(path, net)
+    whole, before = path.read_bytes(), net.weight
+    for n in (0, 5, 40, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:n])
+        with pytest.raises(ValueError, match=path.name):
+            sycl_dnn.load(path, net)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        changed = bytearray(whole)
+        changed[rng.integers(len(whole))] ^= int(rng.integers(1, 256))
+        path.write_bytes(bytes(changed))
+        with contextlib.suppress(ValueError):  # or other numbers
+            sycl_dnn.load(path)
+    path.write_bytes((2**63).to_bytes(8, "little") + b"{}")
+    with pytest.raises(ValueError, match=path.name):
+        sycl_dnn.load(path)
+    assert net.weight is before
+
+
+def test_nothing_in_a_file_is_run(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "ran"),)
+
+    path = tmp_path / "bomb.npz"
+    np.savez(path, a=np.array([Bomb()], dtype=object))
+    for content in (path.read_bytes(), pickle.dumps(Bomb())):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="bomb.npz is damaged"):
+            sycl_dnn.load(path)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_failed_save_leaves_the_old_file(path):
+    sycl_dnn.save(path, {"a": F.ones(2)})
+    with pytest.raises(TypeError, match="save: b must be an array, a number or text, got object"):
+        sycl_dnn.save(path, {"a": F.zeros(2), "b": object()})
+    assert float(sycl_dnn.load(path)["a"][0]) == 1.0
+    assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("into", "message"),
+    [
+        ({"b": 0}, r"lacks \['b'\] and has \['a'\]"), ({"a": 0}, "a must be a number or text"),
+        ({"a": np.zeros((3,), "f4")}, r"a must have shape \(3,\) and dtype float32, got \(2,\)"),
+    ],
+)  # fmt: skip
+def test_other_trees_are_refused_by_name(tmp_path, into, message):
+    path = tmp_path / "t.npz"
+    sycl_dnn.save(path, {"a": F.ones(2)})
+    into = {n: dpnp.asarray(v) if isinstance(v, np.ndarray) else v for n, v in into.items()}
+    with pytest.raises(ValueError, match=message):
+        sycl_dnn.load(path, into)
+    with pytest.raises(ValueError, match="must end in .safetensors or .npz"):
+        sycl_dnn.save(tmp_path / "t.pt", into)
+    with pytest.raises(FileNotFoundError):
+        sycl_dnn.load(tmp_path / "none.npz")

@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``nn.Module``: names, trees, modes, state dicts, text, and errors that name the path."""
+
+import copy
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn
+
+SCALE = 1.0
+
+
+class Net(nn.Module):
+    def __init__(self, classes=3):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 4, 3, padding=1)
+        self.norm = nn.BatchNorm2d(4)
+        self.head = nn.Sequential(nn.Flatten(), nn.Linear(4 * 5 * 5, classes))
+        self.scale = nn.Parameter(F.ones(classes))
+        self.register_buffer("shift", F.zeros(classes), persistent=False)
+
+    def forward(self, x):
+        x = F.relu(self.norm(self.conv(x)))
+        return self.head(x) * self.scale + self.shift
+
+
+@pytest.fixture
+def net():
+    sycl_dnn.manual_seed(3)
+    return Net()
+
+
+@pytest.fixture
+def x():
+    return F.randn(6, 2, 5, 5)
+
+
+def by_functions(net, x):
+    """The same network by functions alone, in eval mode."""
+    norm = net.norm
+    y = F.conv2d(x, net.conv.weight, net.conv.bias, padding=1)
+    y = F.batch_norm(y, norm.running_mean, norm.running_var, norm.weight, norm.bias)
+    y = F.linear(F.flatten(F.relu(y), 1), net.head[1].weight, net.head[1].bias)
+    return y * net.scale + net.shift
+
+
+def loss(net, x, labels):
+    return F.cross_entropy(net(x), labels)
+
+
+LABELS = np.array([0, 1, 2, 0, 1, 2])
+
+
+def close(a, b, tolerance=2e-5):
+    a, b = (dpnp.asnumpy(v) if hasattr(v, "sycl_queue") else v for v in (a, b))
+    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def test_names_are_torchs(net):
+    assert list(net.state_dict()) == [
+        "scale", "conv.weight", "conv.bias", "norm.weight", "norm.bias", "norm.running_mean",
+        "norm.running_var", "norm.num_batches_tracked", "head.1.weight", "head.1.bias",
+    ]  # fmt: skip
+    assert [n for n, _ in net.named_buffers()][0] == "shift"
+    assert [n for n, _ in net.named_modules()] == ["", "conv", "norm", "head", "head.0", "head.1"]
+    assert sycl_dnn.tree.paths(net)[1][0] == ".shift"
+    assert net.get_submodule("head.1") is net.head[1]
+    assert net.get_parameter("head.1.bias") is net.head[1].bias
+
+
+def test_a_call_is_the_functions(net, x):
+    net.eval()
+    close(net(x), by_functions(net, x))
+    compiled = sycl_dnn.compile(net)
+    close(compiled(x), by_functions(net, x))
+    again = sycl_dnn.compile(lambda net, x: net(x))
+    close(again(net, x), by_functions(net, x))
+
+
+def test_gradients_are_those_of_the_functions(net, x):
+    net.eval()
+    labels = dpnp.asarray(LABELS)
+    value, grads = sycl_dnn.value_and_grad(loss)(net, x, labels)
+
+    def plain(weight, x):
+        other = copy.copy(net)
+        y = F.conv2d(x, weight, other.conv.bias, padding=1)
+        norm = other.norm
+        y = F.batch_norm(y, norm.running_mean, norm.running_var, norm.weight, norm.bias)
+        y = F.linear(F.flatten(F.relu(y), 1), other.head[1].weight, other.head[1].bias)
+        return F.cross_entropy(y * other.scale + other.shift, labels)
+
+    wanted, gradient = sycl_dnn.value_and_grad(plain)(net.conv.weight, x)
+    close(value, wanted)
+    close(grads.conv.weight, gradient)
+    assert isinstance(grads, Net)
+    assert grads.shift is None
+    assert grads.norm.running_mean is None
+
+
+def test_running_statistics_follow_in_eager_and_compiled_steps(net, x):
+    labels = dpnp.asarray(LABELS)
+
+    @sycl_dnn.compile
+    def step(net, x, labels):
+        value, grads = sycl_dnn.value_and_grad(loss)(net, x, labels)
+        return value, sycl_dnn.tree.map(lambda p, g: p if g is None else p - 0.1 * g, net, grads)
+
+    y = dpnp.asnumpy(F.conv2d(x, net.conv.weight, net.conv.bias, padding=1)).astype("f8")
+    mean, var = y.mean((0, 2, 3)), y.var((0, 2, 3), ddof=1)
+    running = [np.zeros(4), np.ones(4)]
+    for number, run in enumerate(
+        (lambda: net(x), lambda: sycl_dnn.vjp(loss, net, x, labels), lambda: step(net, x, labels)),
+        1,
+    ):
+        run()
+        running = [0.9 * r + 0.1 * new for r, new in zip(running, (mean, var), strict=True)]
+        close(net.norm.running_mean, running[0])
+        close(net.norm.running_var, running[1])
+        assert int(net.norm.num_batches_tracked) == number
+    assert net.state_dict()["norm.num_batches_tracked"].dtype == np.int64
+
+
+def test_a_compiled_step_learns_and_compiles_once(net, x):
+    labels = dpnp.asarray(LABELS)
+
+    @sycl_dnn.compile
+    def step(net, x, labels):
+        value, grads = sycl_dnn.value_and_grad(loss)(net, x, labels)
+        return value, sycl_dnn.tree.map(lambda p, g: p if g is None else p - 0.1 * g, net, grads)
+
+    losses = []
+    for _ in range(12):
+        value, net = step(net, x, labels)
+        losses.append(float(value))
+    assert losses[-1] < 0.2 * losses[0]
+    assert step.cache_info().size == 1
+    net.eval()
+    step(net, x, labels)
+    assert step.cache_info().size == 2
+
+
+def test_mode_hyper_parameters_and_outer_values_are_seen(x):
+    class Drop(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor = 2.0
+            self.sizes = [1, 2]
+            self.weight = nn.Parameter(F.ones(5))
+
+        def forward(self, x):
+            return F.dropout(x * self.weight, 0.5, self.training) * self.factor * SCALE + sum(
+                self.sizes
+            )
+
+    global SCALE
+    net, ones = Drop(), F.ones(40, 5)
+    assert {float(v) for v in dpnp.asnumpy(net(ones)).ravel()} == {3.0, 7.0}
+    net.eval()
+    close(net(ones), np.full((40, 5), 5.0))
+    net.factor = 3.0
+    close(net(ones), np.full((40, 5), 6.0))
+    net.sizes.append(10)
+    close(net(ones), np.full((40, 5), 16.0))
+    net.weight[...] = 2.0
+    close(net(ones), np.full((40, 5), 19.0))
+    SCALE = 2.0
+    close(net(ones), np.full((40, 5), 25.0))
+    SCALE = 1.0
+
+
+def test_frozen_parameters_have_no_gradient(net, x):
+    net.freeze(lambda name: name.startswith("conv"))
+    names = [n for n, _ in net.named_parameters(trainable=True)]
+    assert names == ["scale", "norm.weight", "norm.bias", "head.1.weight", "head.1.bias"]
+    grads = sycl_dnn.grad(loss)(net, x, dpnp.asarray(LABELS))
+    assert grads.conv.weight is None
+    assert grads.head[1].weight.shape == (3, 100)
+    net.unfreeze()
+    assert len(list(net.named_parameters(trainable=True))) == 7
+
+
+def test_tied_parameters_are_one(x):
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(7, 4)
+            self.head = nn.Linear(4, 7, bias=False)
+            self.head.weight = self.table.weight
+
+        def forward(self, ids):
+            return self.head(self.table(ids))
+
+    net, ids = Tied(), dpnp.asarray([1, 2, 3])
+    assert len(list(net.parameters())) == 1
+    assert list(net.state_dict()) == ["table.weight", "head.weight"]
+
+    def value(net):
+        return F.sum(F.square(net(ids)))
+
+    grads = sycl_dnn.grad(value)(net)
+    assert grads.head.weight is grads.table.weight
+    w = net.table.weight
+
+    def of_weight(w):
+        return F.sum(F.square(F.linear(F.embedding(ids, w), w)))
+
+    close(grads.table.weight, sycl_dnn.grad(of_weight)(w))
+    moved = sycl_dnn.tree.map(lambda p, g: p - g, net, grads)
+    assert moved.head.weight is moved.table.weight
+
+
+def test_state_dicts_go_there_and_back(net, x):
+    other = Net().eval()
+    assert other.load_state_dict(net.state_dict()) == ([], [])
+    close(other(x), net.eval()(x))
+    numpy = {n: dpnp.asnumpy(v).astype("f8") for n, v in net.state_dict().items()}
+    other = Net().eval()
+    other.load_state_dict(numpy)
+    assert other.conv.weight.dtype == np.float32
+    close(other(x), net(x))
+    assert other.conv.weight is not net.conv.weight
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s.pop("head.1.bias"), 'Missing key.*"head.1.bias"'),
+        (lambda s: s.update(other=s["scale"]), 'Unexpected key.*"other"'),
+        (lambda s: s.update(scale=F.ones(4)), r"size mismatch for scale.*\(4,\).*\(3,\)"),
+    ],
+)
+def test_wrong_state_dicts_are_refused_by_name(net, change, message):
+    state, before = net.state_dict(), net.scale
+    change(state)
+    with pytest.raises(RuntimeError, match=message):
+        net.load_state_dict(state)
+    assert net.scale is before
+    if "size" not in message:
+        found = net.load_state_dict(state, strict=False)
+        assert found.missing_keys + found.unexpected_keys in (["head.1.bias"], ["other"])
+
+
+def test_copies_dtypes_and_text(net, x):
+    other = copy.deepcopy(net).bfloat16()
+    assert other.conv.weight.dtype == "bfloat16"
+    assert net.conv.weight.dtype == np.float32
+    close(F.astype(other.eval()(F.astype(x, "bfloat16")), "float32"), net.eval()(x), 0.1)
+    assert repr(net) == (
+        "Net(\n  (conv): Conv2d(2, 4, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))\n"
+        "  (norm): BatchNorm2d(4, eps=1e-05, momentum=0.1, affine=True, bias=True, "
+        "track_running_stats=True)\n"
+        "  (head): Sequential(\n    (0): Flatten(start_dim=1, end_dim=-1)\n"
+        "    (1): Linear(in_features=100, out_features=3, bias=True)\n  )\n)"
+    )
+    kinds = []
+    net.apply(lambda m: kinds.append(type(m).__name__))
+    assert kinds == ["Conv2d", "BatchNorm2d", "Flatten", "Linear", "Sequential", "Net"]
+
+
+def test_one_seed_gives_one_network():
+    made = []
+    for _ in range(2):
+        sycl_dnn.manual_seed(11)
+        made.append(Net())
+    for a, b in zip(made[0].parameters(), made[1].parameters(), strict=True):
+        assert bool((a == b).all())
+    bound = 1 / np.sqrt(18)
+    assert float(abs(made[0].conv.weight).max()) <= bound
+    assert float(abs(made[0].conv.weight).max()) > 0.8 * bound
+
+
+class Keeps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", F.zeros(2))
+
+    def forward(self, x):
+        self.seen = self.seen * 0.5 + x
+        return x
+
+
+class Leaks(nn.Module):
+    def forward(self, x):
+        self.h = x
+        return x
+
+
+class Early(nn.Module):
+    def __init__(self):
+        self.weight = nn.Parameter(F.ones(2))
+
+
+def test_a_buffer_that_forward_assigns_is_written():
+    net, x = Keeps(), F.ones(2)
+    for _ in range(2):
+        net(x)
+    close(net.seen, np.full(2, 1.5))
+    sycl_dnn.compile(lambda net, x: net(x))(net, x)
+    close(net.seen, np.full(2, 1.75))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: Leaks()(F.ones(2)), RuntimeError, r"Leaks\.h must not be assigned"),
+        (lambda: Early(), AttributeError, "before Module.__init__"),
+        (lambda: nn.Module()(F.ones(2)), NotImplementedError, "forward"),
+        (lambda: nn.Linear(2, 2).missing, AttributeError, "'Linear' object has no.*'missing'"),
+        (lambda: setattr(nn.Linear(2, 2), "weight", 3), TypeError, "parameter 'weight'"),
+        (lambda: nn.Parameter([1.0]), TypeError, "Parameter: data must be a dpnp.ndarray"),
+        (lambda: nn.Conv2d(3, 4, 3, groups=2), ValueError, "in_channels must be divisible"),
+        (lambda: nn.BatchNorm2d(3)(F.ones(2, 3)), ValueError, r"expected 4D input \(got 2D"),
+        (lambda: nn.Linear(2, 2).get_submodule("a.b"), AttributeError, "a.b: Linear has no"),
+        (lambda: nn.Linear(2, 2)(np.ones((2, 2), "f4")), TypeError, "dpnp.ndarray, got numpy"),
+        (lambda: nn.Linear(2, 2).to(dtype="int8"), TypeError, "floating-point, got int8"),
+    ],
+)
+def test_wrong_use_is_refused_by_name(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_parameter_on_another_queue_is_named(queue):
+    import dpctl
+    from dpnp.exceptions import ExecutionPlacementError
+
+    net = nn.Linear(2, 2)
+    net.to(dpctl.SyclQueue(queue.sycl_device, property="in_order"))
+    with pytest.raises(ExecutionPlacementError, match="share one queue"):
+        net(dpnp.ones((2, 2), dtype="f4", sycl_queue=dpctl.SyclQueue(queue.sycl_device)))
+
+
+def test_a_summary_counts_layers_parameters_and_operations(net, x):
+    found = net.summary(x)
+    rows = {row.name: row for row in found.rows}
+    assert list(rows) == ["conv", "norm", "head.0", "head.1"]
+    assert rows["conv"].shape == "(6, 4, 5, 5)"
+    assert rows["conv"].flop == 2 * 6 * 4 * 25 * 18
+    assert rows["head.1"].flop == 2 * 6 * 3 * 100
+    assert found.n_parameters == 4 * 18 + 4 + 8 + 303 + 3
+    assert "Conv2d" in str(found)
+    assert int(net.norm.num_batches_tracked) == 0

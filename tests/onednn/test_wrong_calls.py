@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A call that does not fit names the argument, its rule and the value, and no whole signature."""
+
+import pytest
+
+from sycl_dnn import InvalidArguments
+from sycl_dnn import onednn as dnnl
+
+D = dnnl.MemoryDesc((2, 3, 8, 8), "f32", "nchw")
+W = dnnl.MemoryDesc((4, 3, 3, 3), "f32", "any")
+CONVOLUTION = {
+    "prop_kind": "forward_training",
+    "algorithm": "convolution_direct",
+    "src": D,
+    "weights": W,
+    "dst": dnnl.MemoryDesc((2, 4, 8, 8), "f32", "any"),
+    "strides": (1, 1),
+    "padding_l": (1, 1),
+    "padding_r": (1, 1),
+}
+#: What is wrong -> changed arguments, error, words of the message.
+WRONG = {
+    "a name that is none": (
+        {"prop_kind": "forwards"},
+        InvalidArguments,
+        "convolution_forward: prop_kind must be one of .*forward_training.*, got 'forwards'",
+    ),
+    "a name of another operation": (
+        {"algorithm": "direct"},
+        InvalidArguments,
+        "algorithm must be one of convolution_auto, convolution_direct, convolution_winograd, got",
+    ),
+    "a member of another enumeration": (
+        {"prop_kind": dnnl.algorithm.convolution_auto},
+        TypeError,
+        r"prop_kind must be one of .*, got <algorithm.convolution_auto.*> \(algorithm\)",
+    ),
+    "a number for a descriptor": (
+        {"src": 7},
+        TypeError,
+        "convolution_forward: src must be a MemoryDesc, got 7$",
+    ),
+    "text among numbers": (
+        {"strides": (1, "x")},
+        TypeError,
+        r"strides must be a sequence \(an integer each\), got \(1, 'x'\)",
+    ),
+    "attributes that are none": (
+        {"attr": {}},
+        TypeError,
+        r"attr must be a PrimitiveAttr or None, got {} \(dict\)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changed", "error", "words"), WRONG.values(), ids=WRONG)
+def test_the_value_that_does_not_fit(changed, error, words, engine):
+    with pytest.raises(error, match=words) as caught:
+        dnnl.convolution_forward(engine, **(CONVOLUTION | changed))
+    assert "The following argument types" not in str(caught.value)
+
+
+def test_the_names_of_cpp_parameters(engine):
+    given = {**CONVOLUTION, "src_desc": CONVOLUTION["src"]}
+    del given["src"]
+    words = "no parameter is called 'src_desc'; did you mean src?"
+    with pytest.raises(TypeError, match=words):
+        dnnl.convolution_forward(engine, **given)
+
+
+def test_arguments_by_position(engine):
+    words = "only engine may be given by position, got 3 such arguments; name prop_kind, algorithm"
+    with pytest.raises(TypeError, match=words):
+        dnnl.convolution_forward(engine, "forward_training", "convolution_direct")
+
+
+def test_arguments_that_are_missing(engine):
+    with pytest.raises(TypeError, match=r"^Engine: argument is missing: queue; it takes queue"):
+        dnnl.Engine()
+    words = r"^softmax_forward: arguments are missing: dst, axis; it takes engine, prop_kind"
+    with pytest.raises(TypeError, match=words):
+        dnnl.softmax_forward(engine, prop_kind="forward", algorithm="softmax_log", src=D)
+
+
+def test_methods_name_their_class():
+    with pytest.raises(TypeError, match=r"^PostOps.append_prelu: mask must be an integer, got 'x'"):
+        dnnl.PostOps().append_prelu("x")
+    words = r"^PostOps.append_eltwise: algorithm must be one of .*, got 'relu'"
+    with pytest.raises(InvalidArguments, match=words):
+        dnnl.PostOps().append_eltwise("relu")
+    with pytest.raises(InvalidArguments, match=r"^MemoryDesc: data_type must be one of .*'f33'"):
+        dnnl.MemoryDesc((2, 3), "f33")
+    with pytest.raises(TypeError, match=r"^MemoryDesc: dims must be a sequence .*, got 7"):
+        dnnl.MemoryDesc(7, "f32")
+
+
+def test_a_mask_of_dropout_that_is_no_u8(engine):
+    attr = dnnl.PrimitiveAttr()
+    with pytest.raises(InvalidArguments, match="set_dropout: mask_desc must be u8, got f32"):
+        attr.set_dropout(dnnl.MemoryDesc((2, 3), "f32"))
+    with pytest.raises(TypeError, match="set_dropout: mask_desc must be a MemoryDesc or None"):
+        attr.set_dropout("u8")
+
+
+def test_what_fits_is_called_as_before(engine):
+    assert dnnl.convolution_forward(engine, **CONVOLUTION).name == "convolution_forward"
+    ops = dnnl.PostOps()
+    ops.append_eltwise(algorithm="eltwise_relu", alpha=1)
+    assert len(ops) == 1

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that a compiled function recorded before are recorded again without their bodies."""
+
+import dpnp
+import numpy as np
+import pytest
+from comparing import assert_same, compiled_as_eager
+
+import sycl_dnn
+from sycl_dnn import functional as F  # noqa: N812
+
+
+@pytest.fixture
+def make(queue):
+    """Return what makes arrays of small random numbers."""
+    rng = np.random.default_rng(0)
+    return lambda *shape: dpnp.asarray(rng.normal(0, 0.5, shape).astype("f4"), sycl_queue=queue)
+
+
+def _counted(function, *args):
+    """Return the compiled function after a call, and how many calls it recorded and replayed."""
+    compiled = sycl_dnn.compile(function)
+    got = compiled(*args)
+    assert_same(got, function(*args), 2e-5)
+    return compiled, compiled._replays.n_calls, compiled._replays.n_replayed
+
+
+def _layers(n, make):
+    weights = [(make(16, 16), make(16)) for _ in range(n)]
+
+    def function(x):
+        for w, b in weights:
+            x = F.relu(F.linear(x, w, b)) * 0.5 + x
+        return x
+
+    return function
+
+
+@pytest.mark.parametrize("n", [4, 8])
+def test_only_the_first_of_equal_layers_runs_its_bodies(n, make):
+    _, calls, replayed = _counted(_layers(n, make), make(4, 16))
+    assert calls == 4 * n
+    assert calls - replayed <= 8  # of the first layers: nothing was copied before
+
+
+def test_another_shape_replays_what_does_not_depend_on_it(make):
+    def step(w, g, x):
+        return w - 0.1 * (g * g + 0.5) / (F.sqrt(g * g) + 1.0), F.relu(x) * 2.0
+
+    compiled, calls, replayed = _counted(step, make(8, 8), make(8, 8), make(3, 5))
+    w, g, x = make(8, 8), make(8, 8), make(6, 5)
+    assert_same(compiled(w, g, x), step(w, g, x), 2e-5)
+    again = compiled._replays
+    assert again.n_calls == 2 * calls
+    assert again.n_calls - calls - (again.n_replayed - replayed) == 2  # those of x
+
+
+def test_operands_that_are_one_array_are_told_from_two(make):
+    def function(x, y):
+        return F.mul(x, x) + F.mul(x, y) + F.mul(y, y) + F.mul(y, x)
+
+    x, y = make(4, 8), make(4, 8)
+    compiled_as_eager(function, x, y)
+
+
+def test_views_of_one_array_are_told_apart(make):
+    def function(x):
+        a, b = x[:2], x[2:]
+        return F.mul(a, b) + F.mul(b, b) + F.mul(a, a) + F.mul(b, a)
+
+    compiled_as_eager(function, make(4, 8))
+
+
+def test_numbers_count_with_their_signs_and_kinds(make):
+    def function(x):
+        return F.leaky_relu(x, 0.1), F.leaky_relu(x, 0.2), x * 0.0, x * -0.0, x * 1, x * True
+
+    compiled, calls, replayed = _counted(function, make(4, 8))
+    assert (calls, replayed) == (6, 0)
+
+
+def test_layouts_and_regions_of_autocast_count(make):
+    def function(x):
+        y = F.transpose(x, 0, 1)
+        with sycl_dnn.autocast("bfloat16"):
+            narrow = F.matmul(x, x), F.matmul(y, x)
+        return F.matmul(x, x), F.matmul(y, x), *narrow
+
+    x = make(16, 16)
+    got, wanted = sycl_dnn.compile(function)(x), function(x)
+    assert [a.dtype for a in got] == [a.dtype for a in wanted]
+    for a, b in zip(got[:2], wanted[:2], strict=True):
+        assert_same(a, b, 2e-5)
+
+
+def test_each_layer_of_dropout_draws_a_mask_of_its_own(queue):
+    ones = dpnp.ones((64, 64), dtype="f4", sycl_queue=queue)
+    first, second = sycl_dnn.compile(lambda x: (F.dropout(x, 0.5), F.dropout(x, 0.5)))(ones)
+    assert (dpnp.asnumpy(first) != dpnp.asnumpy(second)).any()
+
+
+def test_gradients_of_replayed_calls(make):
+    weights = [make(8, 8) for _ in range(4)]
+
+    def loss(weights, x):
+        for w in weights:
+            x = F.tanh(F.linear(x, w)) * 0.5 + F.mul(x, x)
+        return F.mean(F.square(x))
+
+    def step(weights, x):
+        return sycl_dnn.grad(loss)(weights, x)
+
+    for batch in (4, 6):
+        compiled_as_eager(step, weights, make(batch, 8))
+
+
+def test_updated_statistics_are_updated_in_each_layer(make):
+    def function(x, mean, var):
+        y = F.batch_norm(x, mean, var, training=True)
+        return F.batch_norm(y * 2.0, mean, var, training=True)
+
+    x = make(4, 8, 3, 3)
+    results = []
+    for f in (function, sycl_dnn.compile(function)):
+        mean, var = (dpnp.zeros(8, dtype="f4", sycl_queue=x.sycl_queue) for _ in range(2))
+        y = f(x, mean, var)
+        results.append([dpnp.asnumpy(a) for a in (y, mean, var)])
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_dropping_what_was_compiled_drops_what_was_recorded(make):
+    compiled, calls, _ = _counted(_layers(2, make), make(4, 16))
+    compiled.clear()
+    assert compiled._replays.n_calls == 0 < calls
