@@ -252,11 +252,19 @@ class TransformerEncoderLayer(_Transformer):
         self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None,
         is_causal: bool = False,
     ) -> Any:  # fmt: skip
-        """Map (L, N, E), or (N, L, E) with ``batch_first``; masks as ``MultiheadAttention``."""
+        """Map (L, N, E), or (N, L, E) with ``batch_first``; masks as ``MultiheadAttention``.
+
+        Raises
+        ------
+        ValueError
+            ``is_causal``, which only says what the mask is, comes without ``src_mask``.
+        """
 
         def attended(x: Any) -> Any:
-            made = self.self_attn(x, x, x, src_key_padding_mask, False, src_mask)[0]
-            return self.dropout1(made)
+            made = self.self_attn(
+                x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal
+            )
+            return self.dropout1(made[0])
 
         x = self._residual(src, 1, attended)
         return self._residual(x, 2, lambda x: self._fed(x, 2))
@@ -298,13 +306,16 @@ class TransformerDecoderLayer(_Transformer):
         """Map (L, N, E) with a memory (S, N, E); masks as ``MultiheadAttention``."""
 
         def attended(x: Any) -> Any:
-            made = self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask)[0]
-            return self.dropout1(made)
+            made = self.self_attn(
+                x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal
+            )
+            return self.dropout1(made[0])
 
         def remembered(x: Any) -> Any:
             made = self.multihead_attn(
-                x, memory, memory, memory_key_padding_mask, False, memory_mask
-            )
+                x, memory, memory, memory_key_padding_mask, False, memory_mask,
+                is_causal=memory_is_causal,
+            )  # fmt: skip
             return self.dropout2(made[0])
 
         x = self._residual(tgt, 1, attended)
@@ -336,7 +347,7 @@ class TransformerEncoder(_Stack):
     ) -> Any:  # fmt: skip
         """Hand ``src`` from layer to layer."""
         for layer in self.layers:
-            src = layer(src, mask, src_key_padding_mask)
+            src = layer(src, mask, src_key_padding_mask, bool(is_causal))
         return src if self.norm is None else self.norm(src)
 
 

@@ -4,6 +4,7 @@
 from sycl_dnn.optim import schedules
 from sycl_dnn.optim.averages import EMA
 from sycl_dnn.optim.clipping import clip_grad_norm, clip_grad_value, global_norm
+from sycl_dnn.optim.loss_scaling import GradScaler
 from sycl_dnn.optim.optimizer import Optimizer
 from sycl_dnn.optim.update_rules import (
     LAMB,
@@ -21,6 +22,7 @@ from sycl_dnn.optim.update_rules import (
 
 __all__ = [
     "EMA",
+    "GradScaler",
     "LAMB",
     "SGD",
     "Adafactor",

@@ -3,33 +3,26 @@
 
 import doctest
 import importlib
+import pkgutil
 
 import pytest
 
+import sycl_dnn
 from sycl_dnn import nn
 
-MODULES = ["containers", "convolution_layers", "init", "linear_layers", "module",
-           "normalization_layers", "parameter", "state"]  # fmt: skip
+
+def modules():
+    """Yield the files of the layer above the functions."""
+    for part in ("nn", "optim", "io"):
+        package = importlib.import_module(f"sycl_dnn.{part}")
+        for found in pkgutil.iter_modules(package.__path__, f"sycl_dnn.{part}."):
+            yield found.name
 
 
-def failures(name):
-    module = importlib.import_module(f"sycl_dnn.{name}")
-    return doctest.testmod(module)
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_examples_of_modules_run(name):
-    found = failures(f"nn.{name}")
-    assert not found.failed
-
-
-@pytest.mark.parametrize("name", ["averages", "clipping", "optimizer", "update_rules", "schedules"])
-def test_examples_of_optimisers_run(name):
-    assert not failures(f"optim.{name}").failed
-
-
-def test_examples_of_files_run():
-    assert not failures("io.tree_files").failed
+@pytest.mark.parametrize("name", list(modules()))
+def test_examples_of_a_file_run(name):
+    sycl_dnn.manual_seed(0)
+    assert not doctest.testmod(importlib.import_module(name)).failed
 
 
 def test_examples_of_layers_run():

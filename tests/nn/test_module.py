@@ -318,8 +318,15 @@ def test_a_buffer_that_forward_assigns_is_written():
         (lambda: nn.Linear(2, 2).get_submodule("a.b"), AttributeError, "a.b: Linear has no"),
         (lambda: nn.Linear(2, 2)(np.ones((2, 2), "f4")), TypeError, "dpnp.ndarray, got numpy"),
         (lambda: nn.Linear(2, 2).to(dtype="int8"), TypeError, "floating-point, got int8"),
+        (lambda: nn.TransformerEncoderLayer(8, 2, 16)(F.randn(5, 2, 8), is_causal=True), ValueError,
+         "is_causal must come with attn_mask"),
+        (lambda: nn.TransformerDecoderLayer(8, 2, 16)(F.randn(5, 2, 8), F.randn(4, 2, 8),
+                                                      memory_is_causal=True), ValueError,
+         "is_causal must come with attn_mask"),
+        (lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 1)(
+            F.randn(5, 2, 8), is_causal=True), ValueError, "is_causal must come with attn_mask"),
     ],
-)
+)  # fmt: skip
 def test_wrong_use_is_refused_by_name(call, error, message):
     with pytest.raises(error, match=message):
         call()

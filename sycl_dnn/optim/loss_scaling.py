@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``GradScaler``: a scale of the loss that keeps float16 gradients in range, as arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn import tree
+from sycl_dnn.optim.optimizer import Optimizer
+
+Scale = dict[str, Any]
+
+
+class GradScaler:
+    """A loss scale that grows while gradients are finite, and falls when one is not.
+
+    Small gradients are zero in float16, so the loss is multiplied by a large number and the
+    gradients are divided by it. The scale is a tree of two arrays: all of it runs on the device,
+    in eager calls and inside compiled functions, and nothing waits for a value.
+
+    Parameters
+    ----------
+    init_scale : float
+        The first scale.
+    growth_factor, backoff_factor : float
+        The scale is multiplied by the first after ``growth_interval`` steps in a row without
+        infinities and NaN, and by the second after a step with one.
+    growth_interval : int
+    enabled : bool
+        Without, gradients are taken as they are and no step is skipped.
+
+    Raises
+    ------
+    ValueError
+        ``init_scale`` is not positive, ``growth_factor`` not greater than 1, ``backoff_factor`` not
+        in (0, 1), or ``growth_interval`` less than 1.
+
+    Notes
+    -----
+    Source: ``torch.amp.GradScaler``, with its defaults. Buffers that ``forward`` writes (running
+    statistics) are written in a skipped step too, as in torch.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F, nn, optim
+    >>> net, opt, scaler = nn.Linear(3, 2), optim.SGD(0.1), optim.GradScaler()
+    >>> @sycl_dnn.compile
+    ... def step(net, state, scale, x):
+    ...     def loss(net):
+    ...         with sycl_dnn.autocast("bfloat16"):
+    ...             return scaler.scale(F.mean(F.square(net(x))), scale)
+    ...     grads = sycl_dnn.grad(loss)(net)
+    ...     return scaler.update(opt, grads, state, net, scale)
+    >>> state, scale = opt.init(net), scaler.init()
+    >>> net, state, scale = step(net, state, scale, F.ones(4, 3))
+    >>> float(scale["scale"]), int(scale["growth_tracker"])
+    (65536.0, 1)
+    """
+
+    def __init__(
+        self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+        growth_interval: int = 2000, enabled: bool = True,
+    ) -> None:  # fmt: skip
+        checks = {
+            "init_scale must be positive": (init_scale, init_scale > 0),
+            "growth_factor must be greater than 1": (growth_factor, growth_factor > 1),
+            "backoff_factor must be in (0, 1)": (backoff_factor, 0 < backoff_factor < 1),
+            "growth_interval must be at least 1": (growth_interval, growth_interval >= 1),
+        }
+        for rule, (value, is_kept) in checks.items():
+            if not is_kept:
+                raise ValueError(f"GradScaler: {rule}, got {value}")
+        self.init_scale, self.growth_factor = init_scale, growth_factor
+        self.backoff_factor, self.growth_interval = backoff_factor, growth_interval
+        self.enabled = enabled
+
+    def init(self, device: Any = None) -> Scale:
+        """Return the scale before the first step.
+
+        Parameters
+        ----------
+        device : dpctl.SyclQueue, optional
+            ``sycl_dnn.default_queue()`` without.
+
+        Returns
+        -------
+        dict
+            ``"scale"``, float32 (), and ``"growth_tracker"``, float32 (): the steps since the scale
+            changed. A tree that ``sycl_dnn.save`` takes.
+        """
+        return {
+            "scale": F.full((), float(self.init_scale), device=device),
+            "growth_tracker": F.zeros((), device=device),
+        }
+
+    def scale(self, loss: Any, scale: Scale) -> Any:
+        """Return ``loss`` times the scale, in float32.
+
+        Parameters
+        ----------
+        loss : array ()
+            Of any floating-point dtype.
+        scale : dict
+            Of ``init``, or of the step before.
+
+        Raises
+        ------
+        ValueError
+            ``scale`` is not such a dict.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, optim
+        >>> scaler = optim.GradScaler(init_scale=8.0)
+        >>> float(scaler.scale(F.ones(()), scaler.init()))
+        8.0
+        """
+        self._check(scale)
+        if not self.enabled:
+            return loss
+        return F.mul(F.astype(loss, "float32"), scale["scale"])
+
+    def unscale(self, grads: Any, scale: Scale) -> tuple[Any, Any]:
+        """Return the gradients of the loss itself, and whether all are finite.
+
+        Parameters
+        ----------
+        grads : tree of arrays
+            Of the scaled loss; None is passed over.
+        scale : dict
+
+        Returns
+        -------
+        grads : tree of arrays
+            In float32 (float64 for float64): what is small does not become zero again.
+        is_finite : array ()
+            bool, of the gradients before and after the division.
+
+        Raises
+        ------
+        ValueError
+            There is no gradient.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, optim
+        >>> scaler = optim.GradScaler(init_scale=2.0)
+        >>> grads = [F.ones(2), F.full((1,), float("inf"))]
+        >>> grads, is_finite = scaler.unscale(grads, scaler.init())
+        >>> grads[0].tolist(), bool(is_finite)
+        ([0.5, 0.5], False)
+        """
+        self._check(scale)
+        inverse = F.reciprocal(scale["scale"]) if self.enabled else None
+        made = tree.map(lambda g: _divided(g, inverse), grads)
+        found = [F.astype(g, "float32") for g in tree.leaves(made) if hasattr(g, "shape")]
+        if not found:
+            raise ValueError("GradScaler.unscale: grads must have an array, got none")
+        # An infinity or NaN times zero is NaN, and so is every sum with it.
+        sums = [F.sum(F.mul(g, 0.0)) for g in found]
+        return made, F.eq(F.sum(F.stack(sums)), 0.0)
+
+    def adjusted(self, scale: Scale, is_finite: Any) -> Scale:
+        """Return the scale for the next step, by ``torch.amp.GradScaler.update``'s rule.
+
+        Parameters
+        ----------
+        scale : dict
+        is_finite : array ()
+            Of ``unscale``.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, optim
+        >>> scaler = optim.GradScaler(init_scale=8.0)
+        >>> is_finite = F.eq(F.ones(()), 0.0)
+        >>> float(scaler.adjusted(scaler.init(), is_finite)["scale"])
+        4.0
+        """
+        self._check(scale)
+        if not self.enabled:
+            return scale
+        old, done = scale["scale"], F.add(scale["growth_tracker"], 1.0)
+        is_due = F.ge(done, float(self.growth_interval))
+        grown = F.mul(old, float(self.growth_factor))
+        # A scale that overflows stays.
+        grown = F.where(F.eq(F.mul(grown, 0.0), 0.0), grown, old)
+        steady = F.where(is_due, grown, old)
+        return {
+            "scale": F.where(is_finite, steady, F.mul(old, float(self.backoff_factor))),
+            "growth_tracker": F.where(is_finite, F.where(is_due, 0.0, done), 0.0),
+        }
+
+    def update(
+        self, optimizer: Optimizer, grads: Any, state: Any, params: Any, scale: Scale
+    ) -> tuple[Any, Any, Scale]:
+        """Return parameters, state and scale after a step; a skipped step keeps the first two.
+
+        Parameters
+        ----------
+        optimizer : Optimizer
+        grads : tree of arrays
+            Of the scaled loss.
+        state, params
+            As ``optimizer.update`` takes them.
+        scale : dict
+
+        Returns
+        -------
+        params, state, scale
+            New ones. Where a gradient is infinite or NaN, parameters and state are as before, the
+            number of steps too, and the scale is smaller.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, optim
+        >>> opt, scaler = optim.SGD(1.0), optim.GradScaler()
+        >>> params, scale = {"w": F.ones(1)}, scaler.init()
+        >>> bad = {"w": F.full((1,), float("nan"))}
+        >>> params, state, scale = scaler.update(opt, bad, opt.init(params), params, scale)
+        >>> params["w"].tolist(), float(state["step"]), float(scale["scale"])
+        ([1.0], 0.0, 32768.0)
+        """
+        grads, is_finite = self.unscale(grads, scale)
+        new, after = optimizer.update(grads, state, params)
+        if not self.enabled:
+            return new, after, scale
+
+        def chosen(now: Any, before: Any) -> Any:
+            return before if now is before else F.where(is_finite, now, before)
+
+        params = tree.map(chosen, new, params)
+        return params, tree.map(chosen, after, state), self.adjusted(scale, is_finite)
+
+    def _check(self, scale: Any) -> None:
+        if not isinstance(scale, dict) or set(scale) != {"scale", "growth_tracker"}:
+            got = sorted(scale) if isinstance(scale, dict) else type(scale).__name__
+            raise ValueError(
+                f"GradScaler: scale must have the keys 'growth_tracker', 'scale' of init, got {got}"
+            )
+
+
+def _divided(g: Any, inverse: Any) -> Any:
+    if not hasattr(g, "shape"):
+        return g
+    wide = g if str(g.dtype) in ("float32", "float64") else F.astype(g, "float32")
+    return wide if inverse is None else F.mul(wide, F.astype(inverse, str(wide.dtype)))
