@@ -47,7 +47,7 @@ MAY_LACK = {
 
 def run(name, *options, folder):
     """Run an example in a process and a folder of its own."""
-    return start([EXAMPLES / f"{name}.py", *options], folder, 300)
+    return start([EXAMPLES / f"{name}.py", *options], folder, 900)
 
 
 def ended(name, names, *options):

@@ -18,6 +18,8 @@ from typing import Any
 
 _MODES = {"ONEDNN_VERBOSE": "dispatch,check", "ONEDNN_VERBOSE_TIMESTAMP": "0"}
 _HELPER = "from sycl_dnn.onednn import reasons; reasons.main()"
+#: Seconds for the other process, which starts a Python and loads oneDNN.
+_LONGEST = 300
 
 
 class Recipe:
@@ -94,13 +96,16 @@ def find(recipe: Recipe) -> tuple[str, ...]:
     """Return oneDNN's reasons, one line per implementation considered, in its order."""
     package_parent = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(p for p in (package_parent, os.environ.get("PYTHONPATH")) if p)
-    helper = subprocess.run(
-        [sys.executable, "-c", _HELPER],
-        input=pickle.dumps(recipe),
-        capture_output=True,
-        env={**os.environ, **_MODES, "PYTHONPATH": path},
-        timeout=120,
-    )
+    try:
+        helper = subprocess.run(
+            [sys.executable, "-c", _HELPER],
+            input=pickle.dumps(recipe),
+            capture_output=True,
+            env={**os.environ, **_MODES, "PYTHONPATH": path},
+            timeout=_LONGEST,
+        )
+    except subprocess.TimeoutExpired:
+        return (f"(unknown: the helper process took longer than {_LONGEST} s)",)
     if helper.returncode != 0:
         last = helper.stderr.decode(errors="replace").strip().splitlines()[-1:]
         return (f"(unknown: the helper process failed: {' '.join(last)})",)

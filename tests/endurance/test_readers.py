@@ -14,10 +14,14 @@ from endurance.readers import SHAPE, Readers, network
 
 
 def test_no_result_is_read_too_early_by_eight_threads():
-    """``python -m endurance.readers 100000`` is the long version."""
-    lines = lines_of("readers", 1200)
+    """``python -m endurance.readers 100000`` is the long version.
+
+    Without the waits 4 to 6 % of such reads are early. A call submits some 40 primitives, which
+    takes 80 ms where others keep the CPUs busy.
+    """
+    lines = lines_of("readers", 320)
     assert len(lines) == 8
-    assert [line for line in lines if not line.endswith(": 0 of 1200")] == []
+    assert [line for line in lines if not line.endswith(": 0 of 320")] == []
 
 
 @pytest.mark.parametrize("order", [[], ["in_order"]])

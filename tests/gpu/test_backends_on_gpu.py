@@ -35,7 +35,7 @@ def told(code, **variables):
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=250,
+        timeout=900,
         env={name: value for name, value in (os.environ | variables).items() if value},
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -166,7 +166,7 @@ for _ in range(50):
 
 def python(*arguments):
     done = subprocess.run(
-        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=300
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -219,7 +219,7 @@ def test_scratchpads_on_both_devices(stream, cpu_stream):
 
 def test_report_has_the_gpu_as_default(gpu):
     command = [sys.executable, "-m", "sycl_dnn", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=True)
     report = json.loads(done.stdout)
     default = [device for device in report["devices"] if device["default"]]
     assert [device["kind"] for device in default] == ["gpu"]

@@ -44,7 +44,7 @@ def python():
         environment = os.environ | variables
         done = subprocess.run(
             [sys.executable, "-c", code],
-            env=environment, capture_output=True, text=True, timeout=300, check=False,
+            env=environment, capture_output=True, text=True, timeout=900, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
         return done.stdout, done.stderr

@@ -80,7 +80,7 @@ def test_two_processes_at_a_time(tmp_path):
         for _ in range(2)
     ]
     for process in running:
-        assert process.communicate(timeout=300)[1] == ""
+        assert process.communicate(timeout=900)[1] == ""
         assert process.returncode == 0
     assert len(list(tmp_path.iterdir())) == 4
 

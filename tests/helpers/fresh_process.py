@@ -19,7 +19,7 @@ def run(*arguments, python=sys.executable, cwd=None, **variables):
         text=True,
         cwd=cwd,
         env=environment,
-        timeout=120,
+        timeout=900,
     )
 
 

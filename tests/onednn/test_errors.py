@@ -47,6 +47,15 @@ def test_the_hook_sees_processes(spawned):
     assert spawned() == 1
 
 
+def test_reasons_whose_process_takes_too_long(engine, monkeypatch):
+    """The refusal itself is what the caller gets, not the limit of the process that explains it."""
+    monkeypatch.setattr("sycl_dnn.onednn.reasons._LONGEST", 0.001)
+    with pytest.raises(Unimplemented) as refusal:
+        UNIMPLEMENTED["type"](engine)
+    assert refusal.value.reasons == ("(unknown: the helper process took longer than 0.001 s)",)
+    assert "matmul: unimplemented" in str(refusal.value)
+
+
 @pytest.mark.parametrize("case", UNIMPLEMENTED)
 def test_reasons_are_found_when_looked_at_and_only_once(case, engine, spawned, capfd):
     with pytest.raises(Unimplemented) as refusal:

@@ -109,7 +109,7 @@ def in_process_of(isa, lines, unchecked=False):
     environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": isa, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, __file__, "unchecked" if unchecked else "checked", isa.lower()]
     return subprocess.run(
-        [*command, *lines], env=environment, capture_output=True, text=True, timeout=120
+        [*command, *lines], env=environment, capture_output=True, text=True, timeout=900
     )
 
 

@@ -203,7 +203,7 @@ def test_picture(recorded, tmp_path):
 def run_script(folder, text, *arguments):
     (folder / "script.py").write_text(text)
     command = [sys.executable, "-m", "sycl_dnn", "trace", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=900)
 
 
 def test_command_line(tmp_path):

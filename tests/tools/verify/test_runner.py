@@ -27,7 +27,7 @@ def verify_stream():
 
 def command(*words):
     call = [sys.executable, "-m", "sycl_dnn", "verify", *words]
-    return subprocess.run(call, capture_output=True, text=True, timeout=120)
+    return subprocess.run(call, capture_output=True, text=True, timeout=900)
 
 
 WATCHED = {
