@@ -44,8 +44,10 @@ _LAZY = {
     "custom_vjp": "sycl_dnn.call.custom_gradients",
     "fallback": "sycl_dnn.trace.policy",
     "freeze": "sycl_dnn.trace.frozen",
+    "get_rng_state": "sycl_dnn.functional.activation.dropout",
     "grad": "sycl_dnn.call.reverse",
     "load": "sycl_dnn.io.tree_files",
+    "load_checkpoint": "sycl_dnn.io.checkpoints",
     "manual_seed": "sycl_dnn.functional.activation.dropout",
     "plan": "sycl_dnn.call.plan",
     "Profile": "sycl_dnn.tools.profile.recorder",
@@ -55,8 +57,10 @@ _LAZY = {
     "debug_nans": "sycl_dnn.call.debugging",
     "nan_mode": "sycl_dnn.trace.policy",
     "save": "sycl_dnn.io.tree_files",
+    "save_checkpoint": "sycl_dnn.io.checkpoints",
     "set_fallback": "sycl_dnn.trace.policy",
     "set_nan": "sycl_dnn.trace.policy",
+    "set_rng_state": "sycl_dnn.functional.activation.dropout",
     "stop_gradient": "sycl_dnn.call.custom_gradients",
     "submit": "sycl_dnn.call.plan",
     "synchronize": "sycl_dnn.program.place",
@@ -64,7 +68,15 @@ _LAZY = {
     "vjp": "sycl_dnn.call.reverse",
 }
 _SUBMODULES = {"cache": "sycl_dnn.call.cache"} | {
-    name: f"sycl_dnn.{name}" for name in ("functional", "graph", "nn", "onednn", "optim", "tree")
+    name: f"sycl_dnn.{name}"
+    for name in (
+        "functional",
+        "graph",
+        "nn",
+        "onednn",
+        "optim",
+        "tree",
+    )
 }
 
 __all__ = [

@@ -30,8 +30,12 @@ from sycl_dnn.errors import NoDeviceError as NoDeviceError
 from sycl_dnn.errors import OneDnnFaultWarning as OneDnnFaultWarning
 from sycl_dnn.errors import OutOfMemory as OutOfMemory
 from sycl_dnn.errors import Unimplemented as Unimplemented
+from sycl_dnn.functional.activation.dropout import get_rng_state as get_rng_state
 from sycl_dnn.functional.activation.dropout import manual_seed as manual_seed
+from sycl_dnn.functional.activation.dropout import set_rng_state as set_rng_state
 from sycl_dnn.functional.arithmetic.convert import asarray as asarray
+from sycl_dnn.io.checkpoints import load_checkpoint as load_checkpoint
+from sycl_dnn.io.checkpoints import save_checkpoint as save_checkpoint
 from sycl_dnn.io.tree_files import load as load
 from sycl_dnn.io.tree_files import save as save
 from sycl_dnn.program.place import synchronize as synchronize

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,51 @@ def manual_seed(seed: int) -> None:
     """
     global _generator
     made = np.random.default_rng(seed)
+    with _lock:
+        _generator = made
+
+
+def get_rng_state() -> str:
+    """Return where the sequence of seeds is, as a text that ``sycl_dnn.save`` takes.
+
+    Notes
+    -----
+    Source: ``torch.get_rng_state``, which returns bytes.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> state = sycl_dnn.get_rng_state()
+    >>> first = F.randn(3)
+    >>> sycl_dnn.set_rng_state(state)
+    >>> bool((F.randn(3) == first).all())
+    True
+    """
+    with _lock:
+        return json.dumps(_generator.bit_generator.state)
+
+
+def set_rng_state(state: str) -> None:
+    """Let the sequence of seeds go on from where ``get_rng_state`` saw it.
+
+    Parameters
+    ----------
+    state : str
+
+    Raises
+    ------
+    ValueError
+        ``state`` is no such text.
+    """
+    global _generator
+    made = np.random.default_rng(0)
+    try:
+        made.bit_generator.state = json.loads(state)
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        raise ValueError(
+            f"set_rng_state: state must be a text of get_rng_state, got {state!r:.60} ({error})"
+        ) from None
     with _lock:
         _generator = made
 

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays on the host as files have them: numbers or bits, and what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import dpnp
+import numpy as np
+
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.array import Array
+
+#: What a file holds beside arrays.
+PLAIN = (bool, int, float, str)
+
+
+class Stored(NamedTuple):
+    """An array on the host: its numbers or bits, and what they are."""
+
+    values: np.ndarray
+    dtype: str
+
+
+#: What a file holds: arrays, and numbers and texts.
+Content = tuple[dict[str, Stored], dict[str, Any]]
+
+
+def on_host(array: Any) -> Stored:
+    """Return a copy of an array."""
+    if isinstance(array, Array):
+        if array.dtype in dtypes.PACKED:
+            raise TypeError(f"save: arrays must not be of 4-bit numbers, got {array.dtype}")
+        values, dtype = dpnp.asnumpy(array.data), array.dtype
+    else:
+        values = dpnp.asnumpy(array)
+        dtype = values.dtype.name
+    return Stored(np.ascontiguousarray(values).reshape(values.shape), dtype)
+
+
+def on_device(stored: Stored, queue: Any) -> Any:
+    """Return the array on a queue."""
+    made = dpnp.asarray(stored.values, sycl_queue=queue)
+    return Array(made, stored.dtype) if stored.dtype in dtypes.CARRIED else made
+
+
+def check_content(stored: Mapping[str, Stored], plain: Any) -> None:
+    """Refuse what no file of ours says: plain values of other kinds, bits of another size."""
+    if not isinstance(plain, dict) or not all(isinstance(v, PLAIN) for v in plain.values()):
+        raise ValueError("its numbers and texts are none")
+    for name, (values, dtype) in stored.items():
+        wanted = dtypes.CARRIED.get(dtype)
+        if values.dtype.hasobject or (wanted is not None and values.dtype != wanted):
+            raise ValueError(f"{name} has the dtype {values.dtype}, not that of {dtype}")

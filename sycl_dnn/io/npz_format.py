@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The format npz: NumPy's archives, with the dtypes that NumPy lacks in a note."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.io.host_arrays import Content, Stored, check_content
+from sycl_dnn.onednn import dtypes
+
+_NOTE = "sycl_dnn.note"
+
+
+def write(path: Path, stored: Mapping[str, Stored], plain: dict[str, Any]) -> None:
+    """Write arrays, numbers and texts."""
+    carried = {n: s.dtype for n, s in stored.items() if s.dtype in dtypes.CARRIED}
+    note = np.frombuffer(json.dumps({"dtypes": carried, "plain": plain}).encode(), "u1")
+    given: dict[str, Any] = {f"a.{n}": s.values for n, s in stored.items()}
+    given[_NOTE] = note
+    with path.open("wb") as file:
+        np.savez(file, **given)
+
+
+def read(path: Path) -> Content:
+    """Read what ``write`` wrote, or any archive of arrays."""
+    with np.load(path, allow_pickle=False) as file:
+        if not hasattr(file, "files"):
+            raise zipfile.BadZipFile("it holds a single array")
+        whole = {name: file[name] for name in file.files}
+    note = whole.pop(_NOTE, None)
+    told = {} if note is None else json.loads(bytes(note))
+    carried, plain = told.get("dtypes", {}), told.get("plain", {})
+    found = {name.removeprefix("a."): values for name, values in whole.items()}
+    stored = {n: Stored(v, carried.get(n, v.dtype.name)) for n, v in found.items()}
+    check_content(stored, plain)
+    return stored, plain

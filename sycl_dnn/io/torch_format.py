@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State dicts of torch's: files ``.pt`` and ``.pth``, by torch where it is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.io.host_arrays import PLAIN, Content, Stored, check_content
+from sycl_dnn.onednn import dtypes
+
+#: Names of torch's for dtypes whose bits NumPy carries.
+_LONG = {"float8_e4m3": "float8_e4m3fn"}
+_SHORT = {long: short for short, long in _LONG.items()}
+
+
+def library() -> Any:
+    """Return the module ``torch``.
+
+    Raises
+    ------
+    ImportError
+        It is not installed.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            f".pt files need torch, which is not installed ({error}); save as .safetensors or .npz"
+        ) from None
+    return torch
+
+
+def write(path: Path, stored: Mapping[str, Stored], plain: dict[str, Any]) -> None:
+    """Write a dict of tensors, numbers and texts."""
+    torch = library()
+    made: dict[str, Any] = dict(plain)
+    for name, s in stored.items():
+        tensor = torch.from_numpy(s.values.copy())
+        if s.dtype in dtypes.CARRIED:
+            tensor = tensor.view(getattr(torch, _LONG.get(s.dtype, s.dtype)))
+        made[name] = tensor
+    torch.save(made, path)
+
+
+def read(path: Path) -> Content:
+    """Read a dict of tensors, or dicts in dicts; nothing in it is run (``weights_only``)."""
+    torch = library()
+    found = torch.load(path, map_location="cpu", weights_only=True)
+    if not isinstance(found, Mapping):
+        raise ValueError(f"it holds no dict but {type(found).__name__}")
+    stored: dict[str, Stored] = {}
+    plain: dict[str, Any] = {}
+    for name, value in _flat(found, ""):
+        if name in stored or name in plain:
+            raise ValueError(f"two entries have the name {name!r}")
+        if isinstance(value, torch.Tensor):
+            stored[name] = _stored(torch, name, value)
+        elif isinstance(value, PLAIN):
+            plain[name] = value
+        elif value is not None:
+            raise ValueError(f"{name} is a {type(value).__name__}")
+    check_content(stored, plain)
+    return stored, plain
+
+
+def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        pairs: Any = value.items()
+    elif isinstance(value, (list, tuple)):
+        pairs = enumerate(value)
+    else:
+        yield path, value
+        return
+    for key, inner in pairs:
+        yield from _flat(inner, f"{path}.{key}" if path else str(key))
+
+
+def _stored(torch: Any, name: str, tensor: Any) -> Stored:
+    if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_complex():
+        raise ValueError(f"{name} is a tensor of {tensor.dtype} and {tensor.layout}")
+    tensor = tensor.detach().resolve_neg().contiguous()
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    dtype = _SHORT.get(dtype, dtype)
+    carrier = dtypes.CARRIED.get(dtype)
+    if carrier is not None:
+        bits = torch.uint8 if np.dtype(carrier).itemsize == 1 else torch.int16
+        return Stored(tensor.view(bits).numpy().view(carrier), dtype)
+    return Stored(tensor.numpy(), dtype)
