@@ -12,8 +12,10 @@ import dpctl
 import pytest
 from simulated import leave
 
+from sycl_dnn import _core
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.device import explain_absence, is_simulated, usable_devices
+from sycl_dnn.onednn import faults
 
 #: A driver that hangs cannot be interrupted: after so many seconds in one test the run ends.
 TIME_LIMIT = 300
@@ -86,3 +88,18 @@ def stream(gpu):
 @pytest.fixture
 def cpu_stream(cpu):
     return dnnl.Stream(dnnl.Engine(cpu), cpu)
+
+
+@pytest.fixture
+def unchecked():
+    """Descriptors without warnings and refusals of known faults."""
+    _core._watch(set(), faults.check)
+    yield
+    _core._watch(set(faults._WATCHED), faults.check)
+
+
+@pytest.fixture
+def values(has_values):
+    """Only where kernels compute."""
+    if not has_values:
+        pytest.skip("a simulated GPU computes no values")

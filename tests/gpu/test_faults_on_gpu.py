@@ -13,7 +13,7 @@ import dpnp
 import numpy as np
 import pytest
 
-from sycl_dnn import DnnlError, OneDnnFaultWarning, Unimplemented, _core
+from sycl_dnn import OneDnnFaultWarning, Unimplemented
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.graph import Graph
 from sycl_dnn.onednn import faults
@@ -27,9 +27,6 @@ T = dnnl.data_type
 WRONG = {
     "softmax-rows-gpu": (
         "--softmax --dir=FWD_I --stag=ba --dtag=ba --axis=1 7x40", "ocl:xe", "ocl:xe",
-    ),
-    "lstm-integers-gpu": (
-        "--rnn --cfg=u8u8u8u8 --alg=VANILLA_LSTM l1t3mb2sic32", "ocl:simple", "ocl:simple",
     ),
     "rnn-overwritten-gaps-gpu": (
         "--rnn --prop=BWD_DW --flags=O l1t3mb2sic8", "ocl:simple", "ocl:simple",
@@ -50,12 +47,16 @@ REFUSED = {
     "matmul-blocked-twice-gpu": (
         "--matmul --stag=ab --wtag=BA16a16b4a 32x64:64x64", "ocl:ref", "ocl:ref",
     ),
+    "lstm-integers-gpu": (
+        "--rnn --cfg=u8u8u8u8 --alg=VANILLA_LSTM l1t3mb2sic32", "ocl:simple", "ocl:simple",
+    ),
 }  # fmt: skip
 #: Rows that no test reproduces, and why.
 NOT_REPRODUCED = {
     "prelu-nothing-gpu": "the binding runs nothing; only a program in C could show it",
     "empty-tensors-gpu": "the extension refuses it before oneDNN sees it",
     "lstm-bf16-cell-gpu": "test_refusals_on_gpu.py",
+    "rnn-weights-of-integers-gpu": "test_integer_cells_on_gpu.py",
 }
 
 
@@ -66,20 +67,6 @@ def cases_of(line):
 
 def outcomes(line, stream):
     return [run_case(case, stream) for case in cases_of(line)]
-
-
-@pytest.fixture
-def unchecked():
-    """Descriptors without warnings and refusals."""
-    _core._watch(set(), faults.check)
-    yield
-    _core._watch(set(faults._WATCHED), faults.check)
-
-
-@pytest.fixture
-def values(has_values):
-    if not has_values:
-        pytest.skip("a simulated GPU computes no values")
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -210,23 +197,11 @@ def spreads_conditions(stream):
     return not any(found)
 
 
-def refuses_integers(stream):
-    weights = dnnl.MemoryDesc((1, 1, 32, 4, 32), T.s8)
-    (case,) = cases_of(WRONG["lstm-integers-gpu"][0])
-    pd, _, _ = execution.prepare(case.call(), stream.engine)
-    assert pd.weights_layer_desc != weights
-    made = dnnl.reorder(stream.engine, src=weights, dst=pd.weights_layer_desc)
-    with pytest.raises(DnnlError, match="could not create a primitive"):
-        dnnl.Primitive(made)
-    return True
-
-
 #: Rows that no case of the verifier can tell: whether the fault is still there.
 CHECKS = {
     "eltwise-gaps-gpu": writes_into_gaps,
     "eltwise-infinity-gpu": relu_of_minus_infinity,
     "lstm-no-cell-state-gpu": reads_old_cells,
-    "rnn-weights-of-integers-gpu": refuses_integers,
 }
 
 
