@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training steps, compiled by ``sycl_dnn.compile``, against torch eager and torch.compile.
+
+One text of each network runs in both libraries from the same weights, so that the losses of the
+first steps are compared before anything is timed. A step is loss, gradients and AdamW. Each way to
+run it has a process with two threads; blocks of steps alternate between them. Prints medians in
+ms, ours over theirs, the first step and the peak memory; at the end geometric means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from layers import Worker, span
+from models import training_zoo
+from timing import describe_machine
+
+PROGRAM = Path(__file__).with_name("training_workers.py")
+#: Library and way of each process; torch comes first and writes the weights.
+SIDES = {
+    "torch": ("torch", "eager"),
+    "torch.compile": ("torch", "compile"),
+    "ours": ("ours", "compiled"),
+    "ours, eager": ("ours", "eager"),
+}
+DEFAULT = ("torch", "torch.compile", "ours")
+#: Largest difference of a loss from torch's, relative to it; rates move all weights by then.
+TOLERANCE = {"float32": 2e-3, "bfloat16": 3e-2}
+
+
+class Side(Worker):
+    """A process that makes training steps in one way."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        library, self._way = SIDES[name]
+        self._kind = kind
+        super().__init__(library, {"OMP_NUM_THREADS": "2", "LIBRARY": library}, PROGRAM)
+
+    def command(self, library: str, program: Path) -> list[str]:
+        """Return the command line."""
+        return [*super().command(library, program), self._way, self._kind]
+
+
+def check(losses: dict[str, list[float]], title: str, dtype: str) -> None:
+    """Stop if the losses are not the same."""
+    wanted = losses.get("torch") or next(iter(losses.values()))
+    for side, found in losses.items():
+        error = float(np.max(np.abs(np.subtract(found, wanted)) / np.abs(wanted)))
+        print(f"{title} {side:14s} losses {' '.join(f'{v:.5f}' for v in found)}", flush=True)
+        if not error < TOLERANCE[dtype]:
+            raise SystemExit(f"{title} {side}: losses off by {error:.1e}")
+
+
+def measure(options: Any, name: str, dtype: str, folder: str) -> dict[str, Any]:
+    """Measure one network in one dtype; print a line for each side and return all."""
+    kind = "tiny" if options.tiny else "full"
+    sides = {side: Side(side, kind) for side in options.sides}
+    sides = {side: worker for side, worker in sides.items() if worker.version is not None}
+    title = f"{name:12s} {dtype:9s}"
+    begun: dict[str, Any] = {s: w.ask("start", name, dtype, folder) for s, w in sides.items()}
+    check({side: answer["losses"] for side, answer in begun.items()}, title, dtype)
+    times: dict[str, list[float]] = {side: [] for side in sides}
+    for turn in range(options.rounds):
+        for side in list(sides) if turn % 2 == 0 else list(sides)[::-1]:
+            answer: Any = sides[side].ask("block")
+            times[side] += answer["times"]
+            begun[side]["peak_mb"] = answer["peak_mb"]
+    for worker in sides.values():
+        worker.close()
+    return {s: {**begun[s], "times": times[s], "ms": statistics.median(times[s])} for s in sides}
+
+
+def show(found: dict[str, Any], title: str) -> None:
+    """Print medians, ratios, first steps and memory."""
+    ours = found["ours"]["ms"]
+    for side, row in found.items():
+        print(f"{title} {side:14s} {span(row['ms'], row['times'])}   ours / this "
+              f"{ours / row['ms']:.3f}   first step {row['first_ms']:.0f} ms   "
+              f"peak {row['peak_mb']:.0f} MB", flush=True)  # fmt: skip
+
+
+def summed_up(found: dict[str, Any]) -> None:
+    """Print the geometric means over all rows."""
+    for side in DEFAULT[:-1]:
+        rows = [row for row in found.values() if side in row and "ours" in row]
+        for what, key in (("step", "ms"), ("first step", "first_ms"), ("peak memory", "peak_mb")):
+            ratios = [row["ours"][key] / row[side][key] for row in rows]
+            if ratios:
+                mean = statistics.geometric_mean(ratios)
+                print(f"{what}: ours / {side}: geometric mean {mean:.3f} of {len(ratios)} rows, "
+                      f"{min(ratios):.3f} to {max(ratios):.3f}")  # fmt: skip
+
+
+def parse_arguments() -> Any:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7, help="blocks per side")
+    parser.add_argument("--only", nargs="+", default=[], help="names of networks")
+    parser.add_argument("--dtypes", nargs="+", default=list(TOLERANCE), choices=list(TOLERANCE))
+    parser.add_argument("--sides", nargs="+", default=list(DEFAULT), choices=list(SIDES))
+    parser.add_argument("--tiny", action="store_true", help="sizes that only try the program")
+    parser.add_argument("--json", type=Path, help="write all times")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure all networks, or those that are asked for."""
+    options = parse_arguments()
+    print(describe_machine())
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.only or training_zoo.ENTRIES:
+            for dtype in options.dtypes:
+                row = measure(options, name, dtype, folder)
+                found[f"{name} {dtype}"] = row
+                show(row, f"{name:12s} {dtype:9s}")
+    summed_up(found)
+    if options.json:
+        options.json.write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
