@@ -82,7 +82,8 @@ def show(found: dict[str, Any], title: str) -> None:
     for side, row in found.items():
         print(f"{title} {side:14s} {span(row['ms'], row['times'])}   ours / this "
               f"{ours / row['ms']:.3f}   first step {row['first_ms']:.0f} ms   "
-              f"peak {row['peak_mb']:.0f} MB", flush=True)  # fmt: skip
+              f"peak {row['peak_mb']:.0f} MB, {row['before_mb']:.0f} before",
+              flush=True)  # fmt: skip
 
 
 def summed_up(found: dict[str, Any]) -> None:
