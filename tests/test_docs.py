@@ -89,9 +89,8 @@ def test_no_folder_of_some_machine_is_named(page):
     assert not re.findall(r"(?<![\w.$])/(?:home|root|work|Users)/\S*", page.read_text())
 
 
-def test_readme_names_every_primitive():
-    text = (ROOT / "README.md").read_text()
-    table = text[text.index("## What is supported") : text.index("## Errors say why")]
+def test_list_of_what_is_supported_names_every_primitive():
+    table = (ROOT / "docs" / "supported.md").read_text()
     kinds = {re.sub(r"_(forward|backward).*", "", name) for name in dnnl.PRIMITIVES}
     assert {kind for kind in kinds if f"`{kind}`" not in table} == set()
 
@@ -132,9 +131,10 @@ def refused_memory(engine):
 
 
 @pytest.mark.parametrize("call", [refused_convolution, refused_data_type, refused_memory])
-def test_readme_shows_messages_as_they_are(call):
+def test_page_of_errors_shows_messages_as_they_are(call):
     with pytest.raises(DnnlError) as refusal:
         call(dnnl.Engine("cpu"))
     # Device and implementations differ from machine to machine.
     message = str(refusal.value).partition("\n  on <")[0]
-    assert f"sycl_dnn.errors.{refusal.typename}: {message}\n" in (ROOT / "README.md").read_text()
+    page = (ROOT / "docs" / "errors.md").read_text()
+    assert f"sycl_dnn.errors.{refusal.typename}: {message}\n" in page
