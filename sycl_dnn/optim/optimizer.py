@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn import functional as F
@@ -13,6 +13,7 @@ from sycl_dnn import tree
 from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.optim.clipping import clip_grad_norm
+from sycl_dnn.optim.joined_rows import Row, bunches, cut, join_rows, slots_of
 from sycl_dnn.trace.values import Tensor
 
 #: Of one optimiser: what ``step`` keeps for each module.
@@ -50,6 +51,8 @@ class Optimizer:
 
     #: Hyper-parameters with defaults, beside the rate.
     defaults: dict[str, Any] = {}
+    #: Whether each number is moved by itself, so that parameters may be joined.
+    is_elementwise = False
 
     if TYPE_CHECKING:
         # Of the derived classes; each adds its options as keywords.
@@ -229,17 +232,30 @@ class Optimizer:
         prepared: dict[Any, Options] = {}
         made: State = {key: {} for key in state if key != "step"}
         new = list(leaves)
-        names = tree.names(params)
-        for i, (name, p, g) in enumerate(zip(names, leaves, given, strict=True)):
+        rows = []
+        for i, (name, p, g) in enumerate(zip(tree.names(params), leaves, given, strict=True)):
             if g is not None:
+                self._check(name, p, g)
                 which = self._group(name), self._is_decayed(name, p)
                 if which not in prepared:
                     prepared[which] = self._prepared(name, step, which[1], lr)
-                new[i] = self._one(name, p, g, state, made, prepared[which])
+                rows.append(Row(i, name, p, g, which, slots_of(name, state)))
+        for bunch in bunches(rows) if self.is_elementwise else [[row] for row in rows]:
+            for number, array in self._moved_together(bunch, made, prepared[bunch[0].which]):
+                new[number] = array
         for key, old in state.items():
             if key != "step":
                 made[key] = {name: made[key].get(name, value) for name, value in old.items()}
         return tree.unflatten(structure, new), {**made, "step": step}
+
+    def _moved_together(
+        self, bunch: list[Row], made: State, o: Options
+    ) -> Iterator[tuple[int, Any]]:
+        """Move the parameters of a bunch as one; fill in their state; yield their numbers."""
+        p, slots = self._one(join_rows(bunch), o)
+        for slot, value in slots.items():
+            made[slot] |= {r.name: v for r, v in zip(bunch, cut(value, bunch), strict=True)}
+        yield from zip((r.number for r in bunch), cut(p, bunch), strict=True)
 
     def _is_decayed(self, name: str, p: Any) -> bool:
         return self.decay_mask is None or bool(self.decay_mask(name, p))
@@ -256,24 +272,26 @@ class Optimizer:
         self.prepare(o)
         return o
 
-    def _one(self, name: str, p: Any, g: Any, state: State, made: State, o: Options) -> Any:
+    def _check(self, name: str, p: Any, g: Any) -> None:
         if tuple(g.shape) != tuple(p.shape):
             raise ValueError(
                 f"{type(self).__name__}: the gradient of {name} must have shape {p.shape}, got "
                 f"{g.shape}"
             )
-        master = state.get("master", {}).get(name)
-        wide = _wide(p) if master is None else master
-        slots = {k: v[name] for k, v in state.items() if k not in ("step", "master") and name in v}
+
+    def _one(self, row: Row, o: Options) -> tuple[Any, dict[str, Any]]:
+        slots = dict(row.slots)
+        master = slots.pop("master", None)
+        wide = _wide(row.p) if master is None else master
         try:
-            moved, slots = self.moved(wide, F.astype(g, str(wide.dtype)), slots, o)
+            moved, slots = self.moved(wide, F.astype(row.g, str(wide.dtype)), slots, o)
         except KeyError as lack:
-            raise KeyError(f"{type(self).__name__}: the state has no {lack} of {name}") from None
-        for slot, value in slots.items():
-            made[slot][name] = value
+            raise KeyError(
+                f"{type(self).__name__}: the state has no {lack} of {row.name}"
+            ) from None
         if master is not None:
-            made["master"][name] = moved
-        return F.astype(moved, str(p.dtype))
+            slots = {**slots, "master": moved}
+        return F.astype(moved, str(row.p.dtype)), slots
 
 
 def _program_of(optimizer: Optimizer) -> Any:

@@ -93,6 +93,8 @@ class SGD(Optimizer):
         Only with momentum and without dampening.
     """
 
+    is_elementwise = True
+
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the momentum."""
         return {"momentum": _zeros(p)} if options.momentum else {}
@@ -155,6 +157,8 @@ class Adam(_Moments):
     amsgrad : bool
     """
 
+    is_elementwise = True
+
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a step; decay is part of the gradient."""
         return self.stepped(p, _added(g, p, o), slots, o)
@@ -173,6 +177,8 @@ class AdamW(_Moments):
     amsgrad : bool
     """
 
+    is_elementwise = True
+
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a step from decayed weights."""
         return self.stepped(_shrunk(p, o), g, slots, o)
@@ -188,6 +194,8 @@ class Adamax(_Moments):
     betas : pair of float
     eps, weight_decay : float
     """
+
+    is_elementwise = True
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a step."""
@@ -250,6 +258,8 @@ class RMSprop(Optimizer):
     centered : bool
     """
 
+    is_elementwise = True
+
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the averages, and the momentum if there is one."""
         names = ["v"] + ["mean"] * options.centered + ["momentum"] * bool(options.momentum)
@@ -279,6 +289,8 @@ class Adagrad(Optimizer):
     lr : float or callable
     lr_decay, weight_decay, initial_accumulator_value, eps : float
     """
+
+    is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the sum."""
@@ -356,6 +368,8 @@ class Lion(Optimizer):
     betas : pair of float
     weight_decay : float
     """
+
+    is_elementwise = True
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the average."""

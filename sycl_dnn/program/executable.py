@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import dpnp
 import numpy as np
@@ -15,7 +15,7 @@ from sycl_dnn.errors import OutOfMemory
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.constants import Constants
 from sycl_dnn.program.segments import Segment, live_steps, stretches
-from sycl_dnn.trace import allocation, profile_notes
+from sycl_dnn.trace import allocation, layout, profile_notes
 from sycl_dnn.trace.allocation import wrap
 from sycl_dnn.trace.array import wrapped
 from sycl_dnn.trace.frozen import Frozen, Seed
@@ -139,7 +139,7 @@ class Executable:
         self.blanks: list[tuple[int, allocation.Blank]] = []
         wanted = [*(t.storage for t in finals), *kept]
         #: Results that show all of their storage in another shape than the step that writes it.
-        self._shown = {id(t.storage): t for t in finals}
+        self._shown = {id(t.storage): t for t in finals if not _is_part(t)}
         live = live_steps(steps, wanted)
         self.constants = Constants(self, trace.engine, live, kept)
         once = {id(s) for s in self.constants.steps}
@@ -149,6 +149,8 @@ class Executable:
             self._number(group, crossing | needed)
         self.results = [self._registers[id(t.storage)] for t in finals]
         self.result_dtypes = [str(t.dtype) for t in finals]
+        #: Of results that are a part of their register.
+        self.parts = [_part_of(t) if _is_part(t) else None for t in finals]
         self.kept = [self._registers[id(s)] for s in kept]
         self.stages = [self._stage(trace.engine, g) for g in groups]
         #: Results that calls over arrays make: theirs unless the caller gives a place.
@@ -287,15 +289,48 @@ class Executable:
 
     def leaves(self, registers: list[Any], given: list[Any]) -> list[Any]:
         """Return the results of a call: new arrays, or those of ``given`` that they are."""
+        rows = zip(self.results, self.result_dtypes, self.parts, strict=True)
         return [
-            given[r] if r < len(given) else wrapped(registers[r], dtype)
-            for r, dtype in zip(self.results, self.result_dtypes, strict=True)
-        ]
+            given[r] if r < len(given)
+            else wrapped(registers[r] if part is None else part.of(registers[r]), dtype)
+            for r, dtype, part in rows
+        ]  # fmt: skip
 
     @property
     def programs(self) -> list[Any]:
         """The ``_core.Program`` objects, in order."""
         return [s.program for s in self.stages if isinstance(s, Segment)]
+
+
+def _is_part(tensor: Tensor) -> bool:
+    """Whether a result has less than all of its storage."""
+    storage = tensor.storage
+    if tensor.desc is None or storage.desc is None or storage.argument is not None:
+        return False
+    return bool(tensor.offset) or tensor.desc.get_size() != storage.nbytes
+
+
+class _Part(NamedTuple):
+    """How to see a result in the array of its register; strides are None for a dense row-major."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    strides: tuple[int, ...] | None
+    #: In elements.
+    offset: int
+
+    def of(self, array: Any) -> Any:
+        """Return the part of an array that the call allocated."""
+        shape, dtype, strides, offset = self
+        return allocation.usm_ndarray(
+            shape, dtype=dtype, buffer=array.usm_data, strides=strides, offset=offset
+        )
+
+
+def _part_of(tensor: Tensor) -> _Part:
+    dtype = dtypes.array_dtype(tensor.dtype)
+    strides = None if tensor.strides == layout.row_major_strides(tensor.shape) else tensor.strides
+    return _Part(tensor.shape, dtype, strides, tensor.offset // dtype.itemsize)
 
 
 def _whole(tensor: Tensor) -> Tensor:

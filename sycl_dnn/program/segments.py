@@ -190,16 +190,38 @@ def live_steps(steps: Sequence[AnyStep], wanted: Iterable[Storage]) -> list[AnyS
     return kept[::-1]
 
 
-def own_storage(trace: Trace, tensor: Tensor, taken: set[int], wanted: Any = None) -> Tensor:
+#: By id of a storage that results share: the bytes that they have of it.
+Parts = dict[int, list[range]]
+
+
+def _is_free_part(tensor: Tensor, parts: Parts) -> bool:
+    """Whether a result may be a part of a storage that is made for several; note it if so."""
+    storage = tensor.storage
+    if not (storage.is_shared and layout.is_dense(tensor.desc)) or storage.argument is not None:
+        return False
+    taken = parts.setdefault(id(storage), [])
+    wanted = range(tensor.offset, tensor.offset + tensor.desc.get_size())
+    if any(wanted.start < r.stop and r.start < wanted.stop for r in taken):
+        return False
+    taken.append(wanted)
+    return True
+
+
+def own_storage(
+    trace: Trace, tensor: Tensor, taken: set[int], parts: Parts, wanted: Any = None
+) -> Tensor:
     """Return the tensor alone in a plain storage of its own, copied if it is not.
 
-    An argument that a function returns as it is stays the caller's array.
+    An argument that a function returns as it is stays the caller's array. Where a storage is made
+    for several results, they have a part of it each.
     """
     untouched = tensor.storage.argument is not None and tensor.desc == tensor.storage.desc
     if tensor.desc is None:
         return _own_array(trace, tensor)
     # Shapes () and (1,) have one descriptor, so which of them the caller gave is not known.
     if wanted is None and untouched and not tensor.offset and tensor.desc.dims != (1,):
+        return tensor
+    if wanted is None and _is_free_part(tensor, parts):
         return tensor
     given = None if wanted is None else wanted.desc
     desc = _final_desc(tensor) if given is None else given
@@ -261,8 +283,9 @@ def finalized(
         if tensor.trace is not trace:
             raise MixedTraces(tensor, trace, tensor.trace)
     taken: set[int] = set()
+    parts: Parts = {}
     targets = targets or {}
-    return [own_storage(trace, t, taken, targets.get(i)) for i, t in enumerate(results)]
+    return [own_storage(trace, t, taken, parts, targets.get(i)) for i, t in enumerate(results)]
 
 
 #: Primitives that may write over their first input.

@@ -100,7 +100,7 @@ class MixedTraces(RuntimeError):
 class Storage:
     """Bytes that a step writes or the caller gives; several tensors may be views of it."""
 
-    __slots__ = ("argument", "constant", "desc", "memory", "repeat", "scalar")
+    __slots__ = ("argument", "constant", "desc", "is_shared", "memory", "repeat", "scalar")
 
     def __init__(
         self,
@@ -123,6 +123,8 @@ class Storage:
         self.scalar = scalar
         #: Which repetition of a checkpointed function made it; 0 for none.
         self.repeat = 0
+        #: Whether results may be parts of it; others are copied into storages of their own.
+        self.is_shared = False
 
     @property
     def nbytes(self) -> int:

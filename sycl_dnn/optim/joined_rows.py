@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small parameters joined to one, so that a step of many is few operations."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from sycl_dnn import functional as F
+from sycl_dnn.trace.layout import row_major_strides
+
+#: Elements of a parameter that is joined to others, and of all that are joined: the values of a
+#: step shall stay in a core's cache.
+MOST, MOST_TOGETHER = 1 << 16, 1 << 18
+#: Parts of a joined array start at multiples of so many elements, which kernels like.
+_APART = 16
+_JOINED = ("float32", "bfloat16", "float16")
+
+
+class Row(NamedTuple):
+    """A parameter, its gradient and its state, or those of several that are joined."""
+
+    #: Of the parameter among all.
+    number: int
+    name: str
+    p: Any
+    g: Any
+    #: Group of options.
+    which: Any
+    slots: dict[str, Any]
+
+
+def slots_of(name: str, state: dict[str, Any]) -> dict[str, Any]:
+    """Return what a state has of a parameter."""
+    return {key: value[name] for key, value in state.items() if key != "step" and name in value}
+
+
+def _key(row: Row) -> Any:
+    """Return what rows have in common that can be joined; None for a row that cannot."""
+    arrays = (row.p, row.g, *row.slots.values())
+    is_alike = all(tuple(a.shape) == tuple(row.p.shape) and str(a.dtype) in _JOINED for a in arrays)
+    if not is_alike or not _APART <= row.p.size <= MOST or not _is_row_major(row.p):
+        return None
+    return row.which, tuple(str(a.dtype) for a in arrays), tuple(row.slots)
+
+
+def _is_row_major(p: Any) -> bool:
+    """Whether a result that is a part of a longer row has the layout of the parameter."""
+    return bool(p.desc.is_plain) and tuple(p.strides) == row_major_strides(tuple(p.shape))
+
+
+def bunches(rows: Iterable[Row]) -> list[list[Row]]:
+    """Return the rows in bunches that can be joined, in order of the first of each."""
+    found: list[list[Row]] = []
+    open_ones: dict[Any, tuple[list[Row], int]] = {}
+    for row in rows:
+        key = _key(row)
+        if key is None:
+            found.append([row])
+            continue
+        bunch, size = open_ones.get(key, (None, 0))
+        if bunch is None or size + row.p.size > MOST_TOGETHER:
+            bunch, size = [], 0
+            found.append(bunch)
+        bunch.append(row)
+        open_ones[key] = bunch, size + row.p.size
+    return found
+
+
+def join_rows(bunch: Sequence[Row]) -> Row:
+    """Return one row for all."""
+    first = bunch[0]
+    if len(bunch) == 1:
+        return first
+    slots = {key: _joined([r.slots[key] for r in bunch]) for key in first.slots}
+    p, g = _joined([r.p for r in bunch]), _joined([r.g for r in bunch])
+    return Row(first.number, first.name, p, g, first.which, slots)
+
+
+def _padding(size: int) -> int:
+    return -size % _APART
+
+
+def _joined(arrays: Sequence[Any]) -> Any:
+    """Return arrays as one row; what fills the gaps between them is the start of each."""
+    parts = []
+    for array in arrays:
+        flat = F.reshape(array, (-1,))
+        parts.append(flat)
+        if _padding(array.size):
+            parts.append(F.narrow(flat, 0, 0, _padding(array.size)))
+    return F.cat(parts)
+
+
+def cut(joined: Any, bunch: Sequence[Row]) -> list[Any]:
+    """Return the parts of a joined array in the shapes of the parameters; they share memory."""
+    if len(bunch) == 1:
+        return [joined]
+    sizes = [r.p.size + _padding(r.p.size) for r in bunch]
+    starts = itertools.accumulate(sizes, initial=0)
+    joined.storage.is_shared = True
+    return [
+        F.reshape(F.narrow(joined, 0, start, r.p.size), r.p.shape)
+        for start, r in zip(starts, bunch, strict=False)
+    ]
