@@ -3,10 +3,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn.nn import function_layers, init, padding_layers
+from sycl_dnn.nn import function_layers, init, padding_layers, utils
 from sycl_dnn.nn.attention_layers import (
     MultiheadAttention,
-    RotaryEmbedding,
     TransformerDecoder,
     TransformerDecoderLayer,
     TransformerEncoder,
@@ -28,6 +27,7 @@ from sycl_dnn.nn.convolution_layers import (
     ConvTranspose3d,
 )
 from sycl_dnn.nn.dropout_layers import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
+from sycl_dnn.nn.key_value_cache import KVCache
 from sycl_dnn.nn.linear_layers import Bilinear, Embedding, Identity, Linear
 from sycl_dnn.nn.module import Module
 from sycl_dnn.nn.normalization_layers import (
@@ -50,12 +50,16 @@ from sycl_dnn.nn.padding_layers import (
     UpsamplingNearest2d,
 )
 from sycl_dnn.nn.parameter import Buffer, Parameter
+from sycl_dnn.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
 from sycl_dnn.nn.recurrent_layers import GRU, LSTM, RNN
+from sycl_dnn.nn.rotary_positions import RotaryEmbedding
 
 globals().update(function_layers.LAYERS | padding_layers.PADS)
 
-#: The classes, functions that make arrays, and ``init``.
-__all__ = sorted({n for n, value in globals().items() if isinstance(value, type)} | {"init"})
+#: The classes, functions that make arrays, ``init`` and ``utils``.
+__all__ = sorted(
+    {n for n, value in globals().items() if isinstance(value, type)} | {"init", "utils"}
+)
 
 
 if TYPE_CHECKING:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention and the layers of transformers, as in ``torch.nn``; positions by rotation."""
+"""Attention and the layers of transformers, as in ``torch.nn``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.nn import init
 from sycl_dnn.nn.containers import ModuleList
 from sycl_dnn.nn.dropout_layers import Dropout
+from sycl_dnn.nn.key_value_cache import KVCache
 from sycl_dnn.nn.linear_layers import Linear, new_parameter
 from sycl_dnn.nn.module import Module
 from sycl_dnn.nn.normalization_layers import LayerNorm
@@ -151,6 +152,59 @@ class MultiheadAttention(Module):
             weights = None if weights is None else F.squeeze(weights, 0)
         return y, weights
 
+    def new_cache(self, batch_size: int, capacity: int) -> KVCache:
+        """Return a cache for ``step``, with the dtype and the queue of the parameters."""
+        weight: Any = self.out_proj.weight
+        width = self.embed_dim // self.num_heads
+        return KVCache.empty(
+            batch_size, self.num_heads, capacity, width, dtype=str(weight.dtype),
+            device=weight.sycl_queue,
+        )  # fmt: skip
+
+    def step(self, x: Any, cache: KVCache) -> tuple[Any, KVCache]:
+        """Attend from new positions to themselves and all before, as a causal mask does.
+
+        Parameters
+        ----------
+        x : array (L, N, E), or (N, L, E) with ``batch_first``
+            The next positions: one, or all of a prompt.
+        cache : KVCache
+            Of ``new_cache``, or of the step before.
+
+        Returns
+        -------
+        output : array as ``x``
+        cache : KVCache
+            With the new positions.
+
+        Raises
+        ------
+        ValueError
+            ``x`` is no batch, keys have a width of their own, or there are more positions than the
+            cache has room for.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, nn
+        >>> attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        >>> y, cache = attention.step(F.randn(1, 5, 8), attention.new_cache(1, 16))
+        >>> y.shape, int(cache.length)
+        ((1, 5, 8), 5)
+        """
+        if x.ndim != 3 or self.in_proj_weight is None:
+            raise ValueError(
+                "MultiheadAttention.step: x must be (N, L, E) or (L, N, E) of self-attention, got "
+                f"shape {tuple(x.shape)}, kdim={self.kdim} and vdim={self.vdim}"
+            )
+        x = x if self.batch_first else F.transpose(x, 0, 1)
+        q, k, v = (self._heads(t) for t in self._projected(x, x, x))
+        cache = cache.append(k, v)
+        y = F.scaled_dot_product_attention(q, cache.keys, cache.values, cache.mask(x.shape[1]))
+        n, heads, length, width = y.shape
+        y = F.reshape(F.transpose(y, 1, 2), (n, length, heads * width))
+        y = F.linear(y, self.out_proj.weight, self.out_proj.bias)
+        return (y if self.batch_first else F.transpose(y, 0, 1)), cache
+
     def _projected(self, query: Any, key: Any, value: Any) -> list[Any]:
         e, bias = self.embed_dim, self.in_proj_bias
         biases = [None] * 3 if bias is None else F.split(bias, e)
@@ -269,6 +323,30 @@ class TransformerEncoderLayer(_Transformer):
         x = self._residual(src, 1, attended)
         return self._residual(x, 2, lambda x: self._fed(x, 2))
 
+    def new_cache(self, batch_size: int, capacity: int) -> KVCache:
+        """Return a cache for ``step``."""
+        return self.self_attn.new_cache(batch_size, capacity)
+
+    def step(self, src: Any, cache: KVCache) -> tuple[Any, KVCache]:
+        """Map new positions, which see themselves and all before, as a causal mask does.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, nn
+        >>> layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+        >>> y, cache = layer.step(F.randn(1, 3, 8), layer.new_cache(1, 16))
+        >>> y.shape, int(cache.length)
+        ((1, 3, 8), 3)
+        """
+        made = []
+
+        def attended(x: Any) -> Any:
+            made.append(self.self_attn.step(x, cache))
+            return self.dropout1(made[0][0])
+
+        x = self._residual(src, 1, attended)
+        return self._residual(x, 2, lambda x: self._fed(x, 2)), made[0][1]
+
 
 class TransformerDecoderLayer(_Transformer):
     """Self-attention, attention to a memory, two products: ``torch.nn.TransformerDecoderLayer``.
@@ -350,6 +428,28 @@ class TransformerEncoder(_Stack):
             src = layer(src, mask, src_key_padding_mask, bool(is_causal))
         return src if self.norm is None else self.norm(src)
 
+    def new_caches(self, batch_size: int, capacity: int) -> list[KVCache]:
+        """Return a cache for each layer, for ``step``."""
+        return [layer.new_cache(batch_size, capacity) for layer in self.layers]
+
+    def step(self, src: Any, caches: list[KVCache]) -> tuple[Any, list[KVCache]]:
+        """Map new positions, which see themselves and all before, as a causal mask does.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, nn
+        >>> layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        >>> net = nn.TransformerEncoder(layer, 2).eval()
+        >>> y, caches = net.step(F.randn(1, 3, 8), net.new_caches(1, 16))
+        >>> y.shape, [int(cache.length) for cache in caches]
+        ((1, 3, 8), [3, 3])
+        """
+        made = []
+        for layer, cache in zip(self.layers, caches, strict=True):
+            src, cache = layer.step(src, cache)
+            made.append(cache)
+        return (src if self.norm is None else self.norm(src)), made
+
 
 class TransformerDecoder(_Stack):
     """Copies of a ``TransformerDecoderLayer``, as ``torch.nn.TransformerDecoder``.
@@ -366,47 +466,3 @@ class TransformerDecoder(_Stack):
         for layer in self.layers:
             tgt = layer(tgt, memory, *masks, **named)
         return tgt if self.norm is None else self.norm(tgt)
-
-
-class RotaryEmbedding(Module):
-    """Positions as rotations of pairs of features, the two halves of the last axis.
-
-    Parameters
-    ----------
-    dim : int
-        Features that are turned, even: the width of a head.
-    base : float
-
-    Raises
-    ------
-    ValueError
-        ``dim`` is odd.
-
-    Notes
-    -----
-    Source: Su et al., arXiv:2104.09864, with the halves of LLaMA's implementations.
-
-    Examples
-    --------
-    >>> from sycl_dnn import functional as F, nn
-    >>> nn.RotaryEmbedding(8)(F.randn(2, 3, 5, 8)).shape
-    (2, 3, 5, 8)
-    """
-
-    def __init__(self, dim: int, base: float = 10000.0) -> None:
-        super().__init__()
-        if dim % 2:
-            raise ValueError(f"RotaryEmbedding: dim must be even, got {dim}")
-        self.dim, self.base = dim, base
-        powers = F.arange(0.0, float(dim), 2.0)
-        made = F.pow(base, F.mul(powers, -1.0 / dim))
-        self.register_buffer("inv_freq", made, persistent=False)
-
-    def forward(self, x: Any, offset: Any = 0) -> Any:
-        """Turn (*, T, dim); the first position is ``offset``, a number or an array ()."""
-        positions = F.add(F.arange(float(x.shape[-2])), offset)
-        angles = F.outer(positions, self.inv_freq)
-        cos, sin = F.cos(angles), F.sin(angles)
-        a, b = F.chunk(F.astype(x, "float32"), 2, -1)
-        turned = [F.sub(F.mul(a, cos), F.mul(b, sin)), F.add(F.mul(b, cos), F.mul(a, sin))]
-        return F.astype(F.cat(turned, -1), str(x.dtype))

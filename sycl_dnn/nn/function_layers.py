@@ -135,6 +135,8 @@ ROWS: dict[str, Row] = {
                             {"weight": None, "size_average": None, "ignore_index": -100,
                              "reduce": None, "reduction": "mean", "label_smoothing": 0.0}, (),
                             _PAIR),
+    "CTCLoss": Row("ctc_loss", {"blank": 0, "reduction": "mean", "zero_infinity": False}, (),
+                   ("log_probs", "targets", "input_lengths", "target_lengths")),
 }  # fmt: skip
 
 #: Names of torch's that differ from those of the function.
@@ -221,7 +223,14 @@ def _made(name: str, row: Row) -> type:
     text = _TEXT.format(function=row.function, name=name, inplace=inplace)
     if not any(default is R for default in row.parameters.values()):
         call = ", ".join("x" for n in row.inputs)
-        if name not in ("CrossEntropyLoss", "NLLLoss", "BCELoss", "Upsample", "KLDivLoss"):
+        if name not in (
+            "CrossEntropyLoss",
+            "NLLLoss",
+            "BCELoss",
+            "Upsample",
+            "KLDivLoss",
+            "CTCLoss",
+        ):
             text += (
                 "\n    Examples\n    --------\n    >>> from sycl_dnn import functional as F, nn\n"
                 f"    >>> x = F.rand(2, 4)\n    >>> layer = nn.{name}({_usual(name)})\n"

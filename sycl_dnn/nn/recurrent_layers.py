@@ -10,6 +10,7 @@ from sycl_dnn import functional as F
 from sycl_dnn.nn import init
 from sycl_dnn.nn.linear_layers import new_parameter
 from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.packed_recurrence import run_packed
 
 
 class _Network(Module):
@@ -70,19 +71,27 @@ class _Network(Module):
         """Do nothing: programs pack what they read."""
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """Run over (T, N, C), (N, T, C) with ``batch_first``, or (T, C).
+        """Run over (T, N, C), (N, T, C) with ``batch_first``, (T, C), or a ``PackedSequence``.
 
         Returns
         -------
         output, state
-            As ``sycl_dnn.functional.lstm`` and ``gru``.
+            As ``sycl_dnn.functional.lstm`` and ``gru``; the output of a ``PackedSequence`` is one,
+            and states are in the order that the sequences had before they were sorted.
         """
+        if isinstance(input, F.PackedSequence):
+            return run_packed(self, input, hx)
         parameters = [getattr(self, name) for name in self._names]
         return getattr(F, self.mode)(
             input, hx, parameters, num_layers=self.num_layers, bidirectional=self.bidirectional,
             batch_first=self.batch_first, bias=self.bias, dropout=self.dropout,
             training=self.training,
         )  # fmt: skip
+
+    def weights_of(self, layer: int, direction: int) -> list[Any]:
+        """Return the parameters of one layer in one direction, as the functions take them."""
+        end = f"_l{layer}" + ("_reverse" if direction else "")
+        return [getattr(self, name) for name in self._names if name.endswith(end)]
 
     def extra_repr(self) -> str:
         """Return what ``repr`` shows."""

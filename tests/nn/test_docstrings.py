@@ -15,7 +15,7 @@ def modules():
     """Yield the files of the layer above the functions."""
     for part in ("nn", "optim", "io"):
         package = importlib.import_module(f"sycl_dnn.{part}")
-        for found in pkgutil.iter_modules(package.__path__, f"sycl_dnn.{part}."):
+        for found in pkgutil.walk_packages(package.__path__, f"sycl_dnn.{part}."):
             yield found.name
 
 

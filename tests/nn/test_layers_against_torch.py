@@ -64,6 +64,8 @@ ROWS = [
     ("LSTM", (4, 3, 2), [(2, 5, 4)], {"bidirectional": True, "batch_first": True}),
     ("LSTM", (4, 3), [(5, 2, 4)], {"proj_size": 2}), ("GRU", (4, 3), [(5, 2, 4)]),
     ("GRU", (4, 3, 2), [(5, 4)], {"bidirectional": True}),
+    ("RNNCell", (4, 3), [(2, 4)]), ("RNNCell", (4, 3, False, "relu"), [(4,)]),
+    ("LSTMCell", (4, 3), [(2, 4)]), ("GRUCell", (4, 3), [(2, 4)]), ("GRUCell", (4, 3), [(4,)]),
     ("MultiheadAttention", (8, 2), [(5, 2, 8), (4, 2, 8), (4, 2, 8)]),
     ("MultiheadAttention", (8, 2), [(2, 5, 8), (2, 4, 3), (2, 4, 6)],
      {"batch_first": True, "kdim": 3, "vdim": 6, "bias": False}),
@@ -192,5 +194,5 @@ def test_layer_in_bfloat16(row):
 def test_every_row_is_tested():
     from sycl_dnn.nn.function_layers import ROWS as LAYERS
 
-    left = {"MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "NLLLoss", "BCELoss"}
+    left = {"MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "NLLLoss", "BCELoss", "CTCLoss"}
     assert set(LAYERS) - {row[0] for row in ROWS} == left

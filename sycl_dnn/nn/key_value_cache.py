@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``KVCache``: keys and values of positions that a generating network has seen."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sycl_dnn import functional as F
+
+
+class KVCache(NamedTuple):
+    """Keys and values of one attention, with room for a fixed number of positions.
+
+    A tree of three arrays: compiled functions take it as an argument and return the next one, so
+    all steps of a generation are one program.
+
+    Attributes
+    ----------
+    keys, values : array (N, heads, capacity, width)
+        Zero where nothing was written.
+    length : array ()
+        float32; how many positions are written.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F, nn
+    >>> attention = nn.MultiheadAttention(8, 2, batch_first=True)
+    >>> step = sycl_dnn.compile(lambda attention, x, cache: attention.step(x, cache))
+    >>> cache = attention.new_cache(batch_size=3, capacity=16)
+    >>> for _ in range(4):
+    ...     y, cache = step(attention, F.randn(3, 1, 8), cache)
+    >>> y.shape, int(cache.length), step.cache_info().misses
+    ((3, 1, 8), 4, 1)
+    """
+
+    keys: Any
+    values: Any
+    length: Any
+
+    @classmethod
+    def empty(
+        cls, batch_size: int, num_heads: int, capacity: int, width: int, *, dtype: Any = None,
+        device: Any = None,
+    ) -> KVCache:  # fmt: skip
+        """Return a cache without positions.
+
+        Parameters
+        ----------
+        batch_size, num_heads, capacity, width : int
+            ``width`` is that of one head.
+        dtype : str or dtype, optional
+            float32 without.
+        device : dpctl.SyclQueue, optional
+
+        Raises
+        ------
+        ValueError
+            A number is less than 1.
+
+        Examples
+        --------
+        >>> from sycl_dnn import nn
+        >>> nn.KVCache.empty(1, 2, 16, 4).keys.shape
+        (1, 2, 16, 4)
+        """
+        shape = (batch_size, num_heads, capacity, width)
+        if min(shape) < 1:
+            raise ValueError(f"KVCache: sizes must be at least 1, got {shape}")
+        keys, values = (F.zeros(shape, dtype=dtype, device=device) for _ in range(2))
+        return cls(keys, values, F.zeros(device=device))
+
+    @property
+    def capacity(self) -> int:
+        """The number of positions that there is room for."""
+        return self.keys.shape[2]
+
+    def append(self, keys: Any, values: Any) -> KVCache:
+        """Return the cache with keys and values of the next positions.
+
+        Parameters
+        ----------
+        keys, values : array (N, heads, L, width)
+            What goes beyond the capacity is lost: the host does not know the length.
+
+        Raises
+        ------
+        ValueError
+            There are more positions than the capacity, or shapes do not fit.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, nn
+        >>> cache = nn.KVCache.empty(1, 1, 4, 1)
+        >>> cache = cache.append(F.ones(1, 1, 2, 1), F.ones(1, 1, 2, 1))
+        >>> cache.keys.ravel().tolist(), float(cache.length)
+        ([1.0, 1.0, 0.0, 0.0], 2.0)
+        """
+        n, heads, capacity, width = self.keys.shape
+        length = keys.shape[2] if keys.ndim == 4 else 0
+        wanted = (n, heads, length, width)
+        if not 1 <= length <= capacity or keys.shape != wanted or values.shape != wanted:
+            raise ValueError(
+                f"KVCache: keys and values must have the shape ({n}, {heads}, L, {width}) with L "
+                f"from 1 to {capacity}, got {tuple(keys.shape)} and {tuple(values.shape)}"
+            )
+        # For each place of the cache, which of the new positions comes there.
+        source = F.sub(self._places(capacity), self.length)
+        is_new = F.mul(F.astype(F.ge(source, 0.0), "float32"),
+                       F.astype(F.lt(source, float(length)), "float32"))  # fmt: skip
+        is_new = F.reshape(F.gt(is_new, 0.5), (capacity, 1))
+        if length > 1:
+            numbers = F.astype(F.clamp(source, 0.0, float(length - 1)), "int64")
+            keys, values = (F.index_select(new, 2, numbers) for new in (keys, values))
+        dtype = str(self.keys.dtype)
+        keys = F.where(is_new, F.astype(keys, dtype), self.keys)
+        values = F.where(is_new, F.astype(values, dtype), self.values)
+        return KVCache(keys, values, F.add(self.length, float(length)))
+
+    def mask(self, length: int) -> Any:
+        """Return which places each of the last ``length`` positions may see.
+
+        Returns
+        -------
+        array (length, capacity)
+            bool; position ``i`` sees itself and what was written before it.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, nn
+        >>> cache = nn.KVCache.empty(1, 1, 4, 1)
+        >>> cache.append(F.ones(1, 1, 2, 1), F.ones(1, 1, 2, 1)).mask(2).tolist()
+        [[True, False, False, False], [True, True, False, False]]
+        """
+        first = F.sub(self.length, float(length))
+        queries = F.reshape(F.add(self._places(length), first), (length, 1))
+        return F.le(F.reshape(self._places(self.capacity), (1, self.capacity)), queries)
+
+    def _places(self, n: int) -> Any:
+        """Return 0, 1, ... on the queue of the cache."""
+        queue = getattr(self.length, "sycl_queue", None)
+        is_traced = hasattr(self.length, "trace")
+        return F.arange(float(n), device=None if is_traced else queue)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recurrent networks over packed sequences: runs of steps that as many sequences have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sycl_dnn import functional as F
+
+#: States of one layer and direction, each (N, channels).
+States = list[Any]
+
+
+class _Run(NamedTuple):
+    """Steps in a row that the same sequences have."""
+
+    first: int
+    n_steps: int
+    n_sequences: int
+
+
+def _runs(batch_sizes: Sequence[int]) -> list[_Run]:
+    found: list[_Run] = []
+    first = 0
+    for size in batch_sizes:
+        if found and found[-1].n_sequences == size:
+            found[-1] = found[-1]._replace(n_steps=found[-1].n_steps + 1)
+        else:
+            found.append(_Run(first, 1, size))
+        first += size
+    return found
+
+
+def run_packed(network: Any, sequence: Any, hx: Any) -> tuple[Any, Any]:
+    """Run a network over a ``PackedSequence``; states are in the order of the caller.
+
+    Parameters
+    ----------
+    network : RNN, LSTM or GRU
+    sequence : PackedSequence
+    hx : array (L * D, N, H), pair of such or None
+        As the network takes it.
+
+    Returns
+    -------
+    PackedSequence, states
+    """
+    data, runs = sequence.data, _runs(sequence.batch_sizes)
+    if data.ndim != 2 or data.shape[1] != network.input_size:
+        raise ValueError(
+            f"{type(network).__name__}: data of the sequence must have the shape (*, "
+            f"{network.input_size}), got {tuple(data.shape)}"
+        )
+    n_directions = 2 if network.bidirectional else 1
+    initial = _initial(network, sequence, hx, network.num_layers * n_directions)
+    ends: list[States] = []
+    for layer in range(network.num_layers):
+        if layer and network.dropout and network.training:
+            data = F.dropout(data, network.dropout, True)
+        outputs = []
+        for direction in range(n_directions):
+            weights = network.weights_of(layer, direction)
+            made, end = _directed(network, data, runs, initial[len(ends)], weights, direction)
+            outputs.append(made)
+            ends.append(end)
+        data = outputs[0] if n_directions == 1 else F.cat(outputs, 1)
+    states = [F.stack([end[i] for end in ends]) for i in range(len(ends[0]))]
+    back = sequence.unsorted_indices
+    states = [s if back is None else _ordered(s, back) for s in states]
+    return sequence._replace(data=data), tuple(states) if len(states) > 1 else states[0]
+
+
+def _ordered(state: Any, order: Sequence[int]) -> Any:
+    """Return (cells, N, channels) with N in another order, which is known on the host."""
+    return F.cat([F.narrow(state, 1, i, 1) for i in order], 1)
+
+
+def _initial(network: Any, sequence: Any, hx: Any, n_cells: int) -> list[States]:
+    n, data = sequence.batch_sizes[0], sequence.data
+    widths = [network.proj_size or network.hidden_size]
+    if network.mode == "lstm":
+        widths.append(network.hidden_size)
+    if hx is None:
+        zero = F.mul(F.narrow(F.narrow(data, 0, 0, 1), 1, 0, 1), 0.0)
+        return [[F.expand(zero, (n, width)) for width in widths] for _ in range(n_cells)]
+    given = list(hx) if network.mode == "lstm" else [hx]
+    for state, width in zip(given, widths, strict=True):
+        if tuple(state.shape) != (n_cells, n, width):
+            raise ValueError(
+                f"{type(network).__name__}: hx must have the shape {(n_cells, n, width)}, got "
+                f"{tuple(state.shape)}"
+            )
+    order = sequence.sorted_indices
+    given = [s if order is None else _ordered(s, order) for s in given]
+    return [[F.squeeze(F.narrow(s, 0, i, 1), 0) for s in given] for i in range(n_cells)]
+
+
+def _directed(
+    network: Any, data: Any, runs: list[_Run], initial: States, weights: list[Any], reverse: int
+) -> tuple[Any, States]:
+    """Run one layer in one direction; return its output (*, H) and the last states (N, H)."""
+    n = runs[-1].n_sequences if reverse else runs[0].n_sequences
+    states = [F.narrow(s, 0, 0, n) for s in initial]
+    outputs: list[Any] = []
+    done: list[States] = []
+    for run in reversed(runs) if reverse else runs:
+        more = run.n_sequences - n
+        if more > 0:
+            new = [F.narrow(s, 0, n, more) for s in initial]
+            states = [F.cat(pair, 0) for pair in zip(states, new, strict=True)]
+        elif more < 0:
+            done.append([F.narrow(s, 0, run.n_sequences, -more) for s in states])
+            states = [F.narrow(s, 0, 0, run.n_sequences) for s in states]
+        n = run.n_sequences
+        made, states = _stepped(network, data, run, states, weights, reverse)
+        outputs.append(made)
+    done.append(states)
+    last = [F.cat(list(parts), 0) for parts in zip(*reversed(done), strict=True)]
+    return F.cat(outputs[::-1] if reverse else outputs, 0), last
+
+
+def _stepped(
+    network: Any, data: Any, run: _Run, states: States, weights: list[Any], reverse: int
+) -> tuple[Any, States]:
+    rows = F.narrow(data, 0, run.first, run.n_steps * run.n_sequences)
+    x = F.reshape(rows, (run.n_steps, run.n_sequences, data.shape[1]))
+    given = [F.unsqueeze(s, 0) for s in states]
+    hx = tuple(given) if len(given) > 1 else given[0]
+    x = F.flip(x, 0) if reverse else x
+    made, end = getattr(F, network.mode)(x, hx, weights, bias=network.bias)
+    made = F.flip(made, 0) if reverse else made
+    ends = end if isinstance(end, tuple) else (end,)
+    return (
+        F.reshape(made, (run.n_steps * run.n_sequences, made.shape[2])),
+        [F.squeeze(s, 0) for s in ends],
+    )

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One step of recurrent networks, as ``torch.nn.RNNCell``, ``LSTMCell`` and ``GRUCell``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn import init
+from sycl_dnn.nn.linear_layers import new_parameter
+from sycl_dnn.nn.module import Module
+
+
+class _Cell(Module):
+    """What the three share."""
+
+    n_gates: int
+    mode: str
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if input_size < 1 or hidden_size < 1:
+            raise ValueError(
+                f"{type(self).__name__}: input_size and hidden_size must be at least 1, got "
+                f"{input_size} and {hidden_size}"
+            )
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows = self.n_gates * hidden_size
+        shapes: dict[str, tuple[int, ...] | None] = {
+            "weight_ih": (rows, input_size), "weight_hh": (rows, hidden_size),
+            "bias_ih": (rows,) if bias else None, "bias_hh": (rows,) if bias else None,
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            made = None if shape is None else new_parameter(shape, dtype, device)
+            self.register_parameter(name, made)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters evenly from +-1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """Make one step of (N, C) or (C,).
+
+        Parameters
+        ----------
+        input : array (N, C) or (C,)
+        hx : array (N, H) or (H,), of ``LSTMCell`` a pair of them; optional
+            The state before; zeros without.
+
+        Returns
+        -------
+        array, or a pair of arrays
+            The state after.
+        """
+        if input.ndim not in (1, 2):
+            raise ValueError(
+                f"{type(self).__name__}: Expected input to be 1D or 2D, got {input.ndim}D instead"
+            )
+        # A sequence of one step; without N the functions take (T, C) and states (1, H).
+        names = [n for n in self._parameters if self._parameters[n] is not None]
+        weights = [getattr(self, name) for name in names]
+        if hx is not None:
+            is_pair = self.mode == "lstm"
+            hx = tuple(F.unsqueeze(s, 0) for s in hx) if is_pair else F.unsqueeze(hx, 0)
+        last = getattr(F, self.mode)(F.unsqueeze(input, 0), hx, weights, bias=self.bias)[1]
+        if isinstance(last, tuple):
+            return tuple(F.squeeze(s, 0) for s in last)
+        return F.squeeze(last, 0)
+
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows."""
+        text = f"{self.input_size}, {self.hidden_size}"
+        text += "" if self.bias else f", bias={self.bias}"
+        nonlinearity = self.__dict__.get("nonlinearity", "tanh")
+        return text + ("" if nonlinearity == "tanh" else f", nonlinearity={nonlinearity}")
+
+
+class RNNCell(_Cell):
+    """One step of a recurrence with tanh or ReLU, as ``torch.nn.RNNCell``.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+    bias : bool
+    nonlinearity : {"tanh", "relu"}
+    device, dtype
+        As ``Linear``.
+
+    Raises
+    ------
+    ValueError
+        A size is less than 1, or ``nonlinearity`` another one.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> nn.RNNCell(4, 8)(F.randn(3, 4)).shape
+    (3, 8)
+    """
+
+    n_gates = 1
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"RNNCell: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}"
+            )
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+        self.mode = f"rnn_{nonlinearity}"
+
+
+class LSTMCell(_Cell):
+    """One step of a long short-term memory, as ``torch.nn.LSTMCell``.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+    bias : bool
+    device, dtype
+        As ``Linear``.
+
+    Raises
+    ------
+    ValueError
+        A size is less than 1.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> h, c = nn.LSTMCell(4, 8)(F.randn(3, 4), (F.zeros(3, 8), F.zeros(3, 8)))
+    >>> h.shape, c.shape
+    ((3, 8), (3, 8))
+    """
+
+    n_gates, mode = 4, "lstm"
+
+
+class GRUCell(_Cell):
+    """One step of gated recurrent units, as ``torch.nn.GRUCell``.
+
+    Parameters
+    ----------
+    input_size, hidden_size : int
+    bias : bool
+    device, dtype
+        As ``Linear``.
+
+    Raises
+    ------
+    ValueError
+        A size is less than 1.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> nn.GRUCell(4, 8)(F.randn(4), F.zeros(8)).shape
+    (8,)
+    """
+
+    n_gates, mode = 3, "gru"

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``torch.nn.utils``: gradients clipped in place, weight normalization, packed sequences."""
+
+from sycl_dnn.nn.utils import parametrizations, parametrize, rnn
+from sycl_dnn.nn.utils.gradient_clipping import (
+    clip_grad_norm_,
+    clip_grad_value_,
+    get_total_norm,
+    parameters_to_vector,
+    vector_to_parameters,
+)
+from sycl_dnn.nn.utils.weight_normalization import remove_weight_norm, weight_norm
+
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "get_total_norm",
+    "parameters_to_vector",
+    "parametrizations",
+    "parametrize",
+    "remove_weight_norm",
+    "rnn",
+    "vector_to_parameters",
+    "weight_norm",
+]

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients bounded in place, and parameters as one vector, as in ``torch.nn.utils``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn import tree
+from sycl_dnn.nn import module_tree
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.values import Tensor
+
+
+def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
+    """Return the norm of all numbers of a tree, summed in float32.
+
+    Parameters
+    ----------
+    tensors : tree of arrays
+        None is passed over.
+    norm_type : float
+        Positive; infinity for the largest absolute value.
+    error_if_nonfinite : bool
+        Waits for the value, which a traced function cannot.
+
+    Returns
+    -------
+    array ()
+        float32; 0 without arrays.
+
+    Raises
+    ------
+    ValueError
+        ``norm_type`` is not positive.
+    RuntimeError
+        ``error_if_nonfinite``, and the norm is infinite or NaN, or a function is traced.
+
+    Notes
+    -----
+    Source: ``torch.nn.utils.get_total_norm``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> float(nn.utils.get_total_norm([F.full((4,), 3.0), F.full((1,), 8.0)]))
+    10.0
+    """
+    kind = float(norm_type)
+    if not kind > 0:
+        raise ValueError(f"get_total_norm: norm_type must be positive, got {norm_type}")
+    found = [F.astype(g, "float32") for g in tree.leaves(tensors) if hasattr(g, "shape")]
+    if not found:
+        return F.zeros()
+    if kind == math.inf:
+        norm = F.amax(F.stack([F.amax(F.abs(g)) for g in found]))
+    elif kind == 2.0:
+        norm = F.sqrt(F.sum(F.stack([F.sum(F.square(g)) for g in found])))
+    else:
+        powers = F.stack([F.sum(F.pow(F.abs(g), kind)) for g in found])
+        norm = F.pow(F.sum(powers), 1.0 / kind)
+    if error_if_nonfinite:
+        _check_finite(norm, kind)
+    return norm
+
+
+def _check_finite(norm: Any, kind: float) -> None:
+    if isinstance(norm, Tensor):
+        raise RuntimeError(
+            "error_if_nonfinite: the norm has no value while a function is traced; return it and "
+            "look at it outside"
+        )
+    if not math.isfinite(float(norm)):
+        raise RuntimeError(
+            f"The total norm of order {kind} for gradients from `parameters` is non-finite, so it "
+            "cannot be clipped"
+        )
+
+
+def clip_grad_norm_(
+    grads: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Any:
+    """Scale gradients in place so that their norm is at most ``max_norm``.
+
+    Parameters
+    ----------
+    grads : tree of arrays
+        Gradients, where torch takes the parameters that have them: a module of gradients, or any
+        tree. Arrays are written to. In a traced function, where arrays cannot be, the entries of
+        modules, dicts and lists are replaced.
+    max_norm, norm_type : float
+    error_if_nonfinite : bool
+        As for ``get_total_norm``.
+
+    Returns
+    -------
+    array ()
+        The norm of the gradients as they were.
+
+    Raises
+    ------
+    RuntimeError
+        As ``get_total_norm``.
+    TypeError
+        A traced gradient is an item of a tuple; ``optim.clip_grad_norm`` returns new ones.
+
+    Notes
+    -----
+    Source: ``torch.nn.utils.clip_grad_norm_``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> grads = {"w": F.full((4,), 3.0)}
+    >>> float(nn.utils.clip_grad_norm_(grads, 1.0)), round(float(grads["w"][0]), 4)
+    (6.0, 0.5)
+    """
+    norm = get_total_norm(grads, norm_type, error_if_nonfinite)
+    factor = F.clamp(F.div(float(max_norm), F.add(norm, 1e-6)), max=1.0)
+    _write(grads, lambda g: F.astype(F.mul(F.astype(g, "float32"), factor), str(g.dtype)))
+    return norm
+
+
+def clip_grad_value_(grads: Any, clip_value: float) -> None:
+    """Move each number of gradients into ``[-clip_value, clip_value]``, in place.
+
+    Parameters
+    ----------
+    grads : tree of arrays
+        As for ``clip_grad_norm_``.
+    clip_value : float
+
+    Notes
+    -----
+    Source: ``torch.nn.utils.clip_grad_value_``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> grads = [F.full((2,), 3.0)]
+    >>> nn.utils.clip_grad_value_(grads, 1.0)
+    >>> grads[0].tolist()
+    [1.0, 1.0]
+    """
+    value = float(clip_value)
+    _write(grads, lambda g: F.clamp(g, -value, value))
+
+
+def _write(grads: Any, change: Callable[[Any], Any]) -> None:
+    """Change all arrays of a tree where they are."""
+    if not any(isinstance(g, Tensor) for g in tree.leaves(grads)):
+        for g in tree.leaves(grads):
+            if hasattr(g, "shape"):
+                _fill(g, change(g))
+        return
+    _replace(grads, change)
+
+
+def _fill(old: Any, new: Any) -> None:
+    """Write the numbers of one array into another; of narrow dtypes the bits."""
+    if isinstance(old, Array):
+        old, new = old.data, new.data
+    old[...] = new
+
+
+def _replace(grads: Any, change: Callable[[Any], Any]) -> None:
+    """Put other traced arrays into modules, dicts and lists."""
+    if hasattr(grads, "_parameters"):
+        leaves, _ = module_tree.flatten(grads)
+        module_tree.replace(grads, [change(g) if hasattr(g, "shape") else g for g in leaves])
+        return
+    node = tree.opened(grads)
+    if node is None:
+        raise TypeError(
+            "clip_grad_norm_: traced gradients must be entries of a module, dict or list, which "
+            "can be replaced; optim.clip_grad_norm returns new ones"
+        )
+    keys: Iterable[Any] = grads if isinstance(grads, dict) else range(len(node.children))
+    for key in list(keys):
+        value = grads[key]
+        if hasattr(value, "shape") and isinstance(grads, (dict, list)):
+            grads[key] = change(value)
+        elif value is not None:
+            _replace(value, change)
+
+
+def parameters_to_vector(parameters: Iterable[Any]) -> Any:
+    """Return all numbers of arrays as one vector.
+
+    Parameters
+    ----------
+    parameters : iterable of arrays
+
+    Returns
+    -------
+    array (N,)
+
+    Notes
+    -----
+    Source: ``torch.nn.utils.parameters_to_vector``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import nn
+    >>> nn.utils.parameters_to_vector(nn.Linear(2, 3).parameters()).shape
+    (9,)
+    """
+    return F.cat([F.reshape(p, (-1,)) for p in parameters])
+
+
+def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
+    """Write the numbers of a vector into arrays.
+
+    Parameters
+    ----------
+    vec : array (N,)
+    parameters : iterable of arrays
+        Written to, one after the other.
+
+    Raises
+    ------
+    ValueError
+        The vector has more or fewer numbers than the arrays.
+
+    Notes
+    -----
+    Source: ``torch.nn.utils.vector_to_parameters``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> net = nn.Linear(2, 3)
+    >>> nn.utils.vector_to_parameters(F.ones(9), net.parameters())
+    >>> net.bias.tolist()
+    [1.0, 1.0, 1.0]
+    """
+    given = list(parameters)
+    n = sum(p.size for p in given)
+    if vec.ndim != 1 or vec.shape[0] != n:
+        raise ValueError(
+            f"vector_to_parameters: vec must have the shape ({n},), got {tuple(vec.shape)}"
+        )
+    first = 0
+    for p in given:
+        part = F.reshape(F.narrow(vec, 0, first, p.size), p.shape)
+        _fill(p, F.astype(part, str(p.dtype)))
+        first += p.size

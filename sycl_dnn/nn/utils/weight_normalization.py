@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights as a length times a direction, under the names of both of torch's ways."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn import module_tree
+from sycl_dnn.nn.containers import ModuleDict
+from sycl_dnn.nn.module import Module
+
+M = TypeVar("M", bound=Module)
+
+
+class _Way(NamedTuple):
+    """How one weight is made: over which axis, and under which names."""
+
+    dim: int
+    is_parametrization: bool
+
+
+#: Classes whose weights are computed, by their plain class and the ways of their weights.
+_classes: dict[Any, type] = {}
+#: Of each such class: the plain one, and the ways.
+_origins: dict[type, tuple[type, dict[str, _Way]]] = {}
+
+
+class _WeightNorm(Module):
+    """``g * v / |v|``, by the name that torch's ``repr`` shows."""
+
+
+class ParametrizationList(Module):
+    """Parameters of one weight, by the name that torch's ``repr`` shows."""
+
+    def __init__(self, originals: list[Any]) -> None:
+        super().__init__()
+        for number, value in enumerate(originals):
+            self.register_parameter(f"original{number}", value)
+        self.register_module("0", _WeightNorm())
+
+
+def _norm(v: Any, dim: int) -> Any:
+    """Return the length of each slice along ``dim``; of all numbers for -1."""
+    squares = F.square(F.astype(v, "float32") if str(v.dtype) != "float64" else v)
+    if dim == -1:
+        total = F.sum(squares)
+    else:
+        axes = tuple(a for a in range(v.ndim) if a != dim)
+        total = F.sum(squares, axes, True) if axes else squares
+    return F.astype(F.sqrt(total), str(v.dtype))
+
+
+def _parts(module: Any, name: str, way: _Way) -> tuple[Any, Any]:
+    """Return length and direction."""
+    if way.is_parametrization:
+        own = module._modules["parametrizations"]._modules[name]._parameters
+        return own["original0"], own["original1"]
+    own = module._parameters
+    return own[f"{name}_g"], own[f"{name}_v"]
+
+
+def _computed(name: str, way: _Way) -> property:
+    def weight(self: Any) -> Any:
+        """Compute the weight."""
+        g, v = _parts(self, name, way)
+        return F.mul(v, F.div(g, _norm(v, way.dim)))
+
+    return property(weight)
+
+
+def _class_of(plain: type, ways: dict[str, _Way]) -> type:
+    key = (plain, tuple(sorted(ways.items())))
+    if key not in _classes:
+        is_new = any(way.is_parametrization for way in ways.values())
+        own: dict[str, Any] = {name: _computed(name, way) for name, way in ways.items()}
+        own |= {"__module__": plain.__module__, "__doc__": plain.__doc__}
+        title = f"Parametrized{plain.__name__}" if is_new else plain.__name__
+        _classes[key] = type(title, (plain,), own)
+        _origins[_classes[key]] = (plain, dict(ways))
+    return _classes[key]
+
+
+def _origin(module: Any) -> tuple[type, dict[str, _Way]]:
+    plain, ways = _origins.get(type(module), (type(module), {}))
+    return plain, dict(ways)
+
+
+def _normalized(function: str, module: Any, name: str, way: _Way) -> tuple[Any, Any, bool]:
+    """Take a weight out of a module; return its parts and whether it was frozen."""
+    plain, ways = _origin(module)
+    weight = module._parameters.get(name)
+    if weight is None:
+        raise ValueError(
+            f"{function}: name must be a parameter of {type(module).__name__} that is not "
+            f"normalized, got {name!r}"
+        )
+    if not -1 <= way.dim < weight.ndim:
+        raise ValueError(
+            f"{function}: dim must be None or an axis of {name} {tuple(weight.shape)}, got "
+            f"{way.dim}"
+        )
+    is_frozen = name in module._frozen
+    del module._parameters[name]
+    module.__dict__["_frozen"] -= {name}
+    module.__class__ = _class_of(plain, ways | {name: way})
+    return _norm(weight, way.dim), weight, is_frozen
+
+
+def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
+    """Make a weight the product of a length and a direction, as ``torch.nn.utils.weight_norm``.
+
+    The parameter ``name`` gives way to ``name_g`` and ``name_v``; the attribute is computed from
+    them at each use: ``g * v / |v|``.
+
+    Parameters
+    ----------
+    module : Module
+        Changed in place.
+    name : str
+        Of one of its own parameters.
+    dim : int, optional
+        The axis over which lengths differ; one length for all with None.
+
+    Returns
+    -------
+    Module
+        ``module``.
+
+    Raises
+    ------
+    ValueError
+        There is no such parameter, or no such axis.
+
+    Examples
+    --------
+    >>> from sycl_dnn import nn
+    >>> layer = nn.utils.weight_norm(nn.Linear(20, 40))
+    >>> {name: value.shape for name, value in layer.state_dict().items()}
+    {'bias': (40,), 'weight_g': (40, 1), 'weight_v': (40, 20)}
+    """
+    way = _Way(-1 if dim is None else dim, False)
+    g, v, is_frozen = _normalized("weight_norm", module, name, way)
+    for end, value in (("_g", g), ("_v", v)):
+        module.register_parameter(name + end, value)
+        if is_frozen:
+            module.__dict__["_frozen"] |= {name + end}
+    module_tree.form_changed()
+    return module
+
+
+def parametrized_weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
+    """Do the same as ``torch.nn.utils.parametrizations.weight_norm``, with its names.
+
+    Parameters
+    ----------
+    module : Module
+        Changed in place.
+    name : str
+    dim : int, optional
+        As for ``weight_norm``.
+
+    Returns
+    -------
+    Module
+        ``module``.
+
+    Raises
+    ------
+    ValueError
+        There is no such parameter, or no such axis.
+
+    Examples
+    --------
+    >>> from sycl_dnn import nn
+    >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(20, 40))
+    >>> list(layer.state_dict())[1:]
+    ['parametrizations.weight.original0', 'parametrizations.weight.original1']
+    """
+    way = _Way(-1 if dim is None else dim, True)
+    g, v, is_frozen = _normalized("parametrizations.weight_norm", module, name, way)
+    if "parametrizations" not in module._modules:
+        module.register_module("parametrizations", ModuleDict())
+    made = ParametrizationList([g, v])
+    made.train(module.training)
+    if is_frozen:
+        made.freeze()
+    module._modules["parametrizations"][name] = made
+    module_tree.form_changed()
+    return module
+
+
+def _restored(function: str, module: Any, name: str, is_parametrization: bool) -> Any:
+    plain, ways = _origin(module)
+    if name not in ways or ways[name].is_parametrization != is_parametrization:
+        raise ValueError(f"{function}: {name} of {type(module).__name__} must be normalized so")
+    value = getattr(module, name)
+    way = ways.pop(name)
+    if way.is_parametrization:
+        is_frozen = bool(module._modules["parametrizations"]._modules[name]._frozen)
+        del module._modules["parametrizations"]._modules[name]
+        if not module._modules["parametrizations"]._modules:
+            del module._modules["parametrizations"]
+    else:
+        is_frozen = f"{name}_v" in module._frozen
+        for end in ("_g", "_v"):
+            del module._parameters[name + end]
+            module.__dict__["_frozen"] -= {name + end}
+    module.__class__ = _class_of(plain, ways) if ways else plain
+    module.register_parameter(name, value)
+    if is_frozen:
+        module.__dict__["_frozen"] |= {name}
+    module_tree.form_changed()
+    return module
+
+
+def remove_weight_norm(module: M, name: str = "weight") -> M:
+    """Undo ``weight_norm``: the weight is a parameter again, with its present value.
+
+    Raises
+    ------
+    ValueError
+        The weight was not normalized by ``weight_norm``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import nn
+    >>> layer = nn.utils.remove_weight_norm(nn.utils.weight_norm(nn.Linear(20, 40)))
+    >>> list(layer.state_dict())
+    ['bias', 'weight']
+    """
+    return _restored("remove_weight_norm", module, name, False)
+
+
+def remove_parametrizations(module: M, tensor_name: str) -> M:
+    """Undo ``parametrizations.weight_norm``; the weight keeps its present value.
+
+    Raises
+    ------
+    ValueError
+        The weight was not normalized so.
+
+    Examples
+    --------
+    >>> from sycl_dnn import nn
+    >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(20, 40))
+    >>> list(nn.utils.parametrize.remove_parametrizations(layer, "weight").state_dict())
+    ['bias', 'weight']
+    """
+    return _restored("remove_parametrizations", module, tensor_name, True)
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Say whether a weight, or any, is parametrized.
+
+    Examples
+    --------
+    >>> from sycl_dnn import nn
+    >>> nn.utils.parametrize.is_parametrized(nn.Linear(2, 2))
+    False
+    """
+    _, ways = _origin(module)
+    found = [name for name, way in ways.items() if way.is_parametrization]
+    return bool(found) if tensor_name is None else tensor_name in found

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cache of keys and values: steps give what the whole sequence with a causal mask gives."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn
+
+N, T, E = 2, 9, 16
+
+
+def causal(dtype="float32"):
+    return F.astype(F.triu(F.full((T, T), float("-inf")), 1), dtype)
+
+
+def numbers(x):
+    return dpnp.asnumpy(F.astype(x, "float32"))
+
+
+def in_steps(net, x, axis, caches, run):
+    """A prompt of four positions, then one after the other."""
+    made = []
+    for first, n in [(0, 4), *((t, 1) for t in range(4, T))]:
+        y, caches = run(net, F.narrow(x, axis, first, n), caches)
+        made.append(y)
+    return F.cat(made, axis), caches
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_steps_are_the_whole_sequence(dtype, batch_first):
+    layer = nn.TransformerEncoderLayer(E, 4, 32, batch_first=batch_first, norm_first=True)
+    net = nn.TransformerEncoder(layer, 2, nn.LayerNorm(E)).eval().to(dtype)
+    x = F.astype(F.randn(*((N, T, E) if batch_first else (T, N, E))), dtype)
+    wanted = numbers(net(x, mask=causal(dtype), is_causal=True))
+    step = sycl_dnn.compile(lambda net, x, caches: net.step(x, caches))
+    made, caches = in_steps(net, x, 1 if batch_first else 0, net.new_caches(N, T + 3), step)
+    assert made.dtype == x.dtype
+    assert [int(cache.length) for cache in caches] == [T, T]
+    assert not numbers(F.narrow(caches[0].keys, 2, T, 3)).any()
+    tolerance = 2e-5 if dtype == "float32" else 0.05
+    np.testing.assert_allclose(numbers(made), wanted, rtol=tolerance, atol=tolerance)
+    # One program for the prompt, and one for all positions after it.
+    assert step.cache_info().misses == 2
+
+
+def test_attention_with_a_cache_is_torchs_and_runs_in_eager():
+    torch = pytest.importorskip("torch")
+    own, other = (m.MultiheadAttention(E, 4, batch_first=True) for m in (nn, torch.nn))
+    own.load_state_dict(other.state_dict())
+    x = F.randn(N, T, E)
+    mask, given = torch.tensor(numbers(causal())), torch.tensor(numbers(x))
+    wanted = other(given, given, given, attn_mask=mask)[0].detach().numpy()
+    made, _ = in_steps(own, x, 1, own.new_cache(N, T), lambda net, x, cache: net.step(x, cache))
+    np.testing.assert_allclose(numbers(made), wanted, rtol=2e-5, atol=2e-5)
+
+
+class Speaker(nn.Module):
+    """A network of a user's: positions by rotation, its own attention over the cache."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(11, E)
+        self.rotary = nn.RotaryEmbedding(4)
+        self.qkv, self.head = nn.Linear(E, 3 * E), nn.Linear(E, 11)
+
+    def forward(self, ids, cache):
+        n, length = ids.shape
+        x = self.qkv(self.embedding(ids)).view(n, length, 12, 4).transpose(1, 2)
+        q, k, v = F.split(x, 4, 1)
+        q, k = (self.rotary(t, cache.length) for t in (q, k))
+        cache = cache.append(k, v)
+        y = F.scaled_dot_product_attention(q, cache.keys, cache.values, cache.mask(length))
+        logits = self.head(y.transpose(1, 2).reshape(n, length, E))
+        return logits, cache
+
+
+def test_a_module_generates_as_without_a_cache():
+    sycl_dnn.manual_seed(3)
+    net, cache = Speaker().eval(), nn.KVCache.empty(1, 4, 16, 4)
+    ids = F.astype(F.arange(5), "int64").reshape(1, 5)
+
+    @sycl_dnn.compile
+    def step(net, ids, cache):
+        logits, cache = net(ids, cache)
+        chosen = F.argmax(F.narrow(logits, 1, logits.shape[1] - 1, 1), -1)
+        return F.astype(chosen, "int64"), cache
+
+    new, whole = ids, ids
+    for _ in range(8):
+        new, cache = step(net, new, cache)
+        again, _ = step(net, whole, nn.KVCache.empty(1, 4, 16, 4))
+        assert int(new[0, 0]) == int(again[0, 0])
+        whole = F.cat([whole, new], 1)
+    assert int(cache.length) == 12
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nn.KVCache.empty(1, 2, 0, 4), r"sizes must be at least 1, got \(1, 2, 0, 4\)"),
+        (lambda: nn.KVCache.empty(1, 2, 3, 4).append(F.ones(1, 2, 4, 4), F.ones(1, 2, 4, 4)),
+         r"shape \(1, 2, L, 4\) with L from 1 to 3, got \(1, 2, 4, 4\)"),
+        (lambda: nn.MultiheadAttention(8, 2).step(F.ones(2, 8), None), "x must be .* shape"),
+        (lambda: nn.MultiheadAttention(8, 2, kdim=3).step(F.ones(1, 1, 8), None), "kdim=3"),
+    ],
+)  # fmt: skip
+def test_wrong_use_is_refused_by_name(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``nn.utils``: weight normalization and clipping in place; against torch."""
+
+import copy
+import math
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn, optim
+
+torch = pytest.importorskip("torch")
+
+#: Class, arguments, shape of the input, name of the weight, axis.
+ROWS = [
+    ("Linear", (4, 5), (3, 4), "weight", 0), ("Linear", (4, 5, False), (3, 4), "weight", 1),
+    ("Linear", (4, 5), (3, 4), "weight", None), ("Conv2d", (2, 4, 3), (1, 2, 5, 5), "weight", 0),
+    ("ConvTranspose1d", (2, 4, 3), (1, 2, 5), "weight", 1),
+    ("GRU", (4, 3), (5, 2, 4), "weight_hh_l0", 0),
+]  # fmt: skip
+WAYS = {
+    "old": lambda m: m.utils.weight_norm, "new": lambda m: m.utils.parametrizations.weight_norm,
+}  # fmt: skip
+
+
+def on_device(value):
+    return dpnp.asarray(value, sycl_queue=sycl_dnn.default_queue())
+
+
+def close(a, b, tolerance=3e-5):
+    b = b.detach().numpy() if hasattr(b, "detach") else b
+    np.testing.assert_allclose(dpnp.asnumpy(a), b, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm. is deprecated")
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}-{row[3]}-{row[4]}")
+def test_weight_norm_is_torchs(row, way):
+    name, args, shape, weight, dim = row
+    own, other = (WAYS[way](m)(getattr(m, name)(*args), weight, dim) for m in (nn, torch.nn))
+    assert repr(own) == repr(other)
+    assert list(own.state_dict()) == list(other.state_dict())
+    assert [n for n, _ in own.named_parameters()] == [n for n, _ in other.named_parameters()]
+    own.load_state_dict(other.state_dict())
+    with torch.no_grad():
+        first = next(p for n, p in other.named_parameters() if n.endswith(("_g", "original0")))
+        first.mul_(1.5)
+    own.load_state_dict(other.state_dict())
+    values = np.random.default_rng(0).standard_normal(shape).astype("f4")
+    wanted = other(torch.tensor(values))
+    wanted = wanted[0] if isinstance(wanted, tuple) else wanted
+    close(getattr(own, weight), getattr(other, weight))
+    wanted.sin().sum().backward()
+
+    def result(net, x):
+        made = net(x)
+        return made[0] if isinstance(made, tuple) else made
+
+    close(result(own, on_device(values)), wanted)
+    step = sycl_dnn.compile(sycl_dnn.grad(lambda net, x: F.sum(F.sin(result(net, x)))))
+    grads = step(own, on_device(values))
+    theirs = dict(other.named_parameters())
+    for path, gradient in grads.named_parameters():
+        close(gradient, theirs[path].grad, 1e-4)
+    again = copy.deepcopy(own)
+    close(result(again, on_device(values)), wanted)
+    before = dpnp.asnumpy(getattr(own, weight))
+    undo = {"old": nn.utils.remove_weight_norm,
+            "new": nn.utils.parametrize.remove_parametrizations}[way]  # fmt: skip
+    assert type(undo(own, weight)) is getattr(nn, name)
+    close(own._parameters[weight], before)
+    assert sorted(own.state_dict()) == sorted(getattr(nn, name)(*args).state_dict())
+
+
+def test_a_normalized_net_trains_and_keeps_what_is_frozen():
+    net = nn.Sequential(nn.utils.weight_norm(nn.Linear(4, 8)), nn.Tanh(), nn.Linear(8, 1))
+    frozen = nn.Linear(2, 2).freeze()
+    assert not list(nn.utils.weight_norm(frozen).named_parameters(trainable=True))
+    nn.utils.remove_weight_norm(frozen)
+    assert not list(frozen.named_parameters(trainable=True))
+    x, opt, losses = F.randn(16, 4), optim.Adam(0.05), []
+    for _ in range(15):
+        value, grads = sycl_dnn.value_and_grad(lambda net: F.mean(F.square(net(x))))(net)
+        opt.step(net, grads)
+        losses.append(float(value))
+    assert losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nn.utils.weight_norm(nn.Linear(2, 2), "kernel"), "of Linear that is not normal"),
+        (lambda: nn.utils.weight_norm(nn.utils.weight_norm(nn.Linear(2, 2))), "got 'weight'"),
+        (lambda: nn.utils.weight_norm(nn.Linear(2, 2), dim=2), r"axis of weight \(2, 2\), got 2"),
+        (lambda: nn.utils.remove_weight_norm(nn.Linear(2, 2)), "weight of Linear must be normal"),
+    ],
+)
+def test_wrong_use_is_refused_by_name(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("kind", [2.0, 1.0, 3.0, math.inf])
+@pytest.mark.parametrize("way", ["eager", "compiled"])
+def test_gradients_are_clipped_in_place_as_by_torch(kind, way):
+    rng = np.random.default_rng(1)
+    values = [rng.standard_normal(s).astype("f4") for s in ((3, 4), (5,))]
+    theirs = [torch.zeros(v.shape, requires_grad=True) for v in values]
+    for p, v in zip(theirs, values, strict=True):
+        p.grad = torch.tensor(v)
+    wanted = torch.nn.utils.clip_grad_norm_(theirs, 0.7, kind)
+    grads = {"a": on_device(values[0]), "b": [on_device(values[1]), None]}
+    if way == "eager":
+        norm = nn.utils.clip_grad_norm_(grads, 0.7, kind)
+    else:
+
+        @sycl_dnn.compile
+        def clipped(grads):
+            return nn.utils.clip_grad_norm_(grads, 0.7, kind), grads
+
+        norm, grads = clipped(grads)
+    close(norm, wanted)
+    close(grads["a"], theirs[0].grad)
+    close(grads["b"][0], theirs[1].grad)
+    nn.utils.clip_grad_value_(grads, 0.1)
+    torch.nn.utils.clip_grad_value_(theirs, 0.1)
+    close(grads["a"], theirs[0].grad)
+
+
+def test_gradients_of_a_module_are_clipped_inside_a_step():
+    net, x = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)), F.randn(6, 3)
+
+    @sycl_dnn.compile
+    def step(net, x):
+        grads = sycl_dnn.grad(lambda net: F.sum(F.pow(net(x), 4.0)))(net)
+        norm = nn.utils.clip_grad_norm_(grads, 0.5)
+        return norm, grads
+
+    norm, grads = step(net, x)
+    assert float(norm) > 0.5
+    assert float(nn.utils.get_total_norm(grads)) == pytest.approx(0.5, rel=1e-4)
+    narrow = [F.astype(F.ones(4), "bfloat16")]
+    nn.utils.clip_grad_norm_(narrow, 1.0)
+    assert float(F.astype(narrow[0], "float32")[0]) == 0.5
+
+
+def test_norms_that_are_not_finite_are_named():
+    bad = [F.full((2,), math.nan)]
+    with pytest.raises(RuntimeError, match="order 2.0 for gradients .* is non-finite"):
+        nn.utils.clip_grad_norm_(bad, 1.0, error_if_nonfinite=True)
+    check = sycl_dnn.compile(lambda g: nn.utils.get_total_norm(g, error_if_nonfinite=True))
+    with pytest.raises(RuntimeError, match="no value while a function is traced"):
+        check(bad)
+    with pytest.raises(ValueError, match="norm_type must be positive, got 0"):
+        nn.utils.get_total_norm(bad, 0)
+    with pytest.raises(TypeError, match="entries of a module, dict or list"):
+        sycl_dnn.compile(lambda g: nn.utils.clip_grad_norm_((g,), 1.0))(bad[0])
+    with pytest.raises(ValueError, match=r"vec must have the shape \(9,\), got \(8,\)"):
+        nn.utils.vector_to_parameters(F.ones(8), nn.Linear(2, 3).parameters())
