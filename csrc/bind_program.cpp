@@ -75,9 +75,11 @@ std::unique_ptr<Program> make_program(const Engine &engine, const py::list &valu
     std::vector<Program::step> sequence;
     for (const auto &item : steps) {
         const auto row = item.cast<py::tuple>();
-        Program::step step{nullptr, row[1].cast<std::vector<std::pair<int, int>>>()};
+        Program::step step{nullptr, nullptr, row[1].cast<std::vector<std::pair<int, int>>>()};
         check_places(step, made.size(), row[0].is_none());
-        if (!row[0].is_none()) {
+        if (py::isinstance<Kernel>(row[0])) {
+            step.kernel = row[0].cast<const Kernel *>();
+        } else if (!row[0].is_none()) {
             step.primitive = row[0].cast<const Primitive *>();
             check_step(*step.primitive, step, made);
         }
@@ -91,7 +93,8 @@ std::unique_ptr<Program> make_program(const Engine &engine, const py::list &valu
 }  // namespace
 
 void bind_program(py::module_ &m) {
-    py::class_<Program>(m, "Program", "A fixed sequence of primitives, submitted by one call.")
+    py::class_<Program>(m, "Program",
+                        "A fixed sequence of primitives and kernels, submitted by one call.")
         .def(py::init(&make_program), py::arg("engine"), py::arg("values"), py::arg("steps"),
              py::arg("n_arguments"), py::arg("arena_bytes"))
         .def("run", &run_program, py::arg("stream"), py::arg("arrays"),
@@ -100,6 +103,7 @@ void bind_program(py::module_ &m) {
              "scalars, by number; return the event of completion. Layouts are taken on trust.")
         .def_readonly("arena_bytes", &Program::arena_bytes)
         .def_property_readonly("n_steps", [](const Program &p) { return p.steps.size(); });
+    bind_kernel(m);
     bind_bound_program(m);
     m.def("host_lane", &HostLane::info,
           "How often a program took SYCL's other host threads out of use, and whether one does.");

@@ -3,6 +3,8 @@
 
 #include <sycl/sycl.hpp>
 
+#include "kernel.hpp"
+
 // clang-format off: dpctl's generated headers need this order.
 #include "syclinterface/dpctl_data_types.h"
 #include "syclinterface/dpctl_sycl_types.h"
@@ -18,6 +20,8 @@
 #include "dpctl/_sycl_device.h"
 #include "dpctl/memory/_memory.h"
 #include "dpctl/memory/_memory_api.h"
+#include "dpctl/program/_program.h"
+#include "dpctl/program/_program_api.h"
 // clang-format on
 
 namespace sycl_dnn {
@@ -26,7 +30,7 @@ static std::string type_name(py::handle object) { return Py_TYPE(object.ptr())->
 
 void import_dpctl() {
     if (import_dpctl___sycl_queue() < 0 || import_dpctl___sycl_event() < 0 ||
-        import_dpctl__memory___memory() < 0)
+        import_dpctl__memory___memory() < 0 || import_dpctl__program___program() < 0)
         throw py::error_already_set();
 }
 
@@ -55,6 +59,13 @@ void append_events(py::handle sequence, std::vector<sycl::event> &events) {
     events.reserve(events.size() + n + 1);
     for (Py_ssize_t i = 0; i < n; ++i)
         events.push_back(event_of(PySequence_Fast_GET_ITEM(fast.ptr(), i)));
+}
+
+sycl::kernel kernel_of(py::handle object) {
+    if (!PyObject_TypeCheck(object.ptr(), &PySyclKernelType))
+        throw py::type_error("kernel must be a dpctl.program.SyclKernel, got " + type_name(object));
+    auto *kernel = reinterpret_cast<PySyclKernelObject *>(object.ptr());
+    return *reinterpret_cast<sycl::kernel *>(SyclKernel_GetKernelRef(kernel));
 }
 
 py::object make_event(const sycl::event &event) {

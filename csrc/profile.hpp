@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "call.hpp"
+#include "kernel.hpp"
 #include "stream.hpp"
 
 namespace sycl_dnn {
@@ -99,6 +100,9 @@ using events = std::vector<sycl::event>;
 // Each runs `submit` and records it. Call without the GIL.
 sycl::event run(const Primitive &p, const Stream &stream, const std::vector<dnnl_exec_arg_t> &args,
                 const events &depends, const submission &submit);
+sycl::event run_kernel(const Kernel &k, const Stream &stream,
+                       const std::vector<dnnl_exec_arg_t> &args, const events &depends,
+                       const submission &submit);
 sycl::event run_fill(const desc &layout, const Stream &stream, const events &depends,
                      const submission &submit);
 sycl::event run_partition(const CompiledPartition &p, const std::string &label,

@@ -142,6 +142,18 @@ sycl::event run(const Primitive &p, const Stream &stream, const std::vector<dnnl
                     p.has_runtime_dims ? shapes_of(args) : "", [&] { return described(p, args); });
 }
 
+sycl::event run_kernel(const Kernel &k, const Stream &stream,
+                       const std::vector<dnnl_exec_arg_t> &args, const events &depends,
+                       const submission &submit) {
+    const std::string shapes = shapes_of(args);
+    return recorded(stream, depends, submit, clock::device, nullptr, k.name + " " + shapes, [&] {
+        subject made{"primitive", k.name, "opencl", false, {}, {}, nullptr, nullptr};
+        for (const dnnl_exec_arg_t &a : args)
+            made.tensors.push_back(tensor_of(std::to_string(a.arg), desc_of(a.memory)));
+        return made;
+    });
+}
+
 sycl::event run_fill(const desc &layout, const Stream &stream, const events &depends,
                      const submission &submit) {
     const std::string text = describe(layout);

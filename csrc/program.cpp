@@ -131,6 +131,7 @@ sycl::event Program::submit_step(size_t index, const Stream &stream, frame &f,
     const step &s = steps[index];
     const auto submit_now = [&] { return submit_quietly(index, stream, f, depends); };
     if (s.primitive) return profile::run(*s.primitive, stream, f.args[index], depends, submit_now);
+    if (s.kernel) return profile::run_kernel(*s.kernel, stream, f.args[index], depends, submit_now);
     return profile::run_fill(values[s.args[0].second].layout, stream, depends, submit_now);
 }
 
@@ -139,6 +140,7 @@ sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f
     const step &s = steps[index];
     const auto &args = f.args[index];
     sycl::event event;
+    if (s.kernel) return s.kernel->submit(stream.flight->queue, args, depends);
     if (!s.primitive) {
         void *data;
         check(dnnl_memory_get_data_handle(args[0].memory, &data), "could not find a value");

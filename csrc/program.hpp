@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "call.hpp"
+#include "kernel.hpp"
 #include "stream.hpp"
 
 namespace sycl_dnn {
 
-// A fixed sequence of primitives over numbered values, submitted by one call. Layouts are checked
-// when it is made; a call only says where the arrays are.
+// A fixed sequence of primitives and kernels over numbered values, submitted by one call. Layouts
+// are checked when it is made; a call only says where the arrays are.
 class Program {
   public:
     enum class place { array, arena, memory, scalar };
@@ -25,7 +26,9 @@ class Program {
         dnnl::memory memory;  // place::memory only
     };
     struct step {
-        const Primitive *primitive;             // null: fill the value with zero bytes
+        const Primitive
+            *primitive;  // null: a kernel, or without one fill the value with zero bytes
+        const Kernel *kernel;
         std::vector<std::pair<int, int>> args;  // oneDNN's number of the argument, value
     };
     // Addresses by array, and the bytes of the scalars by value.

@@ -48,8 +48,10 @@ from sycl_dnn.trace.frozen import freeze as freeze
 from sycl_dnn.trace.policy import FallbackWarning as FallbackWarning
 from sycl_dnn.trace.policy import ReferenceWarning as ReferenceWarning
 from sycl_dnn.trace.policy import fallback as fallback
+from sycl_dnn.trace.policy import kernel_mode as kernel_mode
 from sycl_dnn.trace.policy import nan_mode as nan_mode
 from sycl_dnn.trace.policy import set_fallback as set_fallback
+from sycl_dnn.trace.policy import set_kernels as set_kernels
 from sycl_dnn.trace.policy import set_nan as set_nan
 
 __version__: str

@@ -59,8 +59,10 @@ class Keys:
             self._note(node)
 
     def _note(self, node: Node) -> None:
-        is_call = node.function is not None
-        work: list[Any] = [self._pool.hold(node.function)] if is_call else []
+        own = node.function
+        if own is None and node.pd is None:
+            own = node.primitive  # a kernel: what its numbers are is not asked
+        work: list[Any] = [] if own is None else [self._pool.hold(own)]
         work += node.work if node.pd is not None else [node.row]
         for name, tensor in node.inputs.items():
             work.append((name, self._look(tensor)))

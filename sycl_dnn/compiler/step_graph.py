@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program import shared_descriptors
-from sycl_dnn.trace.steps import ArrayStep, Step
+from sycl_dnn.trace.steps import ArrayStep, Step, is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import untaped
 
@@ -46,7 +46,7 @@ class _Kept(Generic[T]):
 
 @dataclass(eq=False)
 class Node:
-    """One step: a primitive, zeros (neither ``pd`` nor ``function``), or a call over arrays."""
+    """One step: a primitive, a kernel (``primitive`` without ``pd``), a call over arrays, zeros."""
 
     pd: Any
     inputs: dict[str, Tensor]
@@ -74,6 +74,8 @@ class Node:
         """Name of the primitive; "zeros" or "dpnp" for what is none."""
         if self.pd is not None:
             return self.pd.name
+        if self.primitive is not None:
+            return self.primitive.name
         return "zeros" if self.function is None else getattr(self.function, "row", "dpnp")
 
     @_Kept
@@ -117,8 +119,8 @@ def node_of(step: Step | ArrayStep) -> Node:
     if isinstance(step, ArrayStep):
         return Node(None, dict(step.inputs), dict(step.outputs), function=step.function)
     planned = step.primitive
-    if planned is None:
-        return Node(None, dict(step.inputs), dict(step.outputs))
+    if planned is None or is_kernel(planned):
+        return Node(None, dict(step.inputs), dict(step.outputs), primitive=planned)
     pd = planned.primitive_desc
     inputs, outputs = dict(step.inputs), dict(step.outputs)
     return Node(pd, inputs, outputs, pd.parameters, inserted=planned.inserted)

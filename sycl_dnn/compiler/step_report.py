@@ -131,7 +131,7 @@ def _part(node: Node) -> Part:
 
 def _called(node: Node) -> str:
     if node.function is None:
-        return "memset"
+        return "memset" if node.primitive is None else "opencl"
     function = getattr(node.function, "func", node.function)
     return getattr(function, "__qualname__", type(function).__name__)
 

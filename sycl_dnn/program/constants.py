@@ -8,7 +8,7 @@ from typing import Any
 
 from sycl_dnn.program.segments import Segment
 from sycl_dnn.trace import allocation
-from sycl_dnn.trace.steps import Step
+from sycl_dnn.trace.steps import Step, is_kernel
 from sycl_dnn.trace.values import Storage, Tensor
 
 #: Short names of recipes, since each call finds results by them.
@@ -110,7 +110,8 @@ def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ..
     inputs = [t for t in step.inputs.values() if t.storage.memory is None]
     parts = [_recipe(t, made) for t in inputs]
     sources = tuple(sorted({n for _, numbers in parts for n in numbers}))
-    if step.primitive is not None and len(inputs) == len(step.inputs):
+    is_primitive = step.primitive is not None and not is_kernel(step.primitive)
+    if is_primitive and len(inputs) == len(step.inputs):
         # Which source goes where tells a - b from b - a.
         return (_work(step), *((r, *map(sources.index, n)) for r, n in parts)), sources
     # Anything else belongs to this one function.

@@ -14,7 +14,7 @@ from sycl_dnn.onednn import Memory
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Target
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.steps import ArrayStep, Out, Step
+from sycl_dnn.trace.steps import ArrayStep, Out, Step, is_kernel
 from sycl_dnn.trace.values import MixedTraces, Storage, Tensor
 
 
@@ -160,7 +160,7 @@ class Arena:
                 key = ("storage", id(storage))
                 first = spans[key][1] if key in spans else index
                 spans[key] = (_rounded(storage.nbytes), first, index, None)
-            if step.primitive is None:
+            if step.primitive is None or is_kernel(step.primitive):
                 continue
             desc = step.primitive.primitive_desc.scratchpad_desc
             if desc.size:
@@ -333,6 +333,8 @@ class Segment:
 
     def _row(self, index: int, step: Step) -> tuple[Any, list[tuple[int, int]]]:
         tensors = {**step.inputs, **step.outputs}
+        if is_kernel(step.primitive):
+            return step.primitive, [(i, self._value(t)) for i, t in enumerate(tensors.values())]
         args = [(_core.argument_id(n), self._value(t)) for n, t in tensors.items()]
         scratchpad = self._arena.scratchpads.get(index)
         if scratchpad is not None:

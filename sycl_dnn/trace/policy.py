@@ -12,6 +12,7 @@ from sycl_dnn._warn import warn
 
 _FALLBACKS = ("auto", "error")
 _NANS = ("fast", "propagate")
+_KERNELS = ("auto", "always", "never")
 
 
 class FallbackWarning(UserWarning):
@@ -32,6 +33,8 @@ class Policy(NamedTuple):
     nan: str = "fast"
     #: Whether each result is searched for NaN and infinities.
     debug_nans: bool = False
+    #: When kernels that are compiled at run time take the place of oneDNN's primitives.
+    kernels: str = "auto"
 
 
 #: Those of the process; one item.
@@ -92,6 +95,26 @@ def set_nan(mode: str) -> None:
 def nan_mode(mode: str) -> Iterator[None]:
     """``set_nan`` for the calls inside a ``with`` block."""
     with using(nan=_check("mode", mode, _NANS)):
+        yield
+
+
+def set_kernels(mode: str) -> None:
+    """Say, for the whole process, when kernels compiled at run time replace oneDNN's primitives.
+
+    Parameters
+    ----------
+    mode : {"auto", "always", "never"}
+        ``"auto"``: where they were measured to be faster, which is on CPUs and for arrays from
+        about a megabyte on. ``"always"``: wherever there is one that fits, on GPUs as well.
+        ``"never"``: oneDNN's primitives alone.
+    """
+    _process[0] = _process[0]._replace(kernels=_check("mode", mode, _KERNELS))
+
+
+@contextlib.contextmanager
+def kernel_mode(mode: str) -> Iterator[None]:
+    """``set_kernels`` for the calls inside a ``with`` block."""
+    with using(kernels=_check("mode", mode, _KERNELS)):
         yield
 
 

@@ -238,6 +238,10 @@ class TraceState:
             self._by_calls |= {id(t): t for t in step.outputs.values()}
             self._written_by_calls |= {t.storage for t in step.outputs.values()}
 
+    def add_step(self, step: Step) -> None:
+        """Record a step that was made elsewhere; not on the tape."""
+        self._add(step)
+
     def writers_of(self, storage: Storage) -> list[Step | ArrayStep]:
         """Return the steps so far that write a storage, in order."""
         return self._writers.of(storage, self.steps)

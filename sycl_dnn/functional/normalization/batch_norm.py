@@ -22,6 +22,7 @@ from sycl_dnn.functional.normalization.affine import (
     per_channel,
     scaled,
 )
+from sycl_dnn.kernels.batch_statistics import normalized
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.gradients import backward, rule_for
 from sycl_dnn.trace.pointwise import (
@@ -114,14 +115,18 @@ def with_batch_stats(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, keep: bool
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Normalize (N, C, *S); return the result and, if kept, the batch's mean and variance."""
+    vectors, given = affine(weight, bias)
+    composed = partial(composed_norm, axes=[0, *range(2, x.ndim)], eps=eps, kind=given)
+    found = normalized(x, vectors, eps, composed)
+    if found is not None:
+        return found["dst"], found["mean"], found["variance"]
     centre = _centre(x)
     flat, wanted, back = _arranged(x if centre is None else _centred(x, centre))
     outputs, kind = {}, x.trace.forward_kind
     if keep or x.trace.training:
         kind = prop_kind.forward_training
         outputs = {n: Out((x.shape[1],), "float32") for n in ("mean", "variance")}
-    inputs, given = affine(weight, bias)
-    made = _submitted(flat, wanted, inputs, outputs, kind, eps, given)
+    made = _submitted(flat, wanted, vectors, outputs, kind, eps, given)
     mean = made.get("mean")
     if keep and centre is not None and mean is not None:
         mean = add(mean, reshape(centre, mean.shape))

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python class Kernel: a kernel compiled at run time, to be a step of a Program.
+#include "kernel.hpp"
+
+#include "errors.hpp"
+
+namespace sycl_dnn {
+
+sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
+                           const std::vector<sycl::event> &depends) const {
+    std::vector<void *> addresses;
+    for (const dnnl_exec_arg_t &a : args) {
+        addresses.push_back(nullptr);
+        check(dnnl_memory_get_data_handle(a.memory, &addresses.back()), "could not find a value");
+    }
+    return queue.submit([&](sycl::handler &h) {
+        h.depends_on(depends);
+        int position = 0;
+        for (void *address : addresses) h.set_arg(position++, address);
+        for (const number &given : numbers)
+            std::visit([&](auto value) { h.set_arg(position++, value); }, given);
+        h.parallel_for(sycl::nd_range<1>(global, local), handle);
+    });
+}
+
+namespace {
+
+Kernel::number number_of(py::handle given) {
+    if (PyFloat_Check(given.ptr())) return given.cast<float>();
+    return given.cast<int32_t>();
+}
+
+Kernel make_kernel(const py::object &kernel, const std::string &name, const py::sequence &numbers,
+                   size_t global, size_t local) {
+    if (!local || global % local)
+        throw invalid_arguments("Kernel: global must be a multiple of local, got " +
+                                std::to_string(global) + " and " + std::to_string(local));
+    std::vector<Kernel::number> given;
+    for (const auto &item : numbers) given.push_back(number_of(item));
+    return {name, kernel_of(kernel), std::move(given), global, local};
+}
+
+}  // namespace
+
+void bind_kernel(py::module_ &m) {
+    py::class_<Kernel>(m, "Kernel", "A kernel compiled at run time, as a step of a Program.")
+        .def(py::init(&make_kernel), py::arg("kernel"), py::arg("name"), py::arg("numbers"),
+             py::arg("global_size"), py::arg("local_size"),
+             "``kernel`` is a dpctl.program.SyclKernel. Its parameters are the addresses of the "
+             "step's values in their order, then ``numbers``: int32 for int, float for float.")
+        .def_readonly("name", &Kernel::name)
+        .def_readonly("global_size", &Kernel::global)
+        .def_readonly("local_size", &Kernel::local)
+        .def("__repr__", [](const Kernel &k) {
+            return "<Kernel " + k.name + ", " + std::to_string(k.global) +
+                   " work-items in groups of " + std::to_string(k.local) + ">";
+        });
+}
+
+}  // namespace sycl_dnn

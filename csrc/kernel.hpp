@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <sycl/sycl.hpp>
+#include <variant>
+#include <vector>
+
+#include "bind.hpp"
+
+namespace sycl_dnn {
+
+// A kernel that was compiled at run time, as a step of a Program. Its parameters are the addresses
+// of the step's values in their order, followed by `numbers`.
+struct Kernel {
+    using number = std::variant<int32_t, float>;
+
+    std::string name;
+    sycl::kernel handle;
+    std::vector<number> numbers;
+    size_t global;  // work-items in all, a multiple of `local`
+    size_t local;
+
+    // Call without the GIL.
+    sycl::event submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
+                       const std::vector<sycl::event> &depends) const;
+};
+
+// The kernel of a dpctl.program.SyclKernel, which need not live on.
+sycl::kernel kernel_of(py::handle object);
+void bind_kernel(py::module_ &m);
+
+}  // namespace sycl_dnn

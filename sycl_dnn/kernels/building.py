@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compile kernels, once for each context and source; what cannot be compiled is remembered."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from typing import Any
+
+import dpctl
+from dpctl.program import SyclProgramCompilationError, create_program_from_source
+
+#: Programs that are kept; one is some hundred kilobytes.
+_MOST = 256
+_OPTIONS = "-cl-std=CL2.0 -cl-mad-enable"
+_lock = threading.Lock()
+_made: OrderedDict[Any, Any] = OrderedDict()
+
+
+def compiled(queue: Any, source: str, name: str) -> Any:
+    """Return the kernel ``name`` of an OpenCL C source for a queue's device; None without.
+
+    Parameters
+    ----------
+    queue : dpctl.SyclQueue
+    source : str
+    name : str
+
+    Returns
+    -------
+    dpctl.program.SyclKernel or None
+        None where there is no compiler, or it refuses the source.
+    """
+    if queue.backend != dpctl.backend_type.opencl:
+        return None
+    key = (queue.sycl_context, queue.sycl_device, source)
+    with _lock:
+        if key not in _made:
+            _made[key] = _built(queue, source)
+            while len(_made) > _MOST:
+                _made.popitem(last=False)
+        _made.move_to_end(key)
+        program = _made[key]
+    return None if program is None else program.get_sycl_kernel(name)
+
+
+def _built(queue: Any, source: str) -> Any:
+    try:
+        return create_program_from_source(queue, source, _OPTIONS)
+    except SyclProgramCompilationError:
+        return None
+
+
+def _forget() -> None:
+    """Drop what belongs to the devices of the parent process, without destroying it."""
+    global _made, _lock
+    _of_parent.append(_made)
+    _made, _lock = OrderedDict(), threading.Lock()
+
+
+_of_parent: list[Any] = []
+os.register_at_fork(after_in_child=_forget)

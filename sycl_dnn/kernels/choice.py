@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where kernels take the place of oneDNN's primitives: one table, from measurements on a CPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sycl_dnn import _core
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.values import Tensor
+
+#: The dtypes of the elements that there are kernels for.
+DTYPES = ("float32", "bfloat16", "float16")
+#: Kernels count elements in 32 bits.
+_MOST = 1 << 31
+
+
+@dataclass(frozen=True)
+class Rule:
+    """From when on a kernel is taken, by the layout of (N, C, *S)."""
+
+    #: Bytes of the tensor, by layout; None: never.
+    row_major: int | None
+    channels_last: int | None
+    #: Positions of an image that lie together in row-major memory.
+    positions: int = 16
+
+
+#: By family. Below these sizes a launch costs more than the passes that it saves.
+RULES = {
+    "batch_norm_training": Rule(row_major=1 << 18, channels_last=1 << 18),
+}
+
+
+def chosen(family: str, x: Tensor) -> str | None:
+    """Return the layout that the kernel of a family reads ``x`` in; None for oneDNN's primitive.
+
+    Parameters
+    ----------
+    family : str
+        A key of ``RULES``.
+    x : Tensor (N, C, *S)
+    """
+    mode = x.trace.policy.kernels
+    found = _layout(x) if x.dtype in DTYPES and 0 < x.size < _MOST else None
+    if found is None or mode == "never" or mode == "always":
+        return None if mode == "never" else found
+    if x.trace.engine.kind is not _core.engine_kind.cpu:
+        return None  # no speed is known of GPUs
+    rule = RULES[family]
+    least = rule.row_major if found == "row_major" else rule.channels_last
+    if least is None or x.desc.get_size() < least:
+        return None
+    if found == "row_major" and x.size // (x.shape[0] * x.shape[1]) < rule.positions:
+        return None
+    return found
+
+
+def _layout(x: Tensor) -> str | None:
+    if x.desc is None or x.ndim < 2:
+        return None
+    is_row_major = x.desc == layout.row_major(x.shape, x.dtype)
+    n_positions = x.size // (x.shape[0] * x.shape[1])
+    if is_row_major and n_positions > 1:
+        return "row_major"
+    is_columns = is_row_major or x.desc == layout.channels_last(x.shape, x.dtype)
+    return "channels_last" if is_columns and x.shape[1] % 8 == 0 else None

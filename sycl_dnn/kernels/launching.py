@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record a kernel as a step of a trace, where the device and its compiler take it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.kernels.building import compiled
+from sycl_dnn.kernels.source import beginning
+from sycl_dnn.trace import layout, policy
+from sycl_dnn.trace.steps import Out, Step
+from sycl_dnn.trace.values import Storage, Tensor
+
+#: Work-items of a group on a GPU.
+_ON_GPU = 64
+
+
+class Kernels:
+    """The kernels of one source for one dtype and device.
+
+    Parameters
+    ----------
+    trace : Trace
+    source : str
+        What follows the common beginning.
+    dtype : str
+        Of the elements.
+    vector : int
+        Elements that a work-item takes at a time, 8 or 16.
+    defined : sequence of str
+        Macros.
+    """
+
+    def __init__(
+        self, trace: Any, source: str, dtype: str, vector: int = 16, defined: Sequence[str] = ()
+    ) -> None:
+        self._trace = trace
+        self._queue = trace.engine.sycl_queue
+        self.n_items = 1 if trace.engine.kind is _core.engine_kind.cpu else _ON_GPU
+        macros = "".join(f"#define {name}\n" for name in defined)
+        self._source = macros + beginning(dtype, vector, self.n_items) + source
+
+    def can_run(self, name: str) -> bool:
+        """Whether the device has a compiler that takes the source."""
+        if not hasattr(_core, "Kernel"):
+            return False  # the extension was built before there were kernels
+        if compiled(self._queue, self._source, name) is not None:
+            return True
+        policy.warn_once(
+            policy.FallbackWarning,
+            ("kernel", name, self._queue.sycl_device),
+            f"{name}: the device has no compiler for this kernel; oneDNN's primitives run instead",
+        )
+        return False
+
+    def record(
+        self,
+        name: str,
+        inputs: Mapping[str, Tensor],
+        outputs: Mapping[str, Out],
+        numbers: Sequence[int | float],
+        n_groups: int,
+    ) -> dict[str, Tensor]:
+        """Record the kernel; return its outputs by name. Nothing of it is on the tape.
+
+        Its parameters are the inputs and the outputs in their order, then the numbers.
+        """
+        handle = compiled(self._queue, self._source, name)
+        kernel = _core.Kernel(handle, name, numbers, n_groups * self.n_items, self.n_items)
+        made = {n: _new(self._trace, out) for n, out in outputs.items()}
+        self._trace.add_step(Step(kernel, dict(inputs), made))
+        return made
+
+
+def _new(trace: Any, out: Out) -> Tensor:
+    desc = out.desc()
+    return Tensor(trace, Storage(desc), desc, out.dtype, out.shape)
+
+
+def dense(tensor: Tensor) -> Tensor:
+    """Return the tensor in row-major memory of its own: a vector that a kernel reads."""
+    wanted = layout.row_major(tensor.shape, tensor.dtype)
+    return tensor if tensor.desc == wanted else tensor.trace.reorder(tensor, wanted)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the sources of all kernels begin with: elements as vectors of floats, sums of a group.
+
+One source serves CPUs and GPUs. ``V`` is the number of elements that one work-item takes at a time,
+``L`` that of the work-items of a group: 1 on a CPU, whose vectors are ``V`` wide.
+"""
+
+from __future__ import annotations
+
+#: How an element is read and written, by dtype: as the floats that kernels compute with.
+_ELEMENTS = {
+    "float32": """
+typedef float element;
+#define LOAD(i, p) GET(i, p)
+#define STORE(v, i, p) PUT(v, i, p)
+#define LOAD1(p, i) ((p)[i])
+#define STORE1(v, p, i) ((p)[i] = (v))
+""",
+    "float16": """
+typedef half element;
+#define LOAD(i, p) JOIN(vload_half, V)(0, (p) + (i))
+#define STORE(v, i, p) JOIN(vstore_half, V)(v, 0, (p) + (i))
+#define LOAD1(p, i) vload_half(i, p)
+#define STORE1(v, p, i) vstore_half(v, i, p)
+""",
+    "bfloat16": """
+typedef ushort element;
+#define LOAD(i, p) JOIN(as_float, V)(JOIN(convert_uint, V)(JOIN(vload, V)(0, (p) + (i))) << 16)
+#define STORE(v, i, p) JOIN(vstore, V)(narrow(v), 0, (p) + (i))
+#define LOAD1(p, i) as_float((uint)(p)[i] << 16)
+#define STORE1(v, p, i) ((p)[i] = narrow1(v))
+typedef JOIN(uint, V) bits;
+JOIN(ushort, V) narrow(vector v) {
+    const bits u = JOIN(as_uint, V)(v);
+    const bits rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+    const bits is_nan = JOIN(as_uint, V)((u & 0x7fffffffu) > 0x7f800000u);
+    return JOIN(convert_ushort, V)((rounded & ~is_nan) | (((u >> 16) | 0x40u) & is_nan));
+}
+ushort narrow1(float v) {
+    const uint u = as_uint(v);
+    if ((u & 0x7fffffffu) > 0x7f800000u) return (ushort)((u >> 16) | 0x40u);
+    return (ushort)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+}
+""",
+}
+
+_COMMON = """
+#define JOIN2(a, b) a##b
+#define JOIN(a, b) JOIN2(a, b)
+typedef JOIN(float, V) vector;
+#define GET(i, p) JOIN(vload, V)(0, (p) + (i))
+#define PUT(v, i, p) JOIN(vstore, V)(v, 0, (p) + (i))
+float sum8(float8 v) {
+    const float4 a = v.lo + v.hi;
+    const float2 b = a.lo + a.hi;
+    return b.x + b.y;
+}
+#if V == 16
+float sum(vector v) { return sum8(v.lo + v.hi); }
+#else
+float sum(vector v) { return sum8(v); }
+#endif
+#if L == 1
+#define GROUP_MEMORY
+#define group_sum(v) (v)
+#else
+#define GROUP_MEMORY __local float shared[L]
+#define group_sum(v) sum_of_group(v, shared)
+float sum_of_group(float v, __local float *shared) {
+    const int item = get_local_id(0);
+    shared[item] = v;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int half_of = L / 2; half_of; half_of /= 2) {
+        if (item < half_of) shared[item] += shared[item + half_of];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    const float made = shared[0];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return made;
+}
+#endif
+"""
+
+
+def beginning(dtype: str, vector: int, items: int) -> str:
+    """Return what a source for elements of ``dtype`` begins with.
+
+    Parameters
+    ----------
+    dtype : {"float32", "bfloat16", "float16"}
+    vector : {8, 16}
+    items : int
+        Of a work-group; a power of two.
+    """
+    return f"#define V {vector}\n#define L {items}\n{_COMMON}{_ELEMENTS[dtype]}"

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays in both layouts, and PyTorch's answers in float64, for tests of kernels."""
+
+import dpnp
+import numpy as np
+import torch
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+#: Largest error allowed, relative to the largest value.
+TOLERANCE = {"float32": 2e-6, "bfloat16": 1e-2, "float16": 2e-3}
+
+
+def placed(values, queue, layout="row_major", dtype="float32"):
+    """Return an array of a layout and dtype with these values."""
+    moved = np.moveaxis(values, 1, -1) if layout == "channels_last" else values
+    array = dpnp.asarray(np.ascontiguousarray(moved, np.float32), sycl_queue=queue)
+    array = array if dtype == "float32" else F.astype(array, dtype)
+    return F.permute(array, _back(values.ndim)) if layout == "channels_last" else array
+
+
+def _back(rank):
+    return (0, rank - 1, *range(1, rank - 1))
+
+
+def host(array):
+    """Return the values as float64."""
+    return dpnp.asnumpy(F.astype(array, "float32")).astype(np.float64)
+
+
+def both_passes(function, arrays, dy, mode="always"):
+    """Return the value of a function and the gradients of all arrays, on the host."""
+    with sycl_dnn.kernel_mode(mode):
+        value, pullback = sycl_dnn.vjp(function, *arrays)
+        return [host(a) for a in (value, *pullback(dy))]
+
+
+def torch_passes(function, arrays, dy, dtype=torch.float64):
+    """Return the same of a function over torch's tensors."""
+    given = [torch.tensor(a, dtype=dtype, requires_grad=True) for a in arrays]
+    value = function(*given)
+    value.backward(torch.tensor(dy, dtype=dtype))
+    return [t.detach().double().numpy() for t in (value, *(t.grad for t in given))]
+
+
+def error(made, expected):
+    """Return the largest error relative to the largest value."""
+    assert made.shape == expected.shape
+    return np.abs(made - expected).max() / np.abs(expected).max()
+
+
+def kernels_of(function, *arrays, mode="always"):
+    """Return the names of the kernels that a call runs."""
+    with sycl_dnn.kernel_mode(mode), sycl_dnn.profile() as found:
+        function(*arrays)
+    return [r.name for r in found.records if getattr(r, "implementation", "") == "opencl"]

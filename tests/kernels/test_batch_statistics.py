@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batch normalization in training by kernels: PyTorch's values and gradients in both layouts."""
+
+import dpctl
+import dpctl.program
+import dpnp
+import numpy as np
+import pytest
+import torch
+from helpers.kernel_cases import (
+    TOLERANCE,
+    both_passes,
+    error,
+    host,
+    kernels_of,
+    placed,
+    torch_passes,
+)
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.kernels import building
+from sycl_dnn.trace import policy
+
+LAYOUTS = ["row_major", "channels_last"]
+#: A length with a rest of 15, fewer rows than parts, channels in vectors of 8 and of 16.
+SHAPES = [(3, 24, 9, 7), (5, 8, 4), (2, 48, 3, 3, 3), (2, 16, 40, 41)]
+
+
+def _ours(x, w, b):
+    return F.batch_norm(x, None, None, w, b, training=True)
+
+
+def _torchs(x, w, b):
+    return torch.nn.functional.batch_norm(x, None, None, w, b, True)
+
+
+def _data(shape, seed=0, centre=0.0):
+    rng = np.random.default_rng(seed)
+    x = (rng.standard_normal(shape) + centre).astype(np.float32)
+    vectors = [rng.uniform(0.5, 1.5, shape[1]).astype(np.float32) for _ in range(2)]
+    return [x, *vectors], rng.standard_normal(shape).astype(np.float32)
+
+
+def _placed(arrays, dy, queue, layout, dtype="float32"):
+    x, *vectors = arrays
+    given = [placed(x, queue, layout, dtype), *(placed(v, queue) for v in vectors)]
+    return given, placed(dy, queue, layout, dtype)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [*((s, "float32") for s in SHAPES), (SHAPES[0], "bfloat16"), (SHAPES[3], "float16")],
+)
+def test_values_and_gradients(queue, shape, layout, dtype):
+    arrays, dy = _data(shape)
+    given, slope = _placed(arrays, dy, queue, layout, dtype)
+    made = both_passes(_ours, given, slope)
+    expected = torch_passes(_torchs, [host(a) for a in given], host(slope))
+    for ours, theirs in zip(made, expected, strict=True):
+        assert error(ours, theirs) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("given", [(), ("weight",), ("bias",)])
+def test_without_weight_or_bias(queue, layout, given):
+    arrays, dy = _data((2, 16, 6, 6))
+    x, w, b = arrays
+    chosen = {"weight": w, "bias": b}
+    chosen = {n: chosen[n] for n in given}
+    moved, slope = _placed([x, *chosen.values()], dy, queue, layout)
+
+    def ours(x, *vectors):
+        return F.batch_norm(x, None, None, training=True, **dict(zip(given, vectors, strict=True)))
+
+    def torchs(x, *vectors):
+        named = dict(zip(given, vectors, strict=True))
+        return torch.nn.functional.batch_norm(x, None, None, training=True, **named)
+
+    made = both_passes(ours, moved, slope)
+    for mine, theirs in zip(made, torch_passes(torchs, [x, *chosen.values()], dy), strict=True):
+        assert error(mine, theirs) < TOLERANCE["float32"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_as_exact_off_centre_as_torch(queue, layout):
+    """The mean is a hundred deviations off: at most twice the error of torch's own float32."""
+    arrays, dy = _data((8, 64, 28, 28), centre=100.0)
+    given, slope = _placed(arrays, dy, queue, layout)
+    exact = torch_passes(_torchs, arrays, dy)
+    theirs = torch_passes(_torchs, arrays, dy, torch.float32)
+    for ours, other, expected in zip(both_passes(_ours, given, slope), theirs, exact, strict=True):
+        assert error(ours, expected) <= max(2 * error(other, expected), 4e-7)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_centre_row_that_is_far_from_the_rest(queue, layout):
+    arrays, dy = _data((4, 16, 5, 5), centre=100.0)
+    arrays[0][2, :, 0, 0] = 0.0
+    given, slope = _placed(arrays, dy, queue, layout)
+    made = both_passes(_ours, given, slope)
+    for ours, expected in zip(made, torch_passes(_torchs, arrays, dy), strict=True):
+        assert error(ours, expected) < 1e-5
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_running_statistics(queue, layout):
+    (x, w, b), _ = _data((4, 16, 6, 5), centre=3.0)
+    given = placed(x, queue, layout)
+    running = [make(16, dtype="float32", sycl_queue=queue) for make in (dpnp.zeros, dpnp.ones)]
+    with sycl_dnn.kernel_mode("always"):
+        F.batch_norm(given, *running, placed(w, queue), placed(b, queue), training=True)
+    theirs = [torch.zeros(16), torch.ones(16)]
+    torch.nn.functional.batch_norm(torch.tensor(x), *theirs, training=True)
+    for ours, other in zip(running, theirs, strict=True):
+        assert error(host(ours), other.double().numpy()) < 1e-6
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nan_and_infinity_stay_in_their_channel(queue, layout, value):
+    arrays, _ = _data((2, 8, 5, 5))
+    arrays[0][1, 3, 2, 2] = value
+    given, _ = _placed(arrays, arrays[0], queue, layout)
+    with sycl_dnn.kernel_mode("always"):
+        made = host(_ours(*given))
+    expected = _torchs(*map(torch.tensor, arrays)).numpy()
+    assert np.array_equal(np.isnan(made), np.isnan(expected))
+
+
+def test_second_derivative(queue):
+    arrays, dy = _data((2, 8, 4, 4))
+    given, slope = _placed(arrays, dy, queue, "row_major")
+
+    def norm_of_gradient(x):
+        value, pullback = sycl_dnn.vjp(lambda x: _ours(x, *given[1:]), x)
+        return F.sum(F.square(pullback(slope)[0]))
+
+    with sycl_dnn.kernel_mode("always"):
+        made = host(sycl_dnn.grad(norm_of_gradient)(given[0]))
+    x = torch.tensor(arrays[0], dtype=torch.float64, requires_grad=True)
+    value = _torchs(x, *(torch.tensor(v, dtype=torch.float64) for v in arrays[1:]))
+    seed = torch.tensor(dy, dtype=torch.float64)
+    (first,) = torch.autograd.grad(value, x, seed, create_graph=True)
+    (expected,) = torch.autograd.grad((first**2).sum(), x)
+    assert error(made, expected.numpy()) < 1e-5
+
+
+def test_as_a_step_of_programs(queue):
+    """Compiled, bound, and between steps of oneDNN and of dpnp."""
+    arrays, dy = _data((4, 16, 8, 8))
+    given, _ = _placed(arrays, dy, queue, "channels_last")
+
+    def block(x, w, b):
+        return F.relu(_ours(F.mul(x, 2.0), w, b)) + 1.0
+
+    expected = torch.relu(_torchs(*map(torch.tensor, arrays))).numpy() + 1.0
+    with sycl_dnn.kernel_mode("always"):
+        compiled = sycl_dnn.compile(block)
+        for made in (block(*given), compiled(*given), sycl_dnn.plan(block, *given)()):
+            assert error(host(made), expected.astype(np.float64)) < 1e-5
+        assert "columns_forward" in kernels_of(compiled, *given)
+
+
+def test_modes_and_sizes(queue):
+    """By default large arrays on CPUs; on request all that fit, or none."""
+    arrays, _ = _data((8, 16, 64, 64))
+    given, _ = _placed(arrays, arrays[0], queue, "row_major")
+    small, _ = _placed(*_data((2, 16, 4, 4)), queue, "row_major")
+    is_cpu = queue.sycl_device.is_cpu
+    assert bool(kernels_of(_ours, *given, mode="auto")) == is_cpu
+    assert not kernels_of(_ours, *small, mode="auto")
+    assert kernels_of(_ours, *small) == ["rows_forward"]
+    assert not kernels_of(_ours, *given, mode="never")
+    with pytest.raises(ValueError, match="mode must be one of"):
+        sycl_dnn.set_kernels("sometimes")
+
+
+def test_odd_layouts_are_left_to_onednn(queue):
+    arrays, _ = _data((4, 6, 9, 9))
+    x, w, b = _placed(arrays, arrays[0], queue, "channels_last")[0]
+    assert not kernels_of(_ours, x, w, b)
+    assert not kernels_of(_ours, x[..., :5], w, b)
+
+
+def test_without_a_compiler(queue, monkeypatch, clean_cache):
+    arrays, _ = _data((2, 16, 4, 4))
+    given, _ = _placed(arrays, arrays[0], queue, "row_major")
+    monkeypatch.setattr(building, "_OPTIONS", "-no-such-option")
+    monkeypatch.setattr(building, "_made", type(building._made)())
+    monkeypatch.setattr(policy, "_said", set())
+    with pytest.warns(sycl_dnn.trace.policy.FallbackWarning, match="no compiler"):
+        assert not kernels_of(_ours, *given)
+    expected = _torchs(*map(torch.tensor, arrays)).numpy()
+    with sycl_dnn.kernel_mode("always"):
+        assert error(host(_ours(*given)), expected.astype(np.float64)) < 1e-5
+
+
+def test_programs_are_kept_and_bounded(queue, monkeypatch):
+    monkeypatch.setattr(building, "_made", type(building._made)())
+    monkeypatch.setattr(building, "_MOST", 2)
+    sources = [f"__kernel void f(__global int *p) {{ *p = {i}; }}" for i in range(3)]
+    for source in sources:
+        assert building.compiled(queue, source, "f") is not None
+    assert len(building._made) == 2
+    kept = next(reversed(building._made.values()))
+    assert isinstance(building.compiled(queue, sources[2], "f"), dpctl.program.SyclKernel)
+    assert next(reversed(building._made.values())) is kept
