@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data on its way to a device: batches of arrays, the next ones copied ahead, running means."""
+
+from sycl_dnn.data.batching import Batches
+from sycl_dnn.data.metrics import Metrics
+from sycl_dnn.data.prefetching import Prefetcher
+
+__all__ = ["Batches", "Metrics", "Prefetcher"]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``Batches``: arrays that fit in memory, cut into batches, in order or shuffled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn import functional as F
+from sycl_dnn import tree
+from sycl_dnn.functional.activation.dropout import next_seed
+from sycl_dnn.trace import nested_arguments
+
+
+class Batches:
+    """Batches of a tree of arrays with as many rows each, in order or shuffled.
+
+    Each ``iter()`` is one epoch. Arrays of a device are read there; NumPy arrays give NumPy
+    batches, which ``Prefetcher`` copies.
+
+    Parameters
+    ----------
+    arrays : tree of arrays (N, *)
+        NumPy, dpnp or ``Array``.
+    batch_size : int
+    shuffle : bool
+        Whether each epoch has an order of its own.
+    seed : int, optional
+        The order of epoch ``n`` follows from ``seed`` and ``n``. Without it the order is drawn from
+        the sequence of ``sycl_dnn.manual_seed``, which checkpoints keep.
+    drop_last : bool
+        Whether rows that fill no batch are left out: all batches then have one shape, for which
+        programs are compiled once.
+
+    Attributes
+    ----------
+    epoch : int
+        The number of the next epoch; may be set, to go on with a training.
+
+    Raises
+    ------
+    ValueError
+        Arrays have different numbers of rows, or none; ``batch_size`` is less than 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sycl_dnn import data
+    >>> batches = data.Batches((np.arange(5), np.arange(5) * 10), 2)
+    >>> [(x.tolist(), y.tolist()) for x, y in batches]
+    [([0, 1], [0, 10]), ([2, 3], [20, 30]), ([4], [40])]
+    >>> len(data.Batches(np.arange(5), 2, shuffle=True, seed=0, drop_last=True))
+    2
+    """
+
+    def __init__(
+        self, arrays: Any, batch_size: int, *, shuffle: bool = False, seed: int | None = None,
+        drop_last: bool = False,
+    ) -> None:  # fmt: skip
+        rows = {}
+        for name, leaf in zip(tree.names(arrays), tree.leaves(arrays), strict=True):
+            if not getattr(leaf, "shape", ()):
+                kind = type(leaf).__name__
+                raise ValueError(f"Batches: {name or 'arrays'} must be an array (N, *), got {kind}")
+            rows[name] = leaf.shape[0]
+        if len(set(rows.values())) != 1:
+            raise ValueError(f"Batches: arrays must have the same number of rows, got {rows}")
+        if batch_size < 1:
+            raise ValueError(f"Batches: batch_size must be at least 1, got {batch_size}")
+        self.arrays, self.batch_size = arrays, batch_size
+        self.shuffle, self.seed, self.drop_last = shuffle, seed, drop_last
+        self.n_rows = next(iter(rows.values()))
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        whole, left = divmod(self.n_rows, self.batch_size)
+        return whole + bool(left and not self.drop_last)
+
+    def _order(self) -> np.ndarray | None:
+        epoch = self.epoch
+        self.epoch += 1
+        if not self.shuffle:
+            return None
+        seeds = [next_seed()] if self.seed is None else [self.seed, epoch]
+        return np.random.default_rng(seeds).permutation(self.n_rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        # The order is drawn now, whenever the first batch is asked for.
+        return self._epoch(self._order())
+
+    def _epoch(self, order: np.ndarray | None) -> Iterator[Any]:
+        on_device: dict[Any, Any] = {}
+        for number in range(len(self)):
+            rows = slice(number * self.batch_size, (number + 1) * self.batch_size)
+            yield tree.map(lambda a, rows=rows: _chosen(a, rows, order, on_device), self.arrays)
+
+
+def _chosen(array: Any, rows: slice, order: np.ndarray | None, on_device: dict[Any, Any]) -> Any:
+    if order is None:
+        return array[rows]
+    if not nested_arguments.is_array(array):
+        return array[order[rows]]
+    queue = array.sycl_queue
+    if queue not in on_device:
+        on_device[queue] = dpnp.asarray(order, sycl_queue=queue)
+    return F.index_select(array, 0, on_device[queue][rows])

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of batches to a queue that wait for no other work on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpnp
+import numpy as np
+
+from sycl_dnn import functional as F
+from sycl_dnn import tree
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.foreign_arrays import bits_of
+
+#: Kinds of NumPy's dtypes that no device has: objects, texts, times.
+_OF_HOST = "OSUmM"
+
+
+def to_queue(batch: Any, queue: Any) -> Any:
+    """Return a tree with its arrays on a queue; what is no array stays.
+
+    Parameters
+    ----------
+    batch : tree
+        Of NumPy arrays, torch tensors, dpnp arrays or ``Array``.
+    queue : dpctl.SyclQueue
+
+    Raises
+    ------
+    TypeError
+        A device lacks a dtype; the error names the leaf.
+    """
+    leaves, structure = tree.flatten(batch)
+    made = []
+    for index, leaf in enumerate(leaves):
+        try:
+            made.append(_moved(leaf, queue))
+        except (TypeError, ValueError, RuntimeError) as error:
+            name = tree.names(batch)[index] or "batch"
+            raise TypeError(
+                f"to_queue: {name} cannot go to {queue.sycl_device}: {error}"
+            ) from error
+    return tree.unflatten(structure, made)
+
+
+def _moved(value: Any, queue: Any) -> Any:
+    if nested_arguments.is_array(value):
+        if value.sycl_queue == queue:
+            return value
+        if isinstance(value, Array):
+            return Array(dpnp.asarray(value.data, sycl_queue=queue), value.dtype)
+        return dpnp.asarray(value, sycl_queue=queue)
+    if isinstance(value, np.generic) or _is_of_host(value):
+        return value
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().contiguous()
+    found = bits_of(value) if hasattr(value, "dtype") else None
+    if found is not None:
+        bits, kind = found
+        if kind in dtypes.PACKED:
+            return F.asarray(value, sycl_queue=queue)
+        return Array(_copied(np.asarray(bits), queue), kind)
+    if not isinstance(value, np.ndarray):
+        if not hasattr(value, "__array__") or isinstance(value, type):
+            return value
+        value = np.asarray(value)
+    return value if _is_of_host(value) else _copied(value, queue)
+
+
+def _is_of_host(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in _OF_HOST
+
+
+def _copied(values: np.ndarray, queue: Any) -> Any:
+    """Return a copy on the device, complete.
+
+    dpnp's own copies come after all work that is on the queue; this one waits for itself alone.
+    """
+    made = dpnp.empty(values.shape, dtype=values.dtype, sycl_queue=queue)
+    if values.size:
+        flat = np.ascontiguousarray(values).reshape(-1).view("u1")
+        made.get_array().usm_data.copy_from_host(flat)
+    return made

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``Batches`` and ``Metrics``: rows together, orders by seed; means as NumPy's."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import data
+from sycl_dnn import functional as F
+
+
+def arrays(kind):
+    x, y = np.arange(22, dtype="f4").reshape(11, 2), np.arange(11)
+    if kind == "numpy":
+        return {"x": x, "y": y}
+    x, y = (dpnp.asarray(v, sycl_queue=sycl_dnn.default_queue()) for v in (x, y))
+    return {"x": F.astype(x, "bfloat16") if kind == "bfloat16" else x, "y": y}
+
+
+def rows(batches):
+    found = []
+    for batch in batches:
+        x, y = (v.asnumpy() if hasattr(v, "asnumpy") else v for v in (batch["x"], batch["y"]))
+        np.testing.assert_array_equal(x[:, 0], 2 * y)
+        found.append(y.tolist())
+    return found
+
+
+@pytest.mark.parametrize("kind", ["numpy", "dpnp", "bfloat16"])
+def test_rows_stay_together_and_each_comes_once(kind):
+    given = arrays(kind)
+    assert rows(data.Batches(given, 4)) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
+    shuffled = data.Batches(given, 4, shuffle=True, seed=3)
+    first, second = rows(shuffled), rows(shuffled)
+    assert first != second
+    assert shuffled.epoch == 2
+    for epoch in (first, second):
+        assert [len(batch) for batch in epoch] == [4, 4, 3]
+        assert sorted(sum(epoch, [])) == list(range(11))
+    # The orders are those of the seed and the epoch, on all devices.
+    again = data.Batches(arrays("numpy"), 4, shuffle=True, seed=3)
+    again.epoch = 1
+    assert rows(again) == second
+    whole = data.Batches(given, 4, drop_last=True)
+    assert [len(batch) for batch in rows(whole)] == [4, 4]
+    assert (len(whole), len(shuffled)) == (2, 3)
+
+
+def test_without_a_seed_orders_follow_manual_seed():
+    found = []
+    for _ in range(2):
+        sycl_dnn.manual_seed(5)
+        batches = data.Batches(arrays("numpy"), 3, shuffle=True)
+        found.append([rows(batches), rows(batches)])
+    assert found[0] == found[1]
+    assert found[0][0] != found[0][1]
+
+
+def test_batches_can_be_prefetched():
+    for kind in ("numpy", "dpnp"):
+        batches = data.Batches(arrays(kind), 4, shuffle=True, seed=1)
+        wanted = rows(batches)
+        batches.epoch = 0
+        assert rows(data.Prefetcher(batches)) == wanted
+
+
+def test_means_are_numpys_however_many_there_are():
+    rng = np.random.default_rng(0)
+    losses = rng.standard_normal(300).astype("f4")
+    weights = rng.integers(1, 9, 300)
+    metrics, plain = data.Metrics(), data.Metrics()
+    made = dpnp.asarray(losses, sycl_queue=sycl_dnn.default_queue())
+    for number in range(300):
+        metrics.add(weight=int(weights[number]), loss=made[number])
+        plain.add(loss=made[number : number + 1], fixed=2)
+    assert metrics.result()["loss"] == pytest.approx(np.average(losses, weights=weights), rel=1e-5)
+    found = plain.result(reset=True)
+    assert found == {"loss": pytest.approx(losses.mean(), rel=1e-5), "fixed": 2.0}
+    # 300 values are four sums of 64 and the rest.
+    assert [len(level) for level in metrics._sums["loss"].levels] == [300 % 64, 4]
+    assert plain.result() == {}
+
+
+def test_values_that_are_not_finite_show():
+    metrics = data.Metrics()
+    metrics.add(loss=F.full((), float("nan")))
+    assert np.isnan(metrics.result()["loss"])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: data.Batches((np.ones(3), np.ones(4)), 2), "same number of rows, got {'0': 3"),
+        (lambda: data.Batches({"x": 3}, 2), r"x must be an array \(N, \*\), got int"),
+        (lambda: data.Batches(np.ones(3), 0), "batch_size must be at least 1, got 0"),
+        (lambda: data.Batches([], 2), "same number of rows, got {}"),
+        (lambda: data.Metrics().add(loss=F.ones(3)), r"loss must be one number, got shape \(3,\)"),
+    ],
+)
+def test_wrong_use_is_refused_by_name(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``Prefetcher``: order, values, memory used again, errors, threads that end."""
+
+import gc
+import threading
+
+import dpctl
+import dpnp
+import numpy as np
+import pytest
+from fresh_process import output
+
+import sycl_dnn
+from sycl_dnn import data
+from sycl_dnn import functional as F
+
+PATIENCE = 300
+
+
+def test_batches_come_in_order_from_memory_that_is_used_again(queue):
+    buffer = np.empty((4, 256), "f4")
+
+    def source():
+        for number in range(40):
+            buffer[:] = number
+            yield {"x": buffer, "label": buffer[:, 0].astype("i8"), "number": number}
+
+    weights = dpnp.ones((256, 256), dtype="f4", sycl_queue=queue)
+    found = []
+    for batch in data.Prefetcher(source(), 3, device=queue):
+        assert batch["x"].sycl_queue == queue
+        assert batch["label"].dtype == np.int64
+        found.append((batch["number"], F.sum(F.matmul(batch["x"], weights))))
+    for number, total in found:
+        assert float(total) == number * 4 * 256 * 256
+    assert [number for number, _ in found] == list(range(40))
+
+
+def test_trees_of_all_kinds_of_arrays():
+    queue = sycl_dnn.default_queue()
+    other = dpctl.SyclQueue(queue.sycl_device)
+    there = dpnp.arange(3, sycl_queue=queue)
+    narrow = F.astype(F.arange(3.0), "bfloat16")
+    given = [np.float32(2.0), np.ones((2, 3), "f2").T, np.zeros((0, 2)), [there, narrow], "text",
+             None, np.array(["a"]), dpnp.arange(3, sycl_queue=other), (np.array(5), 7)]  # fmt: skip
+    (made,) = data.Prefetcher([given], device=queue)
+    assert made[0] is given[0]
+    assert (made[1].shape, str(made[1].dtype)) == ((3, 2), "float16")
+    assert made[2].shape == (0, 2)
+    assert made[3][0] is there
+    assert made[3][1] is narrow
+    assert made[4:6] == ["text", None]
+    assert made[6] is given[6]
+    assert made[7].sycl_queue == queue
+    assert (int(made[8][0]), made[8][0].shape, made[8][1]) == (5, (), 7)
+
+
+def test_torchs_loader_and_dtypes():
+    torch = pytest.importorskip("torch")
+    x, labels = torch.randn(10, 3), torch.arange(10)
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, labels), 4)
+    prefetcher = data.Prefetcher(loader)
+    assert len(prefetcher) == 3
+    for _ in range(2):  # each pass is a new one
+        whole = [dpnp.asnumpy(batch[0]) for batch in prefetcher]
+        np.testing.assert_array_equal(np.concatenate(whole), x.numpy())
+    (narrow,) = data.Prefetcher([x.bfloat16()])
+    assert narrow.dtype == "bfloat16"
+    np.testing.assert_array_equal(narrow.asnumpy(), x.bfloat16().float().numpy())
+
+
+def test_errors_come_at_their_place_and_once():
+    def source():
+        yield np.ones(1)
+        yield np.ones(2)
+        raise KeyError("broken source")
+
+    batches = iter(data.Prefetcher(source(), 1))
+    assert [next(batches).size, next(batches).size] == [1, 2]
+    with pytest.raises(KeyError, match="broken source"):
+        next(batches)
+    with pytest.raises(StopIteration):
+        next(batches)
+    batches._thread.join(PATIENCE)
+    assert not batches._thread.is_alive()
+
+
+def test_no_more_than_size_are_made_ahead():
+    made, third = [], threading.Event()
+
+    def source():
+        for number in range(10):
+            made.append(number)
+            if number == 2:
+                third.set()
+            yield np.full(2, number)
+
+    batches = iter(data.Prefetcher(source(), 2))
+    # Two are ready, and a third waits for its place.
+    assert third.wait(PATIENCE)
+    assert made == [0, 1, 2]
+    next(batches)
+    batches.close()
+    assert not batches._thread.is_alive()
+    assert len(made) <= 4
+    with pytest.raises(StopIteration):
+        next(batches)
+
+
+def test_the_thread_ends_when_the_iterator_is_dropped():
+    closed = threading.Event()
+
+    def source():
+        try:
+            while True:
+                yield np.ones(2)
+        finally:
+            closed.set()
+
+    batches = iter(data.Prefetcher(source()))
+    next(batches)
+    thread = batches._thread
+    del batches
+    gc.collect()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    gc.collect()
+    assert closed.wait(PATIENCE)
+
+
+def test_several_readers_get_each_batch_once():
+    batches, found, lock = iter(data.Prefetcher(np.arange(60).reshape(60, 1))), [], threading.Lock()
+
+    def read():
+        for batch in batches:
+            with lock:
+                found.append(int(batch[0]))
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert sorted(found) == list(range(60))
+
+
+PROGRAM = """
+import numpy as np
+import sycl_dnn
+from sycl_dnn import data
+
+def source():
+    while True:
+        yield np.ones((64, 64), "f4")
+
+batches = iter(data.Prefetcher(source()))
+print(next(batches).shape)
+"""
+
+
+def test_a_process_ends_with_a_thread_that_copies():
+    assert output(PROGRAM) == "(64, 64)"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: data.Prefetcher(3), TypeError, "batches must be iterable, got int"),
+        (lambda: data.Prefetcher([], 0), ValueError, "size must be at least 1, got 0"),
+        (lambda: data.Prefetcher([], device="gpu"), TypeError, "a dpctl.SyclQueue, got str"),
+        (lambda: next(iter(data.Prefetcher([{"x": np.ones(2, "f2").view("V2")}]))), TypeError,
+         "x cannot go to"),
+    ],
+)  # fmt: skip
+def test_wrong_use_is_refused_by_name(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
