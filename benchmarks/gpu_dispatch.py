@@ -39,13 +39,29 @@ Written by
 """
 REFERENCES = """## Reference implementations in sizes of networks
 
-Steps that oneDNN computes with its slow reference implementation (`ref`) for arrays as large as in
-networks, row-major and channels last. *Other way*: a dtype and a layout in which it has an
-optimised implementation of the same step; "none" where none was found in these dtypes, in a layout
-of its own choice, row-major, or channels last. For many pools oneDNN's reason is that its reference
-is faster ("heuristic fail: ocl ref_kernel is faster"); of layer_norm's gradient it has no kernel
-for these GPUs that makes gradients of weights. Recurrent cells are made of fast products and are
-not counted.
+Steps that oneDNN computes with its slow reference implementation (`ref`) for arrays as large as
+in networks, row-major and channels last. *Other way*: a dtype and a layout in which it has an
+optimised implementation of the same step; "none" where none was found in these dtypes, in a
+layout of its own choice, row-major, or channels last. For many pools oneDNN's reason is that its
+reference is faster ("heuristic fail: ocl ref_kernel is faster"). Recurrent cells are made of fast
+products and are not counted. What is left as it is, and why:
+
+- *The gradient of layer_norm*, by which instance_norm, group_norm and rms_norm go as well. oneDNN
+  3.13 has four kernels of it: `ocl:vectorized` for Xe-HPC and newer alone (Data Center GPU Max,
+  Battlemage), `ocl:simple` for float64 alone, and `ocl:ref` and `ocl:reusable:ref`, in which one
+  work-item goes along a row and one down a column. The simulated Arc, DG1 and Tiger Lake are
+  offered the last two and nothing else for (4096, 1024) and (32, 128, 768), in the three dtypes,
+  with axes in any order or oneDNN's, with and without weights, with global statistics. Made of
+  other primitives the gradient is four reductions and some six element-wise passes over the array
+  in place of two kernels; whether that is less time only a GPU can tell.
+- *Max-pools of float16 in training.* `ocl:xe` takes float16 in inference alone (then it is
+  chosen, channels last, as is `jit:ir`); its gradient takes float16 always. Through float32 it
+  would be two conversions and twice the memory for one pass. As bfloat16 over the same bits
+  numbers have the same order, but infinities and NaN of float16 are finite numbers there, and the
+  smallest numbers depend on how the GPU treats denormal ones. Not done without a GPU to compare
+  and to measure on.
+
+`tests/gpu/test_kept_references_on_gpu.py` fails when oneDNN offers these GPUs more.
 
 """
 ALL = """

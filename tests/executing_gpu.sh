@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
     cat <<END
-usage: tests/executing_gpu.sh [--gpu xehp|none|arc|tgl] [--fp64] COMMAND...
+usage: tests/executing_gpu.sh [--gpu xehp|none|arc|tgl|pvc|bmg] [--fp64] COMMAND...
 
 Runs COMMAND on a machine that seems to have one Intel GPU beside its CPU. A layer between programs and Intel's OpenCL
 CPU driver (tests/gpu_layer) shows the CPU a second time, as a GPU: oneDNN chooses its OpenCL C kernels for GPUs and
@@ -19,6 +19,8 @@ The exit status is COMMAND's, 2 for a wrong option, or 3 without what it needs (
   --gpu arc    oneDNN chooses as for an Arc; its machine code is taken for what fails when it runs, so that
                implementations named jit must be left out: verify --global-skip-impl=jit, or pd.next_impl()
   --gpu tgl    likewise Tiger Lake
+  --gpu pvc    likewise a Data Center GPU Max (Xe-HPC)
+  --gpu bmg    likewise Battlemage (Xe2)
   --fp64       with arithmetic of doubles, which Arc and Tiger Lake lack
 
 PYTHON names the Python whose packages hold the CPU driver, where COMMAND is not itself a python or pytest.
@@ -38,7 +40,7 @@ fail() {
 while [ $# -gt 0 ]; do
     case $1 in
         -h | --help) usage && exit ;;
-        --gpu) [ $# -ge 2 ] || fail 2 "--gpu must name a GPU: xehp, none, arc or tgl" && gpu=$2 && shift 2 ;;
+        --gpu) [ $# -ge 2 ] || fail 2 "--gpu must name a GPU: xehp, none, arc, tgl, pvc or bmg" && gpu=$2 && shift 2 ;;
         --gpu=*) gpu=${1#*=} && shift ;;
         --fp64) export EXECUTING_GPU_FP64=1 && shift ;;
         --) shift && break ;;
@@ -48,8 +50,8 @@ while [ $# -gt 0 ]; do
 done
 [ $# -gt 0 ] || fail 2 "no COMMAND given (see --help)"
 case $gpu in
-    xehp | none | arc | tgl) export EXECUTING_GPU=$gpu ;;
-    *) fail 2 "--gpu must be xehp, none, arc or tgl, got $gpu" ;;
+    xehp | none | arc | tgl | pvc | bmg) export EXECUTING_GPU=$gpu ;;
+    *) fail 2 "--gpu must be xehp, none, arc, tgl, pvc or bmg, got $gpu" ;;
 esac
 
 program=$(command -v -- "$1") || fail 127 "$1: command not found"
@@ -79,7 +81,7 @@ build() {
         fail 3 "the layer needs a compiler and OpenCL's headers; as root type:" "    apt-get install -y gcc libc6-dev opencl-c-headers"
     fi
     mkdir -p "${library%/*}"
-    gcc -std=gnu11 -O2 -g -Wall -Wextra -Werror -fvisibility=hidden -shared -fPIC -DPREFIX_FILE="\"$here/gpu_layer/prefix.cl\"" \
+    gcc -std=gnu11 -O2 -g -Wall -Wextra -Werror -fvisibility=hidden -shared -fPIC -DSOURCES="\"$here/gpu_layer\"" \
         -o "$library.$$" "${sources[@]}" -lpthread || fail 3 "the layer could not be built"
     mv "$library.$$" "$library"
 }

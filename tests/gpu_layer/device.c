@@ -22,6 +22,11 @@ enum {
     FEATURES,
 };
 
+// 8-bit dot products; matrix units, for which oneDNN compiles conversions of bfloat16 that they
+// have.
+enum { DOT_PRODUCTS = 1, MATRIX_UNITS = 2 };
+static const size_t XE_SUB_GROUPS[] = {8, 16, 32}, XE_HPC_SUB_GROUPS[] = {16, 32};
+
 // oneDNN has no machine code for the first two, so all that it chooses is OpenCL C, which can
 // execute. For the others it chooses as for real ones, and what is machine code fails.
 static const struct gpu {
@@ -29,14 +34,21 @@ static const struct gpu {
     cl_uint ip_version, id, sub_slices, units, threads;
     size_t work_group;
     cl_bool shares_memory;
+    cl_bitfield features;
+    bool is_xe_hpc;  // or newer: no sub-groups of 8, twice the local memory
 } GPUS[] = {
     {"xehp", "Intel Xe-HP GPU (executed by the CPU)", 12u << 22 | 50u << 14, 0x0201, 32, 16, 8,
-     1024, CL_FALSE},
+     1024, CL_FALSE, DOT_PRODUCTS, false},
     {"none", "Intel GPU of no known kind (executed by the CPU)", 9u << 22, 0x1912, 3, 8, 7, 256,
-     CL_TRUE},
+     CL_TRUE, DOT_PRODUCTS, false},
     {"arc", "Intel Xe-HPG GPU (executed by the CPU)", 12u << 22 | 55u << 14 | 8, 0x56a0, 32, 16, 8,
-     1024, CL_FALSE},
-    {"tgl", "Intel Xe-LP GPU (executed by the CPU)", 12u << 22, 0x9a49, 6, 16, 7, 512, CL_TRUE},
+     1024, CL_FALSE, DOT_PRODUCTS | MATRIX_UNITS, false},
+    {"tgl", "Intel Xe-LP GPU (executed by the CPU)", 12u << 22, 0x9a49, 6, 16, 7, 512, CL_TRUE,
+     DOT_PRODUCTS, false},
+    {"pvc", "Intel Xe-HPC GPU (executed by the CPU)", 12u << 22 | 60u << 14 | 7, 0x0bd5, 128, 8, 8,
+     1024, CL_FALSE, DOT_PRODUCTS | MATRIX_UNITS, true},
+    {"bmg", "Intel Xe2-HPG GPU (executed by the CPU)", 20u << 22 | 1u << 14 | 4, 0xe20b, 20, 8, 8,
+     1024, CL_FALSE, DOT_PRODUCTS | MATRIX_UNITS, true},
 };
 static const struct gpu *gpu = &GPUS[0];
 
@@ -86,6 +98,8 @@ cl_device_id gpu_device(void) {
     pthread_once(&once, find_device);
     return device;
 }
+
+bool gpu_has_matrix_units(void) { return gpu->features & MATRIX_UNITS; }
 
 bool is_gpu_platform(cl_platform_id platform) { return platform == own_platform(); }
 
@@ -150,7 +164,6 @@ static cl_int give_extensions(size_t size, void *value, size_t *size_ret) {
 
 static CL_API_ENTRY cl_int CL_API_CALL get_device_info(cl_device_id d, cl_device_info what,
                                                        size_t size, void *value, size_t *size_ret) {
-    static const size_t SUB_GROUPS[] = {8, 16, 32};
     if (!d || d != device) return driver->clGetDeviceInfo(d, what, size, value, size_ret);
 #define GIVE(type, v) return give(size, value, size_ret, &(const type){v}, sizeof(type))
     switch (what) {
@@ -185,7 +198,7 @@ static CL_API_ENTRY cl_int CL_API_CALL get_device_info(cl_device_id d, cl_device
         case THREADS_PER_UNIT:
             GIVE(cl_uint, gpu->threads);
         case FEATURES:
-            GIVE(cl_bitfield, 1);  // 8-bit dot products; no matrix units
+            GIVE(cl_bitfield, gpu->features);
         case CL_DEVICE_MAX_COMPUTE_UNITS:
             GIVE(cl_uint, gpu->sub_slices * gpu->units);
         case CL_DEVICE_MAX_WORK_GROUP_SIZE:
@@ -195,13 +208,15 @@ static CL_API_ENTRY cl_int CL_API_CALL get_device_info(cl_device_id d, cl_device
             return give(size, value, size_ret, most, sizeof most);
         }
         case CL_DEVICE_MAX_NUM_SUB_GROUPS:
-            GIVE(cl_uint, (cl_uint)(gpu->work_group / SUB_GROUPS[0]));
+            GIVE(cl_uint, (cl_uint)(gpu->work_group / (gpu->is_xe_hpc ? 16 : 8)));
         case SUB_GROUP_SIZES:
-            return give(size, value, size_ret, SUB_GROUPS, sizeof SUB_GROUPS);
+            if (gpu->is_xe_hpc)
+                return give(size, value, size_ret, XE_HPC_SUB_GROUPS, sizeof XE_HPC_SUB_GROUPS);
+            return give(size, value, size_ret, XE_SUB_GROUPS, sizeof XE_SUB_GROUPS);
         case CL_DEVICE_LOCAL_MEM_TYPE:
             GIVE(cl_device_local_mem_type, CL_LOCAL);
         case CL_DEVICE_LOCAL_MEM_SIZE:
-            GIVE(cl_ulong, 65536);
+            GIVE(cl_ulong, gpu->is_xe_hpc ? 131072 : 65536);
         case SHARED_SYSTEM_MEMORY:
             GIVE(cl_bitfield, 0);
         case CL_DEVICE_EXTENSIONS:

@@ -15,7 +15,7 @@ extern const cl_icd_dispatch *driver;
 
 // From the environment, read once.
 struct settings {
-    const char *gpu;       // EXECUTING_GPU: xehp (default), none, arc or tgl
+    const char *gpu;       // EXECUTING_GPU: xehp (default), none, arc, tgl, pvc or bmg
     const char *cache;     // EXECUTING_GPU_CACHE: folder of compiled kernels; none keeps nothing
     uint64_t cache_bytes;  // EXECUTING_GPU_CACHE_BYTES: what the folder may hold
     const char *dump;      // EXECUTING_GPU_DUMP: folder for each OpenCL C source with its options
@@ -30,6 +30,7 @@ void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // device.c: the platform and its one device, a sub-device of the CPU. NULL without a CPU device.
 cl_device_id gpu_device(void);
+bool gpu_has_matrix_units(void);
 bool is_gpu_platform(cl_platform_id platform);
 cl_platform_id driver_platform(cl_platform_id platform);
 bool context_has_gpu_alone(cl_context context);

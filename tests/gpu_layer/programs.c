@@ -10,14 +10,18 @@
 
 #include "layer.h"
 
-// prefix.cl as a string; the build names the file.
+// prefix.cl and matrix_units.cl as strings; the build names the folder.
 __asm__(
     ".section .rodata\n"
-    "prefix: .incbin \"" PREFIX_FILE
-    "\"\n"
+    "prefix: .incbin \"" SOURCES
+    "/prefix.cl\"\n"
+    ".byte 0\n"
+    "matrix_units: .incbin \"" SOURCES
+    "/matrix_units.cl\"\n"
     ".byte 0\n"
     ".previous\n");
 extern const char prefix[] __attribute__((visibility("hidden")));
+extern const char matrix_units[] __attribute__((visibility("hidden")));
 
 enum { MOST_TEXTS = 64 };
 static const uint64_t FIRST_HASH = 0xcbf29ce484222325ull;
@@ -66,16 +70,20 @@ static CL_API_ENTRY cl_program CL_API_CALL create_with_source(cl_context context
                                                               const size_t *sizes, cl_int *status) {
     if (!context_has_gpu_alone(context) || n > MOST_TEXTS)
         return driver->clCreateProgramWithSource(context, n, texts, sizes, status);
-    const char *all[MOST_TEXTS + 1] = {prefix};
-    size_t lengths[MOST_TEXTS + 1] = {strlen(prefix)};
-    for (cl_uint i = 0; i < n; i++) {
-        all[i + 1] = texts[i];
-        lengths[i + 1] = sizes && sizes[i] ? sizes[i] : strlen(texts[i]);
+    const char *all[MOST_TEXTS + 2];
+    size_t lengths[MOST_TEXTS + 2];
+    cl_uint count = 0;
+    if (gpu_has_matrix_units()) all[count++] = matrix_units;
+    all[count++] = prefix;
+    for (cl_uint i = 0; i < count; i++) lengths[i] = strlen(all[i]);
+    for (cl_uint i = 0; i < n; i++, count++) {
+        all[count] = texts[i];
+        lengths[count] = sizes && sizes[i] ? sizes[i] : strlen(texts[i]);
     }
-    cl_program program = driver->clCreateProgramWithSource(context, n + 1, all, lengths, status);
+    cl_program program = driver->clCreateProgramWithSource(context, count, all, lengths, status);
     if (program && settings.cache) {
         uint64_t hash = hash_of_driver();
-        for (cl_uint i = 0; i <= n; i++) hash = hash_bytes(hash, all[i], lengths[i]);
+        for (cl_uint i = 0; i < count; i++) hash = hash_bytes(hash, all[i], lengths[i]);
         enter(program, context, hash);
     }
     return program;
@@ -165,14 +173,24 @@ static double now(void) {
     return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
-static CL_API_ENTRY cl_int CL_API_CALL build(cl_program program, cl_uint n,
-                                             const cl_device_id *devices, const char *options,
-                                             void(CL_CALLBACK *notify)(cl_program, void *),
-                                             void *data) {
+// Options of Intel's GPU compiler alone, which SYCL gives: where registers are many, on Xe-HPC.
+static char *without_options_of_gpus(const char *options) {
+    static const char *const ALONE[] = {
+        "-ze-intel-enable-auto-large-GRF-mode", "-ze-opt-large-register-file",
+        "-cl-intel-enable-auto-large-GRF-mode", "-cl-intel-256-GRF-per-thread",
+        "-cl-intel-128-GRF-per-thread"};
+    char *left = strdup(options ? options : "");
+    for (size_t i = 0; left && i < sizeof ALONE / sizeof *ALONE; i++)
+        for (char *at; (at = strstr(left, ALONE[i]));) memset(at, ' ', strlen(ALONE[i]));
+    return left;
+}
+
+static cl_int build_cached(cl_program program, cl_uint n, const cl_device_id *devices,
+                           const char *options, void(CL_CALLBACK *notify)(cl_program, void *),
+                           void *data) {
     const double start = now();
     char path[CACHE_PATH];
     struct program *p = notify ? NULL : known(program);
-    if (!options) options = "";
     if (p) {
         cache_path(path, hash_bytes(p->hash, options, strlen(options)));
         p->loaded = cache_load(path, p->context);
@@ -183,6 +201,17 @@ static CL_API_ENTRY cl_int CL_API_CALL build(cl_program program, cl_uint n,
     if (p && status == CL_SUCCESS) cache_save(path, program);
     trace("compiled in %.3f s, status %d, options %s\n", now() - start, status, options);
     if (is_traced() && status != CL_SUCCESS) trace_log(program);
+    return status;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL build(cl_program program, cl_uint n,
+                                             const cl_device_id *devices, const char *options,
+                                             void(CL_CALLBACK *notify)(cl_program, void *),
+                                             void *data) {
+    char *left = without_options_of_gpus(options);
+    if (!left) return CL_OUT_OF_HOST_MEMORY;
+    const cl_int status = build_cached(program, n, devices, left, notify, data);
+    free(left);
     return status;
 }
 
