@@ -48,6 +48,7 @@ class CompileTrace(Trace):
         self._replays = replays if dtype is None else None
         self.dtype = dtype
         self.is_lowered = dtype is not None
+        self.is_compiled = True
         #: By number of the argument: what a call's numbers become.
         self.tail: dict[int, FromNumber] = {}
         #: By id of a storage: a tensor of it, and the wider one that it was converted from.

@@ -8,14 +8,13 @@ from functools import partial
 
 from sycl_dnn.kernels import normalized_columns, normalized_rows
 from sycl_dnn.kernels.choice import chosen
-from sycl_dnn.kernels.launching import Kernels, dense
+from sycl_dnn.kernels.launching import Kernels, Tensors, defined, dense, units
 from sycl_dnn.trace.steps import Composed, Entry, Out
 from sycl_dnn.trace.values import Tensor
 
 #: Parts of the rows for each of the processor's units, so that none waits long for another.
 _PARTS = 4
 _STATISTICS = ("mean", "rest", "variance")
-Tensors = dict[str, Tensor]
 
 
 def normalized(
@@ -57,10 +56,6 @@ def _rule(backward: Callable[..., Tensors], made: Tensors, eps: float, entry: En
     return {n: found[f"diff_{n}"] for n in entry.inputs}
 
 
-def _defined(vectors: Tensors) -> list[str]:
-    return [name for name, n in (("SCALED", "scale"), ("SHIFTED", "shift")) if n in vectors]
-
-
 def _outs(x: Tensor, name: str, vectors: tuple[str, ...]) -> dict[str, Out]:
     return {name: Out(x.shape, x.dtype, x), **{n: Out((x.shape[1],), "float32") for n in vectors}}
 
@@ -75,7 +70,7 @@ def _row_numbers(x: Tensor, eps: float) -> list[int | float]:
 
 
 def _forward_rows(x: Tensor, vectors: Tensors, eps: float) -> Tensors | None:
-    kernels = Kernels(x.trace, normalized_rows.SOURCE, x.dtype, 16, _defined(vectors))
+    kernels = Kernels(x.trace, normalized_rows.SOURCE, x.dtype, 16, defined(vectors))
     if not kernels.can_run("rows_forward"):
         return None
     outs = _outs(x, "dst", _STATISTICS)
@@ -87,7 +82,7 @@ def _backward_rows(
     x: Tensor, dy: Tensor, known: Tensors, scale: Tensor | None, eps: float
 ) -> Tensors:
     given = {} if scale is None else {"scale": scale}
-    kernels = Kernels(x.trace, normalized_rows.SOURCE, x.dtype, 16, _defined(given))
+    kernels = Kernels(x.trace, normalized_rows.SOURCE, x.dtype, 16, defined(given))
     outs = _outs(x, "diff_src", ("diff_scale", "diff_shift"))
     inputs = {"src": x, "diff_dst": dy, **known, **given}
     return kernels.record("rows_backward", inputs, outs, _row_numbers(x, eps), x.shape[1])
@@ -99,14 +94,13 @@ def _backward_rows(
 def _column_numbers(x: Tensor) -> tuple[int, int, int, int]:
     """Return rows, channels, rows of a part, parts."""
     rows = x.size // x.shape[1]
-    units = x.trace.engine.sycl_queue.sycl_device.max_compute_units
-    each = -(-rows // (units * _PARTS))
+    each = -(-rows // (units(x) * _PARTS))
     return rows, x.shape[1], each, -(-rows // each)
 
 
 def _columns(x: Tensor, vectors: Tensors) -> Kernels:
     vector = 16 if x.shape[1] % 16 == 0 else 8
-    return Kernels(x.trace, normalized_columns.SOURCE, x.dtype, vector, _defined(vectors))
+    return Kernels(x.trace, normalized_columns.SOURCE, x.dtype, vector, defined(vectors))
 
 
 def _forward_columns(x: Tensor, vectors: Tensors, eps: float) -> Tensors | None:

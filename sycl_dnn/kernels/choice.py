@@ -28,7 +28,10 @@ class Rule:
 
 #: By family. Below these sizes a launch costs more than the passes that it saves.
 RULES = {
-    "batch_norm_training": Rule(row_major=1 << 18, channels_last=1 << 18),
+    "batch_norm_training": Rule(row_major=1 << 18, channels_last=1 << 20),
+    "group_norm": Rule(row_major=1 << 18, channels_last=1 << 18),
+    "average_of_positions": Rule(row_major=1 << 18, channels_last=1 << 18),
+    "batch_norm_inference": Rule(row_major=1 << 19, channels_last=1 << 19),
 }
 
 

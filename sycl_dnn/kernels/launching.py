@@ -13,6 +13,7 @@ from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.steps import Out, Step
 from sycl_dnn.trace.values import Storage, Tensor
 
+Tensors = dict[str, Tensor]
 #: Work-items of a group on a GPU.
 _ON_GPU = 64
 
@@ -77,6 +78,16 @@ class Kernels:
 def _new(trace: Any, out: Out) -> Tensor:
     desc = out.desc()
     return Tensor(trace, Storage(desc), desc, out.dtype, out.shape)
+
+
+def defined(vectors: Tensors) -> list[str]:
+    """Return the macros that tell a source which vectors there are."""
+    return [name for name, n in (("SCALED", "scale"), ("SHIFTED", "shift")) if n in vectors]
+
+
+def units(tensor: Tensor) -> int:
+    """Return the number of the device's processors."""
+    return int(tensor.trace.engine.sycl_queue.sycl_device.max_compute_units)
 
 
 def dense(tensor: Tensor) -> Tensor:

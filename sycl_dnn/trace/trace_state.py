@@ -54,6 +54,8 @@ class TraceState:
         #: Whether the function has returned: its tensors stand for nothing then.
         self.is_ended = False
         self.training = training
+        #: Whether steps are rewritten before they run.
+        self.is_compiled = False
         #: Whether values are kept narrower than the function says.
         self.is_lowered = False
         self.policy = policy.current()

@@ -23,6 +23,7 @@ from sycl_dnn.functional.normalization.affine import (
     scaled,
 )
 from sycl_dnn.kernels.batch_statistics import normalized
+from sycl_dnn.kernels.given_statistics import normalized_by
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.gradients import backward, rule_for
 from sycl_dnn.trace.pointwise import (
@@ -160,12 +161,15 @@ def with_given_stats(
     x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
     """Normalize (N, C, *S) with a mean and variance per channel."""
+    vectors, given = affine(weight, bias)
+    made = normalized_by(x, float32(mean), float32(var), vectors, eps)
+    if made is not None:
+        return made
     has_fast_kernel = x.shape[1] % 16 == 0 and dense_layout(x) == "channels_last"
     if not (x.trace.training or has_fast_kernel or x.size < _LARGE):
         return by_coefficients(x, mean, var, weight, bias, eps)
     flat, wanted, back = _arranged(x)
-    inputs, given = affine(weight, bias)
-    inputs |= {"mean": float32(mean), "variance": float32(var)}
+    inputs = {**vectors, "mean": float32(mean), "variance": float32(var)}
     given |= normalization_flags.use_global_stats
     kind = x.trace.forward_kind
     return back(_submitted(flat, wanted, inputs, {}, kind, eps, given)["dst"])

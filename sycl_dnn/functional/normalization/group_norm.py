@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import dpnp
 
-from sycl_dnn._core import algorithm, prop_kind
+from sycl_dnn._core import algorithm, normalization_flags, prop_kind
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import (
     affine,
     check_eps,
     check_shapes,
+    composed_norm,
     dense_layout,
     empty_like,
+    float32,
     scaled,
 )
 from sycl_dnn.functional.normalization.batch_norm import (
@@ -23,7 +27,9 @@ from sycl_dnn.functional.normalization.batch_norm import (
     with_given_stats,
 )
 from sycl_dnn.functional.normalization.layer_norm import normalized_rows
+from sycl_dnn.kernels.group_statistics import group_normalized
 from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.pointwise import add, mul
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -63,10 +69,27 @@ def _by_groups(
     )
 
 
+def _composed(inputs: dict[str, Tensor], groups: int, eps: float) -> dict[str, Tensor]:
+    """Return the same as operations whose gradients have gradients."""
+    x = float32(inputs["src"])
+    rows = {"src": reshape(x, (x.shape[0] * groups, -1))}
+    made = reshape(composed_norm(rows, [1], eps, normalization_flags.none)["dst"], x.shape)
+    shape = (1, x.shape[1]) + (1,) * (x.ndim - 2)
+    if "scale" in inputs:
+        made = mul(made, reshape(inputs["scale"], shape))
+    if "shift" in inputs:
+        made = add(made, reshape(inputs["shift"], shape))
+    return {"dst": x.trace.convert(made, inputs["src"].dtype)}
+
+
 def _grouped(
     x: Tensor, groups: int, weight: Tensor | None, bias: Tensor | None, eps: float,
     keep: bool = False,
 ) -> dict[str, Tensor]:  # fmt: skip
+    vectors, _ = affine(weight, bias)
+    made = group_normalized(x, groups, vectors, eps, partial(_composed, groups=groups, eps=eps))
+    if made is not None:
+        return made
     is_plain = x.trace.training or dense_layout(x) == "row_major"
     normalize = _by_rows if is_plain or not 2 < x.ndim < 6 else _by_groups
     return normalize(x, groups, weight, bias, eps, keep)

@@ -15,6 +15,7 @@ from sycl_dnn.functional.conv.windows import Sizes, batched, describe, per_axis,
 from sycl_dnn.functional.pool.maximum import INTEGERS, maxima
 from sycl_dnn.functional.pool.windowed import adaptive_runs, check_dtype, pooled
 from sycl_dnn.functional.product.product import product
+from sycl_dnn.kernels.position_averages import averaged
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
 
@@ -81,6 +82,9 @@ def adaptive_avg_pool(name: str, rank: int, input: Tensor, output_size: Any) -> 
     # Equal windows are pooled; others are products with matrices.
     pairs = list(zip(x.shape[2:], sizes, strict=True))
     uneven = {axis: _averages(n, t) for axis, (n, t) in enumerate(pairs, start=2) if n % t}
+    made = averaged(x) if all(n == 1 for n in sizes) and x.dtype != "float64" else None
+    if made is not None:
+        return unbatched(made, input)
     made = x
     if len(uneven) < rank:
         runs = [adaptive_runs(n, n if n % t else t) for n, t in pairs]

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Averages over all positions of (N, C, *S), as one kernel: forward and gradient."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from sycl_dnn._core import algorithm
+from sycl_dnn.kernels.choice import chosen
+from sycl_dnn.kernels.launching import Kernels, units
+from sycl_dnn.trace.reductions import reduce
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+
+#: Channels of an image lie in stretches of ``length``, or innermost, ``width`` of them in a group.
+_SOURCE = """
+#define ITEM ((int)get_local_id(0))
+#define COLUMNS for (int c = ITEM * V; c < width; c += L * V)
+#define START \\
+    const int per_image = channels / width, number = get_group_id(0); \\
+    const int left = number % per_image * width; \\
+    const size_t start = (size_t)(number / per_image) * positions * channels + left; \\
+    const size_t place = (size_t)(number / per_image) * channels + left;
+
+__kernel void average_rows(__global const element *x, __global element *y, int rows, int each,
+                           int length) {
+    GROUP_MEMORY;
+    const int first = get_group_id(0) * each, whole = length / V * V;
+    for (int row = first; row < min(first + each, rows); ++row) {
+        __global const element *p = x + (size_t)row * length;
+        vector a = 0, b = 0, c = 0, d = 0;
+        int i = ITEM * V;
+        for (; i + 3 * L * V < whole; i += 4 * L * V) {
+            a += LOAD(i, p);
+            b += LOAD(i + L * V, p);
+            c += LOAD(i + 2 * L * V, p);
+            d += LOAD(i + 3 * L * V, p);
+        }
+        for (; i < whole; i += L * V) a += LOAD(i, p);
+        float part = sum((a + b) + (c + d));
+        for (i = whole + ITEM; i < length; i += L) part += LOAD1(p, i);
+        const float made = group_sum(part) / length;
+        if (ITEM == 0) STORE1(made, y, row);
+    }
+}
+
+__kernel void spread_rows(__global const element *dy, __global element *dx, int rows, int each,
+                          int length) {
+    const int first = get_group_id(0) * each, whole = length / V * V;
+    for (int row = first; row < min(first + each, rows); ++row) {
+        __global element *q = dx + (size_t)row * length;
+        const float value = LOAD1(dy, row) / length;
+        for (int i = ITEM * V; i < whole; i += L * V) STORE((vector)value, i, q);
+        for (int i = whole + ITEM; i < length; i += L) STORE1(value, q, i);
+    }
+}
+
+__kernel void average_columns(__global const element *x, __global element *y,
+                              __global float *sums, int positions, int channels, int width) {
+    START
+    COLUMNS PUT((vector)0, place + c, sums);
+    int r = 0;
+    for (; r + 3 < positions; r += 4) {
+        __global const element *p = x + start + (size_t)r * channels;
+        __global const element *q = p + 2 * (size_t)channels;
+        COLUMNS {
+            const vector a = LOAD(c, p) + LOAD(c, p + channels);
+            PUT(GET(place + c, sums) + (a + (LOAD(c, q) + LOAD(c, q + channels))), place + c, sums);
+        }
+    }
+    for (; r < positions; ++r) {
+        __global const element *p = x + start + (size_t)r * channels;
+        COLUMNS PUT(GET(place + c, sums) + LOAD(c, p), place + c, sums);
+    }
+    COLUMNS STORE(GET(place + c, sums) / (float)positions, place + c, y);
+}
+
+__kernel void spread_columns(__global const element *dy, __global element *dx, int positions,
+                             int channels, int width) {
+    START
+    for (int r = 0; r < positions; ++r) {
+        __global element *q = dx + start + (size_t)r * channels;
+        COLUMNS STORE(LOAD(place + c, dy) / (float)positions, c, q);
+    }
+}
+"""
+
+
+def averaged(x: Tensor) -> Tensor | None:
+    """Return the averages (N, C, 1...) of (N, C, *S); None where oneDNN is to."""
+    way = chosen("average_of_positions", x)
+    if way is None:
+        return None
+    vector = 8 if way == "channels_last" and x.shape[1] % 16 else 16
+    kernels = Kernels(x.trace, _SOURCE, x.dtype, vector)
+    ways = {"row_major": ("average_rows", "spread_rows", *_over_rows(x))}
+    if way == "channels_last":
+        ways[way] = ("average_columns", "spread_columns", *_over_columns(x, vector))
+    name, reverse, numbers, n_groups = ways[way]
+    if not kernels.can_run(name):
+        return None
+    shape = (*x.shape[:2], *(1 for _ in x.shape[2:]))
+    outs = {"dst": Out(shape, x.dtype)}
+    if way == "channels_last":
+        outs["sums"] = Out(x.shape[:2], "float32")
+
+    def body() -> Tensor:
+        return kernels.record(name, {"src": x}, outs, numbers, n_groups)["dst"]
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        given = {"diff_dst": _dense(dy)}
+        out = {"diff_src": Out(x.shape, x.dtype, x)}
+        return {"src": kernels.record(reverse, given, out, numbers, n_groups)["diff_src"]}
+
+    return x.trace.closed({"src": x}, body, rule, partial(_composed, x))
+
+
+def _dense(dy: Tensor) -> Tensor:
+    wanted = Out(dy.shape, dy.dtype).desc()
+    return dy if dy.desc == wanted else dy.trace.reorder(dy, wanted)
+
+
+def _composed(x: Tensor) -> Tensor:
+    return reduce(algorithm.reduction_mean, x, list(range(2, x.ndim)))
+
+
+def _over_rows(x: Tensor) -> tuple[list[int], int]:
+    rows = x.shape[0] * x.shape[1]
+    each = -(-rows // (units(x) * 4))
+    return [rows, each, x.size // rows], -(-rows // each)
+
+
+def _over_columns(x: Tensor, vector: int) -> tuple[list[int], int]:
+    n, channels = x.shape[:2]
+    width = channels
+    while n * (channels // width) < 2 * units(x) and width % (2 * vector) == 0:
+        width //= 2
+    return [math.prod(x.shape[2:]), channels, width], n * (channels // width)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Group norm, averages over positions and batch norm for inference, by kernels: as PyTorch."""
+
+import numpy as np
+import pytest
+import torch
+from helpers.kernel_cases import (
+    TOLERANCE,
+    both_passes,
+    error,
+    host,
+    kernels_of,
+    placed,
+    torch_passes,
+)
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+LAYOUTS = ["row_major", "channels_last"]
+#: Shape, groups and dtype: several groups in a vector, one of all channels, one of each.
+CASES = [
+    ((3, 24, 9, 7), 6, "float32"),
+    ((2, 64, 5, 5), 1, "float32"),
+    ((2, 48, 21), 48, "float32"),
+    ((2, 64, 12, 12), 32, "bfloat16"),
+]
+
+
+def _data(shape, centre=0.0):
+    rng = np.random.default_rng(1)
+    x = (rng.standard_normal(shape) + centre).astype(np.float32)
+    return x, *(rng.uniform(0.5, 1.5, shape[1]).astype(np.float32) for _ in range(2))
+
+
+def _slope(shape):
+    return np.random.default_rng(2).standard_normal(shape).astype(np.float32)
+
+
+def _placed(arrays, queue, layout, dtype="float32"):
+    x, *vectors = arrays
+    return [placed(x, queue, layout, dtype), *(placed(v, queue) for v in vectors)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("shape", "groups", "dtype"), CASES)
+def test_group_norm(queue, shape, groups, dtype, layout):
+    arrays = _data(shape, centre=10.0)
+    given = _placed(arrays, queue, layout, dtype)
+    slope = placed(_slope(shape), queue, layout, dtype)
+    made = both_passes(lambda x, w, b: F.group_norm(x, groups, w, b), given, slope)
+    expected = torch_passes(
+        lambda x, w, b: torch.nn.functional.group_norm(x, groups, w, b),
+        [host(a) for a in given], host(slope),
+    )  # fmt: skip
+    assert kernels_of(lambda x: F.group_norm(x, groups), given[0])
+    for ours, theirs in zip(made, expected, strict=True):
+        assert error(ours, theirs) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_second_derivative_of_group_norm(queue, layout):
+    x, w, _ = _data((2, 8, 3, 3))
+    slope = _slope(x.shape)
+
+    def ours(x):
+        pullback = sycl_dnn.vjp(lambda x: F.group_norm(x, 2, placed(w, queue)), x)[1]
+        return F.sum(F.square(pullback(placed(slope, queue, layout))[0]))
+
+    with sycl_dnn.kernel_mode("always"):
+        made = host(sycl_dnn.grad(ours)(placed(x, queue, layout)))
+    given = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+    value = torch.nn.functional.group_norm(given, 2, torch.tensor(w).double())
+    seed = torch.tensor(slope).double()
+    (first,) = torch.autograd.grad(value, given, seed, create_graph=True)
+    (expected,) = torch.autograd.grad((first**2).sum(), given)
+    assert error(made, expected.numpy()) < 1e-5
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nan_and_infinity_stay_in_their_group(queue, layout, value):
+    x, w, b = _data((2, 16, 5, 5))
+    x[1, 3, 2, 2] = value
+    with sycl_dnn.kernel_mode("always"):
+        made = host(F.group_norm(placed(x, queue, layout), 4))
+    expected = torch.nn.functional.group_norm(torch.tensor(x), 4).numpy()
+    assert np.array_equal(np.isnan(made), np.isnan(expected))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("shape", [(3, 24, 9, 7), (1, 64, 5, 5), (5, 16, 33, 32)])
+def test_average_of_positions(queue, shape, dtype, layout):
+    given = placed(_data(shape)[0], queue, layout, dtype)
+    slope = placed(_slope((*shape[:2], 1, 1)), queue, dtype=dtype)
+    made = both_passes(lambda x: F.adaptive_avg_pool2d(x, 1), [given], slope)
+    expected = torch_passes(
+        lambda x: torch.nn.functional.adaptive_avg_pool2d(x, 1), [host(given)], host(slope)
+    )
+    assert kernels_of(lambda x: F.adaptive_avg_pool2d(x, 1), given)
+    for ours, theirs in zip(made, expected, strict=True):
+        assert error(ours, theirs) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_batch_norm_for_inference(queue, dtype, layout):
+    x, w, b = _data((3, 24, 9, 7))
+    given = _placed((x, w, b), queue, layout, dtype)
+
+    def ours(x, w, b):
+        return F.batch_norm(x, b, w, w, b)
+
+    with sycl_dnn.kernel_mode("always"):
+        made = host(ours(*given))
+        compiled = host(sycl_dnn.compile(ours)(*given))
+    exact = [torch.tensor(host(a)) for a in given]
+    expected = torch.nn.functional.batch_norm(exact[0], exact[2], exact[1], *exact[1:]).numpy()
+    assert kernels_of(ours, *given)
+    assert error(made, expected) < TOLERANCE[dtype]
+    assert error(compiled, expected) < TOLERANCE[dtype]
