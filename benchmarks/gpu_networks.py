@@ -36,7 +36,7 @@ SYCL's trace of the driver. `tests/gpu/test_host_waits_on_gpu.py` has the bounds
 
     python benchmarks/gpu_networks.py
 
-A network without a row for a GPU has not been run on it.
+Each network was run on each GPU of `tests/simulated_gpu.sh`.
 [Implementations on GPUs](gpu_dispatch.md) has the same for single functions.
 
 """
@@ -55,7 +55,7 @@ OPERATIONS = """
 ## Operation by operation
 
 The same networks called without `compile`. In GPT the waits are those of dpnp's own `+` of arrays,
-two in each layer; those of other networks were not looked at.
+two in each layer; those of other networks were not looked at. They vary by one from run to run.
 
 """
 MEMORY = """

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sycl_dnn.device import is_simulated
+from sycl_dnn.tools.verify import case_files
 from sycl_dnn.tools.verify.case_files import read_file
 from sycl_dnn.tools.verify.command import main
 from sycl_dnn.tools.verify.driver import FAILURES, Limits
@@ -42,3 +43,12 @@ def test_the_command_says_that_nothing_was_compared(capfd):
     )
     assert is_submitted is is_simulated("gpu")
     assert "1 cases in" in out
+
+
+@pytest.mark.usefixtures("values")
+def test_winograd_is_allowed_its_rounding_by_whatever_name_it_was_chosen(stream):
+    text = "--conv --dir=FWD_I --alg=WINO,AUTO mb1ic16ih8oc16kh3ph1"
+    words = [case_files.Word(word, case_files.COMMAND_LINE) for word in text.split()]
+    for case in case_files.Reader().cases(words, FOLDER):
+        result = run_case(case, stream)
+        assert (result.status, result.impl) == ("PASSED", "ocl:xe:wino"), result.reason
