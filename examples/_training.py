@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the examples of training share: options, one loop over compiled steps, data, pictures."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dpnp
+import numpy as np
+from _common import make_parser, open_queue
+from sklearn.datasets import load_digits
+from tqdm import tqdm
+
+import sycl_dnn
+
+
+def begin(
+    doc: str | None, *, steps: int, rate: float, more: Callable[[Any], Any] | None = None
+) -> tuple[argparse.Namespace, Any]:
+    """Read the command line; return options and queue. ``more(parser)`` adds options."""
+    parser = make_parser(doc)
+    parser.add_argument("--steps", type=int, default=steps, help="steps of training")
+    parser.add_argument("--rate", type=float, default=rate, help="the largest learning rate")
+    parser.add_argument("--seed", type=int, default=0, help="of weights, order and noise")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32",
+                        help="of the products")  # fmt: skip
+    parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True,
+                        help="a step is one program, or runs operation by operation")  # fmt: skip
+    if more is not None:
+        more(parser)
+    options = parser.parse_args()
+    queue = open_queue(options.device)
+    sycl_dnn.manual_seed(options.seed)
+    return options, queue
+
+
+def train(
+    net: Any, opt: Any, loss: Callable[..., Any], batches: Iterator[Any], options: Any,
+    state: Any = None,
+) -> tuple[Any, Any, list[float]]:  # fmt: skip
+    """Make the steps that ``options`` ask for; return module, state and the loss of each step."""
+
+    def step(net: Any, state: Any, *batch: Any) -> Any:
+        value, grads = sycl_dnn.value_and_grad(loss)(net, *batch)
+        return value, *opt.update(grads, state, net)
+
+    run = sycl_dnn.compile(step) if options.compile else step
+    state, values = opt.init(net) if state is None else state, []
+    with sycl_dnn.autocast(options.dtype):  # "float32" casts nothing
+        for _ in tqdm(range(options.steps), desc="training", unit="step"):
+            value, net, state = run(net, state, *next(batches))
+            values.append(value)  # a number only when it is asked for: nothing waits here
+    return net, state, [float(v) for v in values]
+
+
+def digit_images(queue: Any, size: int = 8) -> tuple[Any, Any]:
+    """Return scikit-learn's digits as images (1797, 1, size, size) from -1 to 1, and labels."""
+    images, labels = load_digits(return_X_y=True)
+    images = images.reshape(-1, 1, 8, 8).repeat(size // 8, 2).repeat(size // 8, 3) / 8 - 1
+    return dpnp.asarray(images, dtype="f4", sycl_queue=queue), dpnp.asarray(
+        labels, sycl_queue=queue
+    )
+
+
+def shuffled(arrays: tuple[Any, ...], size: int, seed: int) -> Iterator[tuple[Any, ...]]:
+    """Yield batches of rows without end, in a new order each time."""
+    rng = np.random.default_rng(seed)
+    while True:
+        order = rng.permutation(len(arrays[0]))
+        for start in range(0, len(order) - size + 1, size):
+            rows = dpnp.asarray(order[start : start + size], sycl_queue=arrays[0].sycl_queue)
+            yield tuple(a[rows] for a in arrays)
+
+
+def save_picture(images: Any, name: str, columns: int = 8) -> Path:
+    """Write gray images (N, 1, H, W) from -1 to 1 side by side into ``out``; return the path."""
+    from matplotlib import image
+
+    path = Path("out") / f"{name}.png"
+    path.parent.mkdir(exist_ok=True)
+    values = np.clip(dpnp.asnumpy(images)[:, 0] / 2 + 0.5, 0, 1)
+    rows = [
+        np.concatenate(list(values[i : i + columns]), 1) for i in range(0, len(values), columns)
+    ]
+    image.imsave(path, np.concatenate(rows).repeat(4, 0).repeat(4, 1), cmap="gray")
+    return path
+
+
+def check(options: argparse.Namespace, rule: str, is_met: bool) -> None:
+    """End the program if what it trained is not good enough."""
+    if not options.no_check and not is_met:
+        raise SystemExit(f"failed: {rule}")
