@@ -28,7 +28,14 @@ QUICK = {
     "compiled_resnet50 --repeats 1": "compiled_resnet50: passed",
     "lstm_text --steps 60": "lstm_text: passed",
     "train_digits --epochs 10": "train_digits: passed",
-    "train_digits_nn --steps 60": "train_digits_nn: passed",
+    "train_digits_nn --steps 100": "train_digits_nn: passed",
+    "diffusion_digits --steps 100 --no-check": "drawn digits in",
+    "gpt_text --steps 20 --letters 10": "gpt_text: passed",
+    "lstm_sequence --steps 40": "lstm_sequence: passed",
+    "resnet_cifar_like --steps 30": "resnet_cifar_like: passed",
+    "resume --steps 10": "resume: passed",
+    "transfer_from_torch --steps 100": "transfer_from_torch: ",
+    "vae --steps 200": "vae: passed",
     "train_digits_functional --steps 150": "train_digits_functional: passed",
 }
 ALONE = {command.split()[0] for command in QUICK}
