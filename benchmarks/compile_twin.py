@@ -15,6 +15,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from required import require_package
+
 __all__ = ["compile_twin", "find_file"]
 
 SOURCES = Path(__file__).resolve().parent / "cpp"
@@ -40,6 +42,7 @@ def compiler() -> str:
 
 def compiler_arguments() -> tuple[list[str], list[str]]:
     """Arguments before and after the source file: flags and headers, libraries and their path."""
+    require_package("onednn-devel")
     headers = {
         find_file("onednn-devel", "include/oneapi/dnnl/dnnl.hpp").parents[2],
         find_file("intel-sycl-rt", "include/sycl/sycl.hpp").parents[1],

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from layer_cases import LAYERS, Layer
+from layer_cases import Layer
+from required import require
 
 #: A block repeats its call for about so long.
 BLOCK_SECONDS = 0.4
@@ -27,6 +28,8 @@ def values(layer: Layer) -> list[np.ndarray]:
     """Return the array arguments, the same in each process."""
     rng = np.random.default_rng(_SEED)
     arrays = [rng.standard_normal(s, dtype=np.float32) for s in layer.shapes]
+    if layer.function == "batch_norm" and len(arrays) > 3:
+        arrays[2] = np.abs(arrays[2]) + 1  # variances
     # Weights of a size that keeps results near 1.
     return [arrays[0], *(a / np.sqrt(max(a.size / a.shape[0], 1)) for a in arrays[1:])]
 
@@ -38,15 +41,41 @@ def lstm_weights(size: int) -> list[np.ndarray]:
     return [rng.standard_normal(s, dtype=np.float32) / np.float32(size**0.5) for s in shapes]
 
 
+def _of_batch_norm(arrays: list[Any]) -> tuple[Any, ...]:
+    """Return the arguments: with running statistics where there are five arrays."""
+    return tuple(arrays) if len(arrays) > 3 else (arrays[0], None, None, *arrays[1:])
+
+
+def _places(layer: Layer, args: tuple[Any, ...]) -> list[int]:
+    """Return the arguments that gradients are asked for, by number; no running statistics."""
+    given = args[1:3] if layer.function == "batch_norm" else ()
+    is_array = [hasattr(a, "shape") or isinstance(a, list) for a in args]
+    return [i for i, a in enumerate(args) if is_array[i] and not any(a is s for s in given)]
+
+
+def _of_arrays(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, places: list[int]
+) -> Any:
+    """Return the function of these arguments alone."""
+
+    def call(*arrays: Any) -> Any:
+        given = list(args)
+        for place, array in zip(places, arrays, strict=True):
+            given[place] = array
+        return function(*given, **kwargs)
+
+    return call
+
+
 class Ours:
     """The layers through ``sycl_dnn.functional`` on the CPU device."""
 
-    def __init__(self) -> None:
+    def __init__(self, kernels: str = "auto") -> None:
         import dpnp
 
         import sycl_dnn
 
-        self._dnn, self._dpnp = sycl_dnn, dpnp
+        self._dnn, self._dpnp, self._kernels = sycl_dnn, dpnp, kernels
         self._queue = sycl_dnn.default_queue("cpu")
         self.version = f"sycl_dnn {sycl_dnn.__version__}"
 
@@ -56,11 +85,15 @@ class Ours:
     def calls(self, layer: Layer, dtype: str) -> dict[str, dict[str, Callable[[], Any]]]:
         """Return the calls by pass and variant."""
         function = getattr(self._dnn.functional, layer.function)
+        self._dnn.set_kernels(self._kernels)
         arrays = [self._array(a, dtype) for a in values(layer)]
-        if layer.images:
+        if layer.images and layer.layout != "row_major":
             arrays[0] = self._channels_last(arrays[0])
         args, kwargs = self._arguments(layer, arrays, dtype)
-        y, pullback = self._dnn.vjp(function, *args, **kwargs)
+        places = _places(layer, args)
+        y, pullback = self._dnn.vjp(
+            _of_arrays(function, args, kwargs, places), *(args[i] for i in places)
+        )
         # Any gradient of the result's own layout will do; torch gets ones.
         dy = (y[0], None) if isinstance(y, tuple) else y
 
@@ -88,8 +121,10 @@ class Ours:
             return (arrays[0], None, weights), {}
         if layer.function == "layer_norm":
             return (arrays[0], layer.shapes[1], *arrays[1:]), layer.kwargs
+        if layer.function == "group_norm":
+            return (arrays[0], layer.kwargs["num_groups"], *arrays[1:]), {}
         if layer.function == "batch_norm":
-            return (arrays[0], None, None, *arrays[1:]), layer.kwargs
+            return _of_batch_norm(arrays), layer.kwargs
         return tuple(arrays), layer.kwargs
 
 
@@ -97,6 +132,7 @@ class Torch:
     """The layers through torch eager."""
 
     def __init__(self) -> None:
+        require("torch")
         import torch
 
         torch.set_num_threads(2)
@@ -108,9 +144,10 @@ class Torch:
         torch = self._torch
         kind = getattr(torch, dtype)
         found: dict[str, dict[str, Callable[[], Any]]] = {"forward": {}, "backward": {}}
-        formats = {"plain": torch.contiguous_format}
-        if layer.images:
-            formats["channels_last"] = torch.channels_last
+        formats = {"plain": torch.contiguous_format, "channels_last": torch.channels_last}
+        if layer.layout or not layer.images:
+            wanted = "channels_last" if layer.layout == "channels_last" else "plain"
+            formats = {wanted: formats[wanted]}
         for name, memory_format in formats.items():
             tensors = [torch.from_numpy(a).to(kind) for a in values(layer)]
             tensors[:] = [t.contiguous(memory_format=memory_format) if t.ndim == 4 else t
@@ -137,7 +174,13 @@ class Torch:
         if name == "layer_norm":
             args = (tensors[0], layer.shapes[1], *tensors[1:])
         if name == "batch_norm":
-            args = (tensors[0], None, None, *tensors[1:])
+            args = _of_batch_norm(tensors)
+            if len(tensors) > 3:
+                args = (args[0], *(t.detach() for t in args[1:3]), *args[3:])
+                tensors = [tensors[0], *tensors[3:]]
+        if name == "group_norm":
+            kwargs = layer.kwargs
+            return (lambda: function(args[0], kwargs["num_groups"], *args[1:])), tensors
         return (lambda: function(*args, **layer.kwargs)), tensors
 
     def _without_gradient(self, call: Callable[[], Any]) -> Callable[[], Any]:
@@ -153,11 +196,11 @@ class Torch:
         return lambda: self._torch.autograd.grad(y, inputs, dy, retain_graph=True)
 
 
-def block(call: Callable[[], Any]) -> list[float]:
+def block(call: Callable[[], Any], seconds: float = BLOCK_SECONDS) -> list[float]:
     """Return the times of repeated calls in ms."""
     for _ in range(WARM_UP):
         call()
-    times, end = [], time.perf_counter() + BLOCK_SECONDS
+    times, end = [], time.perf_counter() + seconds
     while not times or time.perf_counter() < end:
         start = time.perf_counter()
         call()
@@ -165,19 +208,25 @@ def block(call: Callable[[], Any]) -> list[float]:
     return times
 
 
+def _tuples(value: Any) -> Any:
+    """Return JSON's lists as tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
 def serve(library: Any) -> None:
     """Answer the requests of `layers.py`."""
     print(json.dumps(library.version), flush=True)
-    layers = {layer.name: layer for layer in LAYERS}
     for line in sys.stdin:
-        name, dtype, direction = json.loads(line)
+        given, dtype, direction, seconds = json.loads(line)
+        layer = Layer(**{n: _tuples(v) for n, v in given.items()})
         try:
-            calls = library.calls(layers[name], dtype)[direction]
-            answer: Any = {variant: block(call) for variant, call in calls.items()}
+            calls = library.calls(layer, dtype)[direction]
+            answer: Any = {variant: block(call, seconds) for variant, call in calls.items()}
         except (NotImplementedError, RuntimeError) as error:
             answer = {"error": str(error).splitlines()[0]}
         print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":
-    serve({"ours": Ours, "torch": Torch}[sys.argv[1]]())
+    libraries = {"ours": Ours, "without": lambda: Ours("never"), "torch": Torch}
+    serve(libraries[sys.argv[1]]())

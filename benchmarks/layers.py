@@ -14,10 +14,14 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from layer_cases import LAYERS
+from drawn_layers import FAMILIES, drawn
+from layer_cases import LAYERS, Layer
+from required import require
 
 PROGRAM = Path(__file__).with_name("layer_workers.py")
 
@@ -45,7 +49,7 @@ class Worker:
             raise SystemExit("a worker has stopped; see above")
         return json.loads(line)
 
-    def ask(self, *request: str) -> dict[str, list[float]]:
+    def ask(self, *request: Any) -> dict[str, list[float]]:
         """Return the times of one block by variant."""
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
@@ -66,21 +70,29 @@ def best(blocks: list[dict[str, list[float]]]) -> tuple[float, str, list[float]]
     return statistics.median(joined[name]), name, joined[name]
 
 
-def compare(workers: dict[str, Worker], request: tuple[str, str, str], rounds: int) -> Any:
-    """Measure one row; return its medians and ratio, or what torch lacks."""
+def compare(
+    workers: dict[str, Worker], layer: Layer, dtype: str, direction: str, rounds: int, block: float
+) -> float | None:
+    """Measure one row; print and return its ratio to torch; None for what torch lacks."""
     blocks: dict[str, list[Any]] = {name: [] for name in workers}
     for _ in range(rounds):
         for name, worker in workers.items():
-            blocks[name].append(worker.ask(*request))
-    ours, theirs = best(blocks["ours"]), best(blocks["torch"])
+            blocks[name].append(worker.ask(asdict(layer), dtype, direction, block))
+    found = {name: best(answers) for name, answers in blocks.items()}
+    ours, theirs = found["ours"], found["torch"]
+    request = f"{layer.name} {dtype} {direction}"
     if isinstance(ours, str):
         raise SystemExit(f"{request}: {ours}")
-    text = f"{' '.join(request):55s} {span(ours[0], ours[2])}"
+    text = f"{request:55s} {span(ours[0], ours[2])}"
     if isinstance(theirs, str):
         print(f"{text}   torch: {theirs[:40]}", flush=True)
         return None
     ratio = ours[0] / theirs[0]
-    print(f"{text}   {span(theirs[0], theirs[2])} {theirs[1]:13s} {ratio:5.2f}", flush=True)
+    before = found.get("without")
+    more = "" if before is None or isinstance(before, str) else f"  before {before[0]:8.3f}"
+    if more:
+        more += f" {before[0] / theirs[0]:5.2f}"
+    print(f"{text}   {span(theirs[0], theirs[2])} {theirs[1]:13s} {ratio:5.2f}{more}", flush=True)
     return ratio
 
 
@@ -105,32 +117,68 @@ def plot(ratios: dict[str, float], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def main() -> None:
-    """Measure all rows, or those that are asked for."""
+def summed_up(ratios: dict[str, float], families: Sequence[str]) -> None:
+    """Print geometric means, of all rows and by family, and the rows above 1.05."""
+
+    def mean(values: list[float]) -> str:
+        return f"{math.exp(statistics.fmean(map(math.log, values))):.3f} of {len(values)} rows"
+
+    for family in families:
+        own = [r for name, r in ratios.items() if name.startswith(family + " ")]
+        if own:
+            print(f"geometric mean, {family}: {mean(own)}, largest {max(own):.2f}")
+    print(f"geometric mean: {mean(list(ratios.values()))}; largest {max(ratios.values()):.2f}")
+    slow = sorted(((r, name) for name, r in ratios.items() if r > 1.05), reverse=True)
+    print(f"rows above 1.05: {len(slow)}")
+    for ratio, name in slow:
+        print(f"  {ratio:5.2f} {name}")
+
+
+def options_of_call() -> argparse.Namespace:
+    """Return what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="blocks per row and library")
+    parser.add_argument("--block", type=float, default=0.4, help="seconds of a block")
     parser.add_argument("--only", default="", help="rows whose name contains this")
+    parser.add_argument(
+        "--random",
+        type=int,
+        default=0,
+        metavar="COUNT",
+        help="this many random shapes of each family, in place of the fixed rows",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the random shapes")
+    parser.add_argument(
+        "--before", action="store_true", help="measure set_kernels('never') beside, and its ratio"
+    )
     parser.add_argument("--torch-path", help="folder with torch, if it is not in this environment")
     parser.add_argument("--plot", type=Path, help="write a figure")
-    options = parser.parse_args()
+    return parser.parse_args()  # fmt: skip
+
+
+def main() -> None:
+    """Measure all rows, or those that are asked for."""
+    options = options_of_call()
+    if options.plot:
+        require("matplotlib")
     extra = {"PYTHONPATH": options.torch_path} if options.torch_path else {}
     workers = {"ours": Worker("ours", {}), "torch": Worker("torch", extra)}
+    if options.before:
+        workers["without"] = Worker("without", {})
     print(" against ".join(w.version for w in workers.values()))
     print(f"{'':55s} {'ours, ms':28s}   {'torch, ms':28s} {'layout':13s} ratio")
     ratios = {}
-    for layer in LAYERS:
+    layers = drawn(options.random, options.seed) if options.random else LAYERS
+    for layer in layers:
         for dtype in layer.dtypes:
             for direction in layer.passes:
-                request = (layer.name, dtype, direction)
-                if options.only in " ".join(request):
-                    ratio = compare(workers, request, options.rounds)
+                request = f"{layer.name} {dtype} {direction}"
+                if options.only in request:
+                    ratio = compare(workers, layer, dtype, direction, options.rounds, options.block)
                     if ratio:
-                        ratios[" ".join(request)] = ratio
+                        ratios[request] = ratio
     if ratios:
-        mean = math.exp(statistics.fmean(map(math.log, ratios.values())))
-        print(
-            f"geometric mean of {len(ratios)} rows: {mean:.3f}; largest {max(ratios.values()):.2f}"
-        )
+        summed_up(ratios, list(FAMILIES) if options.random else ())
     if options.plot and ratios:
         plot(ratios, options.plot)
     for worker in workers.values():

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 from model_calls import OWN_DTYPES, Calls, first, mapped
+from required import require
 
 
 class Torch:
     """torch eager and torch.compile; exports the networks for the others."""
 
     def __init__(self, entries: dict[str, Any], folder: Path) -> None:
+        require("torch")
         import torch
 
         torch.set_num_threads(2)

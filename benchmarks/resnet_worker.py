@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from layer_workers import block
+from required import require
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
@@ -64,6 +65,8 @@ class Torch:
 
     def __init__(self) -> None:
         import _resnet50
+
+        require("torch")
         import torch
 
         torch.set_num_threads(2)

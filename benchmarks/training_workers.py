@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from required import require
 
 #: Steps whose losses are compared; the first ones trace, compile and pack.
 N_COMPARED = 4
@@ -71,6 +72,7 @@ class Torch:
     """torch eager, or loss and gradients by torch.compile; AdamW in its fused form."""
 
     def __init__(self, way: str) -> None:
+        require("torch")
         import torch
 
         torch.set_num_threads(2)
