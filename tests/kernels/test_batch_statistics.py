@@ -90,8 +90,9 @@ def test_as_exact_off_centre_as_torch(queue, layout):
     given, slope = _placed(arrays, dy, queue, layout)
     exact = torch_passes(_torchs, arrays, dy)
     theirs = torch_passes(_torchs, arrays, dy, torch.float32)
+    least = 4e-7 if queue.sycl_device.is_cpu else 1e-6  # roots of GPUs are rounded less exactly
     for ours, other, expected in zip(both_passes(_ours, given, slope), theirs, exact, strict=True):
-        assert error(ours, expected) <= max(2 * error(other, expected), 4e-7)
+        assert error(ours, expected) <= max(2 * error(other, expected), least)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
