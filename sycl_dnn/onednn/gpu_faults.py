@@ -142,6 +142,28 @@ FAULTS: tuple[Fault, ...] = (
         advice="GPUs take arrays with gaps for dense ones; give dense ones, or reorder",
     ),
     Fault(
+        "rms-norm-gradient-gpu",
+        title="`layer_normalization_backward`, GPU",
+        when=(
+            "`rms_norm` without `use_global_stats` (`ocl:ref`; the simulated Arc, DG1 and Tiger "
+            "Lake pick it)"
+        ),
+        wrong=(
+            "`diff_src` loses the mean of `scale * diff_dst`, as if the forward pass had "
+            "subtracted a mean"
+        ),
+        instead="`use_global_stats` with the variance of the forward pass, as `functional` takes",
+        met="warned",
+        rows=("layer_normalization_backward",),
+        device="gpu",
+        warns=rules.rms_without_stats,
+        outputs=("diff_src",),
+        advice=(
+            "diff_src is wrong on GPUs with rms_norm unless use_global_stats is set: a mean is "
+            "subtracted that the forward pass did not subtract"
+        ),
+    ),
+    Fault(
         "sum-shifted-factors-gpu",
         title="`sum`, GPU",
         when=(

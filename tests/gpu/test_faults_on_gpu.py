@@ -31,6 +31,7 @@ WRONG = {
     "rnn-overwritten-gaps-gpu": (
         "--rnn --prop=BWD_DW --flags=O l1t3mb2sic8", "ocl:simple", "ocl:simple",
     ),
+    "rms-norm-gradient-gpu": ("--lnorm --dir=BWD_D --flags=M 3x4x33", "ocl:ref", "ocl:ref"),
     "sum-shifted-factors-gpu": (
         "--sum --sdt=f32:f32:f32 --scales=1:2:0.5 2x16x3x4", "ocl:many_inputs", "reorder+post_ops",
     ),
