@@ -51,6 +51,7 @@ void bind_window_primitives(py::module_ &m);
 void bind_rnn_primitives(py::module_ &m);
 void bind_program(py::module_ &m);
 void bind_calls(py::module_ &m);
+void bind_collectives(py::module_ &m);
 void bind_profile(py::module_ &m);
 void bind_settings(py::module_ &m);
 void bind_graph_logical(py::module_ &m);

@@ -30,6 +30,7 @@ PYBIND11_MODULE(_core, m) {
     bind_rnn_primitives(m);
     bind_program(m);
     bind_calls(m);
+    bind_collectives(m);
     bind_profile(m);
     bind_settings(m);
     bind_graph_logical(m);

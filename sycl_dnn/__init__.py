@@ -72,6 +72,7 @@ _LAZY = {
 _SUBMODULES = {"cache": "sycl_dnn.call.cache"} | {
     name: f"sycl_dnn.{name}"
     for name in (
+        "distributed",
         "functional",
         "graph",
         "nn",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tests/helpers/stub_writing.py.
 
+from sycl_dnn import distributed as distributed
 from sycl_dnn import functional as functional
 from sycl_dnn import graph as graph
 from sycl_dnn import nn as nn

@@ -9,7 +9,7 @@ from typing import Any
 import dpctl
 from dpctl.utils import SequentialOrderManager
 
-from sycl_dnn._core import Engine, Stream
+from sycl_dnn._core import Communicator, Engine, Stream
 from sycl_dnn.device import default_queue
 
 _MOST = 64
@@ -71,7 +71,7 @@ def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
     KeyboardInterrupt
         Ctrl-C, in the main thread; the work goes on.
     RuntimeError
-        The process was forked from one that had used a device.
+        The process was forked from one that had used a device. A collective has failed.
     TypeError
         ``queue`` is something else.
     """
@@ -80,3 +80,4 @@ def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
         raise TypeError(f"synchronize: queue must be a dpctl.SyclQueue, got {type(queue).__name__}")
     events: Any = SequentialOrderManager[queue].submitted_events
     place_of(queue)[1].wait(events)
+    Communicator.raise_failure()

@@ -326,16 +326,21 @@ class Trace(TraceState):
         inputs: Sequence[Tensor],
         outs: Sequence[Out],
         rule: Callable[..., Any] | None = None,
+        reads: Sequence[Tensor] | None = None,
+        is_repeated: bool = False,
     ) -> list[Tensor]:
         """Record a call over dpnp arrays for what oneDNN lacks.
 
         ``function(*arrays)`` returns one array, or as many as there are ``outs``; if it has a true
         attribute ``takes_queue`` it gets the ``queue`` of the call as well. ``rule(entry, grads)``
-        gives the gradients by the names ``"0"``, ``"1"``... of the inputs.
+        gives the gradients by the names ``"0"``, ``"1"``... of the inputs. ``reads`` are the inputs
+        in the layouts that it takes; ``is_repeated`` calls it again even where they are constant.
         """
         named = {str(i): t for i, t in enumerate(inputs)}
+        read = named if reads is None else {str(i): t for i, t in enumerate(reads)}
         made = {str(i): self._array_result(out) for i, out in enumerate(outs)}
-        self._add(ArrayStep(function, {n: self._as_array(t) for n, t in named.items()}, made))
+        step = ArrayStep(function, {n: self._as_array(t) for n, t in read.items()}, made)
+        self._add(step, is_repeated)
         self.tape.append(Entry("array_call", named, made, rule=rule))
         return list(made.values())
 

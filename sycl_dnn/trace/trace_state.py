@@ -231,8 +231,9 @@ class TraceState:
         self.tape.append(Entry("closed", given, {"dst": made}, rule=reverse, composed=composed))
         return made
 
-    def _add(self, step: Step | ArrayStep) -> None:
-        step.constant = bool(step.inputs) and all(t.storage.constant for t in step.inputs.values())
+    def _add(self, step: Step | ArrayStep, is_repeated: bool = False) -> None:
+        is_constant = all(t.storage.constant for t in step.inputs.values())
+        step.constant = bool(step.inputs) and is_constant and not is_repeated
         for made in step.outputs.values():
             made.storage.constant = step.constant
         self.steps.append(step)

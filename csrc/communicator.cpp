@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// On a CPU oneCCL blocks the thread that calls it, so a collective is a host task. Its SYCL side
+// wants Level Zero and a queue in order: that is written after its documentation, and untried.
+#include "communicator.hpp"
+
+#include <cstring>
+#include <stdexcept>
+
+namespace sycl_dnn {
+
+namespace {
+
+// Under one lock: a process has one order of collectives, whatever their groups.
+struct sequence {
+    std::mutex guard;
+    std::optional<sycl::event> last;
+    std::atomic<bool> has_failed{false};
+    std::string failure;
+};
+
+// Never destroyed: SYCL's threads may outlive static objects.
+sequence &collectives() {
+    static auto *instance = new sequence;
+    return *instance;
+}
+
+int run(const CollectiveCall &c, ccl::communicator comm, void *stream) {
+    const ccl::functions &f = ccl::api();
+    switch (c.kind) {
+        case collective::all_reduce:
+            return f.all_reduce(c.src, c.dst, c.count, c.dtype, c.op, comm, stream);
+        case collective::reduce:
+            return f.reduce(c.src, c.dst, c.count, c.dtype, c.op, c.root, comm, stream);
+        case collective::broadcast:
+            return f.broadcast(c.src, c.dst, c.count, c.dtype, c.root, comm, stream);
+        case collective::reduce_scatter:
+            return f.reduce_scatter(c.src, c.dst, c.count, c.dtype, c.op, comm, stream);
+        case collective::all_gather:
+            return f.all_gather(c.src, c.dst, c.count, c.dtype, comm, stream);
+        case collective::all_to_all:
+            return f.all_to_all(c.src, c.dst, c.count, c.dtype, comm, stream);
+    }
+    return -1;
+}
+
+void note_failure(const std::string &what) {
+    sequence &s = collectives();
+    const std::lock_guard<std::mutex> lock(s.guard);
+    if (!s.has_failed) s.failure = what;
+    s.has_failed = true;
+}
+
+// Numbers that came half or not at all are made NaN, so that nobody takes them for results.
+void run_on_host(const CollectiveCall &call, ccl::communicator comm, const WatchedCall &watched) {
+    if (!collectives().has_failed) {
+        watch_begin(watched);
+        const int status = run(call, comm, nullptr);
+        watch_end();
+        if (!status) return;
+        note_failure(watched.words + ": oneCCL says: " + ccl::api().error_string(status));
+    }
+    if (call.dst_bytes) std::memset(call.dst, 0xff, call.dst_bytes);
+}
+
+}  // namespace
+
+Communicator::Communicator(std::string name, std::vector<int> members, int rank,
+                           const std::string &id)
+    : name(std::move(name)), members(std::move(members)), rank(rank) {
+    ccl::unique_id bytes{};
+    if (id.size() != sizeof bytes.data) throw std::runtime_error("Communicator: no id of oneCCL's");
+    std::memcpy(bytes.data, id.data(), id.size());
+    const ccl::config settings;
+    watch_begin({this->name, this->members, 0, "forming the group"});
+    const int status =
+        ccl::api().init(&own->communicator, this->members.size(), bytes, rank, &settings);
+    watch_end();
+    ccl::check(status, "group " + this->name);
+}
+
+sycl::event Communicator::submit_on_host(sycl::queue &queue,
+                                         const std::vector<sycl::event> &depends,
+                                         const CollectiveCall &call, const WatchedCall &watched) {
+    return queue.submit([&](sycl::handler &h) {
+        h.depends_on(depends);
+        h.host_task(
+            [call, watched, held = own] { run_on_host(call, held->communicator, watched); });
+    });
+}
+
+sycl::event Communicator::submit_on_gpu(sycl::queue &queue, const std::vector<sycl::event> &depends,
+                                        const CollectiveCall &call) {
+    auto &stream = own->in_order;
+    if (!stream)
+        stream.emplace(queue.get_context(), queue.get_device(),
+                       sycl::property_list{sycl::property::queue::in_order()});
+    stream->ext_oneapi_submit_barrier(depends);
+    ccl::check(run(call, own->communicator, &*stream), call.words);
+    return stream->ext_oneapi_submit_barrier();
+}
+
+sycl::event Communicator::submit(sycl::queue &queue, std::vector<sycl::event> depends,
+                                 const CollectiveCall &call) {
+    sequence &s = collectives();
+    const std::lock_guard<std::mutex> lock(s.guard);
+    if (!own->communicator) throw std::runtime_error("group " + name + " is closed");
+    if (s.last) depends.push_back(*s.last);
+    const WatchedCall watched{name, members, ++n_submitted, call.words};
+    const bool is_gpu = queue.get_device().is_gpu();
+    s.last = is_gpu ? submit_on_gpu(queue, depends, call)
+                    : submit_on_host(queue, depends, call, watched);
+    return *s.last;
+}
+
+void Communicator::raise_failure() {
+    sequence &s = collectives();
+    if (!s.has_failed) return;
+    const std::lock_guard<std::mutex> lock(s.guard);
+    throw std::runtime_error(s.failure);
+}
+
+void Communicator::close() {
+    sequence &s = collectives();
+    std::optional<sycl::event> last;
+    {
+        const std::lock_guard<std::mutex> lock(s.guard);
+        last = s.last;
+    }
+    if (last) last->wait();
+    const std::lock_guard<std::mutex> lock(s.guard);
+    ccl::communicator comm = std::exchange(own->communicator, nullptr);
+    if (!comm || s.has_failed) return;
+    ccl::check(ccl::api().finalize(comm), "group " + name);
+    ccl::check(ccl::api().destroy(comm), "group " + name);
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <sycl/sycl.hpp>
+#include <vector>
+
+#include "ccl.hpp"
+#include "collective_watch.hpp"
+
+namespace sycl_dnn {
+
+enum class collective { all_reduce, reduce, broadcast, reduce_scatter, all_gather, all_to_all };
+
+// One collective over USM memory. `dtype` and `op` are oneCCL's numbers.
+struct CollectiveCall {
+    collective kind;
+    const char *src;
+    char *dst;
+    size_t count;  // of what oneCCL counts for this kind
+    int dtype, op, root;
+    size_t dst_bytes;  // what it writes; 0 where this rank gets nothing
+    std::string words;
+};
+
+// The ranks of one group. Collectives of a process run one after the other, in the order of their
+// submission, so that all ranks see one order.
+class Communicator {
+  public:
+    // Waits for the other members. Call without the GIL.
+    Communicator(std::string name, std::vector<int> members, int rank, const std::string &id);
+
+    // Submits after `depends`. Call without the GIL.
+    sycl::event submit(sycl::queue &queue, std::vector<sycl::event> depends,
+                       const CollectiveCall &call);
+    // Throws the error of a collective that failed before.
+    static void raise_failure();
+    // Gives oneCCL's memory back, after all its collectives. Call without the GIL.
+    void close();
+
+    const std::string name;
+    const std::vector<int> members;
+    const int rank;
+
+  private:
+    // Shared with the tasks, which may outlive this object.
+    struct handle {
+        ccl::communicator communicator = nullptr;
+        std::optional<sycl::queue> in_order;  // on a GPU: oneCCL takes no other
+    };
+    sycl::event submit_on_host(sycl::queue &queue, const std::vector<sycl::event> &depends,
+                               const CollectiveCall &call, const WatchedCall &watched);
+    sycl::event submit_on_gpu(sycl::queue &queue, const std::vector<sycl::event> &depends,
+                              const CollectiveCall &call);
+
+    std::shared_ptr<handle> own = std::make_shared<handle>();
+    size_t n_submitted = 0;
+};
+
+}  // namespace sycl_dnn

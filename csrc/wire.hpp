@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between ranks besides their data: lists of byte strings over TCP.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sycl_dnn {
+
+using message = std::vector<std::string>;
+
+// A connected socket, closed with its owner.
+class Socket {
+  public:
+    explicit Socket(int fd = -1) : fd(fd) {}
+    Socket(Socket &&other) noexcept : fd(other.fd), buffer(std::move(other.buffer)) {
+        other.fd = -1;
+    }
+    Socket &operator=(Socket &&other) noexcept;
+    ~Socket();
+
+    // Tries for `seconds`; throws std::runtime_error.
+    static Socket connected(const std::string &host, int port, double seconds);
+    // Listens on all addresses of this host.
+    static Socket listening(int port);
+
+    bool send(const message &m) const;  // false: the other side has gone
+    // Reads what has come; false: the other side has gone.
+    bool receive();
+    // Takes the next complete message; false: there is none yet.
+    bool take(message &m);
+
+    int fd;
+
+  private:
+    std::string buffer;
+};
+
+}  // namespace sycl_dnn

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One collective over memory: compared with those of the other ranks, then submitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sycl_dnn.distributed.group import Group
+from sycl_dnn.onednn import dtypes
+
+#: oneCCL's numbers of what it computes with.
+_NUMBERS = {
+    "int8": 0, "uint8": 1, "int32": 2, "uint32": 3, "int64": 4, "uint64": 5,
+    "float16": 6, "float32": 7, "float64": 8, "bfloat16": 9,
+}  # fmt: skip
+_BYTES = _NUMBERS["uint8"]
+_OPS = {"sum": 0, "prod": 1, "max": 2, "min": 3}
+#: Those that compute; the others carry bytes of any dtype.
+_REDUCING = ("all_reduce", "reduce", "reduce_scatter")
+
+
+class MismatchError(RuntimeError):
+    """Ranks have come to different collectives, or with different arrays."""
+
+
+@dataclass(frozen=True)
+class Collective:
+    """What one collective does on one rank.
+
+    Parameters
+    ----------
+    kind : str
+        oneCCL's name of it.
+    dtype : str
+    size : int
+        Elements of this rank's argument; of its result for ``reduce_scatter``.
+    op : str
+        For those that compute.
+    root : int
+        Of ``broadcast`` and ``reduce``.
+    written : int
+        Elements of this rank's result.
+    name : str
+        What the user called, where that is something else.
+    """
+
+    kind: str
+    dtype: str
+    size: int
+    written: int
+    op: str = "sum"
+    root: int = 0
+    name: str = ""
+
+    @property
+    def words(self) -> str:
+        """What errors call it; equal words are equal collectives."""
+        more = f", {self.op}" if self.kind in _REDUCING else ""
+        more += f", root {self.root}" if self.kind in ("broadcast", "reduce") else ""
+        return f"{self.name or self.kind}({self.dtype}, {self.size} elements{more})"
+
+    def check(self) -> None:
+        """Refuse what oneCCL does not compute.
+
+        Raises
+        ------
+        TypeError
+            It has no such sums.
+        """
+        if self.kind not in _REDUCING:
+            return
+        as_bytes = self.dtype == "bool" and self.op in ("max", "min")
+        if self.dtype not in _NUMBERS and not as_bytes:
+            known = ", ".join(_NUMBERS)
+            raise TypeError(
+                f"{self.kind}: dtype must be one of {known} for {self.op!r}, got {self.dtype}"
+            )
+
+    def submit(self, group: Group, stream: Any, src: tuple[Any, int], dst: tuple[Any, int]) -> None:
+        """Submit over memory, pairs of an object with ``_pointer`` and bytes from there.
+
+        Raises
+        ------
+        MismatchError
+            Another rank has come to something else.
+        RuntimeError
+            A rank has gone, or a collective before this one failed.
+        """
+        group.refuse_if_gone(self.words)
+        if group.must_compare():
+            compare(group, self.words)
+        if not self.size:
+            return
+        itemsize = dtypes.bits_of(self.dtype) // 8
+        reduces = self.kind in _REDUCING
+        number = _NUMBERS.get(self.dtype, _BYTES) if reduces else _BYTES
+        parts = group.size if self.kind == "all_to_all" else 1
+        count = self.size // parts if reduces else self.size * itemsize // parts
+        group.communicator.submit(
+            stream, self.kind, src, dst, count, number, _OPS[self.op], self.root,
+            self.written * itemsize, self.words,
+        )  # fmt: skip
+
+
+def compare(group: Group, words: str) -> None:
+    """Raise MismatchError on every rank unless all say the same words."""
+    said = [w.decode() for w in group.exchange("next", words.encode(), words)]
+    if len(set(said)) == 1:
+        return
+    ranks: dict[str, list[str]] = {}
+    for rank, text in enumerate(said):
+        ranks.setdefault(text, []).append(str(rank))
+    sides = "; ".join(
+        f"rank{'s' * (len(who) > 1)} {', '.join(who)}: {text}" for text, who in ranks.items()
+    )
+    raise MismatchError(f"group {group.name}: ranks have come to different collectives: {sides}")

@@ -1,0 +1,482 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collectives, over arrays, traced arrays and trees of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import dpnp
+
+from sycl_dnn import functional as F
+from sycl_dnn import tree
+from sycl_dnn._dpnp import place, usm_array
+from sycl_dnn.distributed import group as groups
+from sycl_dnn.distributed.collective import Collective, compare
+from sycl_dnn.distributed.group import Group
+from sycl_dnn.distributed.traced_collectives import recorded
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.program.place import place_of
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.array_function import array_function
+from sycl_dnn.trace.values import Tensor
+
+OPS = ("sum", "mean", "max", "min", "prod")
+
+
+def chosen(group: Group | None) -> Group:
+    """Return the group that a caller means: that of ``init`` by default."""
+    return groups.current() if group is None else group
+
+
+def _dtype(x: Any, function: str) -> str:
+    if isinstance(x, (Tensor, Array)):
+        name = str(x.dtype)
+        if name in dtypes.PACKED:
+            raise TypeError(f"{function}: x must not be of 4-bit numbers, got {name}")
+        return name
+    if isinstance(x, dpnp.ndarray):
+        return dtypes.name_of(x.dtype)
+    raise TypeError(f"{function}: x must be a dpnp array, got {type(x).__name__}")
+
+
+def _data(x: Any) -> Any:
+    """Return the dpnp array of a value."""
+    return x.data if isinstance(x, Array) else x
+
+
+def _like(data: Any, dtype: str) -> Any:
+    return Array(data, dtype) if dtype in dtypes.CARRIED else data
+
+
+def _run(
+    x: Any, collective: Collective, group: Group, shape: tuple[int, ...], out: Any = None
+) -> Any:
+    """Submit a collective over an array; return its result."""
+    src = dpnp.ascontiguousarray(_data(x)).reshape(x.shape)
+    made = _data(out)
+    if made is None or not made.flags.c_contiguous:
+        made = dpnp.empty(shape, dtype=src.dtype, sycl_queue=src.sycl_queue, usm_type=src.usm_type)
+    stream = place_of(src.sycl_queue)[1]
+    collective.submit(group, stream, place(usm_array(src)), place(usm_array(made)))
+    if out is None:
+        return _like(made, collective.dtype)
+    if made is not _data(out):
+        _data(out)[...] = made
+    return out
+
+
+def _copied(x: Any, out: Any = None) -> Any:
+    """Return what a group of one gets: the same values, in an array of its own."""
+    if isinstance(x, Tensor):
+        return x
+    if out is None:
+        return _like(dpnp.copy(_data(x), order="C"), _dtype(x, "copy"))
+    if _data(out) is not _data(x):
+        _data(out)[...] = _data(x)
+    return out
+
+
+def _check_out(function: str, x: Any, out: Any, shape: tuple[int, ...]) -> None:
+    if out is None:
+        return
+    if isinstance(x, Tensor):
+        raise TypeError(f"{function}: out must be None in a traced function")
+    if tuple(out.shape) != shape or out.dtype != x.dtype:
+        raise ValueError(
+            f"{function}: out must have shape {shape} and dtype {x.dtype}, got {out.shape} and "
+            f"{out.dtype}"
+        )
+
+
+def each(function: Callable[[Any, Any], Any], x: Any, out: Any = None) -> Any:
+    """Return the tree of the results for the leaves of ``x``, in the order of the tree."""
+    leaves, form = tree.flatten(x)
+    if out is None:
+        return tree.unflatten(form, [function(leaf, None) for leaf in leaves])
+    places = tree.leaves(out)
+    if len(places) != len(leaves):
+        raise ValueError(f"out must have {len(leaves)} arrays, as x, got {len(places)}")
+    pairs = zip(leaves, places, strict=True)
+    return tree.unflatten(form, [function(leaf, given) for leaf, given in pairs])
+
+
+def _scaled(x: Any, group: Group) -> Any:
+    """Return a sum over the ranks as their mean; an array is written to."""
+    scale = 1.0 / group.size
+    if isinstance(x, Tensor) and x.dtype == "float64":
+        return array_function(
+            lambda a: a * scale,
+            x,
+            shape=x.shape,
+            dtype="float64",
+            gradient=lambda a, dy: dy * scale,
+        )
+    if isinstance(x, Tensor):
+        return F.mul(x, scale)
+    if isinstance(x, Array):
+        x.data[...] = F.mul(x, scale).data
+    else:
+        x *= scale
+    return x
+
+
+def _check_op(function: str, op: str, dtype: str) -> None:
+    if op not in OPS:
+        raise ValueError(f"{function}: op must be one of {', '.join(OPS)}, got {op!r}")
+    if op == "mean" and not dtypes.is_float(dtype):
+        raise TypeError(f"{function}: op must not be 'mean' for {dtype}; take 'sum'")
+
+
+def all_reduce(x: Any, op: str = "sum", out: Any = None, group: Group | None = None) -> Any:
+    """Return the sum, mean, maximum, minimum or product over the ranks, the same on all of them.
+
+    Parameters
+    ----------
+    x : array or tree of arrays
+        float32, float64, float16, bfloat16, or integers of 8, 32 or 64 bits; of one shape on all
+        ranks. bool for "max" and "min".
+    op : {"sum", "mean", "max", "min", "prod"}
+    out : array or tree of arrays, optional
+        Where to write; ``x`` itself is allowed.
+    group : Group, optional
+        That of ``init`` by default.
+
+    Returns
+    -------
+    array or tree of arrays
+        Shapes and dtypes of ``x``. Ranks get the same bits.
+
+    Raises
+    ------
+    MismatchError
+        Ranks have come to different collectives; see ``init``.
+    RuntimeError
+        A rank has gone.
+    TypeError
+        The dtype has no such sums.
+    ValueError
+        ``op`` or ``out`` is wrong.
+
+    Notes
+    -----
+    In traced functions it is a step of the program. The gradient of a sum is the sum over the
+    ranks of the gradients, as if the loss were the sum of those of all ranks; the gradient of a
+    mean is their mean. The others have none. Source: ``torch.distributed.nn.functional``.
+
+    Examples
+    --------
+    >>> sycl_dnn.distributed.all_reduce(dpnp.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+    group = chosen(group)
+    return each(lambda leaf, given: _all_reduce(leaf, op, given, group), x, out)
+
+
+def _all_reduce(x: Any, op: str, out: Any, group: Group) -> Any:
+    dtype = _dtype(x, "all_reduce")
+    _check_op("all_reduce", op, dtype)
+    _check_out("all_reduce", x, out, tuple(x.shape))
+    if group.size == 1:
+        return _copied(x, out)
+    size, kind = math.prod(x.shape), "sum" if op == "mean" else op
+    collective = Collective("all_reduce", dtype, size, size, kind)
+    collective.check()
+    if isinstance(x, Tensor):
+        back = (lambda dy: _all_reduce(dy, "sum", None, group)) if kind == "sum" else None
+        made = recorded(x, collective, group, x.shape, back)
+    else:
+        made = _run(x, collective, group, tuple(x.shape), out)
+    return _scaled(made, group) if op == "mean" else made
+
+
+def reduce(x: Any, root: int = 0, op: str = "sum", group: Group | None = None) -> Any:
+    """Return the sum, mean, maximum, minimum or product over the ranks on ``root``.
+
+    Parameters
+    ----------
+    x : array or tree of arrays
+        As for ``all_reduce``; not traced.
+    root : int
+        The rank that gets the result.
+    op : {"sum", "mean", "max", "min", "prod"}
+    group : Group, optional
+
+    Returns
+    -------
+    array or tree of arrays
+        On the other ranks a copy of ``x``.
+
+    Raises
+    ------
+    MismatchError, RuntimeError, TypeError, ValueError
+        As for ``all_reduce``. ValueError: ``root`` is no rank of the group.
+
+    Examples
+    --------
+    >>> sycl_dnn.distributed.reduce(dpnp.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+    group = chosen(group)
+    check_root("reduce", root, group)
+    return each(lambda leaf, _: _reduce(leaf, root, op, group), x)
+
+
+def _reduce(x: Any, root: int, op: str, group: Group) -> Any:
+    dtype = not_traced("reduce", x, "all_reduce")
+    _check_op("reduce", op, dtype)
+    if group.size == 1:
+        return _copied(x)
+    size = math.prod(x.shape)
+    collective = Collective("reduce", dtype, size, size, "sum" if op == "mean" else op, root)
+    collective.check()
+    made = _run(x, collective, group, tuple(x.shape))
+    if group.rank != root:
+        return _copied(x)
+    return _scaled(made, group) if op == "mean" else made
+
+
+def not_traced(function: str, x: Any, instead: str) -> str:
+    """Return the dtype of an array; refuse a traced one."""
+    if isinstance(x, Tensor):
+        raise NotImplementedError(
+            f"{function}: x must not be traced; in traced functions take {instead}"
+        )
+    return _dtype(x, function)
+
+
+def check_root(function: str, root: int, group: Group, name: str = "root") -> None:
+    """Refuse what is no rank of the group."""
+    if not 0 <= root < group.size:
+        raise ValueError(f"{function}: {name} must be a rank below {group.size}, got {root}")
+
+
+def broadcast(x: Any, root: int = 0, out: Any = None, group: Group | None = None) -> Any:
+    """Return the values of one rank on all of them.
+
+    Parameters
+    ----------
+    x : array or tree of arrays
+        Of any dtype; of one shape and dtype on all ranks, whatever the values.
+    root : int
+        The rank whose values count.
+    out : array or tree of arrays, optional
+        Where to write; ``x`` itself is allowed.
+    group : Group, optional
+
+    Returns
+    -------
+    array or tree of arrays
+
+    Raises
+    ------
+    MismatchError, RuntimeError
+        As for ``all_reduce``.
+    ValueError
+        ``root`` is no rank of the group; ``out`` is wrong.
+
+    Notes
+    -----
+    The gradient is the sum over the ranks on ``root``, and zeros elsewhere.
+
+    Examples
+    --------
+    >>> sycl_dnn.distributed.broadcast(dpnp.arange(2)).tolist()
+    [0, 1]
+    """
+    group = chosen(group)
+    check_root("broadcast", root, group)
+    return each(lambda leaf, given: broadcast_one(leaf, root, given, group), x, out)
+
+
+def broadcast_one(x: Any, root: int, out: Any, group: Group, name: str = "") -> Any:
+    """Return one array of ``root`` on all ranks; ``name`` is what errors call it."""
+    dtype = _dtype(x, "broadcast")
+    _check_out("broadcast", x, out, tuple(x.shape))
+    if group.size == 1:
+        return _copied(x, out)
+    size = math.prod(x.shape)
+    collective = Collective("broadcast", dtype, size, size, root=root, name=name)
+    if not isinstance(x, Tensor):
+        return _run(x, collective, group, tuple(x.shape), out)
+
+    def gradient(dy: Tensor) -> Any:
+        total = _all_reduce(dy, "sum", None, group)
+        return total if group.rank == root else F.mul(total, 0.0)
+
+    return recorded(x, collective, group, x.shape, gradient)
+
+
+def all_gather(x: Any, group: Group | None = None) -> Any:
+    """Return the arrays of all ranks one after the other, along the first axis.
+
+    Parameters
+    ----------
+    x : array or tree of arrays, (N, ...)
+        Of any dtype; of one shape on all ranks. Without axes it counts as one element.
+    group : Group, optional
+
+    Returns
+    -------
+    array or tree of arrays, (size * N, ...)
+
+    Raises
+    ------
+    MismatchError, RuntimeError
+        As for ``all_reduce``.
+
+    Notes
+    -----
+    The gradient is that of ``reduce_scatter``: each rank gets the sum for its part.
+
+    Examples
+    --------
+    >>> sycl_dnn.distributed.all_gather(dpnp.arange(2)).tolist()
+    [0, 1]
+    """
+    group = chosen(group)
+    return each(lambda leaf, _: _all_gather(leaf, group), x)
+
+
+def _all_gather(x: Any, group: Group) -> Any:
+    dtype = _dtype(x, "all_gather")
+    x = x if x.shape else x.reshape(1)
+    if group.size == 1:
+        return _copied(x)
+    size = math.prod(x.shape)
+    shape = (x.shape[0] * group.size, *x.shape[1:])
+    collective = Collective("all_gather", dtype, size, size * group.size)
+    if isinstance(x, Tensor):
+        return recorded(x, collective, group, shape, lambda dy: _reduce_scatter(dy, "sum", group))
+    return _run(x, collective, group, shape)
+
+
+def reduce_scatter(x: Any, op: str = "sum", group: Group | None = None) -> Any:
+    """Return this rank's part of what is reduced over the ranks.
+
+    Parameters
+    ----------
+    x : array or tree of arrays, (size * N, ...)
+        As for ``all_reduce``; the first axis is divided among the ranks.
+    op : {"sum", "mean", "max", "min", "prod"}
+    group : Group, optional
+
+    Returns
+    -------
+    array or tree of arrays, (N, ...)
+
+    Raises
+    ------
+    MismatchError, RuntimeError, TypeError
+        As for ``all_reduce``.
+    ValueError
+        The first axis cannot be divided; ``op`` is wrong.
+
+    Notes
+    -----
+    The gradient of a sum is that of ``all_gather``: the gradients of all parts.
+
+    Examples
+    --------
+    >>> sycl_dnn.distributed.reduce_scatter(dpnp.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+    group = chosen(group)
+    return each(lambda leaf, _: _reduce_scatter(leaf, op, group), x)
+
+
+def _check_divisible(function: str, x: Any, group: Group) -> None:
+    if not x.shape or x.shape[0] % group.size:
+        raise ValueError(
+            f"{function}: the first axis of x must be divisible by {group.size} ranks, got shape "
+            f"{tuple(x.shape)}"
+        )
+
+
+def _reduce_scatter(x: Any, op: str, group: Group) -> Any:
+    dtype = _dtype(x, "reduce_scatter")
+    _check_op("reduce_scatter", op, dtype)
+    _check_divisible("reduce_scatter", x, group)
+    if group.size == 1:
+        return _copied(x)
+    shape = (x.shape[0] // group.size, *x.shape[1:])
+    size, kind = math.prod(shape), "sum" if op == "mean" else op
+    collective = Collective("reduce_scatter", dtype, size, size, kind)
+    collective.check()
+    if isinstance(x, Tensor):
+        back = (lambda dy: _all_gather(dy, group)) if kind == "sum" else None
+        made = recorded(x, collective, group, shape, back)
+    else:
+        made = _run(x, collective, group, shape)
+    return _scaled(made, group) if op == "mean" else made
+
+
+def all_to_all(x: Any, group: Group | None = None) -> Any:
+    """Return the parts that the ranks have for this one, by their rank.
+
+    Parameters
+    ----------
+    x : array or tree of arrays, (size * N, ...)
+        Of any dtype; of one shape on all ranks. Part ``i`` of the first axis goes to rank ``i``.
+    group : Group, optional
+
+    Returns
+    -------
+    array or tree of arrays, (size * N, ...)
+
+    Raises
+    ------
+    MismatchError, RuntimeError
+        As for ``all_reduce``.
+    ValueError
+        The first axis cannot be divided by the number of ranks.
+
+    Notes
+    -----
+    The gradient is the same exchange.
+
+    Examples
+    --------
+    >>> sycl_dnn.distributed.all_to_all(dpnp.arange(2)).tolist()
+    [0, 1]
+    """
+    group = chosen(group)
+    return each(lambda leaf, _: _all_to_all(leaf, group), x)
+
+
+def _all_to_all(x: Any, group: Group) -> Any:
+    dtype = _dtype(x, "all_to_all")
+    _check_divisible("all_to_all", x, group)
+    if group.size == 1:
+        return _copied(x)
+    size = math.prod(x.shape)
+    collective = Collective("all_to_all", dtype, size, size)
+    if isinstance(x, Tensor):
+        return recorded(x, collective, group, x.shape, lambda dy: _all_to_all(dy, group))
+    return _run(x, collective, group, tuple(x.shape))
+
+
+def compare_words(words: str, group: Group | None = None) -> None:
+    """Raise MismatchError on every rank unless all say the same.
+
+    Parameters
+    ----------
+    words : str
+        What must agree: settings, versions, the number of steps.
+    group : Group, optional
+
+    Raises
+    ------
+    MismatchError
+        They differ; the message names all sides.
+    RuntimeError
+        A rank has gone or does not come in time.
+
+    Examples
+    --------
+    >>> sycl_dnn.distributed.compare_words("batch 64")
+    """
+    group = chosen(group)
+    if group.size > 1:
+        compare(group, words)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data parallel training: a wrapper of modules, and each rank's part of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn import tree
+from sycl_dnn.call.custom_gradients import custom_vjp
+from sycl_dnn.distributed.collectives import broadcast, chosen
+from sycl_dnn.distributed.gradient_buckets import average_gradients
+from sycl_dnn.distributed.group import Group
+from sycl_dnn.nn.module import Module
+
+
+class DataParallel(Module):
+    """A module of which each rank has a copy, and whose gradients are averaged over the ranks.
+
+    When it is made, all ranks take the arrays of rank 0. Gradients with respect to it are the same
+    on all ranks: an optimiser then keeps the copies equal.
+
+    Parameters
+    ----------
+    module : Module
+    bucket_bytes : int
+        As for ``average_gradients``.
+    group : Group, optional
+        That of ``init`` by default.
+
+    Attributes
+    ----------
+    module : Module
+
+    Raises
+    ------
+    MismatchError, RuntimeError
+        As for ``broadcast``.
+
+    Notes
+    -----
+    Buffers, such as running statistics, are each rank's own. Source:
+    ``torch.nn.parallel.DistributedDataParallel``.
+
+    Examples
+    --------
+    >>> net = sycl_dnn.distributed.DataParallel(nn.Linear(4, 2))
+    >>> net(dpnp.ones((3, 4), dtype="f4")).shape
+    (3, 2)
+    """
+
+    def __init__(
+        self, module: Module, bucket_bytes: int = 32 << 20, group: Group | None = None
+    ) -> None:
+        super().__init__()
+        self.module = module
+        self._group = chosen(group)
+        self._bucket_bytes = bucket_bytes
+        if self._group.size > 1:
+            arrays = [a for a in tree.leaves(module) if hasattr(a, "shape")]
+            broadcast(arrays, out=arrays, group=self._group)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the module."""
+        if self._group.size == 1:
+            return self.module(*args, **kwargs)
+        leaves, form = tree.flatten(self.module)
+        trained = [i for i, fixed in enumerate(tree.constants(form)) if not fixed]
+        own = averaged([leaves[i] for i in trained], self._bucket_bytes, self._group)
+        for i, leaf in zip(trained, own, strict=True):
+            leaves[i] = leaf
+        return tree.unflatten(form, leaves)(*args, **kwargs)
+
+
+def averaged(arrays: list[Any], bucket_bytes: int, group: Group) -> list[Any]:
+    """Return the arrays; their gradients are averaged over the ranks."""
+
+    @custom_vjp
+    def passed_on(arrays: list[Any]) -> list[Any]:
+        return arrays
+
+    passed_on.defvjp(
+        lambda arrays: (arrays, None),
+        lambda _, dy: (average_gradients(dy, bucket_bytes, group),),
+    )
+    return passed_on(arrays)
+
+
+def own_part(
+    n: int, seed: int | None = None, epoch: int = 0, group: Group | None = None
+) -> np.ndarray:
+    """Return the numbers of this rank's part of ``n`` samples, as many on each rank.
+
+    Parameters
+    ----------
+    n : int
+        What cannot be divided is left out: other samples in each epoch.
+    seed : int, optional
+        Samples are permuted, the same way on all ranks; None: they stay in order.
+    epoch : int
+        Number of the pass over the data: another order for each.
+    group : Group, optional
+
+    Returns
+    -------
+    numpy.ndarray of int64
+
+    Raises
+    ------
+    ValueError
+        There are fewer samples than ranks.
+
+    Notes
+    -----
+    Source: ``torch.utils.data.DistributedSampler`` with ``drop_last``.
+
+    Examples
+    --------
+    >>> sycl_dnn.distributed.own_part(3).tolist()
+    [0, 1, 2]
+    """
+    group = chosen(group)
+    if n < group.size:
+        raise ValueError(f"own_part: n must be at least {group.size}, the ranks, got {n}")
+    order = np.arange(n) if seed is None else np.random.default_rng((seed, epoch)).permutation(n)
+    return order[: n - n % group.size].reshape(-1, group.size)[:, group.rank].copy()
+
+
+def own_batches(
+    n: int, batch: int, seed: int = 0, epoch: int = 0, group: Group | None = None
+) -> Iterator[np.ndarray]:
+    """Yield this rank's part of each batch of one epoch.
+
+    Parameters
+    ----------
+    n : int
+        Samples.
+    batch : int
+        Samples of one step, on all ranks together; the last ones that fill no batch are left out.
+    seed, epoch : int
+        As for ``own_part``.
+    group : Group, optional
+
+    Yields
+    ------
+    numpy.ndarray of int64
+        Together the parts of all ranks are the batch that one process would take.
+
+    Raises
+    ------
+    ValueError
+        ``batch`` cannot be divided by the number of ranks.
+
+    Examples
+    --------
+    >>> [len(chosen) for chosen in sycl_dnn.distributed.own_batches(10, 4)]
+    [4, 4]
+    """
+    group = chosen(group)
+    if batch % group.size:
+        raise ValueError(f"own_batches: batch must be divisible by {group.size} ranks, got {batch}")
+    order = np.random.default_rng((seed, epoch)).permutation(n)
+    each = batch // group.size
+    for start in range(0, n - batch + 1, batch):
+        first = start + group.rank * each
+        yield order[first : first + each]

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`average_gradients`: trees of gradients averaged over the ranks, several arrays at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn import tree
+from sycl_dnn.distributed.collectives import all_reduce, chosen
+from sycl_dnn.distributed.group import Group
+from sycl_dnn.onednn import dtypes
+
+
+def average_gradients(grads: Any, bucket_bytes: int = 32 << 20, group: Group | None = None) -> Any:
+    """Return the mean over the ranks of each array of a tree.
+
+    Parameters
+    ----------
+    grads : tree of arrays
+        Gradients of any floating-point dtypes, with the same shapes on all ranks; None where there
+        is none. Inside traced functions, as in a compiled step, it becomes a part of the program.
+    bucket_bytes : int
+        Arrays of one dtype are joined up to this size and reduced by one collective; the last ones
+        come first, as the reverse pass makes them. 0: each array by itself.
+    group : Group, optional
+        That of ``init`` by default.
+
+    Returns
+    -------
+    tree of arrays
+        Nested as ``grads``. Ranks get the same bits.
+
+    Raises
+    ------
+    MismatchError
+        Ranks have come to different collectives; see ``init``.
+    RuntimeError
+        A rank has gone.
+    TypeError
+        An array is not floating-point.
+    ValueError
+        ``bucket_bytes`` is negative.
+
+    Notes
+    -----
+    Source: gradient buckets of ``torch.nn.parallel.DistributedDataParallel``;
+    ``mlx.nn.average_gradients``.
+
+    Examples
+    --------
+    >>> grads = {"weight": F.ones(2, 3), "bias": None}
+    >>> sycl_dnn.distributed.average_gradients(grads)["weight"].shape
+    (2, 3)
+    """
+    group = chosen(group)
+    if bucket_bytes < 0:
+        raise ValueError(
+            f"average_gradients: bucket_bytes must not be negative, got {bucket_bytes}"
+        )
+    leaves, form = tree.flatten(grads, is_leaf=lambda v: v is None)
+    for leaf in leaves:
+        if leaf is not None and not dtypes.is_float(str(leaf.dtype)):
+            raise TypeError(f"average_gradients: grads must be floating-point, got {leaf.dtype}")
+    if group.size == 1:
+        return grads
+    made = list(leaves)
+    for bucket in buckets(leaves, bucket_bytes):
+        joined = [F.reshape(leaves[i], (-1,)) for i in bucket]
+        mean = all_reduce(F.cat(joined) if len(bucket) > 1 else joined[0], "mean", None, group)
+        for i, part in zip(bucket, parts_of(mean, [leaves[i] for i in bucket]), strict=True):
+            made[i] = part
+    return tree.unflatten(form, made)
+
+
+def buckets(arrays: Sequence[Any], most_bytes: int) -> Iterator[list[int]]:
+    """Yield the numbers of the arrays that are joined: of one dtype, the last ones first."""
+    by_dtype: dict[str, list[int]] = {}
+    for number in reversed(range(len(arrays))):
+        if arrays[number] is not None:
+            by_dtype.setdefault(str(arrays[number].dtype), []).append(number)
+    for dtype, numbers in by_dtype.items():
+        bucket: list[int] = []
+        held = 0
+        for number in numbers:
+            nbytes = math.prod(arrays[number].shape) * dtypes.bits_of(dtype) // 8
+            if bucket and held + nbytes > most_bytes:
+                yield bucket
+                bucket, held = [], 0
+            bucket.append(number)
+            held += nbytes
+        yield bucket
+
+
+def parts_of(row: Any, arrays: Sequence[Any]) -> Iterator[Any]:
+    """Yield the parts of a row of numbers in the shapes of arrays."""
+    start = 0
+    for array in arrays:
+        size = math.prod(array.shape)
+        yield F.reshape(row[start : start + size], tuple(array.shape))
+        start += size

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``init`` and ``Group``: the processes that work together, each with its device."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import socket
+import sys
+from typing import Any
+
+import dpctl
+
+from sycl_dnn import _core
+from sycl_dnn.device import default_queue, usable_devices
+from sycl_dnn.distributed import oneccl_library
+from sycl_dnn.distributed.rank_environment import read_environment
+
+#: How many collectives of a group are compared before they run, unless told otherwise.
+FIRST_CHECKED = 100
+_CHECKING = {"always": None, "first": FIRST_CHECKED, "never": 0}
+_CHECKING_VARIABLE = "SYCL_DNN_CHECK_COLLECTIVES"
+#: For how long the end of a process waits for the others.
+_LAST_WAIT = 5.0
+
+_default: Group | None = None
+
+
+class Job:
+    """What all groups of a process share: the connection to rank 0, device, settings."""
+
+    def __init__(self, link: Any, timeout: float, checked: int | None, queue: Any) -> None:
+        self.link = link
+        self.timeout = timeout
+        self.checked = checked
+        self.queue = queue
+        self.communicators: list[Any] = []
+
+
+class Group:
+    """Processes that take part in collectives together; made by ``init`` and ``split``.
+
+    Attributes
+    ----------
+    rank, size : int
+        This process among those of the group, and how many there are.
+    local_rank : int
+        This process among those of the job on the same host.
+    members : tuple of int
+        The ranks of the members in the whole job, by their rank here.
+    name : str
+        What errors call the group.
+    is_main : bool
+        Whether this is rank 0: the one that prints and saves.
+    queue : dpctl.SyclQueue
+        That of this rank's device.
+    """
+
+    def __init__(
+        self, job: Job, members: tuple[int, ...], rank: int, local_rank: int, name: str
+    ) -> None:
+        self._job = job
+        self.members = members
+        self.rank = rank
+        self.size = len(members)
+        self.local_rank = local_rank
+        self.name = name
+        self._splits = self._barriers = self._compared = 0
+        self._pairs: dict[int, Group] = {}
+        self.communicator: Any = self._formed() if self.size > 1 else None
+
+    def __repr__(self) -> str:
+        return f"Group({self.name!r}, rank {self.rank} of {self.size})"
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this is rank 0."""
+        return self.rank == 0
+
+    @property
+    def queue(self) -> dpctl.SyclQueue:
+        """The queue of this rank's device."""
+        return self._job.queue
+
+    @property
+    def timeout(self) -> float:
+        """How many seconds a rank waits for another one."""
+        return self._job.timeout
+
+    def _formed(self) -> Any:
+        own = _core.Communicator.unique_id() if self.rank == 0 else b""
+        unique: Any = self.exchange("id", own, "forming the group")[0]
+        made = _core.Communicator(self.name, list(self.members), self.rank, unique)
+        self._job.communicators.append(made)
+        return made
+
+    def exchange(self, key: str, text: bytes, about: str) -> list[bytes]:
+        """Return what each member says under a key, by rank; through rank 0 of the job.
+
+        Raises
+        ------
+        RuntimeError
+            A member has gone or does not come in time; the message names it.
+        """
+        if self.size == 1:
+            return [text]
+        key, about = f"{self.name}/{key}", f"group {self.name}: {about}"
+        return self._job.link.gather(key, list(self.members), text, self.timeout, about)
+
+    def barrier(self) -> None:
+        """Wait until all members are here, and this rank's work on its queue is done.
+
+        Raises
+        ------
+        RuntimeError
+            A member has gone or does not come in time; the message names it.
+        """
+        from sycl_dnn.program.place import synchronize
+
+        synchronize(self.queue)
+        self._barriers += 1
+        self.exchange(f"barrier {self._barriers}", b"", f"barrier {self._barriers}")
+
+    def split(self, colour: int | None, key: int = 0) -> Group | None:
+        """Return the group of those members that give the same colour.
+
+        Parameters
+        ----------
+        colour : int or None
+            None: this rank is in none of the new groups, and gets None.
+        key : int
+            Ranks in the new group follow it, then those in this group.
+
+        Returns
+        -------
+        Group or None
+
+        Raises
+        ------
+        RuntimeError
+            A member has gone or does not come in time.
+
+        Examples
+        --------
+        >>> halves = sycl_dnn.distributed.init().split(colour=0)
+        >>> halves.size
+        1
+        """
+        self._splits += 1
+        word = "" if colour is None else f"{int(colour)} {int(key)}"
+        said = self.exchange(f"split {self._splits}", word.encode(), f"split {self._splits}")
+        if colour is None:
+            return None
+        keys = {rank: tuple(map(int, words.split())) for rank, words in enumerate(said) if words}
+        chosen = sorted((k[1], rank) for rank, k in keys.items() if k[0] == colour)
+        ranks = [rank for _, rank in chosen]
+        members = tuple(self.members[rank] for rank in ranks)
+        name = f"{self.name}.{self._splits}:{colour}"
+        return Group(self._job, members, ranks.index(self.rank), self.local_rank, name)
+
+    def pair(self, other: int) -> Group:
+        """Return the group of this rank and another one, the lower rank first."""
+        if other not in self._pairs:
+            ranks = sorted((self.rank, other))
+            members = tuple(self.members[rank] for rank in ranks)
+            name = f"{self.name}.{ranks[0]}-{ranks[1]}"
+            index = ranks.index(self.rank)
+            self._pairs[other] = Group(self._job, members, index, self.local_rank, name)
+        return self._pairs[other]
+
+    def must_compare(self) -> bool:
+        """Whether the next collective is to be compared with those of the others; counts it."""
+        self._compared += 1
+        return self._job.checked is None or self._compared <= self._job.checked
+
+    def refuse_if_gone(self, words: str) -> None:
+        """Raise RuntimeError if a member is no longer there."""
+        gone = self._job.link.first_gone(list(self.members))
+        if gone:
+            raise RuntimeError(f"{words}: {gone}")
+
+
+def init(timeout: float = 600.0, checking: str | None = None, device: str | None = None) -> Group:
+    """Join the processes that a launcher started; return the group of all.
+
+    The launcher is ``python -m sycl_dnn launch``, ``mpirun``, ``srun`` or ``torchrun``. A process
+    without a launcher is a group of one: every collective is the identity there, and oneCCL is not
+    needed. Later calls return the same group.
+
+    Parameters
+    ----------
+    timeout : float
+        Seconds. A rank that waits longer for another one ends with an error that names it.
+    checking : {"first", "always", "never"}, optional
+        Which collectives are compared with those of the other ranks before they run: kind, dtype,
+        size and order. "first" means the first 100 of a group, and is the default. The variable
+        ``SYCL_DNN_CHECK_COLLECTIVES`` says it where the program does not.
+    device : str, optional
+        A filter string, as for ``default_queue``. By default each rank takes the GPU of its local
+        rank among those of Level Zero, and the CPU where there are none.
+
+    Returns
+    -------
+    Group
+
+    Raises
+    ------
+    NoOneCcl
+        There are several ranks and oneCCL is not installed.
+    NoDeviceError
+        There is no such device.
+    RuntimeError
+        A rank is missing; the message names it. The device is a GPU that is not of Level Zero.
+    ValueError
+        An argument or a variable of the launcher is wrong.
+
+    Notes
+    -----
+    Variables: RANK, WORLD_SIZE, LOCAL_RANK; PMI_*; OMPI_*; SLURM_*. Rank 0 listens at MASTER_ADDR,
+    MASTER_PORT. Source: ``torch.distributed.init_process_group``, ``mlx.distributed.init``.
+
+    Examples
+    --------
+    >>> group = sycl_dnn.distributed.init()
+    >>> group.rank, group.size
+    (0, 1)
+    """
+    global _default
+    if _default is None:
+        _default = _joined(timeout, checking, device)
+    return _default
+
+
+def current() -> Group:
+    """Return the group of ``init``, which is called if nobody has."""
+    return init() if _default is None else _default
+
+
+def _joined(timeout: float, checking: str | None, device: str | None) -> Group:
+    mode = checking or os.environ.get(_CHECKING_VARIABLE) or "first"
+    if mode not in _CHECKING:
+        raise ValueError(f"init: checking must be one of {', '.join(_CHECKING)}, got {mode!r}")
+    if not timeout > 0:
+        raise ValueError(f"init: timeout must be positive, got {timeout}")
+    here = read_environment()
+    if here.size == 1:
+        job = Job(None, timeout, _CHECKING[mode], default_queue(device))
+        return Group(job, (0,), 0, 0, "world")
+    if here.rank == 0:
+        _core.ControlLink.start_hub(here.port, here.size)
+    link = _core.ControlLink(here.address, here.port, here.rank, here.size, timeout)
+    members = list(range(here.size))
+    hosts = link.gather("hosts", members, socket.gethostname(), timeout, "init")
+    local = here.local_rank
+    if local is None:
+        local = hosts[: here.rank].count(hosts[here.rank])
+    queue = _queue_of_rank(local, device)
+    oneccl_library.open_oneccl(queue.sycl_device.is_gpu)
+    job = Job(link, timeout, _CHECKING[mode], queue)
+    atexit.register(_leave, job, members)
+    return Group(job, tuple(members), here.rank, local, "world")
+
+
+def _queue_of_rank(local_rank: int, device: str | None) -> dpctl.SyclQueue:
+    """Return the queue of the device that is this rank's."""
+    if device is not None:
+        queue = default_queue(device)
+        _check_backend(queue.sycl_device)
+        return queue
+    gpus = [d for d in usable_devices("gpu") if d.backend == dpctl.backend_type.level_zero]
+    return default_queue(gpus[local_rank % len(gpus)] if gpus else "cpu")
+
+
+def _check_backend(device: dpctl.SyclDevice) -> None:
+    if device.is_gpu and device.backend != dpctl.backend_type.level_zero:
+        raise RuntimeError(
+            f"init: oneCCL takes GPUs through Level Zero, and {device.filter_string} "
+            f"({device.name}) is not one; take another device, such as device='cpu'"
+        )
+
+
+def _leave(job: Job, members: list[int]) -> None:
+    """End as it should: after the others have what this rank sent them."""
+    job.link.leave()
+    if hasattr(sys, "last_value"):
+        return  # an error ends this process; the others may wait for it
+    try:
+        job.link.gather("end", members, b"", _LAST_WAIT, "end")
+    except (RuntimeError, KeyboardInterrupt):
+        return

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find and open oneCCL, which pip installs beside the package; set what it reads at its start."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import os
+from pathlib import Path
+
+from sycl_dnn import _core
+from sycl_dnn._runtime import distribution_file
+
+#: What oneCCL's libraries need and do not find by themselves.
+_PRELOADED = (
+    ("intel-cmplr-lib-rt", "libintlc.so.5"),
+    ("intel-cmplr-lib-rt", "libimf.so"),
+    ("intel-cmplr-lib-rt", "libirng.so"),
+    ("intel-cmplr-lib-rt", "libsvml.so"),
+    ("impi-rt", "libfabric.so.1"),
+)
+_LIBRARY, _OLDER_LIBRARY = "libccl.so.2", "libccl.so.1"
+_CPU_PLUGIN = "libccl_legacy_cpu.so"
+INSTALL = 'pip install "oneccl>=2022.1,<2022.2"'
+
+
+class NoOneCcl(ImportError):
+    """oneCCL is not installed, or cannot be opened."""
+
+
+def is_installed() -> bool:
+    """Whether pip has installed oneCCL in this environment."""
+    try:
+        importlib.metadata.distribution("oneccl")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def open_oneccl(on_gpu: bool) -> None:
+    """Open oneCCL's library, once.
+
+    Parameters
+    ----------
+    on_gpu : bool
+        Whether the collectives are to work on memory of a GPU.
+
+    Raises
+    ------
+    NoOneCcl
+        It is not there; the message says how to install it.
+    """
+    library = distribution_file("oneccl", _LIBRARY) if is_installed() else None
+    if library is None:
+        raise NoOneCcl(f"several ranks need oneCCL, which is not installed; type: {INSTALL}")
+    _set_defaults(library.parent, on_gpu)
+    try:
+        for distribution, name in _PRELOADED:
+            path = distribution_file(distribution, name) or library.parent / name
+            ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+        # Its plugins name the older library, which needs the newer one.
+        for name in (_LIBRARY, _OLDER_LIBRARY):
+            ctypes.CDLL(str(library.parent / name), mode=ctypes.RTLD_GLOBAL)
+        _core.Communicator.open_oneccl(str(library))
+    except (OSError, RuntimeError) as error:
+        raise NoOneCcl(f"oneCCL is installed but does not open: {error}") from error
+
+
+def _set_defaults(folder: Path, on_gpu: bool) -> None:
+    """Set what oneCCL reads when it starts; what the user has set stays.
+
+    With its own defaults it spins, which takes tens of milliseconds for each collective where
+    there are fewer cores than threads.
+    """
+    defaults = {
+        "CCL_ATL_TRANSPORT": "ofi",
+        "CCL_PROCESS_LAUNCHER": "none",
+        "CCL_LOG_LEVEL": "error",
+        "CCL_YIELD": "sched_yield",
+        "CCL_WORKER_OFFLOAD": "0",
+    }
+    if not on_gpu:
+        defaults["CCL_PLUGIN"] = str(folder / _CPU_PLUGIN)
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+    if not os.environ.get("FI_PROVIDER_PATH", "set"):
+        del os.environ["FI_PROVIDER_PATH"]  # an empty one ends oneCCL's start with an error

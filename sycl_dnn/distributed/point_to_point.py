@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`send` and `recv`: arrays from one rank to another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn.distributed.collectives import (
+    broadcast_one,
+    check_root,
+    chosen,
+    each,
+    not_traced,
+)
+from sycl_dnn.distributed.group import Group
+
+
+def send(x: Any, to: int, group: Group | None = None) -> None:
+    """Send arrays to another rank, which must ``recv`` them.
+
+    Parameters
+    ----------
+    x : array or tree of arrays
+        Of any dtype; not traced.
+    to : int
+        Rank in the group.
+    group : Group, optional
+
+    Raises
+    ------
+    MismatchError, RuntimeError
+        As for ``all_reduce``.
+    ValueError
+        ``to`` is no other rank of the group.
+
+    Notes
+    -----
+    A broadcast in a group of these two ranks, for oneCCL's own calls end the process on CPUs. The
+    first call of two ranks forms the group: both must come to it.
+
+    Examples
+    --------
+    >>> if group.rank == 0:
+    ...     sycl_dnn.distributed.send(x, to=1)
+    ... elif group.rank == 1:
+    ...     x = sycl_dnn.distributed.recv(x, source=0)
+    """
+    _exchange("send", x, to, group, is_sender=True)
+
+
+def recv(x: Any, source: int, group: Group | None = None) -> Any:
+    """Return the arrays that another rank sends.
+
+    Parameters
+    ----------
+    x : array or tree of arrays
+        Of the shapes and dtypes that come; what they hold is written over.
+    source : int
+        Rank in the group.
+    group : Group, optional
+
+    Returns
+    -------
+    array or tree of arrays
+        ``x``.
+
+    Raises
+    ------
+    MismatchError, RuntimeError
+        As for ``all_reduce``.
+    ValueError
+        ``source`` is no other rank of the group.
+
+    Examples
+    --------
+    >>> x = sycl_dnn.distributed.recv(dpnp.empty(3), source=1)
+    """
+    return _exchange("recv", x, source, group, is_sender=False)
+
+
+def _exchange(function: str, x: Any, other: int, group: Group | None, is_sender: bool) -> Any:
+    group = chosen(group)
+    argument = "to" if is_sender else "source"
+    check_root(function, other, group, argument)
+    if other == group.rank:
+        raise ValueError(f"{function}: {argument} must be another rank, got {other}")
+    pair = group.pair(other)
+    root = pair.rank if is_sender else 1 - pair.rank
+
+    def exchange(leaf: Any, _: Any) -> Any:
+        not_traced(function, leaf, "all_to_all or broadcast")
+        return broadcast_one(leaf, root, leaf, pair, "send and recv")
+
+    return each(exchange, x)

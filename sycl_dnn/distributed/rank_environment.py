@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rank of how many this process is, as its launcher says, and where rank 0 listens."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+#: Variables for rank, number of ranks and rank on this host, by launcher; the first that fits.
+_LAUNCHERS = (
+    ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
+)
+DEFAULT_PORT = 29511
+
+
+@dataclass(frozen=True)
+class RankEnvironment:
+    """What a launcher tells a process; ``local_rank`` is None where it does not say."""
+
+    rank: int
+    size: int
+    local_rank: int | None
+    address: str
+    port: int
+
+
+def read_environment(variables: Mapping[str, str] | None = None) -> RankEnvironment:
+    """Return what the launcher said; rank 0 of 1 without a launcher.
+
+    Parameters
+    ----------
+    variables : mapping, optional
+        ``os.environ`` if omitted.
+
+    Raises
+    ------
+    ValueError
+        A variable is no number, or the rank is not below the number of ranks.
+    """
+    given = os.environ if variables is None else variables
+    for names in _LAUNCHERS:
+        # A batch script's own step has SLURM_PROCID without being started as one of several.
+        if names[0] in given and names[1] in given:
+            rank, size = (_number(given, name) for name in names[:2])
+            local = _number(given, names[2]) if names[2] in given else None
+            break
+    else:
+        rank, size, local = 0, 1, 0
+    if not 0 <= rank < size:
+        raise ValueError(f"init: {names[0]} must be below {names[1]}, got {rank} and {size}")
+    return RankEnvironment(rank, size, local, *_master(given))
+
+
+def _number(given: Mapping[str, str], name: str) -> int:
+    try:
+        return int(given[name])
+    except ValueError:
+        raise ValueError(f"init: {name} must be a number, got {given[name]!r}") from None
+
+
+def _master(given: Mapping[str, str]) -> tuple[str, int]:
+    address = given.get("MASTER_ADDR") or _first_host(given.get("SLURM_JOB_NODELIST", ""))
+    if "MASTER_PORT" in given:
+        # torchrun listens on that port itself.
+        return address, _number(given, "MASTER_PORT") + ("TORCHELASTIC_RUN_ID" in given)
+    job = given.get("SLURM_JOB_ID") or given.get("PBS_JOBID") or "0"
+    digits = re.match(r"\d+", job)
+    return address, DEFAULT_PORT + (int(digits[0]) if digits else 0) % 1000
+
+
+def _first_host(nodes: str) -> str:
+    """Return the first host of Slurm's list, such as ``node[03-05,9],other``."""
+    found = re.match(r"([^,\[]+)(?:\[(\w+))?", nodes)
+    return found[1] + (found[2] or "") if found else "127.0.0.1"

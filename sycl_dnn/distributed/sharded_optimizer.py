@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ShardedOptimizer`: each rank keeps and updates its part of the optimiser's state."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from sycl_dnn import functional as F
+from sycl_dnn import tree
+from sycl_dnn.distributed.collectives import all_gather, all_reduce, chosen, reduce_scatter
+from sycl_dnn.distributed.gradient_buckets import parts_of
+from sycl_dnn.distributed.group import Group
+from sycl_dnn.optim.optimizer import Optimizer, State
+
+
+class _Row(NamedTuple):
+    """Parameters of one dtype and one group of options, as one row of numbers."""
+
+    name: str
+    numbers: list[int]
+    names: list[str]
+    size: int
+
+
+class ShardedOptimizer:
+    """An optimiser whose state is divided among the ranks (ZeRO 1 and 2).
+
+    A step averages the gradients, each rank its part of them; moves its part of the parameters,
+    with its part of the state; and gathers the parameters. Gradients are not averaged before.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        One that moves each number by itself: SGD, Adam, AdamW and others, but not Adafactor, LAMB
+        or Muon.
+    group : Group, optional
+        That of ``init`` by default.
+
+    Raises
+    ------
+    TypeError
+        ``optimizer`` looks at whole arrays.
+
+    Notes
+    -----
+    Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
+    Models", arXiv:1910.02054.
+
+    Examples
+    --------
+    >>> opt = sycl_dnn.distributed.ShardedOptimizer(optim.AdamW(0.1))
+    >>> params = {"w": F.ones(3)}
+    >>> params, state = opt.update({"w": F.ones(3)}, opt.init(params), params)
+    >>> [round(v, 3) for v in params["w"].tolist()]
+    [0.899, 0.899, 0.899]
+    """
+
+    def __init__(self, optimizer: Optimizer, group: Group | None = None) -> None:
+        if not optimizer.is_elementwise:
+            raise TypeError(
+                f"ShardedOptimizer: optimizer must move each number by itself, and "
+                f"{type(optimizer).__name__} looks at whole arrays"
+            )
+        self.optimizer = optimizer
+        #: The same without a bound of the norm, which is taken over all parts.
+        self._moving = copy.copy(optimizer)
+        self._moving.max_norm = None
+        self._group = chosen(group)
+
+    def _rows(self, params: Any) -> list[_Row]:
+        leaves, form = tree.flatten(params)
+        fixed, names = tree.constants(form), tree.names(params)
+        rows: dict[Any, tuple[list[int], list[str]]] = {}
+        for i, (leaf, name) in enumerate(zip(leaves, names, strict=True)):
+            if hasattr(leaf, "shape") and not fixed[i]:
+                of = self.optimizer
+                key = str(leaf.dtype), of._group(name), of._is_decayed(name, leaf)
+                numbers, known = rows.setdefault(key, ([], []))
+                numbers.append(i)
+                known.append(name)
+        return [
+            _Row(known[0], numbers, known, sum(math.prod(leaves[i].shape) for i in numbers))
+            for numbers, known in rows.values()
+        ]
+
+    def _flat(self, arrays: Sequence[Any], size: int) -> Any:
+        """Return arrays as one row whose size the ranks can divide."""
+        parts = [F.reshape(a, (-1,)) for a in arrays]
+        more = -size % self._group.size
+        if more:
+            parts.append(F.mul(parts[0][:1], 0.0) if more == 1 else _nothing(arrays[0], more))
+        return parts[0] if len(parts) == 1 else F.cat(parts)
+
+    def _own(self, row: Any) -> Any:
+        each = row.shape[0] // self._group.size
+        return row[self._group.rank * each : (self._group.rank + 1) * each]
+
+    def _own_parameters(self, params: Any) -> dict[str, Any]:
+        leaves = tree.leaves(params)
+        return {
+            row.name: self._own(self._flat([leaves[i] for i in row.numbers], row.size))
+            for row in self._rows(params)
+        }
+
+    def init(self, params: Any) -> State:
+        """Return this rank's part of the state before the first step.
+
+        Parameters
+        ----------
+        params : tree of arrays
+            A module, or any tree, the same on all ranks.
+
+        Returns
+        -------
+        dict
+            Rows of numbers, by the name of the first parameter of each.
+        """
+        return self._moving.init(self._own_parameters(params))
+
+    def update(self, grads: Any, state: State, params: Any) -> tuple[Any, State]:
+        """Return parameters, the same on all ranks, and this rank's part of the state.
+
+        Parameters
+        ----------
+        grads : tree of arrays
+            This rank's own, not averaged; nested as ``params``, none of them None.
+        state : dict
+            Of ``init``, or of the step before.
+        params : tree of arrays
+
+        Returns
+        -------
+        params, state
+
+        Raises
+        ------
+        MismatchError, RuntimeError
+            As for ``all_reduce``.
+        ValueError
+            A trained array has no gradient.
+        """
+        leaves, form = tree.flatten(params)
+        given = tree.matched(form, grads, "ShardedOptimizer: grads", none_fills=True)
+        rows = self._rows(params)
+        own = {row.name: self._own_gradient(row, given) for row in rows}
+        if self.optimizer.max_norm is not None:
+            own = self._clipped(own)
+        parts = self._own_parameters(params)
+        parts, state = self._moving.update(own, state, parts)
+        new = list(leaves)
+        for row in rows:
+            whole = all_gather(parts[row.name], group=self._group)
+            arrays = [leaves[i] for i in row.numbers]
+            for i, part in zip(row.numbers, parts_of(whole, arrays), strict=True):
+                new[i] = part
+        return tree.unflatten(form, new), state
+
+    def _own_gradient(self, row: _Row, given: Sequence[Any]) -> Any:
+        arrays = [given[i] for i in row.numbers]
+        for name, array in zip(row.names, arrays, strict=True):
+            if array is None:
+                raise ValueError(f"ShardedOptimizer: {name} must have a gradient, got None")
+        return reduce_scatter(self._flat(arrays, row.size), "mean", group=self._group)
+
+    def _clipped(self, own: dict[str, Any]) -> dict[str, Any]:
+        """Scale gradients so that their norm over all parts of all ranks is bounded."""
+        wide = [F.astype(g, "float32") for g in own.values()]
+        squares = F.sum(F.square(wide[0]))
+        for g in wide[1:]:
+            squares = F.add(squares, F.sum(F.square(g)))
+        norm = F.sqrt(all_reduce(squares, group=self._group))
+        factor = F.clamp(F.div(self.optimizer.max_norm, F.add(norm, 1e-6)), max=1.0)
+        return {
+            name: F.astype(F.mul(g, factor), str(own[name].dtype))
+            for name, g in zip(own, wide, strict=True)
+        }
+
+    # Checkpoints: the state as the optimiser alone has it, for any number of ranks.
+
+    def whole_state(self, state: State, params: Any) -> State:
+        """Return the state of all ranks, as ``optimizer.init(params)`` nests it; for checkpoints.
+
+        All ranks must call it; each gets the whole.
+        """
+        rows = {row.name: row for row in self._rows(params)}
+        leaves = tree.leaves(params)
+        made: State = {}
+        for slot, by_row in state.items():
+            if slot == "step":
+                made[slot] = by_row
+                continue
+            made[slot] = {}
+            for name, part in by_row.items():
+                row = rows[name]
+                whole = all_gather(part, group=self._group)
+                arrays = [leaves[i] for i in row.numbers]
+                made[slot] |= dict(zip(row.names, parts_of(whole, arrays), strict=True))
+        return made
+
+    def own_state(self, state: State, params: Any) -> State:
+        """Return this rank's part of a whole state, which any number of ranks may have saved."""
+        made: State = {}
+        for slot, by_name in state.items():
+            made[slot] = by_name if slot == "step" else dict(self._own_rows(by_name, params))
+        return made
+
+    def _own_rows(self, by_name: dict[str, Any], params: Any) -> Iterator[tuple[str, Any]]:
+        for row in self._rows(params):
+            if row.name in by_name:
+                arrays = [by_name[name] for name in row.names]
+                yield row.name, self._own(self._flat(arrays, row.size))
+
+
+def _nothing(like: Any, count: int) -> Any:
+    """Return zeros of the dtype and on the device of an array."""
+    one = F.mul(F.reshape(like, (-1,))[:1], 0.0)
+    return F.reshape(F.expand(one, (count,)), (count,))

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`SyncBatchNorm`: batch normalization over the batches of all ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.distributed.collectives import all_reduce, chosen
+from sycl_dnn.distributed.group import Group
+from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.normalization_layers import BatchNorm2d
+from sycl_dnn.trace.values import Tensor
+
+
+class SyncBatchNorm(BatchNorm2d):
+    """Batch normalization with the statistics of all ranks' batches, as of one batch.
+
+    Parameters
+    ----------
+    num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        As for ``BatchNorm2d``, but ``momentum`` is a number.
+    group : Group, optional
+        That of ``init`` by default.
+
+    Raises
+    ------
+    ValueError
+        The input has fewer than 2 axes or more than 5.
+
+    Notes
+    -----
+    Batches may differ in size. Running statistics are the same on all ranks. Source:
+    ``torch.nn.SyncBatchNorm``.
+
+    Examples
+    --------
+    >>> norm = sycl_dnn.distributed.SyncBatchNorm(3)
+    >>> norm(dpnp.ones((2, 3, 4, 4), dtype="f4")).shape
+    (2, 3, 4, 4)
+    """
+
+    ranks = (2, 3, 4, 5)
+
+    def __init__(
+        self, num_features: int, *args: Any, group: Group | None = None, **kw: Any
+    ) -> None:
+        super().__init__(num_features, *args, **kw)
+        self._group = chosen(group)
+        if self.momentum is None:
+            raise ValueError("SyncBatchNorm: momentum must be a number, got None")
+
+    @classmethod
+    def convert(cls, module: Module, group: Group | None = None) -> Module:
+        """Return the module with its batch normalizations replaced by synchronised ones.
+
+        Those inside are replaced in place; a module that is one itself is returned anew.
+        """
+        if hasattr(module, "num_batches_tracked") and not isinstance(module, cls):
+            made = cls(
+                module.num_features, module.eps, module.momentum, module.affine,
+                module.track_running_stats, bias=module.bias is not None, group=group,
+            )  # fmt: skip
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+                if getattr(module, name) is not None:
+                    setattr(made, name, getattr(module, name))
+            return made.train(module.training)
+        for name, child in module.named_children():
+            setattr(module, name, cls.convert(child, group))
+        return module
+
+    def forward(self, input: Any) -> Any:
+        """Normalize (N, num_features, *S)."""
+        by_batch = self.training or self.running_mean is None
+        if self._group.size == 1 or not by_batch:
+            return super().forward(input)
+        self._check(input)
+        axes = [0, *range(2, input.ndim)]
+        wide = F.astype(input, "float32")
+        count = self._summed(F.sum(F.ones_like(wide[:, :1])))
+        mean = F.div(self._summed(F.sum(wide, axes)), count)
+        shape = (1, -1, *(1 for _ in axes[1:]))
+        centred = F.sub(wide, F.reshape(mean, shape))
+        var = F.div(self._summed(F.sum(F.square(centred), axes)), count)
+        if self.training and self.track_running_stats:
+            self._update(input, mean, var, count)
+        scale = F.rsqrt(F.add(var, self.eps))
+        if self.weight is not None:
+            scale = F.mul(scale, F.astype(self.weight, "float32"))
+        made = F.mul(centred, F.reshape(scale, shape))
+        if self.bias is not None:
+            made = F.add(made, F.reshape(F.astype(self.bias, "float32"), shape))
+        return F.astype(made, str(input.dtype))
+
+    def _summed(self, x: Any) -> Any:
+        return all_reduce(x, group=self._group)
+
+    def _update(self, input: Any, mean: Any, var: Any, count: Any) -> None:
+        """Move the running statistics; the variance is that of a sample."""
+        self._counted(input)
+        unbiased = F.mul(var, F.div(count, F.sub(count, 1.0)))
+        for name, new in (("running_mean", mean), ("running_var", unbiased)):
+            old = getattr(self, name)
+            old = old if isinstance(old, Tensor) else input.trace.capture(old)
+            kept = F.mul(F.astype(old, "float32"), 1.0 - self.momentum)
+            moved = F.add(kept, F.mul(new, self.momentum))
+            self.update_buffer(name, F.astype(moved, str(old.dtype)))

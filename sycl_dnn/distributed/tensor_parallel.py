@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers whose weights are divided among the ranks: columns, rows or words on each."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.call.custom_gradients import custom_vjp
+from sycl_dnn.distributed.collectives import all_gather, all_reduce, chosen
+from sycl_dnn.distributed.group import Group
+from sycl_dnn.nn import init
+from sycl_dnn.nn.linear_layers import Embedding, Linear, new_parameter
+from sycl_dnn.nn.module import Module
+
+
+def shared_input(x: Any, group: Group | None = None) -> Any:
+    """Return ``x``, which is the same on all ranks; its gradient is the sum over them.
+
+    Parameters
+    ----------
+    x : array
+    group : Group, optional
+
+    Notes
+    -----
+    With ``shared_sum`` at the other end, a stretch of a network runs in parts on the ranks while
+    what is around it is the same on all of them. Source: Shoeybi et al., "Megatron-LM",
+    arXiv:1909.08053, functions f and g.
+
+    Examples
+    --------
+    >>> sycl_dnn.distributed.shared_input(dpnp.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+    group = chosen(group)
+
+    @custom_vjp
+    def passed_on(x: Any) -> Any:
+        return x
+
+    passed_on.defvjp(lambda x: (x, None), lambda _, dy: (all_reduce(dy, group=group),))
+    return passed_on(x)
+
+
+def shared_sum(x: Any, group: Group | None = None) -> Any:
+    """Return the sum over the ranks; each gets the gradient of the result as it is.
+
+    Parameters
+    ----------
+    x : array
+    group : Group, optional
+
+    Notes
+    -----
+    For results that all ranks go on with alike; see ``shared_input``. ``all_reduce`` is for losses
+    that differ from rank to rank.
+
+    Examples
+    --------
+    >>> sycl_dnn.distributed.shared_sum(dpnp.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+    group = chosen(group)
+
+    @custom_vjp
+    def summed(x: Any) -> Any:
+        return all_reduce(x, group=group)
+
+    summed.defvjp(lambda x: (all_reduce(x, group=group), None), lambda _, dy: (dy,))
+    return summed(x)
+
+
+def _share(n: int, group: Group, what: str) -> slice:
+    if n % group.size:
+        raise ValueError(f"{what} must be divisible by {group.size} ranks, got {n}")
+    each = n // group.size
+    return slice(group.rank * each, (group.rank + 1) * each)
+
+
+class _ParallelLinear(Module):
+    def _make(
+        self, shape: tuple[int, int], n_bias: int | None, bound: float, dtype: Any, device: Any
+    ) -> None:
+        self.weight = new_parameter(shape, dtype, device)
+        init.uniform_(self.weight, -bound, bound)
+        if n_bias is None:
+            self.register_parameter("bias", None)
+        else:
+            self.bias = new_parameter((n_bias,), dtype, device)
+            init.uniform_(self.bias, -bound, bound)
+
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows."""
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}, ranks={self._group.size}"
+        )
+
+
+class ColumnParallelLinear(_ParallelLinear):
+    """``Linear`` whose outputs are divided among the ranks.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+        Of the whole layer.
+    bias : bool
+    gather_output : bool
+        Whether each rank gets all outputs; else its own, for ``RowParallelLinear``.
+    group : Group, optional
+    device : dpctl.SyclQueue, optional
+    dtype : str or dtype, optional
+
+    Attributes
+    ----------
+    weight : array (out_features / ranks, in_features)
+    bias : array (out_features / ranks,) or None
+
+    Raises
+    ------
+    ValueError
+        ``out_features`` cannot be divided by the number of ranks.
+
+    Examples
+    --------
+    >>> layer = sycl_dnn.distributed.ColumnParallelLinear(4, 6)
+    >>> layer(dpnp.ones((2, 4), dtype="f4")).shape
+    (2, 6)
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, gather_output: bool = False,
+        group: Group | None = None, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._group = chosen(group)
+        own = _share(out_features, self._group, "ColumnParallelLinear: out_features")
+        self.in_features, self.out_features = in_features, out_features
+        self.gather_output = gather_output
+        each = own.stop - own.start
+        bound = 1 / math.sqrt(in_features)
+        self._make((each, in_features), each if bias else None, bound, dtype, device)
+
+    @classmethod
+    def of(
+        cls, linear: Linear, gather_output: bool = False, group: Group | None = None
+    ) -> ColumnParallelLinear:
+        """Return this rank's part of a layer that is the same on all ranks."""
+        made = cls(
+            linear.in_features, linear.out_features, linear.bias is not None, gather_output, group,
+            linear.weight.sycl_queue, linear.weight.dtype,
+        )  # fmt: skip
+        own = _share(linear.out_features, made._group, "out_features")
+        made.weight[...] = linear.weight[own]
+        if linear.bias is not None:
+            made.bias[...] = linear.bias[own]
+        return made
+
+    def forward(self, input: Any) -> Any:
+        """Map (*, in_features) to (*, out_features), or to this rank's part of them."""
+        made = F.linear(shared_input(input, self._group), self.weight, self.bias)
+        if not self.gather_output or self._group.size == 1:
+            return made
+        flat = F.reshape(made, (-1, made.shape[-1]))
+        rows = _gathered(F.transpose(flat, 0, 1), self._group)
+        return F.reshape(F.transpose(rows, 0, 1), (*made.shape[:-1], self.out_features))
+
+
+def _gathered(x: Any, group: Group) -> Any:
+    """Return the rows of all ranks; each gets its own part of the gradient, which all have."""
+
+    @custom_vjp
+    def gathered(x: Any) -> Any:
+        return all_gather(x, group=group)
+
+    def back(_: Any, dy: Any) -> Any:
+        each = dy.shape[0] // group.size
+        return (dy[group.rank * each : (group.rank + 1) * each],)
+
+    gathered.defvjp(lambda x: (all_gather(x, group=group), None), back)
+    return gathered(x)
+
+
+class RowParallelLinear(_ParallelLinear):
+    """``Linear`` whose inputs are divided among the ranks; the result is the same on all.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+        Of the whole layer.
+    bias : bool
+    group : Group, optional
+    device : dpctl.SyclQueue, optional
+    dtype : str or dtype, optional
+
+    Attributes
+    ----------
+    weight : array (out_features, in_features / ranks)
+    bias : array (out_features,) or None
+        The same on all ranks.
+
+    Raises
+    ------
+    ValueError
+        ``in_features`` cannot be divided by the number of ranks.
+
+    Examples
+    --------
+    >>> layer = sycl_dnn.distributed.RowParallelLinear(6, 4)
+    >>> layer(dpnp.ones((2, 6), dtype="f4")).shape
+    (2, 4)
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, group: Group | None = None,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._group = chosen(group)
+        own = _share(in_features, self._group, "RowParallelLinear: in_features")
+        self.in_features, self.out_features = in_features, out_features
+        n_bias = out_features if bias else None
+        bound = 1 / math.sqrt(in_features)
+        self._make((out_features, own.stop - own.start), n_bias, bound, dtype, device)
+        if bias:
+            self.bias[...] = all_reduce(self.bias, "mean", group=self._group)
+
+    @classmethod
+    def of(cls, linear: Linear, group: Group | None = None) -> RowParallelLinear:
+        """Return this rank's part of a layer that is the same on all ranks."""
+        made = cls(
+            linear.in_features, linear.out_features, linear.bias is not None, group,
+            linear.weight.sycl_queue, linear.weight.dtype,
+        )  # fmt: skip
+        made.weight[...] = linear.weight[:, _share(linear.in_features, made._group, "in_features")]
+        if linear.bias is not None:
+            made.bias[...] = linear.bias
+        return made
+
+    def forward(self, input: Any) -> Any:
+        """Map this rank's part of (*, in_features) to (*, out_features)."""
+        made = shared_sum(F.linear(input, self.weight), self._group)
+        return made if self.bias is None else F.add(made, self.bias)
+
+
+class VocabularyParallelEmbedding(Module):
+    """``Embedding`` whose rows are divided among the ranks; the result is the same on all.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : int
+        Of the whole table.
+    group : Group, optional
+    device : dpctl.SyclQueue, optional
+    dtype : str or dtype, optional
+
+    Attributes
+    ----------
+    weight : array (num_embeddings / ranks, embedding_dim)
+
+    Raises
+    ------
+    ValueError
+        ``num_embeddings`` cannot be divided by the number of ranks.
+
+    Examples
+    --------
+    >>> layer = sycl_dnn.distributed.VocabularyParallelEmbedding(6, 4)
+    >>> layer(dpnp.asarray([5, 0])).shape
+    (2, 4)
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, group: Group | None = None,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._group = chosen(group)
+        own = _share(num_embeddings, self._group, "VocabularyParallelEmbedding: num_embeddings")
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self._first, self._count = own.start, own.stop - own.start
+        self.weight: Any = new_parameter((self._count, embedding_dim), dtype, device)
+        init.normal_(self.weight)
+
+    @classmethod
+    def of(cls, table: Embedding, group: Group | None = None) -> VocabularyParallelEmbedding:
+        """Return this rank's part of a table that is the same on all ranks."""
+        made = cls(
+            table.num_embeddings, table.embedding_dim, group, table.weight.sycl_queue,
+            table.weight.dtype,
+        )  # fmt: skip
+        made.weight[...] = table.weight[made._first : made._first + made._count]
+        return made
+
+    def forward(self, input: Any) -> Any:
+        """Map integers (*) to (*, embedding_dim)."""
+        own = F.sub(input, self._first)
+        is_own = F.logical_and(F.ge(own, 0), F.lt(own, self._count))
+        rows = F.embedding(F.clamp(own, 0, self._count - 1), self.weight)
+        mask = F.unsqueeze(F.astype(is_own, str(rows.dtype)), -1)
+        return shared_sum(F.mul(rows, mask), self._group)
+
+    def extra_repr(self) -> str:
+        """Return what ``repr`` shows."""
+        return f"{self.num_embeddings}, {self.embedding_dim}, ranks={self._group.size}"

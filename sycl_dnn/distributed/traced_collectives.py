@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives as steps of traced functions, with their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sycl_dnn.distributed.collective import Collective
+from sycl_dnn.distributed.group import Group
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+
+
+class CollectiveStep:
+    """A collective as the function of a step: reads one array, writes another."""
+
+    #: What reports call the step.
+    row = "collective"
+
+    def __init__(self, collective: Collective, group: Group) -> None:
+        self._collective = collective
+        self._group = group
+        self.__qualname__ = collective.words
+
+    def run_into(
+        self, stream: Any, inputs: Sequence[tuple[Any, int]], outputs: Sequence[tuple[Any, int]]
+    ) -> None:
+        """Submit over memory: pairs of a USM object and bytes from its start."""
+        self._collective.submit(self._group, stream, inputs[0], outputs[0])
+
+
+def recorded(
+    tensor: Tensor,
+    collective: Collective,
+    group: Group,
+    shape: tuple[int, ...],
+    gradient: Callable[[Tensor], Tensor] | None,
+) -> Tensor:
+    """Record a collective over a traced tensor; ``gradient`` maps that of the result."""
+    trace: Any = tensor.trace
+    wanted = layout.row_major(tensor.shape, tensor.dtype)
+    whole = tensor if tensor.desc == wanted else trace.reorder(tensor, wanted)
+
+    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+        if gradient is None:
+            raise NotImplementedError(f"{collective.words} has no gradient")
+        return {"0": gradient(grads["0"])}
+
+    step = CollectiveStep(collective, group)
+    out = Out(shape, tensor.dtype)
+    return trace.array_call(step, [tensor], [out], rule, reads=[whole], is_repeated=True)[0]

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m sycl_dnn launch``: options of a job, and its exit status."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from pathlib import Path
+
+from sycl_dnn.tools.launch.rank_processes import Layout, run_job
+
+_DESCRIPTION = """\
+Start a Python program several times, as the ranks of sycl_dnn.distributed:
+
+  python -m sycl_dnn launch -n 4 train.py --epochs 3
+  python -m sycl_dnn launch -n 4 -m package.train
+  python -m sycl_dnn launch -n 8 --nodes 2 --node-rank 1 --master-addr node01 train.py
+
+Each rank gets its part of the cores, and its lines of output begin with its number. When one ends
+with an error all are ended, and its status is returned: that of the first, 128 + n for signal n,
+130 for Ctrl-C. No process is left.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the options in front of the program."""
+    found = argparse.ArgumentParser(
+        prog="python -m sycl_dnn launch",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = found.add_argument
+    add("-n", "--ranks", type=int, default=1, metavar="N", help="ranks on this host (1)")
+    add("--nodes", type=int, default=1, metavar="N", help="hosts, each with its launcher (1)")
+    add("--node-rank", type=int, default=0, metavar="I", help="which of them this is (0)")
+    add("--master-addr", metavar="HOST", help="where rank 0 is (MASTER_ADDR, or this host)")
+    add("--master-port", type=int, metavar="P", help="its port (MASTER_PORT, or a free one)")
+    add("--max-restarts", type=int, default=0, metavar="N", help="start again so often (0)")
+    add("--no-pin", action="store_true", help="let all ranks use all cores")
+    add("--no-prefix", action="store_true", help="leave the lines of output as they are")
+    add("-m", dest="module", action="store_true", help="the program is the name of a module")
+    add("program", help="a Python file")
+    add("arguments", nargs=argparse.REMAINDER, help="its arguments")
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return probe.getsockname()[1]
+
+
+def _checked(options: argparse.Namespace, error: argparse.ArgumentParser) -> Layout:
+    if options.ranks < 1:
+        error.error(f"-n must be at least 1, got {options.ranks}")
+    if not 0 <= options.node_rank < options.nodes:
+        error.error(f"--node-rank must be below --nodes {options.nodes}, got {options.node_rank}")
+    if not options.module and not Path(options.program).is_file():
+        error.error(f"there is no file {options.program}")
+    address = options.master_addr or os.environ.get("MASTER_ADDR")
+    port = options.master_port or int(os.environ.get("MASTER_PORT") or 0)
+    if options.nodes > 1 and not (address and port):
+        error.error("several hosts need --master-addr and --master-port")
+    return Layout(
+        options.ranks, options.nodes, options.node_rank, address or "127.0.0.1",
+        port or _free_port(), not options.no_pin, not options.no_prefix,
+    )  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a job; return its exit status.
+
+    Examples
+    --------
+    >>> from sycl_dnn.tools.launch.command import main
+    >>> main(["-n", "2", "train.py"])  # doctest: +SKIP
+    0
+    """
+    reader = parser()
+    options = reader.parse_args(arguments)
+    layout = _checked(options, reader)
+    way = ["-m", options.program] if options.module else [options.program]
+    command = [sys.executable, *way, *options.arguments]
+    status = run_job(command, layout)
+    for number in range(options.max_restarts):
+        if status in (0, 130, 143):
+            break
+        print(
+            f"launch: ended with {status}; start {number + 2} of {options.max_restarts + 1}",
+            file=sys.stderr, flush=True,
+        )  # fmt: skip
+        status = run_job(command, layout)
+    return status

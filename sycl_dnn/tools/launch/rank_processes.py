@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes of one job on this host: their cores, variables, output and end."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+#: Seconds in which ranks may say why they end, after one has failed; and to end when asked.
+_LAST_WORDS, _GRACE = 3.0, 5.0
+_POLL = 0.02
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the ranks of a job lie on hosts and cores."""
+
+    ranks: int
+    nodes: int
+    node_rank: int
+    address: str
+    port: int
+    pins: bool
+    has_prefix: bool
+
+
+def cores_of(local_rank: int, ranks: int, cores: Sequence[int]) -> list[int]:
+    """Return the cores of one rank: neighbours, as many for each; shared where there are fewer.
+
+    Examples
+    --------
+    >>> cores_of(1, 2, [0, 1, 2, 3])
+    [2, 3]
+    >>> cores_of(2, 4, [0, 1])
+    [0]
+    """
+    if ranks > len(cores):
+        return [cores[local_rank % len(cores)]]
+    share, more = divmod(len(cores), ranks)
+    start = local_rank * share + min(local_rank, more)
+    return list(cores[start : start + share + (local_rank < more)])
+
+
+def environment_of(local_rank: int, layout: Layout, n_cores: int) -> dict[str, str]:
+    """Return the variables of one rank; what the user has set for threads stays."""
+    made = dict(os.environ)
+    if layout.pins:
+        made.setdefault("OMP_NUM_THREADS", str(n_cores))
+        made.setdefault("DPCPP_CPU_NUM_CUS", str(n_cores))
+    return made | {
+        "RANK": str(layout.node_rank * layout.ranks + local_rank),
+        "WORLD_SIZE": str(layout.nodes * layout.ranks),
+        "LOCAL_RANK": str(local_rank),
+        "LOCAL_WORLD_SIZE": str(layout.ranks),
+        "MASTER_ADDR": layout.address,
+        "MASTER_PORT": str(layout.port),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+class RankProcess:
+    """One rank: a process in a session of its own, and the threads that pass its output on."""
+
+    def __init__(self, command: Sequence[str], local_rank: int, layout: Layout) -> None:
+        self.rank = layout.node_rank * layout.ranks + local_rank
+        all_cores = sorted(os.sched_getaffinity(0))
+        cores = cores_of(local_rank, layout.ranks, all_cores)
+        pipe = subprocess.PIPE if layout.has_prefix else None
+        # Inherited by the child, and put back.
+        os.sched_setaffinity(0, cores if layout.pins else all_cores)
+        try:
+            self.process = subprocess.Popen(
+                command,
+                env=environment_of(local_rank, layout, len(cores)),
+                stdin=subprocess.DEVNULL,
+                stdout=pipe,
+                stderr=pipe,
+                start_new_session=True,
+                preexec_fn=_die_with_parent(),
+            )
+        finally:
+            os.sched_setaffinity(0, all_cores)
+        self._readers: list[threading.Thread] = []
+
+    def pass_output_on(self) -> None:
+        """Begin to write this rank's lines with its number in front."""
+        for source, target in (
+            (self.process.stdout, sys.stdout),
+            (self.process.stderr, sys.stderr),
+        ):
+            if source is not None:
+                thread = threading.Thread(
+                    target=_copy_lines, args=(source, target, f"[{self.rank}] "), daemon=True
+                )
+                thread.start()
+                self._readers.append(thread)
+
+    def status(self) -> int | None:
+        """Return the exit status as a shell has it; None while it runs."""
+        found = self.process.poll()
+        return found if found is None or found >= 0 else 128 - found
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process and what it started."""
+        try:
+            os.killpg(self.process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return
+
+    def close(self) -> None:
+        """End what is left of its session, and wait for the last lines."""
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+        for thread in self._readers:
+            thread.join(_GRACE)
+
+
+def _die_with_parent() -> Callable[[], None]:
+    """Return what a child does first: it asks to be killed when the launcher is."""
+    libc = ctypes.CDLL(None)
+    return lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _copy_lines(source: IO[bytes], target: Any, prefix: str) -> None:
+    for line in source:
+        text = line.decode(errors="replace").rstrip("\n")
+        target.write(f"{prefix}{text}\n")
+        target.flush()
+
+
+class _Asked(Exception):
+    """Somebody wants the job to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def run_job(command: Sequence[str], layout: Layout) -> int:
+    """Run the ranks of this host to their end; return the status of the first that failed, or 0.
+
+    Parameters
+    ----------
+    command : sequence of str
+        What every rank runs.
+    layout : Layout
+
+    Raises
+    ------
+    OSError
+        The command cannot be started.
+    """
+    ranks: list[RankProcess] = []
+    handlers = {n: signal.signal(n, _raise_asked) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        for local_rank in range(layout.ranks):
+            ranks.append(RankProcess(command, local_rank, layout))
+        for rank in ranks:
+            rank.pass_output_on()
+        return _wait(ranks)
+    except _Asked as asked:
+        _end(ranks, asked.number, 0.0)
+        return 128 + asked.number
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, signal.SIG_IGN if ranks else handler)
+        for rank in ranks:
+            rank.close()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _raise_asked(number: int, frame: Any) -> None:
+    raise _Asked(number)
+
+
+def _wait(ranks: Sequence[RankProcess]) -> int:
+    while True:
+        known = [(rank.status(), rank) for rank in ranks]
+        failed = [(status, rank) for status, rank in known if status]
+        if failed:
+            status, rank = failed[0]
+            print(f"launch: rank {rank.rank} ended with {status}", file=sys.stderr, flush=True)
+            _end(ranks, signal.SIGTERM, _LAST_WORDS)
+            return int(status or 1)
+        if all(status is not None for status, _ in known):
+            return 0
+        time.sleep(_POLL)
+
+
+def _end(ranks: Sequence[RankProcess], number: int, patience: float) -> None:
+    """Let ranks end by themselves for a while, then ask them to."""
+    if not _all_end(ranks, patience):
+        for rank in ranks:
+            if rank.status() is None:
+                rank.signal(number)
+        _all_end(ranks, _GRACE)
+
+
+def _all_end(ranks: Sequence[RankProcess], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while any(rank.status() is None for rank in ranks):
+        if time.monotonic() > end:
+            return False
+        time.sleep(_POLL)
+    return True

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collectives on several processes, and alone."""
+
+import dpnp
+import pytest
+from rank_jobs import needs_oneccl, run_ranks
+
+import sycl_dnn
+from sycl_dnn import distributed as dist
+from sycl_dnn import functional as F
+
+
+@needs_oneccl
+def test_values_are_numpys():
+    lines = run_ranks(2, "collective_values.py")
+    assert sorted(lines) == ["[0] 608 right", "[1] 608 right"]
+
+
+@needs_oneccl
+def test_collectives_are_in_the_order_of_the_queue():
+    lines = run_ranks(2, "collective_order.py")
+    assert sorted(line[4:] for line in lines) == [*["ordered: 0 wrong"] * 2,
+                                                  *["unordered: some wrong"] * 2]  # fmt: skip
+
+
+@needs_oneccl
+def test_groups_trees_and_refusals():
+    lines = run_ranks(4, "groups.py")
+    assert sorted(lines) == [f"[{rank}] groups right" for rank in range(4)]
+
+
+def test_alone_everything_is_the_identity(monkeypatch):
+    for name in ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"):
+        monkeypatch.delenv(name, raising=False)
+    group = dist.init()
+    assert (group.rank, group.size, group.local_rank, group.is_main) == (0, 1, 0, True)
+    group.barrier()
+    x = {"a": dpnp.arange(4.0, dtype="float32"), "b": F.asarray(dpnp.ones(2), dtype="bfloat16")}
+    for function in (dist.all_reduce, dist.reduce, dist.broadcast, dist.all_gather,
+                     dist.reduce_scatter, dist.all_to_all):  # fmt: skip
+        made = function(x)
+        assert made["a"] is not x["a"]
+        assert made["a"].tolist() == x["a"].tolist()
+        assert made["b"].dtype == "bfloat16"
+    assert dist.all_reduce(x["a"], out=x["a"]) is x["a"]
+    loss = lambda v: F.sum(dist.all_reduce(v * v, "mean"))  # noqa: E731
+    assert sycl_dnn.grad(loss)(x["a"]).tolist() == (2 * x["a"]).tolist()
+    with pytest.raises(ValueError, match="below 1, got 1"):
+        dist.send(x, to=1)

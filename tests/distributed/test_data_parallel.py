@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training by several processes is that of one; and what needs only one process."""
+
+import dpnp
+import numpy as np
+import pytest
+from rank_jobs import needs_oneccl, run_ranks
+
+from sycl_dnn import distributed as dist
+from sycl_dnn import functional as F
+from sycl_dnn import nn, optim, tree
+from sycl_dnn.distributed.gradient_buckets import buckets
+
+
+@pytest.fixture(scope="module")
+def by_one(tmp_path_factory):
+    """Return losses and parameters of one process."""
+    path = tmp_path_factory.mktemp("digits") / "one.npz"
+    run_ranks(1, "digits.py", "eager", path)
+    return np.load(path)
+
+
+@needs_oneccl
+@pytest.mark.parametrize(
+    ("way", "ranks"),
+    [("eager", 2), ("compiled", 2), ("wrapped", 2), ("sharded", 2), ("compiled", 4)],
+)
+def test_ranks_train_as_one_process(way, ranks, by_one, tmp_path):
+    """The program itself compares the parameters of all ranks bit by bit."""
+    path = tmp_path / "several.npz"
+    run_ranks(ranks, "digits.py", way, path)
+    found = np.load(path)
+    np.testing.assert_allclose(found["losses"], by_one["losses"], rtol=3e-6)
+    np.testing.assert_allclose(found["parameters"], by_one["parameters"], rtol=1e-4, atol=1e-5)
+    assert found["losses"][-1] < found["losses"][0]
+
+
+def sizes(*shapes, dtype="float32"):
+    return [None if s is None else dpnp.zeros(s, dtype=dtype) for s in shapes]
+
+
+def test_buckets_hold_the_last_arrays_first():
+    arrays = sizes(10, 20, None, 5, 100, 1)
+    assert list(buckets(arrays, 120)) == [[5], [4], [3, 1], [0]]
+    assert list(buckets(arrays, 0)) == [[5], [4], [3], [1], [0]]
+    assert list(buckets(arrays, 1 << 20)) == [[5, 4, 3, 1, 0]]
+    mixed = [*sizes(2), F.zeros(3, dtype="bfloat16"), *sizes(4)]
+    assert list(buckets(mixed, 1 << 20)) == [[2, 0], [1]]
+
+
+def test_averages_refuse_what_has_no_mean():
+    with pytest.raises(TypeError, match="grads must be floating-point, got int32"):
+        dist.average_gradients({"a": dpnp.ones(2, dtype="int32")})
+    with pytest.raises(ValueError, match="bucket_bytes must not be negative"):
+        dist.average_gradients({}, -1)
+
+
+def test_parts_of_the_data():
+    assert dist.own_part(4).tolist() == [0, 1, 2, 3]
+    first, second = (dist.own_part(50, seed=3, epoch=e) for e in (0, 1))
+    assert sorted(first) == sorted(second) == list(range(50))
+    assert list(first) != list(second)
+    batches = list(dist.own_batches(10, 4, seed=5))
+    assert [len(b) for b in batches] == [4, 4]
+    assert len(set(np.concatenate(batches))) == 8
+    with pytest.raises(ValueError, match="n must be at least 1"):
+        dist.own_part(0)
+
+
+def test_a_sharded_optimiser_alone_is_the_optimiser():
+    params = {"w": F.ones(3, 5), "b": F.ones(2), "h": F.ones(3, dtype="bfloat16")}
+    grads = tree.map(lambda p: F.mul(p, 0.5), params)
+    chosen = {"groups": [(lambda name: name == "b", {"lr": 0.5})], "max_norm": 0.7}
+    plain, opt = (optim.AdamW(0.1, **chosen) for _ in range(2))
+    sharded = dist.ShardedOptimizer(opt)
+    states = [plain.init(params), sharded.init(params)]
+    results = [params, params]
+    for _ in range(3):
+        for i, way in enumerate((plain, sharded)):
+            results[i], states[i] = way.update(grads, states[i], results[i])
+    for a, b in zip(*map(tree.leaves, results), strict=True):
+        a, b = (dpnp.asnumpy(v.astype("float32")) for v in (a, b))
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+    whole = sharded.whole_state(states[1], params)
+    assert tree.names(whole) == tree.names(states[0])
+    again = sharded.own_state(whole, params)
+    assert tree.names(again) == tree.names(states[1])
+
+
+def test_a_sharded_optimiser_refuses_what_it_cannot_divide():
+    with pytest.raises(TypeError, match="Muon looks at whole arrays"):
+        dist.ShardedOptimizer(optim.Muon(0.1))
+    opt, params = dist.ShardedOptimizer(optim.SGD(0.1)), {"w": F.ones(3), "v": F.ones(2)}
+    with pytest.raises(ValueError, match="v must have a gradient, got None"):
+        opt.update({"w": F.ones(3), "v": None}, opt.init(params), params)
+
+
+def test_modules_alone_are_the_ordinary_ones():
+    net = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
+    x = dpnp.asarray(np.random.default_rng(0).standard_normal((5, 4)), dtype="float32")
+    wanted = dpnp.asnumpy(net(x))
+    parts = nn.Sequential(
+        dist.ColumnParallelLinear.of(net[0]), dist.SyncBatchNorm.convert(net[1]),
+        dist.RowParallelLinear.of(net[2]),
+    )  # fmt: skip
+    np.testing.assert_allclose(dpnp.asnumpy(dist.DataParallel(parts)(x)), wanted, rtol=1e-5)
+    assert "ranks=1" in repr(parts)

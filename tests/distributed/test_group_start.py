@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rank a process is, its device, and what is said where oneCCL or a rank is missing."""
+
+import socket
+import subprocess
+import sys
+
+import dpctl
+import pytest
+from rank_jobs import ROOT, environment
+
+from sycl_dnn.device import usable_devices
+from sycl_dnn.distributed import group, oneccl_library
+from sycl_dnn.distributed.rank_environment import DEFAULT_PORT, read_environment
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, (0, 1, 0, "127.0.0.1", DEFAULT_PORT)),
+        (
+            {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "a",
+             "MASTER_PORT": "7"},
+            (1, 4, 1, "a", 7),
+        ),
+        (
+            {"RANK": "1", "WORLD_SIZE": "4", "MASTER_PORT": "7", "TORCHELASTIC_RUN_ID": "x"},
+            (1, 4, None, "127.0.0.1", 8),
+        ),
+        ({"PMI_RANK": "2", "PMI_SIZE": "3"}, (2, 3, None, "127.0.0.1", DEFAULT_PORT)),
+        (
+            {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "3",
+             "OMPI_COMM_WORLD_LOCAL_RANK": "0"},
+            (2, 3, 0, "127.0.0.1", DEFAULT_PORT),
+        ),
+        (
+            {"SLURM_PROCID": "5", "SLURM_NTASKS": "8", "SLURM_LOCALID": "1",
+             "SLURM_JOB_ID": "120007", "SLURM_JOB_NODELIST": "node[03-05,9],other"},
+            (5, 8, 1, "node03", DEFAULT_PORT + 7),
+        ),
+    ],
+)  # fmt: skip
+def test_what_launchers_say(variables, expected):
+    found = read_environment(variables)
+    assert (found.rank, found.size, found.local_rank, found.address, found.port) == expected
+
+
+def test_wrong_variables_are_named():
+    with pytest.raises(ValueError, match="RANK must be below WORLD_SIZE, got 2 and 2"):
+        read_environment({"RANK": "2", "WORLD_SIZE": "2"})
+    with pytest.raises(ValueError, match="WORLD_SIZE must be a number, got 'two'"):
+        read_environment({"RANK": "0", "WORLD_SIZE": "two"})
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(ValueError, match="checking must be one of always, first, never"):
+        group._joined(1.0, "sometimes", None)
+    with pytest.raises(ValueError, match="timeout must be positive"):
+        group._joined(0.0, None, None)
+
+
+def test_without_oneccl_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(oneccl_library, "is_installed", lambda: False)
+    with pytest.raises(oneccl_library.NoOneCcl, match=r'pip install "oneccl>=2022.1,<2022.2"'):
+        oneccl_library.open_oneccl(False)
+
+
+def test_each_rank_takes_a_device_that_oneccl_knows():
+    gpus = [d for d in usable_devices("gpu") if d.backend == dpctl.backend_type.level_zero]
+    for rank in range(3):
+        device = group._queue_of_rank(rank, None).sycl_device
+        assert device == gpus[rank % len(gpus)] if gpus else device.is_cpu
+    assert group._queue_of_rank(0, "cpu").sycl_device.is_cpu
+
+
+def test_a_missing_rank_is_named():
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port = probe.getsockname()[1]
+    start = "import sycl_dnn; sycl_dnn.distributed.init(timeout=1.5)"
+    variables = {"MASTER_PORT": str(port), "MASTER_ADDR": "127.0.0.1", "WORLD_SIZE": "3"}
+    for rank, words in (("0", "init: ranks 1, 2 did not come within 1.5 s"),
+                        ("1", "rank 0 did not answer at 127.0.0.1")):  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", start], env=environment(RANK=rank, **variables), cwd=ROOT,
+            capture_output=True, text=True, timeout=600,
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert words in done.stderr

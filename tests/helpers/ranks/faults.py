@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong with ranks: cases by name; rank 1 is the one that differs."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import dpnp
+
+from sycl_dnn import distributed as dist
+from sycl_dnn import synchronize
+
+CASES = sys.argv[1].split()
+
+
+def other_size(group, x):
+    dist.all_reduce(x[: 5 - group.rank])
+
+
+def other_dtype(group, x):
+    dist.all_reduce(x.astype("int32") if group.rank else x)
+
+
+def other_kind(group, x):
+    if group.rank:
+        dist.all_gather(x)
+    else:
+        dist.all_reduce(x)
+
+
+def other_order(group, x):
+    for y in (x, x[:3]) if group.rank else (x[:3], x):
+        dist.all_reduce(y)
+
+
+def killed(group, x):
+    if group.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.all_reduce(x)
+    synchronize(group.queue)
+
+
+def killed_later(group, x):
+    """Not compared: the collective itself waits."""
+    if group.rank == 1:
+        time.sleep(1)
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.all_reduce(x)
+    synchronize(group.queue)
+
+
+def stopped(group, x):
+    if group.rank == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    dist.all_reduce(x)
+    synchronize(group.queue)
+
+
+def never_comes(group, x):
+    if group.rank == 1:
+        threading.Event().wait()
+    print(dist.all_reduce(x))
+
+
+def late(group, x):
+    time.sleep(1.5 * group.rank)
+    assert dist.all_reduce(x).tolist() == [2.0] * 5
+
+
+def raises(group, x):
+    if group.rank == 1:
+        raise ValueError("an error of the program's own")
+    dist.all_reduce(x)
+    synchronize(group.queue)
+
+
+def interrupted(group, x):
+    """Rank 0 hears Ctrl-C while it waits."""
+    if group.rank == 1:
+        threading.Event().wait()
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    dpnp.asnumpy(dist.all_reduce(x))
+
+
+def main():
+    timeout = float(sys.argv[2]) if len(sys.argv) > 2 else 600
+    checking = sys.argv[3] if len(sys.argv) > 3 else "always"
+    group = dist.init(timeout=timeout, checking=checking)
+    x = dpnp.ones(5, dtype="float32", sycl_queue=group.queue)
+    assert dist.all_reduce(x).tolist() == [2.0] * 5
+    failed = False
+    for case in CASES:
+        try:
+            globals()[case](group, x)
+        except RuntimeError as error:
+            print(f"{case}: {type(error).__name__}: {error}", flush=True)
+            failed = True
+    sys.exit(3 * failed)
+
+
+main()

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives inside vjp, value_and_grad and compiled functions: values and gradients."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import distributed as dist
+from sycl_dnn import functional as F
+
+
+def close(got, want):
+    np.testing.assert_allclose(dpnp.asnumpy(got), want, rtol=2e-5, atol=1e-5)
+
+
+def main():
+    group = dist.init(timeout=600, checking="always")
+    rank, n, queue = group.rank, group.size, group.queue
+    rng = np.random.default_rng(0)
+    parts = [rng.standard_normal((n, 3)).astype("f4") for _ in range(n)]
+    seeds = [rng.standard_normal((n, 3)).astype("f4") for _ in range(n)]
+    wide = [rng.standard_normal((n * n, 3)).astype("f4") for _ in range(n)]
+
+    def array(values):
+        return dpnp.asarray(values, sycl_queue=queue)
+
+    x, total = array(parts[rank]), sum(parts)
+    rows = slice(n * rank, n * rank + n)
+    swap = [np.concatenate([p[r : r + 1] for p in parts]) for r in range(n)]
+    cases = {
+        "sum": (lambda v: dist.all_reduce(v), total, seeds, sum(seeds)),
+        "mean": (lambda v: dist.all_reduce(v, "mean"), total / n, seeds, sum(seeds) / n),
+        "broadcast": (lambda v: dist.broadcast(v, root=1), parts[1], seeds,
+                      sum(seeds) * (rank == 1)),
+        "gather": (dist.all_gather, np.concatenate(parts), wide, sum(w[rows] for w in wide)),
+        "scatter": (dist.reduce_scatter, total[rank : rank + 1], [s[:1] for s in seeds],
+                    np.concatenate([s[:1] for s in seeds])),
+        "all_to_all": (dist.all_to_all, swap[rank], seeds,
+                       np.concatenate([s[rank : rank + 1] for s in seeds])),
+    }  # fmt: skip
+    for name, (function, value, dy, grad) in cases.items():
+        # Work of oneDNN before and after: the collective is a step between two programs.
+        def around(v, function=function):
+            return F.mul(function(F.mul(v, 2.0)), 0.5)
+
+        for call in (around, sycl_dnn.compile(around)):
+            close(call(x), value)
+        for _ in range(3):
+            made, pull = sycl_dnn.vjp(around, x)
+            close(made, value)
+            close(pull(array(dy[rank]))[0], grad)
+        step = sycl_dnn.compile(lambda v, dy, f=around: sycl_dnn.vjp(f, v)[1](dy)[0])
+        for _ in range(2):
+            close(step(x, array(dy[rank])), grad)
+        group.barrier()
+        print(f"{name} right")
+
+    slanted = array(parts[rank].T.copy()).T
+    close(sycl_dnn.compile(lambda v: dist.all_reduce(v))(slanted), total)
+    frozen, again = sycl_dnn.freeze(x), sycl_dnn.compile(lambda f, v: dist.all_reduce(f) + v)
+    for _ in range(3):  # constant, and yet a collective of every call
+        close(again(frozen, x), total + parts[rank])
+    double = x.astype("float64")
+    made, pull = sycl_dnn.vjp(lambda v: dist.all_reduce(v, "mean"), double)
+    close(made, total / n)
+    close(pull(dpnp.ones_like(double))[0], np.ones((n, 3)))
+    with pytest.raises(NotImplementedError, match="has no gradient"):
+        sycl_dnn.grad(lambda v: F.sum(dist.all_reduce(v, "max")))(x)
+    with pytest.raises(NotImplementedError, match="reduce: x must not be traced"):
+        sycl_dnn.compile(dist.reduce)(x)
+
+    tree = {"a": x, "b": [None, F.asarray(x + 1, dtype="bfloat16"), x[0] * 3], "c": double}
+    for bucket_bytes in (0, 30, 1 << 20):
+        made = dist.average_gradients(tree, bucket_bytes)
+        close(made["a"], total / n)
+        close(made["b"][2], total[0] * 3 / n)
+        close(made["c"], total / n)
+        assert made["b"][0] is None
+        rounded = dpnp.asnumpy(made["b"][1].astype("float32"))
+        np.testing.assert_allclose(rounded, total / n + 1, rtol=0.05, atol=0.05)
+    print("buckets right")
+
+
+main()
