@@ -8,7 +8,7 @@ from sycl_dnn import _core
 import enum
 import sycl_dnn.onednn
 import typing
-__all__: list[str] = ['ARGUMENTS', 'ArrayTypes', 'BoundProgram', 'CallPlan', 'CallTable', 'Communicator', 'CompiledPartition', 'ControlLink', 'Engine', 'GraphTensor', 'Kernel', 'LogicalTensor', 'Memory', 'MemoryDesc', 'Op', 'OpGraph', 'Partition', 'PartitionSequence', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'Recorder', 'ResultPool', 'ReverseCall', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'ccl_unique_id', 'clear_graph_pool', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'data_type_size', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_compiled_partition_cache_capacity', 'get_constant_tensor_cache_capacity', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'graph_dump_mode', 'graph_pool_info', 'graph_status', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'host_lane', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'is_recording', 'is_recording_waits', 'layer_normalization_backward', 'layer_normalization_forward', 'layout_type', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'logical_data_type', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'note', 'op_attr', 'op_kind', 'open_ccl', 'partition_policy', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'property_type', 'quantization_mode', 'query', 'raise_failed_collective', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_collective_timeout', 'set_compiled_partition_cache_capacity', 'set_constant_tensor_cache_capacity', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_graph_dump_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'start_hub', 'status', 'stream_flags', 'submit_all', 'sum', 'use_huge_pages', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
+__all__: list[str] = ['ARGUMENTS', 'ArrayTypes', 'BoundProgram', 'CallPlan', 'CallTable', 'Communicator', 'CompiledPartition', 'ControlLink', 'Engine', 'GraphTensor', 'Kernel', 'LogicalTensor', 'Memory', 'MemoryDesc', 'Op', 'OpGraph', 'Partition', 'PartitionSequence', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'Recorder', 'ResultPool', 'ReverseCall', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'clear_graph_pool', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'data_type_size', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_compiled_partition_cache_capacity', 'get_constant_tensor_cache_capacity', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'graph_dump_mode', 'graph_pool_info', 'graph_status', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'host_lane', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'is_recording', 'is_recording_waits', 'layer_normalization_backward', 'layer_normalization_forward', 'layout_type', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'logical_data_type', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'note', 'op_attr', 'op_kind', 'partition_policy', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'property_type', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_compiled_partition_cache_capacity', 'set_constant_tensor_cache_capacity', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_graph_dump_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'stream_flags', 'submit_all', 'sum', 'use_huge_pages', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
 
 class status(enum.Enum):
     invalid_arguments = ...
@@ -1779,6 +1779,12 @@ class ControlLink:
     A rank's connection to the hub of rank 0, for what is no array.
     """
 
+    @staticmethod
+    def start_hub(port: int, size: int) -> None:
+        """
+        Start the thread of rank 0 that all ranks are connected to.
+        """
+
     def __init__(self, host: str, port: int, rank: int, size: int, timeout: float) -> None:
         ...
 
@@ -1809,6 +1815,24 @@ class Communicator:
     """
     The ranks of one group, for oneCCL.
     """
+
+    @staticmethod
+    def open_oneccl(path: str) -> None:
+        """
+        Open oneCCL's library.
+        """
+
+    @staticmethod
+    def raise_failure() -> None:
+        """
+        Raise the error of a collective that failed since.
+        """
+
+    @staticmethod
+    def unique_id() -> bytes:
+        """
+        A new id for a group of oneCCL's.
+        """
 
     def __init__(self, name: str, members: collections.abc.Sequence[int], rank: int, id: str) -> None:
         """
@@ -2260,11 +2284,6 @@ def binary(engine: Engine, *, algorithm: algorithm | str, src0: MemoryDesc, src1
     Primitive descriptor of binary; executes src_0 src_1 src_2 -> dst
     """
 
-def ccl_unique_id() -> bytes:
-    """
-    A new id for a group of oneCCL's.
-    """
-
 def clear_graph_pool() -> None:
     """
     Free the buffers of graphs that nothing uses.
@@ -2654,11 +2673,6 @@ def note(kind: str, name: str, begin: int, end: int, tensors: list[typing.Any]=[
     Tell the recorders of something that Python did from ``begin`` to ``end``.
     """
 
-def open_ccl(path: str) -> None:
-    """
-    Open oneCCL's library.
-    """
-
 @typing.overload
 def pooling_backward(engine: Engine, *, algorithm: algorithm | str, diff_src: MemoryDesc, diff_dst: MemoryDesc, strides: collections.abc.Sequence[int], kernel: collections.abc.Sequence[int], dilation: collections.abc.Sequence[int] | None=None, padding_l: collections.abc.Sequence[int], padding_r: collections.abc.Sequence[int], hint_fwd_pd: PrimitiveDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
@@ -2705,11 +2719,6 @@ def prelu_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc
 def prelu_forward(engine: Engine, *, prop_kind: prop_kind | str, src: MemoryDesc, weights: MemoryDesc, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of prelu_forward; executes src weights -> dst
-    """
-
-def raise_failed_collective() -> None:
-    """
-    Raise the error of a collective that failed since.
     """
 
 @typing.overload
@@ -2763,11 +2772,6 @@ def resampling_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm:
 def scratchpad_info() -> dict[str, typing.Any]:
     """
     Number, bytes and busy ones of the scratchpad buffers that the process holds.
-    """
-
-def set_collective_timeout(seconds: float) -> None:
-    """
-    After how many seconds a collective that does not end ends the process.
     """
 
 def set_compiled_partition_cache_capacity(capacity: int) -> None:
@@ -2867,11 +2871,6 @@ def softmax_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: al
 def softmax_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm: algorithm | str, src: MemoryDesc, dst: MemoryDesc, axis: int, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of softmax_forward; executes src -> dst
-    """
-
-def start_hub(port: int, size: int) -> None:
-    """
-    Start the thread of rank 0 that all ranks are connected to.
     """
 
 def submit_all(bound: collections.abc.Sequence) -> typing.Any:

@@ -23,7 +23,6 @@ from sycl_dnn._core import augru_forward as augru_forward
 from sycl_dnn._core import batch_normalization_backward as batch_normalization_backward
 from sycl_dnn._core import batch_normalization_forward as batch_normalization_forward
 from sycl_dnn._core import binary as binary
-from sycl_dnn._core import ccl_unique_id as ccl_unique_id
 from sycl_dnn._core import clear_graph_pool as clear_graph_pool
 from sycl_dnn._core import clear_scratchpads as clear_scratchpads
 from sycl_dnn._core import concat as concat
@@ -81,7 +80,6 @@ from sycl_dnn._core import normalization_flags as normalization_flags
 from sycl_dnn._core import note as note
 from sycl_dnn._core import op_attr as op_attr
 from sycl_dnn._core import op_kind as op_kind
-from sycl_dnn._core import open_ccl as open_ccl
 from sycl_dnn._core import partition_policy as partition_policy
 from sycl_dnn._core import pooling_backward as pooling_backward
 from sycl_dnn._core import pooling_forward as pooling_forward
@@ -92,7 +90,6 @@ from sycl_dnn._core import prop_kind as prop_kind
 from sycl_dnn._core import property_type as property_type
 from sycl_dnn._core import quantization_mode as quantization_mode
 from sycl_dnn._core import query as query
-from sycl_dnn._core import raise_failed_collective as raise_failed_collective
 from sycl_dnn._core import reduction as reduction
 from sycl_dnn._core import reorder as reorder
 from sycl_dnn._core import resampling_backward as resampling_backward
@@ -102,7 +99,6 @@ from sycl_dnn._core import rnn_flags as rnn_flags
 from sycl_dnn._core import rounding_mode as rounding_mode
 from sycl_dnn._core import scratchpad_info as scratchpad_info
 from sycl_dnn._core import scratchpad_mode as scratchpad_mode
-from sycl_dnn._core import set_collective_timeout as set_collective_timeout
 from sycl_dnn._core import (
     set_compiled_partition_cache_capacity as set_compiled_partition_cache_capacity,
 )
@@ -121,7 +117,6 @@ from sycl_dnn._core import shuffle_forward as shuffle_forward
 from sycl_dnn._core import softmax_backward as softmax_backward
 from sycl_dnn._core import softmax_forward as softmax_forward
 from sycl_dnn._core import sparse_encoding as sparse_encoding
-from sycl_dnn._core import start_hub as start_hub
 from sycl_dnn._core import status as status
 from sycl_dnn._core import stream_flags as stream_flags
 from sycl_dnn._core import submit_all as submit_all
