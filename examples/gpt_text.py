@@ -19,7 +19,7 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
 
-LENGTH, BATCH, WIDTH, LAYERS, HEADS = 128, 10, 128, 2, 4
+LENGTH, BATCH, WIDTH, LAYERS, HEADS = 128, 12, 128, 2, 4
 
 
 class GPT(nn.Module):
@@ -28,6 +28,7 @@ class GPT(nn.Module):
     def __init__(self, letters):
         super().__init__()
         self.letters, self.places = nn.Embedding(letters, WIDTH), nn.Embedding(LENGTH, WIDTH)
+        nn.init.normal_(self.places.weight, std=0.1)
         layer = nn.TransformerEncoderLayer(
             WIDTH, HEADS, 4 * WIDTH, 0.0, "gelu", batch_first=True, norm_first=True
         )

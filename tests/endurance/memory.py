@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What stays resident while things are made and dropped: python -m endurance.memory KIND NUMBER."""
 
+import functools
 import sys
 
 import dpctl
@@ -8,6 +9,7 @@ import dpnp
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn import nn, optim
 from sycl_dnn import onednn as dnnl
 
 F32 = dnnl.data_type.f32
@@ -92,7 +94,35 @@ def profiles(queue, number):
         assert len(p.records) >= 10
 
 
-KINDS = {f.__name__: f for f in (engines, queues, shapes, small_calls, threads, profiles)}
+@functools.cache
+def begun(queue):
+    """A training that goes on from part to part: its step, and what the next one takes."""
+    net = nn.Sequential(
+        nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Dropout(0.1),
+        nn.Linear(288, 64), nn.ReLU(), nn.Linear(64, 3),
+    ).to(queue)  # fmt: skip
+    opt = optim.AdamW(optim.schedules.cosine(1e-2, 10_000), max_norm=1.0)
+    x, labels = F.randn(16, 1, 8, 8, device=queue), F.arange(16, device=queue) % 3
+
+    def step(net, state):
+        loss = lambda net: F.cross_entropy(net(x), labels)  # noqa: E731
+        value, grads = sycl_dnn.value_and_grad(loss)(net)
+        return value, *opt.update(grads, state, net)
+
+    return sycl_dnn.compile(step), [net, opt.init(net)]
+
+
+def training(queue, number):
+    """Compiled steps of a network with running statistics and dropout; losses are read at times."""
+    step, given = begun(queue)
+    for i in range(number):
+        value, *given[:] = step(*given)
+        if i % 50 == 49:
+            assert float(value) < 5
+    sycl_dnn.synchronize(queue)
+
+
+KINDS = {f.__name__: f for f in (engines, queues, shapes, small_calls, threads, profiles, training)}
 
 
 def measure(kind, number):

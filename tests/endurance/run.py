@@ -17,7 +17,7 @@ from endurance.processes import lines_of  # noqa: E402
 #: kind -> how often
 NUMBERS = {
     "engines": 10_000, "queues": 10_000, "shapes": 10_000, "small_calls": 1_000_000,
-    "threads": 16_000, "profiles": 20_000,
+    "threads": 16_000, "profiles": 20_000, "training": 2_000,
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from endurance.processes import lines_of
 #: Caches of shapes fill and are emptied again; memory that malloc got back stays resident.
 NUMBERS = {
     "engines": (2000, 5), "queues": (2000, 5), "shapes": (4000, 40), "small_calls": (30_000, 5),
-    "threads": (800, 10), "profiles": (1000, 5),
+    "threads": (800, 10), "profiles": (1000, 5), "training": (500, 40),
 }  # fmt: skip
 
 
