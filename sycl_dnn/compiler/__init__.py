@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions compiled into fused programs for inference.
+"""Functions compiled into fused programs: models, training steps.
 
 ``decorator.py`` has the function ``compile``; ``lowering.py`` the order of passes over the graph of
 nodes; each pass has a file of its own.

@@ -11,6 +11,7 @@ from sycl_dnn.compiler.step_graph import Graph, Node, moved
 from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.trace import allocation
+from sycl_dnn.trace.frozen import Seed
 from sycl_dnn.trace.values import Storage, Tensor
 
 
@@ -159,9 +160,12 @@ def _run(
 ) -> list[Any]:
     """Return what constant nodes compute, once it is there."""
     trace = graph.trace
-    executable = Executable(trace, list(graph.steps(nodes)), finals, trace.arguments)
+    # No constant depends on a seed; one that is drawn here would move all those of later calls.
+    seeds = {t.storage for _, value, t in trace.captured if isinstance(value, Seed)}
+    arguments = [s for s in trace.arguments if s not in seeds]
+    executable = Executable(trace, list(graph.steps(nodes)), finals, arguments)
     outs = dict(enumerate(allocation.together([allocation.blank_of(t) for t in finals], queue)))
-    given = [None] * len(trace.arguments)
+    given = [None] * len(arguments)
     registers = executable.run(queue, stream, given, KINDS["device"], outs)
     queue.wait()
     return [registers[r] for r in executable.results]
