@@ -9,10 +9,10 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn import functional as F
 from sycl_dnn import tree
 from sycl_dnn.functional.activation.dropout import next_seed
 from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.array import Array
 
 
 class Batches:
@@ -106,4 +106,7 @@ def _chosen(array: Any, rows: slice, order: np.ndarray | None, on_device: dict[A
     queue = array.sycl_queue
     if queue not in on_device:
         on_device[queue] = dpnp.asarray(order, sycl_queue=queue)
-    return F.index_select(array, 0, on_device[queue][rows])
+    numbers = on_device[queue][rows]
+    if isinstance(array, Array):
+        return Array(dpnp.take(array.data, numbers, axis=0), array.dtype)
+    return dpnp.take(array, numbers, axis=0)

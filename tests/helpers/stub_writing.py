@@ -345,11 +345,53 @@ def onednn_stub():
     return "\n".join([HEADER, *lines]) + "\n"
 
 
+# --- sycl_dnn.optim, whose optimisers get their options from a table ---
+
+_OPTIONS = {
+    "lr": "float | Callable[[Any], Any]", "decay_mask": "Callable[[str, Any], bool] | None",
+    "groups": "Sequence[tuple[Callable[[str], bool], dict[str, Any]]]",
+    "max_norm": "float | None", "master_weights": "bool", "adjust_lr_fn": "str | None",
+}  # fmt: skip
+
+
+def _option_type(name, default):
+    """Return the type of an option of an optimiser."""
+    if name in _OPTIONS:
+        return _OPTIONS[name]
+    if isinstance(default, tuple):
+        return f"tuple[{', '.join(_option_type('', item) for item in default)}]"
+    return "float | None" if default is None else type(default).__name__
+
+
+def optim_stub():
+    """Return the stub of ``sycl_dnn.optim``."""
+    from sycl_dnn import optim
+
+    lines = ["from collections.abc import Callable, Sequence", "from typing import Any"]
+    lines.append("from sycl_dnn.optim import schedules as schedules")
+    names = sorted(set(optim.__all__) - {"schedules"})
+    rules = [n for n in names if getattr(getattr(optim, n), "defaults", None)]
+    for name in sorted(set(names) - set(rules)):
+        lines.append(f"from {getattr(optim, name).__module__} import {name} as {name}")
+    for name in rules:
+        kind = getattr(optim, name)
+        signature = inspect.signature(kind.__init__)
+        typed = [
+            p.replace(annotation=_option_type(p.name, p.default))
+            for p in list(signature.parameters.values())[1:]
+        ]
+        parts = [f"{p.name}: {p.annotation} = {p.default!r}" for p in typed]
+        inside = ", ".join(["self", parts[0], "*", *parts[1:]])
+        lines += ["", f"class {name}(Optimizer):", f"    def __init__({inside}) -> None: ..."]
+    return "\n".join([HEADER, *lines]) + "\n"
+
+
 #: Stub -> what makes it.
 STUBS = {
     PACKAGE / "__init__.pyi": package_stub,
     PACKAGE / "onednn" / "__init__.pyi": onednn_stub,
     PACKAGE / "functional" / "__init__.pyi": functional_stub,
+    PACKAGE / "optim" / "__init__.pyi": optim_stub,
 }
 
 

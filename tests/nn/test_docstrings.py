@@ -13,7 +13,7 @@ from sycl_dnn import nn
 
 def modules():
     """Yield the files of the layer above the functions."""
-    for part in ("nn", "optim", "io", "data"):
+    for part in ("nn", "optim", "io", "data", "sklearn"):
         package = importlib.import_module(f"sycl_dnn.{part}")
         for found in pkgutil.walk_packages(package.__path__, f"sycl_dnn.{part}."):
             yield found.name

@@ -6,6 +6,7 @@ import dpnp
 from typing_extensions import reveal_type
 
 import sycl_dnn
+from sycl_dnn import data, nn, optim
 from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 
@@ -41,6 +42,21 @@ def transforms(x: dpnp.ndarray, w: dpnp.ndarray) -> None:
     reveal_type(fast(x, w, out=y))  # dpnp_array
     reveal_type(sycl_dnn.compile(dtype="bfloat16")(loss)(x, w))  # dpnp_array
     reveal_type(sycl_dnn.plan(loss, x, w))  # BoundPlan
+
+
+def training(x: dpnp.ndarray) -> None:
+    net = nn.utils.weight_norm(nn.Linear(2, 3))
+    reveal_type(net)  # Linear
+    reveal_type(nn.KVCache.empty(1, 2, 3, 4).append(x, x))  # KVCache
+    opt = optim.SGD(0.1, momentum=0.9, nesterov=True)
+    reveal_type(opt)  # SGD
+    reveal_type(optim.Adam(optim.schedules.cosine(0.1, 10), betas=(0.9, 0.99)))  # Adam
+    reveal_type(opt.init(net))  # dict[str, Any]
+    reveal_type(optim.GradScaler().init())  # dict[str, Any]
+    reveal_type(sycl_dnn.load_checkpoint("run.npz", net=net))  # dict[str, Any]
+    reveal_type(sycl_dnn.get_rng_state())  # str
+    reveal_type(data.Prefetcher([x]))  # Prefetcher
+    reveal_type(data.Metrics().result())  # dict[str, float]
 
 
 def low_level(queue: dpctl.SyclQueue, x: dpnp.ndarray) -> None:

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimators pass scikit-learn's checks, pickle, clone, cross-validate, and take dpnp arrays."""
+
+import pickle
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import clone  # noqa: E402
+from sklearn.datasets import load_iris, make_regression  # noqa: E402
+from sklearn.model_selection import cross_validate  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
+
+from sycl_dnn.sklearn import MLPClassifier, MLPRegressor  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+#: As the defaults, in fewer epochs.
+QUICK = {"max_iter": 25, "learning_rate_init": 0.03, "hidden_layer_sizes": (16,)}
+
+
+@parametrize_with_checks([MLPClassifier(**QUICK), MLPRegressor(**QUICK)])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    x, y = load_iris(return_X_y=True)
+    return StandardScaler().fit_transform(x).astype("f4"), y
+
+
+def on_device(*arrays):
+    queue = sycl_dnn.default_queue()
+    return [dpnp.asarray(a, sycl_queue=queue) for a in arrays]
+
+
+def test_classes_are_learnt_by_name_and_pickled(iris):
+    x, y = iris
+    names = np.array(["one", "two", "three"])[y]
+    net = MLPClassifier(**QUICK, random_state=0).fit(x, names)
+    assert net.score(x, names) > 0.85
+    assert net.loss_curve_[-1] < net.loss_curve_[0]
+    again = pickle.loads(pickle.dumps(net))
+    np.testing.assert_array_equal(again.predict_proba(x), net.predict_proba(x))
+    fresh = clone(net)
+    assert not hasattr(fresh, "coefs_")
+    np.testing.assert_array_equal(fresh.fit(x, names).predict(x), net.predict(x))
+    assert [w.shape for w in net.coefs_] == [(4, 16), (16, 3)]
+
+
+def test_arrays_of_a_device_stay_there(iris):
+    x, y = on_device(*iris)
+    net = MLPClassifier(**QUICK, random_state=0).fit(x, y)
+    made = net.predict(x)
+    assert isinstance(made, dpnp.ndarray)
+    assert made.sycl_queue == x.sycl_queue
+    assert net.predict_proba(x).shape == (150, 3)
+    np.testing.assert_array_equal(dpnp.asnumpy(made), net.predict(iris[0]))
+    assert net.score(x, y) == net.score(*iris) > 0.8
+    same = MLPClassifier(**QUICK, random_state=0).fit(*iris)
+    np.testing.assert_array_equal(same.coefs_[0], net.coefs_[0])
+
+
+def test_pipelines_cross_validate(iris):
+    for net, (x, y) in (
+        (MLPClassifier(**QUICK), iris),
+        (MLPRegressor(**QUICK), make_regression(120, 4, noise=1.0, random_state=0)),
+    ):
+        y = y if y.dtype.kind == "i" else y / y.std()
+        found = cross_validate(make_pipeline(StandardScaler(), net), x, y, cv=3)
+        assert (found["test_score"] > 0.8).all()
+
+
+def test_regression_is_scikit_learns(iris):
+    from sklearn.neural_network import MLPRegressor as Theirs
+
+    x, y = make_regression(200, 5, n_targets=2, random_state=1)
+    y = (y / y.std(0)).astype("f4")
+    own = MLPRegressor((32,), random_state=0, learning_rate_init=0.01).fit(x, y)
+    theirs = Theirs(hidden_layer_sizes=(32,), random_state=0, learning_rate_init=0.01).fit(x, y)
+    assert own.predict(x).shape == (200, 2)
+    assert own.score(x, y) == pytest.approx(theirs.score(x, y), abs=0.01)
+    assert isinstance(own.predict(on_device(x.astype("f4"))[0]), dpnp.ndarray)
+    # The same network computes the same.
+    theirs.coefs_, theirs.intercepts_ = own.coefs_, own.intercepts_
+    np.testing.assert_allclose(own.predict(x), theirs.predict(x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "lion"])
+def test_optimizers_and_activations_learn(iris, optimizer):
+    kind = {"sgd": "tanh", "lion": "silu"}[optimizer]
+    rate = {"sgd": 0.1, "lion": 0.003}[optimizer]
+    options = QUICK | {"max_iter": 30, "learning_rate_init": rate, "batch_size": 32}
+    net = MLPClassifier(**options, optimizer=optimizer, activation=kind, random_state=1)
+    assert net.fit(*iris).score(*iris) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"activation": "sine"}, "activation must be one of .* got 'sine'"),
+        ({"optimizer": "lbfgs"}, "optimizer must be one of .* got 'lbfgs'"),
+        ({"max_iter": 0}, "max_iter must be at least 1, got 0"),
+        ({"hidden_layer_sizes": (3, 0)}, r"hidden_layer_sizes must be positive, got \(3, 0\)"),
+        ({"batch_size": 0}, "batch_size must be 'auto' or at least 1, got 0"),
+    ],
+)
+def test_wrong_parameters_are_refused_by_name(iris, options, message):
+    with pytest.raises(ValueError, match=f"MLPClassifier: {message}"):
+        MLPClassifier(**options).fit(*iris)
+
+
+def test_wrong_arrays_of_a_device_are_refused_by_name(iris):
+    x, y = on_device(*iris)
+    net = MLPClassifier(**QUICK)
+    with pytest.raises(ValueError, match="X contains NaN or infinity"):
+        net.fit(x * float("nan"), y)
+    with pytest.raises(ValueError, match="y must have 150 rows as X has, got shape"):
+        net.fit(x, y[:3])
+    with pytest.raises(ValueError, match=r"X must be an array \(samples, features\)"):
+        net.fit(x[0], y)
+    with pytest.raises(ValueError, match="X has 3 features, but MLPClassifier is expecting 4"):
+        net.fit(x, y).predict(x[:, :3])
