@@ -145,8 +145,8 @@ FAULTS: tuple[Fault, ...] = (
         "rms-norm-gradient-gpu",
         title="`layer_normalization_backward`, GPU",
         when=(
-            "`rms_norm` without `use_global_stats` (`ocl:ref`; the simulated Arc, DG1 and Tiger "
-            "Lake pick it)"
+            "`rms_norm` without `use_global_stats` (`ocl:ref`, which the simulated Arc, DG1 and "
+            "Tiger Lake pick, and `ocl:vectorized` of Xe-HPC and Xe2)"
         ),
         wrong=(
             "`diff_src` loses the mean of `scale * diff_dst`, as if the forward pass had "
@@ -193,6 +193,21 @@ FAULTS: tuple[Fault, ...] = (
         device="gpu",
         refuses=rules.blocked_twice,
         advice="GPUs read weights with two blocks along one axis wrongly; take row-major or any",
+    ),
+    Fault(
+        "matmul-found-scales-gpu",
+        title="`matmul`, GPU",
+        when=(
+            "scales of `dst` that oneDNN finds (`dynamic_fp`), float8 results (`ocl:ref`; the "
+            "simulated Arc and Tiger Lake pick it)"
+        ),
+        wrong="the largest value of a group is NaN in e4m3, inf in e5m2, as on CPUs",
+        instead="own scales",
+        met="left",
+        rows=("matmul",),
+        device="gpu",
+        explains=rules.case_found_scales,
+        outputs=("dst",),
     ),
     Fault(
         "lrn-padding-gpu",

@@ -35,6 +35,10 @@ WRONG = {
     "sum-shifted-factors-gpu": (
         "--sum --sdt=f32:f32:f32 --scales=1:2:0.5 2x16x3x4", "ocl:many_inputs", "reorder+post_ops",
     ),
+    "matmul-found-scales-gpu": (
+        "--matmul --dt=bf16:bf16:f8_e4m3 --attr-scales=dst:dynamic_fp:f8_e4m3:1x16 8x64:64x64",
+        "ocl:ref", "ocl:ref",
+    ),
     "lrn-padding-gpu": (
         "--lrn --dir=BWD_D --tag=aBx16b mb2ic17ih6ls7alpha1", "ocl:ref", "ocl:ref",
     ),
