@@ -31,8 +31,21 @@ RULES = {
     "batch_norm_training": Rule(row_major=1 << 18, channels_last=1 << 20),
     "group_norm": Rule(row_major=1 << 18, channels_last=1 << 18),
     "average_of_positions": Rule(row_major=1 << 18, channels_last=1 << 18),
+    "activation": Rule(row_major=1 << 19, channels_last=1 << 19),
     "batch_norm_inference": Rule(row_major=1 << 19, channels_last=1 << 19),
 }
+
+
+def is_chosen(family: str, x: Tensor) -> bool:
+    """Whether the kernel of a family takes a dense tensor of any shape."""
+    mode = x.trace.policy.kernels
+    if x.dtype not in DTYPES or not 0 < x.size < _MOST or mode == "never":
+        return False
+    least = RULES[family].row_major
+    if mode == "always" or least is None:
+        return mode == "always"
+    is_cpu = x.trace.engine.kind is _core.engine_kind.cpu
+    return is_cpu and x.desc.get_size() >= least
 
 
 def chosen(family: str, x: Tensor) -> str | None:

@@ -12,6 +12,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.functional.arithmetic.elementwise import pointwise
+from sycl_dnn.kernels.activations_of_arrays import activated
 from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.pointwise import (
     ABS,
@@ -54,8 +55,10 @@ def relu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | A
     if input.is_float and rectified(input) is not RELU:
         return eltwise(input, algorithm.eltwise_clip_v2_use_dst_for_bwd, 0.0, math.inf)
     # The result tells the sign as well, and the next function keeps it anyway.
-    kind = algorithm.eltwise_relu_use_dst_for_bwd if input.is_float else algorithm.eltwise_relu
-    return eltwise(input, kind)
+    if not input.is_float:
+        return eltwise(input, algorithm.eltwise_relu)
+    kind = algorithm.eltwise_relu_use_dst_for_bwd
+    return activated("relu", input, lambda: eltwise(input, kind))
 
 
 @pointwise
@@ -158,7 +161,7 @@ def gelu(input: dpnp.ndarray | Array, *, approximate: str = "none") -> dpnp.ndar
 @pointwise
 def silu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``x * sigmoid(x)``."""
-    return eltwise(input, algorithm.eltwise_swish, 1.0)
+    return activated("silu", input, lambda: eltwise(input, algorithm.eltwise_swish, 1.0))
 
 
 @pointwise
