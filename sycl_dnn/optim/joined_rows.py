@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from sycl_dnn import functional as F
 from sycl_dnn.trace.layout import row_major_strides
+from sycl_dnn.trace.values import Tensor
 
 #: Elements of a parameter that is joined to others, and of all that are joined: the values of a
 #: step shall stay in a core's cache.
@@ -47,7 +48,9 @@ def _key(row: Row) -> Any:
 
 def _is_row_major(p: Any) -> bool:
     """Whether a result that is a part of a longer row has the layout of the parameter."""
-    return bool(p.desc.is_plain) and tuple(p.strides) == row_major_strides(tuple(p.shape))
+    if not isinstance(p, Tensor) or not p.desc.is_plain:
+        return False
+    return tuple(p.strides) == row_major_strides(tuple(p.shape))
 
 
 def bunches(rows: Iterable[Row]) -> list[list[Row]]:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from sycl_dnn import functional as F
+from sycl_dnn.kernels import adam_step
 from sycl_dnn.optim.optimizer import Optimizer, Options, less_power
+from sycl_dnn.trace.values import Tensor
 
 _SHARED = """
     groups : sequence of (callable, dict)
@@ -139,6 +141,20 @@ class _Moments(Optimizer):
 
     def stepped(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a parameter after a step of Adam's."""
+        return self._decayed(p, None, g, slots, o)
+
+    def _decayed(
+        self, p: Any, keeps: Any, g: Any, slots: dict[str, Any], o: Options
+    ) -> tuple[Any, Any]:
+        """Return the same; before, the parameter is multiplied by ``keeps``, if there is one."""
+        if set(slots) == {"m", "v"} and all(isinstance(t, Tensor) for t in (o.size, o.root)):
+            # The factor as an array: what the rate is, a number or an array, is not to matter.
+            factor = F.add(F.mul(o.root, 0.0), 1.0 if keeps is None else keeps)
+            scalars = {"size": o.size, "root": o.root, "shrink": factor}
+            made = adam_step.moved({"p": p, "g": g, **slots}, scalars, o.betas, o.eps)
+            if made is not None:
+                return made.pop("p"), made
+        p = p if keeps is None else F.mul(p, keeps)
         m, v, (top, below) = self.moments(g, slots, o)
         made = {"m": m, "v": v} | ({"v_max": top} if "v_max" in slots else {})
         return F.sub(p, F.div(F.mul(m, o.size), below)), made
@@ -181,7 +197,8 @@ class AdamW(_Moments):
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a step from decayed weights."""
-        return self.stepped(_shrunk(p, o), g, slots, o)
+        keeps = 1.0 - o.lr * o.weight_decay if o.weight_decay else None
+        return self._decayed(p, keeps, g, slots, o)
 
 
 @_rule(2e-3, "``torch.optim.Adamax``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0)
