@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Averages over all positions of (N, C, *S), as one kernel: forward and gradient."""
+"""Averages and sums over all positions of (N, C, *S), as one kernel: forward and gradient."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SOURCE = """
     const size_t place = (size_t)(number / per_image) * channels + left;
 
 __kernel void average_rows(__global const element *x, __global element *y, int rows, int each,
-                           int length) {
+                           int length, float divisor) {
     GROUP_MEMORY;
     const int first = get_group_id(0) * each, whole = length / V * V;
     for (int row = first; row < min(first + each, rows); ++row) {
@@ -40,24 +40,25 @@ __kernel void average_rows(__global const element *x, __global element *y, int r
         for (; i < whole; i += L * V) a += LOAD(i, p);
         float part = sum((a + b) + (c + d));
         for (i = whole + ITEM; i < length; i += L) part += LOAD1(p, i);
-        const float made = group_sum(part) / length;
+        const float made = group_sum(part) / divisor;
         if (ITEM == 0) STORE1(made, y, row);
     }
 }
 
 __kernel void spread_rows(__global const element *dy, __global element *dx, int rows, int each,
-                          int length) {
+                          int length, float divisor) {
     const int first = get_group_id(0) * each, whole = length / V * V;
     for (int row = first; row < min(first + each, rows); ++row) {
         __global element *q = dx + (size_t)row * length;
-        const float value = LOAD1(dy, row) / length;
+        const float value = LOAD1(dy, row) / divisor;
         for (int i = ITEM * V; i < whole; i += L * V) STORE((vector)value, i, q);
         for (int i = whole + ITEM; i < length; i += L) STORE1(value, q, i);
     }
 }
 
 __kernel void average_columns(__global const element *x, __global element *y,
-                              __global float *sums, int positions, int channels, int width) {
+                              __global float *sums, int positions, int channels, int width,
+                              float divisor) {
     START
     COLUMNS PUT((vector)0, place + c, sums);
     int r = 0;
@@ -73,22 +74,22 @@ __kernel void average_columns(__global const element *x, __global element *y,
         __global const element *p = x + start + (size_t)r * channels;
         COLUMNS PUT(GET(place + c, sums) + LOAD(c, p), place + c, sums);
     }
-    COLUMNS STORE(GET(place + c, sums) / (float)positions, place + c, y);
+    COLUMNS STORE(GET(place + c, sums) / divisor, place + c, y);
 }
 
 __kernel void spread_columns(__global const element *dy, __global element *dx, int positions,
-                             int channels, int width) {
+                             int channels, int width, float divisor) {
     START
     for (int r = 0; r < positions; ++r) {
         __global element *q = dx + start + (size_t)r * channels;
-        COLUMNS STORE(LOAD(place + c, dy) / (float)positions, c, q);
+        COLUMNS STORE(LOAD(place + c, dy) / divisor, c, q);
     }
 }
 """
 
 
-def averaged(x: Tensor) -> Tensor | None:
-    """Return the averages (N, C, 1...) of (N, C, *S); None where oneDNN is to."""
+def averaged(x: Tensor, kind: algorithm = algorithm.reduction_mean) -> Tensor | None:
+    """Return the averages (N, C, 1...) of (N, C, *S), or the sums; None where oneDNN is to."""
     way = chosen("average_of_positions", x)
     if way is None:
         return None
@@ -97,7 +98,9 @@ def averaged(x: Tensor) -> Tensor | None:
     ways = {"row_major": ("average_rows", "spread_rows", *_over_rows(x))}
     if way == "channels_last":
         ways[way] = ("average_columns", "spread_columns", *_over_columns(x, vector))
-    name, reverse, numbers, n_groups = ways[way]
+    name, reverse, counts, n_groups = ways[way]
+    is_mean = kind is algorithm.reduction_mean
+    numbers = [*counts, float(math.prod(x.shape[2:])) if is_mean else 1.0]
     if not kernels.can_run(name):
         return None
     shape = (*x.shape[:2], *(1 for _ in x.shape[2:]))
@@ -113,7 +116,7 @@ def averaged(x: Tensor) -> Tensor | None:
         out = {"diff_src": Out(x.shape, x.dtype, x)}
         return {"src": kernels.record(reverse, given, out, numbers, n_groups)["diff_src"]}
 
-    return x.trace.closed({"src": x}, body, rule, partial(_composed, x))
+    return x.trace.closed({"src": x}, body, rule, partial(_composed, x, kind))
 
 
 def _dense(dy: Tensor) -> Tensor:
@@ -121,8 +124,8 @@ def _dense(dy: Tensor) -> Tensor:
     return dy if dy.desc == wanted else dy.trace.reorder(dy, wanted)
 
 
-def _composed(x: Tensor) -> Tensor:
-    return reduce(algorithm.reduction_mean, x, list(range(2, x.ndim)))
+def _composed(x: Tensor, kind: algorithm) -> Tensor:
+    return reduce(kind, x, list(range(2, x.ndim)))
 
 
 def _over_rows(x: Tensor) -> tuple[list[int], int]:

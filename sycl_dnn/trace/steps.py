@@ -57,13 +57,9 @@ class Planned:
         return self.primitive_desc.name
 
 
-#: An extension that was built before kernels came has none; then there are no such steps.
-_KERNEL: Any = getattr(_core, "Kernel", ())
-
-
 def is_kernel(primitive: Any) -> bool:
     """Whether a step's primitive is a kernel that was compiled at run time."""
-    return isinstance(primitive, _KERNEL)
+    return isinstance(primitive, _core.Kernel)
 
 
 @dataclass

@@ -104,6 +104,23 @@ def test_average_of_positions(queue, shape, dtype, layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_reductions_over_positions(queue, name, layout):
+    x, slope = _data((3, 24, 9, 7))[0], _slope((3, 24))
+    given = placed(x, queue, layout)
+
+    def ours(x):
+        return getattr(F, name)(x, dim=(-1, -2))
+
+    made = both_passes(ours, [given], placed(slope, queue))
+    expected = torch_passes(lambda x: getattr(torch, name)(x, dim=(2, 3)), [x], slope)
+    assert len(kernels_of(ours, given)) == 1
+    assert not kernels_of(lambda x: F.sum(x, dim=1), given)
+    for mine, theirs in zip(made, expected, strict=True):
+        assert error(mine, theirs) < TOLERANCE["float32"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_batch_norm_for_inference(queue, dtype, layout):
     x, w, b = _data((3, 24, 9, 7))

@@ -15,6 +15,7 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
 from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.kernels.position_averages import averaged
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Out
@@ -109,7 +110,11 @@ def _reduced(
     if not dtypes.is_float(dtype):
         call = functools.partial(function, axis=axes or None, dtype=np.dtype(dtype))
         return by_dpnp(call, x, axes, keepdim, dtype)
-    return without(reduce(kind, converted(x, dtype), axes), axes, keepdim)
+    given = converted(x, dtype)
+    made = None
+    if kind is not A.reduction_mul and x.ndim > 2 and sorted(axes) == list(range(2, x.ndim)):
+        made = averaged(given, kind)
+    return without(reduce(kind, given, axes) if made is None else made, axes, keepdim)
 
 
 def _wide(x: Tensor) -> str:
