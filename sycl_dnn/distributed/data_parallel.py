@@ -12,11 +12,11 @@ from sycl_dnn import tree
 from sycl_dnn.call.custom_gradients import custom_vjp
 from sycl_dnn.distributed.collectives import broadcast, chosen
 from sycl_dnn.distributed.gradient_buckets import average_gradients
-from sycl_dnn.distributed.group import Group
+from sycl_dnn.distributed.group import Group, OfGroup
 from sycl_dnn.nn.module import Module
 
 
-class DataParallel(Module):
+class DataParallel(OfGroup, Module):
     """A module of which each rank has a copy, and whose gradients are averaged over the ranks.
 
     When it is made, all ranks take the arrays of rank 0. Gradients with respect to it are the same
@@ -56,7 +56,7 @@ class DataParallel(Module):
     ) -> None:
         super().__init__()
         self.module = module
-        self._group = chosen(group)
+        self._group_name = chosen(group).name
         self._bucket_bytes = bucket_bytes
         if self._group.size > 1:
             arrays = [a for a in tree.leaves(module) if hasattr(a, "shape")]

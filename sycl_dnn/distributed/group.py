@@ -24,6 +24,7 @@ _CHECKING_VARIABLE = "SYCL_DNN_CHECK_COLLECTIVES"
 _LAST_WAIT = 5.0
 
 _default: Group | None = None
+_named: dict[str, Group] = {}
 
 
 class Job:
@@ -68,6 +69,7 @@ class Group:
         self._splits = self._barriers = self._compared = 0
         self._pairs: dict[int, Group] = {}
         self.communicator: Any = self._formed() if self.size > 1 else None
+        _named[name] = self
 
     def __repr__(self) -> str:
         return f"Group({self.name!r}, rank {self.rank} of {self.size})"
@@ -178,6 +180,16 @@ class Group:
         gone = self._job.link.first_gone(list(self.members))
         if gone:
             raise RuntimeError(f"{words}: {gone}")
+
+
+class OfGroup:
+    """What modules of a group share: they keep its name, which is a part of their form."""
+
+    _group_name: str
+
+    @property
+    def _group(self) -> Group:
+        return _named[self._group_name]
 
 
 def init(timeout: float = 600.0, checking: str | None = None, device: str | None = None) -> Group:

@@ -7,13 +7,14 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn.distributed.collectives import all_reduce, chosen
-from sycl_dnn.distributed.group import Group
-from sycl_dnn.nn.module import Module
-from sycl_dnn.nn.normalization_layers import BatchNorm2d
+from sycl_dnn.distributed.group import Group, OfGroup
+from sycl_dnn.nn import normalization_layers
 from sycl_dnn.trace.values import Tensor
 
+_BatchNorm2d: Any = getattr(normalization_layers, "BatchNorm2d")  # noqa: B009 - mypy does not see it
 
-class SyncBatchNorm(BatchNorm2d):
+
+class SyncBatchNorm(OfGroup, _BatchNorm2d):
     """Batch normalization with the statistics of all ranks' batches, as of one batch.
 
     Parameters
@@ -46,12 +47,12 @@ class SyncBatchNorm(BatchNorm2d):
         self, num_features: int, *args: Any, group: Group | None = None, **kw: Any
     ) -> None:
         super().__init__(num_features, *args, **kw)
-        self._group = chosen(group)
+        self._group_name = chosen(group).name
         if self.momentum is None:
             raise ValueError("SyncBatchNorm: momentum must be a number, got None")
 
     @classmethod
-    def convert(cls, module: Module, group: Group | None = None) -> Module:
+    def convert(cls, module: Any, group: Group | None = None) -> Any:
         """Return the module with its batch normalizations replaced by synchronised ones.
 
         Those inside are replaced in place; a module that is one itself is returned anew.
@@ -76,7 +77,7 @@ class SyncBatchNorm(BatchNorm2d):
             return super().forward(input)
         self._check(input)
         axes = [0, *range(2, input.ndim)]
-        wide = F.astype(input, "float32")
+        wide: Any = F.astype(input, "float32")
         count = self._summed(F.sum(F.ones_like(wide[:, :1])))
         mean = F.div(self._summed(F.sum(wide, axes)), count)
         shape = (1, -1, *(1 for _ in axes[1:]))

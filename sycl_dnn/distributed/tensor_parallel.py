@@ -9,9 +9,9 @@ from typing import Any
 from sycl_dnn import functional as F
 from sycl_dnn.call.custom_gradients import custom_vjp
 from sycl_dnn.distributed.collectives import all_gather, all_reduce, chosen
-from sycl_dnn.distributed.group import Group
+from sycl_dnn.distributed.group import Group, OfGroup
 from sycl_dnn.nn import init
-from sycl_dnn.nn.linear_layers import Embedding, Linear, new_parameter
+from sycl_dnn.nn.linear_layers import new_parameter
 from sycl_dnn.nn.module import Module
 
 
@@ -79,7 +79,12 @@ def _share(n: int, group: Group, what: str) -> slice:
     return slice(group.rank * each, (group.rank + 1) * each)
 
 
-class _ParallelLinear(Module):
+class _ParallelLinear(OfGroup, Module):
+    weight: Any
+    bias: Any
+    in_features: int
+    out_features: int
+
     def _make(
         self, shape: tuple[int, int], n_bias: int | None, bound: float, dtype: Any, device: Any
     ) -> None:
@@ -135,7 +140,7 @@ class ColumnParallelLinear(_ParallelLinear):
         group: Group | None = None, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self._group = chosen(group)
+        self._group_name = chosen(group).name
         own = _share(out_features, self._group, "ColumnParallelLinear: out_features")
         self.in_features, self.out_features = in_features, out_features
         self.gather_output = gather_output
@@ -145,9 +150,9 @@ class ColumnParallelLinear(_ParallelLinear):
 
     @classmethod
     def of(
-        cls, linear: Linear, gather_output: bool = False, group: Group | None = None
+        cls, linear: Any, gather_output: bool = False, group: Group | None = None
     ) -> ColumnParallelLinear:
-        """Return this rank's part of a layer that is the same on all ranks."""
+        """Return this rank's part of a ``Linear`` that is the same on all ranks."""
         made = cls(
             linear.in_features, linear.out_features, linear.bias is not None, gather_output, group,
             linear.weight.sycl_queue, linear.weight.dtype,
@@ -218,7 +223,7 @@ class RowParallelLinear(_ParallelLinear):
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self._group = chosen(group)
+        self._group_name = chosen(group).name
         own = _share(in_features, self._group, "RowParallelLinear: in_features")
         self.in_features, self.out_features = in_features, out_features
         n_bias = out_features if bias else None
@@ -228,8 +233,8 @@ class RowParallelLinear(_ParallelLinear):
             self.bias[...] = all_reduce(self.bias, "mean", group=self._group)
 
     @classmethod
-    def of(cls, linear: Linear, group: Group | None = None) -> RowParallelLinear:
-        """Return this rank's part of a layer that is the same on all ranks."""
+    def of(cls, linear: Any, group: Group | None = None) -> RowParallelLinear:
+        """Return this rank's part of a ``Linear`` that is the same on all ranks."""
         made = cls(
             linear.in_features, linear.out_features, linear.bias is not None, group,
             linear.weight.sycl_queue, linear.weight.dtype,
@@ -245,7 +250,7 @@ class RowParallelLinear(_ParallelLinear):
         return made if self.bias is None else F.add(made, self.bias)
 
 
-class VocabularyParallelEmbedding(Module):
+class VocabularyParallelEmbedding(OfGroup, Module):
     """``Embedding`` whose rows are divided among the ranks; the result is the same on all.
 
     Parameters
@@ -277,7 +282,7 @@ class VocabularyParallelEmbedding(Module):
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self._group = chosen(group)
+        self._group_name = chosen(group).name
         own = _share(num_embeddings, self._group, "VocabularyParallelEmbedding: num_embeddings")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self._first, self._count = own.start, own.stop - own.start
@@ -285,8 +290,8 @@ class VocabularyParallelEmbedding(Module):
         init.normal_(self.weight)
 
     @classmethod
-    def of(cls, table: Embedding, group: Group | None = None) -> VocabularyParallelEmbedding:
-        """Return this rank's part of a table that is the same on all ranks."""
+    def of(cls, table: Any, group: Group | None = None) -> VocabularyParallelEmbedding:
+        """Return this rank's part of an ``Embedding`` that is the same on all ranks."""
         made = cls(
             table.num_embeddings, table.embedding_dim, group, table.weight.sycl_queue,
             table.weight.dtype,
