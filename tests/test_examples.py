@@ -28,6 +28,7 @@ QUICK = {
     "compiled_resnet50 --repeats 1": "compiled_resnet50: passed",
     "lstm_text --steps 60": "lstm_text: passed",
     "train_digits --epochs 10": "train_digits: passed",
+    "train_digits_distributed --steps 100": "train_digits_distributed: passed",
     "train_digits_nn --steps 100": "train_digits_nn: passed",
     "diffusion_digits --steps 100 --no-check": "drawn digits in",
     "gpt_text --steps 20 --letters 10": "gpt_text: passed",

@@ -57,6 +57,9 @@ class Group:
         That of this rank's device.
     """
 
+    #: Functions that hold a group are traced once for it, whatever it counts.
+    guarded_by_identity = True
+
     def __init__(
         self, job: Job, members: tuple[int, ...], rank: int, local_rank: int, name: str
     ) -> None:

@@ -58,6 +58,16 @@ def main():
 
     slanted = array(parts[rank].T.copy()).T
     close(sycl_dnn.compile(lambda v: dist.all_reduce(v))(slanted), total)
+
+    def held(v):
+        return dist.all_reduce(v, group=group)
+
+    close(sycl_dnn.vjp(held, x)[0], total)
+    misses = sycl_dnn.cache.info().misses
+    for _ in range(3):
+        close(sycl_dnn.vjp(held, x)[0], total)
+    assert sycl_dnn.cache.info().misses == misses, "a function that holds a group is traced once"
+
     frozen, again = sycl_dnn.freeze(x), sycl_dnn.compile(lambda f, v: dist.all_reduce(f) + v)
     for _ in range(3):  # constant, and yet a collective of every call
         close(again(frozen, x), total + parts[rank])
