@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from sycl_dnn import functional as F
+from sycl_dnn.trace.values import Tensor
 
 
 class KVCache(NamedTuple):
@@ -81,7 +82,8 @@ class KVCache(NamedTuple):
         Parameters
         ----------
         keys, values : array (N, heads, L, width)
-            What goes beyond the capacity is lost: the host does not know the length.
+            What goes beyond the capacity is lost: the host does not know the length. A NaN or
+            infinity among several positions makes the others of the call NaN too.
 
         Raises
         ------
@@ -109,10 +111,13 @@ class KVCache(NamedTuple):
         is_new = F.mul(F.astype(F.ge(source, 0.0), "float32"),
                        F.astype(F.lt(source, float(length)), "float32"))  # fmt: skip
         is_new = F.reshape(F.gt(is_new, 0.5), (capacity, 1))
-        if length > 1:
-            numbers = F.astype(F.clamp(source, 0.0, float(length - 1)), "int64")
-            keys, values = (F.index_select(new, 2, numbers) for new in (keys, values))
         dtype = str(self.keys.dtype)
+        if length > 1:
+            # A product with ones and zeros: exact, and a step of oneDNN's, as a gather is not.
+            columns = F.reshape(self._places(length), (1, length))
+            chosen = F.eq(F.reshape(source, (capacity, 1)), columns)
+            chosen = F.astype(F.astype(chosen, "float32"), dtype)
+            keys, values = (F.matmul(chosen, F.astype(new, dtype)) for new in (keys, values))
         keys = F.where(is_new, F.astype(keys, dtype), self.keys)
         values = F.where(is_new, F.astype(values, dtype), self.values)
         return KVCache(keys, values, F.add(self.length, float(length)))
@@ -138,6 +143,5 @@ class KVCache(NamedTuple):
 
     def _places(self, n: int) -> Any:
         """Return 0, 1, ... on the queue of the cache."""
-        queue = getattr(self.length, "sycl_queue", None)
-        is_traced = hasattr(self.length, "trace")
-        return F.arange(float(n), device=None if is_traced else queue)
+        is_traced = isinstance(self.length, Tensor)
+        return F.arange(float(n), device=None if is_traced else self.length.sycl_queue)

@@ -69,3 +69,20 @@ def test_cpu_and_gpu_have_programs_of_their_own(ones, cpu):
         dpnp.ones(4, dtype="f4", sycl_queue=cpu)
     ).sycl_queue  # fmt: skip
     assert compiled.cache_info().size == 2
+
+
+def test_concatenations_of_concatenations(gpu, has_values):
+    """oneDNN's concatenation on GPUs writes elsewhere where the rows of its result lie apart."""
+    values = [np.full((n, 4), i, "f4") for i, n in enumerate((6, 3, 6, 3), 1)]
+    given = [dpnp.asarray(v, sycl_queue=gpu) for v in values]
+
+    @sycl_dnn.compile
+    def joined(a, b, c, d):
+        return F.cat([F.cat([a, b], 0), F.cat([c, d], 0)], 1)
+
+    made = joined(*given)
+    assert made.shape == (9, 8)
+    if has_values:
+        a, b, c, d = values
+        wanted = np.concatenate([np.concatenate([a, b]), np.concatenate([c, d])], 1)
+        np.testing.assert_array_equal(dpnp.asnumpy(made), wanted)

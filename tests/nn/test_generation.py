@@ -58,6 +58,13 @@ def test_attention_with_a_cache_is_torchs_and_runs_in_eager():
     np.testing.assert_allclose(numbers(made), wanted, rtol=2e-5, atol=2e-5)
 
 
+def test_a_cache_stays_on_its_queue(queue):
+    cache = nn.KVCache.empty(1, 1, 4, 1, device=queue)
+    new = dpnp.ones((1, 1, 2, 1), dtype="f4", sycl_queue=queue)
+    cache = cache.append(new, new)
+    assert cache.mask(2).sycl_queue == cache.keys.sycl_queue == queue
+
+
 class Speaker(nn.Module):
     """A network of a user's: positions by rotation, its own attention over the cache."""
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sycl_dnn._core import MemoryDesc
+from sycl_dnn._core import MemoryDesc, engine_kind
 from sycl_dnn.compiler.constant_values import constant_ids
 from sycl_dnn.compiler.rebuilding import origin, rebuilt, with_weights
 from sycl_dnn.compiler.relayout import in_order, same_span
@@ -294,11 +295,27 @@ def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
         one = with_places(user, {id(src.storage): found})
         if isinstance(one, Refusal):
             return one
+        if one.row == "concat" and _is_torn(one):
+            return Refusal("oneDNN's concatenation on GPUs takes rows that lie apart for dense")
         made.append(one)
     for old, new in zip(users, made, strict=True):
         graph.replace([], new, at=old)
     made[0].fused.append("writes its part of a concatenation")
     return None
+
+
+def _is_torn(node: Node) -> bool:
+    """Whether a concatenation on a GPU reads or writes what has gaps.
+
+    oneDNN 3.13's ocl:simple:reusable passes over the strides of a result: it writes elsewhere.
+    """
+    tensors = [*node.inputs.values(), *node.outputs.values()]
+    if tensors[0].trace.engine.kind != engine_kind.gpu:
+        return False
+    # A dense tensor spans as many bytes as its elements take.
+    return any(
+        t.desc.size != math.prod(t.desc.dims) * dtypes.bits_of(t.dtype) // 8 for t in tensors
+    )
 
 
 def _copy(graph: Graph, node: Node, src: Tensor, offset: int) -> Node:
