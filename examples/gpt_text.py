@@ -89,7 +89,7 @@ def main() -> None:
     opt = optim.AdamW(optim.schedules.one_cycle(options.rate, options.steps), max_norm=1.0)
     net, _, losses = train(net, opt, loss, batches(), options)
     start = [alphabet.index(letter) for letter in "The statement "]
-    said = write(net.eval(), start, options.letters, queue, rng)
+    said = write(net.eval(), start, min(options.letters, options.steps), queue, rng)
     print("".join(alphabet[i] for i in said))
     last = float(np.mean(losses[-10:]))
     print(f"loss of a letter {losses[0]:.3f} to {last:.3f}, of {len(raw):,} letters")

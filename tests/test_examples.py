@@ -35,6 +35,7 @@ QUICK = {
     "lstm_sequence --steps 40": "lstm_sequence: passed",
     "resnet_cifar_like --steps 30": "resnet_cifar_like: passed",
     "resume --steps 10": "resume: passed",
+    "sklearn_pipeline --steps 10": "sklearn_pipeline: passed",
     "transfer_from_torch --steps 100": "transfer_from_torch: ",
     "vae --steps 200": "vae: passed",
     "train_digits_functional --steps 150": "train_digits_functional: passed",
