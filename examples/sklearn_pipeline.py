@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from _common import finish
 from _training import begin, check
 from sklearn.datasets import load_digits
@@ -25,7 +27,7 @@ def main() -> None:
     widths = {"mlpclassifier__hidden_layer_sizes": [(16,), (64, 32)]}
     with sycl_dnn.autocast(options.dtype):  # "float32" casts nothing
         search = GridSearchCV(pipeline, widths, cv=3).fit(x, y)
-    accuracy = search.score(held_out, wanted)
+    accuracy: Any = search.score(held_out, wanted)
     for row, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"],
                           strict=True):  # fmt: skip
         print(f"{row}: accuracy {score:.3f} in cross-validation")
