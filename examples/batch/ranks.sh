@@ -1,0 +1,24 @@
+#!/bin/bash
+# What a batch job of several hosts runs on each of them: the ranks of an example on this host.
+# usage: NODES=N NODE_RANK=I MASTER_ADDR=HOST [RANKS=N] [MODULES="a b"] [PYTHON=...] ranks.sh [EXAMPLE [ARGUMENT...]]
+set -eu -o pipefail
+cd "$(dirname "$0")/../.."
+
+example=${1:-train_digits_distributed.py}
+shift $(($# > 0))
+
+# Sites have compilers and interpreters as modules; without MODULES nothing is loaded.
+load_modules() {
+    local name
+    for name in ${MODULES:-}; do
+        module load "$name"
+    done
+}
+
+load_modules
+# By default one rank for each GPU, one for the host without.
+ranks=${RANKS:-$(find /dev/dri -name 'renderD*' 2>/dev/null | wc -l)}
+[ "$ranks" -gt 0 ] || ranks=1
+exec "${PYTHON:-.venv/bin/python}" -m sycl_dnn launch -n "$ranks" --nodes "$NODES" \
+    --node-rank "$NODE_RANK" --master-addr "$MASTER_ADDR" --master-port "${MASTER_PORT:-29511}" \
+    "examples/$example" --distributed "$@"
