@@ -107,13 +107,29 @@ def set_kernels(mode: str) -> None:
         ``"auto"``: where they were measured to be faster, which is on CPUs and for arrays from
         about a megabyte on. ``"always"``: wherever there is one that fits, on GPUs as well.
         ``"never"``: oneDNN's primitives alone.
+
+    Notes
+    -----
+    Kernels are OpenCL C, so they need a device that comes through OpenCL and a driver with a
+    compiler. Elsewhere, Level Zero among it, oneDNN's primitives run. The first call of a kind
+    takes about 0.1 s longer.
+
+    Examples
+    --------
+    >>> sycl_dnn.set_kernels("never")
     """
     _process[0] = _process[0]._replace(kernels=_check("mode", mode, _KERNELS))
 
 
 @contextlib.contextmanager
 def kernel_mode(mode: str) -> Iterator[None]:
-    """``set_kernels`` for the calls inside a ``with`` block."""
+    """``set_kernels`` for the calls inside a ``with`` block.
+
+    Examples
+    --------
+    >>> with sycl_dnn.kernel_mode("always"):
+    ...     y = F.group_norm(x, 4)
+    """
     with using(kernels=_check("mode", mode, _KERNELS)):
         yield
 

@@ -259,8 +259,10 @@ def batch_norm(
 
     Notes
     -----
-    In training one element of each channel of float32 is subtracted before: oneDNN's sums lose
-    much of a mean that is many standard deviations off. That is one pass over ``input`` more.
+    Large arrays on CPUs are normalized by a kernel of this package (``sycl_dnn.set_kernels``),
+    whose statistics are exact where a mean is many standard deviations off. oneDNN's sums lose
+    much of such a mean, so one element of each channel of float32 is subtracted before: one more
+    pass over ``input``.
 
     Source: oneDNN developer guide, "Batch Normalization"; Ioffe and Szegedy, arXiv:1502.03167.
     """
