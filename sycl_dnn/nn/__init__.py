@@ -58,7 +58,8 @@ globals().update(function_layers.LAYERS | padding_layers.PADS)
 
 #: The classes, functions that make arrays, ``init`` and ``utils``.
 __all__ = sorted(
-    {n for n, value in globals().items() if isinstance(value, type)} | {"init", "utils"}
+    {n for n, value in globals().items() if isinstance(value, type) and value is not Any}
+    | {"init", "utils"}
 )
 
 

@@ -87,7 +87,14 @@ def _scaled(g: Any, factor: Any) -> Any:
 
 
 def clip_grad_value(grads: Any, clip_value: float) -> Any:
-    """Return gradients with each number moved into ``[-clip_value, clip_value]``."""
+    """Return gradients with each number moved into ``[-clip_value, clip_value]``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, optim
+    >>> optim.clip_grad_value([F.full((2,), -3.0)], 1.0)[0].tolist()
+    [-1.0, -1.0]
+    """
     return tree.map(
         lambda g: F.clamp(g, -clip_value, clip_value) if hasattr(g, "shape") else g, grads
     )

@@ -36,6 +36,17 @@ _SHARED = """
     Source: """
 
 
+_EXAMPLE = """
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, optim
+    >>> opt, params = optim.NAME(), {"w": F.ones(2, 2)}
+    >>> new, state = opt.update({"w": F.ones(2, 2)}, opt.init(params), params)
+    >>> bool((new["w"] < params["w"]).all()), float(state["step"])
+    (True, 1.0)
+    """
+
+
 def _zeros(p: Any) -> Any:
     return F.mul(p, 0.0)
 
@@ -63,7 +74,8 @@ def _rule(lr: float, source: str, **defaults: Any) -> Any:
         cls.__init__ = __init__
         cls.defaults = defaults
         text = inspect.cleandoc(cls.__doc__).replace("\n", "\n    ")
-        cls.__doc__ = f"{text}{_SHARED}{source}\n    "
+        example = _EXAMPLE.replace("NAME", cls.__name__)
+        cls.__doc__ = f"{text}{_SHARED}{source}\n{example}"
         return cls
 
     return attach

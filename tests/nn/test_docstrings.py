@@ -32,3 +32,14 @@ def test_examples_of_layers_run():
             runner.run(case)
     assert not runner.failures
     assert runner.tries > 100
+
+
+def test_optimisers_files_and_data_have_examples():
+    from sycl_dnn import data, optim
+
+    for module in (optim, data, nn.utils):
+        for name in set(module.__all__) - {"Optimizer"}:
+            value = getattr(module, name)
+            assert not callable(value) or ">>>" in value.__doc__, name
+    for name in ("save", "load", "save_checkpoint", "load_checkpoint", "get_rng_state"):
+        assert ">>>" in getattr(sycl_dnn, name).__doc__, name
