@@ -217,11 +217,33 @@ _TEXT = """``sycl_dnn.functional.{function}`` as a module: ``torch.nn.{name}``.
 _INPLACE = ";\n    ``inplace`` is taken and changes nothing: programs plan their memory"
 
 
+#: Of classes that need arguments: those of an example, the shape of its input and of its result.
+_EXAMPLES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
+    **{f"Adaptive{kind}Pool{n}d": ("3", (2, 4) + (9,) * n, (2, 4) + (3,) * n)
+       for kind in ("Avg", "Max") for n in (1, 2, 3)},
+    **{f"{kind}Pool{n}d": (given, (2, 4) + (8,) * n, (2, 4) + (4,) * n)
+       for kind, given in (("Avg", "2"), ("Max", "2"), ("LP", "2, 2")) for n in (1, 2, 3)},
+    "ChannelShuffle": ("2", (2, 4, 3, 3), (2, 4, 3, 3)),
+    "PixelShuffle": ("2", (2, 4, 3, 3), (2, 1, 6, 6)),
+    "PixelUnshuffle": ("2", (2, 4, 6, 6), (2, 16, 3, 3)),
+    "Fold": ("(4, 4), 3", (2, 9, 4), (2, 1, 4, 4)), "Unfold": ("3", (2, 4, 6, 6), (2, 36, 16)),
+    "LocalResponseNorm": ("3", (2, 4, 6, 6), (2, 4, 6, 6)),
+    "Threshold": ("0.1, 2.0", (2, 4), (2, 4)), "Unflatten": ("1, (2, 2)", (3, 4), (3, 2, 2)),
+    "Upsample": ("scale_factor=2", (2, 4, 3, 3), (2, 4, 6, 6)),
+}  # fmt: skip
+
+
 def _made(name: str, row: Row) -> type:
     signature = _signature(name, row)
     inplace = _INPLACE if "~inplace" in row.parameters else ""
     text = _TEXT.format(function=row.function, name=name, inplace=inplace)
-    if not any(default is R for default in row.parameters.values()):
+    if name in _EXAMPLES:
+        given, shape, made = _EXAMPLES[name]
+        text += (
+            "\n    Examples\n    --------\n    >>> from sycl_dnn import functional as F, nn\n"
+            f"    >>> nn.{name}({given})(F.rand{shape}).shape\n    {made}\n    "
+        )
+    elif not any(default is R for default in row.parameters.values()):
         call = ", ".join("x" for n in row.inputs)
         if name not in (
             "CrossEntropyLoss",
