@@ -23,7 +23,7 @@ def by_one(tmp_path_factory):
 @needs_oneccl
 @pytest.mark.parametrize(
     ("way", "ranks"),
-    [("eager", 2), ("compiled", 2), ("wrapped", 2), ("sharded", 2), ("compiled", 4)],
+    [("wrapped", 2), ("sharded", 2), ("compiled", 4)],
 )
 def test_ranks_train_as_one_process(way, ranks, by_one, tmp_path):
     """The program itself compares the parameters of all ranks bit by bit."""

@@ -12,7 +12,7 @@ def test_digits_are_learnt_by_two_ranks(tmp_path):
     example = ROOT / "examples" / "train_digits_distributed.py"
     done = subprocess.run(
         [sys.executable, "-m", "sycl_dnn", "launch", "-n", "2", str(example), "--distributed",
-         "--sharded", "--steps", "60", "--no-check"],
+         "--sharded", "--steps", "20", "--no-check"],
         capture_output=True, text=True, timeout=900, cwd=tmp_path, env=environment(),
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
