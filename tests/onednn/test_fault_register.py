@@ -144,6 +144,11 @@ def test_fault_is_still_there(name, cpu_stream):
 def test_process_still_dies(name):
     isa, line = FATAL[name]
     run = in_process_of(isa, [line], unchecked=True)
+    bf16 = dnnl.cpu_isa.avx512_core_bf16.value
+    if dnnl.get_effective_cpu_isa().value & bf16 == bf16:
+        # The instruction that oneDNN should not have written is one that this CPU has.
+        assert run.stdout == "PASSED\n"
+        return
     assert run.returncode < 0, f"oneDNN may have mended {name}: look, then drop it: {run.stdout}"
 
 
