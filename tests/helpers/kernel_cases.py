@@ -3,7 +3,6 @@
 
 import dpnp
 import numpy as np
-import torch
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -36,8 +35,11 @@ def both_passes(function, arrays, dy, mode="always"):
         return [host(a) for a in (value, *pullback(dy))]
 
 
-def torch_passes(function, arrays, dy, dtype=torch.float64):
+def torch_passes(function, arrays, dy, dtype="float64"):
     """Return the same of a function over torch's tensors."""
+    import torch
+
+    dtype = getattr(torch, dtype)
     given = [torch.tensor(a, dtype=dtype, requires_grad=True) for a in arrays]
     value = function(*given)
     value.backward(torch.tensor(dy, dtype=dtype))

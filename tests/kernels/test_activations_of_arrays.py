@@ -3,8 +3,7 @@
 
 import numpy as np
 import pytest
-import torch
-from helpers.kernel_cases import (
+from kernel_cases import (
     TOLERANCE,
     both_passes,
     error,
@@ -16,6 +15,8 @@ from helpers.kernel_cases import (
 
 import sycl_dnn
 from sycl_dnn import functional as F
+
+torch = pytest.importorskip("torch")
 
 #: Less than a vector, several groups with a rest, layouts of images.
 SHAPES = [(3, 5), (7, 9371), (2, 24, 5, 3)]

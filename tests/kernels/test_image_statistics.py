@@ -3,8 +3,7 @@
 
 import numpy as np
 import pytest
-import torch
-from helpers.kernel_cases import (
+from kernel_cases import (
     TOLERANCE,
     both_passes,
     error,
@@ -16,6 +15,8 @@ from helpers.kernel_cases import (
 
 import sycl_dnn
 from sycl_dnn import functional as F
+
+torch = pytest.importorskip("torch")
 
 LAYOUTS = ["row_major", "channels_last"]
 #: Shape, groups and dtype: several groups in a vector, one of all channels, one of each.
