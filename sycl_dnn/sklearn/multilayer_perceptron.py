@@ -7,6 +7,7 @@ import warnings
 import weakref
 from typing import Any
 
+import dpctl
 import dpnp
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -72,7 +73,9 @@ class _Perceptron(BaseEstimator):
     def _queue(self, x: Any) -> Any:
         if isinstance(x, dpnp.ndarray):
             return x.sycl_queue
-        return sycl_dnn.default_queue() if self.device is None else self.device
+        if isinstance(self.device, dpctl.SyclQueue):
+            return self.device
+        return sycl_dnn.default_queue(self.device)
 
     def _input(self, x: Any) -> Any:
         """Return samples (N, features) for predicting, on a device."""
@@ -195,8 +198,9 @@ _PARAMETERS = """
         The training ends where the loss of ``n_iter_no_change`` epochs in a row has not fallen by
         this.
     n_iter_no_change : int
-    device : dpctl.SyclQueue, optional
-        For NumPy arrays; ``sycl_dnn.default_queue()`` without. dpnp arrays stay where they are.
+    device : dpctl.SyclQueue or str, optional
+        For NumPy arrays: a queue, or what ``sycl_dnn.default_queue`` takes, such as ``"cpu"``.
+        dpnp arrays stay where they are.
 
     Attributes
     ----------

@@ -68,6 +68,13 @@ def test_arrays_of_a_device_stay_there(iris):
     np.testing.assert_array_equal(same.coefs_[0], net.coefs_[0])
 
 
+@pytest.mark.parametrize("device", [None, "cpu", "queue"])
+def test_the_device_of_numpys_arrays_has_a_name_or_is_a_queue(iris, device):
+    chosen = sycl_dnn.default_queue("cpu") if device == "queue" else device
+    fitted = MLPClassifier(**QUICK, device=chosen).fit(*iris)
+    assert fitted.score(*iris) > 0.9
+
+
 def test_pipelines_cross_validate(iris):
     for net, (x, y) in (
         (MLPClassifier(**QUICK), iris),
