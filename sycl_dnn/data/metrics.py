@@ -81,9 +81,9 @@ class Metrics:
                     raise ValueError(
                         f"Metrics.add: {name} must be one number, got shape {tuple(value.shape)}"
                     )
-                value = F.reshape(F.astype(value, "float32"), ())
-                value = value if weight == 1 else F.mul(value, float(weight))
-                self._sums.setdefault(name, _Sum()).add(value)
+                number = F.reshape(F.astype(value, "float32"), ())
+                number = number if weight == 1 else F.mul(number, float(weight))
+                self._sums.setdefault(name, _Sum()).add(number)
             else:
                 self._numbers[name] = self._numbers.get(name, 0.0) + float(value) * weight
             self._weights[name] = self._weights.get(name, 0.0) + weight
