@@ -73,7 +73,7 @@ def test_counts_are_read_or_given(queue):
 @pytest.mark.parametrize("dtype", ["int64", "float64"])
 def test_every_dtype_is_moved(dtype, queue):
     if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
-        pytest.skip("no float64")
+        pytest.skip(f"{queue.sycl_device.name} has no float64")
     x = np.arange(6).reshape(2, 3).astype(dtype)
     a = dpnp.asarray(x, sycl_queue=queue)
     for made, wanted in (
