@@ -15,7 +15,6 @@ from sycl_dnn.trace.values import Tensor
 _LEAST = 1 << 14
 
 _SOURCE = """
-#define ITEM ((int)get_local_id(0))
 #define FIRST (get_group_id(0) * each)
 #define MOST (int)min((long)each, (long)size - (long)FIRST)
 #define VECTORS for (; i + V <= n; i += L * V)

@@ -9,7 +9,6 @@ from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
 _SOURCE = """
-#define ITEM ((int)get_local_id(0))
 #define COLUMNS for (int c = ITEM * V; c < channels; c += L * V)
 #ifdef SCALED
 #define SCALE , __global const float *scale

@@ -13,7 +13,6 @@ MOST_CHANNELS = 2048
 SOURCE = (
     f"#define MOST {MOST_CHANNELS}"
     + """
-#define ITEM ((int)get_local_id(0))
 #define COLUMNS for (int c = ITEM * V; c < width; c += L * V)
 #define GROUPS for (int g = ITEM; g < width / size; g += L)
 #define BLOCKS for (int first = 0; first < positions; first += 16)

@@ -10,7 +10,6 @@ standard deviations off.
 from __future__ import annotations
 
 SOURCE = """
-#define ITEM ((int)get_local_id(0))
 #define PART ((int)get_group_id(0))
 #define COLUMNS for (int c = ITEM * V; c < channels; c += L * V)
 #define FIRST min(PART * rows_each, rows)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 #: ``set`` is the number of the set; its channels are ``first + s * channel_step``.
 SOURCE = """
-#define ITEM ((int)get_local_id(0))
 #define SEGMENTS for (int s = 0; s < segments; ++s)
 #define VECTORS for (int i = ITEM * V; i < whole; i += L * V)
 #define REST for (int i = whole + ITEM; i < length; i += L)
@@ -33,21 +32,7 @@ __kernel void rows_forward(
     const int whole = length / V * V;
     const float count = (float)segments * length;
     float total = 0;
-    SEGMENTS {
-        __global const element *p = x + start + (size_t)s * segment_step;
-        vector a = 0, b = 0, c = 0, d = 0;
-        int i = ITEM * V;
-        for (; i + 3 * L * V < whole; i += 4 * L * V) {
-            a += LOAD(i, p);
-            b += LOAD(i + L * V, p);
-            c += LOAD(i + 2 * L * V, p);
-            d += LOAD(i + 3 * L * V, p);
-        }
-        for (; i < whole; i += L * V) a += LOAD(i, p);
-        float part = sum((a + b) + (c + d));
-        REST part += LOAD1(p, i);
-        total += part;
-    }
+    SEGMENTS total += stretch_sum(x + start + (size_t)s * segment_step, length);
     const float about = group_sum(total) / count;
     float of_rest = 0, of_squares = 0;
     SEGMENTS {

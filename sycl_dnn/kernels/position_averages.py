@@ -15,7 +15,6 @@ from sycl_dnn.trace.values import Tensor
 
 #: Channels of an image lie in stretches of ``length``, or innermost, ``width`` of them in a group.
 _SOURCE = """
-#define ITEM ((int)get_local_id(0))
 #define COLUMNS for (int c = ITEM * V; c < width; c += L * V)
 #define START \\
     const int per_image = channels / width, number = get_group_id(0); \\
@@ -26,20 +25,9 @@ _SOURCE = """
 __kernel void average_rows(__global const element *x, __global element *y, int rows, int each,
                            int length, float divisor) {
     GROUP_MEMORY;
-    const int first = get_group_id(0) * each, whole = length / V * V;
+    const int first = get_group_id(0) * each;
     for (int row = first; row < min(first + each, rows); ++row) {
-        __global const element *p = x + (size_t)row * length;
-        vector a = 0, b = 0, c = 0, d = 0;
-        int i = ITEM * V;
-        for (; i + 3 * L * V < whole; i += 4 * L * V) {
-            a += LOAD(i, p);
-            b += LOAD(i + L * V, p);
-            c += LOAD(i + 2 * L * V, p);
-            d += LOAD(i + 3 * L * V, p);
-        }
-        for (; i < whole; i += L * V) a += LOAD(i, p);
-        float part = sum((a + b) + (c + d));
-        for (i = whole + ITEM; i < length; i += L) part += LOAD1(p, i);
+        const float part = stretch_sum(x + (size_t)row * length, length);
         const float made = group_sum(part) / divisor;
         if (ITEM == 0) STORE1(made, y, row);
     }

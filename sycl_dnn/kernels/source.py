@@ -81,6 +81,27 @@ float sum_of_group(float v, __local float *shared) {
 #endif
 """
 
+#: What comes after the elements' own names.
+_STRETCH = """
+#define ITEM ((int)get_local_id(0))
+// This work-item's share of the sum of elements that lie in a row.
+float stretch_sum(__global const element *p, int length) {
+    const int whole = length / V * V;
+    vector a = 0, b = 0, c = 0, d = 0;
+    int i = ITEM * V;
+    for (; i + 3 * L * V < whole; i += 4 * L * V) {
+        a += LOAD(i, p);
+        b += LOAD(i + L * V, p);
+        c += LOAD(i + 2 * L * V, p);
+        d += LOAD(i + 3 * L * V, p);
+    }
+    for (; i < whole; i += L * V) a += LOAD(i, p);
+    float part = sum((a + b) + (c + d));
+    for (i = whole + ITEM; i < length; i += L) part += LOAD1(p, i);
+    return part;
+}
+"""
+
 
 def beginning(dtype: str, vector: int, items: int) -> str:
     """Return what a source for elements of ``dtype`` begins with.
@@ -92,4 +113,4 @@ def beginning(dtype: str, vector: int, items: int) -> str:
     items : int
         Of a work-group; a power of two.
     """
-    return f"#define V {vector}\n#define L {items}\n{_COMMON}{_ELEMENTS[dtype]}"
+    return f"#define V {vector}\n#define L {items}\n{_COMMON}{_ELEMENTS[dtype]}{_STRETCH}"
