@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from sycl_dnn.onednn import fault as rules
+from sycl_dnn.onednn import faulty_cases as cases
 from sycl_dnn.onednn.fault import ANY, Fault
 
 FAULTS: tuple[Fault, ...] = (
@@ -16,7 +17,7 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("deconvolution_forward",),
         warns=rules.row_major_pointwise,
-        explains=rules.case_pointwise,
+        explains=cases.pointwise,
         outputs=("dst",),
         advice=(
             "a 1x1 kernel with row-major weights (O, I) is read as (I, O); ask for weights `any`"
@@ -34,7 +35,7 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("inner_product_forward",),
         warns=rules.other_order,
-        explains=rules.case_other_order,
+        explains=cases.other_order,
         outputs=("dst",),
         advice=(
             "weights are read in the order of the source's axes, channels last, and lie in "
@@ -70,7 +71,7 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("vanilla_rnn_backward", "lstm_backward", "gru_backward", "lbr_gru_backward"),
         warns=rules.strided_source,
-        explains=rules.case_strided_source,
+        explains=cases.strided_source,
         outputs=("diff_weights_layer",),
         advice=(
             "diff_weights_layer is wrong when steps of src_layer do not follow each other "
@@ -110,7 +111,7 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("layer_normalization_backward",),
         warns=rules.rms_without_stats,
-        explains=rules.case_rms,
+        explains=cases.rms,
         outputs=("diff_src",),
         advice=(
             "diff_src is wrong with rms_norm unless use_global_stats is set: a mean is "
@@ -154,7 +155,7 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("lrn_backward",),
         warns=rules.odd_bf16_channels,
-        explains=rules.case_bf16_channels,
+        explains=cases.bf16_channels,
         outputs=("diff_src",),
         advice=(
             "small bf16 gradients are wrong where diff_dst is 0 unless the number of channels "
@@ -179,7 +180,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="shape (N, C)",
         met="left",
         rows=("layer_normalization_forward",),
-        explains=rules.case_repeated_operand,
+        explains=cases.repeated_operand,
         outputs=("dst",),
     ),
     Fault(
@@ -190,7 +191,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="u8",
         met="left",
         rows=("lstm_forward",),
-        explains=rules.case_signed_lstm,
+        explains=cases.signed_lstm,
         outputs=("dst_*",),
     ),
     Fault(
@@ -203,7 +204,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="f32; plain `ldigo` weights forward",
         met="left",
         rows=("lstm_forward", "lstm_backward"),
-        explains=rules.case_bf16_projection,
+        explains=cases.bf16_projection,
         outputs=("dst_*", "diff_*"),
     ),
     Fault(
@@ -214,7 +215,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="another layout",
         met="left",
         rows=("lrn_backward",),
-        explains=rules.case_wide_lrn,
+        explains=cases.wide_lrn,
         outputs=("diff_src",),
     ),
     Fault(
@@ -228,7 +229,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="f32",
         met="left",
         rows=("convolution_backward_weights",),
-        explains=rules.case_padded_depth,
+        explains=cases.padded_depth,
         outputs=("diff_weights",),
     ),
     Fault(
@@ -239,7 +240,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="a stride within it",
         met="left",
         rows=("convolution_backward_weights",),
-        explains=rules.case_lone_window,
+        explains=cases.lone_window,
         outputs=("diff_weights",),
     ),
     Fault(
@@ -250,7 +251,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="one at a time, or `binary`",
         met="left",
         rows=("reorder",),
-        explains=rules.case_masked_reorder,
+        explains=cases.masked_reorder,
         outputs=("dst",),
     ),
     Fault(
@@ -261,7 +262,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="through f32",
         met="left",
         rows=("reorder",),
-        explains=rules.case_four_bit_copy,
+        explains=cases.four_bit_copy,
         outputs=("dst",),
     ),
     Fault(
@@ -272,7 +273,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="a binary post-op first",
         met="left",
         rows=("binary",),
-        explains=rules.case_later_operands,
+        explains=cases.later_operands,
         outputs=("dst",),
         post_ops=rules.two_rows,
     ),
@@ -287,7 +288,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="no post-op",
         met="left",
         rows=("binary",),
-        explains=rules.case_lone_pixels,
+        explains=cases.lone_pixels,
         outputs=("dst",),
         post_ops=rules.channels_of_one_pixel,
     ),
@@ -299,7 +300,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="row-major, or axes merged so that W is innermost",
         met="left",
         rows=("binary",),
-        explains=rules.case_inner_axis,
+        explains=cases.inner_axis,
         outputs=("dst",),
         post_ops=rules.last_axis_not_innermost,
     ),
@@ -353,7 +354,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="sum first, which leaves it to another implementation",
         met="left",
         rows=("deconvolution_forward",),
-        explains=rules.case_halved_weights,
+        explains=cases.halved_weights,
         outputs=("dst",),
     ),
     Fault(
@@ -368,7 +369,7 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("deconvolution_forward",),
         warns=rules.doubled,
-        explains=rules.case_doubled,
+        explains=cases.doubled,
         outputs=("dst",),
         advice=(
             "an s8 source with strides gives twice the values on CPUs with AVX-512 but no VNNI;"
@@ -387,7 +388,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="own scales",
         met="left",
         rows=("matmul",),
-        explains=rules.case_found_scales,
+        explains=cases.found_scales,
         outputs=("dst",),
     ),
     Fault(
@@ -398,7 +399,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="channels last, or the operation after it",
         met="left",
         rows=("pooling_forward",),
-        explains=rules.case_whole_operand,
+        explains=cases.whole_operand,
         outputs=("dst",),
         post_ops=rules.whole_operand,
         partition=rules.pooled_operand,

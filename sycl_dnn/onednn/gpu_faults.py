@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from sycl_dnn.onednn import fault as rules
+from sycl_dnn.onednn import faulty_cases as cases
 from sycl_dnn.onednn.fault import Fault
 
 FAULTS: tuple[Fault, ...] = (
@@ -142,6 +143,22 @@ FAULTS: tuple[Fault, ...] = (
         advice="GPUs take arrays with gaps for dense ones; give dense ones, or reorder",
     ),
     Fault(
+        "concat-gaps-gpu",
+        title="`concat`, GPU",
+        when=(
+            "a result with gaps within what it takes of each source, as `x[:, :8]` along axis 0 "
+            "(`ocl:simple:reusable`; the simulated Arc and Tiger Lake pick it)"
+        ),
+        wrong="it is taken for dense: gaps are written, the last elements are not",
+        instead="a dense result, as `functional` and compiled functions take",
+        met="warned",
+        rows=("concat",),
+        device="gpu",
+        warns=rules.concat_over_gaps,
+        outputs=("dst",),
+        advice="GPUs take the rows of a result for dense; give a dense one, or reorder",
+    ),
+    Fault(
         "rms-norm-gradient-gpu",
         title="`layer_normalization_backward`, GPU",
         when=(
@@ -206,7 +223,7 @@ FAULTS: tuple[Fault, ...] = (
         met="left",
         rows=("matmul",),
         device="gpu",
-        explains=rules.case_found_scales,
+        explains=cases.found_scales,
         outputs=("dst",),
     ),
     Fault(

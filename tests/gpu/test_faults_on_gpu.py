@@ -131,6 +131,19 @@ def writes_into_gaps(stream):
     return not (dst.to_array().asnumpy() == 2).all()
 
 
+def concatenates_into_gaps(stream):
+    sources = [memory(np.full((n, 8), i), stream) for i, n in enumerate((2, 3))]
+    room = memory(np.full((5, 12), 7.0), stream)
+    dst = dnnl.Memory.from_array(room.to_array()[:, :8], stream.engine)
+    with pytest.warns(OneDnnFaultWarning, match="the rows of a result for dense"):
+        pd = dnnl.concat(
+            stream.engine, dst=dst.desc, concat_dimension=0, srcs=[m.desc for m in sources]
+        )
+    given = {f"multiple_src_{i}": m for i, m in enumerate(sources)}
+    dnnl.Primitive(pd).execute(stream, {**given, "dst": dst}).wait()
+    return not (room.to_array().asnumpy()[:, 8:] == 7).all()
+
+
 def reads_old_cells(stream):
     """Whether results depend on what the scratchpad holds."""
     desc, size = dnnl.MemoryDesc, 16
@@ -205,6 +218,7 @@ def spreads_conditions(stream):
 #: Rows that no case of the verifier can tell: whether the fault is still there.
 CHECKS = {
     "eltwise-gaps-gpu": writes_into_gaps,
+    "concat-gaps-gpu": concatenates_into_gaps,
     "eltwise-infinity-gpu": relu_of_minus_infinity,
     "lstm-no-cell-state-gpu": reads_old_cells,
 }

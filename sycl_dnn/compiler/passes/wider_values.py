@@ -307,7 +307,7 @@ def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
 def _is_torn(node: Node) -> bool:
     """Whether a concatenation on a GPU reads or writes what has gaps.
 
-    oneDNN 3.13's ocl:simple:reusable passes over the strides of a result: it writes elsewhere.
+    The fault concat-gaps-gpu: gaps of a result are written. Gaps in a source take the reference.
     """
     tensors = [*node.inputs.values(), *node.outputs.values()]
     if tensors[0].trace.engine.kind != engine_kind.gpu:
