@@ -1,88 +1,342 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`all_reduce` of 4 KB to 64 MB by two processes: oneCCL as here, against torch's gloo.
+"""Ranks that work together: speed of the collectives, of training, and what overlap hides.
 
-    python benchmarks/distributed.py [--ranks 2] [--rounds 5]
+    python benchmarks/distributed.py [all_reduce|training|overlap|model ...] [--ranks 2]
 
-Ranks are pinned to a core each. Sums are compared before anything is timed. Both libraries are in
-each process and take turns, so that other work on the machine meets both; the least time of a call
-over all blocks counts, and the slowest rank's.
+`all_reduce`: 4 KB to 64 MB, oneCCL as here against torch's gloo, and mpi4py where it is installed.
+`training`: a GPT's steps by one rank while the others rest, by all ranks apart, and by all together
+with averaged gradients; the batch of a rank is the same. `overlap`: the same steps with 15 ms of
+latency put into every collective, with the reverse pass going on beside them and without.
+`model`: what scale_model.py predicts for such a step from what its parts take, against runs with
+0 to 40 ms of latency. Under `mpirun` the first one compares with mpi4py instead of gloo.
+
+Ranks are pinned to a core each. Values are compared before anything is timed. All ways are in each
+process and take turns, so that other work on the machine meets them alike.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 SIZES = [4 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]
+LATENCY = 0.015
+#: Of the gradients of the GPT, which are 21 MB together.
+BUCKET = 4 << 20
 
 
-def block(call: Callable[[], None], count: int) -> float:
-    """Return microseconds of a call."""
-    start = time.perf_counter()
+def block(call: Callable[[], Any], count: int) -> tuple[float, float]:
+    """Return microseconds of a call, and those of this process's CPU time."""
+    start, busy = time.perf_counter(), time.process_time()
     for _ in range(count):
         call()
-    return 1e6 * (time.perf_counter() - start) / count
+    took, busy = time.perf_counter() - start, time.process_time() - busy
+    return 1e6 * took / count, 1e6 * busy / count
 
 
-def measure(rounds: int) -> None:
-    """Run as one rank."""
-    import dpnp
+def largest(group: Any, values: tuple[float, ...]) -> list[float]:
+    """Return for each value the largest of all ranks."""
+    said = group.exchange("times", " ".join(map(str, values)).encode(), "times")
+    return [max(row) for row in zip(*([float(v) for v in t.split()] for t in said), strict=True)]
+
+
+class Times:
+    """Of some ways, which take turns: microseconds of a call in each round, the slowest rank's."""
+
+    def __init__(
+        self, group: Any, ways: dict[str, Callable[[], Any]], count: int, rounds: int
+    ) -> None:
+        self.wall: dict[str, list[float]] = {name: [] for name in ways}
+        self.busy: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(rounds):
+            for name, call in ways.items():
+                group.barrier()
+                wall, busy = largest(group, block(call, count))
+                self.wall[name].append(wall)
+                self.busy[name].append(busy)
+
+    def ms(self, name: str) -> float:
+        """Return the median in milliseconds."""
+        return statistics.median(self.wall[name]) / 1e3
+
+    def ratio(self, over: str, under: str, factor: float = 1) -> float:
+        """Return the median over the rounds of one way's time over another's."""
+        pairs = zip(self.wall[over], self.wall[under], strict=True)
+        return statistics.median(factor * a / b for a, b in pairs)
+
+    def more(self, late: str, name: str) -> float:
+        """Return the median over the rounds of how many milliseconds longer one way takes."""
+        pairs = zip(self.wall[late], self.wall[name], strict=True)
+        return statistics.median(a - b for a, b in pairs) / 1e3
+
+
+# --- all_reduce
+
+
+def gloo_sum(group: Any) -> Callable[[int], Callable[[], None]]:
+    """Return what makes a sum by torch's gloo over so many numbers, checked once."""
     import torch
     import torch.distributed as gloo
+
+    torch.set_num_threads(1)
+    port = int(os.environ["MASTER_PORT"]) + 1
+    gloo.init_process_group(
+        "gloo", init_method=f"tcp://{os.environ['MASTER_ADDR']}:{port}", rank=group.rank,
+        world_size=group.size, timeout=datetime.timedelta(seconds=600),
+    )  # fmt: skip
+
+    def made(n: int) -> Callable[[], None]:
+        y = torch.full((n,), float(group.rank + 1))
+        gloo.all_reduce(y)
+        assert float(y.min()) == float(y.max()) == group.size * (group.size + 1) / 2
+        y[:] = 0
+        return lambda: gloo.all_reduce(y)
+
+    return made
+
+
+def mpi_sum(group: Any) -> Callable[[int], Callable[[], None]] | None:
+    """Return the same by mpi4py; None where it is not installed or MPI did not start the ranks."""
+    if "PMI_RANK" not in os.environ:
+        return None
+    try:
+        from mpi4py import MPI
+    except ImportError:
+        return None
+    import numpy as np
+
+    def made(n: int) -> Callable[[], None]:
+        y = np.full(n, group.rank + 1, "f4")
+        MPI.COMM_WORLD.Allreduce(MPI.IN_PLACE, y)
+        assert y.min() == y.max() == group.size * (group.size + 1) / 2
+        y[:] = 0
+        return lambda: MPI.COMM_WORLD.Allreduce(MPI.IN_PLACE, y)
+
+    return made
+
+
+def our_sum(group: Any, n: int) -> Callable[[], None]:
+    """Return our sum of so many numbers, in place and waited for."""
+    import dpnp
 
     import sycl_dnn
     from sycl_dnn import distributed as dist
 
-    group = dist.init(checking="never")
-    torch.set_num_threads(1)
-    port = int(os.environ["MASTER_PORT"]) + 1
-    address = f"tcp://{os.environ['MASTER_ADDR']}:{port}"
-    gloo.init_process_group(
-        "gloo", init_method=address, rank=group.rank, world_size=group.size,
-        timeout=datetime.timedelta(seconds=600),
-    )  # fmt: skip
+    x = dpnp.full(n, group.rank + 1, dtype="float32", sycl_queue=group.queue)
+    check: Any = dist.all_reduce(x)
+    assert float(check.min()) == float(check.max()) == group.size * (group.size + 1) / 2
+    x[:] = 0
+
+    def run() -> None:
+        dist.all_reduce(x, out=x)
+        sycl_dnn.synchronize(group.queue)
+
+    return run
+
+
+def all_reduce(group: Any, rounds: int) -> None:
+    """Print a row for each size; the least time counts, and the slowest rank's."""
+    others = {
+        "mpi4py": mpi_sum(group),
+        "gloo": None if "PMI_RANK" in os.environ else gloo_sum(group),
+    }
     for nbytes in SIZES:
         n = nbytes // 4
-        x = dpnp.full(n, group.rank + 1, dtype="float32", sycl_queue=group.queue)
-        y = torch.full((n,), float(group.rank + 1))
-        total = group.size * (group.size + 1) / 2
-        check: Any = dist.all_reduce(x)
-        gloo.all_reduce(y)
-        assert float(check.min()) == float(check.max()) == float(y.min()) == total
-        x[:], y[:] = 0, 0
+        ways = {"ours": our_sum(group, n)}
+        ways |= {name: make(n) for name, make in others.items() if make is not None}
+        times = Times(group, ways, max(2, min(200, (16 << 20) // nbytes)), rounds)
+        if not group.is_main:
+            continue
+        best = {name: min(t) for name, t in times.wall.items()}
+        rate = nbytes / best["ours"] / 1e3
+        text = f"{nbytes >> 10:7d} KB  ours {best['ours']:9.1f} us ({rate:6.2f} GB/s)"
+        for name in list(ways)[1:]:
+            text += f"  {name} {best[name]:9.1f} us  ours/{name} {best['ours'] / best[name]:5.2f}"
+            text += f" (median of rounds {times.ratio('ours', name):.2f})"
+        print(text, flush=True)
 
-        def ours(x: Any = x) -> None:
-            dist.all_reduce(x, out=x)
-            sycl_dnn.synchronize(group.queue)
 
-        def theirs(y: Any = y) -> None:
-            gloo.all_reduce(y)
+# --- training
 
-        count = max(2, min(200, (16 << 20) // nbytes))
-        times: list[list[float]] = [[], []]
-        for _ in range(rounds):
-            for way, call in enumerate((ours, theirs)):
-                group.barrier()
-                times[way].append(block(call, count))
-        slowest = [max(map(float, group.exchange(f"{nbytes} {w}", str(min(t)).encode(), "times")))
-                   for w, t in enumerate(times)]  # fmt: skip
-        middle = [statistics.median(t) for t in times]
-        if group.is_main:
-            rate = nbytes / slowest[0] / 1e3
+
+@contextlib.contextmanager
+def nothing_beside() -> Iterator[None]:
+    """Let functions that are traced meanwhile wait for each collective where it stands."""
+    from sycl_dnn.distributed.traced_collectives import CollectiveStep
+
+    start = CollectiveStep.start_into
+    del CollectiveStep.start_into
+    try:
+        yield
+    finally:
+        CollectiveStep.start_into = start  # type: ignore[method-assign]
+
+
+class Training:
+    """A GPT that each rank has, and one way to make its steps, of ``rows`` sequences."""
+
+    def __init__(self, group: Any, averages: bool, rows: int = 16) -> None:
+        import dpnp
+        from models import training_zoo
+
+        import sycl_dnn
+        from sycl_dnn import distributed as dist
+        from sycl_dnn import optim
+
+        entry = training_zoo.ENTRIES["gpt"]
+        sycl_dnn.manual_seed(0)
+        self.net = entry.module().to(group.queue)
+        opt = optim.AdamW(1e-4)
+        self.state = opt.init(self.net)
+        batch = entry.batches(group.size)[group.rank]
+        self._batch = tuple(dpnp.asarray(a[:rows], sycl_queue=group.queue) for a in batch)
+        self._queue = group.queue
+
+        def step(net: Any, state: Any, *batch: Any) -> Any:
+            value, grads = sycl_dnn.value_and_grad(entry.loss)(net, *batch)
+            if averages:
+                grads = dist.average_gradients(grads, BUCKET)
+                value = dist.all_reduce(value, "mean")
+            return value, *opt.update(grads, state, net)
+
+        self._step = sycl_dnn.compile(step)
+        self._loss = sycl_dnn.compile(entry.loss)
+
+    def forward(self) -> float:
+        """Compute the loss alone."""
+        return float(self._loss(self.net, *self._batch))
+
+    def __call__(self) -> float:
+        """Make a step; return its loss."""
+        value, self.net, self.state = self._step(self.net, self.state, *self._batch)
+        self._queue.wait()
+        return float(value)
+
+
+def n_collectives(training: Training) -> int:
+    """Return how many there are in a step: the buckets, and that of the loss."""
+    from sycl_dnn import tree
+    from sycl_dnn.distributed.gradient_buckets import buckets
+
+    return 1 + len(list(buckets(tree.leaves(training.net), BUCKET)))
+
+
+def training(group: Any, rounds: int) -> None:
+    """Print the throughput of all ranks over that of one."""
+    alone, together = Training(group, False), Training(group, True)
+    losses = [alone(), together()]
+    mean = (
+        sum(float(v) for v in group.exchange("loss", str(losses[0]).encode(), "loss")) / group.size
+    )
+    assert abs(losses[1] / mean - 1) < 1e-5, losses
+    rest: Callable[[], Any] = lambda: None  # noqa: E731
+    ways = {"one": alone if group.is_main else rest, "apart": alone, "together": together}
+    for call in ways.values():
+        block(call, 2)
+    times = Times(group, ways, 3, rounds)
+    if not group.is_main:
+        return
+    for name in ("apart", "together"):
+        busy = statistics.median(times.busy[name]) / statistics.median(times.busy["one"])
+        print(
+            f"GPT, {group.size} ranks {name:8s}: {times.ms(name):7.1f} ms a step, one alone "
+            f"{times.ms('one'):7.1f} ms: {times.ratio('one', name, group.size):.2f} times the "
+            f"throughput; CPU time of a rank {busy:.3f} times that of one alone",
+            flush=True,
+        )
+
+
+def overlap(group: Any, rounds: int) -> None:
+    """Print what of an injected latency is hidden."""
+    beside, after = Training(group, True, 8), Training(group, True, 8)
+    with nothing_beside():
+        losses = [after()]
+    losses.append(beside())
+    assert losses[0] == losses[1], losses
+    n = n_collectives(beside)
+
+    ways = {
+        "after": after, "beside": beside, "after, late": late(after, LATENCY),
+        "beside, late": late(beside, LATENCY),
+    }  # fmt: skip
+    for call in ways.values():
+        block(call, 2)
+    times = Times(group, ways, 1, 3 * rounds)
+    if not group.is_main:
+        return
+    for name in ways:
+        print(f"GPT, {n} collectives {name:12s}: {times.ms(name):7.1f} ms a step")
+    waits, more = (times.more(name + ", late", name) for name in ("after", "beside"))
+    put_in = 1e3 * LATENCY * n
+    print(
+        f"{n} x {1e3 * LATENCY:g} ms of latency make a step {waits:.1f} ms longer where it waits, "
+        f"{more:.1f} ms beside the reverse pass: {1 - more / put_in:.0%} of {put_in:.0f} ms hidden",
+        flush=True,
+    )
+
+
+def late(call: Callable[[], Any], seconds: float) -> Callable[[], None]:
+    """Return the call with so much latency in each collective."""
+    from sycl_dnn import _core
+
+    def run() -> None:
+        _core.Communicator.set_latency(seconds)
+        call()
+        _core.Communicator.set_latency(0)
+
+    return run
+
+
+def model(group: Any, rounds: int) -> None:
+    """Print steps with latency as predicted from one without, and as measured."""
+    import scale_model
+
+    alone, beside, after = (Training(group, averages, 8) for averages in (False, True, True))
+    with nothing_beside():
+        after()
+    n, given = n_collectives(beside), [0.0, 0.005, 0.015, 0.040]
+    ways: dict[str, Callable[[], Any]] = {"alone": alone, "forward": alone.forward}
+    for way, call in (("beside", beside), ("after", after)):
+        ways |= {f"{way} {seconds}": late(call, seconds) for seconds in given}
+    for call in ways.values():
+        block(call, 2)
+    times = Times(group, ways, 1, 2 * rounds)
+    if not group.is_main:
+        return
+    forward, whole = times.ms("forward"), times.ms("alone")
+    each = max(0.0, times.ms("after 0.0") - whole) / n
+    update = 0.1 * whole
+    print(f"forward {forward:.1f} ms, step alone {whole:.1f} ms, {n} collectives of {each:.1f} ms")
+    for way in ("beside", "after"):
+        for seconds in given:
+            costs = [each + 1e3 * seconds] * n
+            reverse = whole - forward - update
+            said = scale_model.step(forward, reverse, update, costs, way == "beside")
+            found = times.ms(f"{way} {seconds}")
             print(
-                f"{nbytes >> 10:7d} KB  ours {slowest[0]:9.1f} us ({rate:6.2f} GB/s)  "
-                f"gloo {slowest[1]:9.1f} us  ours/gloo {slowest[0] / slowest[1]:5.2f}  "
-                f"medians {middle[0]:.1f} {middle[1]:.1f}",
+                f"{way:6s} {1e3 * seconds:4.0f} ms: predicted {said:7.1f} ms, measured "
+                f"{found:7.1f} ms ({said / found - 1:+.0%})",
                 flush=True,
             )
-    gloo.destroy_process_group()
+
+
+PARTS = {"all_reduce": all_reduce, "training": training, "overlap": overlap, "model": model}
+
+
+def run_part(name: str, rounds: int) -> None:
+    """Run as one rank."""
+    from sycl_dnn import distributed as dist
+
+    PARTS[name](dist.init(checking="never"), rounds)
 
 
 def main() -> int:
@@ -90,14 +344,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("parts", nargs="*", default=list(PARTS), help="those above")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5, help="blocks of each library")
+    parser.add_argument("--rounds", type=int, default=5, help="blocks of each way")
     options = parser.parse_args()
-    if "WORLD_SIZE" in os.environ:
-        measure(options.rounds)
+    if "WORLD_SIZE" in os.environ or "PMI_SIZE" in os.environ:
+        run_part(options.parts[0], options.rounds)
         return 0
     launch = [sys.executable, "-m", "sycl_dnn", "launch", "-n", str(options.ranks), "--no-prefix"]
-    return subprocess.call([*launch, __file__, "--rounds", str(options.rounds)])
+    for part in options.parts:
+        status = subprocess.call(
+            [*launch, __file__, part, "--rounds", str(options.rounds)],
+            cwd=Path(__file__).parent,
+        )
+        if status:
+            return status
+    return 0
 
 
 if __name__ == "__main__":

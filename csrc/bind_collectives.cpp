@@ -34,28 +34,82 @@ static char *address_of_place(const usm_place &place) {
     return address_of(place.first) + place.second;
 }
 
+static CollectiveCall call_of(const std::string &kind, const usm_place &src, const usm_place &dst,
+                              size_t count, int dtype, int op, int root, size_t dst_bytes,
+                              const std::string &words) {
+    refuse_after_fork();
+    Communicator::raise_failure();
+    return {collective_of(kind),
+            address_of_place(src),
+            address_of_place(dst),
+            count,
+            dtype,
+            op,
+            root,
+            dst_bytes,
+            words};
+}
+
 static py::object submit_collective(const py::object &self, const Stream &stream,
                                     const std::string &kind, const usm_place &src,
                                     const usm_place &dst, size_t count, int dtype, int op, int root,
                                     size_t dst_bytes, const std::string &words) {
-    refuse_after_fork();
-    Communicator::raise_failure();
     Communicator &group = *self.cast<shared_communicator>();
-    const CollectiveCall call{collective_of(kind),
-                              address_of_place(src),
-                              address_of_place(dst),
-                              count,
-                              dtype,
-                              op,
-                              root,
-                              dst_bytes,
-                              words};
+    const auto call = call_of(kind, src, dst, count, dtype, op, root, dst_bytes, words);
     std::vector<sycl::event> events;
     const OrderedCall order(stream, events);
     sycl::queue &queue = queue_of(stream.queue);
     const sycl::event done = submit_or_raise({words.c_str(), "a collective", dst_bytes},
                                              [&] { return group.submit(queue, events, call); });
     return note_submitted(stream, order, done, {self, src.first, dst.first}, dst_bytes);
+}
+
+// A collective beside which later work goes on, until `join`.
+struct StartedCollective {
+    std::shared_ptr<SubmittedCollective> own;
+    owner_list owners;
+    size_t nbytes;
+    std::string words;
+
+    StartedCollective(std::shared_ptr<SubmittedCollective> s, owner_list o, size_t n, std::string w)
+        : own(std::move(s)), owners(std::move(o)), nbytes(n), words(std::move(w)) {}
+    StartedCollective(const StartedCollective &) = delete;
+    // What it uses must not go before it ends.
+    ~StartedCollective() {
+        if (!own) return;
+        ReleasedGil nogil;
+        Communicator::wait(*own);
+    }
+
+    void join(const Stream &stream) {
+        if (!own) return;
+        std::vector<sycl::event> events;
+        const OrderedCall order(stream, events);
+        sycl::queue &queue = queue_of(stream.queue);
+        const sycl::event done = submit_or_raise({words.c_str(), "a collective", nbytes}, [&] {
+            return Communicator::end_of(queue, events, *own);
+        });
+        own.reset();
+        note_submitted(stream, order, done, std::move(owners), nbytes);
+    }
+};
+
+static std::unique_ptr<StartedCollective> start_collective(
+    const py::object &self, const Stream &stream, const std::string &kind, const usm_place &src,
+    const usm_place &dst, size_t count, int dtype, int op, int root, size_t dst_bytes,
+    const std::string &words) {
+    Communicator &group = *self.cast<shared_communicator>();
+    const auto call = call_of(kind, src, dst, count, dtype, op, root, dst_bytes, words);
+    std::vector<sycl::event> events;
+    const OrderedCall order(stream, events);
+    sycl::queue &queue = queue_of(stream.queue);
+    std::shared_ptr<SubmittedCollective> started;
+    submit_or_raise({words.c_str(), "a collective", dst_bytes}, [&] {
+        started = group.start(queue, events, call);
+        return started->event;
+    });
+    return std::make_unique<StartedCollective>(
+        std::move(started), owner_list{self, src.first, dst.first}, dst_bytes, words);
 }
 
 static std::vector<py::bytes> gather(const std::shared_ptr<ControlLink> &link,
@@ -118,6 +172,10 @@ static void bind_link(py::module_ &m) {
 
 void bind_collectives(py::module_ &m) {
     bind_link(m);
+    py::class_<StartedCollective>(m, "StartedCollective",
+                                  "A collective beside which later work goes on.")
+        .def("join", &StartedCollective::join, py::arg("stream"),
+             "Make what is submitted in the stream's order from now on come after it.");
     py::class_<Communicator, shared_communicator>(m, "Communicator",
                                                   "The ranks of one group, for oneCCL.")
         .def(py::init(&make_communicator), py::arg("name"), py::arg("members"), py::arg("rank"),
@@ -127,6 +185,12 @@ void bind_collectives(py::module_ &m) {
              py::arg("dst_bytes"), py::arg("words"),
              "Submit in the stream's order and after every other collective of this process; "
              "``src`` and ``dst`` are objects that have ``_pointer``, with offsets in bytes.")
+        .def("start", &start_collective, py::arg("stream"), py::arg("kind"), py::arg("src"),
+             py::arg("dst"), py::arg("count"), py::arg("dtype"), py::arg("op"), py::arg("root"),
+             py::arg("dst_bytes"), py::arg("words"),
+             "As ``submit``, but nothing comes after it until the result's ``join``.")
+        .def_static("set_latency", &Communicator::set_latency, py::arg("seconds"),
+                    "Let each collective on a CPU sleep first: for measurements and tests.")
         .def("close", &Communicator::close, py::call_guard<ReleasedGil>(),
              "Wait for what was submitted, and give oneCCL's memory back.")
         .def_static("open_oneccl", &ccl::open, py::arg("path"), "Open oneCCL's library.")

@@ -3,8 +3,10 @@
 // wants Level Zero and a queue in order: that is written after its documentation, and untried.
 #include "communicator.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 
 namespace sycl_dnn {
 
@@ -13,9 +15,10 @@ namespace {
 // Under one lock: a process has one order of collectives, whatever their groups.
 struct sequence {
     std::mutex guard;
-    std::optional<sycl::event> last;
+    std::shared_ptr<SubmittedCollective> last;
     std::atomic<bool> has_failed{false};
     std::string failure;
+    std::atomic<double> latency{0};
 };
 
 // Never destroyed: SYCL's threads may outlive static objects.
@@ -54,12 +57,29 @@ void note_failure(const std::string &what) {
 void run_on_host(const CollectiveCall &call, ccl::communicator comm, const WatchedCall &watched) {
     if (!collectives().has_failed) {
         watch_begin(watched);
+        const double latency = collectives().latency;
+        if (latency > 0) std::this_thread::sleep_for(std::chrono::duration<double>(latency));
         const int status = run(call, comm, nullptr);
         watch_end();
         if (!status) return;
         note_failure(watched.words + ": oneCCL says: " + ccl::api().error_string(status));
     }
     if (call.dst_bytes) std::memset(call.dst, 0xff, call.dst_bytes);
+}
+
+// A task that only waits: it holds a thread of SYCL's, so it comes where there is nothing else to
+// do, after `depends`.
+sycl::event end_with_lock(sycl::queue &queue, const std::vector<sycl::event> &depends,
+                          SubmittedCollective &started) {
+    if (started.task) {
+        started.event = queue.submit([&](sycl::handler &h) {
+            h.depends_on(depends);
+            h.depends_on(started.event);
+            h.host_task([task = started.task] { collective_thread::wait(*task); });
+        });
+        started.task.reset();
+    }
+    return started.event;
 }
 
 }  // namespace
@@ -78,13 +98,17 @@ Communicator::Communicator(std::string name, std::vector<int> members, int rank,
     ccl::check(status, "group " + this->name);
 }
 
+std::function<void()> Communicator::task_of(const CollectiveCall &call) {
+    const WatchedCall watched{name, members, n_submitted, call.words};
+    return [call, watched, held = own] { run_on_host(call, held->communicator, watched); };
+}
+
 sycl::event Communicator::submit_on_host(sycl::queue &queue,
                                          const std::vector<sycl::event> &depends,
-                                         const CollectiveCall &call, const WatchedCall &watched) {
+                                         const CollectiveCall &call) {
     return queue.submit([&](sycl::handler &h) {
         h.depends_on(depends);
-        h.host_task(
-            [call, watched, held = own] { run_on_host(call, held->communicator, watched); });
+        h.host_task(task_of(call));
     });
 }
 
@@ -103,13 +127,61 @@ sycl::event Communicator::submit(sycl::queue &queue, std::vector<sycl::event> de
                                  const CollectiveCall &call) {
     sequence &s = collectives();
     const std::lock_guard<std::mutex> lock(s.guard);
-    if (!own->communicator) throw std::runtime_error("group " + name + " is closed");
-    if (s.last) depends.push_back(*s.last);
-    const WatchedCall watched{name, members, ++n_submitted, call.words};
+    refuse_if_closed();
+    if (s.last) depends.push_back(end_with_lock(queue, depends, *s.last));
+    ++n_submitted;
     const bool is_gpu = queue.get_device().is_gpu();
-    s.last = is_gpu ? submit_on_gpu(queue, depends, call)
-                    : submit_on_host(queue, depends, call, watched);
-    return *s.last;
+    const sycl::event done =
+        is_gpu ? submit_on_gpu(queue, depends, call) : submit_on_host(queue, depends, call);
+    s.last = std::make_shared<SubmittedCollective>(SubmittedCollective{done, nullptr});
+    return done;
+}
+
+std::shared_ptr<SubmittedCollective> Communicator::start(sycl::queue &queue,
+                                                         std::vector<sycl::event> depends,
+                                                         const CollectiveCall &call) {
+    sequence &s = collectives();
+    const std::lock_guard<std::mutex> lock(s.guard);
+    refuse_if_closed();
+    // Those before it may begin: the thread keeps the order.
+    if (s.last) depends.push_back(s.last->event);
+    ++n_submitted;
+    auto made = std::make_shared<SubmittedCollective>();
+    if (queue.get_device().is_gpu()) {
+        made->event = submit_on_gpu(queue, depends, call);
+    } else {
+        made->task = collective_thread::add(task_of(call));
+        made->event = queue.submit([&](sycl::handler &h) {
+            h.depends_on(depends);
+            h.host_task([task = made->task] { collective_thread::ready(*task); });
+        });
+    }
+    s.last = made;
+    return made;
+}
+
+sycl::event Communicator::end_of(sycl::queue &queue, const std::vector<sycl::event> &depends,
+                                 SubmittedCollective &started) {
+    const std::lock_guard<std::mutex> lock(collectives().guard);
+    return end_with_lock(queue, depends, started);
+}
+
+void Communicator::wait(const SubmittedCollective &started) {
+    SubmittedCollective now;
+    {
+        const std::lock_guard<std::mutex> lock(collectives().guard);
+        now = started;
+    }
+    if (now.task)
+        collective_thread::wait(*now.task);
+    else
+        now.event.wait();
+}
+
+void Communicator::set_latency(double seconds) { collectives().latency = seconds; }
+
+void Communicator::refuse_if_closed() const {
+    if (!own->communicator) throw std::runtime_error("group " + name + " is closed");
 }
 
 void Communicator::raise_failure() {
@@ -121,12 +193,12 @@ void Communicator::raise_failure() {
 
 void Communicator::close() {
     sequence &s = collectives();
-    std::optional<sycl::event> last;
+    std::shared_ptr<SubmittedCollective> last;
     {
         const std::lock_guard<std::mutex> lock(s.guard);
         last = s.last;
     }
-    if (last) last->wait();
+    if (last) wait(*last);
     const std::lock_guard<std::mutex> lock(s.guard);
     ccl::communicator comm = std::exchange(own->communicator, nullptr);
     if (!comm || s.has_failed) return;

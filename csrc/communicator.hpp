@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "ccl.hpp"
+#include "collective_thread.hpp"
 #include "collective_watch.hpp"
 
 namespace sycl_dnn {
@@ -27,6 +29,13 @@ struct CollectiveCall {
     std::string words;
 };
 
+// One that was submitted. With `task` it runs on a thread of its own, and `event` says only that it
+// may begin.
+struct SubmittedCollective {
+    sycl::event event;
+    std::shared_ptr<collective_thread::task> task;
+};
+
 // The ranks of one group. Collectives of a process run one after the other, in the order of their
 // submission, so that all ranks see one order.
 class Communicator {
@@ -37,6 +46,16 @@ class Communicator {
     // Submits after `depends`. Call without the GIL.
     sycl::event submit(sycl::queue &queue, std::vector<sycl::event> depends,
                        const CollectiveCall &call);
+    // The same, but on a CPU the work that is submitted later goes on beside it, also where this
+    // process has few threads. Who needs its end asks for that. Call without the GIL.
+    std::shared_ptr<SubmittedCollective> start(sycl::queue &queue, std::vector<sycl::event> depends,
+                                               const CollectiveCall &call);
+    // What is complete when the collective and `depends` are. Call without the GIL.
+    static sycl::event end_of(sycl::queue &queue, const std::vector<sycl::event> &depends,
+                              SubmittedCollective &started);
+    static void wait(const SubmittedCollective &started);
+    // How many seconds each collective of a CPU sleeps before it begins: for measurements, tests.
+    static void set_latency(double seconds);
     // Throws the error of a collective that failed before.
     static void raise_failure();
     // Gives oneCCL's memory back, after all its collectives. Call without the GIL.
@@ -53,9 +72,13 @@ class Communicator {
         std::optional<sycl::queue> in_order;  // on a GPU: oneCCL takes no other
     };
     sycl::event submit_on_host(sycl::queue &queue, const std::vector<sycl::event> &depends,
-                               const CollectiveCall &call, const WatchedCall &watched);
+                               const CollectiveCall &call);
     sycl::event submit_on_gpu(sycl::queue &queue, const std::vector<sycl::event> &depends,
                               const CollectiveCall &call);
+
+    void refuse_if_closed() const;
+    // What runs the call on this host, once.
+    std::function<void()> task_of(const CollectiveCall &call);
 
     std::shared_ptr<handle> own = std::make_shared<handle>();
     size_t n_submitted = 0;

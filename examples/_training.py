@@ -15,12 +15,17 @@ from sklearn.datasets import load_digits
 from tqdm import tqdm
 
 import sycl_dnn
+from sycl_dnn import distributed as dist
 
 
 def begin(
-    doc: str | None, *, steps: int, rate: float, more: Callable[[Any], Any] | None = None
-) -> tuple[argparse.Namespace, Any]:
-    """Read the command line; return options and queue. ``more(parser)`` adds options."""
+    doc: str | None, *, steps: int, rate: float, more: Callable[[Any], Any] | None = None,
+    ranks: bool = True,
+) -> tuple[argparse.Namespace, Any]:  # fmt: skip
+    """Read the command line; return options and queue. ``more(parser)`` adds options.
+
+    With ``ranks`` the program can be one of several that a launcher starts: see `own_rows`.
+    """
     parser = make_parser(doc)
     parser.add_argument("--steps", type=int, default=steps, help="steps of training")
     parser.add_argument("--rate", type=float, default=rate, help="the largest learning rate")
@@ -29,10 +34,14 @@ def begin(
                         help="of the products")  # fmt: skip
     parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True,
                         help="a step is one program, or runs operation by operation")  # fmt: skip
+    if ranks:
+        parser.add_argument("--distributed", action="store_true", help="join a launcher's ranks")
     if more is not None:
         more(parser)
     options = parser.parse_args()
     queue = open_queue(options.device)
+    if ranks and options.distributed:
+        queue = dist.init().queue  # each rank has a device of its own
     sycl_dnn.manual_seed(options.seed)
     return options, queue
 
@@ -41,19 +50,38 @@ def train(
     net: Any, opt: Any, loss: Callable[..., Any], batches: Iterator[Any], options: Any,
     state: Any = None,
 ) -> tuple[Any, Any, list[float]]:  # fmt: skip
-    """Make the steps that ``options`` ask for; return module, state and the loss of each step."""
+    """Make the steps that ``options`` ask for; return module, state and the loss of each step.
+
+    Ranks average gradients and loss, which are those of all their batches together.
+    """
 
     def step(net: Any, state: Any, *batch: Any) -> Any:
         value, grads = sycl_dnn.value_and_grad(loss)(net, *batch)
+        if group.size > 1:
+            value, grads = dist.all_reduce(value, "mean"), dist.average_gradients(grads)
         return value, *opt.update(grads, state, net)
+
+    group = ranks_of(options)
 
     run = sycl_dnn.compile(step) if options.compile else step
     state, values = opt.init(net) if state is None else state, []
     with sycl_dnn.autocast(options.dtype):  # "float32" casts nothing
-        for _ in tqdm(range(options.steps), desc="training", unit="step"):
+        silent = not group.is_main
+        for _ in tqdm(range(options.steps), desc="training", unit="step", disable=silent):
             value, net, state = run(net, state, *next(batches))
             values.append(value)  # a number only when it is asked for: nothing waits here
     return net, state, [float(v) for v in values]
+
+
+def ranks_of(options: argparse.Namespace) -> dist.Group:
+    """Return the ranks that train together: this process alone unless the options say otherwise."""
+    return dist.init(device=None if getattr(options, "distributed", False) else options.device)
+
+
+def own_rows(rows: Any) -> Any:
+    """Return this rank's rows of a batch, as many as each other rank has; alone all of them."""
+    group = dist.init()
+    return rows if group.size == 1 else rows[group.rank :: group.size]
 
 
 def digit_images(queue: Any, size: int = 8) -> tuple[Any, Any]:
@@ -66,12 +94,13 @@ def digit_images(queue: Any, size: int = 8) -> tuple[Any, Any]:
 
 
 def shuffled(arrays: tuple[Any, ...], size: int, seed: int) -> Iterator[tuple[Any, ...]]:
-    """Yield batches of rows without end, in a new order each time."""
+    """Yield batches of rows without end, in a new order each time; of ranks, each its own rows."""
     rng = np.random.default_rng(seed)
     while True:
         order = rng.permutation(len(arrays[0]))
         for start in range(0, len(order) - size + 1, size):
-            rows = dpnp.asarray(order[start : start + size], sycl_queue=arrays[0].sycl_queue)
+            chosen = own_rows(order[start : start + size])
+            rows = dpnp.asarray(chosen, sycl_queue=arrays[0].sycl_queue)
             yield tuple(a[rows] for a in arrays)
 
 
@@ -85,7 +114,8 @@ def save_picture(images: Any, name: str, columns: int = 8) -> Path:
     rows = [
         np.concatenate(list(values[i : i + columns]), 1) for i in range(0, len(values), columns)
     ]
-    image.imsave(path, np.concatenate(rows).repeat(4, 0).repeat(4, 1), cmap="gray")
+    if dist.init().is_main:
+        image.imsave(path, np.concatenate(rows).repeat(4, 0).repeat(4, 1), cmap="gray")
     return path
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import dpnp
 import numpy as np
 from _common import finish
-from _training import begin, check, train
+from _training import begin, check, own_rows, train
 from tqdm import tqdm
 
 import sycl_dnn
@@ -82,7 +82,7 @@ def main() -> None:
         while True:
             starts = rng.integers(0, len(text) - LENGTH - 1, BATCH)
             windows = np.stack([text[s : s + LENGTH + 1] for s in starts])
-            given = dpnp.asarray(windows, sycl_queue=queue)
+            given = dpnp.asarray(own_rows(windows), sycl_queue=queue)
             yield given[:, :-1], given[:, 1:], mask
 
     net = GPT(len(alphabet)).to(queue)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dpnp
 import numpy as np
 from _common import finish
-from _training import begin, check, train
+from _training import begin, check, own_rows, train
 
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
@@ -25,7 +25,7 @@ class Adder(nn.Module):
 
     def forward(self, x):
         """Return the sums; padding is neither read nor computed."""
-        packed = F.pack_padded_sequence(x, LENGTHS, batch_first=True)
+        packed = F.pack_padded_sequence(x, own_rows(LENGTHS), batch_first=True)
         _, (last, _) = self.lstm(packed)
         return self.head(last[-1])[:, 0]
 
@@ -44,7 +44,7 @@ def batch(rng, queue):
         x[i, marked, 1] = 1
         sums[i] = x[i, marked, 0].sum()
         x[i, n:] = 1e6
-    return tuple(dpnp.asarray(a, dtype="f4", sycl_queue=queue) for a in (x, sums))
+    return tuple(dpnp.asarray(own_rows(a), dtype="f4", sycl_queue=queue) for a in (x, sums))
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ def loss(net, images, labels):
 
 def main() -> None:
     """Train twice as long at once and in two parts; fail if the weights differ in one bit."""
-    options, queue = begin(__doc__, steps=100, rate=0.01)
+    options, queue = begin(__doc__, steps=100, rate=0.01, ranks=False)
     data, path = digit_images(queue), Path("out") / "resume.safetensors"
     path.parent.mkdir(exist_ok=True)
     opt = optim.AdamW(optim.schedules.cosine(options.rate, 2 * options.steps), max_norm=1.0)

@@ -18,7 +18,7 @@ from sycl_dnn.sklearn import MLPClassifier
 
 def main() -> None:
     """Search for a width; fail if too few held-out digits are recognised."""
-    options, _ = begin(__doc__, steps=20, rate=3e-3)
+    options, _ = begin(__doc__, steps=20, rate=3e-3, ranks=False)
     digits, classes = load_digits(return_X_y=True)
     x, held_out, y, wanted = train_test_split(digits, classes, random_state=options.seed)
     network = MLPClassifier(max_iter=options.steps, learning_rate_init=options.rate,

@@ -15,7 +15,7 @@ from typing import Any
 import dpnp
 import numpy as np
 from _common import finish
-from _training import begin, check
+from _training import begin, check, ranks_of
 from tqdm import tqdm
 from train_digits_functional import load
 
@@ -27,7 +27,6 @@ from sycl_dnn import nn, optim
 
 def add_options(parser: Any) -> None:
     """Add what this program takes besides."""
-    parser.add_argument("--distributed", action="store_true", help="join the ranks of a launcher")
     parser.add_argument("--sharded", action="store_true", help="divide the optimiser's state")
 
 
@@ -51,9 +50,7 @@ def batches(n: int, size: int, seed: int) -> Any:
 def main() -> None:
     """Train and test; fail if too few held-out digits are recognised."""
     options, queue = begin(__doc__, steps=200, rate=0.01, more=add_options)
-    # Alone unless ranks are asked for: then each has the device that is its own.
-    group = dist.init(device=None if options.distributed else options.device)
-    queue = group.queue if group.size > 1 else queue
+    group = ranks_of(options)
     images, held_out, labels, held_out_labels = load(queue, options.seed)
     net, opt = make_net().to(queue), optim.AdamW(options.rate, max_norm=1.0)
     way: Any = dist.ShardedOptimizer(opt) if options.sharded else opt

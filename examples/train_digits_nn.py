@@ -27,7 +27,7 @@ def make_net():
 
 def main() -> None:
     """Train and test; fail if too few held-out digits are recognised."""
-    options, queue = begin(__doc__, steps=300, rate=0.01)
+    options, queue = begin(__doc__, steps=300, rate=0.01, ranks=False)
     images, held_out, labels, held_out_labels = load(queue, options.seed)
     opt = optim.AdamW(optim.schedules.one_cycle(options.rate, options.steps), max_norm=1.0)
     net = make_net().to(queue)

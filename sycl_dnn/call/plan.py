@@ -56,8 +56,7 @@ class BoundCall:
     def __call__(self) -> Any:
         """Submit; return the result, which is there when the queue has come to it."""
         self._prepare()
-        for program in self._programs:
-            program()
+        self._executable.submit(self._stream, self._programs)
         return self._result
 
     def _prepare(self) -> None:

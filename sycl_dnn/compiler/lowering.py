@@ -165,7 +165,10 @@ class Lowered(Plan):
         self._numbers: list[FromNumber] = [trace.tail[i] for i in sorted(trace.tail)]
         given += [trace.arguments[i] for i in sorted(trace.tail)]
         held = settle(graph, pool, queue, stream)
-        executable = Executable(trace, list(graph.steps()), graph.finals, [*given, *held])
+        overlaps = any(t.overlaps or t.in_place for t in (targets or {}).values())
+        executable = Executable(
+            trace, list(graph.steps()), graph.finals, [*given, *held], keeps_order=overlaps
+        )
         # A pass may have added results.
         super().__init__(executable, form, None if self._numbers else (), len(finals))
 

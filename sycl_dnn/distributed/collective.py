@@ -77,8 +77,14 @@ class Collective:
                 f"{self.kind}: dtype must be one of {known} for {self.op!r}, got {self.dtype}"
             )
 
-    def submit(self, group: Group, stream: Any, src: tuple[Any, int], dst: tuple[Any, int]) -> None:
+    def submit(
+        self, group: Group, stream: Any, src: tuple[Any, int], dst: tuple[Any, int],
+        starts: bool = False,
+    ) -> Any:  # fmt: skip
         """Submit over memory, pairs of an object with ``_pointer`` and bytes from there.
+
+        If it only ``starts``, what is submitted later goes on beside it until the ``join`` of what
+        this returns; None where there is nothing to do.
 
         Raises
         ------
@@ -91,13 +97,14 @@ class Collective:
         if group.must_compare():
             compare(group, self.words)
         if not self.size:
-            return
+            return None
         itemsize = dtypes.bits_of(self.dtype) // 8
         reduces = self.kind in _REDUCING
         number = _NUMBERS.get(self.dtype, _BYTES) if reduces else _BYTES
         parts = group.size if self.kind == "all_to_all" else 1
         count = self.size // parts if reduces else self.size * itemsize // parts
-        group.communicator.submit(
+        way = group.communicator.start if starts else group.communicator.submit
+        return way(
             stream, self.kind, src, dst, count, number, _OPS[self.op], self.root,
             self.written * itemsize, self.words,
         )  # fmt: skip

@@ -30,6 +30,12 @@ class CollectiveStep:
         """Submit over memory: pairs of a USM object and bytes from its start."""
         self._collective.submit(self._group, stream, inputs[0], outputs[0])
 
+    def start_into(
+        self, stream: Any, inputs: Sequence[tuple[Any, int]], outputs: Sequence[tuple[Any, int]]
+    ) -> Any:
+        """Submit so that later steps go on beside it; return what they join to have its result."""
+        return self._collective.submit(self._group, stream, inputs[0], outputs[0], starts=True)
+
 
 def recorded(
     tensor: Tensor,

@@ -3,18 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import dpnp
 import numpy as np
 from dpctl.memory import USMAllocationError
 
+from sycl_dnn import _core
 from sycl_dnn._dpnp import place, view
 from sycl_dnn.errors import OutOfMemory
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.constants import Constants
-from sycl_dnn.program.segments import Segment, live_steps, stretches
+from sycl_dnn.program.segments import (
+    Segment,
+    live_steps,
+    scheduled,
+    starts_early,
+    stretches,
+    touched,
+)
 from sycl_dnn.trace import allocation, layout, profile_notes
 from sycl_dnn.trace.allocation import wrap
 from sycl_dnn.trace.array import wrapped
@@ -40,13 +49,25 @@ class WritingCall:
     def allocate(self, registers: list[Any], queue: Any) -> None:
         """Do nothing: results have their places."""
 
-    def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
+    def _places(self, registers: list[Any]) -> list[list[tuple[Any, int]]]:
+        pairs = (self._reads, self._writes)
+        return [[_place(registers[r], offset) for r, offset in rows] for rows in pairs]
+
+    def run(self, registers: list[Any], queue: Any, stream: Any) -> Any:
         """Submit."""
-        inputs, outputs = (
-            [_place(registers[r], offset) for r, offset in pairs]
-            for pairs in (self._reads, self._writes)
-        )
-        self.function.run_into(stream, inputs, outputs)
+        self.function.run_into(stream, *self._places(registers))
+
+
+class StartingCall(WritingCall):
+    """A stage beside which later ones go on: a function with a ``start_into``.
+
+    ``function.start_into(stream, inputs, outputs)`` returns what has a ``join(stream)``: work that
+    is submitted after that comes after it. None: there is nothing to wait for.
+    """
+
+    def run(self, registers: list[Any], queue: Any, stream: Any) -> Any:
+        """Submit; return what is to be joined."""
+        return self.function.start_into(stream, *self._places(registers))
 
 
 def _place(array: Any, offset: int) -> tuple[Any, int]:
@@ -121,6 +142,8 @@ class Executable:
         What a call gives, in order.
     kept : list of Storage
         What a call also returns, as it is, for a later reverse pass.
+    keeps_order : bool
+        As for ``scheduled``.
     """
 
     def __init__(
@@ -130,6 +153,7 @@ class Executable:
         finals: Sequence[Tensor],
         arguments: Sequence[Storage],
         kept: Sequence[Storage] = (),
+        keeps_order: bool = False,
     ) -> None:
         self._keep = (trace, finals)  # registers are found by the ids of storages
         given = set(arguments)
@@ -143,7 +167,8 @@ class Executable:
         live = live_steps(steps, wanted)
         self.constants = Constants(self, trace.engine, live, kept)
         once = {id(s) for s in self.constants.steps}
-        groups = stretches([s for s in live if id(s) not in once])
+        lists = scheduled([s for s in live if id(s) not in once], keeps_order)
+        groups = [group for steps in lists for group in stretches(steps)]
         needed = {id(s) for s in wanted}
         for group, crossing in zip(groups, _crossing(groups), strict=True):
             self._number(group, crossing | needed)
@@ -153,6 +178,7 @@ class Executable:
         self.parts = [_part_of(t) if _is_part(t) else None for t in finals]
         self.kept = [self._registers[id(s)] for s in kept]
         self.stages = [self._stage(trace.engine, g) for g in groups]
+        self._joined_before = _joins(groups)
         #: Results that calls over arrays make: theirs unless the caller gives a place.
         self._by_arrays = set(self.results) - {r for r, _ in self.blanks}
         self._by_arrays -= set(range(self._n_arguments))
@@ -199,6 +225,8 @@ class Executable:
     def _stage(
         self, engine: Any, group: list[Step] | ArrayStep
     ) -> Segment | ArrayCall | WritingCall:
+        if isinstance(group, ArrayStep) and starts_early(group):
+            return StartingCall(group, self._registers)
         if isinstance(group, ArrayStep) and hasattr(group.function, "run_into"):
             return WritingCall(group, self._registers)
         if isinstance(group, ArrayStep):
@@ -234,9 +262,24 @@ class Executable:
             program.program.run(stream, [registers[r] for r in program.reads])
             return registers
         registers = self.registers(queue, stream, arguments, kind, outs, frozen)
-        for stage in self.stages:
-            stage.run(registers, queue, stream)
+        self.submit(stream, [partial(s.run, registers, queue, stream) for s in self.stages])
         return registers
+
+    def submit(self, stream: Any, stages: Sequence[Callable[[], Any]]) -> None:
+        """Call the stages in order; join those beside which others go on before what needs them."""
+        if not self._joined_before:
+            for stage in stages:
+                stage()
+            return
+        started: dict[int, Any] = {}
+        try:
+            for number, stage in enumerate(stages):
+                for earlier in self._joined_before[number]:
+                    _join(started.pop(earlier, None), stream)
+                started[number] = stage()
+        finally:
+            for one in started.values():
+                _join(one, stream)
 
     def registers(
         self,
@@ -300,6 +343,31 @@ class Executable:
     def programs(self) -> list[Any]:
         """The ``_core.Program`` objects, in order."""
         return [s.program for s in self.stages if isinstance(s, Segment)]
+
+
+def _join(started: Any, stream: Any) -> None:
+    if isinstance(started, _core.StartedCollective):
+        started.join(stream)
+
+
+def _joins(groups: Sequence[list[Step] | ArrayStep]) -> list[list[int]]:
+    """Return for each group the numbers of those that must have ended; [] if none starts early."""
+    open_ones: dict[int, tuple[set[int], set[int]]] = {}
+    found = []
+    for number, group in enumerate(groups):
+        steps = [group] if isinstance(group, ArrayStep) else group
+        read, written = (set().union(*sides) for sides in zip(*map(touched, steps), strict=True))
+        needed = [
+            earlier
+            for earlier, (reads, writes) in open_ones.items()
+            if writes & (read | written) or reads & written
+        ]
+        found.append(needed)
+        for earlier in needed:
+            del open_ones[earlier]
+        if isinstance(group, ArrayStep) and starts_early(group):
+            open_ones[number] = read, written
+    return found if any(isinstance(g, ArrayStep) and starts_early(g) for g in groups) else []
 
 
 def _is_part(tensor: Tensor) -> bool:

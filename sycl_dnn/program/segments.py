@@ -190,6 +190,78 @@ def live_steps(steps: Sequence[AnyStep], wanted: Iterable[Storage]) -> list[AnyS
     return kept[::-1]
 
 
+def starts_early(step: AnyStep) -> bool:
+    """Whether later steps go on beside this one: a call with a ``start_into``."""
+    return isinstance(step, ArrayStep) and hasattr(step.function, "start_into")
+
+
+def scheduled(steps: Sequence[AnyStep], keeps_order: bool = False) -> list[list[AnyStep]]:
+    """Return the steps in lists, such that those that start early do so as soon as they can.
+
+    Each of them ends a list, which has nothing but what it needs: they stay in their order, so that
+    all ranks of a job come to them in one order. What is left comes by the last of them that it
+    needs.
+
+    Parameters
+    ----------
+    steps : list
+        In an order in which they can run.
+    keeps_order : bool
+        What is left stays as it is: steps write to arrays that overlap others.
+    """
+    early = [i for i, step in enumerate(steps) if starts_early(step)]
+    if not early:
+        return [list(steps)]
+    before, placed = needs_of(steps), set[int]()
+    lists: list[list[AnyStep]] = []
+    for i in early:
+        wanted = {i}
+        ahead = [i]
+        while ahead:
+            more = before[ahead.pop()] - wanted - placed
+            wanted |= more
+            ahead.extend(more)
+        placed |= wanted
+        lists.append([steps[j] for j in sorted(wanted)])
+    last = [0] * len(steps)
+    rest: dict[int, list[AnyStep]] = {}
+    for i, step in enumerate(steps):
+        last[i] = max((last[j] for j in before[i]), default=0)
+        if starts_early(step):
+            last[i] = i + 1
+        if i not in placed:
+            rest.setdefault(0 if keeps_order else last[i], []).append(step)
+    return lists + [rest[number] for number in sorted(rest)]
+
+
+def needs_of(steps: Sequence[AnyStep]) -> list[set[int]]:
+    """Return for each step the numbers of those that must run before it, some of them at least.
+
+    That is who wrote what it reads or writes, and who reads what it writes over.
+    """
+    writer: dict[int, int] = {}
+    readers: dict[int, list[int]] = {}
+    found: list[set[int]] = []
+    for i, step in enumerate(steps):
+        read, written = touched(step)
+        needed = {writer[key] for key in read | written if key in writer}
+        for key in written:
+            needed.update(readers.pop(key, ()))
+            writer[key] = i
+        for key in read:
+            readers.setdefault(key, []).append(i)
+        found.append(needed - {i})
+    return found
+
+
+def touched(step: AnyStep) -> tuple[set[int], set[int]]:
+    """Return the ids of the storages that a step reads, and of those that it writes."""
+    return (
+        {id(t.storage) for t in step.inputs.values()},
+        {id(t.storage) for t in step.outputs.values()},
+    )
+
+
 #: By id of a storage that results share: the bytes that they have of it.
 Parts = dict[int, list[range]]
 

@@ -14,25 +14,33 @@ from sycl_dnn.distributed.gradient_buckets import buckets
 
 @pytest.fixture(scope="module")
 def by_one(tmp_path_factory):
-    """Return losses and parameters of one process."""
-    path = tmp_path_factory.mktemp("digits") / "one.npz"
-    run_ranks(1, "digits.py", "eager", path)
+    """Return losses and parameters of one process, which runs operation by operation."""
+    path = tmp_path_factory.mktemp("trained") / "one.npz"
+    run_ranks(1, "trained_networks.py", "digits:eager gpt:eager lstm:eager", path)
     return np.load(path)
 
 
 @needs_oneccl
 @pytest.mark.parametrize(
-    ("way", "ranks"),
-    [("wrapped", 2), ("sharded", 2), ("compiled", 4)],
+    ("ranks", "cases"),
+    [
+        (2, "digits:wrapped digits:sharded gpt:wrapped gpt:compiled lstm:sharded lstm:compiled"),
+        (4, "digits:compiled gpt:sharded lstm:wrapped"),
+    ],
 )
-def test_ranks_train_as_one_process(way, ranks, by_one, tmp_path):
+def test_ranks_train_as_one_process(ranks, cases, by_one, tmp_path):
     """The program itself compares the parameters of all ranks bit by bit."""
     path = tmp_path / "several.npz"
-    run_ranks(ranks, "digits.py", way, path)
+    run_ranks(ranks, "trained_networks.py", cases, path)
     found = np.load(path)
-    np.testing.assert_allclose(found["losses"], by_one["losses"], rtol=3e-6)
-    np.testing.assert_allclose(found["parameters"], by_one["parameters"], rtol=1e-4, atol=1e-5)
-    assert found["losses"][-1] < found["losses"][0]
+    for case in cases.split():
+        alone = case.split(":")[0] + ":eager"
+        losses, parameters = (found[f"{case}:{key}"] for key in ("losses", "parameters"))
+        np.testing.assert_allclose(losses, by_one[f"{alone}:losses"], rtol=3e-6, err_msg=case)
+        np.testing.assert_allclose(
+            parameters, by_one[f"{alone}:parameters"], rtol=1e-4, atol=1e-5, err_msg=case
+        )
+        assert losses[-1] < losses[0], case
 
 
 def sizes(*shapes, dtype="float32"):

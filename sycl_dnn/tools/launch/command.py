@@ -7,15 +7,18 @@ import argparse
 import os
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 
 from sycl_dnn.tools.launch.rank_processes import Layout, run_job
+from sycl_dnn.tools.launch.remote_hosts import end_with_input, run_on_hosts
 
 _DESCRIPTION = """\
 Start a Python program several times, as the ranks of sycl_dnn.distributed:
 
   python -m sycl_dnn launch -n 4 train.py --epochs 3
   python -m sycl_dnn launch -n 4 -m package.train
+  python -m sycl_dnn launch -n 8 --hosts node01,node02 train.py
   python -m sycl_dnn launch -n 8 --nodes 2 --node-rank 1 --master-addr node01 train.py
 
 Each rank gets its part of the cores, and its lines of output begin with its number. When one ends
@@ -35,6 +38,10 @@ def parser() -> argparse.ArgumentParser:
     add("-n", "--ranks", type=int, default=1, metavar="N", help="ranks on this host (1)")
     add("--nodes", type=int, default=1, metavar="N", help="hosts, each with its launcher (1)")
     add("--node-rank", type=int, default=0, metavar="I", help="which of them this is (0)")
+    add("--hosts", type=_names, metavar="A,B", help="start a launcher on each of them by ssh")
+    add("--remote-shell", default="ssh -o BatchMode=yes", metavar="COMMAND",
+        help="takes a host and a line for its shell (%(default)s)")  # fmt: skip
+    add("--end-with-input", action="store_true", help="end when standard input does")
     add("--master-addr", metavar="HOST", help="where rank 0 is (MASTER_ADDR, or this host)")
     add("--master-port", type=int, metavar="P", help="its port (MASTER_PORT, or a free one)")
     add("--max-restarts", type=int, default=0, metavar="N", help="start again so often (0)")
@@ -44,6 +51,10 @@ def parser() -> argparse.ArgumentParser:
     add("program", help="a Python file")
     add("arguments", nargs=argparse.REMAINDER, help="its arguments")
     return found
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
 
 
 def _free_port() -> int:
@@ -61,6 +72,8 @@ def _checked(options: argparse.Namespace, error: argparse.ArgumentParser) -> Lay
         error.error(f"there is no file {options.program}")
     address = options.master_addr or os.environ.get("MASTER_ADDR")
     port = options.master_port or int(os.environ.get("MASTER_PORT") or 0)
+    if options.hosts and options.nodes > 1:
+        error.error("--hosts says how many hosts there are; leave --nodes out")
     if options.nodes > 1 and not (address and port):
         error.error("several hosts need --master-addr and --master-port")
     return Layout(
@@ -82,8 +95,17 @@ def main(arguments: list[str] | None = None) -> int:
     options = reader.parse_args(arguments)
     layout = _checked(options, reader)
     way = ["-m", options.program] if options.module else [options.program]
-    command = [sys.executable, *way, *options.arguments]
-    status = run_job(command, layout)
+    run = partial(run_job, [sys.executable, *way, *options.arguments], layout)
+    if options.hosts:
+        given = ["-n", str(layout.ranks)]
+        given += ["--no-pin"] * options.no_pin + ["--no-prefix"] * options.no_prefix
+        run = partial(
+            run_on_hosts, options.hosts, options.remote_shell, layout.port, given,
+            [*way, *options.arguments],
+        )  # fmt: skip
+    if options.end_with_input:
+        end_with_input()
+    status = run()
     for number in range(options.max_restarts):
         if status in (0, 130, 143):
             break
@@ -91,5 +113,5 @@ def main(arguments: list[str] | None = None) -> int:
             f"launch: ended with {status}; start {number + 2} of {options.max_restarts + 1}",
             file=sys.stderr, flush=True,
         )  # fmt: skip
-        status = run_job(command, layout)
+        status = run()
     return status

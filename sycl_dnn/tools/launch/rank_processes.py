@@ -12,7 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from functools import partial
+from typing import IO, Any, Protocol
 
 #: Seconds in which ranks may say why they end, after one has failed; and to end when asked.
 _LAST_WORDS, _GRACE = 3.0, 5.0
@@ -72,6 +73,8 @@ class RankProcess:
 
     def __init__(self, command: Sequence[str], local_rank: int, layout: Layout) -> None:
         self.rank = layout.node_rank * layout.ranks + local_rank
+        #: What the launcher calls it.
+        self.name = f"rank {self.rank}"
         all_cores = sorted(os.sched_getaffinity(0))
         cores = cores_of(local_rank, layout.ranks, all_cores)
         pipe = subprocess.PIPE if layout.has_prefix else None
@@ -145,6 +148,24 @@ class _Asked(Exception):
         self.number = number
 
 
+class Child(Protocol):
+    """What a launcher started: a rank, or another launcher on another host."""
+
+    name: str
+
+    def pass_output_on(self) -> None:
+        """Begin to write its output."""
+
+    def status(self) -> int | None:
+        """Return the exit status as a shell has it; None while it runs."""
+
+    def signal(self, number: int) -> None:
+        """Send a signal."""
+
+    def close(self) -> None:
+        """End what is left of it."""
+
+
 def run_job(command: Sequence[str], layout: Layout) -> int:
     """Run the ranks of this host to their end; return the status of the first that failed, or 0.
 
@@ -159,22 +180,27 @@ def run_job(command: Sequence[str], layout: Layout) -> int:
     OSError
         The command cannot be started.
     """
-    ranks: list[RankProcess] = []
+    return run_children([partial(RankProcess, command, i, layout) for i in range(layout.ranks)])
+
+
+def run_children(starts: Sequence[Callable[[], Child]]) -> int:
+    """Start all and run them to their end; return the status of the first that failed, or 0."""
+    children: list[Child] = []
     handlers = {n: signal.signal(n, _raise_asked) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
-        for local_rank in range(layout.ranks):
-            ranks.append(RankProcess(command, local_rank, layout))
-        for rank in ranks:
-            rank.pass_output_on()
-        return _wait(ranks)
+        for start in starts:
+            children.append(start())
+        for child in children:
+            child.pass_output_on()
+        return _wait(children)
     except _Asked as asked:
-        _end(ranks, asked.number, 0.0)
+        _end(children, asked.number, 0.0)
         return 128 + asked.number
     finally:
         for number, handler in handlers.items():
-            signal.signal(number, signal.SIG_IGN if ranks else handler)
-        for rank in ranks:
-            rank.close()
+            signal.signal(number, signal.SIG_IGN if children else handler)
+        for child in children:
+            child.close()
         for number, handler in handlers.items():
             signal.signal(number, handler)
 
@@ -183,32 +209,32 @@ def _raise_asked(number: int, frame: Any) -> None:
     raise _Asked(number)
 
 
-def _wait(ranks: Sequence[RankProcess]) -> int:
+def _wait(children: Sequence[Child]) -> int:
     while True:
-        known = [(rank.status(), rank) for rank in ranks]
-        failed = [(status, rank) for status, rank in known if status]
+        known = [(child.status(), child) for child in children]
+        failed = [(status, child) for status, child in known if status]
         if failed:
-            status, rank = failed[0]
-            print(f"launch: rank {rank.rank} ended with {status}", file=sys.stderr, flush=True)
-            _end(ranks, signal.SIGTERM, _LAST_WORDS)
+            status, child = failed[0]
+            print(f"launch: {child.name} ended with {status}", file=sys.stderr, flush=True)
+            _end(children, signal.SIGTERM, _LAST_WORDS)
             return int(status or 1)
         if all(status is not None for status, _ in known):
             return 0
         time.sleep(_POLL)
 
 
-def _end(ranks: Sequence[RankProcess], number: int, patience: float) -> None:
-    """Let ranks end by themselves for a while, then ask them to."""
-    if not _all_end(ranks, patience):
-        for rank in ranks:
-            if rank.status() is None:
-                rank.signal(number)
-        _all_end(ranks, _GRACE)
+def _end(children: Sequence[Child], number: int, patience: float) -> None:
+    """Let them end by themselves for a while, then ask them to."""
+    if not _all_end(children, patience):
+        for child in children:
+            if child.status() is None:
+                child.signal(number)
+        _all_end(children, _GRACE)
 
 
-def _all_end(ranks: Sequence[RankProcess], seconds: float) -> bool:
+def _all_end(children: Sequence[Child], seconds: float) -> bool:
     end = time.monotonic() + seconds
-    while any(rank.status() is None for rank in ranks):
+    while any(child.status() is None for child in children):
         if time.monotonic() > end:
             return False
         time.sleep(_POLL)

@@ -87,6 +87,33 @@ def test_one_that_fails_ends_all_and_gives_the_status(tmp_path):
     assert not [pid for pid in pids if is_there(pid)]
 
 
+@pytest.fixture
+def remote_shell(tmp_path):
+    """Return a command in the place of ssh: what comes after the host runs here."""
+    path = tmp_path / "shell"
+    path.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_several_hosts_by_their_names(tmp_path, remote_shell):
+    hosts = ["--hosts", "someone@localhost,127.0.0.1", "--remote-shell", remote_shell]
+    status, out, err = run(tmp_path, SAYS, "-n", "1", *hosts)
+    assert (status, err) == (0, "")
+    cores = len(os.sched_getaffinity(0))
+    assert sorted(out.splitlines()) == [f"[{r}] {r} 2 0 localhost {cores}" for r in range(2)]
+
+
+def test_a_host_that_fails_ends_the_others(tmp_path, remote_shell):
+    hosts = ["--hosts", "localhost,127.0.0.1", "--remote-shell", remote_shell]
+    status, out, err = run(tmp_path, FAILS, "-n", "1", *hosts)
+    assert status == 7
+    assert "launch: host 127.0.0.1 ended with 7" in err
+    pids = [int(word) for line in out.splitlines() for word in line.split()[1:]]
+    assert len(pids) == 4
+    assert not [pid for pid in pids if is_there(pid)]
+
+
 WAITS = """
 import os, threading
 print(os.getpid(), flush=True)
