@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "explain": ("sycl_dnn.tools.explain.command", "main", "why a case is refused or slow"),
     "bench": ("sycl_dnn.tools.bench.command", "main", "measure cases: time, GFLOP/s, GB/s"),
     "launch": ("sycl_dnn.tools.launch.command", "main", "start the ranks of a program, end them"),
+    "check-gpu": ("sycl_dnn.tools.check_gpu.command", "main", "check the GPUs, write a report"),
     "trace": ("sycl_dnn.tools.profile.command", "main", "run a script and record its primitives"),
 }
 
@@ -72,7 +73,7 @@ def format_report(data: dict[str, Any]) -> str:
 
 
 def _epilog() -> str:
-    lines = [f"  {name:<8} {what}" for name, (_, _, what) in COMMANDS.items()]
+    lines = [f"  {name:<10} {what}" for name, (_, _, what) in COMMANDS.items()]
     return "\n".join(["commands (python -m sycl_dnn COMMAND --help):", *lines])
 
 

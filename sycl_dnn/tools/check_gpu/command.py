@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m sycl_dnn check-gpu``: check every GPU of this machine, write a report to send."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from sycl_dnn.tools.check_gpu.device_checks import CHECKS, Found, found
+from sycl_dnn.tools.check_gpu.report_page import page, verdict
+from sycl_dnn.tools.verify.command import Progress
+
+_DESCRIPTION = """\
+Check what works on the GPUs of this machine, through OpenCL and through Level Zero, and write one
+zip with an HTML page to read and a JSON file to compare:
+
+  python -m sycl_dnn check-gpu --report gpu_report.zip
+
+Each check runs in a process of its own: a driver that crashes or hangs is a row of the report.
+Nothing is sent anywhere. The exit status is 0 if nothing failed, 1 if something did, 2 for wrong
+options, 3 if there is no GPU (the CPU is checked in its place).
+"""
+_BACKENDS = ("level_zero", "opencl")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
+    found_parser = argparse.ArgumentParser(
+        prog="python -m sycl_dnn check-gpu",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = found_parser.add_argument
+    add("--report", type=Path, default=Path("gpu_report.zip"), metavar="FILE", help="the zip")
+    add("--minutes", type=float, default=10.0, metavar="M", help="at most so long (10)")
+    add("--device", metavar="D", help="check this device only, a dpctl filter such as cpu")
+    add("--only", metavar="NAMES", help=f"some of {','.join(CHECKS)}")
+    return found_parser
+
+
+def _ended(status: int, log: str, limit: float) -> Found:
+    """Return what is said of a process that left no result."""
+    last = "\n".join(log.strip().splitlines()[-12:])
+    if status < 0:
+        how = f"crashed: {signal.Signals(-status).name}"
+    else:
+        how = f"ended with status {status}"
+    return found("crashed", how, [{"last lines": last}], limit=limit)
+
+
+def run(
+    name: str, device: str, seconds: float, limit: float, **variables: str
+) -> tuple[Found, str]:
+    """Run one check in a process of its own.
+
+    Parameters
+    ----------
+    name : str
+        One of ``CHECKS``, or ``devices``.
+    device : str
+        A filter string of dpctl's.
+    seconds : float
+        How long the check may go on.
+    limit : float
+        The process and its children are ended after so many seconds.
+    **variables
+        Of the process's environment.
+
+    Returns
+    -------
+    Found, str
+        The result, and what the process printed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        result, log = Path(folder, "result.json"), Path(folder, "log.txt")
+        words = [name, device, f"{seconds:.1f}", f"{limit:.1f}", str(result)]
+        command = [sys.executable, "-m", "sycl_dnn.tools.check_gpu.device_checks", *words]
+        with log.open("w") as output:
+            process = subprocess.Popen(
+                command, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
+                start_new_session=True, env={**os.environ, **variables},
+            )  # fmt: skip
+        try:
+            status: int | None = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            _end(process)
+        text = log.read_text(errors="replace")
+        if result.exists() and status == 0:
+            return json.loads(result.read_text()), text
+        if status is None:
+            rows = [{"last lines": "\n".join(text.strip().splitlines()[-12:])}]
+            return found("hung", f"not done after {limit:.0f} s", rows), text
+        return _ended(status, text, limit), text
+
+
+def _end(process: subprocess.Popen) -> None:
+    """End a process that still runs, and what it started."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+class Session:
+    """The checks of one run, in order, with what is left of the time.
+
+    minutes : for everything
+    total : number of checks that the bar counts to, known once the devices are
+    """
+
+    def __init__(self, minutes: float) -> None:
+        self.end = time.monotonic() + 60 * minutes
+        self.minutes = minutes
+        self.progress = Progress(1, sys.stderr)
+        self.results: list[dict[str, Any]] = []
+        self.logs: dict[str, str] = {}
+        self.variables: dict[str, str] = {}
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        return self.end - time.monotonic()
+
+    def check(self, name: str, device: str, seconds: float) -> Found:
+        """Run a check, keep and print what it came to."""
+        start, log = time.monotonic(), ""
+        if self.left() < 5:
+            result = found("not run", "no time was left")
+        else:
+            limit = max(min(2 * seconds + 30, self.left()), 1)
+            result, log = run(name, device, min(seconds, limit / 2), limit, **self.variables)
+        result |= {"check": name, "device": device, "seconds": round(time.monotonic() - start, 1)}
+        self.results.append(result)
+        self.logs[f"{device.replace(':', '_') or 'machine'}_{name}.txt"] = log
+        self.progress.clear()
+        print(f"{result['status']:<10}{device:<18}{name:<13}{result['summary']}", flush=True)
+        bad = result["status"] in ("failed", "crashed", "hung")
+        self.progress.step({"status": "FAILED" if bad else "PASSED"})
+        return result
+
+
+def _devices(session: Session) -> list[dict[str, Any]]:
+    """List devices; where Level Zero ends the process, list again without it."""
+    listed = session.check("devices", "", 0.05 * 60 * session.minutes)
+    if listed["status"] in ("crashed", "hung"):
+        session.variables["ONEAPI_DEVICE_SELECTOR"] = "opencl:*"
+        listed = session.check("devices", "", 0.05 * 60 * session.minutes)
+    return listed["figures"].get("environment", {}).get("devices", [])
+
+
+def _chosen(devices: list[dict[str, Any]], wanted: str | None) -> list[dict[str, Any]]:
+    """Return the devices to check: GPUs on every backend, else the CPU, or the one asked for."""
+    usable = [d for d in devices if d["engine"]]
+    if wanted is not None:
+        return [d for d in usable if _is_meant(d["filter_string"], wanted)][:1]
+    gpus = [d for d in usable if d["kind"] == "gpu"]
+    gpus.sort(key=lambda d: _BACKENDS.index(d["backend"]) if d["backend"] in _BACKENDS else 9)
+    return gpus or [d for d in usable if d["kind"] == "cpu"]
+
+
+def _is_meant(filter_string: str, wanted: str) -> bool:
+    return filter_string == wanted or set(wanted.split(":")) <= set(filter_string.split(":"))
+
+
+def _backends(devices: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return a row for each backend: which GPUs it shows."""
+    rows = []
+    for backend in _BACKENDS:
+        shown = [d for d in devices if d["kind"] == "gpu" and d["backend"] == backend]
+        names = [f"{d['name']}{'' if d['engine'] else ', refused: ' + d['refusal']}" for d in shown]
+        rows.append({"backend": backend, "GPUs": "; ".join(names) or "none"})
+    return rows
+
+
+def _without_home(text: str) -> str:
+    """Return the text without the name of the user's folder."""
+    home = str(Path.home())
+    return text.replace(home, "~") if len(home) > 1 else text
+
+
+def write(path: Path, data: dict[str, Any], logs: dict[str, str]) -> None:
+    """Write the zip: ``report.html``, ``report.json`` and the output of every check."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("report.json", _without_home(json.dumps(data, indent=1)) + "\n")
+        file.writestr("report.html", _without_home(page(data)))
+        for name, text in logs.items():
+            file.writestr(f"logs/{name}", _without_home(text[-200_000:]))
+
+
+def _checked(arguments: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
+    options = parser().parse_args(arguments)
+    names = list(CHECKS) if options.only is None else options.only.split(",")
+    if unknown := set(names) - set(CHECKS):
+        parser().error(f"--only must name some of {', '.join(CHECKS)}, got {', '.join(unknown)}")
+    if not 0.1 <= options.minutes <= 600:
+        parser().error(f"--minutes must be 0.1 to 600, got {options.minutes:g}")
+    if not options.report.resolve().parent.is_dir():
+        parser().error(f"--report must name a file in a folder that exists, got {options.report}")
+    return options, names
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Check the devices, write the report, return the exit status."""
+    options, names = _checked(arguments)
+    start, session = time.time(), Session(options.minutes)
+    devices = _devices(session)
+    chosen = _chosen(devices, options.device)
+    session.progress.total = len(session.results) + len(chosen) * len(names)
+    shares = sum(CHECKS[name][1] for name in names) * max(len(chosen), 1)
+    budget = max(session.left() - 5, 1) * 0.85
+    for one in chosen:
+        for name in names:
+            session.check(name, one["filter_string"], budget * CHECKS[name][1] / shares)
+    session.progress.clear()
+    data = {
+        "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(start)),
+        "minutes": round((time.time() - start) / 60, 2),
+        "asked": options.device,
+        "checked": chosen,
+        "backends": _backends(devices),
+        "results": session.results,
+    }
+    data["verdict"] = verdict(data)
+    write(options.report, data, session.logs)
+    print(f"\n{data['verdict']['text']}\nreport: {options.report}")
+    return data["verdict"]["status"]

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``check-gpu``: checks run and judge, crashes and hangs are rows, the verdict names the device."""
+
+import json
+import os
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn.tools.check_gpu import command, device_checks, function_sample, report_page
+
+
+def device(nature, backend="level_zero"):
+    return {"name": "Some GPU", "nature": nature, "backend": backend}
+
+
+def result(status, check="functions"):
+    return device_checks.found(status, "said") | {"check": check, "device": "d", "seconds": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("nature", "statuses", "word", "status"),
+    [
+        ("gpu", ["passed", "passed"], "PASSED", 0),
+        ("gpu", ["passed", "hung"], "FAILED", 1),
+        ("gpu", ["passed", "crashed"], "FAILED", 1),
+        ("gpu", ["passed", "not run"], "INCOMPLETE", 0),
+        ("simulated gpu", ["submitted", "not run"], "SUBMITTED, NOTHING EXECUTED", 0),
+        ("executing gpu", ["passed", "passed"], "PASSED", 0),
+        ("cpu", ["passed", "passed"], "NO GPU", 3),
+    ],
+)
+def test_verdict(nature, statuses, word, status):
+    data = {"results": [result(s) for s in statuses], "checked": [device(nature)], "asked": None}
+    said = report_page.verdict(data)
+    assert (said["word"], said["status"]) == (word, status)
+    assert ("NOT A" in said["text"]) == (nature != "gpu")
+
+
+def test_without_any_device_the_status_says_so():
+    said = report_page.verdict({"results": [result("failed")], "checked": [], "asked": None})
+    assert said["status"] == 1
+    assert report_page.verdict({"results": [], "checked": [], "asked": None})["status"] == 3
+
+
+def test_both_backends_of_a_gpu_are_checked_and_level_zero_first():
+    rows = [
+        {"filter_string": f, "engine": e, "kind": f.split(":")[1], "backend": f.split(":")[0]}
+        for f, e in (("opencl:gpu:0", True), ("opencl:cpu:0", True), ("level_zero:gpu:0", True),
+                     ("cuda:gpu:0", False))
+    ]  # fmt: skip
+    chosen = [d["filter_string"] for d in command._chosen(rows, None)]
+    assert chosen == ["level_zero:gpu:0", "opencl:gpu:0"]
+    assert [d["filter_string"] for d in command._chosen(rows[1:2], None)] == ["opencl:cpu:0"]
+    assert [d["filter_string"] for d in command._chosen(rows, "cpu")] == ["opencl:cpu:0"]
+
+
+def test_what_a_process_that_died_or_hangs_leaves(monkeypatch, tmp_path):
+    programs = {
+        "crashes": "import os; print('last words', flush=True); os.abort()",
+        "hangs": "import time; time.sleep(600)",
+    }
+    for name, text in programs.items():
+        program = tmp_path / name
+        program.write_text(f"#!{sys.executable}\n{text}\n")
+        program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "crashes"))
+    found, log = command.run("functions", "d", 1, 60)
+    assert (found["status"], found["summary"]) == ("crashed", "crashed: SIGABRT")
+    assert "last words" in log
+    assert "last words" in found["rows"][0]["last lines"]
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "hangs"))
+    found, _ = command.run("functions", "d", 1, 0.5)
+    assert found["status"] == "hung"
+
+
+def test_a_wrong_value_is_a_failure(monkeypatch):
+    queue = sycl_dnn.default_queue("cpu")
+    assert function_sample.one("relu", "float32", queue, queue)["status"] == "passed"
+    right = function_sample.results
+    calls = []
+
+    def wrong(name, values, queue):
+        calls.append(name)
+        return [a + 1 if len(calls) == 1 else a for a in right(name, values, queue)]
+
+    monkeypatch.setattr(function_sample, "results", wrong)
+    assert function_sample.one("relu", "float32", queue, queue)["status"] == "failed"
+
+
+def test_nan_is_no_agreement():
+    good, bad = np.ones(3, "f4"), np.array([1, np.nan, 1], "f4")
+    off = function_sample.difference([bad], [good])
+    assert not off <= function_sample.TOLERANCE["float32"]
+
+
+def test_drawn_digits_are_told_apart():
+    images, labels = device_checks._drawn_digits(np.random.default_rng(0), 50)
+    assert images.shape == (50, 1, 8, 8)
+    assert set(labels) <= set(range(10))
+    assert len(set(device_checks._FONT.split())) == 10
+
+
+def test_report_of_the_cpu(tmp_path, capsys):
+    path = tmp_path / "out.zip"
+    words = ["--device=cpu", "--only=memory", "--minutes=10", f"--report={path}"]
+    assert command.main(words) == 0
+    assert "NOT A GPU" in capsys.readouterr().out
+    with zipfile.ZipFile(path) as file:
+        data = json.loads(file.read("report.json"))
+        page = file.read("report.html").decode()
+        assert {"logs/opencl_cpu_0_memory.txt", "report.html"} <= set(file.namelist())
+    assert [r["status"] for r in data["results"]] == ["passed"] * 2
+    assert data["verdict"]["text"].replace("&", "&amp;") in page
+    assert "src=" not in page
+    assert "href=" not in page
+    home = os.path.expanduser("~")
+    assert home not in page or len(home) < 2
+
+
+@pytest.mark.parametrize(
+    "words", [["--only=speed,colour"], ["--minutes=0"], ["--report=no/such/folder/x.zip"]]
+)
+def test_wrong_options(words, capsys):
+    with pytest.raises(SystemExit) as end:
+        command.main(words)
+    assert end.value.code == 2
+    assert "must" in capsys.readouterr().err
