@@ -300,7 +300,7 @@ def model(group: Any, rounds: int) -> None:
     """Print steps with latency as predicted from one without, and as measured."""
     import scale_model
 
-    alone, beside, after = (Training(group, averages, 8) for averages in (False, True, True))
+    alone, beside, after = (Training(group, averages, 2) for averages in (False, True, True))
     with nothing_beside():
         after()
     n, given = n_collectives(beside), [0.0, 0.005, 0.015, 0.040]

@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """dpnp's work before and after a collective, without a wait; and what becomes of it without order.
 
+Steps of a program that do not need a collective do not wait for it.
+
 The control must not read by `dpnp.asnumpy` before all ranks have begun: that waits for the whole
 queue, whatever is registered, and so for a collective that waits for the others.
 """
 
+import ctypes
+import time
+
 import dpnp
+import numpy as np
 from dpctl.utils import SequentialOrderManager
 
+import sycl_dnn
 from sycl_dnn import distributed as dist
+from sycl_dnn import functional as F
 from sycl_dnn._dpnp import place, usm_array
 from sycl_dnn.distributed.collective import Collective
 from sycl_dnn.program.place import place_of
@@ -50,12 +58,41 @@ def unregistered(group):
     return int((dpnp.asnumpy(x) != 9).sum())
 
 
+def beside(group):
+    """Return what rank 0 has of later steps before rank 1 comes to the collective before them."""
+    step = sycl_dnn.compile(lambda v: (dist.all_reduce(v), F.mul(F.exp(v), 2.0)))
+    start = dpnp.zeros(SIZE, dtype="float32", sycl_queue=group.queue)
+    for values in (start, start + 1):
+        sycl_dnn.synchronize(group.queue)
+        total, found = step(values)
+    sycl_dnn.synchronize(group.queue)
+    values = start + 2
+    if group.rank != 0:
+        group.exchange("later", b"", "steps beside a collective")
+    total, found = step(values)
+    wanted, seen = 2 * np.exp(np.float32(2)), 0.0
+    if group.rank == 0:
+        # Nothing else may wait for the results: it would wait for the collective as well.
+        last = found.get_array()._pointer + 4 * (SIZE - 1)
+        end = time.monotonic() + 300
+        while abs(seen - wanted) > 1e-3 and time.monotonic() < end:
+            seen = ctypes.c_float.from_address(last).value
+            time.sleep(0.001)
+        group.exchange("later", b"", "steps beside a collective")
+    assert (dpnp.asnumpy(total) == 4).all()
+    np.testing.assert_allclose(dpnp.asnumpy(found), wanted, rtol=1e-5)
+    return seen
+
+
 def main():
     group = dist.init(timeout=600, checking="never")
     print(f"ordered: {ordered(group)} wrong")
     wrong = unregistered(group)
     if group.is_main:
         print(f"control: {wrong} wrong")
+    seen = beside(group)
+    if group.is_main:
+        print(f"beside: {seen:.3f}")
 
 
 main()

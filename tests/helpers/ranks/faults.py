@@ -76,6 +76,13 @@ def raises(group, x):
     synchronize(group.queue)
 
 
+def out_of_memory(group, x):
+    if group.rank == 1:
+        dpnp.empty(1 << 55, dtype="uint8", sycl_queue=group.queue)
+    dist.all_reduce(x)
+    synchronize(group.queue)
+
+
 def interrupted(group, x):
     """Rank 0 hears Ctrl-C while it waits."""
     if group.rank == 1:
