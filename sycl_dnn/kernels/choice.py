@@ -32,6 +32,7 @@ RULES = {
     "group_norm": Rule(row_major=1 << 18, channels_last=1 << 18),
     "average_of_positions": Rule(row_major=1 << 18, channels_last=1 << 18),
     "activation": Rule(row_major=1 << 19, channels_last=1 << 19),
+    "softmax": Rule(row_major=1 << 18, channels_last=None),
     "batch_norm_inference": Rule(row_major=1 << 19, channels_last=1 << 19),
 }
 

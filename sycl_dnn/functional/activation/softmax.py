@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import MemoryDesc, algorithm, engine_kind, softmax_backward
@@ -12,6 +13,7 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.kernels.softmax_slices import softmax as softmax_of_slices
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout, nan_kept
 from sycl_dnn.trace.descriptors import is_slow_reference
@@ -30,6 +32,12 @@ if TYPE_CHECKING:
 
 def normalized(x: Tensor, axis: int, kind: algorithm) -> Tensor:
     """Apply one of oneDNN's softmax algorithms, in the layout of ``x``."""
+    is_log = kind is algorithm.softmax_log
+    made = softmax_of_slices(x, axis, is_log, partial(_by_onednn, x, axis, kind))
+    return _by_onednn(x, axis, kind) if made is None else made
+
+
+def _by_onednn(x: Tensor, axis: int, kind: algorithm) -> Tensor:
     if x.size and nan_kept.is_asked_for(x):
         return _with_nan(x, axis, kind)
     return _by_primitive(x, axis, kind)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Softmax by kernels: values, gradients, special values, along any axis that is not innermost."""
+
+import numpy as np
+import pytest
+from kernel_cases import TOLERANCE, both_passes, error, host, kernels_of, placed
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+#: Shape, axis, layout: whole vectors; overlapping ones; several rows of blocks; few; other axes.
+CASES = [
+    ((2, 5, 4, 16), 1, "row_major"),
+    ((3, 7, 7, 7), 1, "row_major"),
+    ((2, 3, 10, 15), 1, "row_major"),
+    ((5, 4, 3, 3), 1, "row_major"),
+    ((6, 3, 4, 5), 0, "row_major"),
+    ((2, 24, 5, 3), 2, "channels_last"),
+]
+
+
+def expected(x, dy, axis, is_log):
+    """Return the value and the gradient in float64."""
+    powers = np.exp(x - x.max(axis, keepdims=True))
+    total = powers.sum(axis, keepdims=True)
+    y = powers / total
+    if is_log:
+        value = np.log(powers) - np.log(total)
+        return [value, dy - y * dy.sum(axis, keepdims=True)]
+    return [y, y * (dy - (y * dy).sum(axis, keepdims=True))]
+
+
+EVERY = [
+    *(("softmax", *case, "float32") for case in CASES),
+    *(("log_softmax", *CASES[i], "float32") for i in (1, 5)),
+    *((name, *CASES[1], "bfloat16") for name in ("softmax", "log_softmax")),
+    ("softmax", *CASES[2], "float16"),
+]
+
+
+@pytest.mark.parametrize(("name", "shape", "axis", "layout", "dtype"), EVERY)
+def test_values_and_gradients(queue, name, shape, axis, layout, dtype):
+    rng = np.random.default_rng(0)
+    x, dy = (placed(3 * rng.standard_normal(shape), queue, layout, dtype) for _ in range(2))
+
+    def function(x):
+        return getattr(F, name)(x, axis)
+
+    assert kernels_of(function, x) == ["softmax_forward"]
+    made = both_passes(function, [x], dy)
+    for mine, other in zip(
+        made, expected(host(x), host(dy), axis, name == "log_softmax"), strict=True
+    ):
+        assert error(mine, other) < 2 * TOLERANCE[dtype]
+
+
+def test_special_values(queue):
+    x = np.zeros((1, 3, 16), np.float32)
+    x[0, :, 0] = np.nan, 0, 1
+    x[0, :, 1] = -np.inf
+    x[0, :, 2] = np.inf, 0, 1
+    x[0, :, 3] = -np.inf, 0, 0
+    x[0, :, 4] = 3e38, -3e38, 0
+    with sycl_dnn.kernel_mode("always"):
+        y = host(F.softmax(placed(x, queue), 1))[0]
+        logarithm = host(F.log_softmax(placed(x, queue), 1))[0]
+    assert np.isnan(y[:, :3]).all()
+    assert np.isnan(logarithm[:, :3]).all()
+    assert y[:, 3].tolist() == [0, 0.5, 0.5]
+    assert y[:, 4].tolist() == [1, 0, 0]
+    assert logarithm[0, 3] == -np.inf
+    assert logarithm[0, 4] == 0
+    assert np.abs(y[:, 5:] - 1 / 3).max() < 1e-7
+
+
+def test_second_derivative(queue):
+    values = np.random.default_rng(1).standard_normal((1, 3, 9))
+
+    def slope(x):
+        return sycl_dnn.grad(lambda x: F.sum(F.mul(F.softmax(x, 1), F.softmax(x, 1))))(x)
+
+    with sycl_dnn.kernel_mode("always"):
+        made = host(sycl_dnn.grad(lambda x: F.sum(F.square(slope(x))))(placed(values, queue)))
+
+    def penalty(x):
+        y = np.exp(x) / np.exp(x).sum(1, keepdims=True)
+        first = y * (2 * y - (2 * y * y).sum(1, keepdims=True))
+        return (first**2).sum((0, 1))
+
+    step, found = 1e-5, np.empty_like(values)
+    for channel in range(3):
+        at = np.zeros_like(values)
+        at[:, channel] = step
+        found[:, channel] = (penalty(values + at) - penalty(values - at)) / (2 * step)
+    assert error(made, found) < 1e-4
+
+
+def test_compiled_and_innermost(queue):
+    x = placed(np.random.default_rng(2).standard_normal((2, 5, 16)), queue)
+    reference = expected(host(x), host(x), 1, False)[0]
+    with sycl_dnn.kernel_mode("always"):
+        assert error(host(sycl_dnn.compile(lambda x: F.softmax(x, 1))(x)), reference) < 1e-6
+    assert not kernels_of(lambda x: F.softmax(x, 2), x)
