@@ -14,13 +14,14 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"sycl_dnn {release}"
 autodoc_typehints = "none"
+add_module_names = False  # a page shows public names
 autodoc_member_order = "bysource"
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 # Attributes that a docstring lists are not described again as members.
 napoleon_use_ivar = True
-# Pages link to files of the repository, which the site does not hold; parameters are no references.
-suppress_warnings = ["myst.xref_missing", "ref.python"]
+# Included pages link to files that the site does not hold; parameters are no references.
+suppress_warnings = ["myst.xref_missing", "myst.xref_ambiguous", "ref.python"]
 
 
 def escape_stars(app, what, name, obj, options, lines):
@@ -28,9 +29,48 @@ def escape_stars(app, what, name, obj, options, lines):
     lines[:] = [re.sub(r"(?<![*\w`\\])\*(?=[\w,)])", r"\\*", line) for line in lines]
 
 
+#: Pages of the repository that lie outside of docs/ -> page of the site that includes them.
+OUTSIDE = {
+    "benchmarks/README.md": "benchmarks.md",
+    "examples/README.md": "examples.md",
+    "docker/README.md": "containers.md",
+    "examples/batch/README.md": "batch_jobs.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+}
+
+
+def links_stay_on_the_site(app, docname, source):
+    """Links to pages that the site includes lead there."""
+    for outside, page in OUTSIDE.items():
+        up = "../" * docname.count("/")
+        source[0] = source[0].replace(f"](../{up}{outside}", f"]({up}{page}")
+
+
+def public_names(app, what, name, obj, options, signature, annotation):
+    """Signatures of the extension name its classes by the module that holds them."""
+    return tuple(t and re.sub(r"\bsycl_dnn\._core\.", "", t) for t in (signature, annotation))
+
+
+def public_text(app, what, name, obj, options, lines):
+    """Docstrings of the extension begin with their signatures."""
+    lines[:] = [line.replace("sycl_dnn._core.", "") for line in lines]
+
+
+def is_plain_field(app, what, name, obj, skip, options):
+    """Fields of named tuples that say no more than their number are left out."""
+    is_field = str(getattr(obj, "__doc__", "")).startswith("Alias for field number")
+    return True if is_field else None
+
+
 def setup(app):
     """Show diagrams as their text, which reads well; the hosting site draws them."""
     from pygments.lexers.special import TextLexer
+
+    app.connect("source-read", links_stay_on_the_site)
+    app.connect("autodoc-process-signature", public_names)
+    app.connect("autodoc-process-docstring", public_text)
+    app.connect("autodoc-skip-member", is_plain_field)
 
     app.connect("autodoc-process-docstring", escape_stars, priority=400)
     app.add_lexer("mermaid", TextLexer)

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write docs/api/primitives.md and docs/api/enumerations.md from the extension and the notes here.
+"""Write pages of docs/api from the package and the notes here.
 
-``python tests/helpers/reference_writing.py`` writes both; tests/test_reference.py compares.
+That is primitives.md, enumerations.md, functional.md and a page for each family of functions.
+``python tests/helpers/reference_writing.py`` writes them; tests/test_reference.py compares.
 """
 
 import enum
+import functools
 import re
 from pathlib import Path
 
+from sycl_dnn import functional
 from sycl_dnn import onednn as dnnl
 
 DOCS = Path(__file__).parents[2] / "docs" / "api"
@@ -265,8 +268,74 @@ def enumerations_page():
     return _HEAD + "\n".join(parts)
 
 
+#: Folder or file of `sycl_dnn.functional` -> title of its page, in the order of the summary.
+FAMILIES = {
+    "conv": "Convolution",
+    "product": "Matrix products",
+    "attention": "Attention",
+    "recurrent": "Recurrent networks",
+    "pool": "Pooling",
+    "normalization": "Normalization",
+    "activation": "Activations, softmax and dropout",
+    "loss": "Losses",
+    "embeddings": "Embeddings",
+    "arithmetic": "Element-wise mathematics and comparison",
+    "reduction": "Reductions and distances",
+    "shape": "Shape, padding and interpolation",
+    "index": "Indexing and sorting",
+    "creation": "Creation and random numbers",
+    "quantized": "Quantized functions",
+    "vision": "Vision",
+}
+
+
+def families():
+    """Public names of `sycl_dnn.functional` by family."""
+    found = {family: [] for family in FAMILIES}
+    for name in functional.__all__:
+        found[getattr(functional, name).__module__.split(".")[2]].append(name)
+    return found
+
+
+def _summary(name):
+    """Return the first line of a docstring, as one cell of a table."""
+    line = (getattr(functional, name).__doc__ or "").strip().splitlines()[0]
+    return line.replace("``", "`").replace("|", "\\|")
+
+
+def functional_page():
+    """Return the summary of all functions."""
+    parts = [
+        "# sycl_dnn.functional\n\nThe functions of `torch.nn.functional` and the tensor functions "
+        "around them, for dpnp arrays. Names, arguments,\ndefaults and meaning are PyTorch's; "
+        "[For PyTorch users](../pytorch.md) lists the differences.\n"
+    ]
+    parts.append(
+        "```{toctree}\n:maxdepth: 1\n" + "\n".join(f"functional_{f}" for f in FAMILIES) + "\n```\n"
+    )
+    for family, names in families().items():
+        parts.append(f"## [{FAMILIES[family]}](functional_{family}.md)\n")
+        rows = [f"| {{py:obj}}`{n} <sycl_dnn.functional.{n}>` | {_summary(n)} |" for n in names]
+        parts.append("\n".join(["| function | what it does |", "|---|---|", *rows]) + "\n")
+    return _HEAD + "\n".join(parts)
+
+
+def family_page(family):
+    """Return the page of one family."""
+    parts = [f"# {FAMILIES[family]}\n\n[All functions](functional.md)\n\n```{{eval-rst}}"]
+    for name in families()[family]:
+        kind = "class" if isinstance(getattr(functional, name), type) else "function"
+        parts.append(f".. auto{kind}:: sycl_dnn.functional.{name}")
+    return _HEAD + "\n".join(parts) + "\n```\n"
+
+
 #: File -> the function that makes its text.
-PAGES = {"primitives.md": primitives_page, "enumerations.md": enumerations_page}
+PAGES = {
+    "primitives.md": primitives_page,
+    "enumerations.md": enumerations_page,
+    "functional.md": functional_page,
+    **{f"functional_{family}.md": functools.partial(family_page, family) for family in FAMILIES},
+}
 
 
 if __name__ == "__main__":

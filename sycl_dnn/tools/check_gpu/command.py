@@ -138,8 +138,11 @@ class Session:
         if self.left() < 5:
             result = found("not run", "no time was left")
         else:
-            limit = max(min(2 * seconds + 30, self.left()), 1)
+            patience = 3 * seconds + 60
+            limit = max(min(patience, self.left()), 1)
             result, log = run(name, device, min(seconds, limit / 2), limit, **self.variables)
+            if result["status"] == "hung" and limit < patience:
+                result = found("not run", f"the time of the run was over after {limit:.0f} s")
         result |= {"check": name, "device": device, "seconds": round(time.monotonic() - start, 1)}
         self.results.append(result)
         self.logs[f"{device.replace(':', '_') or 'machine'}_{name}.txt"] = log

@@ -48,10 +48,6 @@ def _judged(good: bool, nothing_ran: bool) -> str:
 # --- oneDNN's primitives against NumPy, and functions against the CPU device
 
 
-#: What Debian's driver says of the simulated Arc's large register files, which it does not know.
-_BEYOND_DRIVER = "work-items in a work-group cannot exceed"
-
-
 def _until(cases: list, end: float) -> Iterator:
     for case in cases:
         if time.monotonic() > end:
@@ -61,6 +57,7 @@ def _until(cases: list, end: float) -> Iterator:
 
 def conformance(queue: Any, seconds: float) -> Found:
     """Run cases of every primitive, in worker processes, and compare them with NumPy."""
+    from sycl_dnn.tools.check_gpu.function_sample import BEYOND_DRIVER
     from sycl_dnn.tools.verify.case_files import read_file
     from sycl_dnn.tools.verify.command import summary
     from sycl_dnn.tools.verify.driver import FAILURES, Limits
@@ -75,7 +72,7 @@ def conformance(queue: Any, seconds: float) -> Found:
         pool.close()
     counts: dict[str, Counter] = {}
     for result in results:
-        if _BEYOND_DRIVER in result["reason"] and nature(queue.sycl_device) == "simulated gpu":
+        if BEYOND_DRIVER in result["reason"] and nature(queue.sycl_device) == "simulated gpu":
             result["status"] = "UNIMPLEMENTED"
         counts.setdefault(result["driver"], Counter())[result["status"]] += 1
     total = sum(counts.values(), Counter())
@@ -165,7 +162,7 @@ def training(queue: Any, seconds: float) -> Found:
         at = n * 64 % (len(labels) - n_held_out - 64)
         loss, net, state = step(net, state, x[at : at + 64], t[at : at + 64])
         losses.append(loss)
-        if n % 20 == 19 and (float(loss), time.monotonic() - start)[1] > seconds:
+        if n % 5 == 4 and (float(loss), time.monotonic() - start)[1] > seconds:
             break
     sycl_dnn.synchronize(queue)
     ms = 1e3 * (time.monotonic() - start) / len(losses)
@@ -202,7 +199,7 @@ def speed(queue: Any, seconds: float) -> Found:
     """Measure ten layers, and what part of the device's bandwidth or peak they reach."""
     what = nature(queue.sycl_device)
     if what in ("simulated gpu", "executing gpu"):
-        return found("not run", f"times of a {what} mean nothing")
+        return found("not run", f"this is no real GPU ({what}): its times mean nothing")
     from sycl_dnn.tools.bench import roof as roofs
     from sycl_dnn.tools.bench.measure import Settings, measure, stream_for
     from sycl_dnn.tools.verify.command import read_cases
@@ -253,7 +250,7 @@ def _chain(queue: Any, start: float, length: int) -> float:
 def order(queue: Any, seconds: float) -> Found:
     """Check that dpnp's and oneDNN's work stay in order without waits, from four threads too."""
     if nature(queue.sycl_device) == "simulated gpu":
-        return found("not run", "a simulated gpu executes nothing, so no order can be seen")
+        return found("not run", "a simulated GPU executes nothing, so no order can be seen")
     length, end, rows = 40, time.monotonic() + seconds, []
     wrong: list[str] = []
 

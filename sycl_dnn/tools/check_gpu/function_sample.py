@@ -72,6 +72,8 @@ SAMPLE: dict[str, Row] = {
     "normalize": (F.normalize, ((16, 10),)),
 }  # fmt: skip
 
+#: What Debian's driver says of the simulated Arc's large register files, which it does not know.
+BEYOND_DRIVER = "work-items in a work-group cannot exceed"
 #: Largest difference, as a part of the largest value.
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2}
 
@@ -110,6 +112,11 @@ def one(name: str, dtype: str, queue: Any, reference: Any) -> dict[str, str]:
     except NotImplementedError as error:
         return row | {"status": "refused", "what": str(error).splitlines()[0]}
     except Exception as error:  # any failure is what the report is for
+        if reference is None and BEYOND_DRIVER in str(error):
+            return row | {
+                "status": "refused",
+                "what": "the simulated driver lacks this kernel's size",
+            }
         return row | {"status": "failed", "what": f"{type(error).__name__}: {error}"[:300]}
     if reference is None:
         sycl_dnn.synchronize()
