@@ -40,8 +40,8 @@ def _lacks_float64(item):
     kind = of.get("queue") or of.get("kind")
     if kind not in KINDS or usable_devices(kind)[0].has_aspect_fp64:
         return False
-    names = [v if isinstance(v, str) else getattr(v, "dtype", None) for v in of.values()]
-    return "float64" in names or item.get_closest_marker("float64") is not None
+    names = {v if isinstance(v, str) else str(getattr(v, "dtype", "")) for v in of.values()}
+    return bool(names & {"float64", "f64"}) or item.get_closest_marker("float64") is not None
 
 
 def pytest_collection_modifyitems(config, items):

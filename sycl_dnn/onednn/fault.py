@@ -162,6 +162,8 @@ def narrowed_without_bf16(pd: Any) -> bool:
 
 # --- descriptors on GPUs ---
 
+_HALF_BYTES = ("s4", "u4", "f4_e2m1")
+
 
 def _post_op_calls(pd: Any, name: str) -> list[tuple[Any, ...]]:
     given = pd.primitive_attr.get("set_post_ops")
@@ -194,8 +196,21 @@ def sum_of_other_type(pd: Any) -> bool:
 
 
 def no_cell_state(pd: Any) -> bool:
-    """Tell a forward LSTM that begins with what the scratchpad holds."""
+    """Tell a forward LSTM that begins with what the scratchpad or the workspace holds."""
     return pd.parameters["src_iter_c"] is None
+
+
+def no_cell_gradient(pd: Any) -> bool:
+    """Tell gradients of an LSTM that begin with what the scratchpad or the workspace holds."""
+    return no_cell_state(pd) or pd.parameters["diff_dst_iter_c"] is None
+
+
+def half_bytes(pd: Any) -> bool:
+    """Tell 4-bit numbers of implementations that go by bytes: `ref` of concat goes by reorders."""
+    if pd.impl_info.startswith("ref"):
+        return False
+    descs = (pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc)
+    return any(d is not None and d.data_type.name in _HALF_BYTES for d in descs)
 
 
 def integer_cell(pd: Any) -> bool:

@@ -60,7 +60,7 @@ FAULTS: tuple[Fault, ...] = (
         "lstm-no-cell-state-gpu",
         title="`lstm_forward`, GPU",
         when="no `src_iter_c` (`ocl:simple`; the simulated Arc picks it)",
-        wrong="the cell begins with what the scratchpad holds",
+        wrong="the cell begins with what the scratchpad holds, in training the workspace",
         instead="states of zeros, as `functional` takes",
         met="warned",
         rows=("lstm_forward",),
@@ -70,6 +70,25 @@ FAULTS: tuple[Fault, ...] = (
         advice=(
             "without src_iter_c the cell begins with what the scratchpad holds; give src_iter and "
             "src_iter_c of zeros"
+        ),
+    ),
+    Fault(
+        "lstm-no-cell-gradient-gpu",
+        title="`lstm_backward`, GPU",
+        when=(
+            "no `diff_dst_iter_c`, or no `src_iter_c` (`ocl:simple`; the simulated Arc and Tiger "
+            "Lake pick it)"
+        ),
+        wrong="gradients begin with what the scratchpad holds, or follow what the workspace held",
+        instead="states and gradients of zeros, as `functional` takes",
+        met="warned",
+        rows=("lstm_backward",),
+        device="gpu",
+        warns=rules.no_cell_gradient,
+        outputs=("diff_*",),
+        advice=(
+            "gradients begin with what the scratchpad holds; give the four states, and "
+            "diff_dst_iter and diff_dst_iter_c of zeros"
         ),
     ),
     Fault(
@@ -157,6 +176,30 @@ FAULTS: tuple[Fault, ...] = (
         warns=rules.concat_over_gaps,
         outputs=("dst",),
         advice="GPUs take the rows of a result for dense; give a dense one, or reorder",
+    ),
+    Fault(
+        "half-bytes-gpu",
+        title="`concat`, `resampling_*`, `shuffle_*`, GPU",
+        when=(
+            "4-bit tensors (`ocl:simple:reusable`, `ocl:ref`, `reorder-based`; the simulated Arc "
+            "and Tiger Lake pick them)"
+        ),
+        wrong=(
+            "counts a byte for each element and writes past the end, or has no kernel; `shuffle` "
+            "ends the process on the executing GPU"
+        ),
+        instead="s8 or u8",
+        met="refused",
+        rows=(
+            "concat",
+            "resampling_forward",
+            "resampling_backward",
+            "shuffle_forward",
+            "shuffle_backward",
+        ),
+        device="gpu",
+        refuses=rules.half_bytes,
+        advice="elements must have whole bytes on GPUs; take s8 or u8",
     ),
     Fault(
         "rms-norm-gradient-gpu",

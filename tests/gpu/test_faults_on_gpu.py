@@ -12,6 +12,8 @@ from pathlib import Path
 import dpnp
 import numpy as np
 import pytest
+from case_runner import describe, download, execute
+from cases import CASES
 
 from sycl_dnn import OneDnnFaultWarning, Unimplemented
 from sycl_dnn import onednn as dnnl
@@ -144,6 +146,38 @@ def concatenates_into_gaps(stream):
     return not (room.to_array().asnumpy()[:, 8:] == 7).all()
 
 
+def filled(desc, value, stream):
+    """Return memory that holds a number, whatever its layout."""
+    room = dnnl.Memory(desc, stream.engine)
+    lent = room.to_array().view(np.uint8)
+    numbers = np.full(lent.size // 4 + 1, value, "f4").view(np.uint8)[: lent.size]
+    lent[...] = dpnp.asarray(numbers, sycl_queue=stream.sycl_queue)
+    stream.sycl_queue.wait()
+    return room
+
+
+def gradients_of_old_cells(stream):
+    """Whether gradients depend on what the scratchpad holds, or held by the forward pass."""
+    case = next(c for c in CASES["lstm_backward"] if c.name == "no_states")
+    arrays, attr = case.inputs(), dnnl.PrimitiveAttr()
+    attr.set_scratchpad_mode(dnnl.scratchpad_mode.user)
+    with pytest.warns(OneDnnFaultWarning, match="without src_iter_c the cell begins with"):
+        hint = describe(case.forward_case, stream.engine, attr=attr)
+    with pytest.warns(OneDnnFaultWarning, match="gradients begin with what"):
+        pd = describe(case, stream.engine, hint, attr=attr)
+    assert pd.impl_info.startswith("ocl:simple")
+    results = []
+    for kept, lent in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
+        args = {"workspace": filled(hint.workspace_desc, kept, stream)}
+        for one, descriptor, value in ((case.forward_case, hint, 0.0), (case, pd, lent)):
+            args["scratchpad"] = filled(descriptor.scratchpad_desc, value, stream)
+            done = execute(one, descriptor, stream, arrays, args)
+        results.append(download(done["diff_bias"], stream))
+    wanted = case.expected(arrays)["diff_bias"].reshape(results[0].shape)
+    np.testing.assert_allclose(results[0], wanted, atol=1e-5)
+    return not any(np.allclose(wanted, other, atol=1e-2) for other in results[1:])
+
+
 def reads_old_cells(stream):
     """Whether results depend on what the scratchpad holds."""
     desc, size = dnnl.MemoryDesc, 16
@@ -167,12 +201,7 @@ def reads_old_cells(stream):
     }
     results = []
     for fill in (0.0, 1.0):
-        room = dnnl.Memory(pd.scratchpad_desc, stream.engine)
-        lent = room.to_array().view(np.uint8)
-        lent[...] = dpnp.asarray(
-            np.full(lent.size // 4, fill, "f4").view(np.uint8), sycl_queue=stream.sycl_queue
-        )
-        stream.sycl_queue.wait()
+        room = filled(pd.scratchpad_desc, fill, stream)
         dst = dnnl.Memory(pd.dst_layer_desc, stream.engine)
         args = {**given, "dst_layer": dst, "scratchpad": room}
         dnnl.Primitive(pd).execute(stream, args).wait()
@@ -221,6 +250,7 @@ CHECKS = {
     "concat-gaps-gpu": concatenates_into_gaps,
     "eltwise-infinity-gpu": relu_of_minus_infinity,
     "lstm-no-cell-state-gpu": reads_old_cells,
+    "lstm-no-cell-gradient-gpu": gradients_of_old_cells,
 }
 
 
@@ -280,6 +310,34 @@ def test_slopes_of_nothing_run_nothing(data_type, stream):
     dnnl.Primitive(pd).execute(stream, args).wait()
 
 
+HALVES = dnnl.MemoryDesc((2, 4, 8), T.s4)
+HALF_BYTES = {
+    "concat": lambda e: dnnl.concat(e, concat_dimension=1, srcs=[HALVES, HALVES]),
+    "shuffle": lambda e: dnnl.shuffle_forward(
+        e, prop_kind=dnnl.prop_kind.forward_inference, src=HALVES, dst=HALVES, axis=1,
+        group_size=2,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HALF_BYTES)
+def test_half_bytes_are_refused(case, stream):
+    with pytest.raises(Unimplemented, match="elements must have whole bytes on GPUs"):
+        HALF_BYTES[case](stream.engine)
+
+
+def test_half_bytes_are_still_written_past_the_end(stream, values, unchecked):
+    pd = HALF_BYTES["concat"](stream.engine)
+    room = dpnp.full(1024, 7, dtype="u1", sycl_queue=stream.sycl_queue)
+    src = filled(HALVES, 0.0, stream)
+    dst = dnnl.Memory(pd.dst_desc, stream.engine, room)
+    args = {"multiple_src_0": src, "multiple_src_1": src, "dst": dst}
+    dnnl.Primitive(pd).execute(stream, args).wait()
+    past = room.asnumpy()[pd.dst_desc.get_size() :]
+    assert (past != 7).any(), "oneDNN may have mended half-bytes-gpu: look, then drop it"
+
+
 def test_every_row_is_reproduced_or_says_why_not():
-    told = [*WRONG, *REFUSED, *CHECKS, *NOT_REPRODUCED, "select-spread-condition-gpu"]
+    alone = ["select-spread-condition-gpu", "half-bytes-gpu"]
+    told = [*WRONG, *REFUSED, *CHECKS, *NOT_REPRODUCED, *alone]
     assert sorted(told) == sorted(FAULTS)

@@ -2,11 +2,16 @@
 """Run a case of tests/cases through sycl_dnn.onednn on a device."""
 
 import re
+import warnings
+from fnmatch import fnmatchcase
 
 import dpnp
 import numpy as np
 
+from sycl_dnn import OneDnnFaultWarning
 from sycl_dnn import onednn as dnnl
+from sycl_dnn.device import executes_on_cpu
+from sycl_dnn.onednn import faults
 
 #: Parameters whose execution argument has another name.
 RENAMED = {"src0": "src_0", "src1": "src_1", "src2": "src_2"}
@@ -18,9 +23,45 @@ ENUMS = {
     "activation": dnnl.algorithm,
     "direction": dnnl.rnn_direction,
 }
+#: What a CPU engine refuses, with reasons.
+NOT_ON_CPU = {
+    "convolution_forward:winograd",
+    "batch_normalization_forward:add_relu",
+    "batch_normalization_backward:add_relu",
+}
+#: Rows that oneDNN 3.13 has no GPU implementation for.
+ROWS_NOT_ON_GPU = {
+    "group_normalization_backward", "augru_forward", "augru_backward", "lbr_augru_forward",
+    "lbr_augru_backward",
+}  # fmt: skip
+#: Further cases that it refuses there: LSTM with peephole or projection, winograd.
+WORDS_NOT_ON_GPU = ("peephole", "projection", "winograd")
 #: Tensors that oneDNN is free to lay out as it likes.
 FREE = re.compile(r"(diff_)?weights")
 FREE_ROWS = re.compile(r"(de)?convolution|inner_product|matmul|.*(rnn|lstm|gru)")
+
+
+def is_refused(case, engine):
+    """Whether oneDNN has no implementation of a case for this kind of device."""
+    if engine.kind is dnnl.engine_kind.cpu:
+        return case.id in NOT_ON_CPU
+    if case.name == "ones" and "_backward" in case.row and executes_on_cpu(engine.sycl_device):
+        return case.row != "vanilla_rnn_backward"  # no product of one column in OpenCL C
+    words = f"{case.name} {' '.join(case.shapes)} {case.params}"
+    return case.row in ROWS_NOT_ON_GPU or any(word in words for word in WORDS_NOT_ON_GPU)
+
+
+def faulty_outputs(case, engine):
+    """What known faults of oneDNN spoil on this device; the case names those of CPUs."""
+    if engine.kind is dnnl.engine_kind.cpu:
+        return case.faulty
+    forward = case.forward_case
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OneDnnFaultWarning)
+        pd = describe(case, engine, forward and describe(forward, engine))
+    fault = faults.warned_of(pd)
+    patterns = fault.outputs if fault else ()
+    return tuple(n for n in case.output_names if any(fnmatchcase(n, p) for p in patterns))
 
 
 def _desc(case, name, any_weights):

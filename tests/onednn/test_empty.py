@@ -63,6 +63,8 @@ def test_concat_of_an_empty_source_writes_the_others(engine, stream):
 
 def test_statistics_of_nothing_are_refused(engine):
     d = desc(0, 4, 2, 2)
-    pd = dnnl.batch_normalization_forward(engine, prop_kind=TRAINING, src=d, dst=d, epsilon=1e-5)
-    with pytest.raises(Unimplemented, match="leaves mean unwritten"):
-        dnnl.Primitive(pd)
+    # On GPUs its descriptor alone may end the process.
+    with pytest.raises(Unimplemented, match="leaves mean unwritten|must not be 0"):
+        dnnl.Primitive(
+            dnnl.batch_normalization_forward(engine, prop_kind=TRAINING, src=d, dst=d, epsilon=1e-5)
+        )
