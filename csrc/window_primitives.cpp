@@ -1,10 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows that move along the axes of an image: pooling, resampling, shuffle.
+#include <algorithm>
+
 #include "primitive_row.hpp"
 
 namespace sycl_dnn {
 
 using namespace dnnl;
+
+// The same memory of one pixel with the strides of channels-last images. oneDNN's jit kernels take
+// the stride of the last axis for the number of channels, which is any number where that axis is 1:
+// they wrote beyond dst, and its cache takes descriptors that differ in such strides for equal.
+static desc with_known_pixel(const desc &images) {
+    const dims shape = images.get_dims();
+    dims strides = images.get_strides();
+    const bool is_plain =
+        images.get_format_kind() == memory::format_kind::blocked && images.get_inner_nblks() == 0;
+    const auto is_one = [](memory::dim n) { return n == 1; };
+    if (!is_plain || shape.size() < 3 || !std::all_of(shape.begin() + 2, shape.end(), is_one) ||
+        (strides[1] != 1 && shape[1] != 1))
+        return images;
+    strides[1] = 1;
+    std::fill(strides.begin() + 2, strides.end(), shape[1]);
+    return desc(shape, images.get_data_type(), strides);
+}
 
 void bind_window_primitives(py::module_ &m) {
     row<pooling_forward, prop_kind, algorithm, desc, desc, dims, dims, opt_dims, dims, dims>(
@@ -23,9 +42,10 @@ void bind_window_primitives(py::module_ &m) {
            const std::vector<float> &factors, const desc &src,
            const desc &dst) -> primitive_desc_base {
             using pd = resampling_forward::primitive_desc;
-            if (factors.empty()) return pd(e, prop, a, src, dst, attr);
-            if (dst.is_zero()) return pd(e, prop, a, factors, src, attr);
-            return pd(e, prop, a, factors, src, dst, attr);
+            const desc from = with_known_pixel(src);
+            if (factors.empty()) return pd(e, prop, a, from, dst, attr);
+            if (dst.is_zero()) return pd(e, prop, a, factors, from, attr);
+            return pd(e, prop, a, factors, from, dst, attr);
         });
     def_row<algorithm, opt_factors, desc, desc, hint<resampling_forward>>(
         m, "resampling_backward", "algorithm factors diff_src diff_dst hint_fwd_pd",
@@ -34,8 +54,9 @@ void bind_window_primitives(py::module_ &m) {
            const std::vector<float> &factors, const desc &diff_src, const desc &diff_dst,
            const resampling_forward::primitive_desc &forward) -> primitive_desc_base {
             using pd = resampling_backward::primitive_desc;
-            if (factors.empty()) return pd(e, a, diff_src, diff_dst, forward, attr);
-            return pd(e, a, factors, diff_src, diff_dst, forward, attr);
+            const desc to = with_known_pixel(diff_src);
+            if (factors.empty()) return pd(e, a, to, diff_dst, forward, attr);
+            return pd(e, a, factors, to, diff_dst, forward, attr);
         });
     row<shuffle_forward, prop_kind, desc, desc, int, int>(
         m, "shuffle_forward", "prop_kind src dst axis group_size", "src -> dst");

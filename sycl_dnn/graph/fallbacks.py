@@ -12,6 +12,7 @@ import dpnp
 from sycl_dnn import _core
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn.fault import is_one_pixel
 from sycl_dnn.trace import policy, profile_notes
 from sycl_dnn.trace.capabilities import multiplies
 
@@ -90,6 +91,23 @@ def align_corners(node: Node) -> Callable[[Arrays], list[Any]]:
         )
         made = _functional().interpolate(src, size=sizes, mode=mode, align_corners=True)
         return [made.transpose((0, *range(2, n), 1)) if last else made]
+
+    return run
+
+
+def spread_pixel(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
+    """Repeat the one pixel of each image."""
+    shape = plan.shapes[node.outputs[0].id]
+    return lambda a: [_functional().broadcast_to(a["src"], shape)]
+
+
+def gathered_pixel(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
+    """Add all that reached the one pixel of each image."""
+
+    def run(arrays: Arrays) -> list[Any]:
+        n = len(arrays["diff_dst"].shape)
+        axes = list(range(1, n - 1) if node.attributes["data_format"] == "NXC" else range(2, n))
+        return [_functional().sum(arrays["diff_dst"], dim=axes, keepdim=True)]
 
     return run
 
@@ -340,7 +358,9 @@ _REFUSED = {
     "dequantize": dequantize,
     "dynamic_dequantize": dequantize,
 }
+_OF_PIXELS = {"interpolate": spread_pixel, "interpolate_backward": gathered_pixel}
 _SELECT_REASON = "GPUs read a condition as if it lay like the result; runs in sycl_dnn"
+_PIXEL_REASON = "oneDNN writes elsewhere for images of one pixel; runs in sycl_dnn"
 _REFUSED_REASON = "oneDNN has no reorder with these scales and zero points; runs in sycl_dnn"
 #: For the documentation: what is never a partition by itself, and why.
 REASONS = {name: reason for name, (_, reason) in _WAYS.items()} | {
@@ -374,6 +394,10 @@ def way(node: Node, plan: Plan, problem: Exception | None = None) -> Way:
         name == "interpolate" and node.attributes["mode"] != "nearest"
     ):
         return Way(align_corners(node), REASONS["interpolate"])
+    if name in _OF_PIXELS and is_one_pixel(
+        plan.shapes[node.values[0].id], node.attributes["data_format"]
+    ):
+        return Way(_OF_PIXELS[name](node, plan), _PIXEL_REASON)
     if name == "select":
         return Way(select(node), _SELECT_REASON)
     if name in _REFUSED:

@@ -57,6 +57,7 @@ def _told(
         GraphOp(
             node.operation.name,
             [shapes[v.id] for v in node.values],
+            layout=node.attributes.get("data_format", ""),
             strides=[strides(v) for v in node.values],
             result=shapes[node.outputs[0].id] if node.outputs else None,
         )

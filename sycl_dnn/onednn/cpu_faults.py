@@ -405,6 +405,16 @@ FAULTS: tuple[Fault, ...] = (
         partition=rules.pooled_operand,
     ),
     Fault(
+        "resampling-pixel",
+        title="`resampling_forward`, `resampling_backward`",
+        when="images of one pixel, `jit`: the stride of the last axis is taken for the channels",
+        wrong="writes beyond `dst`; gradients of the wrong channels; its cache spreads both",
+        instead="strides as of channels-last images, which descriptors are given of themselves",
+        met="rerouted",
+        rows=("resampling_forward", "resampling_backward"),
+        partition=rules.resized_pixel,
+    ),
+    Fault(
         "norm-backward-data-outputs",
         title="`batch_normalization_backward`, `group_normalization_backward`",
         when="`backward_data` with `use_scale` or `use_shift`",

@@ -348,10 +348,23 @@ def _plain_name(op: GraphOp) -> str:
 
 def pooled_operand(ops: Sequence[GraphOp]) -> bool:
     """Tell pooling in front of an operation whose operands all have the pooled images' shape."""
-    if not any(_plain_name(op) in _POOLS and op.layout != "NXC" for op in ops):
+    if not any(_plain_name(op) in _POOLS for op in ops):
         return False
     return any(
         _plain_name(op) in _BINARY and len(set(op.shapes)) == 1 and math.prod(op.shapes[0]) > 1
+        for op in ops
+    )
+
+
+def is_one_pixel(shape: Sequence[int], layout: str) -> bool:
+    """Whether each image of this shape has one pixel; ``layout`` is "NCX" or "NXC"."""
+    return set(shape[1:-1] if layout == "NXC" else shape[2:]) == {1}
+
+
+def resized_pixel(ops: Sequence[GraphOp]) -> bool:
+    """Tell a resize of images of one pixel."""
+    return any(
+        _plain_name(op).startswith("interpolate") and is_one_pixel(op.shapes[0], op.layout)
         for op in ops
     )
 

@@ -75,3 +75,23 @@ print("wrong:", wrong)
 def test_constant_scales_are_copied_in_order():
     """oneDNN waits for the last of the copies only; without a queue in order 2 of 5,000 fail."""
     assert "wrong: 0" in output(SCALES)
+
+
+@pytest.mark.parametrize("data_format", ["NCX", "NXC"])
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+def test_one_pixel_is_resized(data_format, mode, queue, kind):
+    """The kernel of oneDNN takes the stride of that pixel for the number of channels."""
+    axes = (2, 3) if data_format == "NCX" else (1, 2)
+    x = np.random.default_rng(0).standard_normal((2, 15), "f4")
+    x = np.expand_dims(x, axes)
+    spread = np.repeat(np.repeat(x, 3, axes[0]), 5, axes[1])
+    given = {"mode": mode, "sizes": (3, 5)}
+    g = Graph(kind, data_format=data_format)
+    src, diff = g.input(x.shape, name="x"), g.input(spread.shape, name="dy")
+    g.interpolate(src, name="y", **given)
+    g.interpolate_backward(src, diff, name="dx", **given)
+    on_device = [dpnp.asarray(a, sycl_queue=queue) for a in (x, spread)]
+    y, dx = g.compile(queue)(*on_device)
+    if kind == "cpu":
+        np.testing.assert_array_equal(dpnp.asnumpy(y), spread)
+        np.testing.assert_allclose(dpnp.asnumpy(dx), 15 * x, rtol=1e-6)
