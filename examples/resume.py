@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training that is interrupted and goes on from a file, bit for bit as one that is not."""
+"""A training that is interrupted and goes on from a file, bit for bit as one that is not.
+
+With ``--checkpoint FILE`` it is one job of several (batch/README.md): it goes on from the file if
+there is one, and stops with status 75 when the scheduler says that the time is over.
+"""
 
 from __future__ import annotations
 
+import argparse
 import itertools
+import signal
 from pathlib import Path
 
 import dpnp
@@ -28,12 +34,55 @@ def loss(net, images, labels):
     return F.cross_entropy(net(images), labels)
 
 
+def make_optimiser(options):
+    """Return an optimiser whose schedule is that of the whole training."""
+    return optim.AdamW(optim.schedules.cosine(options.rate, 2 * options.steps), max_norm=1.0)
+
+
+def warnings_of_scheduler():
+    """Return a list that gets the signals by which schedulers say that a job ends soon."""
+    seen = []
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, lambda got, _: seen.append(signal.Signals(got).name))
+    return seen
+
+
+def one_job(options, queue) -> None:
+    """Go on from the checkpoint; raise SystemExit(75) if steps are left when the time is over."""
+    warned, whole, path = warnings_of_scheduler(), 2 * options.steps, options.checkpoint
+    data, opt, net = digit_images(queue), make_optimiser(options), make_net().to(queue)
+    now = {"net": net, "state": opt.init(net), "step": 0}
+    if path.exists():
+        now = sycl_dnn.load_checkpoint(path, **now)
+    print(f"from step {now['step']} of {whole}", flush=True)
+    batches = itertools.islice(shuffled(data, 64, options.seed), now["step"], None)
+    while now["step"] < whole and not warned:
+        steps = min(options.every, whole - now["step"])
+        part = argparse.Namespace(**{**vars(options), "steps": steps})
+        net, state, losses = train(now["net"], opt, loss, batches, part, now["state"])
+        now = {"net": net, "state": state, "step": now["step"] + steps}
+        sycl_dnn.save_checkpoint(path, **now)
+        print(f"step {now['step']}: loss {losses[-1]:.6f}", flush=True)
+    if now["step"] < whole:
+        print(f"{warned[0]}: {whole - now['step']} steps are left for the next job", flush=True)
+        raise SystemExit(75)
+
+
+def more(parser) -> None:
+    """Add the options of a training that takes several jobs."""
+    parser.add_argument("--checkpoint", type=Path, help="go on from this file, and write it")
+    parser.add_argument("--every", type=int, default=50, help="steps from checkpoint to checkpoint")
+
+
 def main() -> None:
     """Train twice as long at once and in two parts; fail if the weights differ in one bit."""
-    options, queue = begin(__doc__, steps=100, rate=0.01, ranks=False)
+    options, queue = begin(__doc__, steps=100, rate=0.01, ranks=False, more=more)
+    if options.checkpoint:
+        one_job(options, queue)
+        return finish(options, "resume")
     data, path = digit_images(queue), Path("out") / "resume.safetensors"
     path.parent.mkdir(exist_ok=True)
-    opt = optim.AdamW(optim.schedules.cosine(options.rate, 2 * options.steps), max_norm=1.0)
+    opt = make_optimiser(options)
     batches = shuffled(data, 64, options.seed)
     net, state, first = train(make_net().to(queue), opt, loss, batches, options)
     sycl_dnn.save_checkpoint(path, net=net, state=state, step=options.steps)
@@ -48,7 +97,7 @@ def main() -> None:
     is_same = all(bool(dpnp.array_equal(a, b)) for a, b in pairs) and rest == repeated
     print(f"loss {first[0]:.3f} to {first[-1]:.3f}, then to {rest[-1]:.4f} and {repeated[-1]:.4f}")
     check(options, "the weights must be the same", is_same)
-    finish(options, "resume")
+    return finish(options, "resume")
 
 
 if __name__ == "__main__":

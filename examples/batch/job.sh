@@ -1,42 +1,110 @@
 #!/bin/bash
 # One batch job: make the environment, run an example on the GPU where there is one, keep the log.
 # usage: examples/batch/job.sh [EXAMPLE [ARGUMENT...]]     (default: train_digits.py)
+# By the environment (sbatch --export=ALL,NAME=..., qsub -v NAME=...), each may be left out:
+#   MODULES="a b"  to `module load` first      PYTHON=...  interpreter that makes the environment
+#   VENV=FOLDER    the environment (.venv); one that is there without our mark is used as it is
+#   TASKS=FILE     a job of an array takes the arguments in the line of its number, from 1
+#   TASK=N         that number, where no scheduler says it
+#   MINUTES=N      after so many the example is asked to stop, as Slurm's --signal does before its limit
+# An example that ends with status 75 has steps left: the job is submitted again, at most AGAIN times (20).
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
 
+venv=${VENV:-.venv}
+job=${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-${PBS_JOBID:-local-$$}}}
+task=${TASK:-${SLURM_ARRAY_TASK_ID:-${PBS_ARRAY_INDEX:-${PBS_ARRAYID:-}}}}
+again=${AGAIN:-20}
+
+if [ -n "${TASKS:-}" ]; then
+    read -ra words < <(sed -n "${task:?TASKS is set, and no scheduler said which task this is}p" "$TASKS")
+    set -- "$@" ${words[@]+"${words[@]}"}
+fi
 example=${1:-train_digits.py}
 shift $(($# > 0))
-job=${SLURM_JOB_ID:-${PBS_JOBID:-local-$$}}
+
 mkdir -p logs
-log=logs/$(basename "$example" .py)-$job.log
+log=logs/$(basename "$example" .py)-${job//[^A-Za-z0-9._-]/_}${task:+_$task}.log
+
+# Sites have compilers and interpreters as modules; without MODULES nothing is loaded.
+load_modules() {
+    local name
+    for name in ${MODULES:-}; do
+        module load "$name"
+    done
+}
 
 # Jobs that start together wait here for the first one to install.
 make_environment() {
+    local installed=$venv/examples-installed
     flock 9
-    installed=.venv/examples-installed
-    if [ ! -e $installed ] || [ -n "$(find pyproject.toml CMakeLists.txt cmake csrc -newer $installed)" ]; then
-        echo "making the environment in .venv"
-        python3 -m venv .venv
-        .venv/bin/pip install --quiet -e ".[examples]"
-        touch $installed
+    [ ! -x "$venv/bin/python" ] || [ -e "$installed" ] || return 0
+    if [ ! -e "$installed" ] || [ -n "$(find pyproject.toml CMakeLists.txt cmake csrc -newer "$installed")" ]; then
+        echo "making the environment in $venv"
+        "${PYTHON:-python3}" -m venv "$venv"
+        "$venv/bin/pip" install --quiet -e ".[examples]"
+        touch "$installed"
     fi
 } 9>logs/.lock
 
 report_device() {
     [ -z "${ONEAPI_DEVICE_SELECTOR:-}" ] || echo "ONEAPI_DEVICE_SELECTOR=$ONEAPI_DEVICE_SELECTOR is kept as set"
-    .venv/bin/python - <<'EOF'
+    "$venv/bin/python" - <<'END'
 import sycl_dnn
 
 device = sycl_dnn.default_queue().sycl_device
 print("device:", "GPU" if device.is_gpu else "CPU (no GPU seen)", device.name.strip(), device.driver_version)
-EOF
+END
+}
+
+# What schedulers send to this shell reaches the example, and its status is ours.
+run_example() {
+    local child timer='' status=0
+    "$venv/bin/python" "examples/$example" "$@" &
+    child=$!
+    trap 'kill -USR1 $child' USR1 TERM
+    if [ -n "${MINUTES:-}" ]; then
+        (sleep $((MINUTES * 60)) && kill -USR1 "$child") >logs/.timer 2>&1 9>&- &
+        timer=$!
+    fi
+    # A wait that a signal ends says nothing of the child.
+    while wait "$child" || status=$?; ((status > 128)) && kill -0 "$child" 2>>logs/.timer; do
+        status=0
+    done
+    trap - USR1 TERM
+    [ -z "$timer" ] || kill "$timer" 2>>logs/.timer || true
+    return "$status"
+}
+
+submit_again() {
+    if [ -n "${SLURM_JOB_ID:-}" ]; then
+        scontrol requeue "$SLURM_JOB_ID"
+    elif [ -n "${PBS_JOBID:-}" ]; then
+        # Words with spaces do not survive `qsub -v` everywhere: they go by a file.
+        local file=logs/again-${job//[^A-Za-z0-9._-]/_}${task:+_$task}
+        echo "$example $*" >"$file"
+        qsub -v "AGAIN=$((again - 1)),TASKS=$file,TASK=1${MINUTES:+,MINUTES=$MINUTES}${VENV:+,VENV=$VENV}${MODULES:+,MODULES=$MODULES}" \
+            examples/batch/train_digits.pbs
+    else
+        echo "no scheduler: run it once more by hand"
+        return 75
+    fi
 }
 
 main() {
-    echo "job $job on $(hostname), $(date)"
+    local status=0
+    echo "job $job${task:+, task $task} on $(hostname), $(date)"
+    load_modules
     make_environment
     report_device
-    .venv/bin/python "examples/$example" "$@"
+    run_example "$@" || status=$?
+    ((status != 75)) && return "$status"
+    if ((${SLURM_RESTART_COUNT:-0} >= again)); then
+        echo "steps are left after $again more jobs"
+        return 75
+    fi
+    submit_again "$@"
 }
 
-main "$@" 2>&1 | tee "$log"
+exec > >(tee -a "$log") 2>&1
+main "$@"
