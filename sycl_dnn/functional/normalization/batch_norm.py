@@ -161,10 +161,10 @@ def with_given_stats(
     x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
     """Normalize (N, C, *S) with a mean and variance per channel."""
-    vectors, given = affine(weight, bias)
-    made = normalized_by(x, float32(mean), float32(var), vectors, eps)
+    made = normalized_by(x, _alike(x, mean, var, weight, bias), eps, partial(_composed, eps))
     if made is not None:
         return made
+    vectors, given = affine(weight, bias)
     has_fast_kernel = x.shape[1] % 16 == 0 and dense_layout(x) == "channels_last"
     if not (x.trace.training or has_fast_kernel or x.size < _LARGE):
         return by_coefficients(x, mean, var, weight, bias, eps)
@@ -173,6 +173,25 @@ def with_given_stats(
     given |= normalization_flags.use_global_stats
     kind = x.trace.forward_kind
     return back(_submitted(flat, wanted, inputs, {}, kind, eps, given)["dst"])
+
+
+def _alike(
+    x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None
+) -> dict[str, Tensor]:
+    """Return the vectors by name, all of the dtype of ``x`` if they are, else of float32."""
+    vectors = {"mean": mean, "variance": var, "scale": weight, "shift": bias}
+    known = {n: t for n, t in vectors.items() if t is not None}
+    if all(t.dtype == x.dtype for t in known.values()):
+        return known
+    return {n: float32(t) for n, t in known.items()}
+
+
+def _composed(eps: float, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return what a normalization with given statistics is made of."""
+    kind = affine(inputs.get("scale"), inputs.get("shift"))[1]
+    kind |= normalization_flags.use_global_stats
+    given = {n: t if n == "src" else float32(t) for n, t in inputs.items()}
+    return composed_norm(given, axes=[0, *range(2, given["src"].ndim)], eps=eps, kind=kind)
 
 
 def _submitted(

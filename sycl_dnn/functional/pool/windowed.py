@@ -28,8 +28,9 @@ from sycl_dnn.functional.conv.windows import (
     padded,
     per_axis,
 )
+from sycl_dnn.kernels.window_maxima import maxima_gradient
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.gradients import Grads, NoGradient, rule_for, transposed
+from sycl_dnn.trace.gradients import Grads, NoGradient, backward, rule_for, transposed
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
@@ -76,10 +77,13 @@ class Run(NamedTuple):
 
 
 def _run(source: Span, kernel: int, stride: int, left: int, target: Span) -> Run:
-    """Return the run over no more of ``source`` than its windows meet."""
+    """Return the run over no more of ``source`` than its windows meet.
+
+    Less than a stride may be left over: cutting it off would cost a copy, and one for the gradient.
+    """
     reach = (target.length - 1) * stride + kernel - left
-    length = min(source.length, reach)
-    window = Axis(length, kernel, stride, left, reach - length)
+    length = source.length if source.length < reach + stride else reach
+    window = Axis(length, kernel, stride, left, max(reach - length, 0))
     return Run(source._replace(length=length), window, target)
 
 
@@ -204,6 +208,18 @@ def _flat_places(workspace: Tensor, sizes: Sizes, shape: Sizes, params: Any) -> 
         window = Axis(size, *(params[n][i] for n in names))
         runs.append(Run(Span(0, size), window, Span(0, shape[i + 2])))
     return _flat_indices(sizes, shape, [runs], [workspace])
+
+
+@rule_for("pooling_forward")
+def _pooled(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
+    if entry.params["algorithm"] is algorithm.pooling_max:
+        dy, taken = grads["dst"], entry.outputs["workspace"]
+        made = maxima_gradient(entry.args["src"], dy, _numbers(taken), entry.params)
+        if made is not None:
+            given, out = {"diff_dst": dy, "workspace": taken}, {"diff_src": made}
+            trace.tape.append(Entry("pooling_backward", given, out, entry.params, pd=entry.pd))
+            return {"src": made}
+    return backward(trace, "pooling_backward", entry, grads, needed)
 
 
 @rule_for("pooling_backward")

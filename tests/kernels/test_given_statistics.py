@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batch normalization with given statistics by kernels: values, gradients, dtypes of vectors."""
+
+import numpy as np
+import pytest
+from kernel_cases import TOLERANCE, both_passes, error, host, kernels_of, placed
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+EPS = 1e-5
+#: Shape, layout, dtype, dtype of the vectors.
+CASES = [
+    ((3, 5, 7, 9), "row_major", "float32", "float32"),
+    ((3, 5, 7, 9), "row_major", "bfloat16", "bfloat16"),
+    ((2, 24, 5, 9), "channels_last", "float32", "float32"),
+    ((2, 16, 5, 9), "channels_last", "bfloat16", "bfloat16"),
+    ((2, 16, 5, 9), "channels_last", "float16", "float32"),
+    ((40, 16), "row_major", "float32", "float32"),
+]
+
+
+def _arrays(queue, shape, layout, dtype, of_vectors):
+    rng = np.random.default_rng(0)
+    x, dy = (placed(rng.standard_normal(shape), queue, layout, dtype) for _ in range(2))
+    vectors = [rng.standard_normal(shape[1]) for _ in range(4)]
+    vectors[1] = np.abs(vectors[1]) + 0.5
+    return x, dy, [placed(v, queue, dtype=of_vectors) for v in vectors]
+
+
+def expected(x, dy, mean, variance, weight, bias):
+    """Return the value and the gradients of ``x``, ``weight`` and ``bias`` in float64."""
+    shape, axes = (1, -1, *(1 for _ in x.shape[2:])), (0, *range(2, x.ndim))
+    mean, variance, weight, bias = (v.reshape(shape) for v in (mean, variance, weight, bias))
+    unit = (x - mean) / np.sqrt(variance + EPS)
+    return [
+        unit * weight + bias,
+        dy * weight / np.sqrt(variance + EPS),
+        (dy * unit).sum(axes),
+        dy.sum(axes),
+    ]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_values_and_gradients(queue, case):
+    x, dy, (mean, variance, weight, bias) = _arrays(queue, *case)
+
+    def function(x, weight, bias):
+        return F.batch_norm(x, mean, variance, weight, bias)
+
+    (name,) = kernels_of(function, x, weight, bias)
+    assert name in ("given_rows", "given_columns")
+    made = both_passes(function, [x, weight, bias], dy)
+    known = [host(a) for a in (x, dy, mean, variance, weight, bias)]
+    for mine, other in zip(made, expected(*known), strict=True):
+        assert error(mine, other) < 2 * TOLERANCE[case[2]]
+
+
+@pytest.mark.parametrize("layout", ["row_major", "channels_last"])
+def test_without_weight_or_bias(queue, layout):
+    x, dy, vectors = _arrays(queue, (2, 8, 3, 5), layout, "float32", "float32")
+    mean, variance, weight, _ = vectors
+    one, zero = np.ones(8), np.zeros(8)
+    known = [host(a) for a in (x, dy, mean, variance)]
+    made = both_passes(lambda x: F.batch_norm(x, mean, variance), [x], dy)
+    for mine, other in zip(made, expected(*known, one, zero)[:2], strict=True):
+        assert error(mine, other) < 2e-6
+    made = both_passes(lambda x, w: F.batch_norm(x, mean, variance, w), [x, weight], dy)
+    for mine, other in zip(made, expected(*known, host(weight), zero)[:3], strict=True):
+        assert error(mine, other) < 2e-6
+
+
+def test_second_derivative(queue):
+    x, v, (mean, variance, weight, bias) = _arrays(
+        queue, (2, 8, 3, 5), "row_major", "float32", "float32"
+    )
+
+    def slope(x, weight):
+        function = lambda x: F.sum(F.square(F.batch_norm(x, mean, variance, weight, bias)))  # noqa: E731
+        return sycl_dnn.grad(function)(x)
+
+    with sycl_dnn.kernel_mode("always"):
+        made = host(sycl_dnn.grad(lambda x: F.sum(F.mul(slope(x, weight), v)))(x))
+    shape = (1, 8, 1, 1)
+    factor = (host(weight) / np.sqrt(host(variance) + EPS)).reshape(shape)
+    assert error(made, 2 * factor**2 * host(v)) < 1e-5
+
+
+def test_nan_and_infinity_stay_where_they_are(queue):
+    x, _, (mean, variance, weight, bias) = _arrays(
+        queue, (1, 8, 4, 4), "channels_last", "float32", "float32"
+    )
+    values = host(x)
+    values[0, 0, 0, 0], values[0, 1, 0, 0] = np.nan, np.inf
+    with sycl_dnn.kernel_mode("always"):
+        given = placed(values, queue, "channels_last")
+        made = host(F.batch_norm(given, mean, variance, weight, bias))
+    wrong = ~np.isfinite(made)
+    assert wrong.sum() == 2
+    assert np.isnan(made[0, 0, 0, 0])
+    assert np.isinf(made[0, 1, 0, 0])

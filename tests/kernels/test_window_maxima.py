@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of max pools by kernels: any windows, leftovers, infinities, second derivatives."""
+
+import itertools
+
+import numpy as np
+import pytest
+from kernel_cases import both_passes, error, host, kernels_of, placed
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+#: Shape, kernel, stride, padding: gaps and overlaps, leftovers, padding, sizes of each axis, 1-D.
+CASES = [
+    ((2, 16, 8, 10), (3, 3), (2, 2), (0, 0)),
+    ((1, 24, 7, 6), (2, 2), (3, 2), (1, 0)),
+    ((2, 8, 5, 6), (3, 4), (1, 1), (1, 2)),
+    ((3, 16, 11), (4,), (2,), (2,)),
+]
+
+
+def expected(x, dy, kernel, stride, padding):
+    """Return the gradient in float64: each window's goes to the first of its largest."""
+    widths = [(0, 0), (0, 0), *((p, p) for p in padding)]
+    whole = np.pad(x, widths, constant_values=-np.inf)
+    made = np.zeros_like(whole)
+    for place in itertools.product(*(range(n) for n in dy.shape[2:])):
+        spans = [slice(i * s, i * s + k) for i, s, k in zip(place, stride, kernel, strict=True)]
+        window = whole[(..., *spans)].reshape(*x.shape[:2], -1)
+        first = window.argmax(2)[..., None]
+        marks = np.arange(window.shape[2]) == first
+        sums = marks * dy[(..., *place)][..., None]
+        made[(..., *spans)] += sums.reshape(made[(..., *spans)].shape)
+    return made[(..., *(slice(p, p + n) for p, n in zip(padding, x.shape[2:], strict=True)))]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("layout", ["channels_last", "row_major"])
+@pytest.mark.parametrize(("shape", "kernel", "stride", "padding"), CASES)
+def test_gradients(queue, shape, kernel, stride, padding, layout, dtype):
+    pool = F.max_pool1d if len(shape) == 3 else F.max_pool2d
+
+    def function(x):
+        return pool(x, kernel, stride, padding)
+
+    rng = np.random.default_rng(0)
+    x = placed(rng.integers(-9, 9, shape), queue, layout, dtype)
+    with sycl_dnn.kernel_mode("always"):
+        y, pullback = sycl_dnn.vjp(function, x)
+    dy = placed(rng.integers(-9, 9, y.shape), queue, "channels_last", dtype)
+    # GPUs' primitives number the elements of windows in a way of their own.
+    is_cpu = queue.sycl_device.is_cpu
+    assert kernels_of(pullback, dy) == (["maxima_backward"] if is_cpu else [])
+    _, made = both_passes(function, [x], dy)
+    assert np.array_equal(made, expected(host(x), host(dy), kernel, stride, padding))
+
+
+def test_infinities_stay_at_their_places(queue):
+    x = np.zeros((1, 8, 4, 4))
+    x[:, :, 1, 1] = 1
+    dy = np.zeros((1, 8, 2, 2))
+    dy[0, 0, 0, 0], dy[0, 1, 0, 0] = np.inf, np.nan
+    images = (placed(a, queue, "channels_last") for a in (x, dy))
+    _, made = both_passes(lambda x: F.max_pool2d(x, 2), [next(images)], next(images))
+    assert made[0, 0, 1, 1] == np.inf
+    assert np.isnan(made[0, 1, 1, 1])
+    made[0, :2, 1, 1] = 0
+    assert not made.any()
+
+
+def test_second_derivative_and_compiled(queue):
+    rng = np.random.default_rng(3)
+    x, v = (placed(rng.standard_normal((1, 8, 6, 6)), queue, "channels_last") for _ in range(2))
+
+    def slope(x):
+        return sycl_dnn.grad(lambda x: F.sum(F.square(F.max_pool2d(x, 2))))(x)
+
+    def twice(x):
+        return sycl_dnn.grad(lambda x: F.sum(F.mul(slope(x), v)))(x)
+
+    with sycl_dnn.kernel_mode("always"):
+        made, first = host(twice(x)), host(slope(x))
+        compiled = host(sycl_dnn.compile(slope)(x))
+    assert error(made, np.where(first != 0, 2 * host(v), 0)) < 1e-6
+    assert error(compiled, first) < 1e-6
