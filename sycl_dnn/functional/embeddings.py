@@ -12,10 +12,12 @@ from sycl_dnn import _core, errors
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
 from sycl_dnn.functional.shape.reshaping import checked_int
+from sycl_dnn.kernels.rows_of_tables import Slices, taken
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.place import place_of
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
@@ -61,8 +63,20 @@ def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, by_frequency: 
         return {"1": _gradient(input, weight, grads["0"], padding_idx, by_frequency)}
 
     out = Out((*input.shape, weight.shape[1]), weight.dtype)
-    call = _looked_up(input.trace.engine, input.size, weight, out)
-    return input.trace.array_call(call, [input, weight], [out], rule)[0]
+
+    def composed() -> Tensor:
+        call = _looked_up(input.trace.engine, input.size, weight, out)
+        return input.trace.array_call(call, [input, weight], [out], rule)[0]
+
+    if by_frequency:
+        return composed()
+    left_out = -1 if padding_idx is None else padding_idx
+    slices = Slices(reshape(input, (input.size,)), weight.shape, 0, left_out=left_out)
+
+    def flat() -> Tensor:
+        return reshape(composed(), (input.size, weight.shape[1]))
+
+    return reshape(taken(weight, slices, flat), out.shape)
 
 
 def _check_embedding(input: Tensor, weight: Tensor, **refused: Any) -> None:
@@ -117,8 +131,9 @@ def embedding(
 
     Notes
     -----
-    On CPUs float32 tables are multiplied by a sparse matrix of ones, as the gradient is; else both
-    are dpnp's work.
+    On CPUs both directions are kernels of the program, which sum in the order of ``input``. Where
+    ``kernel_mode`` is "never", and for float64, float32 tables are multiplied by a sparse matrix
+    of ones, as the gradient is; else both are dpnp's work.
 
     Source: oneDNN developer guide, "Matrix Multiplication", sparse (CSR) source.
     """

@@ -16,6 +16,7 @@ from sycl_dnn.functional.creation.factories import filled_in
 from sycl_dnn.functional.embeddings import embedding, inside, scalar, sums_by_number
 from sycl_dnn.functional.shape.arrangement import spread
 from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.kernels.rows_of_tables import Slices, taken
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import indexing
 from sycl_dnn.trace.pointwise import zeros
@@ -220,7 +221,10 @@ def index_select(
     if not math.prod(shape):
         return zeros(x.trace, shape, x.dtype)
     numbers = reshape(index, (index.size,))
-    made = indexing.taken(x, (*[slice(None)] * axis, numbers))
+    made = taken(
+        x, Slices(numbers, x.shape, axis, wraps=True),
+        lambda: indexing.taken(x, (*[slice(None)] * axis, numbers)),
+    )  # fmt: skip
     return made if input.ndim else reshape(made, ())
 
 

@@ -14,7 +14,7 @@ from sycl_dnn.program.segments import live_steps
 from sycl_dnn.trace.gradients import propagate
 from sycl_dnn.trace.nested_arguments import arguments_of
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.steps import Step
+from sycl_dnn.trace.steps import Step, is_kernel
 
 #: Rows whose reference implementations leave the work to fast products and copies.
 FAST = ("lstm", "gru", "lbr_gru", "vanilla_rnn", "concat")
@@ -38,8 +38,14 @@ def implementations(case: Case, queue: Any, training: bool = True) -> list[tuple
     return [
         (s.primitive.name, s.primitive.primitive_desc.impl_info)
         for s in live_steps(trace.steps, wanted)
-        if isinstance(s, Step) and s.primitive is not None and _has_work(s)
+        if isinstance(s, Step)
+        and not (s.primitive is None or is_kernel(s.primitive))
+        and _has_work(s)
     ]
+
+
+def _is_primitive(step: Step) -> bool:
+    return step.primitive is not None and not is_kernel(step.primitive)
 
 
 def _has_work(step: Step) -> bool:

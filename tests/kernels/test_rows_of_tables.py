@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slices by number as kernels: those of dpnp, also out of range, and sums of every number's."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+#: Shape of the array, axis, count of numbers.
+CASES = [((50, 40), 0, 33), ((7, 5), 1, 9), ((3, 6, 17), 1, 4), ((300, 1), 0, 500), ((9,), 0, 3)]
+
+
+def chosen(shape, axis, m, kind):
+    """An array, and numbers of which some are out of range."""
+    rng = np.random.default_rng(len(shape) + m)
+    numbers = rng.integers(-shape[axis] - 2, shape[axis] + 2, m).astype(kind)
+    return rng.standard_normal(shape).astype("f4"), numbers
+
+
+def wanted_of(x, axis, numbers):
+    n = x.shape[axis]
+    inside = (numbers >= -n) & (numbers < n)
+    made = np.take(x, np.where(inside, numbers, 0), axis)
+    np.moveaxis(made, axis, 0)[~inside] = np.nan
+    return made, inside
+
+
+@pytest.mark.parametrize("mode", ["auto", "always", "never"])
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+@pytest.mark.parametrize("case", CASES)
+def test_slices_and_their_gradient(case, kind, mode, queue):
+    shape, axis, m = case
+    x, numbers = chosen(shape, axis, m, kind)
+    wanted, inside = wanted_of(x, axis, numbers)
+    dy = np.random.default_rng(1).standard_normal(wanted.shape).astype("f4")
+    given, index, seed = (dpnp.asarray(a, sycl_queue=queue) for a in (x, numbers, dy))
+    with sycl_dnn.kernel_mode(mode):
+        y, back = sycl_dnn.vjp(lambda a: F.index_select(a, axis, index), given)
+        grads = back(seed)
+    np.testing.assert_array_equal(dpnp.asnumpy(y), wanted)
+    sums = np.zeros(x.shape)
+    np.add.at(np.moveaxis(sums, axis, 0), numbers[inside], np.moveaxis(dy, axis, 0)[inside])
+    found = grads[0] if isinstance(grads, (list, tuple)) else grads
+    np.testing.assert_allclose(dpnp.asnumpy(found), sums, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "bool", "float16", "float64"])
+def test_other_dtypes_are_copied_as_they_are(dtype, queue):
+    table = dpnp.asarray(np.arange(60).reshape(12, 5) % 7, dtype=dtype, sycl_queue=queue)
+    index = dpnp.asarray([3, 0, 11, 3], sycl_queue=queue)
+    with sycl_dnn.kernel_mode("always"):
+        found = F.embedding(index, table)
+    np.testing.assert_array_equal(dpnp.asnumpy(found), dpnp.asnumpy(table)[[3, 0, 11, 3]])
+
+
+def test_negative_numbers_of_an_embedding_are_out_of_range(queue):
+    table = dpnp.ones((4, 20), dtype="f4", sycl_queue=queue)
+    index = dpnp.asarray([-1, 2, 4], sycl_queue=queue)
+    found = dpnp.asnumpy(F.embedding(index, table))
+    assert np.isnan(found).all(1).tolist() == [True, False, True]
+
+
+def test_strided_numbers_and_a_transposed_table(queue):
+    table = dpnp.asarray(np.arange(48, dtype="f4").reshape(6, 8), sycl_queue=queue)
+    index = dpnp.asarray([1, 9, 5, 9, 0, 9], sycl_queue=queue)[::2]
+    found = F.embedding(index, table.T)
+    np.testing.assert_array_equal(dpnp.asnumpy(found), dpnp.asnumpy(table).T[[1, 5, 0]])
+
+
+def test_padding_has_no_gradient_and_sums_repeat_bit_for_bit(queue):
+    rng = np.random.default_rng(3)
+    table, dy = (dpnp.asarray(rng.standard_normal(s).astype("f4"), sycl_queue=queue)
+                 for s in ((30, 96), (2000, 96)))  # fmt: skip
+    index = dpnp.asarray(rng.integers(0, 30, 2000), sycl_queue=queue)
+
+    def gradient():
+        _, back = sycl_dnn.vjp(lambda w: F.embedding(index, w, padding_idx=-2), table)
+        made = back(dy)
+        return dpnp.asnumpy(made[0] if isinstance(made, (list, tuple)) else made)
+
+    first = gradient()
+    assert not first[28].any()
+    assert first[27].all()
+    assert all(np.array_equal(first, gradient()) for _ in range(3))
+
+
+def test_gradient_of_a_gradient(queue):
+    table = dpnp.asarray(np.arange(32, dtype="f4").reshape(4, 8), sycl_queue=queue)
+    index = dpnp.asarray([1, 1, 3], sycl_queue=queue)
+    first = sycl_dnn.grad(lambda w: (F.embedding(index, w) ** 3).sum())
+    second = sycl_dnn.grad(lambda w: first(w).sum())
+    counts = np.array([0, 2, 0, 1])[:, None]
+    np.testing.assert_allclose(dpnp.asnumpy(second(table)), 6 * counts * dpnp.asnumpy(table))
+
+
+def test_a_compiled_step_calls_nothing_of_dpnp(queue):
+    if not queue.sycl_device.is_cpu:
+        pytest.skip("kernels are chosen by themselves on CPUs only")
+    step = sycl_dnn.compile(sycl_dnn.grad(lambda w, i: F.embedding(i, w).sum()))
+    table = dpnp.ones((5, 16), dtype="f4", sycl_queue=queue)
+    index = dpnp.asarray([[1, 2], [2, 2]], sycl_queue=queue)
+    assert dpnp.asnumpy(step(table, index))[:, 0].tolist() == [0, 1, 3, 0, 0]
+    assert "dpnp" not in str(step.explain(table, index))
