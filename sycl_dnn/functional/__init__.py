@@ -6,6 +6,7 @@ Names, arguments, defaults and meaning are those of ``torch.nn.functional``.
 
 import sys
 
+from sycl_dnn.functional import docstring_examples
 from sycl_dnn.functional.activation.activations import (
     celu,
     elu,
@@ -193,6 +194,7 @@ from sycl_dnn.functional.vision.grids import affine_grid, grid_sample
 from sycl_dnn.trace import functions
 
 functions.provide(sys.modules[__name__], dpnp_operators)
+docstring_examples.attach(globals())
 
 #: The functions above, and ``QuantizedTensor``.
 __all__ = sorted(n for n, value in globals().items() if callable(value) and n[0] != "_")

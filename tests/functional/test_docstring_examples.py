@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every function has an example in its docstring, and it runs."""
+
+import doctest
+
+import pytest
+
+from sycl_dnn import functional as F
+from sycl_dnn.functional import docstring_examples
+
+
+def test_every_function_has_one():
+    assert set(docstring_examples.read()) == set(F.__all__)
+
+
+@pytest.mark.parametrize("name", F.__all__)
+def test_example_runs(name):
+    (case,) = doctest.DocTestFinder(recurse=False).find(getattr(F, name), name)
+    assert len(case.examples) >= 3
+    lines: list[str] = []
+    assert not doctest.DocTestRunner().run(case, out=lines.append).failed, "".join(lines)
