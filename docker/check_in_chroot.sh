@@ -1,5 +1,6 @@
 #!/bin/bash
-# Carry out a Dockerfile's own instructions in a fresh Debian chroot, where there is no Docker engine.
+# Carry out a Dockerfile's own instructions in a fresh Debian chroot, where there is no Docker engine: Dockerfile.oneapi, whose
+# image cannot be had. docker/Dockerfile has stages: check_by_buildah.sh.
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 
@@ -49,7 +50,6 @@ root=$CHROOT
 
 from=$(sed -n 's/^FROM //p' "$dockerfile")
 case $from in
-    python:*) stand_in=python3,python3-dev,python3-venv,ca-certificates ;;
     intel/oneapi-basekit:*) stand_in=build-essential,ca-certificates ;;
     *) echo "check_in_chroot.sh: no stand-in for the image $from" >&2 && exit 2 ;;
 esac
