@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients as the user wants them: none, by a rule of one's own, or computed again."""
+"""Gradients as the user wants them: none, by a custom rule, or computed again."""
 
 from __future__ import annotations
 

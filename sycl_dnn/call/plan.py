@@ -194,7 +194,7 @@ def plan(
     Parameters
     ----------
     function : callable
-        One of ``sycl_dnn.functional``, or a function of yours that calls those. If something that
+        One of ``sycl_dnn.functional``, or your function that calls those. If something that
         it reads from outside has changed, the next call binds it anew, to new results.
     *args, out, **kwargs
         As for the function; trees of arrays as well.

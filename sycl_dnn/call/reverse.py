@@ -39,7 +39,7 @@ def vjp(
     Parameters
     ----------
     function : callable
-        One of ``sycl_dnn.functional``, or a function of yours that calls those. It is traced: its
+        One of ``sycl_dnn.functional``, or your function that calls those. It is traced: its
         Python code runs over values that have shape and dtype, but no data. It runs again for
         other shapes and parameters, and whenever something that it reads from outside (variables,
         attributes, functions) has changed. Arrays that it holds are read at each call.

@@ -98,7 +98,7 @@ def compile(
 
     Notes
     -----
-    Constants must not be written to. What was computed from them stays as it was, other parts of
+    Constants must not be written to. What was computed from them does not change; other parts of
     the program may see the new values; ``clear`` makes it read them again.
 
     What the function reads from outside is compared at each call: numbers, texts and enumerations

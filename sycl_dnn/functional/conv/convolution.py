@@ -339,7 +339,7 @@ def conv2d(
     dilation : int or tuple
         Distance between the elements that a kernel meets; 1 is dense.
     groups : int
-        Channels are cut into so many groups that do not mix.
+        Number of groups of channels, which do not mix.
 
     Returns
     -------

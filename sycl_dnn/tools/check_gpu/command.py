@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = found_parser.add_argument
     add("--report", type=Path, default=Path("gpu_report.zip"), metavar="FILE", help="the zip")
-    add("--minutes", type=float, default=10.0, metavar="M", help="at most so long (10)")
+    add("--minutes", type=float, default=10.0, metavar="M", help="time for everything (10)")
     add("--device", metavar="D", help="check this device only, a dpctl filter such as cpu")
     add("--only", metavar="NAMES", help=f"some of {','.join(CHECKS)}")
     return found_parser
@@ -72,7 +72,7 @@ def run(
     seconds : float
         How long the check may go on.
     limit : float
-        The process and its children are ended after so many seconds.
+        The process and its children are ended after this many seconds.
     **variables
         Of the process's environment.
 

@@ -137,7 +137,7 @@ def compare(queue: Any, reference: Any, seconds: float) -> list[dict[str, str]]:
     reference : dpctl.SyclQueue or None
         Of the CPU, which computes in float32; None to submit only.
     seconds : float
-        No further function is started after so long.
+        No further function is started after that time.
     """
     has_halves = queue.sycl_device.has_aspect_fp16
     dtypes = ("float32", "float16") if has_halves else ("float32",)
