@@ -315,6 +315,26 @@ def shared_queue(arrays: list[Any], name: str) -> Any:
     return queue
 
 
+def named_placement(error: Exception, name: str, function: Any, args: Any, kwargs: Any) -> Any:
+    """Return an error about queues with the paths of two arrays that are on different ones."""
+    first: tuple[str, Any] | None = None
+    for parameter, value in by_name(function, args, kwargs).items():
+        for path, leaf in tree.paths(value):
+            queue = getattr(leaf, "sycl_queue", None)
+            if queue is None:
+                continue
+            if first is None:
+                first = (parameter + path, queue)
+            elif queue != first[1]:
+                return ExecutionPlacementError(
+                    f"{name}: arrays must share one queue, got {first[0]} on "
+                    f"{first[1].sycl_device.filter_string} and {parameter}{path} on another, of "
+                    f"{queue.sycl_device.filter_string}; copy with dpnp.asarray(x, sycl_queue=...) "
+                    "or module.to(queue)"
+                )
+    return error
+
+
 def traced(trace: Trace, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
     """Return the arguments of a call with a tensor for each array."""
 

@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dpnp.exceptions import ExecutionPlacementError
+
 from sycl_dnn import tree
 from sycl_dnn.call import arguments as subjects
 from sycl_dnn.call import cache
@@ -113,7 +115,11 @@ def _differentiated(
         return inner_vjp(
             nested_arguments.trace_of((args, kwargs)), function, args, kwargs, wrt, has_aux
         )
-    placed = PlacedCall(subjects.name_of(function, name), call)
+    try:
+        placed = PlacedCall(subjects.name_of(function, name), call)
+    except ExecutionPlacementError as error:
+        known = subjects.name_of(function, name)
+        raise subjects.named_placement(error, known, function, args, kwargs) from None
     whole = (*key, *placed.facts)
     found = cache.plans.find(whole, function, call)
     if found is None:

@@ -8,6 +8,9 @@ import sys
 import weakref
 from typing import Any, Generic, overload
 
+from dpnp.exceptions import ExecutionPlacementError
+
+from sycl_dnn.call import arguments
 from sycl_dnn.call.debugging import looked_at
 from sycl_dnn.call.operation import P, R
 from sycl_dnn.call.placed_call import PlacedCall
@@ -55,7 +58,12 @@ class Compiled(Programs, Generic[P, R]):
         if call.traced:
             return self._subject()(*args, **kwargs)
         outs = () if out is None else nested_arguments.arrays_of(out)
-        placed = PlacedCall(self.__name__, call, out, outs)
+        try:
+            placed = PlacedCall(self.__name__, call, out, outs)
+        except ExecutionPlacementError as error:
+            raise arguments.named_placement(
+                error, self.__name__, self._subject(), args, kwargs
+            ) from None
         key += placed.facts
         plan = self._find(key, call)
         if plan is None:

@@ -82,13 +82,14 @@ class KVCache(NamedTuple):
         Parameters
         ----------
         keys, values : array (N, heads, L, width)
-            What goes beyond the capacity is lost: the host does not know the length. A NaN or
-            infinity among several positions makes the others of the call NaN too.
+            A NaN or infinity among several positions makes the others of the call NaN too.
 
         Raises
         ------
         ValueError
-            There are more positions than the capacity, or shapes do not fit.
+            There are more positions than there is room for, or shapes do not fit. In a compiled
+            function, where the host does not know the length, ``length`` and keys become NaN
+            instead: no attention over them looks like a number.
 
         Examples
         --------
@@ -106,6 +107,7 @@ class KVCache(NamedTuple):
                 f"KVCache: keys and values must have the shape ({n}, {heads}, L, {width}) with L "
                 f"from 1 to {capacity}, got {tuple(keys.shape)} and {tuple(values.shape)}"
             )
+        self._check_room(length)
         # For each place of the cache, which of the new positions comes there.
         source = F.sub(self._places(capacity), self.length)
         is_new = F.mul(F.astype(F.ge(source, 0.0), "float32"),
@@ -120,7 +122,22 @@ class KVCache(NamedTuple):
             keys, values = (F.matmul(chosen, F.astype(new, dtype)) for new in (keys, values))
         keys = F.where(is_new, F.astype(keys, dtype), self.keys)
         values = F.where(is_new, F.astype(values, dtype), self.values)
-        return KVCache(keys, values, F.add(self.length, float(length)))
+        # 0 where there is room, else NaN.
+        excess = F.sub(F.add(self.length, float(length)), float(capacity))
+        lost = F.where(F.gt(excess, 0.0), float("nan"), F.mul(self.length, 0.0))
+        keys = F.add(keys, F.astype(lost, dtype))
+        return KVCache(keys, values, F.add(F.add(self.length, float(length)), lost))
+
+    def _check_room(self, length: int) -> None:
+        """Raise ValueError for positions beyond the capacity, where the host can tell."""
+        if isinstance(self.length, Tensor):
+            return
+        known = float(self.length)
+        if not known + length <= self.capacity:
+            raise ValueError(
+                f"KVCache: there must be room for {length} more positions, got {known:g} of "
+                f"{self.capacity} written; make a cache of a larger capacity"
+            )
 
     def mask(self, length: int) -> Any:
         """Return which places each of the last ``length`` positions may see.

@@ -118,3 +118,17 @@ def test_a_module_generates_as_without_a_cache():
 def test_wrong_use_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_positions_beyond_the_capacity_are_refused_and_never_lost():
+    rows = F.ones(1, 1, 3, 2)
+    cache = nn.KVCache.empty(1, 1, 4, 2).append(rows, rows)
+    with pytest.raises(ValueError, match="KVCache: there must be room for 3 more positions, got 3"):
+        cache.append(rows, rows)
+    append = sycl_dnn.compile(lambda cache, rows: cache.append(rows, rows))
+    full = append(cache, F.ones(1, 1, 1, 2))
+    assert int(full.length) == 4
+    assert numbers(full.keys).all()
+    lost = append(cache, rows)
+    assert np.isnan(numbers(lost.keys)).all()
+    assert np.isnan(float(lost.length))

@@ -3,9 +3,11 @@
 
 import copy
 
+import dpctl
 import dpnp
 import numpy as np
 import pytest
+from dpnp.exceptions import ExecutionPlacementError
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -352,3 +354,25 @@ def test_a_summary_counts_layers_parameters_and_operations(net, x):
     assert found.n_parameters == 4 * 18 + 4 + 8 + 303 + 3
     assert "Conv2d" in str(found)
     assert int(net.norm.num_batches_tracked) == 0
+
+
+def test_a_module_that_is_shared_counts_once_and_has_both_names(x):
+    one = nn.Linear(4, 4)
+    net = nn.Sequential(one, nn.ReLU(), one)
+    assert len(list(net.parameters())) == 2
+    assert list(net.state_dict()) == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    grads = sycl_dnn.grad(lambda net, x: net(x).sum())(net, F.ones(2, 4))
+    assert grads[0] is grads[2]
+
+
+def test_a_parameter_on_another_queue_is_named():
+    net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+    net[1].to(dpctl.SyclQueue("cpu"))
+    x = F.ones(3, 4, device=net[0].weight.sycl_queue)
+    wanted = r"net\.0\.weight on .* and net\.1\.weight on another"
+    for run in (sycl_dnn.compile(lambda net, x: net(x).sum()),
+                sycl_dnn.grad(lambda net, x: net(x).sum())):  # fmt: skip
+        with pytest.raises(ExecutionPlacementError, match=wanted):
+            run(net, x)
+    with pytest.raises(ExecutionPlacementError, match=r"1\.weight on another"):
+        net(x)
