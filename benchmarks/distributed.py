@@ -204,8 +204,9 @@ class Training:
         def step(net: Any, state: Any, *batch: Any) -> Any:
             value, grads = sycl_dnn.value_and_grad(entry.loss)(net, *batch)
             if averages:
-                grads = dist.average_gradients(grads, BUCKET)
+                # Ranks come to collectives in this order: the loss is there first.
                 value = dist.all_reduce(value, "mean")
+                grads = dist.average_gradients(grads, BUCKET)
             return value, *opt.update(grads, state, net)
 
         self._step = sycl_dnn.compile(step)
@@ -242,7 +243,7 @@ def training(group: Any, rounds: int) -> None:
     ways = {"one": alone if group.is_main else rest, "apart": alone, "together": together}
     for call in ways.values():
         block(call, 2)
-    times = Times(group, ways, 3, rounds)
+    times = Times(group, ways, 1, 3 * rounds)
     if not group.is_main:
         return
     for name in ("apart", "together"):
@@ -316,11 +317,11 @@ def model(group: Any, rounds: int) -> None:
     each = max(0.0, times.ms("after 0.0") - whole) / n
     update = 0.1 * whole
     print(f"forward {forward:.1f} ms, step alone {whole:.1f} ms, {n} collectives of {each:.1f} ms")
+    reverse = whole - forward - update
     for way in ("beside", "after"):
         for seconds in given:
-            costs = [each + 1e3 * seconds] * n
-            reverse = whole - forward - update
-            said = scale_model.step(forward, reverse, update, costs, way == "beside")
+            waits = [1e3 * seconds] * n
+            said = scale_model.step(forward, reverse, update, waits, way == "beside", each)
             found = times.ms(f"{way} {seconds}")
             print(
                 f"{way:6s} {1e3 * seconds:4.0f} ms: predicted {said:7.1f} ms, measured "

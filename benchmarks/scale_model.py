@@ -39,13 +39,16 @@ def all_reduce(ranks: int, nbytes: float, link: Link) -> float:
 
 
 def step(
-    forward: float, reverse: float, update: float, collectives: Sequence[float], beside: bool = True
-) -> float:
+    forward: float, reverse: float, update: float, collectives: Sequence[float],
+    beside: bool = True, work: float = 0.0,
+) -> float:  # fmt: skip
     """Return seconds of a training step whose gradients are reduced in buckets.
 
     The buckets are ready at equal times during the reverse pass, the last one at its end. One
-    collective runs at a time; ``beside`` the reverse pass, or all after it.
+    collective runs at a time; ``beside`` the reverse pass, or all after it. ``work`` is what each
+    takes of the cores that compute, beside which nothing goes on: on CPUs the sums and copies.
     """
+    reverse += work * len(collectives)
     end = 0.0
     for number, seconds in enumerate(collectives, 1):
         ready = reverse * number / len(collectives) if beside else reverse

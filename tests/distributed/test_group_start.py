@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which rank a process is, its device, and what is said where oneCCL or a rank is missing."""
 
+import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import dpctl
 import pytest
-from rank_jobs import ROOT, environment
+from rank_jobs import PROGRAMS, ROOT, environment, needs_oneccl
 
 from sycl_dnn.device import usable_devices
 from sycl_dnn.distributed import group, oneccl_library
@@ -71,6 +73,33 @@ def test_each_rank_takes_a_device_that_oneccl_knows():
         device = group._queue_of_rank(rank, None).sycl_device
         assert device == gpus[rank % len(gpus)] if gpus else device.is_cpu
     assert group._queue_of_rank(0, "cpu").sycl_device.is_cpu
+
+
+def mpirun():
+    """Return the command of the MPI that pip installs with oneCCL."""
+    found = Path(sys.executable).with_name("mpirun")
+    if not found.exists():
+        pytest.skip("impi-rt is not installed")
+    return [str(found), "-n", "2", sys.executable]
+
+
+def torchrun():
+    pytest.importorskip("torch")
+    return [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+
+
+@needs_oneccl
+@pytest.mark.parametrize("launcher", [mpirun, torchrun])
+def test_other_launchers_start_ranks(launcher):
+    prefix = Path(sys.prefix)
+    path = os.pathsep.join([str(prefix / "bin"), os.environ["PATH"]])
+    done = subprocess.run(
+        [*launcher(), str(PROGRAMS / "started.py")], capture_output=True, text=True, timeout=600,
+        env=environment(I_MPI_ROOT=str(prefix), PATH=path), cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("rank ")]
+    assert sorted(lines) == [f"rank {r}, {r} here, of 2: [3, 3, 3]" for r in range(2)]
 
 
 def test_a_missing_rank_is_named():

@@ -8,7 +8,10 @@ queue, whatever is registered, and so for a collective that waits for the others
 """
 
 import ctypes
+import os
+import sys
 import time
+from pathlib import Path
 
 import dpnp
 import numpy as np
@@ -84,6 +87,27 @@ def beside(group):
     return seen
 
 
+def growth(group, count):
+    """Return how many MB the process grows by in so many collectives, after a tenth as many."""
+    x = dpnp.zeros(1000, dtype="float32", sycl_queue=group.queue)
+    step = sycl_dnn.compile(lambda v: F.mul(dist.all_reduce(v), 0.5))
+
+    def resident():
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def some(n):
+        for _ in range(n // 2):
+            dist.all_reduce(x, out=x)
+            step(x)
+        sycl_dnn.synchronize(group.queue)
+
+    some(count // 10)
+    before = resident()
+    some(count)
+    return resident() - before
+
+
 def main():
     group = dist.init(timeout=600, checking="never")
     print(f"ordered: {ordered(group)} wrong")
@@ -93,6 +117,8 @@ def main():
     seen = beside(group)
     if group.is_main:
         print(f"beside: {seen:.3f}")
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    print(f"growth: {growth(group, count):.1f} MB")
 
 
 main()
