@@ -54,6 +54,12 @@ def test_a_refusal_is_explained(gpu_prober):
     assert found.better
 
 
+def test_what_the_register_refuses_has_its_words(gpu_prober):
+    found = gpu_prober.ask(case_of("--rnn --cfg=u8u8u8u8 --alg=VANILLA_LSTM l1t4mb16sic64"))
+    assert found.state == "refused"
+    assert found.reason.startswith("GPUs read 8-bit weights as unsigned")
+
+
 def test_bench_measures_only_what_executes(capsys):
     status = bench.main(["--device=gpu", "--fix-times-per-prb=1", "--matmul", "16x16:16x16"])
     assert status == (2 if is_simulated("gpu") else 0)

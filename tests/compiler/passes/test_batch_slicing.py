@@ -11,6 +11,12 @@ from sycl_dnn.compiler.passes import batch_slicing
 TOLERANCE = {None: 2e-5, "bfloat16": 5e-2}
 
 
+@pytest.fixture(autouse=True)
+def _of_a_cpu(request):
+    if "queue" in request.fixturenames and request.getfixturevalue("queue").sycl_device.is_gpu:
+        pytest.skip("batches are cut for the caches of CPUs alone")
+
+
 @pytest.fixture
 def small_cache(monkeypatch):
     """Let a cache be so small that little examples do not fit in."""

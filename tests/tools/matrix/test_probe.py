@@ -82,6 +82,12 @@ def test_reasons_are_those_of_the_low_level(prober):
         assert attempt.impl in text
 
 
+def test_types_without_any_implementation_say_so(prober):
+    answer = prober.ask(case_of("--conv --dt=f64 mb2ic64ih14oc64kh3ph1"))
+    assert (answer.state, answer.attempts) == ("refused", ())
+    assert answer.reason == "oneDNN has no list of such types"
+
+
 def test_all_implementations_in_the_order_of_next_impl(prober):
     engine, call = dnnl.Engine("cpu"), case_of(CONV).call()
     pd = describe(call, engine, None, attributes.build(call))
