@@ -334,10 +334,7 @@ def test_wrong_use_is_refused_by_name(call, error, message):
         call()
 
 
-def test_a_parameter_on_another_queue_is_named(queue):
-    import dpctl
-    from dpnp.exceptions import ExecutionPlacementError
-
+def test_a_module_and_an_array_on_two_queues_are_refused(queue):
     net = nn.Linear(2, 2)
     net.to(dpctl.SyclQueue(queue.sycl_device, property="in_order"))
     with pytest.raises(ExecutionPlacementError, match="share one queue"):
@@ -356,7 +353,7 @@ def test_a_summary_counts_layers_parameters_and_operations(net, x):
     assert int(net.norm.num_batches_tracked) == 0
 
 
-def test_a_module_that_is_shared_counts_once_and_has_both_names(x):
+def test_a_module_that_is_shared_counts_once_and_has_both_names():
     one = nn.Linear(4, 4)
     net = nn.Sequential(one, nn.ReLU(), one)
     assert len(list(net.parameters())) == 2
