@@ -21,7 +21,8 @@ NATURES = {
     "cpu": "NOT A GPU: the CPU executed everything.",
 }
 _BAD = ("failed", "crashed", "hung")
-_CALLED = {"gpu": "", "simulated gpu": " [simulated]", "executing gpu": " [executed by the CPU]"}
+#: The name of the executing GPU says it.
+_CALLED = {"simulated gpu": " [simulated]"}
 
 
 def _names(devices: Iterable[dict[str, Any]]) -> str:
@@ -68,7 +69,7 @@ td, th { border-bottom: 1px solid var(--line); padding: .25rem .7rem; text-align
   vertical-align: top; } th { font-weight: 600; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 pre { white-space: pre-wrap; margin: 0; font-size: 12px; }
-.verdict, .nature { padding: .8rem 1rem; border-left: .4rem solid #888; background: var(--soft); }
+.verdict { padding: .8rem 1rem; border-left: .4rem solid #888; background: var(--soft); }
 .PASSED { border-color: #2a9d4a; } .FAILED { border-color: #d33; }
 .mark { border-left: .4rem solid #888; padding-left: .5rem; }
 .mark.passed { border-color: #2a9d4a; } .mark.submitted { border-color: #d90; }
@@ -142,11 +143,13 @@ def _machine(results: list[dict[str, Any]]) -> str:
         "name",
         "nature",
         "driver_version",
-        "memory_bytes",
         "engine",
         "refusal",
     )
-    devices = [{n: d.get(n) for n in names} for d in data["devices"]]
+    devices = [
+        {n: d.get(n) for n in names} | {"memory": f"{d['memory_bytes'] / 2**30:.1f} GiB"}
+        for d in data["devices"]
+    ]
     versions = [{"part": n, "version": v or "-"} for n, v in data["versions"].items()]
     settings = [{"variable": n, "value": v} for n, v in data["settings"].items()]
     missing = [{"missing": m["what"], "type": m["next"]} for m in data["missing"]]
@@ -160,12 +163,10 @@ def _machine(results: list[dict[str, Any]]) -> str:
 def page(data: dict[str, Any]) -> str:
     """Return the report as one HTML page."""
     said = data["verdict"]
-    natures = dict.fromkeys(d["nature"] for d in data["checked"])
     overview = [
         {n: r[n] for n in ("check", "device", "status", "summary", "seconds")}
         for r in data["results"]
     ]
-    warnings = "".join(f'<p class="nature">{escape(NATURES[n])}</p>' for n in natures)
     sections = "".join(_section(r) for r in data["results"] if r["check"] != "devices")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -173,7 +174,6 @@ def page(data: dict[str, Any]) -> str:
 <title>sycl_dnn check-gpu: {escape(said["word"])}</title><style>{_STYLE}</style></head><body>
 <h1>sycl_dnn on {escape(_names(data["checked"]) or "no device")}</h1>
 <p class="verdict {escape(said["word"].split(",")[0])}"><strong>{escape(said["text"])}</strong></p>
-{warnings}
 <p>{escape(data["when"])}, {data["minutes"]:g} minutes.</p>
 {table(overview)}
 <h2>Backends</h2>{table(data["backends"])}
