@@ -8,20 +8,21 @@ namespace sycl_dnn {
 
 using namespace dnnl;
 
-// The same memory of one pixel with the strides of channels-last images. oneDNN's jit kernels take
-// the stride of the last axis for the number of channels, which is any number where that axis is 1:
-// they wrote beyond dst, and its cache takes descriptors that differ in such strides for equal.
-static desc with_known_pixel(const desc &images) {
+// The same memory of one pixel with the strides of what it is resized to. oneDNN's kernels take the
+// stride of the last axis for the number of channels, or for 1 in row-major images, but it is any
+// number where that axis is 1: they wrote beyond dst, and its cache takes descriptors that differ
+// in such strides for equal.
+static desc with_known_pixel(const desc &images, const desc &resized) {
     const dims shape = images.get_dims();
-    dims strides = images.get_strides();
-    const bool is_plain =
-        images.get_format_kind() == memory::format_kind::blocked && images.get_inner_nblks() == 0;
     const auto is_one = [](memory::dim n) { return n == 1; };
-    if (!is_plain || shape.size() < 3 || !std::all_of(shape.begin() + 2, shape.end(), is_one) ||
-        (strides[1] != 1 && shape[1] != 1))
+    if (!is_plain(images) || shape.size() < 3 ||
+        !std::all_of(shape.begin() + 2, shape.end(), is_one))
         return images;
+    dims strides = images.get_strides();
+    if (strides[1] != 1 && shape[1] != 1) return images;
+    const bool is_row_major = is_plain(resized) && resized.get_strides().at(1) != 1;
     strides[1] = 1;
-    std::fill(strides.begin() + 2, strides.end(), shape[1]);
+    std::fill(strides.begin() + 2, strides.end(), is_row_major ? 1 : shape[1]);
     return desc(shape, images.get_data_type(), strides);
 }
 
@@ -42,7 +43,7 @@ void bind_window_primitives(py::module_ &m) {
            const std::vector<float> &factors, const desc &src,
            const desc &dst) -> primitive_desc_base {
             using pd = resampling_forward::primitive_desc;
-            const desc from = with_known_pixel(src);
+            const desc from = with_known_pixel(src, dst);
             if (factors.empty()) return pd(e, prop, a, from, dst, attr);
             if (dst.is_zero()) return pd(e, prop, a, factors, from, attr);
             return pd(e, prop, a, factors, from, dst, attr);
@@ -54,7 +55,7 @@ void bind_window_primitives(py::module_ &m) {
            const std::vector<float> &factors, const desc &diff_src, const desc &diff_dst,
            const resampling_forward::primitive_desc &forward) -> primitive_desc_base {
             using pd = resampling_backward::primitive_desc;
-            const desc to = with_known_pixel(diff_src);
+            const desc to = with_known_pixel(diff_src, diff_dst);
             if (factors.empty()) return pd(e, a, to, diff_dst, forward, attr);
             return pd(e, a, factors, to, diff_dst, forward, attr);
         });

@@ -118,7 +118,8 @@ def test_integers_and_tables(make, queue):
     function = sycl_dnn.compile(lambda i: F.relu(F.embedding(i, table) * 2.0))
     numbers = dpnp.asarray(np.array([[1, 2], [9, 0]]), sycl_queue=queue)
     assert_same(function(numbers), F.relu(F.embedding(numbers, table) * 2.0))
-    assert [p.way for p in function.explain(numbers).parts][0] == "dpnp"
+    ways = [p.way for p in function.explain(numbers).parts]
+    assert ("dpnp" in ways) == (queue.sycl_device.is_gpu)  # on CPUs a kernel looks rows up
     low = sycl_dnn.compile(lambda i: F.relu(F.embedding(i, table)), dtype="bfloat16")
     assert_same(low(numbers), F.relu(F.embedding(numbers, table)), 1e-2)
 
