@@ -33,7 +33,8 @@ def main(example: Example) -> None:
     )
     flat = src.reshape(SHAPE[0], -1).astype("f8")
     wanted = np.maximum(flat @ weights.reshape(OC, -1).T.astype("f8") + bias, 0)
-    example.compare("dst", got["dst"], wanted)
+    # GPUs' reference adds 150,000 products of an element one after the other.
+    example.compare("dst", got["dst"], wanted, 5e-5)
 
 
 if __name__ == "__main__":
