@@ -11,6 +11,7 @@
 #include "in_flight.hpp"
 #include "order.hpp"
 #include "scratchpad.hpp"
+#include "threads.hpp"
 
 namespace sycl_dnn {
 
@@ -28,6 +29,7 @@ static Stream make_stream(const Engine &engine, const py::object &queue,
                           std::optional<bool> ordered) {
     refuse_after_fork();
     prepare_order();
+    if (has_several_threads()) prepare_dpnp();
     const py::object chosen = queue.is_none() ? engine.queue : queue;
     sycl::queue &native = queue_of(chosen);
     check_queue(engine, native);

@@ -4,7 +4,11 @@
 // when there is another thread.
 #include "threads.hpp"
 
+#include <link.h>
+#include <pybind11/gil_safe_call_once.h>
 #include <pybind11/pybind11.h>
+
+#include <cstring>
 
 #include "fork.hpp"
 #include "in_flight.hpp"
@@ -28,8 +32,21 @@ static bool is_known(unsigned long thread) {
     return PyDict_Contains(active, identity.ptr()) == 1;
 }
 
+// An adapter is loaded when devices are listed for the first time.
+static int is_adapter(dl_phdr_info *library, size_t, void *) {
+    return std::strstr(library->dlpi_name, "libur_adapter_") != nullptr;
+}
+
+void prepare_dpnp() {
+    PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> done;
+    done.call_once_and_store_result(
+        [] { return py::module_::import("sycl_dnn._runtime").attr("use_dpnp_once")(); });
+}
+
 static void begin_thread() {
     if (was_forked()) return;
+    // A process that uses no device may still fork.
+    if (dl_iterate_phdr(is_adapter, nullptr)) prepare_dpnp();
     try {
         InFlight::finish_cpu();
     } catch (...) {  // who waits for the work itself gets the error

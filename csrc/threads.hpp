@@ -11,4 +11,7 @@ void watch_threads();
 // starts. Call with the GIL.
 bool has_several_threads();
 
+// Makes the first use of dpnp's extension modules, once. Call with the GIL.
+void prepare_dpnp();
+
 }  // namespace sycl_dnn

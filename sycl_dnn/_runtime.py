@@ -7,12 +7,15 @@ devices are listed for the first time in the process, so it is set when the pack
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.metadata
 import os
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 
 from sycl_dnn._warn import warn
 
@@ -112,6 +115,40 @@ def prepare() -> None:
     if problem := level_zero_problem():
         problems.append(problem)
         warn(problem)
+
+
+# --- Use dpnp's extension modules for the first time while one thread runs
+
+_TAKES_ARRAYS = re.compile(r"\w+\((?P<parameters>.*usm_ndarray.*)\) ->")
+
+
+def use_dpnp_once() -> None:
+    """Make the first call of each extension module of dpnp, which several threads must not make.
+
+    dpnp 0.20 hangs there: the first thread makes a static variable and releases the GIL meanwhile,
+    the second waits for that variable with the GIL. The calls are refused for their arguments, all
+    None, and take some 15 ms in all.
+    """
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(10.0)  # other threads may be under way already
+    try:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("dpnp.") and name.endswith("_impl"):
+                _call_with_none(module)
+    finally:
+        sys.setswitchinterval(switching)
+
+
+def _call_with_none(module: ModuleType) -> None:
+    """Call the first function of a module that takes arrays, with None for each argument."""
+    for function in vars(module).values():
+        found = _TAKES_ARRAYS.search(getattr(function, "__doc__", None) or "")
+        if not found:
+            continue
+        required = [p for p in found["parameters"].split(", ") if ": " in p and " = " not in p]
+        with contextlib.suppress(Exception):
+            function(*[None] * len(required))
+        return
 
 
 # --- Find out why a machine's Intel GPU is not among the SYCL devices: from its files alone

@@ -7,7 +7,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 #: Seconds after which a process counts as one that hangs: a starved one needs hundreds.
-LONGEST = 1800
+LONGEST = 900
 
 
 def lines_of(program, *arguments, longest=LONGEST):

@@ -24,6 +24,12 @@ def test_no_result_is_read_too_early_by_eight_threads():
     assert [line for line in lines if not line.endswith(": 0 of 320")] == []
 
 
+@pytest.mark.parametrize("options", [[], ["inside"]])
+def test_first_uses_of_dpnp_by_eight_threads_do_not_hang(options):
+    """Two of its threads wait for each other where nobody has used its extension modules before."""
+    assert lines_of("first_uses", *options) == ["0 wrong []"]
+
+
 @pytest.mark.parametrize("order", [[], ["in_order"]])
 def test_results_under_way_when_the_first_threads_start(order):
     """A thread that starts and waits must not let those through that wait for older work."""
