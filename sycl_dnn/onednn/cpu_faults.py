@@ -385,11 +385,17 @@ FAULTS: tuple[Fault, ...] = (
             " e5m2; `dynamic_fp` scales that round to 0 or NaN (groups below 0.5 of 448, above "
             "448 * 448, and so on) do the same to the group"
         ),
-        instead="own scales",
-        met="left",
+        instead="own scales; or a float32 result, clipped and converted after it",
+        met="warned",
         rows=("matmul",),
+        warns=rules.found_scales,
         explains=cases.found_scales,
         outputs=("dst",),
+        advice=(
+            "with scales that oneDNN finds, the largest values of a float8 result become NaN or "
+            "infinity instead of the type's largest; write float32, clip and convert it, or give "
+            "scales"
+        ),
     ),
     Fault(
         "pooling-operand",

@@ -160,6 +160,13 @@ def narrowed_without_bf16(pd: Any) -> bool:
     return narrowed and _core.get_effective_cpu_isa().name in _WITHOUT_BF16
 
 
+def found_scales(pd: Any) -> bool:
+    """Tell scales of a float8 result that oneDNN finds; it does not clip to the largest."""
+    dynamic = (_core.quantization_mode.dynamic_mx, _core.quantization_mode.dynamic_fp)
+    is_float8 = pd.dst_desc.data_type in (_core.data_type.f8_e4m3, _core.data_type.f8_e5m2)
+    return is_float8 and any(mode in dynamic for *_, mode in pd.primitive_attr.get("set_scales"))
+
+
 # --- descriptors on GPUs ---
 
 _HALF_BYTES = ("s4", "u4", "f4_e2m1")

@@ -258,16 +258,25 @@ FAULTS: tuple[Fault, ...] = (
         "matmul-found-scales-gpu",
         title="`matmul`, GPU",
         when=(
-            "scales of `dst` that oneDNN finds (`dynamic_fp`), float8 results (`ocl:ref`; the "
-            "simulated Arc and Tiger Lake pick it)"
+            "scales of `dst` that oneDNN finds (`dynamic_mx`, `dynamic_fp`), float8 results "
+            "(`ocl:ref`; the simulated Arc and Tiger Lake pick it)"
         ),
-        wrong="the largest value of a group is NaN in e4m3, inf in e5m2, as on CPUs",
-        instead="own scales",
-        met="left",
+        wrong=(
+            "values of a group that its scale leaves beyond the type's largest are NaN in e4m3, "
+            "inf in e5m2, as on CPUs; in e4m3 those from 464 to 512 times the scale of MX"
+        ),
+        instead="own scales; or a float32 result, clipped and converted after it",
+        met="warned",
         rows=("matmul",),
         device="gpu",
+        warns=rules.found_scales,
         explains=cases.found_scales,
         outputs=("dst",),
+        advice=(
+            "with scales that oneDNN finds, the largest values of a float8 result become NaN or "
+            "infinity instead of the type's largest; write float32, clip and convert it, or give "
+            "scales"
+        ),
     ),
     Fault(
         "lrn-padding-gpu",

@@ -3,6 +3,7 @@
 
 import warnings
 
+import dpnp
 import numpy as np
 import pytest
 from case_runner import describe, faulty_outputs, is_refused, run
@@ -109,3 +110,52 @@ def test_layers_that_lie_alike_have_no_warning(strides, engine):
     with warnings.catch_warnings():
         warnings.simplefilter("error", OneDnnFaultWarning)
         gru_gradients(engine, layer(*strides), layer(*strides))
+
+
+#: Data types of results, and a value that their scale, 1, leaves too large.
+FOUND = {"f8_e4m3": 480.0, "f8_e5m2": 62000.0}
+
+
+def with_found_scale(stream, largest, dst_type):
+    """Return 32 numbers that go through float8, and the byte of the scale that oneDNN finds."""
+    desc, kind, engine = dnnl.MemoryDesc, dnnl.data_type, stream.engine
+    attr = dnnl.PrimitiveAttr()
+    found = dnnl.quantization_mode.dynamic_mx
+    attr.set_scales("dst", 3, (1, 32), kind.e8m0, False, found)
+    plain, one = desc((1, 32), kind.f32), desc((1, 1), kind.f32)
+    pd = dnnl.matmul(engine, src=one, weights=plain, dst=desc((1, 32), kind[dst_type]), attr=attr)
+    row = np.arange(1, 33, dtype="f4")[None]
+    row[0, 3] = largest
+    given = {"src": np.ones((1, 1), "f4"), "weights": row}
+    given = {n: dnnl.Memory.from_array(to_device(a, stream), engine) for n, a in given.items()}
+    results = {
+        "dst": dnnl.Memory(pd.dst_desc, engine),
+        "attr_scales_dst": dnnl.Memory(desc((1,), kind.e8m0), engine),
+    }
+    dnnl.Primitive(pd).execute(stream, given | results).wait()
+    back = dnnl.Memory(plain, engine)
+    whole = dnnl.reorder(engine, src=pd.dst_desc, dst=plain)
+    dnnl.Primitive(whole).execute(stream, {"src": results["dst"], "dst": back}).wait()
+    return back.to_array().asnumpy()[0], results["attr_scales_dst"].to_array().asnumpy()
+
+
+def to_device(array, stream):
+    """Return a copy that is there already: oneDNN's streams do not wait for dpnp."""
+    copy = dpnp.asarray(array, sycl_queue=stream.sycl_queue)
+    stream.sycl_queue.wait()
+    return copy
+
+
+@pytest.mark.parametrize("dst_type", FOUND)
+def test_largest_value_beside_a_found_scale_is_warned_of(dst_type, stream):
+    with pytest.warns(OneDnnFaultWarning, match="instead of the type's largest"):
+        got, scale = with_found_scale(stream, FOUND[dst_type], dst_type)
+    assert scale == 127, "an exponent of 0"
+    others = np.delete(got, 3)
+    np.testing.assert_allclose(others, np.delete(np.arange(1, 33), 3), rtol=0.125)
+    assert not np.isfinite(got[3]), "oneDNN may have mended this: look, then drop the warning"
+
+
+def test_largest_value_that_fits_is_kept(stream):
+    got, _ = with_found_scale(stream, 448.0, "f8_e4m3")
+    assert got[3] == 448.0
