@@ -149,3 +149,18 @@ def test_train_digits_repeats_itself_and_writes_its_figure(tmp_path):
         losses.add(next(line for line in output.splitlines() if line.startswith("loss ")))
         assert figure.read_bytes().startswith(b"\x89PNG")
     assert len(losses) == 1
+
+
+def test_runner_goes_on_in_a_new_process(tmp_path):
+    """What ends its process runs once more; what does so twice has failed."""
+    ending = "import os, pathlib\ncount = pathlib.Path(__file__ + '.count')\n" \
+        "n = int(count.read_text()) if count.exists() else 0\ncount.write_text(str(n + 1))\n" \
+        "if n < {}: os.abort()\nprint('ended', n)"  # fmt: skip
+    texts = {"first": "print(1)", "once": ending.format(1), "twice": ending.format(2), "last": ""}
+    files = [tmp_path / f"{name}.py" for name in texts]
+    for file, text in zip(files, texts.values(), strict=True):
+        file.write_text(text)
+    status, output, _ = start([RUNNER, "--once-more", 600, *files, "--"], tmp_path, 900)
+    ran = re.findall(r"(\w+)\.py: (?:\d+\.\d+ s|ended)", output)
+    assert ran == ["first", "once", "once", "twice", "twice", "last"]
+    assert status == 1

@@ -6,6 +6,9 @@
 Every example gets the options. One line each says how it ended; the output of one that fails
 is printed. ``--report FILE`` before the files writes exit statuses and outputs as JSON. The exit
 status is 0 if all examples' are. Modules that examples share stay loaded.
+
+``--once-more SECONDS`` is for drivers that crash or hang: an example that ends the process, or says
+nothing for so long, is run once more in a new process, and so are those after it.
 """
 
 import argparse
@@ -18,6 +21,7 @@ import runpy
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -70,14 +74,52 @@ def run_all(files: tuple[Path, ...], *options: str) -> dict[Path, tuple[int, str
     return {file: ended[str(file)] for file in files}
 
 
+def follow(child: subprocess.Popen, silence: float) -> list[str]:
+    """Print what a process prints until it ends, and end it where it says nothing for so long."""
+    lines = []
+    while True:
+        patience = threading.Timer(silence, child.kill)
+        patience.start()
+        line = child.stdout.readline()
+        patience.cancel()
+        if not line:
+            child.wait()
+            return lines
+        print(line, end="", flush=True)
+        lines.append(line)
+
+
+def run_twice(files: list[Path], options: list[str], silence: float) -> int:
+    """Run the files in child processes; return 1 if one fails, or twice ends its process."""
+    failed, ended = False, set()
+    while files:
+        command = [sys.executable, __file__, *map(str, files), "--", *options]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        lines = follow(child, silence)
+        failed |= child.returncode > 0
+        if child.returncode >= 0:
+            break
+        files = files[sum(line.startswith(tuple(f"{f}: " for f in files)) for line in lines) :]
+        for file in files[:1]:
+            again = file not in ended
+            print(f"{file}: ended its process with status {child.returncode}", flush=True)
+            ended.add(file)
+            if not again:
+                failed, files = True, files[1:]
+    return int(failed)
+
+
 def main() -> int:
     """Run the files before ``--`` with the options after it."""
     arguments = sys.argv[1:]
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--report", type=Path, help="JSON of exit statuses and outputs")
+    parser.add_argument("--once-more", type=float, metavar="SECONDS", help="see above")
     parser.add_argument("files", nargs="+", type=Path)
     asked = parser.parse_args(arguments[:cut])
+    if asked.once_more:
+        return run_twice(asked.files, arguments[cut + 1 :], asked.once_more)
     report = {}
     for path in asked.files:
         started = time.perf_counter()
