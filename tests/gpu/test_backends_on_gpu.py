@@ -117,14 +117,84 @@ def test_each_context_has_its_engine(gpu):
 @pytest.mark.skipif(not is_simulated("gpu"), reason="needs a GPU of several tiles")
 @pytest.mark.usefixtures("through_level_zero")  # the simulated OpenCL driver crashes with two
 def test_a_tile_is_a_device():
-    """A GPU of two tiles is one device; queues on its tiles compute on those."""
+    """A GPU of two tiles is one device; queues on its tiles compute on those, or SYCL refuses."""
     code = "gpu, = dpctl.get_devices(device_type='gpu')\n"
     code += "tiles = gpu.create_sub_devices(partition='next_partitionable')\n"
     code += "told = []\n"
     code += "for tile in [gpu, *tiles]:\n"
     code += "    queue = dpctl.SyclQueue(tile)\n"
-    code += "    x = dpnp.ones((2, 8), dtype='f4', sycl_queue=queue)\n"
+    code += "    try: x = dpnp.ones((2, 8), dtype='f4', sycl_queue=queue)\n"
+    code += (
+        "    except RuntimeError as error: told.append('INVALID_DEVICE' in str(error)); continue\n"
+    )
     code += "    y = F.softmax(F.linear(x, dpnp.ones((8, 8), dtype='f4', sycl_queue=queue)), 1)\n"
-    code += "    told.append(y.sycl_device == tile)\n"
+    code += "    told.append(y.sycl_device == tile and 'computed')\n"
     code += "    queue.wait()"
-    assert told(code, **TWO_TILES) == [True, True, True]
+    # The v2 adapter takes no kernel for a tile of a GPU, dpnp's own included.
+    tile = True if os.environ.get("UR_LOADER_USE_LEVEL_ZERO_V2") == "1" else "computed"
+    assert told(code, **TWO_TILES) == ["computed", tile, tile]
+
+
+#: What a newer driver shows of two tiles: each as a device, whose GPU COMBINED tells; or the GPU.
+HIERARCHIES = {"FLAT": 2, "COMBINED": 2, "COMPOSITE": 1}
+
+ON_BOTH = """
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.device import usable_devices
+
+devices = usable_devices("gpu")
+queues = [dpctl.SyclQueue(device) for device in devices]
+layer = sycl_dnn.compile(lambda x, w: F.softmax(F.linear(x, w), 1))
+
+
+def on(queue):
+    x, w = (dpnp.ones(n, dtype="f4", sycl_queue=queue) for n in ((2, 8), (8, 8)))
+    return x, [layer(x, w), sycl_dnn.vjp(F.linear, x, w)[0], F.softmax(F.linear(x, w), 1)]
+
+
+given, results = zip(*map(on, queues))
+told = {
+    "names": [device.filter_string for device in devices],
+    "default": sycl_dnn.default_queue().sycl_device == devices[0],
+    "stays": [y.sycl_queue == q for q, found in zip(queues, results) for y in found],
+    "engines": len({dnnl.Engine(queue) for queue in queues}),
+    "moved": given[0].to_device(queues[-1]).sycl_device == devices[-1],
+}
+try:
+    told["together"] = F.add(given[0], given[-1]).sycl_queue == queues[0]
+except Exception as error:
+    told["together"] = type(error).__name__
+for queue in queues:
+    queue.wait()
+"""
+
+
+@pytest.mark.skipif(not is_simulated("gpu"), reason="needs a GPU of several tiles")
+@pytest.mark.usefixtures("through_level_zero")
+@pytest.mark.parametrize("hierarchy", HIERARCHIES)
+def test_tiles_as_devices_of_their_own(hierarchy):
+    n = HIERARCHIES[hierarchy]
+    assert told(ON_BOTH, ZE_FLAT_DEVICE_HIERARCHY=hierarchy, **TWO_TILES) == {
+        "names": [f"level_zero:gpu:{i}" for i in range(n)],
+        "default": True,
+        "stays": [True] * 3 * n,
+        "engines": n,
+        "moved": True,
+        "together": True if n == 1 else "ExecutionPlacementError",
+    }
+
+
+@pytest.mark.skipif(not is_simulated("gpu"), reason="needs a GPU of several tiles")
+@pytest.mark.usefixtures("through_level_zero")
+@pytest.mark.parametrize("mask", ["0.1", "1"])
+def test_affinity_mask_hides_tiles_and_gpus(mask):
+    code = "gpus = dpctl.get_devices(device_type='gpu')\n"
+    code += "told = []\n"
+    code += "for gpu in gpus:\n"
+    code += "    queue = dpctl.SyclQueue(gpu)\n"
+    code += "    told.append(F.softmax(dpnp.ones((2, 8), dtype='f4', sycl_queue=queue), 1).shape)\n"
+    code += "    try: gpu.create_sub_devices(partition='next_partitionable')\n"
+    code += "    except dpctl.SyclSubDeviceCreationError: told.append('whole')\n"
+    code += "    queue.wait()"
+    wanted = {"0.1": [[2, 8], "whole"], "1": []}[mask]
+    assert told(code, ZE_AFFINITY_MASK=mask, **TWO_TILES) == wanted
