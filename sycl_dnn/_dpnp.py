@@ -17,8 +17,8 @@ import numpy as np
 from dpctl.utils import SequentialOrderManager
 
 __all__ = [
-    "NEEDED", "address", "array_maker", "host_view", "is_memory", "is_readable", "place",
-    "usm_array", "view",
+    "NEEDED", "address", "array_maker", "array_of_class", "host_view", "is_memory", "is_readable",
+    "place", "usm_array", "view",
 ]  # fmt: skip
 
 #: Private name -> what breaks without it.
@@ -53,6 +53,13 @@ def array_maker() -> Callable[[Any], Any]:
     import dpnp
 
     return dpnp.ndarray._create_from_usm_ndarray
+
+
+def array_of_class(kind: type, array: Any) -> Any:
+    """Return an instance of a subclass of dpnp.ndarray over a usm_ndarray."""
+    made: Any = object.__new__(kind)
+    made._array_obj = array
+    return made
 
 
 def address(array: Any) -> int:

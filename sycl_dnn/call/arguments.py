@@ -20,6 +20,7 @@ from sycl_dnn.onednn.memory import KINDS
 from sycl_dnn.trace import allocation, nested_arguments
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed, argument_of
+from sycl_dnn.trace.module_arrays import plain
 from sycl_dnn.trace.nested_arguments import replaced
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.values import Tensor
@@ -120,7 +121,7 @@ class Collected:
             return (Seed, value.dtype)
         if isinstance(value, dpnp.ndarray) or hasattr(value, "usm_data"):
             array = value.get_array() if hasattr(value, "get_array") else value
-            self._note(value, array)
+            self._note(plain(value), array)
             return (array.shape, array.strides, array.dtype)
         node = tree.opened(value)
         if node is not None:

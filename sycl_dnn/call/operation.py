@@ -17,6 +17,7 @@ from sycl_dnn.program.place import Place
 from sycl_dnn.program.segments import finalized
 from sycl_dnn.trace import layout, nested_arguments, policy
 from sycl_dnn.trace.array import Array, Target, check_strides, sharing
+from sycl_dnn.trace.module_arrays import ModuleArray, in_manner, plain
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
 from sycl_dnn.trace.values import Tensor
@@ -124,6 +125,14 @@ class Operation:
         placed.remember(cache.plans, None, self.subject(), args, kwargs, whole, plan)
         return result
 
+    def _missed(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        """Run what the table of calls does not know."""
+        if any(type(v) is ModuleArray for v in args):
+            bare = tuple([plain(v) for v in args])
+            found = cache.plans.calls.call(None, self.subject(), bare, kwargs, out)
+            return in_manner(self(bare, kwargs, out) if found is NotImplemented else found)
+        return in_manner(self(args, kwargs, out))
+
     def subject(self) -> tuple[Any, ...]:
         """Return what the table of calls tells those of this function by."""
         return (self, *policy.SOURCES)
@@ -196,7 +205,7 @@ def operation(body: Callable[P, R]) -> Function[P, R]:
     @functools.wraps(body)
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         found = repeat(None, subject, args, kwargs, out)
-        return self(args, kwargs, out) if found is NotImplemented else found
+        return self._missed(args, kwargs, out) if found is NotImplemented else found
 
     function.operation = self  # type: ignore[attr-defined]
     with_out(function, body)

@@ -11,6 +11,7 @@ from sycl_dnn import tree
 from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.nn import module_tree
 from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.torch_methods import in_torch_manner, is_torch
 from sycl_dnn.trace.values import Tensor
 
@@ -57,4 +58,4 @@ def run_forward(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         return forward(module, *args, **kwargs)
     if not any(nested_arguments.is_array(v) for v in leaves):
         return forward(module, *args, **kwargs)
-    return _program_of(module)(module, *args, **kwargs)
+    return in_manner(_program_of(module)(module, *args, **kwargs))

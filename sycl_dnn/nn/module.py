@@ -13,6 +13,7 @@ from sycl_dnn.nn.parameter import Buffer, Parameter
 from sycl_dnn.nn.state import ModuleState
 from sycl_dnn.nn.summary import Summary, summary_of
 from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.module_arrays import built, plain
 from sycl_dnn.trace.values import Tensor
 
 _GROUPS = ("_parameters", "_buffers", "_modules")
@@ -30,7 +31,9 @@ class Module(ModuleState):
     - A call outside of other transforms runs ``forward`` as one compiled program. Inside
       ``forward`` arrays are traced, and have the methods of torch's tensors. What it assigns to a
       registered buffer is written into that buffer; other attributes must not be assigned to.
-    - An attribute that was registered as a parameter is the array itself.
+    - An attribute that was registered as a parameter is a dpnp array with torch's further methods
+      (``dim``, ``numel``, ``normal_``, ``requires_grad``), the same object each time. While an
+      ``__init__`` runs, arrays that functions make have torch's methods too.
 
     Raises
     ------
@@ -65,6 +68,8 @@ class Module(ModuleState):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         module_tree.register(cls)
+        if "__init__" in vars(cls):
+            cls.__init__ = built(cls.__init__)  # type: ignore[method-assign]
 
     def __init__(self) -> None:
         own = self.__dict__
@@ -118,6 +123,7 @@ class Module(ModuleState):
 
     def _assign(self, name: str, value: Any) -> None:
         """Bind the name of a parameter, buffer or module to something else of the kind."""
+        value = plain(value)
         own = self.__dict__
         group = next(own[g] for g in _GROUPS if name in own[g])
         if group is own["_modules"]:
@@ -176,7 +182,7 @@ class Module(ModuleState):
         own = self.__dict__
         for group in _GROUPS:
             if group in own and name in own[group]:
-                return own[group][name]
+                return self._handed(name, own[group][name])
         if "_parameters" not in own:
             raise AttributeError(
                 f"{type(self).__name__}: super().__init__() must be called before attributes are "
@@ -219,7 +225,7 @@ class Module(ModuleState):
             if not param.requires_grad:
                 self.__dict__["_frozen"] |= {name}
             param = param.data
-        self.__dict__["_parameters"][name] = param
+        self.__dict__["_parameters"][name] = plain(param)
         module_tree.form_changed()
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
@@ -230,7 +236,7 @@ class Module(ModuleState):
                 f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (an array or "
                 "None required)"
             )
-        self.__dict__["_buffers"][name] = tensor
+        self.__dict__["_buffers"][name] = plain(tensor)
         if not persistent:
             self.__dict__["_transient"] |= {name}
         module_tree.form_changed()
@@ -292,6 +298,12 @@ class Module(ModuleState):
             module.__dict__["_frozen"] = old | names if is_frozen else old - names
         module_tree.form_changed()
         return self
+
+    def _set_frozen(self, name: str, is_frozen: bool) -> None:
+        """Do what ``weight.requires_grad = False`` asks for."""
+        old = self.__dict__["_frozen"]
+        self.__dict__["_frozen"] = old | {name} if is_frozen else old - {name}
+        module_tree.form_changed()
 
     def apply(self, fn: Callable[[Module], Any]) -> Module:
         """Call a function with every module inside, and with this one last."""

@@ -17,7 +17,9 @@ from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.values import Tensor
 
 #: What every module has; all other attributes are hyper-parameters.
-OWN = frozenset(("_parameters", "_buffers", "_modules", "_frozen", "_transient", "_is_traced"))
+OWN = frozenset(
+    ("_parameters", "_buffers", "_modules", "_frozen", "_transient", "_is_traced", "_lent")
+)
 _PLAIN = (bool, int, str, bytes, complex, type(None), type(Ellipsis), range, slice)
 _FIXED = (enum.Enum, np.dtype, np.generic)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -16,6 +17,8 @@ from sycl_dnn import functional as F
 from sycl_dnn.nn import module_tree
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.module_arrays import handed
+from sycl_dnn.trace.torch_methods import is_torch
 
 
 class IncompatibleKeys(NamedTuple):
@@ -33,6 +36,17 @@ class ModuleState:
     _modules: dict[str, Any]
     _frozen: frozenset[str]
     _transient: frozenset[str]
+
+    def _handed(self, name: str, value: Any) -> Any:
+        """Return an array of this module with torch's methods, the same object each time."""
+        if type(value) is not dpnp.ndarray or is_torch():
+            return value
+        lent = self.__dict__.setdefault("_lent", {})
+        found = lent.get(name)
+        if getattr(found, "plain", None) is not value:
+            found = lent[name] = handed(value)
+            found.owners[id(self), name] = weakref.ref(self)
+        return found
 
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
@@ -73,10 +87,11 @@ class ModuleState:
         found = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         for path, module in found if recurse else [(prefix, self)]:
             for name, value in getattr(module, group).items():
+                array = module._handed(name, value)
                 if value is None or (remove_duplicate and id(value) in seen):
                     continue
                 seen.add(id(value))
-                yield (f"{path}.{name}" if path else name), value, (module, name)
+                yield (f"{path}.{name}" if path else name), array, (module, name)
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True, *,
@@ -126,7 +141,7 @@ class ModuleState:
         owner = self.get_submodule(path)
         if name not in owner._parameters:
             raise AttributeError(f"{target}: {type(owner).__name__} has no parameter '{name}'")
-        return owner._parameters[name]
+        return owner._handed(name, owner._parameters[name])
 
     # State dicts.
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from sycl_dnn.trace import functions
 
-_NUMPY_WORDS = frozenset(("axis", "keepdims", "ddof", "out", "decimals"))
+NUMPY_WORDS = frozenset(("axis", "keepdims", "ddof", "out", "decimals"))
 
 
 class _Manner(threading.local):
@@ -222,7 +222,7 @@ ADDED: dict[str, Callable[..., Any]] = {
 
 def _switched(name: str, torch: Callable[..., Any]) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _manner.depth or not _NUMPY_WORDS.isdisjoint(kwargs):
+        if not _manner.depth or not NUMPY_WORDS.isdisjoint(kwargs):
             return getattr(super(TorchMethods, self), name)(*args, **kwargs)
         return torch(self, *args, **kwargs)
 

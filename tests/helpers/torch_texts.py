@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts of modules as people write them for torch: the tests run each under both."""
 
+from torch_network_texts import NETWORKS
+
 #: By name: the text, which defines ``Net``, and the shapes of the inputs (``int`` for indices).
 TEXTS = {
     "mlp": (
@@ -388,4 +390,5 @@ class Net(nn.Module):
 """,
         [(3, 4), (3, 4)],
     ),
+    **NETWORKS,
 }

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of an ordinary torch module runs as it is: twenty of them, under both."""
+"""The text of an ordinary torch module runs as it is: a collection of them, under both."""
+
+from copy import deepcopy
 
 import dpnp
 import numpy as np
@@ -9,6 +11,7 @@ import torch_texts
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn, tree
+from sycl_dnn.trace import module_arrays
 
 
 class InTorchsPlace:
@@ -92,3 +95,50 @@ def _leaves(value):
 
 def test_there_are_twenty():
     assert len(torch_texts.TEXTS) >= 20
+
+
+def test_modules_hand_out_arrays_with_torchs_methods():
+    net = nn.Linear(3, 2)
+    weight = net.weight
+    assert isinstance(weight, dpnp.ndarray)
+    assert net.weight is weight
+    assert weight is next(net.parameters()) is net.get_parameter("weight")
+    assert (weight.dim(), weight.numel(), weight.size(), weight.size(0)) == (2, 6, (2, 3), 2)
+    assert weight.data.fill_(2.0).float().view(-1).shape == (6,)
+    np.testing.assert_array_equal(dpnp.asnumpy(net.state_dict()["weight"]), np.full((2, 3), 2.0))
+    assert type(net.state_dict()["weight"]) is dpnp.ndarray
+    assert weight.grad is None
+    assert weight.requires_grad
+    # Outside of __init__ names that differ mean what they mean in dpnp.
+    assert weight.transpose(1, 0).shape == (3, 2)
+    assert float(weight.var()) == 0.0
+    assert type(weight + 1.0) is dpnp.ndarray
+
+
+def test_tied_parameters_are_one_object_and_freeze_together():
+    net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    net[1].weight = net[0].weight
+    assert net[1].weight is net[0].weight
+    assert [n for n, _ in net.named_parameters()] == ["0.weight", "0.bias", "1.bias"]
+    assert list(net.state_dict()) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+    for p in net.parameters():
+        p.requires_grad = p.dim() > 1
+    assert [n for n, _ in net.named_parameters(trainable=True)] == ["0.weight"]
+    net[0].weight.requires_grad_(False)
+    assert not list(net.named_parameters(trainable=True))
+    copy = deepcopy(net)
+    assert copy[1].weight is copy[0].weight
+    assert copy[0].weight is not net[0].weight
+    with pytest.raises(RuntimeError, match="only parameters of modules can be trained"):
+        module_arrays.handed(F.ones(2)).requires_grad = True
+
+
+def test_closures_over_handed_arrays_see_new_values():
+    net, x = nn.Linear(3, 2, bias=False), dpnp.ones((1, 3), dtype="f4")
+    step = sycl_dnn.value_and_grad(lambda x: F.sum(F.linear(x, net.weight)))
+    for value in (1.0, 2.0):
+        net.weight.fill_(value)
+        assert float(step(x)[0]) == 6 * value
+    net.load_state_dict({"weight": np.full((2, 3), 5.0, "f4")})
+    assert float(step(x)[0]) == 30.0
+    assert float(F.sum(F.linear(x, net.weight))) == 30.0

@@ -17,6 +17,7 @@ from sycl_dnn.device import default_queue
 from sycl_dnn.functional.arithmetic.convert import asarray, converted
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
@@ -98,7 +99,7 @@ def made(name: str, shape: tuple[int, ...], dtype: str, device: Any, make: Maker
     trace = running_trace()
     if trace is None:
         array = make(queue_of(device))
-        return asarray(array, dtype) if dtype in dtypes.CARRIED else array
+        return asarray(array, dtype) if dtype in dtypes.CARRIED else in_manner(array)
     check_place(name, trace, device)
     return recorded(name, trace, shape, dtype, make)
 

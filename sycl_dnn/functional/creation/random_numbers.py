@@ -16,6 +16,7 @@ from sycl_dnn.functional.creation.factories import (
     shape_of,
 )
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
@@ -58,7 +59,7 @@ def _drawn(name: str, shape: tuple[int, ...], dtype: Any, trace: Any, queue: Any
     draw = _Draw(shape, kind, name.startswith("randn"))
     if trace is None:
         made = draw(next_seed(), queue)
-        return made if made.dtype == kind else asarray(made, kind)
+        return in_manner(made if made.dtype == kind else asarray(made, kind))
     wide = "float64" if kind == "float64" else "float32"
     # A trace keeps the object and asks it at every call.
     seed = trace.capture(NextSeed())

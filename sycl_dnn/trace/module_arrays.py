@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays as torch's text sees them around a module: in its ``__init__``, and what modules hand out.
+
+Everywhere they are dpnp's arrays with torch's further methods (``dim``, ``numel``, ``float``,
+``normal_``). Where names mean different things in the two (``transpose``, ``max``, ``std``), and
+for operators, torch's meaning counts while a module's ``__init__`` runs, and dpnp's elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dpnp
+
+from sycl_dnn._dpnp import array_of_class
+from sycl_dnn.trace import functions
+from sycl_dnn.trace.torch_methods import ADDED, NUMPY_WORDS, SWITCHED, Size, is_torch, viewed
+
+
+class _Building(threading.local):
+    depth = 0
+
+
+_building = _Building()
+
+
+def is_building() -> bool:
+    """Whether the ``__init__`` of a module runs in this thread, and no function is traced."""
+    return _building.depth > 0 and not is_torch()
+
+
+@contextlib.contextmanager
+def building() -> Iterator[None]:
+    """Let new arrays have torch's methods inside."""
+    _building.depth += 1
+    try:
+        yield
+    finally:
+        _building.depth -= 1
+
+
+def built(init: Callable[..., None]) -> Callable[..., None]:
+    """Return an ``__init__`` whose arrays have torch's methods."""
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        with building():
+            init(self, *args, **kwargs)
+
+    return __init__
+
+
+def in_manner(value: Any) -> Any:
+    """Return a result as the running code expects it: with torch's methods in an ``__init__``."""
+    if not is_building():
+        return value
+    if type(value) is dpnp.ndarray:
+        return handed(value)
+    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+        return type(value)(in_manner(v) for v in value)
+    return value
+
+
+# By the address of the array that they stand for, which they keep alive.
+_handed: weakref.WeakValueDictionary[int, ModuleArray] = weakref.WeakValueDictionary()
+
+
+def handed(array: Any) -> Any:
+    """Return a dpnp array with torch's methods, the same one each time while it is held."""
+    if type(array) is not dpnp.ndarray:
+        return array
+    found = _handed.get(id(array))
+    if found is None:
+        found = array_of_class(ModuleArray, array.get_array())
+        found.plain, found.owners = array, {}
+        _handed[id(array)] = found
+    return found
+
+
+def plain(value: Any) -> Any:
+    """Return the array that one with torch's methods stands for; all else as it is."""
+    return value.plain if type(value) is ModuleArray else value
+
+
+def _as_torch(name: str) -> Any:
+    """Return a method that is torch's in an ``__init__``, unless it is called in NumPy's words."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_building() or not NUMPY_WORDS.isdisjoint(kwargs):
+            return in_manner(getattr(dpnp.ndarray, name)(self.plain, *map(plain, args), **kwargs))
+        return in_manner(SWITCHED[name](self, *args, **kwargs))
+
+    method.__name__ = name
+    method.__doc__ = f"As ``Tensor.{name}`` of torch in ``__init__`` of modules, else as dpnp's."
+    return method
+
+
+def _operator(name: str, function: str, *, is_reflected: bool = False) -> Any:
+    own = getattr(dpnp.ndarray, name)
+
+    def method(self: Any, other: Any) -> Any:
+        if is_building():
+            operands = (other, self) if is_reflected else (self, other)
+            return in_manner(getattr(functions, function)(*operands))
+        return own(self.plain, plain(other))
+
+    method.__name__ = name
+    method.__doc__ = f"As ``sycl_dnn.functional.{function}`` in ``__init__``, else as dpnp's."
+    return method
+
+
+def _expand(x: Any, *sizes: Any) -> Any:
+    wanted = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+    lead = len(wanted) - x.ndim
+    full = tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted))
+    return dpnp.broadcast_to(x.plain, full)
+
+
+def _normal(x: Any, mean: float = 0.0, std: float = 1.0) -> Any:
+    return functions.randn(x.shape, device=x.sycl_queue) * std + mean
+
+
+def _uniform(x: Any, low: float = 0.0, high: float = 1.0) -> Any:
+    return functions.rand(x.shape, device=x.sycl_queue) * (high - low) + low
+
+
+#: What writes into the array, by torch's names without the underscore.
+_IN_PLACE: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y, alpha=1: x.plain + plain(y) * alpha,
+    "clamp": lambda x, min=None, max=None: dpnp.clip(x.plain, min, max),
+    "copy": lambda x, y, non_blocking=False: dpnp.broadcast_to(plain(y), x.shape),
+    "div": lambda x, y: x.plain / plain(y), "fill": lambda x, value: plain(value),
+    "masked_fill": lambda x, mask, value: dpnp.where(plain(mask), value, x.plain),
+    "mul": lambda x, y: x.plain * plain(y), "normal": _normal,
+    "sub": lambda x, y, alpha=1: x.plain - plain(y) * alpha, "uniform": _uniform,
+    "zero": lambda x: 0.0,
+}  # fmt: skip
+
+#: Where the functions for traced arrays ask for a trace.
+_EAGER: dict[str, Callable[..., Any]] = {
+    "clone": lambda x: x.plain.copy(), "detach": lambda x: x, "expand": _expand,
+    "expand_as": lambda x, other: _expand(x, *other.shape), "item": lambda x: x.plain.item(),
+    "is_floating_point": lambda x: x.dtype.kind == "f", "numpy": lambda x: dpnp.asnumpy(x.plain),
+}  # fmt: skip
+
+
+def _written(x: Any, name: str, args: Any, kwargs: Any) -> Any:
+    values = plain(_IN_PLACE[name](x, *args, **kwargs))
+    x.plain[...] = values.astype(x.dtype) if hasattr(values, "astype") else values
+    return x
+
+
+def _others(x: Any, name: str) -> Callable[..., Any] | None:
+    """Return the function that a name of torch's stands for, or None."""
+    if name in _EAGER:
+        return _EAGER[name]
+    if name in ADDED:
+        return ADDED[name]
+    if name.endswith("_") and name[:-1] in _IN_PLACE:
+        return lambda x, *args, **kwargs: _written(x, name[:-1], args, kwargs)
+    return getattr(functions, name) if functions.is_public(name) else None
+
+
+class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
+    """A dpnp array with torch's further methods; modules keep the array that it stands for."""
+
+    #: The dpnp array over the same memory.
+    plain: Any
+    #: The modules that handed it out, with the name that it has there.
+    owners: dict[tuple[int, str], weakref.ref[Any]]
+    __hash__ = object.__hash__
+
+    for _name in SWITCHED:
+        locals()[_name] = _as_torch(_name)
+    for _name in ("add", "sub", "mul", "pow", "matmul"):
+        locals()[f"__{_name}__"] = _operator(f"__{_name}__", _name)
+        locals()[f"__r{_name}__"] = _operator(f"__r{_name}__", _name, is_reflected=True)
+    __truediv__ = _operator("__truediv__", "div")
+    __rtruediv__ = _operator("__rtruediv__", "div", is_reflected=True)
+    for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+        locals()[f"__{_name}__"] = _operator(f"__{_name}__", _name)
+    __neg__ = lambda self: in_manner(-self.plain)  # noqa: E731
+    __invert__ = lambda self: in_manner(~self.plain)  # noqa: E731
+    del _name
+
+    def __getitem__(self, key: Any) -> Any:
+        keys = tuple(map(plain, key)) if isinstance(key, tuple) else plain(key)
+        return in_manner(self.plain[keys])
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        keys = tuple(map(plain, key)) if isinstance(key, tuple) else plain(key)
+        self.plain[keys] = plain(value)
+
+    def __getattr__(self, name: str) -> Any:
+        found = None if name.startswith("_") or name == "plain" else _others(self, name)
+        if found is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+        return lambda *args, **kwargs: in_manner(found(self, *args, **kwargs))
+
+    def __reduce__(self) -> Any:
+        return plain, (self.plain,)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.plain.copy()
+
+    @property
+    def size(self) -> Any:
+        """Number of elements; ``size()`` is the shape, as torch has it."""
+        return Size(self.plain.shape)
+
+    @property
+    def data(self) -> Any:
+        """The array itself, as torch's text expects it."""
+        return self
+
+    @property
+    def grad(self) -> None:
+        """None: gradients are what ``grad`` and ``vjp`` return."""
+        return
+
+    def _owned(self) -> list[tuple[Any, str]]:
+        """Return the modules that have the array as a parameter, with its names."""
+        found = [(owner(), name) for (_, name), owner in self.owners.items()]
+        return [(m, n) for m, n in found if m and m._parameters.get(n) is self.plain]
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether it is a parameter that is not frozen; setting it freezes it, or undoes that."""
+        return any(name not in module._frozen for module, name in self._owned())
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        owned = self._owned()
+        if not owned and value:
+            raise RuntimeError(
+                "requires_grad: only parameters of modules can be trained; make a nn.Parameter"
+            )
+        for module, name in owned:
+            module._set_frozen(name, not value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> ModuleArray:
+        """Set ``requires_grad``."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        """The array with its axes reversed."""
+        return in_manner(self.plain.T)
+
+    def view(self, *sizes: Any, **kwargs: Any) -> Any:
+        """Return the elements in another shape; of another dtype as dpnp's."""
+        first = sizes[0] if sizes else None
+        if isinstance(first, (int, tuple, list)):
+            return in_manner(viewed(self.plain, sizes))
+        return self.plain.view(*sizes, **kwargs)
+
+    def reshape(self, *shape: Any, **kwargs: Any) -> Any:
+        """As dpnp's."""
+        return in_manner(self.plain.reshape(*shape, **kwargs))
