@@ -30,8 +30,11 @@ from sycl_dnn.errors import (
 
 #: Names that are loaded, with oneDNN's library (12 MB), on first use.
 _LAZY = {
+    "Accuracy": "sycl_dnn.compiler.int8.quantization",
     "Array": "sycl_dnn.trace.array",
+    "BoundCall": "sycl_dnn.call.plan",
     "BoundPlan": "sycl_dnn.call.plan",
+    "CompiledCall": "sycl_dnn.compiler.compiled_call",
     "FallbackWarning": "sycl_dnn.trace.policy",
     "Frozen": "sycl_dnn.trace.frozen",
     "ReferenceWarning": "sycl_dnn.trace.policy",
@@ -50,7 +53,13 @@ _LAZY = {
     "load_checkpoint": "sycl_dnn.io.checkpoints",
     "manual_seed": "sycl_dnn.functional.activation.dropout",
     "plan": "sycl_dnn.call.plan",
+    "Part": "sycl_dnn.compiler.step_report",
     "Profile": "sycl_dnn.tools.profile.recorder",
+    "Pullback": "sycl_dnn.call.pullback",
+    "Record": "sycl_dnn.tools.profile.records",
+    "Report": "sycl_dnn.compiler.step_report",
+    "Summary": "sycl_dnn.tools.profile.records",
+    "TensorFacts": "sycl_dnn.tools.profile.records",
     "profile": "sycl_dnn.tools.profile.recorder",
     "quantize": "sycl_dnn.compiler.int8.quantization",
     "NonFiniteError": "sycl_dnn.call.debugging",
