@@ -29,6 +29,10 @@ WIDE = frozenset((
     "group_norm", "layer_norm", "local_response_norm", "rms_norm",
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "huber_loss",
     "kl_div", "l1_loss", "mse_loss", "nll_loss", "smooth_l1_loss",
+    "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "margin_ranking_loss",
+    "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+    "poisson_nll_loss", "soft_margin_loss", "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
 ))  # fmt: skip
 #: Functions of operands of one dtype: all become the widest of them.
 WIDEST = frozenset(("bilinear",))

@@ -102,11 +102,24 @@ from sycl_dnn.functional.index.gathering import (
 )
 from sycl_dnn.functional.index.ordering import argsort, nonzero, sort, topk, unique
 from sycl_dnn.functional.loss.classes import cross_entropy, nll_loss
+from sycl_dnn.functional.loss.margins import (
+    cosine_embedding_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
 from sycl_dnn.functional.loss.probabilities import (
     bce_with_logits,
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
+    gaussian_nll_loss,
     kl_div,
+    poisson_nll_loss,
 )
 from sycl_dnn.functional.loss.regression import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from sycl_dnn.functional.loss.sequences import ctc_loss
@@ -160,7 +173,7 @@ from sycl_dnn.functional.recurrent.packed import (
 )
 from sycl_dnn.functional.reduction.cumulative import cumprod, cumsum
 from sycl_dnn.functional.reduction.distances import cosine_similarity, pairwise_distance
-from sycl_dnn.functional.reduction.extremes import amax, amin, argmax, argmin, max, min
+from sycl_dnn.functional.reduction.extremes import all, amax, amin, any, argmax, argmin, max, min
 from sycl_dnn.functional.reduction.statistics import logsumexp, norm, normalize, std, var
 from sycl_dnn.functional.reduction.sums import mean, prod, sum
 from sycl_dnn.functional.shape.arrangement import (

@@ -26,7 +26,8 @@ class Row(NamedTuple):
     """One class: what it calls, and with what."""
 
     function: str
-    #: Names and defaults; those with a leading ``~`` are no arguments of the function.
+    #: Names and defaults; those with a leading ``~`` are no arguments of the function, those with
+    #: ``*`` are given by name only.
     parameters: dict[str, Any] = {}
     #: Attributes that ``repr`` shows: ``=name`` the value alone, ``?name`` unless it is None.
     shown: tuple[str, ...] | None = None
@@ -67,6 +68,7 @@ _AVERAGE = _POOL | {"ceil_mode": False, "count_include_pad": True}
 _MAX_SHOWN = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 _REDUCED = {"size_average": None, "reduce": None, "reduction": "mean"}
 _PAIR = ("input", "target")
+_TRIPLE = ("input1", "input2", "target")
 
 ROWS: dict[str, Row] = {
     # Activations.
@@ -135,6 +137,27 @@ ROWS: dict[str, Row] = {
                             {"weight": None, "size_average": None, "ignore_index": -100,
                              "reduce": None, "reduction": "mean", "label_smoothing": 0.0}, (),
                             _PAIR),
+    "CosineEmbeddingLoss": Row("cosine_embedding_loss", {"margin": 0.0} | _REDUCED, (), _TRIPLE),
+    "GaussianNLLLoss": Row("gaussian_nll_loss",
+                           {"*full": False, "*eps": 1e-6, "*reduction": "mean"}, (), _TRIPLE),
+    "HingeEmbeddingLoss": Row("hinge_embedding_loss", {"margin": 1.0} | _REDUCED, (), _PAIR),
+    "MarginRankingLoss": Row("margin_ranking_loss", {"margin": 0.0} | _REDUCED, (), _TRIPLE),
+    "MultiLabelMarginLoss": Row("multilabel_margin_loss", _REDUCED, (), _PAIR),
+    "MultiLabelSoftMarginLoss": Row("multilabel_soft_margin_loss", {"weight": None} | _REDUCED, (),
+                                    _PAIR),
+    "MultiMarginLoss": Row("multi_margin_loss",
+                           {"p": 1, "margin": 1.0, "weight": None} | _REDUCED, (), _PAIR),
+    "PoissonNLLLoss": Row("poisson_nll_loss",
+                          {"log_input": True, "full": False, "size_average": None, "eps": 1e-8,
+                           "reduce": None, "reduction": "mean"}, (), _PAIR),
+    "SoftMarginLoss": Row("soft_margin_loss", _REDUCED, (), _PAIR),
+    "TripletMarginLoss": Row("triplet_margin_loss",
+                             {"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False} | _REDUCED, (),
+                             _TRIPLE),
+    "TripletMarginWithDistanceLoss": Row(
+        "triplet_margin_with_distance_loss",
+        {"*distance_function": None, "*margin": 1.0, "*swap": False, "*reduction": "mean"}, (),
+        _TRIPLE),
     "CTCLoss": Row("ctc_loss", {"blank": 0, "reduction": "mean", "zero_infinity": False}, (),
                    ("log_probs", "targets", "input_lengths", "target_lengths")),
 }  # fmt: skip
@@ -149,9 +172,10 @@ def _signature(name: str, row: Row) -> inspect.Signature:
     names = _OTHER_NAMES.get(name, {})
     parameters = [inspect.Parameter("self", kind)]
     for parameter, default in row.parameters.items():
-        plain = parameter.lstrip("~")
+        plain = parameter.lstrip("~*")
         given = inspect.Parameter.empty if default is R else default
-        parameters.append(inspect.Parameter(names.get(plain, plain), kind, default=given))
+        how = inspect.Parameter.KEYWORD_ONLY if parameter[0] == "*" else kind
+        parameters.append(inspect.Parameter(names.get(plain, plain), how, default=given))
     return inspect.Signature(parameters)
 
 
@@ -180,7 +204,8 @@ def _init(
 
 def _forward(name: str, row: Row) -> Callable[..., Any]:
     names = _OTHER_NAMES.get(name, {})
-    passed = {p: names.get(p, p) for p in row.parameters if not p.startswith("~")}
+    plain = [p.lstrip("*") for p in row.parameters if not p.startswith("~")]
+    passed = {p: names.get(p, p) for p in plain}
     function = getattr(F, row.function)
 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -233,6 +258,18 @@ _EXAMPLES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
 }  # fmt: skip
 
 
+_CLASSES = "F.astype(F.zeros(2), 'int64')"
+#: Of losses whose arguments are not alike: those of an example, and what stands before it.
+_LOSSES = {
+    "CrossEntropyLoss": (f"x, {_CLASSES}", ""), "NLLLoss": (f"F.log(x), {_CLASSES}", ""),
+    "MultiMarginLoss": (f"x, {_CLASSES}", ""), "KLDivLoss": ("F.log(x), x", ""),
+    "CosineEmbeddingLoss": ("x, x, F.ones(2)", ""),
+    "MultiLabelMarginLoss": ("x, F.astype(F.zeros(2, 4), 'int64')", ""),
+    "CTCLoss": ("F.log_softmax(F.zeros(5, 1, 3), -1), dpnp.asarray([[1, 2]]), [5], [2]",
+                "    >>> import dpnp\n"),
+}  # fmt: skip
+
+
 def _made(name: str, row: Row) -> type:
     signature = _signature(name, row)
     inplace = _INPLACE if "~inplace" in row.parameters else ""
@@ -244,20 +281,12 @@ def _made(name: str, row: Row) -> type:
             f"    >>> nn.{name}({given})(F.rand{shape}).shape\n    {made}\n    "
         )
     elif not any(default is R for default in row.parameters.values()):
-        call = ", ".join("x" for n in row.inputs)
-        if name not in (
-            "CrossEntropyLoss",
-            "NLLLoss",
-            "BCELoss",
-            "Upsample",
-            "KLDivLoss",
-            "CTCLoss",
-        ):
-            text += (
-                "\n    Examples\n    --------\n    >>> from sycl_dnn import functional as F, nn\n"
-                f"    >>> x = F.rand(2, 4)\n    >>> layer = nn.{name}({_usual(name)})\n"
-                f"    >>> layer({call}).sycl_queue == x.sycl_queue\n    True\n    "
-            )
+        call, before = _LOSSES.get(name, (", ".join("x" for n in row.inputs), ""))
+        text += (
+            "\n    Examples\n    --------\n    >>> from sycl_dnn import functional as F, nn\n"
+            f"{before}    >>> x = F.rand(2, 4)\n    >>> layer = nn.{name}({_usual(name)})\n"
+            f"    >>> layer({call}).sycl_queue == x.sycl_queue\n    True\n    "
+        )
     own = {
         "__init__": _init(signature, name, row.prepare), "forward": _forward(name, row),
         "extra_repr": _extra(row), "__doc__": text, "__module__": __name__, "__qualname__": name,

@@ -198,6 +198,7 @@ SWITCHED: dict[str, Callable[..., Any]] = {
     "transpose": _transpose,
     "flatten": lambda x, start_dim=0, end_dim=-1: functions.flatten(x, start_dim, end_dim),
     "mean": _reduction("mean"), "sum": _reduction("sum"), "prod": _reduction("prod"),
+    "all": _arg("all"), "any": _arg("any"),
     "max": _extreme("max", "maximum"), "min": _extreme("min", "minimum"),
     "var": _spread("var"), "std": _spread("std"), "argmax": _arg("argmax"),
     "argmin": _arg("argmin"), "squeeze": _squeeze, "repeat": _repeat,

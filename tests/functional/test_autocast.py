@@ -81,6 +81,18 @@ SUMS = {
     **_each("exp logsigmoid mean norm normalize prod reciprocal softplus std sum var"),
     **_each("log_softmax logsumexp softmax softmin", lambda v: 1),
     **_each("huber_loss kl_div l1_loss mse_loss smooth_l1_loss", lambda v: v("rows")),
+    **_each("hinge_embedding_loss multilabel_soft_margin_loss poisson_nll_loss soft_margin_loss",
+            lambda v: v("rows")),
+    **_each("margin_ranking_loss triplet_margin_loss triplet_margin_with_distance_loss",
+            lambda v: v("rows"), lambda v: v("rows")),
+    "gaussian_nll_loss": lambda v: F.gaussian_nll_loss(v("rows"), v("rows"), 2.0),
+    "cosine_embedding_loss": lambda v: F.cosine_embedding_loss(
+        v("rows"), v("rows"), F.ones_like(_labels(v))
+    ),
+    "multilabel_margin_loss": lambda v: F.multilabel_margin_loss(
+        v("rows"), F.zeros_like(v("rows"), dtype="int64")
+    ),
+    **_each("multi_margin_loss", _labels),
     **_each("binary_cross_entropy_with_logits", lambda v: v("rows")),
     **_each("cross_entropy nll_loss", _labels),
     "log": lambda v: F.log(F.square(v("rows"))),

@@ -22,7 +22,8 @@ SEVERAL = {"arange", "full", "linspace", "ones", "rand", "randn", "unique", "zer
 SEQUENCES = {"gru", "lstm", "rnn_relu", "rnn_tanh"}
 #: Which of several forms of torch's function is meant.
 FORMS = {
-    "add": "Tensor", "argsort": "", "cumprod": "", "cumsum": "", "gather": "", "index_select": "",
+    "add": "Tensor", "all": "dim", "any": "dim",
+    "argsort": "", "cumprod": "", "cumsum": "", "gather": "", "index_select": "",
     "outer": "", "repeat_interleave": "self_Tensor", "scatter": "src", "scatter_add": "",
     "sort": "", "fmod": "Tensor", "remainder": "Tensor", "round": "decimals",
     "clamp": "", "conv_transpose2d": "input", "conv_transpose3d": "input",
@@ -35,7 +36,7 @@ FORMS = {
 #: (function, parameter): torch's default, ours, and why they differ.
 DEFAULTS = {
     **{(n, "dim"): (inspect.Parameter.empty, None, "torch has a form without dim, too")
-       for n in ("max", "mean", "min", "prod", "squeeze", "sum")},
+       for n in ("all", "any", "max", "mean", "min", "prod", "squeeze", "sum")},
     **{(n, "correction"): (None, 1, "None stands for 1") for n in ("std", "var")},
     ("round", "decimals"): (inspect.Parameter.empty, 0, "torch has a form without, too"),
     ("div", "rounding_mode"): (inspect.Parameter.empty, None, "torch has a form without, too"),

@@ -198,6 +198,8 @@ CASES = {
     "l1_loss": Case(_two("l1_loss"), _XY),
     "smooth_l1_loss": Case(_two("smooth_l1_loss"), _XY),
     "huber_loss": Case(_two("huber_loss", reduction="sum"), _XY),
+    "soft_margin_loss": Case(_two("soft_margin_loss"), _XY),
+    "poisson_nll_loss": Case(_two("poisson_nll_loss"), _XY),
     "binary_cross_entropy": Case(_two("binary_cross_entropy"), _XY, "share"),
     "bce_with_logits": Case(_two("binary_cross_entropy_with_logits"), _XY, "share"),
     "kl_div": Case(_two("kl_div", reduction="sum"), _XY, "share"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from sycl_dnn._core import algorithm
@@ -18,6 +19,8 @@ from sycl_dnn.functional.loss.loss_reduction import (
     promoted,
     reduced,
 )
+from sycl_dnn.trace import functions as F
+from sycl_dnn.trace.gradients import stopped
 from sycl_dnn.trace.pointwise import (
     EXP,
     LARGEST,
@@ -262,3 +265,90 @@ def kl_div(
         return pointwise_loss(operands, value, slopes, reduction)
     made = pointwise_loss(operands, value, slopes, "sum")
     return linear_map(made, 1 / input.shape[0] if input.ndim and input.shape[0] else 1.0)
+
+
+@loss(SOURCE)
+def poisson_nll_loss(
+    input: dpnp.ndarray | Array, target: dpnp.ndarray | Array, log_input: bool = True,
+    full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Return minus the logarithm of the Poisson distribution, up to a constant.
+
+    input : dpnp.ndarray or Array (*)
+        The logarithm of the expected counts, or those themselves.
+    target : dpnp.ndarray or Array (*)
+        The counts; shapes broadcast.
+    log_input : bool
+        Whether the input is the logarithm.
+    full : bool
+        Whether Stirling's formula for the constant is added where counts exceed 1.
+    eps : float
+        Added to expected counts before their logarithm is taken.
+    """
+    reduction = checked_reduction("poisson_nll_loss", reduction, size_average, reduce)
+    check_float("poisson_nll_loss", input=input)
+    t = converted(target, input.dtype)
+    if log_input:
+        made = F.sub(F.exp(input), F.mul(t, input))
+    else:
+        made = F.sub(input, F.mul(t, F.log(F.add(input, eps))))
+    if full:
+        counts = F.clamp(t, min=1.0)
+        logs = F.log(counts)
+        rest = F.add(F.mul(logs, 0.5), 0.5 * math.log(2 * math.pi))
+        rest = F.add(F.sub(F.mul(counts, logs), counts), rest)
+        made = F.add(made, F.where(F.gt(t, 1), rest, 0.0))
+    return reduced(made, reduction)
+
+
+def _variances(input: Tensor, var: Tensor | float) -> Tensor | float:
+    """Return variances that broadcast with the input."""
+    if not isinstance(var, Tensor):
+        if var < 0:
+            raise ValueError(f"gaussian_nll_loss: var must not be negative, got {var}")
+        return var
+    if var.shape == input.shape:
+        return var
+    if var.shape == input.shape[:-1]:
+        return F.unsqueeze(var, -1)
+    pairs = list(zip(input.shape, var.shape, strict=False))
+    if len(input.shape) == len(var.shape) and any(m == 1 for n, m in pairs if n != m):
+        return var
+    raise ValueError(
+        f"gaussian_nll_loss: var must have the shape of input, {input.shape}, less its last axis "
+        f"or with axes of size 1, got {var.shape}"
+    )
+
+
+@loss(SOURCE)
+def gaussian_nll_loss(
+    input: dpnp.ndarray | Array, target: dpnp.ndarray | Array, var: dpnp.ndarray | Array | float,
+    full: bool = False, eps: float = 1e-6, reduction: str = "mean",
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Return ``0.5 * (log(var) + (input - target)**2 / var)``.
+
+    input, target : dpnp.ndarray or Array (*)
+        Means and values.
+    var : dpnp.ndarray, Array or float
+        Variances: shape of the input, or without its last axis, or with axes of size 1. Values of
+        arrays are not checked: negative ones count as ``eps``.
+    full : bool
+        Whether ``0.5 * log(2 * pi)`` is added.
+    eps : float
+        The least variance; gradients pass it as if it were none.
+    """
+    reduction = checked_reduction("gaussian_nll_loss", reduction)
+    check_float("gaussian_nll_loss", input=input, target=target)
+    found = _variances(input, var)
+    difference = F.square(F.sub(input, target))
+    constant = 0.5 * math.log(2 * math.pi) if full else 0.0
+    if not isinstance(found, Tensor):
+        least = max(float(found), eps)
+        made = F.add(F.mul(difference, 0.5 / least), 0.5 * math.log(least) + constant)
+    else:
+        check_float("gaussian_nll_loss", var=found)
+        least = F.add(found, stopped(F.sub(F.clamp(found, min=eps), found)))
+        made = F.mul(F.add(F.log(least), F.div(difference, least)), 0.5)
+        made = F.add(made, constant) if full else made
+    return reduced(made, reduction)

@@ -13,7 +13,7 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_real
-from sycl_dnn.functional.reduction.sums import axes_of, by_dpnp, documented, without
+from sycl_dnn.functional.reduction.sums import ALL, ANY, axes_of, by_dpnp, documented, without
 from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import nan_kept
@@ -31,7 +31,7 @@ A = algorithm
 
 
 def _check_not_empty(name: str, x: Tensor, axes: Sequence[int]) -> None:
-    if any(not x.shape[a] for a in axes):
+    if 0 in [x.shape[a] for a in axes]:
         raise ValueError(f"{name}: input must not be empty along dim, got shape {x.shape}")
 
 
@@ -190,6 +190,34 @@ def _taken(x: Tensor, indices: Tensor, shape: tuple[int, ...], axis: int) -> Ten
 
     rule = lambda entry, grads: {"0": _put(grads["0"], indices, x, axis)}  # noqa: E731
     return x.trace.array_call(call, [x, indices], [Out(shape, x.dtype)], rule)[0]
+
+
+def _logical(name: str, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    axes = axes_of(name, dim, len(input.shape))
+    made = getattr(input, name)(axis=axes, keepdims=keepdim)
+    return converted(made, "uint8") if input.dtype == "uint8" else made
+
+
+_TRUTH = {"dim": ANY, "which": ALL, "parameters": "", "more": "",
+          "returns": "dpnp.ndarray\n    bool; uint8 for uint8."}  # fmt: skip
+
+
+@operation
+@documented("Numbers other than 0 are true, NaN too.", **_TRUTH)
+def all(
+    input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
+) -> dpnp.ndarray:
+    """Return whether all elements are true."""
+    return _logical("all", input, dim, keepdim)
+
+
+@operation
+@documented("Numbers other than 0 are true, NaN too.", **_TRUTH)
+def any(
+    input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
+) -> dpnp.ndarray:
+    """Return whether an element is true."""
+    return _logical("any", input, dim, keepdim)
 
 
 _FIRST = """Along an axis the gradient goes to the element found; otherwise ties share it evenly.

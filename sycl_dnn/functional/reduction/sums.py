@@ -53,15 +53,15 @@ Notes
 Source: oneDNN developer guide, "Reduction"; names and defaults are torch's.
 """
 _DTYPE = "dtype : str or NumPy dtype, optional\n    To convert to before; of the result.\n"
-_ANY = "int or sequence of int, optional"
-_ALL = "Axes to reduce, all by default."
+ANY = "int or sequence of int, optional"
+ALL = "Axes to reduce, all by default."
 
 
 def documented(notes: str, **parts: str) -> Callable[..., Any]:
     """Complete the docstring of a reduction, which has the first line already."""
     given = {
-        "dim": _ANY,
-        "which": _ALL,
+        "dim": ANY,
+        "which": ALL,
         "parameters": "",
         "returns": "dpnp.ndarray or Array",
         "more": "",

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Losses that ask for a margin: between scores of classes, pairs, triplets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.loss.loss_reduction import checked_reduction, loss, reduced
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import functions as F
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+SOURCE = 'oneDNN developer guide, "Binary", "Eltwise" and "Reduction"'
+_COSINE_EPS = 1e-12
+
+
+def _above(x: Tensor) -> Tensor:
+    """Return ``max(x, 0)``, whose slope at 0 is 1 as that of torch's ``clamp_min``."""
+    return F.clamp(x, min=0.0)
+
+
+def _signs(name: str, input: Tensor, target: Tensor) -> Tensor:
+    """Return a target of 1 and -1 in the dtype of the input."""
+    if target.dtype in dtypes.PACKED:
+        raise TypeError(f"{name}: target must not be of 4-bit numbers, got {target.dtype}")
+    return converted(target, input.dtype)
+
+
+def _same_shapes(name: str, first: str, x: Tensor, **others: Tensor) -> None:
+    for argument, tensor in others.items():
+        if tensor.shape != x.shape:
+            raise ValueError(
+                f"{name}: {argument} must have the shape of {first}, {x.shape}, got {tensor.shape}"
+            )
+
+
+@loss(SOURCE)
+def margin_ranking_loss(
+    input1: dpnp.ndarray | Array, input2: dpnp.ndarray | Array, target: dpnp.ndarray | Array,
+    margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Return ``max(0, -target * (input1 - input2) + margin)``.
+
+    input1, input2 : dpnp.ndarray or Array (*)
+        Of one rank; shapes broadcast.
+    target : dpnp.ndarray or Array (*)
+        1 where the first shall be the larger one, -1 where the second.
+    margin : float
+    """
+    reduction = checked_reduction("margin_ranking_loss", reduction, size_average, reduce)
+    check_float("margin_ranking_loss", input1=input1, input2=input2)
+    if not len(input1.shape) == len(input2.shape) == len(target.shape):
+        raise ValueError(
+            "margin_ranking_loss: input1, input2 and target must have one number of axes, got "
+            f"shapes {input1.shape}, {input2.shape}, {target.shape}"
+        )
+    signs = _signs("margin_ranking_loss", input1, target)
+    made = _above(F.add(F.mul(F.sub(input2, input1), signs), margin))
+    return reduced(made, reduction)
+
+
+@loss(SOURCE)
+def hinge_embedding_loss(
+    input: dpnp.ndarray | Array, target: dpnp.ndarray | Array, margin: float = 1.0,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Return ``input`` where the target is 1, ``max(0, margin - input)`` where it is -1.
+
+    input, target : dpnp.ndarray or Array (*)
+        Shapes broadcast. Targets that are neither 1 nor -1 get the sum of both.
+    margin : float
+    """
+    reduction = checked_reduction("hinge_embedding_loss", reduction, size_average, reduce)
+    check_float("hinge_embedding_loss", input=input)
+    signs = _signs("hinge_embedding_loss", input, target)
+    away = F.where(F.ne(signs, 1), _above(F.add(F.neg(input), margin)), 0.0)
+    return reduced(F.add(away, F.where(F.ne(signs, -1), input, 0.0)), reduction)
+
+
+@loss(SOURCE, shape="(N,) or ()")
+def cosine_embedding_loss(
+    input1: dpnp.ndarray | Array, input2: dpnp.ndarray | Array, target: dpnp.ndarray | Array,
+    margin: float = 0, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Return ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1.
+
+    input1, input2 : dpnp.ndarray or Array (N, D) or (D,)
+        Vectors; ``cos`` is that of the angle between them.
+    target : dpnp.ndarray or Array (N,) or ()
+        1 or -1; other numbers count as no loss.
+    margin : float
+    """
+    name = "cosine_embedding_loss"
+    reduction = checked_reduction(name, reduction, size_average, reduce)
+    check_float(name, input1=input1, input2=input2)
+    if len(target.shape) > 1 or len(input1.shape) != len(target.shape) + 1:
+        raise ValueError(
+            f"{name}: inputs must be (N, D) with a target (N,), or (D,) with (), got "
+            f"{input1.shape}, {input2.shape}, {target.shape}"
+        )
+    signs = _signs(name, input1, target)
+    lengths = [F.add(F.sum(F.mul(x, x), -1), _COSINE_EPS) for x in (input1, input2)]
+    cosine = F.div(F.sum(F.mul(input1, input2), -1), F.sqrt(F.mul(*lengths)))
+    near = F.where(F.eq(signs, 1), F.add(F.neg(cosine), 1.0), 0.0)
+    far = F.where(F.eq(signs, -1), _above(F.sub(cosine, margin)), 0.0)
+    return reduced(F.add(near, far), reduction)
+
+
+@loss(SOURCE)
+def soft_margin_loss(
+    input: dpnp.ndarray | Array, target: dpnp.ndarray | Array, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Return ``log(1 + exp(-target * input))``, without overflow.
+
+    input, target : dpnp.ndarray or Array (*)
+        Targets are 1 or -1; shapes broadcast.
+    """
+    reduction = checked_reduction("soft_margin_loss", reduction, size_average, reduce)
+    check_float("soft_margin_loss", input=input)
+    signs = _signs("soft_margin_loss", input, target)
+    return reduced(F.neg(F.logsigmoid(F.mul(input, signs))), reduction)
+
+
+def _rows(name: str, x: Tensor) -> tuple[Tensor, bool]:
+    """Return scores as (N, C), and whether there was one row without an axis for it."""
+    if len(x.shape) not in (1, 2) or not x.shape[-1]:
+        raise ValueError(f"{name}: input must be (N, C) or (C,) with classes, got {x.shape}")
+    return (F.reshape(x, (1, -1)), True) if len(x.shape) == 1 else (x, False)
+
+
+def _finished(rows: Tensor, is_single: bool, reduction: str) -> Tensor:
+    return reduced(F.reshape(rows, ()) if is_single else rows, reduction)
+
+
+def _check_classes(name: str, target: Tensor) -> None:
+    if target.dtype not in ("int64", "int32"):
+        raise TypeError(f"{name}: target must be int64 or int32, got {target.dtype}")
+
+
+@loss(SOURCE, shape="(N,) or ()")
+def multi_margin_loss(
+    input: dpnp.ndarray | Array, target: dpnp.ndarray, p: int = 1, margin: float = 1.0,
+    weight: dpnp.ndarray | Array | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Return the mean over classes of ``max(0, margin - input[target] + input[j]) ** p``.
+
+    The class of the target itself does not count.
+
+    input : dpnp.ndarray or Array (N, C) or (C,)
+    target : dpnp.ndarray (N,) or ()
+        int64 or int32: the classes.
+    p : {1, 2}
+    margin : float
+    weight : dpnp.ndarray or Array (C,), optional
+        Factors, by the class of the target.
+    """
+    name = "multi_margin_loss"
+    reduction = checked_reduction(name, reduction, size_average, reduce)
+    check_float(name, input=input, weight=weight)
+    _check_classes(name, target)
+    if p not in (1, 2):
+        raise ValueError(f"{name}: p must be 1 or 2, got {p}")
+    x, is_single = _rows(name, input)
+    n, classes = x.shape
+    if target.shape not in (((), (1,)) if is_single else ((n,),)):
+        raise ValueError(f"{name}: target must have shape {(n,)}, got {target.shape}")
+    places = F.reshape(target, (n, 1))
+    away = F.relu(F.add(F.sub(x, F.gather(x, 1, places)), margin))
+    away = F.square(away) if p == 2 else away
+    if weight is not None:
+        if weight.shape != (classes,):
+            raise ValueError(f"{name}: weight must have shape {(classes,)}, got {weight.shape}")
+        factors = F.reshape(F.index_select(weight, 0, F.reshape(target, (n,))), (n, 1))
+        away = F.mul(away, converted(factors, x.dtype))
+    others = F.ne(places, F.arange(classes))
+    return _finished(F.div(F.sum(F.where(others, away, 0.0), 1), classes), is_single, reduction)
+
+
+@loss(SOURCE, shape="(N,) or ()")
+def multilabel_margin_loss(
+    input: dpnp.ndarray | Array, target: dpnp.ndarray, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Return the sum of ``max(0, 1 - input[y] + input[j]) / C`` over targets y, other classes j.
+
+    input : dpnp.ndarray or Array (N, C) or (C,)
+    target : dpnp.ndarray
+        int64 or int32 of the shape of the input: classes, up to the first negative number.
+    """
+    name = "multilabel_margin_loss"
+    reduction = checked_reduction(name, reduction, size_average, reduce)
+    check_float(name, input=input)
+    _check_classes(name, target)
+    _same_shapes(name, "input", input, target=target)
+    x, is_single = _rows(name, input)
+    n, classes = x.shape
+    places = F.reshape(target, (n, classes))
+    valid = F.cumprod(converted(F.ge(places, 0), x.dtype), 1)
+    matches = converted(F.eq(F.unsqueeze(places, 2), F.arange(classes)), x.dtype)
+    others = F.sub(1.0, F.amax(F.mul(matches, F.unsqueeze(valid, 2)), 1, True))
+    wanted = F.gather(x, 1, F.where(F.ge(places, 0), places, F.zeros_like(places)))
+    away = F.relu(F.add(F.sub(F.unsqueeze(x, 1), F.unsqueeze(wanted, 2)), 1.0))
+    made = F.where(F.gt(F.mul(F.unsqueeze(valid, 2), others), 0), away, 0.0)
+    return _finished(F.div(F.sum(made, (1, 2)), classes), is_single, reduction)
+
+
+@loss(SOURCE, shape="that of the input without its last axis")
+def multilabel_soft_margin_loss(
+    input: dpnp.ndarray | Array, target: dpnp.ndarray | Array,
+    weight: dpnp.ndarray | Array | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Return the mean over classes of the cross entropies of classes that exclude none.
+
+    input, target : dpnp.ndarray or Array (*, C)
+        Logits; targets are 0 or 1.
+    weight : dpnp.ndarray or Array, optional
+        Factors of the elements, broadcast to the input's shape.
+    """
+    name = "multilabel_soft_margin_loss"
+    reduction = checked_reduction(name, reduction, size_average, reduce)
+    check_float(name, input=input, weight=weight)
+    _same_shapes(name, "input", input, target=target)
+    t = _signs(name, input, target)
+    no = F.mul(F.sub(1.0, t), F.logsigmoid(F.neg(input)))
+    made = F.neg(F.add(F.mul(t, F.logsigmoid(input)), no))
+    if weight is not None:
+        made = F.mul(made, converted(weight, input.dtype))
+    return reduced(F.mean(made, -1), reduction)
+
+
+def _triplet(positive: Tensor, negative: Tensor, margin: float, reduction: str) -> Tensor:
+    return reduced(_above(F.add(F.sub(positive, negative), margin)), reduction)
+
+
+def _check_triplet(name: str, anchor: Tensor, others: Any, margin: float) -> None:
+    if not margin > 0:
+        raise ValueError(f"{name}: margin must be positive, got {margin}")
+    if any(len(x.shape) != len(anchor.shape) for x in others):
+        raise ValueError(
+            f"{name}: anchor, positive and negative must have one number of axes, got shapes "
+            + ", ".join(str(x.shape) for x in (anchor, *others))
+        )
+
+
+@loss(SOURCE, shape="that of the arrays without their last axis")
+def triplet_margin_loss(
+    anchor: dpnp.ndarray | Array, positive: dpnp.ndarray | Array, negative: dpnp.ndarray | Array,
+    margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Return ``max(0, margin + distance(anchor, positive) - distance(anchor, negative))``.
+
+    anchor, positive, negative : dpnp.ndarray or Array (*, D)
+    margin : float
+        Positive.
+    p, eps : float
+        Those of ``pairwise_distance``.
+    swap : bool
+        Whether the distance from positive to negative counts where it is the smaller one.
+    """
+    reduction = checked_reduction("triplet_margin_loss", reduction, size_average, reduce)
+    check_float("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
+    _check_triplet("triplet_margin_loss", anchor, (positive, negative), margin)
+    far = F.pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = F.minimum(far, F.pairwise_distance(positive, negative, p, eps))
+    return _triplet(F.pairwise_distance(anchor, positive, p, eps), far, margin, reduction)
+
+
+@loss(SOURCE, shape="that of the distances")
+def triplet_margin_with_distance_loss(
+    anchor: dpnp.ndarray | Array, positive: dpnp.ndarray | Array, negative: dpnp.ndarray | Array,
+    *, distance_function: Any = None, margin: float = 1.0,
+    swap: bool = False, reduction: str = "mean",
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Return ``triplet_margin_loss`` for a distance of the caller's.
+
+    anchor, positive, negative : dpnp.ndarray or Array (*, D)
+    distance_function : callable, optional
+        ``distance_function(x1, x2)``, over traced arrays; ``pairwise_distance`` without it.
+    margin : float
+        Positive.
+    swap : bool
+        Whether the distance from positive to negative counts where it is the smaller one.
+    """
+    name = "triplet_margin_with_distance_loss"
+    reduction = checked_reduction(name, reduction)
+    check_float(name, anchor=anchor, positive=positive, negative=negative)
+    _check_triplet(name, anchor, (positive, negative), margin)
+    distance = distance_function or F.pairwise_distance
+    far = distance(anchor, negative)
+    if swap:
+        far = F.minimum(far, distance(positive, negative))
+    return _triplet(distance(anchor, positive), far, margin, reduction)
