@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import dpctl
@@ -12,6 +13,8 @@ import dpnp
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import r2_score
+from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -32,8 +35,8 @@ class _Perceptron(BaseEstimator):
         self, hidden_layer_sizes: Any = (100,), activation: str = "relu", *,
         optimizer: str = "adam", alpha: float = 1e-4, batch_size: Any = "auto",
         learning_rate_init: float = 1e-3, max_iter: int = 200, shuffle: bool = True,
-        random_state: Any = None, tol: float = 1e-4, n_iter_no_change: int = 10,
-        device: Any = None,
+        random_state: Any = None, tol: float = 1e-4, early_stopping: bool = False,
+        validation_fraction: float = 0.1, n_iter_no_change: int = 10, device: Any = None,
     ) -> None:  # fmt: skip
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
@@ -45,6 +48,8 @@ class _Perceptron(BaseEstimator):
         self.shuffle = shuffle
         self.random_state = random_state
         self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.device = device
 
@@ -63,6 +68,11 @@ class _Perceptron(BaseEstimator):
                 raise ValueError(
                     f"{name}: {what} must be at least {least}, got {getattr(self, what)}"
                 )
+        if not 0 < self.validation_fraction < 1:
+            raise ValueError(
+                f"{name}: validation_fraction must lie between 0 and 1, got "
+                f"{self.validation_fraction}"
+            )
         sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object)).tolist()
         if any(not isinstance(n, (int, np.integer)) or n < 1 for n in sizes):
             raise ValueError(
@@ -116,13 +126,14 @@ class _Perceptron(BaseEstimator):
 
     def _fitted(self, x: Any, targets: np.ndarray, n_outputs: int) -> None:
         hidden = self._check_parameters()
+        random = check_random_state(self.random_state)
+        x, targets, score = self._held_out(x, targets, random)
         name, n = type(self).__name__, x.shape[0]
         size = min(200, n) if self.batch_size == "auto" else self.batch_size
         if not isinstance(size, (int, np.integer)) or size < 1:
             raise ValueError(
                 f"{name}: batch_size must be 'auto' or at least 1, got {self.batch_size!r}"
             )
-        random = check_random_state(self.random_state)
         layers = training.initial([x.shape[1], *hidden, n_outputs], self.activation, random)
         layers = training.on_device(layers, x.sycl_queue)
         settings = training.Settings(
@@ -132,31 +143,63 @@ class _Perceptron(BaseEstimator):
         y = dpnp.asarray(targets, sycl_queue=x.sycl_queue)
         seed = int(random.randint(2**31 - 1))
         run = training.epochs(layers, settings, x, y, min(int(size), n), bool(self.shuffle), seed)
-        layers = self._until_it_stands(run)
+        layers = self._until_it_stands(run, score)
         self.coefs_, self.intercepts_ = (
             list(part) for part in zip(*training.on_host(layers), strict=True)
         )
         self.n_outputs_, self.n_layers_ = n_outputs, len(hidden) + 2
         _layers[self] = (self.coefs_, layers)
 
-    def _until_it_stands(self, run: Any) -> Any:
-        """Train until the loss falls no more, or for ``max_iter`` epochs."""
+    def _held_out(
+        self, x: Any, targets: np.ndarray, random: np.random.RandomState
+    ) -> tuple[Any, np.ndarray, Callable[[Any], float] | None]:
+        """Return what is trained on, and with ``early_stopping`` a score of layers on the rest."""
+        if not self.early_stopping:
+            return x, targets, None
+        kept, rest = train_test_split(
+            np.arange(len(targets)), test_size=self.validation_fraction, random_state=random,
+            stratify=targets if self._is_classifier else None,
+        )  # fmt: skip
+        kept, rest = np.sort(kept), np.sort(rest)
+        held, wanted = x[dpnp.asarray(rest, sycl_queue=x.sycl_queue)], targets[rest]
+
+        def score(layers: Any) -> float:
+            made = training.predicted(layers, held, self.activation, self._is_classifier)
+            if self._is_classifier:
+                return float(np.mean(dpnp.asnumpy(dpnp.argmax(made, axis=1)) == wanted))
+            return float(r2_score(wanted, dpnp.asnumpy(made)))
+
+        return x[dpnp.asarray(kept, sycl_queue=x.sycl_queue)], targets[kept], score
+
+    def _until_it_stands(self, run: Any, score: Callable[[Any], float] | None) -> Any:
+        """Train until the loss, or the score, gets no better, or for ``max_iter`` epochs."""
         self.loss_curve_: list[float] = []
-        best, n_steady = np.inf, 0
+        self.validation_scores_: list[float] | None = None if score is None else []
+        # What shall fall: the loss, or minus the score.
+        best, chosen, n_steady = np.inf, None, 0
         while True:
             value, layers = next(run)
             self.loss_curve_.append(value)
-            n_steady = n_steady + 1 if value > best - self.tol else 0
-            best = min(best, value)
+            judged = value
+            if score is not None and self.validation_scores_ is not None:
+                self.validation_scores_.append(score(layers))
+                judged = -self.validation_scores_[-1]
+            n_steady = n_steady + 1 if judged > best - self.tol else 0
+            if judged < best or score is None or chosen is None:
+                chosen = layers
+            best = min(best, judged)
             if n_steady > self.n_iter_no_change or len(self.loss_curve_) == self.max_iter:
                 break
         if n_steady <= self.n_iter_no_change:
+            what = "loss still falls" if score is None else "score still rises"
             warnings.warn(
-                f"{type(self).__name__}: the loss still falls after max_iter={self.max_iter} "
-                "epochs", ConvergenceWarning, stacklevel=4,
+                f"{type(self).__name__}: the {what} after max_iter={self.max_iter} epochs",
+                ConvergenceWarning, stacklevel=4,
             )  # fmt: skip
-        self.n_iter_, self.loss_, self.best_loss_ = len(self.loss_curve_), value, best
-        return layers
+        self.n_iter_, self.loss_ = len(self.loss_curve_), value
+        self.best_loss_ = best if score is None else None
+        self.best_validation_score_ = None if score is None else -best
+        return chosen
 
     def _outputs(self, x: Any) -> Any:
         """Return probabilities or values on the device of ``x``."""
@@ -197,6 +240,11 @@ _PARAMETERS = """
     tol : float
         The training ends where the loss of ``n_iter_no_change`` epochs in a row has not fallen by
         this.
+    early_stopping : bool
+        Whether a part of the samples is held out, and its score counts in place of the loss: the
+        accuracy, or the share of the variance. The weights of the best epoch are kept.
+    validation_fraction : float
+        How much is held out, from each class alike.
     n_iter_no_change : int
     device : dpctl.SyclQueue or str, optional
         For NumPy arrays: a queue, or what ``sycl_dnn.default_queue`` takes, such as ``"cpu"``.
@@ -206,6 +254,8 @@ _PARAMETERS = """
     ----------
     coefs_, intercepts_ : list of NumPy arrays (n_in, n_out) and (n_out,)
     loss_curve_ : list of float
+    validation_scores_ : list of float, or None without ``early_stopping``
+    best_loss_, best_validation_score_ : float or None
     n_iter_, n_features_in_, n_outputs_, n_layers_ : intMORE
 
     Notes

@@ -135,3 +135,35 @@ def test_wrong_arrays_of_a_device_are_refused_by_name(iris):
         net.fit(x[0], y)
     with pytest.raises(ValueError, match="X has 3 features, but MLPClassifier is expecting 4"):
         net.fit(x, y).predict(x[:, :3])
+
+
+@pytest.mark.parametrize("kind", [MLPClassifier, MLPRegressor])
+def test_early_stopping_keeps_the_weights_of_the_best_score(kind, iris):
+    x, y = iris
+    options = {"random_state": 0, "early_stopping": True, "validation_fraction": 0.2}
+    net = kind(**QUICK | {"max_iter": 200}, n_iter_no_change=3, **options).fit(x, y)
+    scores = net.validation_scores_
+    assert len(scores) == net.n_iter_ == len(net.loss_curve_) < 200
+    assert net.best_validation_score_ == max(scores)
+    assert net.best_loss_ is None
+    # Stopped after more than three epochs that were not better by tol, and not before.
+    steady, best, longest = 0, -np.inf, []
+    for score in scores:
+        steady = steady + 1 if score < best + net.tol else 0
+        best = max(best, score)
+        longest.append(steady)
+    assert longest[-1] == 4
+    assert max(longest[:-1]) == 3
+    # As many epochs as the best one took, and no more, give the same weights.
+    n_best = scores.index(max(scores)) + 1
+    short = kind(**QUICK | {"max_iter": n_best}, n_iter_no_change=3, **options).fit(x, y)
+    for a, b in zip(net.coefs_, short.coefs_, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert net.score(x, y) > 0.7
+    device = kind(**QUICK, **options).fit(*on_device(x, y))
+    assert device.validation_scores_[0] == pytest.approx(scores[0], abs=1e-5)
+
+
+def test_bad_fractions_are_refused(iris):
+    with pytest.raises(ValueError, match="validation_fraction must lie between 0 and 1"):
+        MLPClassifier(early_stopping=True, validation_fraction=1.5).fit(*iris)
