@@ -142,3 +142,25 @@ def test_closures_over_handed_arrays_see_new_values():
     net.load_state_dict({"weight": np.full((2, 3), 5.0, "f4")})
     assert float(step(x)[0]) == 30.0
     assert float(F.sum(F.linear(x, net.weight))) == 30.0
+
+
+def test_a_module_in_two_places_is_listed_once_and_saved_twice():
+    torch = pytest.importorskip("torch")
+
+    def shared(library):
+        layer = library.Linear(3, 3)
+        return library.Sequential(layer, library.Tanh(), layer)
+
+    theirs, net = shared(torch.nn), shared(nn)
+    assert list(net.state_dict()) == list(theirs.state_dict())
+    for method in ("named_parameters", "named_modules"):
+        names = [n for n, _ in getattr(net, method)()]
+        assert names == [n for n, _ in getattr(theirs, method)()]
+    net.load_state_dict(theirs.state_dict())
+    x = np.ones((2, 3), "f4")
+    theirs(torch.tensor(x)).sum().backward()
+    for transform in (lambda f: f, sycl_dnn.compile):
+        grads = transform(sycl_dnn.grad(lambda net, x: F.sum(net(x))))(net, dpnp.asarray(x))
+        for name, wanted in theirs.named_parameters():
+            found = dpnp.asnumpy(dict(grads.named_parameters())[name])
+            np.testing.assert_allclose(found, wanted.grad, rtol=1e-5, atol=1e-6)
