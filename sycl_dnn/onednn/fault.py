@@ -249,6 +249,18 @@ def is_whole(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return 0 in shape or _are_steps(sorted(zip(strides, shape, strict=True)))
 
 
+def copies_sixteen_apart(pd: Any) -> bool:
+    """Tell a copy of rows of 16 whose elements do not follow each other."""
+    if not pd.impl_info.startswith("ocl:custom"):
+        return False
+    plain = [d for d in (pd.src_desc, pd.dst_desc) if d.is_plain and d.dims and 0 not in d.dims]
+    return any(min(_strides_of_axes(d), default=1) > 1 for d in plain)
+
+
+def _strides_of_axes(desc: _core.MemoryDesc) -> list[int]:
+    return [by for n, by in zip(desc.dims, desc.strides, strict=True) if n > 1]
+
+
 def overwritten_gaps(pd: Any) -> bool:
     """Tell gradients of weights that are overwritten and do not lie densely."""
     weights = (pd.diff_weights_layer_desc, pd.diff_weights_iter_desc)

@@ -120,6 +120,21 @@ FAULTS: tuple[Fault, ...] = (
         device="gpu",
     ),
     Fault(
+        "reorder-sixteen-apart-gpu",
+        title="`reorder`, GPU",
+        when=(
+            "a last axis of 16 elements that do not follow each other, as `x[:, ::2]` (`ocl:custom`"
+            "; the simulated Arc and Tiger Lake pick `jit:ir`)"
+        ),
+        wrong="reads or writes 16 neighbours",
+        instead="a CPU, as `functional` takes; or dpnp's copy",
+        met="refused",
+        rows=("reorder",),
+        device="gpu",
+        refuses=rules.copies_sixteen_apart,
+        advice="GPUs copy rows of 16 elements that lie apart wrongly; copy them with dpnp first",
+    ),
+    Fault(
         "rnn-overwritten-gaps-gpu",
         title="`vanilla_rnn_backward`, `gru_backward`, `lbr_gru_backward`, GPU",
         when=(
