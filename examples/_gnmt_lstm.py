@@ -96,7 +96,11 @@ class GnmtLstm:
 
     def _side(self, name: str, whole: list, dims: tuple, offsets: tuple) -> Side:
         chain = self._chain
-        src, diff_dst, diff_src = (memory.submemory(dims, offsets) for memory in whole)
+        # Views of arrays: on GPUs, cells of oneDNN 3.13 pass over the offset of a submemory.
+        part = tuple(slice(at, at + n) for at, n in zip(offsets, dims, strict=True))
+        src, diff_dst, diff_src = (
+            dnnl.Memory.from_array(memory.to_array()[part], chain.engine) for memory in whole
+        )
         # oneDNN 3.13 takes the rows of src_layer for dense when it forms diff_weights_layer.
         dense = dnnl.MemoryDesc(dims, F32, "tnc")
         tensors = {

@@ -225,6 +225,12 @@ def integer_cell(pd: Any) -> bool:
     return pd.weights_layer_desc.data_type is _core.data_type.s8
 
 
+def begins_inside(pd: Any) -> bool:
+    """Tell tensors that begin within their memory."""
+    descs = (d for d in pd.parameters.values() if isinstance(d, _core.MemoryDesc))
+    return any(d.submemory_offset for d in descs)
+
+
 def eltwise_over_gaps(pd: Any) -> bool:
     """Tell an element-wise kernel that takes its arrays for dense ones."""
     descs = (pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc)

@@ -135,6 +135,28 @@ FAULTS: tuple[Fault, ...] = (
         advice="GPUs copy rows of 16 elements that lie apart wrongly; copy them with dpnp first",
     ),
     Fault(
+        "rnn-submemory-gpu",
+        title="RNN cells, forward and backward, GPU",
+        when=(
+            "a tensor that begins within its memory, as `Memory.submemory` gives (`ocl:simple`; "
+            "the simulated Arc and Tiger Lake pick it)"
+        ),
+        wrong="reads and writes at the beginning of the memory",
+        instead="views of arrays, whose address is their own, or copies",
+        met="refused",
+        rows=tuple(
+            f"{cell}_{direction}"
+            for cell in ("vanilla_rnn", "lstm", "gru", "lbr_gru", "augru", "lbr_augru")
+            for direction in ("forward", "backward")
+        ),
+        device="gpu",
+        refuses=rules.begins_inside,
+        advice=(
+            "GPUs take a part made by submemory for the beginning of its memory; give "
+            "Memory.from_array of a view of the array, or a copy"
+        ),
+    ),
+    Fault(
         "rnn-overwritten-gaps-gpu",
         title="`vanilla_rnn_backward`, `gru_backward`, `lbr_gru_backward`, GPU",
         when=(

@@ -132,6 +132,24 @@ static cl_int run(cl_command_queue queue, cl_kernel kernel, cl_uint n, const siz
                                           event);
 }
 
+// An empty kernel stands for machine code (programs.c). SYCL's users may set arguments by number
+// without hearing that there are none: oneMKL takes an empty run for a success.
+static bool is_machine_code(cl_kernel kernel) {
+    cl_uint n_arguments = 1;
+    driver->clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof n_arguments, &n_arguments, NULL);
+    if (n_arguments) return false;
+    cl_program program = NULL;
+    size_t size = 0;
+    driver->clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof program, &program, NULL);
+    driver->clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, NULL, &size);
+    char *text = calloc(1, size + sizeof MACHINE_CODE);
+    if (!text) return false;
+    driver->clGetProgramInfo(program, CL_PROGRAM_SOURCE, size, text, NULL);
+    const bool found = !memcmp(text, MACHINE_CODE, sizeof MACHINE_CODE - 1);
+    free(text);
+    return found;
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL enqueue(cl_command_queue queue, cl_kernel kernel, cl_uint n,
                                                const size_t *offset, const size_t *global,
                                                const size_t *local, cl_uint n_wait,
@@ -139,7 +157,9 @@ static CL_API_ENTRY cl_int CL_API_CALL enqueue(cl_command_queue queue, cl_kernel
     if (!kernel || !global || n < 1 || n > 3)
         return driver->clEnqueueNDRangeKernel(queue, kernel, n, offset, global, local, n_wait, wait,
                                               event);
-    const cl_int status = run(queue, kernel, n, offset, global, local, n_wait, wait, event);
+    const cl_int status = is_machine_code(kernel)
+                              ? CL_INVALID_KERNEL
+                              : run(queue, kernel, n, offset, global, local, n_wait, wait, event);
     if (is_traced()) trace_launch(kernel, n, global, local, status);
     return status;
 }

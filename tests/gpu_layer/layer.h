@@ -47,6 +47,9 @@ cl_program built_program(cl_program program);
 // A kernel of this name is in every program whose kernels are launched flat.
 #define FLAT_MARK "executing_gpu_flat"
 
+// How the source begins that stands for machine code.
+#define MACHINE_CODE "// machine code\n"
+
 // Each file enters its functions.
 void enter_device(cl_icd_dispatch *table, const cl_icd_dispatch *own);
 void enter_contexts(cl_icd_dispatch *table);

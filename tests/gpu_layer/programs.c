@@ -105,7 +105,7 @@ static bool is_machine_code(const unsigned char *elf, size_t size, char *name, s
     return true;
 }
 
-// An empty kernel in the place of machine code: it takes no arguments, so running it fails.
+// An empty kernel in the place of machine code: running it fails (kernels.c).
 static CL_API_ENTRY cl_program CL_API_CALL create_with_binary(cl_context context, cl_uint n,
                                                               const cl_device_id *devices,
                                                               const size_t *sizes,
@@ -117,7 +117,7 @@ static CL_API_ENTRY cl_program CL_API_CALL create_with_binary(cl_context context
         return driver->clCreateProgramWithBinary(context, n, devices, sizes, binaries, statuses,
                                                  status);
     trace("machine code of %s cannot be executed\n", name);
-    snprintf(text, sizeof text, "kernel void %s(void) {}", name);
+    snprintf(text, sizeof text, MACHINE_CODE "kernel void %s(void) {}", name);
     const char *source = text;
     if (statuses) statuses[0] = CL_SUCCESS;
     return driver->clCreateProgramWithSource(context, 1, &source, NULL, status);

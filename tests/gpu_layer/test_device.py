@@ -95,6 +95,17 @@ def test_machine_code_of_real_gpus_fails_and_what_comes_after_it_computes(kind, 
     assert (chosen, failed, is_right) == ("jit:gemm:any", "failed", "True")
 
 
+def test_products_of_dpnp_are_those_of_opencl_c(queue):
+    """oneMKL first tries a kernel of machine code, and must hear that it fails."""
+    a, b = np.arange(24, dtype="f4").reshape(2, 3, 4), np.arange(20, dtype="f4").reshape(4, 5)
+    x, y = (dpnp.asarray(v, sycl_queue=queue) for v in (a, b))
+    for left, right, expected in ((x, y, a @ b), (x[0], y, a[0] @ b), (x, y[:, 0], a @ b[:, 0])):
+        room = dpnp.full(expected.shape, np.nan, dtype="f4", sycl_queue=queue)
+        queue.wait()
+        del room  # the product takes this memory
+        assert (dpnp.matmul(left, right).asnumpy() == expected).all()
+
+
 def test_a_source_that_does_not_compile_is_an_error(queue):
     with pytest.raises(SyclProgramCompilationError):
         create_program_from_source(queue, "kernel void wrong(global int *p) { p = nothing; }")
