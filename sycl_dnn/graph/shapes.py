@@ -120,7 +120,8 @@ def reshape(s: Shapes, a: Attrs) -> list[Shape]:
 def transpose(s: Shapes, a: Attrs) -> list[Shape]:
     """``order`` is a permutation of the axes."""
     shape, order = s["src"], a["order"]
-    if sorted(n % max(len(shape), 1) for n in order) != list(range(len(shape))):
+    axes = list(range(len(shape)))
+    if sorted(n + len(axes) if n < 0 else n for n in order) != axes:
         raise Broken("order", f"be a permutation of {len(shape)} axes", order)
     return [tuple(shape[i] for i in order)]
 

@@ -87,6 +87,9 @@ REFUSED = {
     "static_transpose: order must be a permutation": lambda g, x: g.static_transpose(
         x, order=(0, 0)
     ),
+    "static_transpose: order must be a permutation of 2 axes": lambda g, x: g.static_transpose(
+        x, order=(3, 0)
+    ),
     "concat: src must have the sizes": lambda g, x: g.concat([x, g.input((2, 4))], axis=0),
     "group_norm: groups must divide the 3 channels": lambda g, x: g.group_norm(x, groups=2),
     "layer_norm: gamma must have shape": lambda g, x: g.layer_norm(

@@ -53,6 +53,9 @@ def _along(x: Tensor, axis: int, matrix: np.ndarray) -> Tensor:
 
 # --- Pools to a given size, over one, two and three spatial axes
 
+#: Windows of different lengths, or at different places modulo a step, are pooled one after another.
+MOST_WINDOWS = 4096
+
 
 def _sizes(name: str, x: Tensor, value: Any) -> Sizes:
     """Return the sizes to pool to; None stands for the input's own."""
@@ -100,6 +103,12 @@ def _adaptive_max_pool(
     check_dtype(name, input, INTEGERS)
     x = batched(name, input, rank)
     sizes = _sizes(name, x, output_size)
+    for n, t in zip(x.shape[2:], sizes, strict=True):
+        if t // math.gcd(n, t) > MOST_WINDOWS:
+            raise ValueError(
+                f"{name}: output_size must need at most {MOST_WINDOWS} kinds of windows, each is a "
+                f"step, got {t} for {n} elements: {t // math.gcd(n, t)}"
+            )
     runs = [adaptive_runs(n, t) for n, t in zip(x.shape[2:], sizes, strict=True)]
     return maxima(input, x, runs, return_indices)
 

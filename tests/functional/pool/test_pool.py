@@ -174,6 +174,7 @@ _REFUSED = [
     ("avg_pool2d", (2,), {"divisor_override": 0}, "divisor_override must be"),
     ("avg_pool2d", (3, 1, 2), {}, "padding must be at most half"),
     ("adaptive_avg_pool2d", (0,), {}, "output_size must be"),
+    ("adaptive_max_pool2d", ((2**32 + 1, 1),), {}, "output_size must need at most 4096 kinds"),
     ("adaptive_avg_pool2d", ((2, 2, 2),), {}, "output_size must be"),
     ("lp_pool2d", (0, 2), {}, "norm_type must be"),
 ]
