@@ -8,6 +8,7 @@ formats. Prints medians in ms, their range and the ratio, and writes a plot.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -57,7 +58,8 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # a process that has died already
+            self._process.stdin.close()
         self._process.wait()
 
 
