@@ -65,7 +65,7 @@ def main() -> None:
 
     def batches():
         for (some,) in shuffled((images,), 64, options.seed):
-            times, noise = rng.integers(0, TIMES, 64), F.randn(*some.shape, device=queue)
+            times, noise = rng.integers(0, TIMES, len(some)), F.randn(*some.shape, device=queue)
             left = dpnp.asarray(LEFT[times].reshape(-1, 1, 1, 1), sycl_queue=queue)
             noisy = dpnp.sqrt(left) * some + dpnp.sqrt(1 - left) * noise
             yield noisy, dpnp.asarray(times, sycl_queue=queue), noise

@@ -43,7 +43,7 @@ def main() -> None:
 
     def batches():
         for (some,) in shuffled((images,), 128, options.seed):
-            yield some, F.randn(128, CODE, device=queue)
+            yield some, F.randn(len(some), CODE, device=queue)
 
     net, opt = Autoencoder().to(queue), optim.AdamW(options.rate)
     net, _, losses = train(net, opt, loss, batches(), options)

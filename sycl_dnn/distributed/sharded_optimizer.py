@@ -29,7 +29,8 @@ class ShardedOptimizer:
     """An optimiser whose state is divided among the ranks (ZeRO 1 and 2).
 
     A step averages the gradients, each rank its part of them; moves its part of the parameters,
-    with its part of the state; and gathers the parameters. Gradients are not averaged before.
+    with its part of the state; and gathers the parameters. Gradients are not averaged before. Each
+    rank's own gradients exist whole until then; only their averages are divided.
 
     Parameters
     ----------

@@ -43,6 +43,30 @@ def test_ranks_train_as_one_process(ranks, cases, by_one, tmp_path):
         assert losses[-1] < losses[0], case
 
 
+@needs_oneccl
+def test_sharded_state_goes_on_at_another_number_of_ranks(by_one, tmp_path):
+    path, file, losses = tmp_path / "part.npz", tmp_path / "state.safetensors", []
+    for ranks, first, end in ((2, 0, 4), (4, 4, 8), (1, 8, 12)):
+        run_ranks(ranks, "trained_networks.py", "digits:sharded", path, first, end, file)
+        found = np.load(path)
+        losses.extend(found["digits:sharded:losses"])
+    np.testing.assert_allclose(losses, by_one["digits:eager:losses"], rtol=3e-6)
+    parameters = by_one["digits:eager:parameters"]
+    np.testing.assert_allclose(found["digits:sharded:parameters"], parameters, rtol=1e-4, atol=1e-5)
+
+
+@needs_oneccl
+def test_a_job_that_lost_a_rank_goes_on_from_its_last_checkpoint(tmp_path):
+    def last_words(file, dying, *options):
+        lines = run_ranks(2, "restarted_training.py", tmp_path / file, dying, options=options)
+        return next(line for line in lines if "began at" in line).partition("began at ")[2].split()
+
+    begun, *whole = last_words("whole.safetensors", 0)
+    again, *resumed = last_words("lost.safetensors", 3, "--max-restarts", "1")
+    assert (begun, again) == ("0", "3")
+    assert resumed == whole
+
+
 def sizes(*shapes, dtype="float32"):
     return [None if s is None else dpnp.zeros(s, dtype=dtype) for s in shapes]
 

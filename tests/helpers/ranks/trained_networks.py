@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Digits, a GPT and an LSTM, each trained in some ways: losses and parameters.
 
-trained_networks.py "digits:wrapped gpt:compiled" results.npz
+trained_networks.py "digits:wrapped gpt:compiled" results.npz [FIRST END CHECKPOINT]
+
+With numbers of steps it reads the checkpoint before the first, if that is not 0, and writes it at
+the end.
 """
 
 import sys
@@ -16,7 +19,8 @@ from sycl_dnn import functional as F
 from sycl_dnn import nn, optim, tree
 
 CASES, PATH = [case.split(":") for case in sys.argv[1].split()], sys.argv[2]
-STEPS, BATCH, LETTERS, LENGTH, WIDTH = 12, 32, 11, 8, 16
+FIRST, END, FILE = sys.argv[3:] or (0, 12, "")
+BATCH, LETTERS, LENGTH, WIDTH = 32, 11, 8, 16
 #: Several buckets in each network.
 BUCKET_BYTES = 4096
 #: The gradient of a key's bias is rounding alone, of which Adam's own bound makes whole steps.
@@ -112,21 +116,27 @@ def train(name, way, group):
     net, opt = begun(network, way, group), optim.AdamW(0.01, eps=BOUND, max_norm=1.0)
     opt = dist.ShardedOptimizer(opt) if way == "sharded" else opt
     state, step, losses = opt.init(net), step_of(opt, way), []
+    if int(FIRST):
+        whole = {"net": net, "state": opt.optimizer.init(net)}
+        found = sycl_dnn.load_checkpoint(FILE, device=group.queue, **whole)
+        net, state = found["net"], opt.own_state(found["state"], found["net"])
     inputs, labels = data()
-    for chosen in list(dist.own_batches(len(inputs), BATCH, seed=1))[:STEPS]:
+    for chosen in list(dist.own_batches(len(inputs), BATCH, seed=1))[int(FIRST) : int(END)]:
         given = [dpnp.asarray(a[chosen], sycl_queue=group.queue) for a in (inputs, labels)]
         value, net, state = step(net, state, *given)
         losses.append(value)
     if way == "sharded":
-        check_checkpoint(opt, state, net)
+        whole = checked_state(opt, state, net)
+        if FILE and group.is_main:
+            sycl_dnn.save_checkpoint(FILE, net=net, state=whole)
     row = np.concatenate([dpnp.asnumpy(a).ravel() for a in tree.leaves(net)])
     bits = group.exchange("parameters", row.tobytes(), "comparing")
     assert all(b == bits[0] for b in bits), f"{name}, {way}: ranks have different parameters"
     return {"losses": [float(v) for v in losses], "parameters": row}
 
 
-def check_checkpoint(opt, state, net):
-    """The whole state is the optimiser's own, and its parts are those of this rank."""
+def checked_state(opt, state, net):
+    """Return the whole state: the optimiser's own, whose parts are those of this rank."""
     whole = opt.whole_state(state, net)
     plain = opt.optimizer.init(net)
     assert tree.names(whole) == tree.names(plain)
@@ -134,6 +144,7 @@ def check_checkpoint(opt, state, net):
     own = opt.own_state(whole, net)
     for a, b in zip(tree.leaves(own), tree.leaves(state), strict=True):
         assert (dpnp.asnumpy(a) == dpnp.asnumpy(b)).all()
+    return whole
 
 
 def main():
