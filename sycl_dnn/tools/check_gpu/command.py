@@ -31,6 +31,8 @@ Nothing is sent anywhere. The exit status is 0 if nothing failed, 1 if something
 options, 3 if there is no GPU (the CPU is checked in its place).
 """
 _BACKENDS = ("level_zero", "opencl")
+#: Seconds in which a process must end once its result is written.
+_PATIENCE = 20.0
 
 
 def parser() -> argparse.ArgumentParser:
@@ -48,14 +50,48 @@ def parser() -> argparse.ArgumentParser:
     return found_parser
 
 
-def _ended(status: int, log: str, limit: float) -> Found:
-    """Return what is said of a process that left no result."""
-    last = "\n".join(log.strip().splitlines()[-12:])
+def _last_lines(log: str) -> str:
+    return "\n".join(log.strip().splitlines()[-12:])
+
+
+def _how(status: int | None) -> tuple[str, str]:
+    """Return the status of a check whose process ended so, or was ended (None), and how it did."""
+    if status is None:
+        return "hung", "hung"
     if status < 0:
-        how = f"crashed: {signal.Signals(-status).name}"
-    else:
-        how = f"ended with status {status}"
-    return found("crashed", how, [{"last lines": last}], limit=limit)
+        return "crashed", f"crashed: {signal.Signals(-status).name}"
+    return "crashed", f"ended with status {status}"
+
+
+def _lost(status: int | None, log: str, limit: float) -> Found:
+    """Return what is said of a process that left no result."""
+    name, how = _how(status)
+    said = f"not done after {limit:.0f} s" if status is None else how
+    return found(name, said, [{"last lines": _last_lines(log)}], limit=limit)
+
+
+def _kept(result: Found, status: int | None, log: str) -> Found:
+    """Return what a check found, with how its process ended after it had written that."""
+    if status == 0:
+        return result
+    name, how = _how(status)
+    return {
+        "status": "failed" if result["status"] == "failed" else name,
+        "summary": f"{result['summary']}; after that its process {how}",
+        "rows": result["rows"],
+        "figures": result["figures"] | {"found": result["status"], "last lines": _last_lines(log)},
+    }
+
+
+def _wait(process: subprocess.Popen, result: Path, limit: float) -> int | None:
+    """Return the status of a process, or None if it still runs: the result is its last work."""
+    end, written = time.monotonic() + limit, False
+    while (left := end - time.monotonic()) > 0:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(min(left, 0.2))
+        if result.exists() and not written:
+            end, written = min(end, time.monotonic() + _PATIENCE), True
+    return process.poll()
 
 
 def run(
@@ -91,18 +127,13 @@ def run(
                 start_new_session=True, env={**os.environ, **variables},
             )  # fmt: skip
         try:
-            status: int | None = process.wait(limit)
-        except subprocess.TimeoutExpired:
-            status = None
+            status = _wait(process, result, limit)
         finally:
             _end(process)
         text = log.read_text(errors="replace")
-        if result.exists() and status == 0:
-            return json.loads(result.read_text()), text
-        if status is None:
-            rows = [{"last lines": "\n".join(text.strip().splitlines()[-12:])}]
-            return found("hung", f"not done after {limit:.0f} s", rows), text
-        return _ended(status, text, limit), text
+        if result.exists():
+            return _kept(json.loads(result.read_text()), status, text), text
+        return _lost(status, text, limit), text
 
 
 def _end(process: subprocess.Popen) -> None:
@@ -156,7 +187,8 @@ class Session:
 def _devices(session: Session) -> list[dict[str, Any]]:
     """List devices; where Level Zero ends the process, list again without it."""
     listed = session.check("devices", "", 0.05 * 60 * session.minutes)
-    if listed["status"] in ("crashed", "hung"):
+    lost = "environment" not in listed["figures"]
+    if lost and listed["status"] in ("crashed", "hung"):
         session.variables["ONEAPI_DEVICE_SELECTOR"] = "opencl:*"
         listed = session.check("devices", "", 0.05 * 60 * session.minutes)
     return listed["figures"].get("environment", {}).get("devices", [])

@@ -359,7 +359,10 @@ def main(arguments: list[str]) -> None:
     else:
         result = CHECKS[name][0](sycl_dnn.default_queue(filter_string), float(seconds))
     faulthandler.cancel_dump_traceback_later()
-    Path(path).write_text(json.dumps(result))
+    # Complete or not there: drivers may crash at any time.
+    whole = Path(path).with_suffix(".new")
+    whole.write_text(json.dumps(result))
+    whole.replace(path)
 
 
 if __name__ == "__main__":

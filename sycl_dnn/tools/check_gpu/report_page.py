@@ -123,6 +123,8 @@ def _section(result: dict[str, Any]) -> str:
         parts.append(f"<pre>{escape(figures['table'])}</pre>")
     if figures.get("losses"):
         parts.append(_curve(figures["losses"]))
+    if "last lines" in figures:
+        parts.append(f"<pre>{escape(figures['last lines'])}</pre>")
     inner = table(shown)
     if len(shown) > 20:
         inner = f"<details><summary>{len(shown)} rows</summary>{inner}</details>"

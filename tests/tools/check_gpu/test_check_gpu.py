@@ -77,6 +77,34 @@ def test_what_a_process_that_died_or_hangs_leaves(monkeypatch, tmp_path):
     assert found["status"] == "hung"
 
 
+@pytest.mark.parametrize(
+    ("last_act", "status", "said"),
+    [
+        ("os.abort()", "crashed", "crashed: SIGABRT"),
+        ("os._exit(3)", "crashed", "ended with status 3"),
+        ("print('going', flush=True), time.sleep(600)", "hung", "hung"),
+    ],
+)
+def test_a_result_outlives_its_process(last_act, status, said, monkeypatch, tmp_path):
+    text = f"import atexit, os, time\natexit.register(lambda: ({last_act}))\n"
+    (tmp_path / "sitecustomize.py").write_text(text)
+    monkeypatch.setattr(command, "_PATIENCE", 2)
+    folders = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    found, _ = command.run("devices", "", 30, 300, PYTHONPATH=os.pathsep.join(folders))
+    assert found["status"] == status
+    assert f"that oneDNN takes; after that its process {said}" in found["summary"]
+    assert found["figures"]["found"] == "passed"
+    assert found["figures"]["environment"]["devices"]
+
+
+def test_a_wrong_value_stays_a_failure_where_its_process_crashes():
+    kept = command._kept(device_checks.found("failed", "3 wrong", [{"a": 1}]), -11, "first\nlast")
+    assert kept["status"] == "failed"
+    assert kept["summary"] == "3 wrong; after that its process crashed: SIGSEGV"
+    assert kept["rows"] == [{"a": 1}]
+    assert "last" in report_page._section(kept | {"check": "c", "device": "d", "seconds": 1.0})
+
+
 def test_a_wrong_value_is_a_failure(monkeypatch):
     queue = sycl_dnn.default_queue("cpu")
     assert function_sample.one("relu", "float32", queue, queue)["status"] == "passed"
