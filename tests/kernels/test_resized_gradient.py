@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of linear interpolation by a kernel: any sizes, NaN, second derivatives, dtypes."""
+
+import numpy as np
+import pytest
+from kernel_cases import TOLERANCE, both_passes, error, host, kernels_of, placed, torch_passes
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.functional.shape import interpolate as matrices
+
+#: Shape, size: larger, smaller, both, one element, one axis kept, 1-D, eight channels.
+CASES = [
+    ((2, 16, 5, 7), (10, 14)),
+    ((1, 24, 9, 6), (4, 5)),
+    ((3, 8, 4, 6), (9, 3)),
+    ((1, 16, 1, 5), (3, 5)),
+    ((2, 32, 6, 6), (6, 13)),
+    ((2, 16, 11), (23,)),
+]
+
+
+def resized(size):
+    mode = "linear" if len(size) == 1 else "bilinear"
+    return lambda x: F.interpolate(x, size, mode=mode)
+
+
+def expected(x, dy):
+    """Return the gradient in float64 by the matrices of interpolation."""
+    made = dy
+    for axis in range(2, x.ndim):
+        n, t = x.shape[axis], dy.shape[axis]
+        matrix = matrices.weights(n, t, n / t, False, False, False)
+        made = np.moveaxis(np.tensordot(made, matrix, (axis, 0)), -1, axis)
+    return made
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("layout", ["channels_last", "row_major"])
+@pytest.mark.parametrize(("shape", "size"), CASES)
+def test_gradients(queue, shape, size, layout, dtype):
+    rng = np.random.default_rng(0)
+    x = placed(rng.standard_normal(shape), queue, layout, dtype)
+    dy = placed(rng.standard_normal((*shape[:2], *size)), queue, layout, dtype)
+    with sycl_dnn.kernel_mode("always"):
+        _, pullback = sycl_dnn.vjp(resized(size), x)
+    assert kernels_of(pullback, dy) == ["resized_backward"]
+    _, made = both_passes(resized(size), [x], dy)
+    assert error(made, expected(host(x), host(dy))) < TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("size", [(12, 12), (8, 8), (3, 3)])
+def test_nan_and_infinity_reach_what_they_reach_in_torch(queue, size):
+    pytest.importorskip("torch")
+    import torch.nn.functional as torch_functional
+
+    x, dy = np.zeros((1, 8, 4, 4)), np.zeros((1, 8, *size))
+    dy[0, 0, 1, 1], dy[0, 1, 2, 0] = np.nan, np.inf
+    images = [placed(a, queue, "channels_last") for a in (x, dy)]
+    _, made = both_passes(resized(size), [images[0]], images[1])
+
+    def function(x):
+        return torch_functional.interpolate(x, size, mode="bilinear")
+
+    _, wanted = torch_passes(function, [x], dy, "float32")
+    np.testing.assert_array_equal(made, wanted)
+
+
+def test_sizes_beyond_the_kernel_run_by_onednn(queue):
+    x = placed(np.ones((1, 8, 2, 2)), queue, "channels_last")
+    dy = placed(np.ones((1, 8, 30, 2)), queue, "channels_last")
+    with sycl_dnn.kernel_mode("always"):
+        _, pullback = sycl_dnn.vjp(resized((30, 2)), x)
+    assert kernels_of(pullback, dy) == []
+    assert error(host(pullback(dy)[0]), np.full((1, 8, 2, 2), 15.0)) < 1e-6
+
+
+def test_second_derivative_and_compiled(queue):
+    rng = np.random.default_rng(3)
+    x, v = (placed(rng.standard_normal((1, 8, 6, 6)), queue, "channels_last") for _ in range(2))
+
+    def slope(x):
+        return sycl_dnn.grad(lambda x: F.sum(F.square(resized((11, 13))(x))))(x)
+
+    def twice(x):
+        return sycl_dnn.grad(lambda x: F.sum(F.mul(slope(x), v)))(x)
+
+    with sycl_dnn.kernel_mode("always"):
+        made, first = host(twice(x)), host(slope(x))
+        compiled = host(sycl_dnn.compile(slope)(x))
+    with sycl_dnn.kernel_mode("never"):
+        assert error(first, host(slope(x))) < 1e-6
+    # The slope is linear in x.
+    assert error(made, host(slope(v))) < 1e-6
+    assert error(compiled, first) < 1e-6
