@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Folders of the checkout that hold other people's files or products.
 FOREIGN = ("build", "dist", "logs", "out")
 FRAGMENT = "<!-- fragment -->"
+#: Before a block that goes on with the program above it, as in tutorials.
+CONTINUES = "<!-- continues -->"
 
 
 def is_ours(page):
@@ -30,15 +32,19 @@ def name_of(page):
 
 
 def programs():
-    """Every Python block that is not marked as a fragment: the place of each, and its text."""
+    """Every program, which is one Python block or several: the place of each, and its text."""
     found = {}
     for page in PROGRAM_PAGES:
-        text = page.read_text()
+        text, place = page.read_text(), None
         for block in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
-            before = text[: block.start()]
-            if not before.rstrip().endswith(FRAGMENT):
-                line = before.count("\n") + 1
-                found[f"{name_of(page)}:{line}"] = block.group(1)
+            before = text[: block.start()].rstrip()
+            if before.endswith(FRAGMENT):
+                continue
+            if before.endswith(CONTINUES):
+                found[place] += "\n\n" + block.group(1)
+            else:
+                place = f"{name_of(page)}:{text[: block.start()].count(chr(10)) + 1}"
+                found[place] = block.group(1)
     return found
 
 
