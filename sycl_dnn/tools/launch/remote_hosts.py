@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from functools import partial
+from urllib.parse import urlsplit
 
 from sycl_dnn.tools.launch.rank_processes import run_children
 
@@ -61,7 +62,8 @@ def run_on_hosts(
     Parameters
     ----------
     hosts : sequence of str
-        As ``ssh`` takes them. The first has rank 0, and the others reach it under this name.
+        As ``ssh`` takes them: ``[user@]host`` or ``ssh://[user@]host[:port]``. The first has
+        rank 0, and the others reach it under this name.
     shell : str
         Command that takes a host and a line for its shell, such as ``ssh -o BatchMode=yes``.
     port : int
@@ -76,13 +78,26 @@ def run_on_hosts(
     OSError
         ``shell`` cannot be started.
     """
-    address = hosts[0].rpartition("@")[2]
+    address = address_of(hosts[0])
     launch = [sys.executable, "-m", "sycl_dnn", "launch", *options, "--nodes", str(len(hosts)),
               "--master-addr", address, "--master-port", str(port), "--end-with-input"]  # fmt: skip
     return run_children([
         partial(HostProcess, shlex.split(shell), host, [*launch, "--node-rank", str(i), *program])
         for i, host in enumerate(hosts)
     ])  # fmt: skip
+
+
+def address_of(host: str) -> str:
+    """Return the name under which other hosts reach one that ``ssh`` takes.
+
+    Examples
+    --------
+    >>> address_of("someone@node01"), address_of("ssh://someone@node01:2222")
+    ('node01', 'node01')
+    """
+    if host.startswith("ssh://"):
+        return urlsplit(host).hostname or host
+    return host.rpartition("@")[2]
 
 
 def end_with_input() -> None:

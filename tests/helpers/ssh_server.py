@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ssh server on this machine: a port, keys and settings of its own in a folder."""
+
+import contextlib
+import getpass
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+#: Where OpenSSH's server goes to give up its rights; the system's service makes it.
+_EMPTY_FOLDER = Path("/run/sshd")
+
+_SERVER = """\
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/user_key.pub
+AllowUsers {user}
+StrictModes no
+UsePAM no
+PidFile none
+"""
+_CLIENT = """\
+IdentityFile {folder}/user_key
+IdentitiesOnly yes
+UserKnownHostsFile {folder}/known_hosts
+GlobalKnownHostsFile none
+LogLevel ERROR
+"""
+
+
+def server_program():
+    """Return the path of sshd, which wants to be started by its full path."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    found = shutil.which("sshd", path=path)
+    if found is None or not shutil.which("ssh") or not shutil.which("ssh-keygen"):
+        pytest.skip("openssh-server and openssh-client are not installed")
+    return found
+
+
+@contextlib.contextmanager
+def ssh_server(folder):
+    """Run a server; yield its port, and the command that takes a host and a line for its shell."""
+    program = server_program()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    for name in ("host_key", "user_key"):
+        make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
+        subprocess.run(make, check=True, timeout=600)
+    key = (folder / "host_key.pub").read_text()
+    hosts = ",".join(f"[{name}]:{port}" for name in ("localhost", "127.0.0.1"))
+    (folder / "known_hosts").write_text(f"{hosts} {key}")
+    made = {"folder": folder, "port": port, "user": getpass.getuser()}
+    (folder / "server").write_text(_SERVER.format(**made))
+    (folder / "client").write_text(_CLIENT.format(**made))
+    with _empty_folder(), open(folder / "log", "w") as log:
+        server = subprocess.Popen([program, "-D", "-e", "-f", str(folder / "server")], stderr=log)
+        try:
+            _wait_for(server, port, folder / "log")
+            yield port, f"ssh -F {folder / 'client'} -o BatchMode=yes"
+        finally:
+            server.terminate()
+            server.wait(600)
+
+
+@contextlib.contextmanager
+def _empty_folder():
+    """Make the folder of a server of root where no service has made it."""
+    if os.getuid() or _EMPTY_FOLDER.exists():
+        yield
+        return
+    _EMPTY_FOLDER.mkdir(mode=0o755)
+    try:
+        yield
+    finally:
+        _EMPTY_FOLDER.rmdir()
+
+
+def _wait_for(server, port, log):
+    """Wait until the server answers."""
+    while True:
+        with contextlib.suppress(ConnectionRefusedError):
+            return socket.create_connection(("127.0.0.1", port), timeout=600).close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(0.05)
+            raise RuntimeError(f"sshd ended: {log.read_text()}")
