@@ -58,6 +58,7 @@ _LAZY = {
     "Pullback": "sycl_dnn.call.pullback",
     "Record": "sycl_dnn.tools.profile.records",
     "Report": "sycl_dnn.compiler.step_report",
+    "Seed": "sycl_dnn.trace.frozen",
     "Summary": "sycl_dnn.tools.profile.records",
     "TensorFacts": "sycl_dnn.tools.profile.records",
     "profile": "sycl_dnn.tools.profile.recorder",

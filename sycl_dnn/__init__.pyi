@@ -54,6 +54,7 @@ from sycl_dnn.tools.profile.records import TensorFacts as TensorFacts
 from sycl_dnn.trace.array import Array as Array
 from sycl_dnn.trace.array_function import array_function as array_function
 from sycl_dnn.trace.frozen import Frozen as Frozen
+from sycl_dnn.trace.frozen import Seed as Seed
 from sycl_dnn.trace.frozen import freeze as freeze
 from sycl_dnn.trace.policy import FallbackWarning as FallbackWarning
 from sycl_dnn.trace.policy import ReferenceWarning as ReferenceWarning

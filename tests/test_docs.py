@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from run_examples import run_all
 
-from sycl_dnn import DnnlError
+import sycl_dnn
+from sycl_dnn import DnnlError, nn, optim
+from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -93,6 +95,29 @@ def test_links_lead_to_files_and_headings(page):
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_no_folder_of_some_machine_is_named(page):
     assert not re.findall(r"(?<![\w.$])/(?:home|root|work|Users)/\S*", page.read_text())
+
+
+#: Pages for those who change the package; a traceback names the module of errors.
+INNER_PAGES = ("docs/architecture.md", "docs/add_a_", "CONTRIBUTING.md", "CHANGELOG.md", "tests/")
+PUBLIC = {*sycl_dnn.__all__, "data", "errors", "sklearn"}
+
+
+def inner_names(text):
+    """Names of modules that users do not import, such as ``sycl_dnn.trace.steps``."""
+    return [n for n in re.findall(r"\bsycl_dnn\.(\w+)(?=\.\w|`)", text) if n not in PUBLIC]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_pages_for_users_name_no_inner_module(page):
+    if not name_of(page).startswith(INNER_PAGES):
+        assert inner_names(page.read_text()) == []
+
+
+def test_docstrings_for_users_name_no_inner_module():
+    for home in (sycl_dnn, F, nn, optim):
+        for name in home.__all__:
+            described = getattr(home, name).__doc__ or ""
+            assert inner_names(described) == [], name
 
 
 def test_list_of_what_is_supported_names_every_primitive():

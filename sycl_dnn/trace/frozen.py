@@ -103,7 +103,14 @@ def freeze(array: dpnp.ndarray | Array) -> Frozen:
 
 
 class Seed:
-    """A number that is passed at each call and that no plan depends on."""
+    """A number that is passed at each call and that no plan depends on.
+
+    Parameters
+    ----------
+    value : int
+    dtype : str
+        Of the scalar that the device reads.
+    """
 
     __slots__ = ("dtype", "value")
 

@@ -185,7 +185,7 @@ def dropout(
         Write the result into ``input`` and return that. Not in traced functions.
     seed : int or Seed, optional
         The same seed drops the same elements of equal shapes and layouts. A new one costs no new
-        trace; for that in ``vjp``, give ``sycl_dnn.trace.frozen.Seed(number)``. Without it
+        trace; for that in ``vjp``, give ``sycl_dnn.Seed(number)``. Without it
         every call takes the next seed of a sequence, which ``manual_seed`` starts.
     out : dpnp.ndarray or Array, optional
         Written and returned; shape and dtype of the input.
