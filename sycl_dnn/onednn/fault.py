@@ -77,6 +77,9 @@ _RMS = _core.normalization_flags.rms_norm
 _GLOBAL = _core.normalization_flags.use_global_stats
 _OVERWRITE = _core.rnn_flags.diff_weights_overwrite
 
+#: The most axes that the reference implementation of `eltwise` has loops for.
+_LOOPS_OF_ELTWISE = 5
+
 # --- descriptors ---
 
 
@@ -220,6 +223,25 @@ def half_bytes(pd: Any) -> bool:
     return any(d is not None and d.data_type.name in _HALF_BYTES for d in descs)
 
 
+def half_bytes_inside(pd: Any) -> bool:
+    """Tell 4-bit numbers that begin within their memory, which `ref` of matmul alone reads right.
+
+    Concatenation writes its parts by such reorders.
+    """
+    if pd.name == "concat":
+        return pd.dst_desc.data_type.name in _HALF_BYTES
+    descs = (d for d in pd.parameters.values() if isinstance(d, _core.MemoryDesc))
+    inside = any(d.submemory_offset and d.data_type.name in _HALF_BYTES for d in descs)
+    return inside and not pd.impl_info.startswith("ref")
+
+
+def clears_too_much(pd: Any) -> bool:
+    """Tell gradients of which as many bytes are set to 0 as those of the result take, padded."""
+    given, made = pd.diff_dst_desc, pd.diff_src_desc
+    is_padded = given.padded_dims != given.dims
+    return pd.impl_info.startswith("ref") and is_padded and made.get_size() < given.get_size()
+
+
 def integer_cell(pd: Any) -> bool:
     """Tell an LSTM of 8-bit weights."""
     return pd.weights_layer_desc.data_type is _core.data_type.s8
@@ -235,6 +257,17 @@ def eltwise_over_gaps(pd: Any) -> bool:
     """Tell an element-wise kernel that takes its arrays for dense ones."""
     descs = (pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc)
     return pd.impl_info.startswith("ocl:xe") and any(map(_has_gaps, descs))
+
+
+def eltwise_of_six_axes(pd: Any) -> bool:
+    """Tell what the reference implementation goes through by five axes: all but dense arrays."""
+    descs = [pd.src_desc, pd.diff_src_desc, pd.parameters.get("data")]
+    known = [d for d in descs if d is not None]
+    if len(known[0].dims) <= _LOOPS_OF_ELTWISE or not pd.impl_info.startswith("ref"):
+        return False
+    alike = all(d == known[0] for d in known)
+    is_dense = known[0].padded_dims == known[0].dims and not _has_gaps(known[0])
+    return not (alike and is_dense) or len(pd.primitive_attr.get_post_ops()) > 0
 
 
 def concat_over_gaps(pd: Any) -> bool:

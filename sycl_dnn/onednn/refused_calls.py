@@ -26,6 +26,48 @@ FAULTS: tuple[Fault, ...] = (
         refused_by="check_half_bytes",
     ),
     Fault(
+        "half-bytes-inside",
+        title="`concat`, `matmul`, `reorder`",
+        when=(
+            "s4 or u4 tensors that begin inside their memory (`Memory.submemory`; `brg_matmul`, "
+            "`simple`), or an s4 or u4 result of `concat`"
+        ),
+        wrong=(
+            "counts a byte for each element in front: other elements are read, and elements past "
+            "the end are written"
+        ),
+        instead="memory of its own; for `concat`, s8 or u8",
+        met="refused",
+        rows=("concat", "matmul", "reorder"),
+        refuses=rules.half_bytes_inside,
+        advice="4-bit tensors must begin where their memory does, and are no result of concat",
+    ),
+    Fault(
+        "softmax-wider-gradient",
+        title="`softmax_backward`",
+        when="`ref`, a padded `diff_dst` that takes more bytes than `diff_src`",
+        wrong="sets as many bytes of `diff_src` to 0 as `diff_dst` has, past the end",
+        instead="`diff_src` in the layout of `diff_dst`",
+        met="refused",
+        rows=("softmax_backward",),
+        refuses=rules.clears_too_much,
+        advice="diff_src must take at least as many bytes as the padded diff_dst",
+    ),
+    Fault(
+        "eltwise-six-axes",
+        title="`eltwise_forward`, `eltwise_backward`",
+        when=(
+            "`ref`, six axes and more, and gaps, padding, post-ops, or gradients in another layout "
+            "than the data"
+        ),
+        wrong="goes through five axes: elements are left out, others written, also past the end",
+        instead="dense arrays in one layout, or axes merged, as `functional` does",
+        met="refused",
+        rows=("eltwise_forward", "eltwise_backward"),
+        refuses=rules.eltwise_of_six_axes,
+        advice="more than five axes must lie densely, in one layout, without post-ops; merge axes",
+    ),
+    Fault(
         "group-norm-no-spatial",
         title="`group_normalization_forward`",
         when="(N, C) without spatial dimensions",
