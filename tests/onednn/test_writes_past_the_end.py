@@ -107,6 +107,7 @@ def test_it_still_writes_past_the_end(engine, stream, name):
         primitive = dnnl.Primitive(CASES[name](engine))
     descs = {n: found["desc"] for n, found in primitive.arguments.items()}
     rooms = {n: room_for(desc, stream) for n, desc in descs.items()}
+    stream.sycl_queue.wait()
     primitive.execute(
         stream, {n: dnnl.Memory(descs[n], engine, a) for n, a in rooms.items()}
     ).wait()
@@ -119,6 +120,7 @@ def test_relu_of_six_axes_leaves_elements_out_where_they_lie_apart(engine, strea
         primitive = dnnl.Primitive(relu(engine))
     ones = dpnp.ones(192, dtype="f4", sycl_queue=stream.sycl_queue)
     made = dpnp.zeros_like(ones)
+    stream.sycl_queue.wait()
     args = {"src": dnnl.Memory(SPARSE, engine, ones), "dst": dnnl.Memory(SPARSE, engine, made)}
     primitive.execute(stream, args).wait()
     assert made.asnumpy()[::2].sum() < 96, "oneDNN may have mended eltwise-six-axes: look"
@@ -135,6 +137,7 @@ def test_memory_of_its_own_is_right(engine, stream):
         dnnl.Memory(PART, engine, dpnp.asarray(a, sycl_queue=stream.sycl_queue))
         for a in (numbers, numbers * 0)
     )
+    stream.sycl_queue.wait()
     small = dnnl.Memory(D(PART_SIZES, T.s4, "abc"), engine)
     for a, b in ((src, small), (small, back)):
         pd = dnnl.reorder(engine, src=a.desc, dst=b.desc)
