@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps, compiled by ``sycl_dnn.compile``, against torch eager and torch.compile.
+"""Training steps, compiled by ``sycl_dnn.compile``, against torch, JAX and MLX.
 
-One text of each network runs in both libraries from the same weights, so that the losses of the
-first steps are compared before anything is timed. A step is loss, gradients and AdamW. Each way to
-run it has a process with two threads; blocks of steps alternate between them. Prints medians in
-ms, ours over theirs, the first step and the peak memory; at the end geometric means.
+One text of each network runs in ours and in torch, another (`rivals/nets.py`) in JAX and MLX, all
+from the same weights, so that losses of the first steps are compared before anything is timed.
+JAX and MLX take part where ``--sides`` names them and an interpreter has them (``--python``). A
+step is loss, gradients and AdamW. Each way to run it has a process with two threads; blocks of
+steps alternate between them. Prints medians in ms, ours over theirs, the first step and the peak
+memory; at the end geometric means.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import statistics
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from layers import Worker, span
-from models import training_zoo
+from models import training_batches
 from timing import describe_machine
 
 PROGRAM = Path(__file__).with_name("training_workers.py")
@@ -28,6 +32,8 @@ SIDES = {
     "torch.compile": ("torch", "compile"),
     "ours": ("ours", "compiled"),
     "ours, eager": ("ours", "eager"),
+    "jax": ("jax", "compiled"),
+    "mlx": ("mlx", "compiled"),
 }
 DEFAULT = ("torch", "torch.compile", "ours")
 #: Largest difference of a loss from torch's, relative to it; rates move all weights by then.
@@ -37,14 +43,14 @@ TOLERANCE = {"float32": 2e-3, "bfloat16": 3e-2}
 class Side(Worker):
     """A process that makes training steps in one way."""
 
-    def __init__(self, name: str, kind: str) -> None:
+    def __init__(self, name: str, kind: str, python: str) -> None:
         library, self._way = SIDES[name]
-        self._kind = kind
+        self._kind, self._python = kind, python
         super().__init__(library, {"OMP_NUM_THREADS": "2", "LIBRARY": library}, PROGRAM)
 
     def command(self, library: str, program: Path) -> list[str]:
         """Return the command line."""
-        return [*super().command(library, program), self._way, self._kind]
+        return [self._python, str(program), library, self._way, self._kind]
 
 
 def wrong(losses: dict[str, list[float]], title: str, dtype: str) -> list[str]:
@@ -74,7 +80,8 @@ def answers(sides: dict[str, Side], title: str, *request: Any) -> dict[str, Any]
 def measure(options: Any, name: str, dtype: str, folder: str) -> tuple[dict[str, Any], bool]:
     """Measure one network in one dtype; return what was timed, and whether any side failed."""
     kind = "tiny" if options.tiny else "full"
-    workers = {side: Side(side, kind) for side in options.sides}
+    python = dict(options.python)
+    workers = {side: Side(side, kind, python.get(side, sys.executable)) for side in options.sides}
     sides = {side: worker for side, worker in workers.items() if worker.version is not None}
     title, wanted = f"{name:12s} {dtype:9s}", len(sides)
     begun = answers(sides, title, "start", name, dtype, folder)
@@ -107,14 +114,25 @@ def show(found: dict[str, Any], title: str) -> None:
 
 def summed_up(found: dict[str, Any]) -> None:
     """Print the geometric means over all rows."""
-    for side in DEFAULT[:-1]:
-        rows = [row for row in found.values() if side in row and "ours" in row]
+    for side in SIDES:
+        rows = [row for row in found.values() if {side, "ours"} <= set(row)]
+        if side == "ours":
+            continue
         for what, key in (("step", "ms"), ("first step", "first_ms"), ("peak memory", "peak_mb")):
             ratios = [row["ours"][key] / row[side][key] for row in rows]
             if ratios:
                 mean = statistics.geometric_mean(ratios)
                 print(f"{what}: ours / {side}: geometric mean {mean:.3f} of {len(ratios)} rows, "
                       f"{min(ratios):.3f} to {max(ratios):.3f}")  # fmt: skip
+
+
+def interpreter(text: str) -> tuple[str, str]:
+    """Read the interpreter of a side."""
+    side, _, path = text.partition("=")
+    found = shutil.which(Path(path).expanduser())
+    if side not in SIDES or found is None:
+        raise argparse.ArgumentTypeError(f"must be SIDE=PATH of a program, got {text}")
+    return side, found
 
 
 def parse_arguments() -> Any:
@@ -124,6 +142,10 @@ def parse_arguments() -> Any:
     parser.add_argument("--only", nargs="+", default=[], help="names of networks")
     parser.add_argument("--dtypes", nargs="+", default=list(TOLERANCE), choices=list(TOLERANCE))
     parser.add_argument("--sides", nargs="+", default=list(DEFAULT), choices=list(SIDES))
+    parser.add_argument(
+        "--python", nargs="+", default=[], type=interpreter, metavar="SIDE=PATH",
+        help="interpreters of sides that other environments have, such as jax=~/jax/bin/python",
+    )  # fmt: skip
     parser.add_argument("--tiny", action="store_true", help="sizes that only try the program")
     parser.add_argument("--json", type=Path, help="write all times, after each row")
     return parser.parse_args()
@@ -136,7 +158,7 @@ def main() -> None:
     found: dict[str, Any] = {}
     failed = []
     with tempfile.TemporaryDirectory() as folder:
-        for name in options.only or training_zoo.ENTRIES:
+        for name in options.only or training_batches.FULL:
             for dtype in options.dtypes:
                 row, incomplete = measure(options, name, dtype, folder)
                 found[f"{name} {dtype}"] = row

@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from models import training_batches
 from required import require
 
 #: Steps whose losses are compared; the first ones trace, compile and pack.
@@ -111,18 +112,43 @@ class Torch:
         return value.detach()
 
 
+class Modules:
+    """Ours or torch's side, whose networks are one text of modules."""
+
+    def __init__(self, side: Any, kind: str) -> None:
+        from models import training_zoo
+
+        self._side, self.version, self.step = side, side.version, side.step
+        self._entries = training_zoo.TINY if kind == "tiny" else training_zoo.ENTRIES
+
+    def start(self, name: str, dtype: str, weights: Path) -> None:
+        """Make the network, its batches and the step."""
+        self._side.start(self._entries[name], dtype, weights)
+
+
+class Rival:
+    """JAX or MLX, whose networks are functions of torch's parameters (`rivals/nets.py`)."""
+
+    def __init__(self, library: str, kind: str) -> None:
+        self._side, self._kind = import_module(f"rivals.{library}_side").Side(RATE), kind
+        self.version, self.step = self._side.version, self._side.step
+
+    def start(self, name: str, dtype: str, weights: Path) -> None:
+        """Make parameters, batches and the step; torch has written the weights."""
+        given = training_batches.TINY if self._kind == "tiny" else training_batches.FULL
+        batches = training_batches.batches(given[name], N_COMPARED)
+        self._side.start(name, self._kind, dtype, weights, batches)
+
+
 class Worker:
     """Answers requests of one process."""
 
-    def __init__(self, library: Any, kind: str) -> None:
-        from models import training_zoo
-
+    def __init__(self, library: Any) -> None:
         self._library, self._count = library, 0
-        self._entries = training_zoo.TINY if kind == "tiny" else training_zoo.ENTRIES
 
     def start(self, name: str, dtype: str, folder: str) -> dict[str, Any]:
         """Make all; return the first losses, the time of the first step, resident memory."""
-        self._library.start(self._entries[name], dtype, Path(folder) / f"{name}.npz")
+        self._library.start(name, dtype, Path(folder) / f"{name}.npz")
         before, losses, times = peak_mb(), [], []
         for number in range(N_COMPARED):
             start = time.perf_counter()
@@ -143,20 +169,24 @@ class Worker:
 
 def peak_mb() -> float:
     """Return the largest resident memory of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    # Not getrusage: its maximum begins with that of the process that started this one.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
 def main() -> None:
     """Serve requests until standard input ends."""
     library, way, kind = sys.argv[1:4]
     os.environ["LIBRARY"] = library
+    modules = {"ours": Ours, "torch": Torch}
     try:
-        worker = Worker({"ours": Ours, "torch": Torch}[library](way), kind)
+        side = Modules(modules[library](way), kind) if library in modules else Rival(library, kind)
     except ImportError as error:
         print(json.dumps(None), flush=True)
-        print(f"{library}: {error}", file=sys.stderr)
+        print(f"{library} is left out: {error}", file=sys.stderr)
         return
-    print(json.dumps(worker._library.version), flush=True)
+    worker = Worker(side)
+    print(json.dumps(side.version), flush=True)
     for line in sys.stdin:
         request, *given = json.loads(line)
         print(json.dumps(getattr(worker, request)(*given)), flush=True)

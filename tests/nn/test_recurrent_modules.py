@@ -8,6 +8,8 @@ import pytest
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn
+from sycl_dnn.program.place import place_of
+from sycl_dnn.trace.capabilities import multiplies
 
 torch = pytest.importorskip("torch")
 pack = nn.utils.rnn.pack_padded_sequence
@@ -111,6 +113,39 @@ def test_cells_with_states_are_torchs(name, shape):
         own(F.ones(1, 2, 4))
     with pytest.raises(ValueError, match=f"{name}: input_size and hidden_size must be at least 1"):
         getattr(nn, name)(0, 3)
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("way", ["eager", "compiled"])
+def test_training_under_autocast_computes_in_bfloat16(name, way):
+    engine = place_of(sycl_dnn.default_queue())[0].engine
+    if not multiplies(engine, "bfloat16"):
+        pytest.skip("oneDNN multiplies no bfloat16 here")
+    own, other = (getattr(m, name)(8, 16, bidirectional=True) for m in (nn, torch.nn))
+    own.load_state_dict(other.state_dict())
+    x = np.random.default_rng(0).standard_normal((6, 4, 8)).astype("f4")
+    with torch.autocast("cpu", torch.bfloat16):
+        wanted, _ = other(torch.tensor(x))
+        (wanted.float() ** 2).mean().backward()
+    theirs = {path: p.grad.numpy() for path, p in other.named_parameters()}
+
+    def loss(net, x):
+        y, _ = net(x)
+        return F.mean(F.square(F.astype(y, "float32"))), y
+
+    step = sycl_dnn.value_and_grad(loss, has_aux=True)
+    step = sycl_dnn.compile(step) if way == "compiled" else step
+    (_, wide), exact = step(own, on_device(x))
+    with sycl_dnn.autocast("bfloat16"):
+        (_, y), gradients = step(own, on_device(x))
+    assert (str(wide.dtype), str(y.dtype)) == ("float32", "bfloat16")
+    exact = dict(exact.named_parameters())
+    for path, gradient in gradients.named_parameters():
+        assert str(gradient.dtype) == "float32"
+        found, scale = dpnp.asnumpy(gradient), np.abs(theirs[path]).max()
+        np.testing.assert_allclose(found, theirs[path], rtol=0, atol=0.05 * scale)
+        error = np.abs(found - dpnp.asnumpy(exact[path])).max() / scale
+        assert 1e-5 < error < 0.05, "bfloat16 rounds, and only that"
 
 
 def test_ctc_loss_is_torchs():
