@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gradient of maxima over windows of channels-last signals and images, as one kernel."""
+"""The gradient of maxima over windows of signals and images, as one kernel for each layout."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: A place of the input collects what the windows over it have for it: at most ``MOST`` of them.
-#: ``taken`` has the number in its window of each maximum.
+#: Channels that a part of a row-major gradient has, and elements of each that are kept for sums.
+_CHANNELS, _KEPT = 16, 1024
+
+#: Maxima have their channels innermost; ``taken`` has the number in its window of each maximum.
+#: Channels-last, a place of the input collects what the windows over it have for it: at most
+#: ``MOST`` of them. Row-major, each maximum is added to its place, in a band of rows that lies in
+#: the cache; what belongs to no row of the part comes to rest behind the band.
 _SOURCE = """
 #define COLUMNS for (int c = ITEM * V; c < channels; c += L * V)
 #define LEAST(at, size, stride) max(0, ((at) - (size) + (stride)) / (stride))
@@ -48,46 +53,153 @@ __kernel void maxima_backward(__global const element *dy, __global const uchar *
         }
     }
 }
+
+// The first of the kept rows are done: they are written, the others move up.
+void rows_done(__global float *band, __global element *q, int done, int kept) {
+    int i = 0;
+    for (; i + V <= done; i += V) STORE(GET(i, band), i, q);
+    for (; i < done; ++i) STORE1(band[i], q, i);
+    for (i = 0; i < kept - done; i += V) PUT(GET(i + done, band), i, band);
+    for (i = kept - done; i < kept; i += V) PUT((vector)0, i, band);
+}
+
+#define ROWS_DONE(next) \\
+    for (int k = 0; k < n; ++k) { \\
+        __global element *q = dx + (image * channels + c + k) * height * width + base * width; \\
+        rows_done(band + k * pitch, q, ((next) - base) * width, room); \\
+    } \\
+    base = next;
+
+__kernel void maxima_backward_rows(
+    __global const element *restrict dy, __global const uchar *restrict taken,
+    __global element *restrict dx, __global float *restrict bands, int parts, int each,
+    int per_image, int rows, int kept, int height, int width, int channels, int out_height,
+    int out_width, int top, int left) {
+    const int room = kept * width, pitch = room + width + V, blocks = (channels + B - 1) / B;
+    const int start = get_group_id(0) * each;
+    __global float *band = bands + ((size_t)get_group_id(0) * L + ITEM) * B * pitch;
+    int places[256];
+    for (int t = 0; t < 256; ++t) places[t] = room;
+    for (int part = start + ITEM; part < min(start + each, parts); part += L) {
+        const int c = part / per_image % blocks * B, n = min(B, channels - c);
+        const int low = part % per_image * rows, high = min(low + rows, height);
+        const size_t image = part / per_image / blocks;
+        const int last = min((high - 1 + top) / SH, out_height - 1);
+        int base = low;
+        for (int k = 0; k < n; ++k) {
+            for (int i = 0; i < room; i += V) PUT((vector)0, k * pitch + i, band);
+        }
+        for (int i = LEAST(low + top, KH, SH); i <= last; ++i) {
+            const int h = i * SH - top;
+            while (min(h + KH, high) > base + kept) {
+                const int next = min(h, base + kept);
+                ROWS_DONE(next)
+            }
+            bool is_known = false;
+            for (int j = 0; j < out_width; ++j) {
+                const int w = j * SW - left;
+                const bool is_edge = w < 0 || w + KW > width;
+                if (is_edge || !is_known) {
+                    for (int t = 0; t < KH * KW; ++t) {
+                        const int y = h + t / KW, x = w + t % KW;
+                        const bool is_inside = low <= y && y < high && 0 <= x && x < width;
+                        places[t] = is_inside ? (y - base) * width + t % KW : room - min(w, 0);
+                    }
+                    is_known = !is_edge;
+                }
+                const size_t at = ((image * out_height + i) * out_width + j) * channels + c;
+                for (int k = 0; k < n; ++k) {
+                    band[k * pitch + w + places[taken[at + k]]] += LOAD1(dy, at + k);
+                }
+            }
+        }
+        while (base < high) {
+            const int next = min(high, base + kept);
+            ROWS_DONE(next)
+        }
+    }
+}
 """
 
 
 def maxima_gradient(x: Tensor, dy: Tensor, taken: Tensor, params: dict[str, Any]) -> Tensor | None:
-    """Return the gradient of (N, C, *S), channels-last; None where oneDNN is to.
+    """Return the gradient of (N, C, *S), in the layout of ``x``; None where oneDNN is to.
 
     Parameters
     ----------
     x, dy : Tensor (N, C, *S), (N, C, *T)
-        What was pooled, and the gradient of the maxima.
+        What was pooled, row-major or channels-last, and the gradient of the maxima.
     taken : Tensor
         oneDNN's workspace.
     params : dict
         Of the primitive: ``kernel``, ``strides``, ``padding_l``.
     """
-    rank = x.ndim - 2
+    wanted = chosen("max_pool_gradient", x)
     is_known = taken.desc == layout.channels_last(dy.shape, "uint8")
-    if chosen("max_pool_gradient", x) is None or rank > 2 or not is_known or x.shape[1] % 8:
+    if wanted is None or x.ndim > 4 or not is_known:
         return None
-    if x.desc != layout.channels_last(x.shape, x.dtype):
-        return None
-    if dy.desc != layout.channels_last(dy.shape, x.dtype):
-        dy = dy.trace.reorder(dy, layout.channels_last(dy.shape, x.dtype))
+    way = _Windows(x, dy, params)
+    return (way.rows if wanted == "row_major" else way.columns)(taken)
 
-    def both(sizes: Sequence[int], missing: int) -> Sequence[int]:
-        return (*(missing for _ in range(2 - rank)), *sizes)
 
-    kernel, strides = both(params["kernel"], 1), both(params["strides"], 1)
-    most = math.prod(-(-k // s) for k, s in zip(kernel, strides, strict=True))
-    names = ("KH", "KW", "SH", "SW", "MOST")
-    macros = [f"{n} {v}" for n, v in zip(names, (*kernel, *strides, most), strict=True)]
-    channels = x.shape[1]
-    kernels = Kernels(x.trace, _SOURCE, x.dtype, 8 if channels % 16 else 16, macros)
-    if not kernels.can_run("maxima_backward"):
-        return None
-    height, width = both(x.shape[2:], 1)
-    rows = x.shape[0] * height
-    each = -(-rows // (units(x) * 4))
-    numbers = [rows, each, height, width, channels, *both(dy.shape[2:], 1)]
-    numbers += both(params["padding_l"], 0)
-    given = {"diff_dst": dy, "workspace": taken}
-    out = {"diff_src": Out(x.shape, x.dtype, "channels_last")}
-    return kernels.record("maxima_backward", given, out, numbers, -(-rows // each))["diff_src"]
+class _Windows:
+    """Windows over an image; a signal is an image of one row."""
+
+    def __init__(self, x: Tensor, dy: Tensor, params: dict[str, Any]) -> None:
+        self._x, self._dy = x, dy
+        self._kernel = self._both(params["kernel"], 1)
+        self._strides = self._both(params["strides"], 1)
+        self._sizes = self._both(x.shape[2:], 1)
+        top_left = self._both(params["padding_l"], 0)
+        self._numbers = [*self._sizes, x.shape[1], *self._both(dy.shape[2:], 1), *top_left]
+
+    @staticmethod
+    def _both(sizes: Sequence[int], missing: int) -> Sequence[int]:
+        return (*(missing for _ in range(2 - len(sizes))), *sizes)
+
+    def columns(self, taken: Tensor) -> Tensor | None:
+        """Return the gradient in channels-last memory; None without a compiler."""
+        rows = self._x.shape[0] * self._sizes[0]
+        kernels = self._kernels(8 if self._x.shape[1] % 16 else 16)
+        each = -(-rows // (units(self._x) * 4))
+        numbers, n_groups = [rows, each, *self._numbers], -(-rows // each)
+        return self._recorded(kernels, "maxima_backward", taken, "channels_last", numbers, n_groups)
+
+    def rows(self, taken: Tensor) -> Tensor | None:
+        """Return the gradient in row-major memory; None without a compiler."""
+        height, width = self._sizes
+        kept = min(max(-(-_KEPT // width), 2 * self._kernel[0]), height)
+        parts, wanted = self._x.shape[0] * -(-self._x.shape[1] // _CHANNELS), units(self._x) * 4
+        # Parts of an image share windows at their edges.
+        per_image = min(max(wanted // parts, 1), max(height // (4 * self._kernel[0]), 1))
+        rows = -(-height // per_image)
+        per_image = -(-height // rows)
+        parts *= per_image
+        each = -(-parts // wanted)
+        kernels, n_groups = self._kernels(16), -(-parts // each)
+        pitch = (kept + 1) * width + 16
+        numbers = [parts, each, per_image, rows, kept, *self._numbers]
+        outs = {"bands": Out((n_groups * kernels.n_items, _CHANNELS, pitch), "float32")}
+        name = "maxima_backward_rows"
+        return self._recorded(kernels, name, taken, "row_major", numbers, n_groups, outs)
+
+    def _kernels(self, vector: int) -> Kernels:
+        spans = zip(self._kernel, self._strides, strict=True)
+        most = math.prod(-(-k // s) for k, s in spans)
+        values = (*self._kernel, *self._strides, most, _CHANNELS)
+        names = ("KH", "KW", "SH", "SW", "MOST", "B")
+        macros = [f"{n} {v}" for n, v in zip(names, values, strict=True)]
+        return Kernels(self._x.trace, _SOURCE, self._x.dtype, vector, macros)
+
+    def _recorded(
+        self, kernels: Kernels, name: str, taken: Tensor, wanted: str, numbers: list[int],
+        n_groups: int, outs: dict[str, Out] | None = None,
+    ) -> Tensor | None:  # fmt: skip
+        if not kernels.can_run(name):
+            return None
+        x, dy = self._x, self._dy
+        if dy.desc != layout.channels_last(dy.shape, x.dtype):
+            dy = dy.trace.reorder(dy, layout.channels_last(dy.shape, x.dtype))
+        given = {"diff_dst": dy, "workspace": taken}
+        out = {"diff_src": Out(x.shape, x.dtype, wanted), **(outs or {})}
+        return kernels.record(name, given, out, numbers, n_groups)["diff_src"]

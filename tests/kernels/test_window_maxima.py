@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from kernel_cases import both_passes, error, host, kernels_of, placed
+from kernel_cases import both_passes, error, host, kernels_of, placed, torch_passes
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -16,6 +16,19 @@ CASES = [
     ((1, 24, 7, 6), (2, 2), (3, 2), (1, 0)),
     ((2, 8, 5, 6), (3, 4), (1, 1), (1, 2)),
     ((3, 16, 11), (4,), (2,), (2,)),
+]
+#: For row-major memory: channels left over, more rows than are kept, also with gaps of more rows.
+ROW_CASES = [
+    ((1, 3, 9, 10), (3, 3), (2, 2), (1, 1)),
+    ((1, 18, 700, 7), (5, 2), (3, 1), (2, 1)),
+    ((2, 1, 2600, 2), (2, 2), (1100, 2), (0, 0)),
+    ((1, 5, 40), (3,), (3,), (1,)),
+]
+#: By the layout of what is pooled.
+KERNELS = {"channels_last": "maxima_backward", "row_major": "maxima_backward_rows"}
+EVERY = [
+    *((layout, *case) for layout in KERNELS for case in CASES),
+    *(("row_major", *case) for case in ROW_CASES),
 ]
 
 
@@ -35,9 +48,8 @@ def expected(x, dy, kernel, stride, padding):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("layout", ["channels_last", "row_major"])
-@pytest.mark.parametrize(("shape", "kernel", "stride", "padding"), CASES)
-def test_gradients(queue, shape, kernel, stride, padding, layout, dtype):
+@pytest.mark.parametrize(("layout", "shape", "kernel", "stride", "padding"), EVERY)
+def test_gradients(queue, layout, shape, kernel, stride, padding, dtype):
     pool = F.max_pool1d if len(shape) == 3 else F.max_pool2d
 
     def function(x):
@@ -50,17 +62,18 @@ def test_gradients(queue, shape, kernel, stride, padding, layout, dtype):
     dy = placed(rng.integers(-9, 9, y.shape), queue, "channels_last", dtype)
     # GPUs' primitives number the elements of windows in a way of their own.
     is_cpu = queue.sycl_device.is_cpu
-    assert kernels_of(pullback, dy) == (["maxima_backward"] if is_cpu else [])
+    assert kernels_of(pullback, dy) == ([KERNELS[layout]] if is_cpu else [])
     _, made = both_passes(function, [x], dy)
     assert np.array_equal(made, expected(host(x), host(dy), kernel, stride, padding))
 
 
-def test_infinities_stay_at_their_places(queue):
+@pytest.mark.parametrize("layout", KERNELS)
+def test_infinities_stay_at_their_places(queue, layout):
     x = np.zeros((1, 8, 4, 4))
     x[:, :, 1, 1] = 1
     dy = np.zeros((1, 8, 2, 2))
     dy[0, 0, 0, 0], dy[0, 1, 0, 0] = np.inf, np.nan
-    images = (placed(a, queue, "channels_last") for a in (x, dy))
+    images = (placed(a, queue, layout) for a in (x, dy))
     _, made = both_passes(lambda x: F.max_pool2d(x, 2), [next(images)], next(images))
     assert made[0, 0, 1, 1] == np.inf
     assert np.isnan(made[0, 1, 1, 1])
@@ -68,9 +81,27 @@ def test_infinities_stay_at_their_places(queue):
     assert not made.any()
 
 
-def test_second_derivative_and_compiled(queue):
+@pytest.mark.parametrize("layout", KERNELS)
+def test_nan_infinities_and_ties_as_torch(queue, layout):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(4)
+    x = rng.choice([-np.inf, -1.0, 0.0, 0.0, 2.0, np.inf], (2, 8, 9, 11))
+    x[0, 0] = -np.inf
+    x[1, :, ::6, ::6] = np.nan  # of several in a window, torch takes the last
+    dy = rng.integers(1, 9, (2, 8, 5, 6))
+    theirs = torch_passes(lambda t: torch.nn.functional.max_pool2d(t, 3, 2, 1), [x], dy)
+    with sycl_dnn.nan_mode("propagate"):
+        made = both_passes(
+            lambda x: F.max_pool2d(x, 3, 2, 1), [placed(x, queue, layout)], placed(dy, queue)
+        )
+    for mine, other in zip(made, theirs, strict=True):
+        assert np.array_equal(mine, other, equal_nan=True)
+
+
+@pytest.mark.parametrize("layout", KERNELS)
+def test_second_derivative_and_compiled(queue, layout):
     rng = np.random.default_rng(3)
-    x, v = (placed(rng.standard_normal((1, 8, 6, 6)), queue, "channels_last") for _ in range(2))
+    x, v = (placed(rng.standard_normal((1, 8, 6, 6)), queue, layout) for _ in range(2))
 
     def slope(x):
         return sycl_dnn.grad(lambda x: F.sum(F.square(F.max_pool2d(x, 2))))(x)

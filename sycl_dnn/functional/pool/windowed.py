@@ -214,7 +214,7 @@ def _flat_places(workspace: Tensor, sizes: Sizes, shape: Sizes, params: Any) -> 
 def _pooled(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads:
     if entry.params["algorithm"] is algorithm.pooling_max:
         dy, taken = grads["dst"], entry.outputs["workspace"]
-        made = maxima_gradient(entry.args["src"], dy, _numbers(taken), entry.params)
+        made = maxima_gradient(entry.inputs["src"], dy, _numbers(taken), entry.params)
         if made is not None:
             given, out = {"diff_dst": dy, "workspace": taken}, {"diff_src": made}
             trace.tape.append(Entry("pooling_backward", given, out, entry.params, pd=entry.pd))
