@@ -83,7 +83,7 @@ def usm_array(value: Any) -> Any | None:
 
 
 def place(value: Any) -> tuple[Any, int]:
-    """Return the dpctl.memory object of a usm_ndarray and the bytes in front of the first element.
+    """Return the dpctl.memory object of a usm_ndarray and the bytes before the first element.
 
     A dpctl.memory object is its own, from its start.
     """

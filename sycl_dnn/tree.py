@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees: values nested in tuples, lists, dicts, dataclasses and classes of yours.
+"""Trees: values nested in tuples, lists, dicts, dataclasses and your own classes.
 
 Every transform takes trees of arrays as arguments and results. Containers are tuples, lists, named
 tuples, dicts (the order of keys does not matter), dataclass instances, ``None`` (an empty one) and

@@ -176,7 +176,7 @@ class UserCall(Collected):
         self.frozen = None
         self.traced = False
         self._holds_frozen = holds_frozen
-        #: Floats, in order; they are no part of the key.
+        #: Floats, in order; they are not part of the key.
         self.numbers: list[float] = []
         #: Callables and objects, in order, for the guards.
         self.others: list[Any] = []

@@ -37,7 +37,7 @@ WIDE = frozenset((
 #: Functions of operands of one dtype: all become the widest of them.
 WIDEST = frozenset(("bilinear",))
 
-#: What is cast; float64 and float8 stay what they are, as integers do.
+#: What is cast; float64, float8 and integers are left alone.
 _CAST = ("float32", "float16", "bfloat16")
 _NAMES = ("bfloat16", "float16")
 #: Arguments that a narrow primitive takes in float32 as well: not rounded, and no step more.
@@ -84,7 +84,7 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
     float64, float8 and integers are never cast. Neither are products with quantised weights, and
     calls that are given ``out``. These are the lists of ``torch.autocast`` for the CPU, with those
     for GPUs where the former leave softmax, sums, norms and exponentials in bfloat16, and without
-    the pools, paddings and unpoolings that the former widen for want of a kernel.
+    the pools, paddings and unpoolings that the former widen for lack of a kernel.
 
     A gradient is computed in the dtypes of the forward pass, wherever the pullback is called.
     Narrow products are faster where the device has instructions for them: a GPU with matrix units,

@@ -148,9 +148,9 @@ class Misses:
         if self._count >= self._LIMIT:
             self._warned = True
             warn(
-                f"{name}: traced anew {self._count} times, each time for another value of {only!r} "
-                "alone; a float that meets nothing but arrays and numbers, or an array, costs no "
-                "new trace",
+                f"{name}: traced again {self._count} times, each time for another value of "
+                f"{only!r} alone; a float that meets nothing but arrays and "
+                "numbers, or an array, costs no new trace",
                 UserWarning,
             )
 
@@ -288,7 +288,7 @@ class Plans:
             self._shrink()
 
     def clear(self) -> None:
-        """Drop all plans and start counting anew."""
+        """Drop all plans and start counting again."""
         with self.lock:
             self._kept.clear()
             self.calls.clear()

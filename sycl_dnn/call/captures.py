@@ -29,7 +29,7 @@ from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
 from sycl_dnn.trace.values import Tensor
 
-#: Limit on the values visited; a function that holds more is traced anew.
+#: Limit on the values visited; a function that holds more is traced again.
 _MOST = 20_000
 _LARGEST_COPY = 1024
 _VALUES = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, slice)

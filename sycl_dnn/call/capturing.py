@@ -200,7 +200,7 @@ _HARMLESS = frozenset(
 
 
 class CapturingTrace(Trace):
-    """A trace for which arrays that the function holds are arguments, given anew at each call."""
+    """A trace for which arrays that the function holds are arguments, given again at each call."""
 
     def __init__(self, engine: Any, held: Sequence[Any], training: bool = False) -> None:
         super().__init__(engine, training)

@@ -224,7 +224,7 @@ def _recorded(trace: Trace, body: Callable[[], Any], function: Callable[..., Any
     outputs = {str(i): own[id(t)] for i, t in enumerate(results)}
 
     def rule(entry: Entry, grads: Grads) -> Grads:
-        # The trace is found anew: it holds its tape, and would hold itself.
+        # The trace is found again: it holds its tape, and would hold itself.
         trace = next(iter(entry.outputs.values())).trace
         start = len(trace.tape)
         with training(trace), trace.repeating(seeds), policy.using(autocast=region):

@@ -195,7 +195,7 @@ def plan(
     ----------
     function : callable
         One of ``sycl_dnn.functional``, or your function that calls those. If something that
-        it reads from outside has changed, the next call binds it anew, to new results.
+        it reads from outside has changed, the next call binds it again, to new results.
     *args, out, **kwargs
         As for the function; trees of arrays as well.
     constants : str or sequence of str

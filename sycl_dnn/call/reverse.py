@@ -220,7 +220,7 @@ def _traced(
     check: Check | None = None
     if not (captures.varying or watch.saw_values or trace.holds_others):
         check = captures.check(tail.used)
-        # A function that changes what it reads is traced anew each time.
+        # A function that changes what it reads is traced again each time.
         check = None if check(function, call.others) is None else check
     return Found(Differential(both, tail, check), held)
 
@@ -252,7 +252,7 @@ def value_and_grad(
     Raises
     ------
     TypeError
-        At a call: an argument to differentiate is no array of floating-point numbers; the error
+        At a call: an argument to differentiate is not an array of floating-point numbers; the error
         names function, argument and path.
     ValueError
         At a call: there is no such argument; the value has more than one element.

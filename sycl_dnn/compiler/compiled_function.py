@@ -26,8 +26,8 @@ class Compiled(Programs, Generic[P, R]):
     """A function that runs as one fused program. Made by ``compile``.
 
     Calls take and return what the function does: arrays, nested in lists, tuples and dicts, and
-    parameters that are no arrays. For each new combination of shapes, strides, dtypes, parameters
-    and device the function is traced and compiled anew; the results are kept, the least recently
+    parameters that are not arrays. For each new combination of shapes, strides, dtypes, parameters
+    and device the function is traced and compiled again; the results are kept, the least recently
     used go first. Safe for several threads.
     """
 

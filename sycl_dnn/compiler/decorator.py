@@ -101,7 +101,7 @@ def compile(
     Constants must not be written to. What was computed from them does not change; other parts of
     the program may see the new values; ``clear`` makes it read them again.
 
-    What the function reads from outside is compared at each call: numbers, texts and enumerations
+    What the function reads from outside is compared at each call: numbers, strings and enumerations
     by value, arrays by identity, functions by their code, containers and instances by what is in
     them. If something was rebound, the function is compiled again, and the program made of what it
     held before is dropped. What no comparison can foresee (time, random numbers, files, iterators,

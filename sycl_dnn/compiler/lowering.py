@@ -51,7 +51,7 @@ LAST_PASSES: tuple[Pass, ...] = (
     pack_for_few_rows,
     slice_batches,
 )
-#: Rewrites that pay or not by shape and machine, and whether they are made unless told otherwise.
+#: Rewrites that pay or not by shape and machine, and whether they are made by default.
 SWITCHES: dict[str, bool] = {
     "fuse_depthwise": True,
     "join_products": True,

@@ -29,7 +29,7 @@ from sycl_dnn.trace.values import Storage, Tensor
 
 
 class NoPartition(Exception):
-    """Why some nodes are no partition."""
+    """Why some nodes are not a partition."""
 
 
 def _linear(g: Any, x: Value, alpha: float, beta: float) -> Value:
@@ -111,7 +111,9 @@ class PartitionGraph:
         if key not in self._values:
             dtype = dtypes.NAMES[desc.data_type]
             if not desc.is_plain or dtype not in _FLOATS:
-                raise NoPartition(f"{dtype} in a layout of oneDNN's own is no input of a partition")
+                raise NoPartition(
+                    f"{dtype} in a layout of oneDNN's own is not an input of a partition"
+                )
             self._values[key] = value = self._graph.input(desc.dims, dtype)
             self.inputs[value.id] = tensor
         return self._values[key]

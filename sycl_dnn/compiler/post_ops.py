@@ -87,7 +87,7 @@ def scalar_of(tensor: Tensor) -> float | None:
 
 
 def chain_on(node: Node, name: str) -> Chain | Refusal:
-    """Return what a node does to its input ``name``, or why that is no chain."""
+    """Return what a node does to its input ``name``, or why that is not a chain."""
     maker = _MAKERS.get(node.row)
     if maker is None or not node.has_dst:
         return Refusal(f"{node.row} is not element-wise")

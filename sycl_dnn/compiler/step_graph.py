@@ -184,7 +184,7 @@ class Order:
         return self._after[node]
 
     def insert(self, nodes: Sequence[Node], before: Node) -> None:
-        """Put nodes in front of another."""
+        """Put nodes before another."""
         if not nodes:
             return
         low = self._numbers[self._before[before]]
@@ -353,7 +353,7 @@ class Graph:
         self.drop((*(n for n in gone if n is not at), at))
 
     def insert(self, nodes: Sequence[Node], before: Node) -> None:
-        """Put nodes in front of another."""
+        """Put nodes before another."""
         self._order.insert(nodes, before)
         for node in nodes:
             self._note(node)

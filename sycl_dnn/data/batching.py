@@ -38,7 +38,7 @@ class Batches:
     Attributes
     ----------
     epoch : int
-        The number of the next epoch; may be set, to go on with a training.
+        The number of the next epoch; may be set, to continue a training.
 
     Raises
     ------

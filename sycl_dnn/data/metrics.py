@@ -94,7 +94,7 @@ class Metrics:
         Parameters
         ----------
         reset : bool
-            Whether the next ones begin anew.
+            Whether to start again from nothing.
 
         Examples
         --------

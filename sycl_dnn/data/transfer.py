@@ -20,7 +20,7 @@ _OF_HOST = "OSUmM"
 
 
 def to_queue(batch: Any, queue: Any) -> Any:
-    """Return a tree with its arrays on a queue; what is no array stays.
+    """Return a tree with its arrays on a queue; what is not an array stays.
 
     Parameters
     ----------

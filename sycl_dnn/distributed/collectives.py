@@ -211,7 +211,7 @@ def reduce(x: Any, root: int = 0, op: str = "sum", group: Group | None = None) -
     Raises
     ------
     MismatchError, RuntimeError, TypeError, ValueError
-        As for ``all_reduce``. ValueError: ``root`` is no rank of the group.
+        As for ``all_reduce``. ValueError: ``root`` is not a rank of the group.
 
     Examples
     --------
@@ -247,7 +247,7 @@ def not_traced(function: str, x: Any, instead: str) -> str:
 
 
 def check_root(function: str, root: int, group: Group, name: str = "root") -> None:
-    """Refuse what is no rank of the group."""
+    """Refuse what is not a rank of the group."""
     if not 0 <= root < group.size:
         raise ValueError(f"{function}: {name} must be a rank below {group.size}, got {root}")
 
@@ -274,7 +274,7 @@ def broadcast(x: Any, root: int = 0, out: Any = None, group: Group | None = None
     MismatchError, RuntimeError
         As for ``all_reduce``.
     ValueError
-        ``root`` is no rank of the group; ``out`` is wrong.
+        ``root`` is not a rank of the group; ``out`` is wrong.
 
     Notes
     -----

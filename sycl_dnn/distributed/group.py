@@ -16,7 +16,7 @@ from sycl_dnn.device import default_queue, usable_devices
 from sycl_dnn.distributed import oneccl_library
 from sycl_dnn.distributed.rank_environment import read_environment
 
-#: How many collectives of a group are compared before they run, unless told otherwise.
+#: How many collectives of a group are compared before they run, by default.
 FIRST_CHECKED = 100
 _CHECKING = {"always": None, "first": FIRST_CHECKED, "never": 0}
 _CHECKING_VARIABLE = "SYCL_DNN_CHECK_COLLECTIVES"

@@ -40,7 +40,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> RankEnvironm
     Raises
     ------
     ValueError
-        A variable is no number, or the rank is not below the number of ranks.
+        A variable is not a number, or the rank is not below the number of ranks.
     """
     given = os.environ if variables is None else variables
     for names in _LAUNCHERS:

@@ -43,7 +43,7 @@ class ShardedOptimizer:
     Raises
     ------
     TypeError
-        ``optimizer`` looks at whole arrays.
+        ``optimizer`` reads whole arrays.
 
     Notes
     -----
@@ -63,7 +63,7 @@ class ShardedOptimizer:
         if not optimizer.is_elementwise:
             raise TypeError(
                 f"ShardedOptimizer: optimizer must move each number by itself, and "
-                f"{type(optimizer).__name__} looks at whole arrays"
+                f"{type(optimizer).__name__} reads whole arrays"
             )
         self.optimizer = optimizer
         #: The same without a bound of the norm, which is taken over all parts.

@@ -55,7 +55,7 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
     def convert(cls, module: Any, group: Group | None = None) -> Any:
         """Return the module with its batch normalizations replaced by synchronised ones.
 
-        Those inside are replaced in place; a module that is one itself is returned anew.
+        Those inside are replaced in place; for a module that is one itself, a new one is returned.
         """
         if hasattr(module, "num_batches_tracked") and not isinstance(module, cls):
             made = cls(

@@ -268,12 +268,12 @@ def scaled_dot_product_attention(
     key : array (*B, S, E)
     value : array (*B, S, F)
     attn_mask : array, broadcasts to (*B, L, S), optional
-        bool: whether a query takes part in a key; else float32 or the dtype of ``query``: added to
+        bool: whether a query attends to a key; else float32 or the dtype of ``query``: added to
         the scores. A query without any key gives zeros.
     dropout_p : float
         Probability of dropping a weight; in effect whenever it is not 0.
     is_causal : bool
-        Query i takes part in the keys up to i; together with ``attn_mask`` both hold.
+        Query i attends to the keys up to i; together with ``attn_mask`` both hold.
     scale : float, optional
         Default ``1 / sqrt(E)``.
     enable_gqa : bool
@@ -288,7 +288,7 @@ def scaled_dot_product_attention(
     Raises
     ------
     ValueError
-        Shapes do not fit, or ``dropout_p`` is no probability.
+        Shapes do not fit, or ``dropout_p`` is not a probability.
     TypeError
         Dtypes differ or are not floating-point.
 

@@ -125,15 +125,15 @@ def embedding(
     Raises
     ------
     TypeError
-        ``input`` is no array of integers, or ``weight`` is of 4-bit numbers.
+        ``input`` is not an array of integers, or ``weight`` is of 4-bit numbers.
     ValueError
-        ``weight`` is no table, or ``padding_idx`` is out of range.
+        ``weight`` is not a table, or ``padding_idx`` is out of range.
 
     Notes
     -----
     On CPUs both directions are kernels of the program, which sum in the order of ``input``. Where
     ``kernel_mode`` is "never", and for float64, float32 tables are multiplied by a sparse matrix
-    of ones, as the gradient is; else both are dpnp's work.
+    of ones, as the gradient is; else dpnp does both.
 
     Source: oneDNN developer guide, "Matrix Multiplication", sparse (CSR) source.
     """
@@ -198,7 +198,7 @@ def one_hot(input: dpnp.ndarray, num_classes: int = -1) -> dpnp.ndarray:
     Raises
     ------
     TypeError
-        ``input`` is no array of integers.
+        ``input`` is not an array of integers.
     ValueError
         ``num_classes`` is neither positive nor -1, or -1 for an empty array.
     """

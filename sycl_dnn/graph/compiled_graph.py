@@ -189,8 +189,8 @@ class CompiledGraph:
         *args, **arrays
             As for a call; times are left out without them.
         rounds : int
-            The least time of so many is told, in milliseconds. Each step is waited for, so the
-            times add up to more than a call takes.
+            The least time of that many is reported, in milliseconds. Each step is waited for, so
+            the times add up to more than a call takes.
 
         Returns
         -------

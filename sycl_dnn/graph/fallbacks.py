@@ -344,7 +344,7 @@ class Way(NamedTuple):
 
 #: Why, and what runs, by operation.
 _WAYS: dict[str, tuple[Callable[[Node], Callable[[Arrays], list[Any]]], str]] = {
-    "reciprocal": (reciprocal, "a partition only in front of a Multiply; runs as a division"),
+    "reciprocal": (reciprocal, "a partition only before a Multiply; runs as a division"),
     "pow": (pow, "no pattern of oneDNN's takes it; runs as the eltwise primitive"),
     "bias_add_backward": (
         bias_add_backward,

@@ -66,7 +66,7 @@ def _told(
 
 
 def _multiplies_integers(group: Sequence[Node]) -> bool:
-    """Whether both operands of a product are 8-bit integers in front of the partition."""
+    """Whether both operands of a product are 8-bit integers before the partition."""
     writers = {v.id: node for node in group for v in node.outputs}
 
     def is_of_integers(value: Any) -> bool:
@@ -374,7 +374,9 @@ class Plan:
             It would have to read an opaque layout.
         """
         if any(self.layouts[id].layout_type is _core.layout_type.opaque for id in step.reads):
-            raise Unimplemented("graph: an operation that is no partition reads an opaque layout")
+            raise Unimplemented(
+                "graph: an operation that is not a partition reads an opaque layout"
+            )
         self.steps.append(step)
         for id in step.writes:
             self.layouts[id] = self.row_major(self.value(id))

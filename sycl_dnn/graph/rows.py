@@ -200,7 +200,7 @@ _ROWS = [
     # Marks
     ("End", "end", "src:F/s8/u8/s32 ->", "", lambda s, a: [],
      "Marks a tensor as a result of the graph though operations read it."),
-    ("Wildcard", "wildcard", "", "", None, "A function of yours: oneDNN leaves it alone."),
+    ("Wildcard", "wildcard", "", "", None, "Your own function, which oneDNN leaves alone."),
 ]  # fmt: skip
 
 #: By the builder's names.

@@ -69,7 +69,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Attribute:
-    """A parameter of an operation that is no tensor. A flag only adds an output."""
+    """A parameter of an operation that is not a tensor. A flag only adds an output."""
 
     name: str
     kind: str

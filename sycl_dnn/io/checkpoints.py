@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints: all that a training needs to go on as if nothing had been, in one file."""
+"""Checkpoints: all that a training needs to continue as if nothing had happened, in one file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
     path : path
         As ``sycl_dnn.save`` takes it; the file appears whole or not at all.
     **parts : trees
-        Modules, states of optimisers and loss scales, averages, numbers and texts: whatever the
+        Modules, states of optimisers and loss scales, averages, numbers and strings: whatever the
         next step reads. A schedule is a function of the step that the state of the optimiser has.
 
     Raises
@@ -50,7 +50,7 @@ def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
 def load_checkpoint(
     path: str | os.PathLike[str], *, device: Any = None, **parts: Any
 ) -> dict[str, Any]:
-    """Read what ``save_checkpoint`` wrote, and let random numbers go on from there.
+    """Read what ``save_checkpoint`` wrote, and let random numbers continue from there.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ class Stored(NamedTuple):
     dtype: str
 
 
-#: What a file holds: arrays, and numbers and texts.
+#: What a file holds: arrays, and numbers and strings.
 Content = tuple[dict[str, Stored], dict[str, Any]]
 
 
@@ -48,7 +48,7 @@ def on_device(stored: Stored, queue: Any) -> Any:
 def check_content(stored: Mapping[str, Stored], plain: Any) -> None:
     """Refuse what no file of ours says: plain values of other kinds, bits of another size."""
     if not isinstance(plain, dict) or not all(isinstance(v, PLAIN) for v in plain.values()):
-        raise ValueError("its numbers and texts are none")
+        raise ValueError("its numbers and strings are damaged")
     for name, (values, dtype) in stored.items():
         wanted = dtypes.CARRIED.get(dtype)
         if values.dtype.hasobject or (wanted is not None and values.dtype != wanted):

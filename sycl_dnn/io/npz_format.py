@@ -18,7 +18,7 @@ _NOTE = "sycl_dnn.note"
 
 
 def write(path: Path, stored: Mapping[str, Stored], plain: dict[str, Any]) -> None:
-    """Write arrays, numbers and texts."""
+    """Write arrays, numbers and strings."""
     carried = {n: s.dtype for n, s in stored.items() if s.dtype in dtypes.CARRIED}
     note = np.frombuffer(json.dumps({"dtypes": carried, "plain": plain}).encode(), "u1")
     given: dict[str, Any] = {f"a.{n}": s.values for n, s in stored.items()}

@@ -13,7 +13,7 @@ import numpy as np
 from sycl_dnn.io.host_arrays import Content, Stored, check_content
 from sycl_dnn.onednn import dtypes
 
-#: Key of the numbers and texts that a file has beside its arrays.
+#: Key of the numbers and strings that a file has beside its arrays.
 _NOTE = "sycl_dnn"
 #: Dtypes by the names in files.
 _NAMES = {
@@ -50,7 +50,7 @@ _LACK = (
 
 
 def write(path: Path, stored: Mapping[str, Stored], plain: dict[str, Any]) -> None:
-    """Write arrays, numbers and texts."""
+    """Write arrays, numbers and strings."""
     safetensors = library()
     specs = {}
     for name, s in stored.items():

@@ -35,7 +35,7 @@ def library() -> Any:
 
 
 def write(path: Path, stored: Mapping[str, Stored], plain: dict[str, Any]) -> None:
-    """Write a dict of tensors, numbers and texts."""
+    """Write a dict of tensors, numbers and strings."""
     torch = library()
     made: dict[str, Any] = dict(plain)
     for name, s in stored.items():

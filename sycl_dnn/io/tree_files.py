@@ -35,7 +35,7 @@ def save(path: str | os.PathLike[str], value: Any) -> None:
         Ends in ``.safetensors`` (by the library of that name, ``sycl_dnn[io]``), ``.npz``, or
         ``.pt`` or ``.pth`` (by torch, where it is installed).
     value : tree
-        Of arrays, numbers and texts: a module, the state of an optimiser, a dict of both. Of a
+        Of arrays, numbers and strings: a module, the state of an optimiser, a dict of both. Of a
         module alone the names are those of its state dict, as torch's files have them.
 
     Raises
@@ -141,7 +141,7 @@ def _taken_apart(value: Any) -> tuple[dict[str, Stored], dict[str, Any]]:
         else:
             kind = type(leaf).__name__
             raise TypeError(
-                f"save: {name or 'value'} must be an array, a number or text, got {kind}"
+                f"save: {name or 'value'} must be an array, a number or string, got {kind}"
             )
     return stored, plain
 
@@ -187,7 +187,7 @@ def _filled(
     for name, leaf in zip(names, leaves, strict=True):
         if not nested_arguments.is_array(leaf):
             if name not in plain:
-                raise ValueError(f"load: {name} must be a number or text in {path}, got an array")
+                raise ValueError(f"load: {name} must be a number or string in {path}, got an array")
             made.append(plain[name])
             continue
         if name not in stored:

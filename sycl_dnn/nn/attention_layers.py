@@ -46,7 +46,7 @@ class MultiheadAttention(Module):
     Raises
     ------
     ValueError
-        ``embed_dim`` is no multiple of ``num_heads``.
+        ``embed_dim`` is not a multiple of ``num_heads``.
     NotImplementedError
         ``add_bias_kv`` or ``add_zero_attn``.
 
@@ -110,7 +110,7 @@ class MultiheadAttention(Module):
         Parameters
         ----------
         key_padding_mask : array (N, S), optional
-            bool, True for keys to be passed over, or numbers to add.
+            bool, True for keys to be ignored, or numbers to add.
         attn_mask : array (L, S) or (N * num_heads, L, S), optional
             The same for each query.
         need_weights, average_attn_weights, is_causal : bool
@@ -180,8 +180,8 @@ class MultiheadAttention(Module):
         Raises
         ------
         ValueError
-            ``x`` is no batch, keys have a width of their own, or there are more positions than the
-            cache has room for.
+            ``x`` is not a batch, keys have a width of their own, or there are more positions than
+            the cache has room for.
 
         Examples
         --------

@@ -38,7 +38,7 @@ _TEXT = """A {what}convolution over {n} {axes}, as ``torch.nn.{name}``.
     Raises
     ------
     ValueError
-        Channels are no multiples of ``groups``, or a word is unknown.
+        Channels are not multiples of ``groups``, or a word is unknown.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class _Convolution(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Draw new values for the parameters."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in = init.fans(self.weight)[0]

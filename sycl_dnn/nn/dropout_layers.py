@@ -18,7 +18,7 @@ class Dropout(Module):
     p : float
         0 to 1.
     inplace : bool
-        Taken and without effect: programs plan their memory.
+        Accepted and ignored: programs plan their memory.
 
     Raises
     ------
@@ -87,7 +87,7 @@ _TEXT = """Sets whole channels to zero with probability ``p``, as ``torch.nn.{na
     ----------
     p : float
     inplace : bool
-        Taken and without effect.
+        Accepted and ignored.
     """
 
 
@@ -107,5 +107,5 @@ class AlphaDropout(_Alpha):
     ----------
     p : float
     inplace : bool
-        Taken and without effect.
+        Accepted and ignored.
     """

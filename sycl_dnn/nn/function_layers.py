@@ -26,7 +26,7 @@ class Row(NamedTuple):
     """One class: what it calls, and with what."""
 
     function: str
-    #: Names and defaults; those with a leading ``~`` are no arguments of the function, those with
+    #: Names and defaults; those with a leading ``~`` are not arguments of the function, those with
     #: ``*`` are given by name only.
     parameters: dict[str, Any] = {}
     #: Attributes that ``repr`` shows: ``=name`` the value alone, ``?name`` unless it is None.
@@ -239,7 +239,7 @@ _TEXT = """``sycl_dnn.functional.{function}`` as a module: ``torch.nn.{name}``.
 
     Parameters, defaults, shapes and errors are those of the function{inplace}.
     """
-_INPLACE = ";\n    ``inplace`` is taken and changes nothing: programs plan their memory"
+_INPLACE = ";\n    ``inplace`` is accepted and ignored: programs plan their memory"
 
 
 #: Of classes that need arguments: those of an example, the shape of its input and of its result.

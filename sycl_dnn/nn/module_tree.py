@@ -59,7 +59,7 @@ class Form:
 
     def __init__(self, walk: _Walk) -> None:
         self.key = tuple(walk.tokens)
-        #: How to come to each leaf, and whether it is no parameter to train.
+        #: How to reach each leaf, and whether it is not a parameter to train.
         self.names = tuple(walk.names)
         self.constants = tuple(walk.constants)
         self.nodes = tuple(walk.nodes)

@@ -287,7 +287,7 @@ class GroupNorm(_Affine):
     Raises
     ------
     ValueError
-        ``num_channels`` is no multiple of ``num_groups``.
+        ``num_channels`` is not a multiple of ``num_groups``.
     """
 
     def __init__(

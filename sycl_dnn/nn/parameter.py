@@ -24,7 +24,7 @@ class Parameter:
     Raises
     ------
     TypeError
-        ``data`` is no array.
+        ``data`` is not an array.
 
     Notes
     -----

@@ -55,9 +55,9 @@ def make_allocator(
     Parameters
     ----------
     allocate : callable or int
-        ``allocate(nbytes, alignment)`` returns the USM address of so many bytes, 0 for none. Or the
-        address of a C function ``void *(size_t nbytes, size_t alignment, const void *device, const
-        void *context)``, which runs without Python; device and context are SYCL's.
+        ``allocate(nbytes, alignment)`` returns the USM address of that many bytes, 0 for none. Or
+        the address of a C function ``void *(size_t nbytes, size_t alignment, const void *device,
+        const void *context)``, which runs without Python; device and context are SYCL's.
     deallocate : callable or int
         ``deallocate(pointer, event)`` takes it back. The memory is in use until ``event`` is
         complete; None if nothing uses it. Or the address of a C function ``void (void *pointer,

@@ -21,7 +21,7 @@ class Fault:
     name : what tests and reports call it
     title, when, wrong, instead : cells of the table in docs/onednn_in_python.md, in Markdown
     met : ``warned`` when a descriptor is made; ``rerouted`` to what is right; ``refused`` by name;
-        ``left`` to the user of the low level, ``functional`` goes around it
+        ``left`` to the user of the low level, ``functional`` avoids it
     rows : the primitives
     device : where it was seen, ``cpu`` or ``gpu`` (a simulated one, or one executed by the CPU);
         warnings and the verifier know it there
@@ -405,7 +405,7 @@ def _plain_name(op: GraphOp) -> str:
 
 
 def pooled_operand(ops: Sequence[GraphOp]) -> bool:
-    """Tell pooling in front of an operation whose operands all have the pooled images' shape."""
+    """Tell pooling before an operation whose operands all have the pooled images' shape."""
     if not any(_plain_name(op) in _POOLS for op in ops):
         return False
     return any(

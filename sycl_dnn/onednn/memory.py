@@ -204,7 +204,7 @@ class Memory(_core.Memory):
         Raises
         ------
         InvalidArguments
-            The memory is no host scalar, or the data type cannot hold ``value``.
+            The memory is not a host scalar, or the data type cannot hold ``value``.
         """
         scalar_value(self)
         self._set_host_scalar(scalar_bytes(value, self.desc.data_type))

@@ -17,7 +17,7 @@ from sycl_dnn.errors import InvalidArguments
 _MISSING = object()
 #: A line of a docstring that is a signature; those of overloads are numbered.
 _SIGNATURE = re.compile(r"^(?:\d+\. )?\w+\((.*)\) -> .*$", re.MULTILINE)
-#: At most so many names of an enumeration are listed.
+#: At most this many names of an enumeration are listed.
 _MOST_NAMES = 24
 #: Annotations of pybind11 that need words.
 _WORDS = {

@@ -20,7 +20,7 @@ def global_norm(grads: Any, norm_type: float = 2.0) -> Any:
     Parameters
     ----------
     grads : tree of arrays
-        At least one; None is passed over.
+        At least one; None is skipped.
     norm_type : float
         2, or infinity.
 

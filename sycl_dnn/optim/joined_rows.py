@@ -14,7 +14,7 @@ from sycl_dnn.trace.values import Tensor
 #: Elements of a parameter that is joined to others, and of all that are joined: the values of a
 #: step shall stay in a core's cache.
 MOST, MOST_TOGETHER = 1 << 16, 1 << 18
-#: Parts of a joined array start at multiples of so many elements, which kernels like.
+#: Parts of a joined array start at multiples of this many elements, which suits kernels.
 _APART = 16
 _JOINED = ("float32", "bfloat16", "float16")
 

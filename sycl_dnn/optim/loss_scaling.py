@@ -128,7 +128,7 @@ class GradScaler:
         Parameters
         ----------
         grads : tree of arrays
-            Of the scaled loss; None is passed over.
+            Of the scaled loss; None is skipped.
         scale : dict
 
         Returns

@@ -210,7 +210,7 @@ class Optimizer:
         return _states.setdefault(self, weakref.WeakKeyDictionary())[module]
 
     def load_state(self, module: Any, state: State) -> None:
-        """Let ``step`` go on from a state, of a file perhaps."""
+        """Let ``step`` continue from a state, such as one read from a file."""
         _states.setdefault(self, weakref.WeakKeyDictionary())[module] = state
 
     # How a step is made.

@@ -91,7 +91,7 @@ def cosine(start: float, steps: int, end: float = 0.0) -> Schedule:
 
 
 def step_decay(start: float, every: int, factor: float = 0.1) -> Schedule:
-    """Return a rate that is multiplied by ``factor`` every so many steps, as ``StepLR``."""
+    """Return a rate that is multiplied by ``factor`` every ``step_size`` steps, as ``StepLR``."""
     _check_steps("step_decay", every)
     return lambda step: start * _power(factor, _floor((step + 0.5) * (1.0 / every)))
 

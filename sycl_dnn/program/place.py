@@ -69,7 +69,7 @@ def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
     Raises
     ------
     KeyboardInterrupt
-        Ctrl-C, in the main thread; the work goes on.
+        Ctrl-C, in the main thread; the work continues.
     RuntimeError
         The process was forked from one that had used a device. A collective has failed.
     TypeError

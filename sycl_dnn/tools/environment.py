@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect what ``python -m sycl_dnn`` tells: versions, devices, fixes, and what is missing."""
+"""Collect what ``python -m sycl_dnn`` prints: versions, devices, fixes, and what is missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SETTINGS = ("ONEAPI_", "OCL_ICD_", "SYCL_", "ONEDNN_", "DNNL_", "ZE_", "UR_")
 
 
 def collect() -> dict[str, Any]:
-    """Return the report's data, as plain lists, dictionaries, texts and numbers.
+    """Return the report's data, as plain lists, dictionaries, strings and numbers.
 
     Devices are listed, and each gets an engine of oneDNN's if oneDNN takes it.
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries whose dtype dpnp lacks, both ways: by ml_dtypes and by DLPack.
 
-dpnp and NumPy exchange the bits as integers; only the dtype in the capsule is written anew.
+dpnp and NumPy exchange the bits as integers; only the dtype in the capsule is written again.
 """
 
 from __future__ import annotations

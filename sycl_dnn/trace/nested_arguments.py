@@ -89,7 +89,7 @@ def result_of(
     Raises
     ------
     TypeError
-        There is something else than tensors, arrays, None, numbers and texts.
+        There is something else than tensors, arrays, None, numbers and strings.
     """
     tensors: list[Tensor] = []
     others: list[Any] = []
@@ -161,7 +161,7 @@ def trace_of(value: Any) -> Any:
 
 
 def is_flat(values: Iterable[Any]) -> bool:
-    """Whether values are tensors, numbers and texts alone."""
+    """Whether values are tensors, numbers and strings alone."""
     return all(type(v) in _FLAT for v in values)
 
 

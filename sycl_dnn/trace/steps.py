@@ -93,7 +93,7 @@ class Entry:
     #: The inputs in the layouts that the primitive took.
     args: dict[str, Tensor] = field(default_factory=dict)
     pd: Any = None
-    #: Gradient rule of operations that are no primitives.
+    #: Gradient rule of operations that are not primitives.
     rule: Callable[..., Any] | None = None
     #: What it was recorded as, where it stands for several operations.
     inner: list[Entry] = field(default_factory=list)

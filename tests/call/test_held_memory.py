@@ -25,7 +25,7 @@ def rebound(batch, i):
 
 BODIES = {
     "a new lambda": lambda batch, i: sycl_dnn.vjp(lambda w: F.mean(F.matmul(batch, w)), w)[1](),
-    "a loss traced anew": lambda batch, i: sycl_dnn.vjp(
+    "a loss traced again": lambda batch, i: sycl_dnn.vjp(
         lambda w: F.mean(F.matmul(batch, w)) + float(batch[0, 0]), w)[1](),
     "a learning rate": lambda batch, i: compiled(w, 1.0 / (i + 1)),
     "a rebound array": rebound,
@@ -49,7 +49,7 @@ def grown():
 
 
 @pytest.mark.parametrize(
-    "name", ["a new lambda", "a loss traced anew", "a learning rate", "a rebound array"]
+    "name", ["a new lambda", "a loss traced again", "a learning rate", "a rebound array"]
 )
 def test_memory_is_flat(name, grown):
     assert grown[name] < 20

@@ -190,7 +190,7 @@ def test_eight_misses_of_one_argument_bring_one_warning_that_names_it(x):
         warnings.simplefilter("always")
         for n in range(12):
             compiled(x, n, "a")
-    texts = [str(w.message) for w in seen if "traced anew" in str(w.message)]
+    texts = [str(w.message) for w in seen if "traced again" in str(w.message)]
     assert len(texts) == 1
     assert "8 times" in texts[0]
     assert "'n' alone" in texts[0]

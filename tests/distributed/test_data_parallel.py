@@ -120,7 +120,7 @@ def test_a_sharded_optimiser_alone_is_the_optimiser():
 
 
 def test_a_sharded_optimiser_refuses_what_it_cannot_divide():
-    with pytest.raises(TypeError, match="Muon looks at whole arrays"):
+    with pytest.raises(TypeError, match="Muon reads whole arrays"):
         dist.ShardedOptimizer(optim.Muon(0.1))
     opt, params = dist.ShardedOptimizer(optim.SGD(0.1)), {"w": F.ones(3), "v": F.ones(2)}
     with pytest.raises(ValueError, match="v must have a gradient, got None"):

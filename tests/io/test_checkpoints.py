@@ -111,7 +111,7 @@ def test_a_damaged_checkpoint_leaves_random_numbers(tmp_path):
     with pytest.raises(ValueError, match="must not be named 'rng_state'"):
         sycl_dnn.save_checkpoint(path, rng_state=1)
     for wrong in ("", "{}", "[]", '{"bit_generator": "MT19937"}', 3, None):
-        with pytest.raises(ValueError, match="set_rng_state: state must be a text"):
+        with pytest.raises(ValueError, match="set_rng_state: state must be a string"):
             sycl_dnn.set_rng_state(wrong)
     assert sycl_dnn.get_rng_state() == before
 

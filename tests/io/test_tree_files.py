@@ -116,7 +116,7 @@ def test_nothing_in_a_file_is_run(tmp_path):
 
 def test_a_failed_save_leaves_the_old_file(path):
     sycl_dnn.save(path, {"a": F.ones(2)})
-    with pytest.raises(TypeError, match="save: b must be an array, a number or text, got object"):
+    with pytest.raises(TypeError, match="save: b must be an array, a number or string, got object"):
         sycl_dnn.save(path, {"a": F.zeros(2), "b": object()})
     assert float(sycl_dnn.load(path)["a"][0]) == 1.0
     assert os.listdir(path.parent) == [path.name]
@@ -125,7 +125,7 @@ def test_a_failed_save_leaves_the_old_file(path):
 @pytest.mark.parametrize(
     ("into", "message"),
     [
-        ({"b": 0}, r"lacks \['b'\] and has \['a'\]"), ({"a": 0}, "a must be a number or text"),
+        ({"b": 0}, r"lacks \['b'\] and has \['a'\]"), ({"a": 0}, "a must be a number or string"),
         ({"a": np.zeros((3,), "f4")}, r"a must have shape \(3,\) and dtype float32, got \(2,\)"),
     ],
 )  # fmt: skip

@@ -43,7 +43,7 @@ def manual_seed(seed: int) -> None:
 
 
 def get_rng_state() -> str:
-    """Return where the sequence of seeds is, as a text that ``sycl_dnn.save`` takes.
+    """Return where the sequence of seeds is, as a string that ``sycl_dnn.save`` accepts.
 
     Notes
     -----
@@ -64,7 +64,7 @@ def get_rng_state() -> str:
 
 
 def set_rng_state(state: str) -> None:
-    """Let the sequence of seeds go on from where ``get_rng_state`` saw it.
+    """Let the sequence of seeds continue from where ``get_rng_state`` saw it.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def set_rng_state(state: str) -> None:
     Raises
     ------
     ValueError
-        ``state`` is no such text.
+        ``state`` is not such a string.
     """
     global _generator
     made = np.random.default_rng(0)
@@ -81,7 +81,7 @@ def set_rng_state(state: str) -> None:
         made.bit_generator.state = json.loads(state)
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise ValueError(
-            f"set_rng_state: state must be a text of get_rng_state, got {state!r:.60} ({error})"
+            f"set_rng_state: state must be a string from get_rng_state, got {state!r:.60} ({error})"
         ) from None
     with _lock:
         _generator = made
@@ -94,7 +94,7 @@ def next_seed() -> int:
 
 
 class NextSeed(Seed):
-    """A seed drawn anew for every call of a plan that holds it."""
+    """A seed drawn again for every call of a plan that holds it."""
 
     __slots__ = ()
 

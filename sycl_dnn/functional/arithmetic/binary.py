@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 
 A = algorithm
-_INTEGERS = "Integers alone are dpnp's work: oneDNN adds in float32, which is not exact for them."
+_INTEGERS = (
+    "Integers alone are handled by dpnp: oneDNN adds in float32, which is not exact for them."
+)
 
 
 def pair(name: str, kind: algorithm, function: Callable[..., Any], a: Any, b: Any) -> Tensor:
@@ -149,7 +151,7 @@ def minimum(
     return pair("minimum", A.binary_min, dpnp.minimum, input, other)
 
 
-_POWER = """Powers with a number as exponent are oneDNN's (eltwise pow); others are dpnp's work. An
+_POWER = """Powers with a number as exponent are oneDNN's (eltwise pow), others dpnp's. An
 exponent has no gradient where ``input`` is 0 or negative."""
 
 
@@ -232,7 +234,7 @@ def _power_slopes(a: dpnp.ndarray, b: dpnp.ndarray) -> tuple[dpnp.ndarray, dpnp.
 _ROUNDING = """rounding_mode : {None, "trunc", "floor"}
     Round quotients towards zero, or down as Python's ``//``; their gradient is 0 then.
 """
-_NOTES = """Quotients of integers are float32, rounded ones integers. Rounding is dpnp's work; an
+_NOTES = """Quotients of integers are float32, rounded ones integers. dpnp rounds; an
 integer divided by 0 gives 0, where torch raises an error after reading the values."""
 
 

@@ -152,7 +152,7 @@ dpnp.ndarray or Array (*)
 Raises
 ------
 TypeError
-    ``input`` is no array, or one of 4-bit numbers.
+    ``input`` is not an array, or one of 4-bit numbers.
 
 Notes
 -----
@@ -194,7 +194,7 @@ def _function(
     call.__doc__ = UNARY.format(
         summary=summary,
         returns=f"Shape and order of axes of ``input``; {dtype}",
-        notes=note or ("Integers are dpnp's work." if integers else "Integers are converted."),
+        notes=note or ("Integers are computed by dpnp." if integers else "Integers are converted."),
         source='oneDNN developer guide, "Eltwise"',
     )
     return operation(call)

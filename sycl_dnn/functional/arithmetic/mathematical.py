@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 _NARROW = "bfloat16 and float16 are computed in float32. "
-_ROUNDED = "Its gradient is 0. Integers stay what they are."
+_ROUNDED = "Its gradient is 0. Integers are returned unchanged."
 
 
 def _tensor(name: str, argument: str, value: Any) -> Tensor:
@@ -146,7 +146,7 @@ sign = _step("sign", "Return -1, 0 or 1; 0 for NaN.", _sign)
 
 @operation
 def round(input: dpnp.ndarray | Array, *, decimals: int = 0) -> dpnp.ndarray | Array:
-    """Return the nearest number of so many decimals, halves to even.
+    """Return the nearest number with that many decimals, halves to even.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def round(input: dpnp.ndarray | Array, *, decimals: int = 0) -> dpnp.ndarray | A
     Raises
     ------
     TypeError
-        ``input`` is no array.
+        ``input`` is not an array.
 
     Notes
     -----
@@ -243,7 +243,7 @@ def atan2(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndar
     Raises
     ------
     TypeError
-        An operand is no array.
+        An operand is not an array.
     ValueError
         The shapes do not broadcast.
 

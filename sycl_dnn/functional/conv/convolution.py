@@ -352,7 +352,7 @@ def conv2d(
     ValueError
         Shapes, groups or padding do not fit.
     TypeError
-        dtypes differ or are no floating-point types.
+        dtypes differ or are not floating-point types.
 
     Notes
     -----

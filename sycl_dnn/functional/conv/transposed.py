@@ -194,7 +194,7 @@ def conv_transpose2d(
     ValueError
         Shapes, groups or padding do not fit.
     TypeError
-        dtypes differ or are no floating-point types.
+        dtypes differ or are not floating-point types.
 
     Notes
     -----

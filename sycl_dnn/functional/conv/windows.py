@@ -231,7 +231,7 @@ def assembled(
 
 
 def padded(x: Tensor, after: Sequence[int]) -> Tensor:
-    """Return ``x`` with so many zeros after the end of each spatial axis."""
+    """Return ``x`` with that many zeros after the end of each spatial axis."""
     if not any(after):
         return x
     sizes = [n + a for n, a in zip(x.shape[2:], after, strict=True)]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Maker = Callable[[Any], dpnp.ndarray]
 
 _PLACE = """dtype : str or dtype, optional
-    {dtype}; bfloat16 and its like as well.
+    {dtype}; bfloat16 and float8 as well.
 device : dpctl.SyclQueue, dpctl.SyclDevice or str, optional
     ``sycl_dnn.default_queue()`` without it; while a function is traced, the queue of that.
 
@@ -45,7 +45,7 @@ TypeError
 
 Notes
 -----
-While a function is traced the array is made anew at each call. {notes}Source: ``torch.{name}``.
+While a function is traced the array is created again at each call. {notes}Source: ``torch.{name}``.
 """
 
 

@@ -117,7 +117,7 @@ def gather(
     Raises
     ------
     TypeError
-        ``index`` is no array of integers.
+        ``index`` is not an array of integers.
     ValueError
         The shapes do not fit.
 
@@ -152,7 +152,7 @@ def take_along_dim(
     Raises
     ------
     TypeError
-        ``indices`` is no array of integers.
+        ``indices`` is not an array of integers.
     ValueError
         The shapes do not fit.
 
@@ -203,7 +203,7 @@ def index_select(
     Raises
     ------
     TypeError
-        ``index`` is no array of integers.
+        ``index`` is not an array of integers.
     ValueError
         ``index`` has more than one axis, or there is no axis ``dim``.
 
@@ -317,7 +317,7 @@ array
 Raises
 ------
 TypeError
-    ``index`` is no array of integers, or ``src`` of another dtype.
+    ``index`` is not an array of integers, or ``src`` of another dtype.
 ValueError
     The shapes do not fit.
 
@@ -394,7 +394,7 @@ def index_put(
     Raises
     ------
     TypeError
-        ``indices`` are no arrays of integers, or ``values`` of another dtype.
+        ``indices`` are not arrays of integers, or ``values`` of another dtype.
     ValueError
         The shapes do not fit.
 

@@ -201,14 +201,14 @@ def unique(
     Raises
     ------
     TypeError
-        ``input`` is no array, or a traced one.
+        ``input`` is not an array, or a traced one.
     ValueError
         There is no such axis.
 
     Notes
     -----
-    The host waits for the device, which knows how many there are. Each NaN is one of its own. There
-    is no gradient. Source: ``torch.unique``.
+    The host waits for the device, which knows how many there are. Each NaN is one of its own. It
+    has no gradient. Source: ``torch.unique``.
     """
     x = _given("unique", input)
     axis = None if dim is None else check_axis("unique", dim, x.ndim)
@@ -238,7 +238,7 @@ def nonzero(input: dpnp.ndarray | Array, *, as_tuple: bool = False) -> Any:
     Raises
     ------
     TypeError
-        ``input`` is no array, or a traced one.
+        ``input`` is not an array, or a traced one.
 
     Notes
     -----

@@ -126,7 +126,7 @@ class Rows:
     def kept(self) -> tuple[Tensor, Tensor]:
         """Return 1 where the target is a class, as int8, else 0; and how often a row counts.
 
-        That is 0 for ignored rows and infinity for targets that are no classes.
+        That is 0 for ignored rows and infinity for targets that are not classes.
         """
         t = self.target
         counts = chain(t, scale(1, -self.ignore_index), ABS, clip(0, 1))
@@ -201,7 +201,7 @@ def class_loss(rows: Rows, x: Tensor, shape: tuple[int, ...], reduction: str) ->
         dy = x.trace.convert(reshape(dy, (1, dy.size, 1)), state[0].dtype)
         if reduction == "mean":
             dy = fused(algorithm.binary_div, dy, state[1])
-        # Where all rows are ignored, theirs is no product: that of 0 and infinity.
+        # Where all rows are ignored, theirs is not a product: that of 0 and infinity.
         factor = fused(algorithm.binary_mul, state[0], dy)
         nothing = filled(x.trace, 0.0, (1, 1, 1), factor.dtype)
         factor = choose(rows.is_counted(), factor, nothing, scale(-1))

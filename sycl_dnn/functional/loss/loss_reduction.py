@@ -193,7 +193,7 @@ def pointwise_loss(
 
     def gradient(dy: Tensor) -> dict[str, Tensor]:
         g = row(dy) if reduction == "none" else reshape(linear_map(dy, factor), (1, 1, 1))
-        # The same rows again: a copy that a row took is found, not made anew.
+        # The same rows again: a copy that a row took is found, not made again.
         rows = [row(x) for x in operands.values()]
         return {name: all_of(slope(g, *rows)) for name, slope in slopes.items()}
 

@@ -142,7 +142,7 @@ def mse_loss(
     reduction: str = "mean",
     weight: dpnp.ndarray | Array | None = None,
 ) -> dpnp.ndarray | Array:
-    """Return ``(input - target)**2``, the mean of it unless told otherwise.
+    """Return ``(input - target)**2``, the mean of it by default.
 
     input, target : dpnp.ndarray or Array (*)
         The target may hold integers, too; dtypes that differ are promoted. Shapes that differ are
@@ -163,7 +163,7 @@ def l1_loss(
     reduction: str = "mean",
     weight: dpnp.ndarray | Array | None = None,
 ) -> dpnp.ndarray | Array:
-    """Return ``abs(input - target)``, the mean of it unless told otherwise.
+    """Return ``abs(input - target)``, the mean of it by default.
 
     input, target : dpnp.ndarray or Array (*)
         The target may hold integers, too; dtypes that differ are promoted. Shapes that differ are

@@ -225,7 +225,7 @@ def ctc_loss(
     TypeError
         A dtype is another one.
     ValueError
-        The shapes do not fit, or ``blank`` is no class.
+        The shapes do not fit, or ``blank`` is not a class.
 
     Notes
     -----

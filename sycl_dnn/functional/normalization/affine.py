@@ -17,7 +17,7 @@ from sycl_dnn.trace.views import reshape
 
 
 def check_shapes(name: str, shape: tuple[int, ...], **tensors: Tensor | None) -> None:
-    """Raise for a tensor that is no float array of ``shape``."""
+    """Raise for a tensor that is not a float array of ``shape``."""
     check_float(name, **tensors)
     for argument, tensor in tensors.items():
         if tensor is not None and tensor.shape != shape:

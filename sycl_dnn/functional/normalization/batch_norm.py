@@ -56,7 +56,7 @@ def check_stats(
 
 
 def check_momentum(name: str, momentum: float) -> None:
-    """Raise TypeError for what is no number."""
+    """Raise TypeError for what is not a number."""
     if isinstance(momentum, bool) or not isinstance(momentum, (int, float)):
         raise TypeError(
             f"{name}: momentum must be a number (1 / n for the average of n calls), got {momentum}"
@@ -90,7 +90,7 @@ def _weighted(a: float, x: Tensor, b: float, y: Tensor) -> Tensor:
 
 # --- Batch normalization: one mean and variance per channel, over the batch and all positions
 
-#: From so many elements on, more primitives with less memory traffic are faster.
+#: From this many elements on, more primitives with less memory traffic are faster.
 _LARGE = 1 << 15
 
 
@@ -274,7 +274,7 @@ def batch_norm(
         Shapes do not fit, running statistics are missing or cannot be written, or there is one
         value per channel in training.
     TypeError
-        A dtype is not floating-point, or ``momentum`` is no number.
+        A dtype is not floating-point, or ``momentum`` is not a number.
 
     Notes
     -----

@@ -184,7 +184,7 @@ def instance_norm(
         Shapes do not fit, running statistics are missing or cannot be written, or there is one
         position.
     TypeError
-        A dtype is not floating-point, or ``momentum`` is no number.
+        A dtype is not floating-point, or ``momentum`` is not a number.
 
     Notes
     -----

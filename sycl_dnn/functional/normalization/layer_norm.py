@@ -183,7 +183,7 @@ def layer_norm(
     ValueError
         Shapes do not fit, or ``eps`` is negative.
     TypeError
-        A dtype is not floating-point, or ``normalized_shape`` is no sequence.
+        A dtype is not floating-point, or ``normalized_shape`` is not a sequence.
 
     Notes
     -----
@@ -221,7 +221,7 @@ def rms_norm(
     ValueError
         Shapes do not fit, or ``eps`` is negative.
     TypeError
-        A dtype is not floating-point, or ``normalized_shape`` is no sequence.
+        A dtype is not floating-point, or ``normalized_shape`` is not a sequence.
 
     Notes
     -----

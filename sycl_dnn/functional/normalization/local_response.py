@@ -116,7 +116,7 @@ def local_response_norm(
     ValueError
         ``input`` has fewer than three axes, or ``size`` is not positive.
     TypeError
-        The dtype is not floating-point, or ``size`` is no integer.
+        The dtype is not floating-point, or ``size`` is not an integer.
 
     Notes
     -----

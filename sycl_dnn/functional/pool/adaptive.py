@@ -146,7 +146,7 @@ def adaptive_avg_pool2d(
     ValueError
         Sizes do not fit.
     TypeError
-        The dtype is no floating-point type.
+        The dtype is not a floating-point type.
 
     Notes
     -----

@@ -125,7 +125,7 @@ def avg_pool2d(
     ValueError
         Sizes do not fit.
     TypeError
-        The dtype is no floating-point type.
+        The dtype is not a floating-point type.
 
     Notes
     -----
@@ -222,7 +222,7 @@ def lp_pool2d(
     ValueError
         Sizes do not fit, or ``norm_type`` is 0 or infinite.
     TypeError
-        The dtype is no floating-point type.
+        The dtype is not a floating-point type.
 
     Notes
     -----

@@ -46,7 +46,7 @@ def outer(input: dpnp.ndarray | Array, vec2: dpnp.ndarray | Array) -> dpnp.ndarr
     Raises
     ------
     ValueError
-        One is no vector.
+        One is not a vector.
 
     Notes
     -----
@@ -227,7 +227,7 @@ def einsum(*args: Any) -> dpnp.ndarray | Array:
     ValueError
         The equation does not fit the operands.
     TypeError
-        An operand is no array.
+        An operand is not an array.
 
     Notes
     -----

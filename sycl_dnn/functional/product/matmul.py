@@ -49,7 +49,7 @@ def matmul(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.nda
 
     Notes
     -----
-    Integers are dpnp's work.
+    Integers are computed by dpnp.
 
     Source: oneDNN developer guide, "Matrix Multiplication"; names and defaults are torch's.
     """
@@ -118,7 +118,7 @@ def mm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray 
     Raises
     ------
     ValueError, TypeError
-        As ``matmul``; also where an operand is no matrix.
+        As ``matmul``; also where an operand is not a matrix.
     """
     check_ranks("mm", 2, input=input, mat2=mat2)
     return product(input, mat2)

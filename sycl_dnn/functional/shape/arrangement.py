@@ -344,7 +344,7 @@ def repeat_interleave(
     ValueError
         There is no such axis, or ``repeats`` does not fit it.
     TypeError
-        ``repeats`` is no integer, or traced and ``output_size`` is missing.
+        ``repeats`` is not an integer, or traced and ``output_size`` is missing.
 
     Notes
     -----

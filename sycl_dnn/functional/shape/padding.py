@@ -101,7 +101,7 @@ def _summed(border: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
 
 # --- Mirrored borders: oneDNN has no negative strides, so many elements are chosen by number
 
-#: From so many slices of one element on.
+#: From this many slices of one element on.
 _MANY = 8
 
 

@@ -27,7 +27,7 @@ def checked_int(name: str, argument: str, value: Any, least: int | None = None) 
     Raises
     ------
     TypeError
-        ``value`` is no integer.
+        ``value`` is not an integer.
     ValueError
         It is less than ``least``.
     """
@@ -48,7 +48,7 @@ def check_axis(name: str, dim: Any, ndim: int, argument: str = "dim") -> int:
     Raises
     ------
     TypeError
-        ``dim`` is no integer.
+        ``dim`` is not an integer.
     ValueError
         There is no such axis.
     """

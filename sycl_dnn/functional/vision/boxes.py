@@ -68,7 +68,7 @@ def nms(
     Raises
     ------
     TypeError
-        An argument is no array, or a traced one.
+        An argument is not an array, or a traced one.
     ValueError
         The shapes do not fit.
 

@@ -142,7 +142,7 @@ class _Places:
             for start, step, n in zip(below, corner, self._sizes, strict=True):
                 place = self._inside(start + step, n)
                 known_place = (place >= 0) & (place < n)
-                # NaN and infinity are no point, yet weights by them are NaN.
+                # NaN and infinity are not points, yet weights by them are NaN.
                 there = (known_place | self._unknown(start)) & there
                 number = number * n + dpnp.clip(place, 0, n - 1).astype("int64")
             numbers.append(dpnp.where(there, number, dpnp.zeros_like(number)))

@@ -20,7 +20,7 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     Parameters
     ----------
     tensors : tree of arrays
-        None is passed over.
+        None is skipped.
     norm_type : float
         Positive; infinity for the largest absolute value.
     error_if_nonfinite : bool
@@ -70,7 +70,7 @@ def _check_finite(norm: Any, kind: float) -> None:
     if isinstance(norm, Tensor):
         raise RuntimeError(
             "error_if_nonfinite: the norm has no value while a function is traced; return it and "
-            "look at it outside"
+            "read it outside"
         )
     if not math.isfinite(float(norm)):
         raise RuntimeError(

@@ -32,7 +32,7 @@ is 0, 1 if no case could be measured, 2 for lines that cannot be read or devices
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of what is no option of a driver."""
+    """Return the parser of the options that no driver has."""
     found = parser_of("sycl_dnn bench", _DESCRIPTION)
     add = found.add_argument
     add("--mode", choices=("P", "p"), help="as in benchdnn; performance is the only one here")
@@ -131,7 +131,7 @@ TEMPLATE = (
     "perf,%engine%,%impl%,%name%,%prb%,%Gops%,%ctime%,%-time%,%-Gflops%,%-bw%,%0time%,%0Gflops%,"
     "%0bw%"
 )
-#: Which time a figure is about, by the sign in front of it.
+#: Which time a figure is about, by the sign before it.
 _TIMES: dict[str, Callable[[Figures], float]] = {
     "-": lambda f: f.min_ms,
     "0": lambda f: f.avg_ms,
@@ -180,7 +180,7 @@ def line(template: str, figures: Figures, engine: str) -> str:
 
     Parameters
     ----------
-    template : text with fields between ``%``; ``-``, ``0``, ``+`` and ``~`` in front of ``time``,
+    template : text with fields between ``%``; ``-``, ``0``, ``+`` and ``~`` before ``time``,
         ``Gflops`` and ``bw`` are for the shortest, mean, longest and median time
     figures : Figures
     engine : what ``%engine%`` becomes

@@ -250,7 +250,7 @@ def samples(batch: Batch, copies: int, seconds: float, runs: int | None = None) 
     ----------
     batch : see `batches`
     copies : number of argument sets; the warm-up uses each
-    seconds : how long to go on, in s; at least 5 batches
+    seconds : how long to continue, in s; at least 5 batches
     runs : run exactly so often after the warm-up, one run a batch, whatever the time
 
     Returns
@@ -276,7 +276,7 @@ class Settings:
     """How to measure.
 
     seconds : for each case
-    runs : exactly so many runs instead
+    runs : exactly that many runs
     cold : ``none``, ``wei`` or ``all``, see `sycl_dnn.tools.bench.measure.ready`
     max_memory : bytes, on device and host; a case that needs more is refused
     """

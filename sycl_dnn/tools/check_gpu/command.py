@@ -106,7 +106,7 @@ def run(
     device : str
         A filter string of dpctl's.
     seconds : float
-        How long the check may go on.
+        How long the check may take.
     limit : float
         The process and its children are ended after this many seconds.
     **variables

@@ -199,7 +199,7 @@ def speed(queue: Any, seconds: float) -> Found:
     """Measure ten layers, and what part of the device's bandwidth or peak they reach."""
     what = nature(queue.sycl_device)
     if what in ("simulated gpu", "executing gpu"):
-        return found("not run", f"this is no real GPU ({what}): its times mean nothing")
+        return found("not run", f"this is not a real GPU ({what}): its times mean nothing")
     from sycl_dnn.tools.bench import roof as roofs
     from sycl_dnn.tools.bench.measure import Settings, measure, stream_for
     from sycl_dnn.tools.verify.command import read_cases

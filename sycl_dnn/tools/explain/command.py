@@ -27,7 +27,7 @@ _MAX_CASES = 50
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of what is no option of a driver."""
+    """Return the parser of the options that no driver has."""
     found = parser_of("sycl_dnn explain", _DESCRIPTION)
     add = found.add_argument
     add("--isa", default="", metavar="L", help="limit the CPU to this level, such as avx2")

@@ -28,7 +28,7 @@ with an error all are ended, and its status is returned: that of the first, 128 
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the options in front of the program."""
+    """Return the parser of the options before the program."""
     found = argparse.ArgumentParser(
         prog="python -m sycl_dnn launch",
         description=_DESCRIPTION,

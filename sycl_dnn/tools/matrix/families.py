@@ -380,7 +380,7 @@ def cells(drivers: Iterable[str] = FAMILIES) -> Iterator[Cell]:
     Raises
     ------
     ValueError
-        A name is no driver of the matrix.
+        A name is not a driver of the matrix.
     """
     for driver in drivers:
         if driver not in FAMILIES:

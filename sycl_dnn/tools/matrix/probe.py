@@ -269,7 +269,7 @@ class Prober:
     device : str
         ``"cpu"``, ``"gpu"`` or a filter string of dpctl's; empty is the default device.
     isa : str
-        oneDNN's name of a level, such as ``"avx2"``; empty is no limit.
+        oneDNN's name of a level, such as ``"avx2"``; empty sets no limit.
 
     Attributes
     ----------

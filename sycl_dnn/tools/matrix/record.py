@@ -25,7 +25,7 @@ _WITHOUT = ("refused", "invalid", "died")
 
 
 class RecordError(ValueError):
-    """A file that is no matrix."""
+    """A file that is not a matrix."""
 
 
 def text_of(answer: Answer) -> str:
@@ -148,7 +148,7 @@ def check_levels(names: Iterable[str]) -> tuple[str, ...]:
     Raises
     ------
     ValueError
-        A name is no level.
+        A name is not a level.
     """
     found = tuple(names)
     for name in found:

@@ -20,9 +20,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--wait", action="store_true", help="run each primitive to its end: times on any queue")
-    add("--limit", type=int, default=100_000, metavar="N", help="most records (default 100000)")
+    add(
+        "--limit",
+        type=int,
+        default=100_000,
+        metavar="N",
+        help="maximum number of records (default 100000)",
+    )
     add("--group-by", default="shape", metavar="NAME", help="shape, name, implementation, ...")
-    add("--top", type=int, metavar="N", help="most lines of the table")
+    add("--top", type=int, metavar="N", help="maximum number of lines in the table")
     add("--chrome", metavar="FILE", help="write a trace for chrome://tracing or Perfetto")
     add("--plot", metavar="FILE", help="draw time by primitive, needs matplotlib")
     add("--json", metavar="FILE", help="write all records")

@@ -52,7 +52,7 @@ class Profile:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Record no more; what was recorded stays, errors go on."""
+        """Record no more; what was recorded stays, errors propagate."""
         self._recorder.stop()
         self._note_threads()
         self._state = "closed"

@@ -81,7 +81,7 @@ class Record:
     name : str
         Row of the primitive, operations of the partition, or name of the function.
     implementation : str
-        As oneDNN calls it; empty for what is no primitive.
+        As oneDNN calls it; empty for what is not a primitive.
     tensors : tuple of TensorFacts
     attributes : str
         Post-ops, scales and the rest in short.

@@ -103,7 +103,7 @@ class Call:
 
     driver : benchdnn's name of the primitive
     row : name of the function in `sycl_dnn.onednn`
-    params : parameters that are no tensors; enumeration members as strings
+    params : parameters that are not tensors; enumeration members as strings
     tensors : every input and output, those that no descriptor is given for included
     forward : of backward rows: the forward call that makes the hint and the workspace
     inplace : the output is written over the first input

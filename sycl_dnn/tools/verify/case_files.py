@@ -71,7 +71,7 @@ def words_of_file(path: Path) -> Iterator[Word]:
     Raises
     ------
     CaseError
-        The file cannot be read, is too large or is no text.
+        The file cannot be read, is too large or is not text.
     """
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
@@ -121,9 +121,9 @@ class State:
             yield {n: value for n, (_, value) in named.items()}, texts
 
 
-# --- Options of no driver: which cases, which implementations, and those without effect here
+# --- Options of no driver: which cases, which implementations, and those that are ignored here
 
-#: Options of benchdnn that change how it measures, prints or allocates: read, without effect.
+#: Options of benchdnn that change how it measures, prints or allocates: read and ignored.
 WITHOUT_EFFECT = frozenset(
     [
         *("allow-enum-tags-only", "attr-same-pd-check", "buffer-prefix", "canonical"),
@@ -154,7 +154,7 @@ class Common:
 
     match : what a case's line must contain; ``--reset`` forgets that of a case file
     forced : texts of options that replace those of every case
-    ignored : names that were read without effect, in order
+    ignored : names that were ignored, in order
     """
 
     def __init__(self) -> None:

@@ -69,7 +69,7 @@ def byte_count(text: str) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of what is no option of a driver."""
+    """Return the parser of the options that no driver has."""
     found = parser_of("sycl_dnn verify", _DESCRIPTION)
     add = found.add_argument
     add("--jobs", type=int, default=1, metavar="N", help="processes (1)")
@@ -79,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
     add("--quiet", action="store_true", help="print failures and the table only")
     add("--sample", type=int, metavar="N", help="run N of the cases, drawn by --seed")
     add("--seed", type=int, default=0, metavar="S", help="for --sample (0)")
-    add("--expect-invalid", action="store_true", help="cases that break a rule are no failure")
+    add("--expect-invalid", action="store_true", help="cases that break a rule are not failures")
     add("--no-check", action="store_true", help="submit, do not compare")
     add("--timeout", type=float, default=300.0, metavar="S", help="seconds for one case (300)")
     add("--max-memory", type=byte_count, default=2 << 30, metavar="B", help="bytes for a case (2G)")
@@ -92,7 +92,7 @@ def _is_problem(word: str) -> bool:
 
 
 def _in_front(words: list[str]) -> list[str]:
-    """Move options after the last problem in front of the problems before them."""
+    """Move options that follow the last problem to before the problems that precede them."""
     last = max((i for i, w in enumerate(words) if _is_problem(w)), default=-1)
     if last < 0:
         return words
@@ -182,7 +182,7 @@ def _run(options: argparse.Namespace, cases: list, reader: Reader) -> int:
     good, seconds = output.finish(reader.skipped), time.monotonic() - start
     print(f"{len(output.results)} cases in {seconds:.1f} s with {options.jobs} processes")
     if reader.common.ignored:
-        print(f"read without effect: {' '.join(f'--{name}' for name in reader.common.ignored)}")
+        print(f"ignored: {' '.join(f'--{name}' for name in reader.common.ignored)}")
     facts = {"device": options.device or "default", "jobs": options.jobs, "seconds": seconds}
     if options.json:
         write_json(options.json, output.results, facts)

@@ -347,7 +347,7 @@ def parse(text: str, name: str = "") -> Document:
     Raises
     ------
     Broken
-        The text is no JSON or breaks a rule; the message names operation and rule.
+        The text is not JSON or breaks a rule; the message names operation and rule.
     """
     try:
         given = json.loads(text)

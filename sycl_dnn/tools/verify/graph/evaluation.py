@@ -174,7 +174,7 @@ def _factor(p: Place) -> np.ndarray:
 
 
 def _added(p: Place) -> np.ndarray:
-    """Return a mask in front of a softmax: later keys are minus infinity."""
+    """Return a mask before a softmax: later keys are minus infinity."""
     shape = p.tensor.shape
     masks = p.feeds("SoftMax") or (p.feeds("Subtract") and len(shape) > 1)
     if not masks or len(p.values) == 0 or not _other_is_made(p):

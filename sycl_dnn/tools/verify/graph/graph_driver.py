@@ -120,7 +120,7 @@ def run(case: GraphCase, stream: Any, key: str, limits: Limits) -> Outcome:
 
 #: Chains with errors that are computed.
 RUNS = 3
-#: Results may be so many times further off than the furthest of these.
+#: Results may be this many times further off than the furthest of these.
 _MARGIN = 4.0
 #: Distance between the smallest numbers of short floats.
 _LEAST = {"f16": 2.0**-24, "f8_e5m2": 2.0**-16, "f8_e4m3": 2.0**-9}

@@ -75,7 +75,7 @@ def reference(row, params, arrays, shapes=None):
     Parameters
     ----------
     row : str                 C++ struct name, e.g. ``"convolution_backward_data"``
-    params : dict             oneDNN parameters that are no descriptors
+    params : dict             oneDNN parameters that are not descriptors
     arrays : dict             inputs by execution argument; others than the row reads do no harm
     shapes : dict             dims by execution argument; read by rows whose inputs leave the size
                               of the output open (reduction, resampling, deconvolution forward,

@@ -208,7 +208,7 @@ def _windows(x, params, size, fill):
 
 
 def _divisor(params, shape, size):
-    """Return what an average divides by: the kernel's size, or the elements that are no padding."""
+    """Return what an average divides by: the kernel's size, or the elements without padding."""
     if params["algorithm"] == "pooling_avg_include_padding":
         return float(np.prod(params["kernel"]))
     return _windows(np.ones(shape), params, size, 0.0).sum(axis=0)
