@@ -84,6 +84,26 @@ def own_rows(rows: Any) -> Any:
     return rows if group.size == 1 else rows[group.rank :: group.size]
 
 
+def synchronised(net: Any, options: argparse.Namespace) -> Any:
+    """Return a network whose batch normalization is that of all ranks' rows; alone as it is."""
+    return dist.SyncBatchNorm.convert(net) if ranks_of(options).size > 1 else net
+
+
+def write_once(
+    options: argparse.Namespace, write: Callable[..., Any], *args: Any, **kw: Any
+) -> None:
+    """Let rank 0 write a file that all ranks can read afterwards."""
+    group = ranks_of(options)
+    if group.is_main:
+        write(*args, **kw)
+    group.barrier()
+
+
+def add_dropout(parser: argparse.ArgumentParser) -> None:
+    """Add an option: with 0 ranks have one process's losses. They draw masks for their own rows."""
+    parser.add_argument("--dropout", type=float, default=0.2, help="part of the numbers dropped")
+
+
 def digit_images(queue: Any, size: int = 8) -> tuple[Any, Any]:
     """Return scikit-learn's digits as images (1797, 1, size, size) from -1 to 1, and labels."""
     images, labels = load_digits(return_X_y=True)

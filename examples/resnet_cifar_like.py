@@ -6,7 +6,7 @@ from __future__ import annotations
 import dpnp
 import numpy as np
 from _common import finish
-from _training import begin, check, digit_images, shuffled, train
+from _training import begin, check, digit_images, shuffled, synchronised, train
 
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
@@ -73,7 +73,7 @@ def main() -> None:
     rates = optim.schedules.one_cycle(options.rate, options.steps)
     opt = optim.AdamW(rates, weight_decay=0.02, decay_mask=lambda name, p: p.ndim > 1)
     batches = shuffled((images[:n], labels[:n]), 64, options.seed)
-    net, _, losses = train(ResNet().to(queue), opt, loss, batches, options)
+    net, _, losses = train(synchronised(ResNet(), options).to(queue), opt, loss, batches, options)
     found = net.eval()(images[n:]).argmax(axis=1)
     accuracy = float((found == labels[n:]).mean())
     print(f"loss {losses[0]:.3f} to {np.mean(losses[-10:]):.3f}, held-out accuracy {accuracy:.3f}")

@@ -2,7 +2,8 @@
 """A training that is interrupted and goes on from a file, bit for bit as one that is not.
 
 With ``--checkpoint FILE`` it is one job of several (batch/README.md): it goes on from the file if
-there is one, and stops with status 75 when the scheduler says that the time is over.
+there is one, and stops with status 75 when the scheduler says that the time is over. With
+``--distributed`` rank 0 writes; another number of ranks may go on from the file.
 """
 
 from __future__ import annotations
@@ -14,19 +15,31 @@ from pathlib import Path
 
 import dpnp
 from _common import finish
-from _training import begin, check, digit_images, shuffled, train
+from _training import (
+    add_dropout,
+    begin,
+    check,
+    digit_images,
+    ranks_of,
+    shuffled,
+    synchronised,
+    train,
+    write_once,
+)
 
 import sycl_dnn
+from sycl_dnn import distributed as dist
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
 
 
-def make_net():
+def make_net(options, queue):
     """Return a network whose dropout draws numbers and whose statistics run."""
-    return nn.Sequential(
-        nn.Flatten(), nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(0.3),
+    net = nn.Sequential(
+        nn.Flatten(), nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(options.dropout),
         nn.Linear(64, 10),
     )  # fmt: skip
+    return synchronised(net, options).to(queue)
 
 
 def loss(net, images, labels):
@@ -47,36 +60,44 @@ def warnings_of_scheduler():
     return seen
 
 
+def is_over(warned, options, queue):
+    """Whether the scheduler has warned any rank: all stop after the same step."""
+    ranks_of(options)
+    return bool(dist.all_reduce(dpnp.asarray(len(warned), sycl_queue=queue), "max"))
+
+
 def one_job(options, queue) -> None:
     """Go on from the checkpoint; raise SystemExit(75) if steps are left when the time is over."""
     warned, whole, path = warnings_of_scheduler(), 2 * options.steps, options.checkpoint
-    data, opt, net = digit_images(queue), make_optimiser(options), make_net().to(queue)
+    data, opt, net = digit_images(queue), make_optimiser(options), make_net(options, queue)
     now = {"net": net, "state": opt.init(net), "step": 0}
     if path.exists():
         now = sycl_dnn.load_checkpoint(path, **now)
     print(f"from step {now['step']} of {whole}", flush=True)
     batches = itertools.islice(shuffled(data, 64, options.seed), now["step"], None)
-    while now["step"] < whole and not warned:
+    while now["step"] < whole and not is_over(warned, options, queue):
         steps = min(options.every, whole - now["step"])
         part = argparse.Namespace(**{**vars(options), "steps": steps})
         net, state, losses = train(now["net"], opt, loss, batches, part, now["state"])
         now = {"net": net, "state": state, "step": now["step"] + steps}
-        sycl_dnn.save_checkpoint(path, **now)
+        write_once(options, sycl_dnn.save_checkpoint, path, **now)
         print(f"step {now['step']}: loss {losses[-1]:.6f}", flush=True)
     if now["step"] < whole:
-        print(f"{warned[0]}: {whole - now['step']} steps are left for the next job", flush=True)
+        reason = [*warned, "another rank"][0]
+        print(f"{reason}: {whole - now['step']} steps are left for the next job", flush=True)
         raise SystemExit(75)
 
 
 def more(parser) -> None:
     """Add the options of a training that takes several jobs."""
+    add_dropout(parser)
     parser.add_argument("--checkpoint", type=Path, help="go on from this file, and write it")
     parser.add_argument("--every", type=int, default=50, help="steps from checkpoint to checkpoint")
 
 
 def main() -> None:
     """Train twice as long at once and in two parts; fail if the weights differ in one bit."""
-    options, queue = begin(__doc__, steps=100, rate=0.01, ranks=False, more=more)
+    options, queue = begin(__doc__, steps=100, rate=0.01, more=more)
     if options.checkpoint:
         one_job(options, queue)
         return finish(options, "resume")
@@ -84,12 +105,13 @@ def main() -> None:
     path.parent.mkdir(exist_ok=True)
     opt = make_optimiser(options)
     batches = shuffled(data, 64, options.seed)
-    net, state, first = train(make_net().to(queue), opt, loss, batches, options)
-    sycl_dnn.save_checkpoint(path, net=net, state=state, step=options.steps)
+    net, state, first = train(make_net(options, queue), opt, loss, batches, options)
+    parts = {"net": net, "state": state, "step": options.steps}
+    write_once(options, sycl_dnn.save_checkpoint, path, **parts)
     net, state, rest = train(net, opt, loss, batches, options, state)
 
     # As in another process: all that counts comes from the file.
-    fresh = make_net().to(queue)
+    fresh = make_net(options, queue)
     found = sycl_dnn.load_checkpoint(path, net=fresh, state=opt.init(fresh), step=0)
     batches = itertools.islice(shuffled(data, 64, options.seed), found["step"], None)
     again, _, repeated = train(found["net"], opt, loss, batches, options, found["state"])

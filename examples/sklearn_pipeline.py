@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network as a scikit-learn estimator: scaled, searched over, cross-validated, on a device."""
+"""A network as a scikit-learn estimator: scaled, searched over, cross-validated, on a device.
+
+It takes no ``--distributed``: fits of a search depend on each other in nothing, so scikit-learn's
+``n_jobs`` divides them among processes, without a collective.
+"""
 
 from __future__ import annotations
 

@@ -27,6 +27,41 @@ def test_digits_are_learnt_by_two_ranks_with_the_state_in_parts(tmp_path):
     assert "[0] 2 ranks, loss " in text
 
 
+def losses(text):
+    """Return the loss at the start and later ones."""
+    found = re.search(r"loss ([\d.]+) to ([\d.]+)(?:, then to ([\d.]+) and ([\d.]+))?", text)
+    return [float(number) for number in found.groups() if number]
+
+
+@needs_oneccl
+@pytest.mark.parametrize("name", ["train_digits_nn", "resume"])
+def test_two_ranks_have_the_losses_of_one_process(name, tmp_path):
+    """Batch statistics too; dropout draws masks for each rank's own rows."""
+    options = ["--steps", "4", "--dropout", "0"]
+    command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), *options, "--no-check"]
+    alone = subprocess.run(
+        command, capture_output=True, text=True, timeout=900, cwd=tmp_path, env=environment()
+    )
+    assert alone.returncode == 0, alone.stderr
+    text = trained_by_two(name, tmp_path, *options)
+    for rank in range(2):
+        lines = "\n".join(line for line in text.splitlines() if line.startswith(f"[{rank}]"))
+        assert losses(lines) == pytest.approx(losses(alone.stdout), abs=1.1e-3)
+
+
+@needs_oneccl
+def test_another_number_of_ranks_goes_on_from_a_checkpoint(tmp_path):
+    options = ["--dropout", "0", "--checkpoint", str(tmp_path / "file.safetensors"), "--steps", "2"]
+    text = trained_by_two("resume", tmp_path, *options, "--every", "2")
+    assert "[1] from step 0 of 4" in text
+    command = [sys.executable, str(ROOT / "examples" / "resume.py"), *options[:-1], "3"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=900, cwd=tmp_path, env=environment()
+    )
+    assert done.returncode == 0, done.stderr
+    assert "from step 4 of 6" in done.stdout
+
+
 @needs_oneccl
 @pytest.mark.parametrize("name", ["vae", "lstm_sequence", "gpt_text", "diffusion_digits"])
 def test_both_ranks_have_the_loss_of_all_rows(name, tmp_path):
