@@ -9,9 +9,9 @@ from typing import Any
 
 from sycl_dnn import tree
 from sycl_dnn.compiler.decorator import compile
-from sycl_dnn.nn import module_tree
+from sycl_dnn.nn import hooks, module_tree
 from sycl_dnn.trace import nested_arguments
-from sycl_dnn.trace.module_arrays import in_manner
+from sycl_dnn.trace.module_arrays import building, handed, in_manner, plain
 from sycl_dnn.trace.torch_methods import in_torch_manner, is_torch
 from sycl_dnn.trace.values import Tensor
 
@@ -47,6 +47,13 @@ watchers = Watchers()
 
 
 def run_forward(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what ``forward`` does, and hooks before and after it."""
+    if hooks.has_hooks(module):
+        return in_manner(hooks.run(module, args, kwargs, _run))
+    return _run(module, args, kwargs)
+
+
+def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what ``forward`` does."""
     if is_torch():
         result = module.forward(*args, **kwargs)
@@ -58,4 +65,14 @@ def run_forward(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         return forward(module, *args, **kwargs)
     if not any(nested_arguments.is_array(v) for v in leaves):
         return forward(module, *args, **kwargs)
+    if hooks.are_inside(module):
+        return _in_parts(module, args, kwargs)
     return in_manner(_program_of(module)(module, *args, **kwargs))
+
+
+def _in_parts(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a forward call by call: hooks of modules inside are to see arrays, not traced ones."""
+    with building():
+        given = hooks.mapped(handed, (args, kwargs))
+        result = module.forward(*given[0], **given[1])
+    return in_manner(hooks.mapped(plain, result))

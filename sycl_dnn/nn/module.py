@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import tree
-from sycl_dnn.nn import module_tree
+from sycl_dnn.nn import hooks, module_tree
 from sycl_dnn.nn.eager import run_forward
 from sycl_dnn.nn.parameter import Buffer, Parameter
 from sycl_dnn.nn.state import ModuleState
@@ -250,6 +250,76 @@ class Module(ModuleState):
         module_tree.form_changed()
 
     add_module = register_module
+
+    # Hooks.
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> hooks.RemovableHandle:  # fmt: skip
+        """Let ``hook(module, args, output)`` run after ``forward``.
+
+        What it returns, if not None, takes the place of the output. In eager calls hooks see
+        arrays; a module with hooks inside then runs call by call, not as one program. In traced
+        functions hooks are traced with them, once: what is to be kept must be returned.
+
+        Parameters
+        ----------
+        hook : callable
+        prepend : bool
+            Whether it runs before the hooks that are there.
+        with_kwargs : bool
+            Whether it is called as ``hook(module, args, kwargs, output)``.
+        always_call : bool
+            Whether it also runs where ``forward`` raises, with None as output.
+
+        Returns
+        -------
+        RemovableHandle
+            ``remove()`` takes the hook away.
+
+        Raises
+        ------
+        TypeError
+            The hook cannot be called.
+        RuntimeError
+            The module is being traced.
+
+        Notes
+        -----
+        Source: ``torch.nn.Module.register_forward_hook``.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, nn
+        >>> net, features = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 3)), {}
+        >>> handle = net[1].register_forward_hook(
+        ...     lambda module, args, output: features.update(relu=output))
+        >>> _ = net(F.ones(5, 2))
+        >>> features["relu"].shape
+        (5, 4)
+        >>> handle.remove()
+        """
+        return hooks.register(self, hooks.AFTER, hook, prepend, with_kwargs, always_call)
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> hooks.RemovableHandle:
+        """Let ``hook(module, args)`` run before ``forward``.
+
+        What it returns, if not None, takes the place of the arguments; what is no tuple is the only
+        one. ``with_kwargs``: ``hook(module, args, kwargs)``, which returns both or None. All else
+        is as for ``register_forward_hook``.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, nn
+        >>> net = nn.Identity()
+        >>> handle = net.register_forward_pre_hook(lambda module, args: args[0] * 2)
+        >>> net(F.ones(2)).tolist()
+        [2.0, 2.0]
+        """
+        return hooks.register(self, hooks.BEFORE, hook, prepend, with_kwargs, False)
 
     # Modes.
 

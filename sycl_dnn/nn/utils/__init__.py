@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``torch.nn.utils``: gradients clipped in place, weight normalization, packed sequences."""
+"""``torch.nn.utils``: gradients clipped in place, weight normalization, packed sequences, hooks."""
 
+from sycl_dnn.nn.hooks import RemovableHandle
 from sycl_dnn.nn.utils import parametrizations, parametrize, rnn
 from sycl_dnn.nn.utils.gradient_clipping import (
     clip_grad_norm_,
@@ -12,6 +13,7 @@ from sycl_dnn.nn.utils.gradient_clipping import (
 from sycl_dnn.nn.utils.weight_normalization import remove_weight_norm, weight_norm
 
 __all__ = [
+    "RemovableHandle",
     "clip_grad_norm_",
     "clip_grad_value_",
     "get_total_norm",

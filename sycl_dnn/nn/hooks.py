@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of the user's that run before and after the forward of a module, as torch's hooks."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from sycl_dnn.nn import module_tree
+from sycl_dnn.trace.module_arrays import building, handed, plain
+from sycl_dnn.trace.torch_methods import in_torch_manner
+from sycl_dnn.trace.values import Tensor
+
+#: Attributes of modules with hooks; others lack them, so that their form does not change.
+BEFORE, AFTER = "_forward_pre_hooks", "_forward_hooks"
+
+
+class Hook(NamedTuple):
+    """One hook of a module; a part of the module's form, as hyper-parameters are."""
+
+    number: int
+    function: Callable[..., Any]
+    with_kwargs: bool
+    always: bool
+
+
+class RemovableHandle:
+    """What takes a hook away again; also at the end of a ``with`` block.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> net, seen = nn.Linear(2, 3), []
+    >>> with net.register_forward_hook(lambda module, args, output: seen.append(output.shape)):
+    ...     _ = net(F.ones(4, 2))
+    >>> _ = net(F.ones(5, 2))
+    >>> seen
+    [(4, 3)]
+    """
+
+    def __init__(self, module: Any, group: str, number: int) -> None:
+        self._module: weakref.ref[Any] | None = weakref.ref(module)
+        self._group, self.id = group, number
+
+    def remove(self) -> None:
+        """Take the hook away; nothing happens the second time."""
+        module, self._module = self._module and self._module(), None
+        if module is not None:
+            kept = tuple(h for h in module.__dict__[self._group] if h.number != self.id)
+            _set(module, self._group, kept)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.remove()
+
+
+class _Known:
+    """Whether any module ever had a hook: most programs need not look for them."""
+
+    is_used = False
+
+
+def _set(module: Any, group: str, hooks: tuple[Hook, ...]) -> None:
+    if hooks:
+        module.__dict__[group] = hooks
+    else:
+        module.__dict__.pop(group, None)
+    module_tree.form_changed()
+
+
+def register(
+    module: Any, group: str, function: Any, prepend: bool, with_kwargs: bool, always: bool
+) -> RemovableHandle:
+    """Add a hook to a module.
+
+    Raises
+    ------
+    TypeError
+        The hook cannot be called.
+    RuntimeError
+        The module is being traced.
+    """
+    name = type(module).__name__
+    if not callable(function):
+        raise TypeError(f"{name}: hook must be callable, got {type(function).__name__}")
+    if "_is_traced" in module.__dict__:
+        raise RuntimeError(f"{name}: hooks must be registered outside of traced functions")
+    old = module.__dict__.get(group, ())
+    hook = Hook(max((h.number for h in old), default=-1) + 1, function, with_kwargs, always)
+    _set(module, group, (hook, *old) if prepend else (*old, hook))
+    _Known.is_used = True
+    return RemovableHandle(module, group, hook.number)
+
+
+def has_hooks(module: Any) -> bool:
+    """Whether a module has hooks of its own."""
+    return _Known.is_used and (BEFORE in module.__dict__ or AFTER in module.__dict__)
+
+
+def are_inside(module: Any) -> bool:
+    """Whether modules inside of a module have hooks."""
+    return _Known.is_used and any(has_hooks(m) for m in module.modules() if m is not module)
+
+
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """Return nested tuples, lists and dicts with ``function`` of what they hold."""
+    if isinstance(value, dict):
+        return {k: mapped(function, v) for k, v in value.items()}
+    if isinstance(value, (tuple, list)):
+        made = [mapped(function, v) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    return function(value)
+
+
+def _is_traced(value: Any) -> bool:
+    found = []
+    mapped(lambda v: found.append(isinstance(v, Tensor)), value)
+    return any(found)
+
+
+@contextlib.contextmanager
+def _manner(is_traced: bool) -> Iterator[None]:
+    """Give arrays torch's methods, as the text of a hook expects them."""
+    with in_torch_manner() if is_traced else building():
+        yield
+
+
+def run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], forward: Any) -> Any:
+    """Return what hooks make of ``forward(module, args, kwargs)``."""
+    own = module.__dict__
+    is_traced = "_is_traced" in own or _is_traced((args, kwargs))
+    seen = (lambda value: value) if is_traced else lambda value: mapped(handed, value)
+    after = list(own.get(AFTER, ()))
+    try:
+        with _manner(is_traced):
+            for hook in own.get(BEFORE, ()):
+                args, kwargs = _before(hook, module, seen(args), seen(kwargs))
+        result = forward(module, mapped(plain, args), mapped(plain, kwargs))
+        while after:
+            hook = after.pop(0)
+            with _manner(is_traced):
+                given = (seen(args), seen(kwargs)) if hook.with_kwargs else (seen(args),)
+                made = hook.function(module, *given, seen(result))
+            result = result if made is None else mapped(plain, made)
+        return result
+    except Exception:
+        for hook in after:
+            if hook.always:
+                _after_failure(hook, module, args, kwargs)
+        raise
+
+
+def _before(hook: Hook, module: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    made = hook.function(module, args, kwargs) if hook.with_kwargs else hook.function(module, args)
+    if made is None:
+        return args, kwargs
+    if not hook.with_kwargs:
+        return (made if isinstance(made, tuple) else (made,)), kwargs
+    if isinstance(made, tuple) and len(made) == 2:
+        return made
+    raise RuntimeError(
+        f"{type(module).__name__}: a forward pre-hook with kwargs must return None or a tuple of "
+        f"args and kwargs, got {made}"
+    )
+
+
+def _after_failure(hook: Hook, module: Any, args: Any, kwargs: Any) -> None:
+    """Call a hook that is to run even if the forward failed, without a result."""
+    try:
+        hook.function(module, *((args, kwargs) if hook.with_kwargs else (args,)), None)
+    except Exception as error:
+        warnings.warn(
+            f"{type(module).__name__}: a forward hook with always_call=True failed after the "
+            f"forward had: {error}",
+            RuntimeWarning, stacklevel=2,
+        )  # fmt: skip
