@@ -297,17 +297,18 @@ class Plan:
         return why_wrong(group, self.shapes, self.layouts | self._rows_for(group), self.engine)
 
     def _rows_for(self, group: Sequence[Node]) -> dict[int, _core.LogicalTensor]:
-        """Return row-major layouts of what the kernels of GPUs must not read in another one."""
-        if self.engine.kind is _core.engine_kind.cpu:
-            return {}
+        """Return row-major layouts of what kernels must not read in another one."""
+        is_gpu = self.engine.kind is not _core.engine_kind.cpu
         told = list(zip(group, _told(group, self.shapes, self.layouts), strict=True))
-        values = [node.values[0] for node, op in told if softmax_of_other_rows([op])]
+        values = []
         for node, op in told:
-            if op.name not in _PRODUCTS:  # their kernels follow strides
-                read = zip(node.values, op.shapes, op.strides, strict=True)
-                values += [
-                    v for v, dims, strides in read if strides and not is_whole(dims, strides)
-                ]
+            if is_gpu and softmax_of_other_rows([op]):
+                values.append(node.values[0])
+            # Kernels of products follow strides, but for those of vectors, as a bias is.
+            every = is_gpu and op.name not in _PRODUCTS
+            for value, dims, strides in zip(node.values, op.shapes, op.strides, strict=True):
+                if strides and (every or len(dims) == 1) and not is_whole(dims, strides):
+                    values.append(value)
         return {value.id: self.row_major(value) for value in values}
 
     def _read_by_partitions(self, own: list[Any]) -> set[int]:

@@ -270,6 +270,18 @@ def eltwise_of_six_axes(pd: Any) -> bool:
     return not (alike and is_dense) or len(pd.primitive_attr.get_post_ops()) > 0
 
 
+def bias_apart(desc: _core.MemoryDesc | None) -> bool:
+    """Whether the elements of a bias, or of its gradient, do not lie one after the other."""
+    return _has_gaps(desc)
+
+
+def takes_bias_apart(pd: Any) -> bool:
+    """Tell an implementation that reads or writes a bias with gaps as a dense one."""
+    if pd.engine.kind is _core.engine_kind.cpu and pd.impl_info.endswith("ref:any"):
+        return False
+    return any(bias_apart(pd.parameters.get(name)) for name in ("bias", "diff_bias"))
+
+
 def concat_over_gaps(pd: Any) -> bool:
     """Tell a concatenation whose parts do not lie densely in its result."""
     dst, axis = pd.dst_desc, pd.parameters["concat_dimension"]
@@ -411,6 +423,15 @@ def pooled_operand(ops: Sequence[GraphOp]) -> bool:
     return any(
         _plain_name(op) in _BINARY and len(set(op.shapes)) == 1 and math.prod(op.shapes[0]) > 1
         for op in ops
+    )
+
+
+def vector_apart(ops: Sequence[GraphOp]) -> bool:
+    """Tell a vector with gaps: scale, shift, statistics, a bias."""
+    return any(
+        strides and len(dims) == 1 and not is_whole(dims, strides)
+        for op in ops
+        for dims, strides in zip(op.shapes, op.strides, strict=bool(op.strides))
     )
 
 

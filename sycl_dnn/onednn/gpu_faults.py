@@ -6,6 +6,7 @@ from __future__ import annotations
 from sycl_dnn.onednn import fault as rules
 from sycl_dnn.onednn import faulty_cases as cases
 from sycl_dnn.onednn.fault import Fault
+from sycl_dnn.onednn.refused_calls import BIAS_APART, PRODUCTS_WITH_BIAS
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -237,6 +238,21 @@ FAULTS: tuple[Fault, ...] = (
         device="gpu",
         refuses=rules.half_bytes,
         advice="elements must have whole bytes on GPUs; take s8 or u8",
+    ),
+    Fault(
+        "bias-apart-gpu",
+        title="`convolution_*`, `deconvolution_*`, `inner_product_*`, `matmul`, GPU",
+        when=(
+            "a bias, or its gradient, with gaps (`ocl:ref`, but for some of `matmul`; machine code "
+            "could not be checked)"
+        ),
+        wrong="its elements are taken for neighbours",
+        instead="a dense bias, as `functional` copies it",
+        met="refused",
+        rows=PRODUCTS_WITH_BIAS,
+        device="gpu",
+        refuses=rules.takes_bias_apart,
+        advice=BIAS_APART,
     ),
     Fault(
         "rms-norm-gradient-gpu",

@@ -13,6 +13,13 @@ CONVOLUTIONS = tuple(
     for kind in ("convolution", "deconvolution")
     for way in ("forward", "backward_data", "backward_weights")
 )
+PRODUCTS_WITH_BIAS = (
+    *(name for name in CONVOLUTIONS if not name.endswith("data")),
+    "inner_product_forward",
+    "inner_product_backward_weights",
+    "matmul",
+)
+BIAS_APART = "the elements of a bias must lie one after the other; give a dense copy"
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -24,6 +31,27 @@ FAULTS: tuple[Fault, ...] = (
         met="refused",
         rows=("resampling_forward", "resampling_backward"),
         refused_by="check_half_bytes",
+    ),
+    Fault(
+        "bias-apart",
+        title="`convolution_*`, `deconvolution_*`, `inner_product_*`, `matmul`",
+        when="a bias, or its gradient, with gaps (`bias[::2]`; all implementations but `ref:any`)",
+        wrong="its elements are taken for neighbours",
+        instead="a dense bias, as `functional` copies it",
+        met="refused",
+        rows=PRODUCTS_WITH_BIAS,
+        refuses=rules.takes_bias_apart,
+        advice=BIAS_APART,
+    ),
+    Fault(
+        "graph-vectors-apart",
+        title="graph partitions with normalization",
+        when="scale, shift, mean or variance with gaps (`scale[::2]`)",
+        wrong="takes the elements of a vector for neighbours",
+        instead="dense vectors, as graphs copy them",
+        met="rerouted",
+        rows=ANY,
+        partition=rules.vector_apart,
     ),
     Fault(
         "half-bytes-inside",

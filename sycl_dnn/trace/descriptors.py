@@ -9,6 +9,7 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn.fault import bias_apart
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.steps import Layout, Out, describe
 from sycl_dnn.trace.values import Tensor
@@ -44,6 +45,7 @@ def parameters_of(
     params: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the parameters of a row with its layouts; arguments as ``Trace.primitive``'s."""
+    ask = {**_dense_bias(inputs), **ask}
     descs = {
         name: describe(t.shape, t.dtype, ask[name]) if name in ask else t.desc
         for name, t in inputs.items()
@@ -57,6 +59,14 @@ def parameters_of(
         elif parameter not in given and name in descs:
             given[parameter] = descs[name]
     return given
+
+
+def _dense_bias(inputs: Mapping[str, Tensor]) -> dict[str, Layout]:
+    """Ask for a dense copy of a bias that is a view with gaps: oneDNN ignores its strides."""
+    bias = inputs.get("bias")
+    if bias is None or not bias_apart(bias.desc):
+        return {}
+    return {"bias": "row_major"}
 
 
 @functools.cache

@@ -447,8 +447,42 @@ def test_cells_still_pass_over_offsets(stream, values, unchecked):
     assert not np.allclose(got, expected, atol=1e-2), told
 
 
+APART = dnnl.MemoryDesc((8,), T.f32, strides=(2,))
+
+
+def convolution_with(bias, stream):
+    images, weights = (dnnl.MemoryDesc(n, T.f32, "acdb") for n in ((1, 8, 2, 2), (8, 8, 1, 1)))
+    return dnnl.convolution_forward(
+        stream.engine, prop_kind="forward_inference", algorithm="convolution_direct", src=images,
+        weights=weights, bias=bias, dst=images, strides=(1, 1), dilates=(0, 0), padding_l=(0, 0),
+        padding_r=(0, 0),
+    )  # fmt: skip
+
+
+def test_a_bias_with_gaps_is_refused(stream):
+    with pytest.raises(Unimplemented, match="the elements of a bias must lie one after the other"):
+        convolution_with(APART, stream)
+
+
+def test_a_bias_with_gaps_is_still_taken_for_dense(stream, values, unchecked):
+    primitive = dnnl.Primitive(convolution_with(APART, stream))
+    numbers, *zeros = (
+        f(n, dtype="f4", sycl_queue=stream.sycl_queue)
+        for f, n in ((dpnp.arange, 16), (dpnp.zeros, 32), (dpnp.zeros, 64), (dpnp.zeros, 32))
+    )
+    arrays = dict(zip(("bias", "src", "weights", "dst"), (numbers, *zeros), strict=True))
+    descs = {n: found["desc"] for n, found in primitive.arguments.items()}
+    args = {n: dnnl.Memory(descs[n], stream.engine, array) for n, array in arrays.items()}
+    stream.sycl_queue.wait()
+    primitive.execute(stream, args).wait()
+    found = arrays["dst"]
+    told = "oneDNN may have mended bias-apart-gpu: look, then drop it"
+    assert not np.array_equal(found.asnumpy()[:8], np.arange(8) * 2), told
+
+
 def test_every_row_is_reproduced_or_says_why_not():
     alone = [
+        "bias-apart-gpu",
         "rnn-submemory-gpu",
         "reorder-sixteen-apart-gpu",
         "select-spread-condition-gpu",

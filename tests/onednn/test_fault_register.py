@@ -70,6 +70,8 @@ FATAL = {
 #: Rows that other tests reproduce.
 ELSEWHERE = {
     "rnn-no-initial-state": "tests/onednn/test_faults.py",
+    "bias-apart": "tests/onednn/test_vectors_apart.py",
+    "graph-vectors-apart": "tests/onednn/test_vectors_apart.py",
     "eltwise-six-axes": "tests/onednn/test_writes_past_the_end.py",
     "half-bytes-inside": "tests/onednn/test_writes_past_the_end.py",
     "softmax-wider-gradient": "tests/onednn/test_writes_past_the_end.py",
