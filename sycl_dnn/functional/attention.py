@@ -271,7 +271,7 @@ def scaled_dot_product_attention(
         bool: whether a query attends to a key; else float32 or the dtype of ``query``: added to
         the scores. A query without any key gives zeros.
     dropout_p : float
-        Probability of dropping a weight; in effect whenever it is not 0.
+        Probability of dropping a weight; applied whenever it is not 0.
     is_causal : bool
         Query i attends to the keys up to i; together with ``attn_mask`` both hold.
     scale : float, optional

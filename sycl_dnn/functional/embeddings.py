@@ -108,7 +108,7 @@ def embedding(
     ----------
     input : array (*S) of int32 or int64
         Numbers of rows, 0 to V - 1. Others, negative ones too, give rows of NaN (of zeros where
-        the table holds integers) and add nothing to the gradient; the device is not waited for.
+        the table holds integers) and add nothing to the gradient. The call does not wait.
     weight : array (V, D) of any dtype
     padding_idx : int, optional
         Row whose gradient is 0; negative counts from the end.
@@ -193,7 +193,7 @@ def one_hot(input: dpnp.ndarray, num_classes: int = -1) -> dpnp.ndarray:
     Returns
     -------
     array (*S, num_classes) of int64
-        Nothing but zeros for a number that is not in [0, num_classes).
+        Only zeros for a number that is not in [0, num_classes).
 
     Raises
     ------

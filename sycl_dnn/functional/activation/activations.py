@@ -151,7 +151,7 @@ def gelu(input: dpnp.ndarray | Array, *, approximate: str = "none") -> dpnp.ndar
     """Return ``x`` times the normal distribution's share below ``x``.
 
     approximate : {"none", "tanh"}
-        ``"tanh"`` takes ``(1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2`` for the share.
+        ``"tanh"`` uses ``(1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2`` for the share.
     """
     if approximate not in _GELU:
         raise ValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")

@@ -43,14 +43,14 @@ def _halves(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
 
 @operation
 def glu(input: dpnp.ndarray | Array, dim: int = -1) -> dpnp.ndarray | Array:
-    """Return ``a * sigmoid(b)``, a and b the halves of the input along one axis.
+    """Return ``a * sigmoid(b)``, where a and b are the halves of the input along one axis.
 
     Parameters
     ----------
     input : dpnp.ndarray or Array (*, 2 n, *)
         float32, bfloat16 or float16, float64 where the device has it.
     dim : int
-        The axis, of even size; may count from the end.
+        The axis, of even size; negative counts from the end.
 
     Returns
     -------

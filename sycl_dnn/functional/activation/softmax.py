@@ -156,8 +156,8 @@ input : dpnp.ndarray or Array (*)
     float32, bfloat16 or float16, float64 where the device has it. The innermost axis of the
     memory is the fastest, for the gradient in particular.
 dim : int, optional
-    The axis, may count from the end. Without it 0 for an input with 0, 1 or 3 axes, else 1,
-    and a warning.
+    The axis; negative counts from the end. By default 0 for an input with 0, 1 or 3 axes, else
+    1, with a warning.
 dtype : dtype, optional
     The input is converted to it first.
 

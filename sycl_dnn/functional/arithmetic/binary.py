@@ -102,7 +102,7 @@ def _scaled(value: Any, factor: float) -> Any:
     )
 
 
-_ALPHA = "alpha : number\n    Factor on ``other``.\n"
+_ALPHA = "alpha : number\n    Factor of ``other``.\n"
 _TIES = "Where both are equal, each gets half of the gradient. NaN wins."
 
 

@@ -134,13 +134,13 @@ def clamp(
     min: dpnp.ndarray | Array | float | None = None,
     max: dpnp.ndarray | Array | float | None = None,
 ) -> dpnp.ndarray | Array:
-    """Return ``input`` raised to ``min`` at least and lowered to ``max`` at most.
+    """Return ``input`` limited to the range from ``min`` to ``max``.
 
     Parameters
     ----------
     input : dpnp.ndarray or Array (*)
     min, max : number, or dpnp.ndarray or Array (*), optional
-        One of them at least, of one kind if both; where ``min > max`` elements become ``max``.
+        At least one of them, both of one kind; where ``min > max`` elements become ``max``.
         Shapes broadcast.
 
     Returns

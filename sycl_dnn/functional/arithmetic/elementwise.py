@@ -42,7 +42,7 @@ dpnp.ndarray or Array (*)
 Raises
 ------
 TypeError
-    The dtype is another one.
+    The dtype is not one of these.
 ValueError
     A parameter is out of its range.
 
@@ -205,7 +205,7 @@ exp = _function(
     "exp",
     "Return e to the power of ``input``.",
     A.eltwise_exp,
-    note='NaN gives infinity on CPUs, unless ``set_nan("propagate")``. float64 there is by dpnp.',
+    note='NaN gives infinity on CPUs, unless ``set_nan("propagate")``; float64 by dpnp there.',
 )
 log = _function("log", "Return the natural logarithm.", A.eltwise_log)
 sqrt = _function("sqrt", "Return the square root.", A.eltwise_sqrt)

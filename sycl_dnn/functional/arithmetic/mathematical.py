@@ -97,7 +97,7 @@ atanh = _smooth("atanh", "Return the inverse hyperbolic tangent.", dpnp.atanh,
                 lambda x, y: reciprocal(sub(1.0, square(x))))  # fmt: skip
 exp2 = _smooth("exp2", "Return 2 to the power of ``input``.", dpnp.exp2,
                lambda x, y: mul(y, math.log(2)))  # fmt: skip
-expm1 = _smooth("expm1", "Return e to the power of ``input``, less 1, exact near 0.", dpnp.expm1,
+expm1 = _smooth("expm1", "Return e to the power of ``input`` minus 1, exact near 0.", dpnp.expm1,
                 lambda x, y: add(y, 1.0))  # fmt: skip
 log1p = _smooth("log1p", "Return the natural logarithm of 1 + ``input``, exact near 0.",
                 dpnp.log1p, lambda x, y: reciprocal(add(x, 1.0)))  # fmt: skip
@@ -132,9 +132,9 @@ def _step(name: str, summary: str, function: Callable[..., Any]) -> Any:
     return _named(call, name, _text(name, summary, "its dtype", _ROUNDED))
 
 
-floor = _step("floor", "Return the largest whole number that is not above.", dpnp.floor)
-ceil = _step("ceil", "Return the smallest whole number that is not below.", dpnp.ceil)
-trunc = _step("trunc", "Return the whole part: rounded towards 0.", dpnp.trunc)
+floor = _step("floor", "Round down to a whole number.", dpnp.floor)
+ceil = _step("ceil", "Round up to a whole number.", dpnp.ceil)
+trunc = _step("trunc", "Round towards 0 to a whole number.", dpnp.trunc)
 
 
 def _sign(a: dpnp.ndarray) -> dpnp.ndarray:
@@ -299,7 +299,7 @@ _REMAINDER = """{summary}
 Parameters
 ----------
 input, other : dpnp.ndarray or Array (*), or a number
-    Shapes broadcast; one of the two at least is an array.
+    Shapes broadcast; at least one of the two is an array.
 
 Returns
 -------
@@ -331,5 +331,5 @@ remainder = _remainder(
 def floor_divide(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
-    """Return ``div(input, other, rounding_mode="floor")``, which see."""
+    """Return ``div(input, other, rounding_mode="floor")``."""
     return div(input, other, rounding_mode="floor")

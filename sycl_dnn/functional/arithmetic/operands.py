@@ -19,7 +19,7 @@ DOC = """{summary}
 Parameters
 ----------
 input, {second} : dpnp.ndarray or Array (*), or a number
-    Shapes broadcast; one of the two at least is an array.
+    Shapes broadcast; at least one of the two is an array.
 {parameters}
 Returns
 -------

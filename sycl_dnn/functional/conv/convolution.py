@@ -337,7 +337,7 @@ def conv2d(
         Zeros on both sides of each axis. Beyond PyTorch, an entry may be a pair (before, after):
         ``padding=((0, 1), (2, 2))``. ``"same"`` keeps the size and needs stride 1.
     dilation : int or tuple
-        Distance between the elements that a kernel meets; 1 is dense.
+        Distance between the elements under a kernel; 1 is dense.
     groups : int
         Number of groups of channels, which do not mix.
 
@@ -345,7 +345,7 @@ def conv2d(
     -------
     array (N, O, T, U), or (O, T, U) for one image
         T = (H + before + after - dilation * (KH - 1) - 1) // stride + 1. Its memory is
-        channels-last: what follows takes it fastest so.
+        channels-last, which is the fastest for what follows.
 
     Raises
     ------

@@ -171,7 +171,7 @@ def fold(
     output_size : int or pair of int
         Height and width of the images.
     kernel_size, dilation, padding, stride : int or pair of int
-        As of ``unfold``.
+        As for ``unfold``.
 
     Returns
     -------

@@ -176,7 +176,7 @@ def conv_transpose2d(
         Same dtype. Frozen by ``sycl_dnn.freeze`` it is repacked once, else at every call.
     bias : array (O,), optional
     stride : int or tuple
-        Distance of the windows that neighbouring elements are spread over.
+        Distance between the windows of neighbouring elements.
     padding : int or tuple
         Elements cut off at both sides of the result; an entry may be a pair (before, after).
     output_padding : int or tuple

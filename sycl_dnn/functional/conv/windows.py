@@ -113,7 +113,7 @@ class Axis(NamedTuple):
         return (self.kernel - 1) * self.dilation + 1
 
     def count(self, ceil: bool = False) -> int:
-        """Return the number of windows; with ``ceil`` a last one may hang over the end."""
+        """Return the number of windows; with ``ceil`` a last one may extend past the end."""
         free = self.size + self.left + self.right - self.extent
         count = (free + (self.stride - 1 if ceil else 0)) // self.stride + 1
         # PyTorch's rule: the last window must start inside the input or the padding before it.

@@ -170,7 +170,7 @@ def _dtype_of(*numbers: Any) -> str:
 def full(
     size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None
 ) -> dpnp.ndarray | Array:
-    """Return an array that holds one number everywhere.
+    """Return an array filled with one number.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def arange(
     Parameters
     ----------
     start : number
-        Of one number alone, the end; the start is 0 then.
+        A single number is the end; the start is then 0.
     end : number
     step : number
     """
@@ -235,7 +235,7 @@ def _count(start: float, end: float, step: float) -> int:
 def linspace(
     start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None
 ) -> dpnp.ndarray | Array:
-    """Return numbers at equal distances, ``start`` and ``end`` among them.
+    """Return equally spaced numbers from ``start`` to ``end``, both included.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def linspace(
 
 # --- Like another array
 
-_LIKE = """Return an array of {what}, of the shape and on the queue of another.
+_LIKE = """Return an array of {what}, with the shape and on the queue of another.
 
 Parameters
 ----------
@@ -303,7 +303,7 @@ def _likeness(name: str, what: str, value: float) -> Any:
 
 zeros_like = _likeness("zeros_like", "zeros", 0)
 ones_like = _likeness("ones_like", "ones", 1)
-empty_like = _likeness("empty_like", "zeros, where torch leaves values open", 0)
+empty_like = _likeness("empty_like", "zeros, where torch leaves values undefined", 0)
 
 
 def _full_like(

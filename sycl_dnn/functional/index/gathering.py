@@ -107,7 +107,7 @@ def gather(
     index : array of int32 or int64
         As many axes as ``input``, none but ``dim`` longer.
     sparse_grad : bool
-        Without meaning: gradients are dense.
+        Ignored: gradients are dense.
 
     Returns
     -------
@@ -337,7 +337,7 @@ def _documented(number: str, notes: str) -> Any:
     return attach
 
 
-@_documented(" or number", "Of several\nfor one place any one stays.")
+@_documented(" or number", "If several\nare for one element, any of them is kept.")
 def scatter(
     input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, src: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
@@ -372,7 +372,7 @@ def index_put(
     values: dpnp.ndarray | Array,
     accumulate: bool = False,
 ) -> dpnp.ndarray | Array:
-    """Write or add values where arrays of numbers say: ``input[indices] = values``.
+    """Write or add values at the positions in arrays of numbers: ``input[indices] = values``.
 
     Parameters
     ----------
@@ -384,7 +384,7 @@ def index_put(
     values : array
         dtype of ``input``; broadcasts to ``input[indices]``. One element for an array of bool.
     accumulate : bool
-        Add to what is there, each time that a place is named. Otherwise any one value stays.
+        Add to the element each time that it is named. Otherwise any one of its values is kept.
 
     Returns
     -------

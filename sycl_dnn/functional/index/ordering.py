@@ -43,7 +43,7 @@ def _order(name: str, x: Tensor, dim: Any, descending: bool) -> tuple[int, Tenso
 def sort(
     input: dpnp.ndarray | Array, dim: int = -1, descending: bool = False, *, stable: bool = True
 ) -> ValuesAndIndices:
-    """Put elements in order of size along an axis.
+    """Sort elements along an axis.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def sort(
     values : array
         Shape and dtype of ``input``.
     indices : array of int64
-        Where they were along ``dim``.
+        Their former indices along ``dim``.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def sort(
 def argsort(
     input: dpnp.ndarray | Array, dim: int = -1, descending: bool = False, *, stable: bool = True
 ) -> dpnp.ndarray:
-    """Return where the elements are that ``sort`` puts first, second... along an axis.
+    """Return the indices that sort an array along an axis.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def topk(
     values : array
         ``k`` elements along ``dim``; dtype of ``input``.
     indices : array of int64
-        Where they were. Of elements that tie the first are chosen.
+        Their indices. Of equal elements the first are chosen.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """Return the elements that differ, or the slices along an axis.
+    """Return the distinct elements, or the distinct slices along an axis.
 
     Parameters
     ----------
@@ -186,9 +186,9 @@ def unique(
     sorted : bool
         They are in order in any case.
     return_inverse : bool
-        Return as well which of them each element is.
+        Also return the number of each element among them.
     return_counts : bool
-        Return as well how often each comes.
+        Also return how often each occurs.
     dim : int, optional
         Compare slices along this axis.
 

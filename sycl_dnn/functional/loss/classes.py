@@ -296,7 +296,7 @@ def nll_loss(
     weight : dpnp.ndarray or Array (C,), optional
         Weights of the classes; the mean divides by the sum of those of the targets.
     ignore_index : int
-        A target that does not count.
+        A target to ignore.
     """
     reduction = checked_reduction("nll_loss", reduction, size_average, reduce)
     _check_input("nll_loss", input, weight)
@@ -323,9 +323,9 @@ def cross_entropy(
         Class indices, as for ``nll_loss``, or probabilities of all classes; then dtypes that differ
         are promoted.
     weight : dpnp.ndarray or Array (C,), optional
-        Weights of the classes. With indices the mean divides by the sum of those of the targets.
+        Weights of the classes. With indices the mean divides by the sum of the targets' weights.
     ignore_index : int
-        A class index that does not count.
+        A class index to ignore.
     label_smoothing : float
         Share of the target that is spread evenly over all classes, 0 to 1.
     """

@@ -64,7 +64,7 @@ _LEGACY = """size_average, reduce : bool, optional
     torch's old names of ``reduction``, with its warning.
 """
 _AFTER = """reduction : {choices}
-    What to return of the elements' losses.
+    How to reduce the losses of the elements.
 
 Returns
 -------

@@ -52,7 +52,7 @@ def margin_ranking_loss(
     input1, input2 : dpnp.ndarray or Array (*)
         Of one rank; shapes broadcast.
     target : dpnp.ndarray or Array (*)
-        1 where the first shall be the larger one, -1 where the second.
+        1 where the first should be the larger one, -1 where the second should.
     margin : float
     """
     reduction = checked_reduction("margin_ranking_loss", reduction, size_average, reduce)
@@ -96,7 +96,7 @@ def cosine_embedding_loss(
     input1, input2 : dpnp.ndarray or Array (N, D) or (D,)
         Vectors; ``cos`` is that of the angle between them.
     target : dpnp.ndarray or Array (N,) or ()
-        1 or -1; other numbers count as no loss.
+        1 or -1; other numbers give no loss.
     margin : float
     """
     name = "cosine_embedding_loss"

@@ -336,7 +336,7 @@ def gaussian_nll_loss(
     full : bool
         Whether ``0.5 * log(2 * pi)`` is added.
     eps : float
-        The least variance; gradients pass it as if it were none.
+        The least variance; it has no effect on gradients.
     """
     reduction = checked_reduction("gaussian_nll_loss", reduction)
     check_float("gaussian_nll_loss", input=input, target=target)

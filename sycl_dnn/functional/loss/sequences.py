@@ -211,7 +211,7 @@ def ctc_loss(
     blank : int
         The class that stands for no label.
     reduction : {"mean", "sum", "none"}
-        ``"mean"``: losses are divided by the lengths of their targets before.
+        ``"mean"``: each loss is divided by the length of its target first.
     zero_infinity : bool
         Losses of targets that are too long for their sequence are 0, with a gradient of 0.
 
@@ -223,16 +223,16 @@ def ctc_loss(
     Raises
     ------
     TypeError
-        A dtype is another one.
+        A dtype is not one of these.
     ValueError
         The shapes do not fit, or ``blank`` is not a class.
 
     Notes
     -----
     Sums over alignments are computed in logarithms, step by step on the device; bfloat16 and
-    float16 in float32. The gradient is torch's: it holds after ``log_softmax``, and has none
-    itself. Source: ``torch.nn.functional.ctc_loss``; Graves et al., "Connectionist Temporal
-    Classification", 2006.
+    float16 in float32. The gradient is torch's: it is right after ``log_softmax``, and has
+    no gradient itself. Source: ``torch.nn.functional.ctc_loss``; Graves et al., "Connectionist
+    Temporal Classification", 2006.
     """
     check_float("ctc_loss", log_probs=log_probs)
     reduction = checked_reduction("ctc_loss", reduction)

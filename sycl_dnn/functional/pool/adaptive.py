@@ -191,7 +191,7 @@ def adaptive_max_pool2d(
     output_size : int, None or tuple
         Sizes (T, U) of the result; None keeps that of the input.
     return_indices : bool
-        Whether to return where the maxima stand, too.
+        Whether to return the positions of the maxima as well.
 
     Returns
     -------

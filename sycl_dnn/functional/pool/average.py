@@ -107,7 +107,7 @@ def avg_pool2d(
     padding : int or tuple
         Zeros on both sides of each axis, at most half of the kernel.
     ceil_mode : bool
-        Whether a last window may hang over the end.
+        Whether a last window may extend past the end.
     count_include_pad : bool
         Whether the sum of a window is divided by all its elements up to the end of the padding,
         or by those of the input only.
@@ -206,12 +206,12 @@ def lp_pool2d(
     input : array (N, C, H, W) or (C, H, W)
         float32, bfloat16 or float16; float64 where the device has it.
     norm_type : float
-        As in PyTorch no absolute values are taken: an odd number wants sums that are positive.
+        As in PyTorch no absolute values are taken: an odd number requires positive sums.
     kernel_size : int or tuple
     stride : int or tuple, optional
         Distance of the windows; None is the kernel's size.
     ceil_mode : bool
-        Whether a last window may hang over the end. Its norm is scaled as if it were full.
+        Whether a last window may extend past the end. Its norm is scaled as if it were full.
 
     Returns
     -------

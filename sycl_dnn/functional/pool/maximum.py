@@ -140,14 +140,14 @@ def max_pool2d(
     stride : int or tuple, optional
         Distance of the windows; None is the kernel's size.
     padding : int or tuple
-        Places on both sides of each axis, at most half of what a window reaches over. They are
-        never the maximum.
+        Positions on both sides of each axis, at most half of the extent of a window. They are never
+        the maximum.
     dilation : int or tuple
         Distance between the elements of a window.
     ceil_mode : bool
-        Whether a last window may hang over the end.
+        Whether a last window may extend past the end.
     return_indices : bool
-        Whether to return where the maxima stand, too.
+        Whether to return the positions of the maxima as well.
 
     Returns
     -------
@@ -305,18 +305,18 @@ def max_unpool2d(
     input : array (N, C, T, U) or (C, T, U)
         Any dtype.
     indices : array of int64, shape of ``input``
-        ``h * W + w`` of each, for a result of width W. What lies outside of the result is left
-        out: that is not checked, so that the device is not waited for.
+        ``h * W + w`` of each, for a result of width W. What is outside of the result is left
+        out. It is not checked, so that the call does not wait for the device.
     kernel_size, stride, padding : int or tuple
-        As given to the pool; they say how large the result is.
+        As given to the pool; they determine the size of the result.
     output_size : tuple (H, W) or (N, C, H, W), optional
-        That size itself, where the pool left something over; less than ``stride`` away from
+        That size itself, if the pool left elements over; less than ``stride`` away from
         H = (T - 1) * stride - 2 * padding + kernel_size.
 
     Returns
     -------
     array (N, C, H, W) or (C, H, W)
-        Zeros otherwise. Where an index comes twice, one of both.
+        Zeros elsewhere. If an index occurs twice, one of the two values.
 
     Raises
     ------

@@ -211,11 +211,11 @@ def einsum(*args: Any) -> dpnp.ndarray | Array:
     Parameters
     ----------
     *args : str and arrays
-        An equation as ``"bij,bjk->bik"`` and its operands: a term for each, the result's after
+        An equation such as ``"bij,bjk->bik"`` and its operands: a term for each, the result's after
         ``->``. A letter that the result lacks is summed over; one that a term has twice stands for
         its diagonal; ``...`` stands for any axes, which broadcast. Without ``->`` the result has
-        the axes of ``...`` and then, by alphabet, the letters that come once. Or arrays, each
-        followed by a list of numbers in place of letters, and the list of the result.
+        the axes of ``...`` and then, in alphabetical order, the letters that occur once. Or
+        arrays, each followed by a list of numbers in place of letters, and the list of the result.
 
     Returns
     -------
@@ -231,7 +231,7 @@ def einsum(*args: Any) -> dpnp.ndarray | Array:
 
     Notes
     -----
-    Pairs of operands are multiplied as matrices, those first that cost least. It has derivatives
+    Pairs of operands are multiplied as matrices, the cheapest first. It has derivatives
     of any order. Source: ``torch.einsum``; NumPy's ``einsum_path``.
     """
     equation, operands = _equation(args)

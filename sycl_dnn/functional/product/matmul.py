@@ -140,7 +140,7 @@ def bmm(input: dpnp.ndarray | Array, mat2: dpnp.ndarray | Array) -> dpnp.ndarray
     Raises
     ------
     ValueError, TypeError
-        As ``matmul``; also where an operand has not three axes.
+        As ``matmul``; also where an operand does not have three axes.
     """
     check_ranks("bmm", 3, input=input, mat2=mat2)
     return product(input, mat2)
@@ -182,7 +182,7 @@ def addmm(
     Parameters
     ----------
     input : dpnp.ndarray or Array
-        Broadcasts to (M, N). With ``beta`` 0 its values do not count, NaN neither.
+        Broadcasts to (M, N). With ``beta`` 0 its values are ignored, even NaN.
     mat1 : dpnp.ndarray or Array (M, K)
     mat2 : dpnp.ndarray or Array (K, N)
     beta, alpha : number
@@ -258,7 +258,7 @@ def linear(
         float32, bfloat16 or float16, float64 where the device has it.
     weight : dpnp.ndarray, Array or Frozen (N, K) or (K,), or QuantizedTensor (N, K)
         The dtype of ``input``. Quantised weights (int8, uint8, int4 or uint4) are multiplied as
-        they lie and scaled on the way; they have no gradient.
+        stored and scaled on the way; they have no gradient.
     bias : dpnp.ndarray, Array or Frozen (N,) or (), optional
         The dtype of ``input`` or float32.
 

@@ -168,14 +168,14 @@ def lstm(
     params : list of arrays
         For each layer and each direction in it: weight_ih (4 * H, C or D * P), weight_hh
         (4 * H, P), with ``bias`` bias_ih and bias_hh (4 * H), with a projection weight_hr
-        (P, H). Gates i, f, g, o. This is ``torch.nn.LSTM``'s ``_flat_weights``; that there is
-        a projection follows from P.
+        (P, H). Gates i, f, g, o. This is ``torch.nn.LSTM``'s ``_flat_weights``; P
+        says whether there is a projection.
     num_layers : int
     bidirectional : bool
     batch_first : bool
     bias : bool
     dropout : float
-        What is zeroed of each layer's output but the last one's, if ``training``.
+        The share of each layer's output but the last one's that is zeroed, if ``training``.
     training : bool
 
     Returns
@@ -221,7 +221,7 @@ _DOC = """Run {what} over sequences, as ``{twin}`` does.
     batch_first : bool
     bias : bool
     dropout : float
-        What is zeroed of each layer's output but the last one's, if ``training``.
+        The share of each layer's output but the last one's that is zeroed, if ``training``.
     training : bool
 
     Returns

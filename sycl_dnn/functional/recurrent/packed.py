@@ -58,14 +58,14 @@ def pack_padded_sequence(
     batch_first: bool = False,
     enforce_sorted: bool = True,
 ) -> PackedSequence:
-    """Leave the padding of sequences out.
+    """Remove the padding of sequences.
 
     Parameters
     ----------
     input : array (T, N, *), or (N, T, *) with ``batch_first``
         Any dtype.
     lengths : sequence of int, or array of integers
-        The length of each sequence, 1 to T. An array of a device is read, which waits for it.
+        The length of each sequence, 1 to T. Reading an array waits for its device.
     batch_first : bool
     enforce_sorted : bool
         The longest sequence must come first; otherwise they are sorted.
@@ -77,7 +77,7 @@ def pack_padded_sequence(
     Raises
     ------
     ValueError
-        Lengths do not fit or, where they must, do not fall.
+        Lengths do not fit, or are not in falling order where they must be.
     TypeError
         ``lengths`` is a traced array.
 
@@ -118,7 +118,7 @@ def pad_packed_sequence(
     sequence : PackedSequence
     batch_first : bool
     padding_value : float
-        What is put after the ends of short ones.
+        What follows the ends of short ones.
     total_length : int, optional
         Steps of the result; without it those of the longest.
 
@@ -132,7 +132,7 @@ def pad_packed_sequence(
     ValueError
         ``total_length`` is less than the longest sequence.
     TypeError
-        ``sequence`` is something else.
+        ``sequence`` is not a PackedSequence.
 
     Notes
     -----

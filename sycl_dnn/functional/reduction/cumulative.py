@@ -28,7 +28,7 @@ Parameters
 input : array of any shape and dtype
 dim : int
 dtype : str or dtype, optional
-    What to convert to before; int64 for integers and bool without it.
+    The dtype to convert to first; by default int64 for integers and bool.
 
 Returns
 -------

@@ -38,7 +38,7 @@ def cosine_similarity(
     dim : int
         The axis of the vectors, in the common shape.
     eps : float
-        Least length to divide by.
+        The smallest divisor.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def pairwise_distance(
     eps: float = 1e-6,
     keepdim: bool = False,
 ) -> dpnp.ndarray | Array:
-    """Return the length of the differences of vectors along the last axis.
+    """Return the norm of the differences of vectors along the last axis.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def pairwise_distance(
     eps : float
         Added to each difference.
     keepdim : bool
-        Keep the last axis, with size 1.
+        Whether to keep the last axis with size 1.
 
     Returns
     -------

@@ -109,7 +109,7 @@ def _first_nan(a: dpnp.ndarray, axis: int | None, call: Any) -> dpnp.ndarray:
 def argmax(
     input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
 ) -> dpnp.ndarray:
-    """Return the places of the largest elements."""
+    """Return the indices of the largest elements."""
     return _place("argmax", dpnp.argmax, input, dim, keepdim)
 
 
@@ -120,7 +120,7 @@ def argmax(
 def argmin(
     input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
 ) -> dpnp.ndarray:
-    """Return the places of the smallest elements."""
+    """Return the indices of the smallest elements."""
     return _place("argmin", dpnp.argmin, input, dim, keepdim)
 
 
@@ -231,7 +231,7 @@ _PAIR = "dpnp.ndarray or Array\n    With ``dim`` a named tuple (values, indices)
 def max(
     input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
 ) -> dpnp.ndarray | Array | ValuesAndIndices:
-    """Return the largest elements, along an axis with their places."""
+    """Return the largest elements, along an axis with their indices."""
     return _with_places("max", A.reduction_max, (dpnp.max, dpnp.argmax), input, dim, keepdim)
 
 
@@ -241,5 +241,5 @@ def max(
 def min(
     input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
 ) -> dpnp.ndarray | Array | ValuesAndIndices:
-    """Return the smallest elements, along an axis with their places."""
+    """Return the smallest elements, along an axis with their indices."""
     return _with_places("min", A.reduction_min, (dpnp.min, dpnp.argmin), input, dim, keepdim)

@@ -99,7 +99,7 @@ def _variance(name: str, input: Tensor, dim: Any, correction: float) -> tuple[Te
 
 
 _ORDER = 'p : number or "fro"\n    Order; 2 for "fro", also inf, -inf and 0.\n'
-_CORRECTION = "correction : number\n    Taken off the number of elements.\n"
+_CORRECTION = "correction : number\n    Subtracted from the number of elements in the divisor.\n"
 _TWO_PASSES = "Computed in float32 at least, as the mean of squares after the mean is subtracted."
 
 
@@ -234,9 +234,9 @@ def normalize(
         float32, bfloat16 or float16.
     p : float
     dim : int or sequence of int, optional
-        The axes along which the vectors lie; None for all.
+        The axes of the vectors; None for all.
     eps : float
-        The least number to divide by.
+        The smallest divisor.
 
     Returns
     -------

@@ -35,7 +35,7 @@ input : dpnp.ndarray or Array (*)
 dim : {dim}
     {which}
 keepdim : bool
-    Whether reduced axes stay with size 1.
+    Whether to keep reduced axes with size 1.
 {parameters}
 Returns
 -------
@@ -52,7 +52,9 @@ Notes
 
 Source: oneDNN developer guide, "Reduction"; names and defaults are torch's.
 """
-_DTYPE = "dtype : str or NumPy dtype, optional\n    To convert to before; of the result.\n"
+_DTYPE = (
+    "dtype : str or NumPy dtype, optional\n    The dtype to convert to first, and of the result.\n"
+)
 ANY = "int or sequence of int, optional"
 ALL = "Axes to reduce, all by default."
 

@@ -117,7 +117,7 @@ def _rolled(x: Tensor, by: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
     )
 
 
-_TRIANGLE = """Return the part of matrices {where} a diagonal, that among it; zeros elsewhere.
+_TRIANGLE = """Return the part of matrices {where} a diagonal and the diagonal, zeros elsewhere.
 
 Parameters
 ----------
@@ -206,7 +206,7 @@ def _sizes(name: str, x: Tensor, size: Any) -> tuple[int, ...]:
     return tuple(kept)
 
 
-_EXPANDED = """Repeat an array along axes of size 1, and along new ones in front.
+_EXPANDED = """Repeat an array along axes of size 1, and along new leading ones.
 
 Parameters
 ----------
@@ -251,7 +251,7 @@ def tile(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray
     ----------
     input : array of any shape and dtype
     dims : int or sequence of int
-        How often, for the last axes; more of them than axes make new ones in front.
+        How often, for the last axes; more of them than axes add leading axes.
 
     Returns
     -------
@@ -383,7 +383,7 @@ def meshgrid(
     Raises
     ------
     ValueError
-        An array has more than one axis, or ``indexing`` is another word.
+        An array has more than one axis, or ``indexing`` is unknown.
 
     Notes
     -----

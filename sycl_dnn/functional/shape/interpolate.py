@@ -341,7 +341,7 @@ def interpolate(
         Sizes, mode and number of axes do not fit, or not exactly one of ``size`` and
         ``scale_factor`` is given.
     TypeError
-        The mode does not know the dtype.
+        The mode does not support the dtype.
 
     Notes
     -----

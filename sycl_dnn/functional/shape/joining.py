@@ -232,7 +232,7 @@ def _zeros_like(x: Tensor) -> Tensor:
 def split(
     tensor: dpnp.ndarray | Array, split_size_or_sections: int | Sequence[int], dim: int = 0
 ) -> tuple[dpnp.ndarray | Array, ...]:
-    """Take an array apart along an axis.
+    """Split an array along an axis.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def split(
 def chunk(
     input: dpnp.ndarray | Array, chunks: int, dim: int = 0
 ) -> tuple[dpnp.ndarray | Array, ...]:
-    """Take an array apart into at most ``chunks`` parts of one size, the last one smaller.
+    """Split an array into at most ``chunks`` parts of one size, the last one smaller.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def narrow(input: dpnp.ndarray | Array, dim: int, start: int, length: int) -> dp
     Raises
     ------
     ValueError
-        The elements do not lie inside the axis.
+        The elements are not inside the axis.
     """
     axis = check_axis("narrow", dim, input.ndim)
     n = input.shape[axis]

@@ -292,8 +292,8 @@ def pad(
     pad : sequence of int
         Before and after the last axis, before and after the last but one, and so on.
     mode : {"constant", "reflect", "replicate", "circular"}
-        What is put there: ``value``; the elements mirrored at the border's; the border's; those
-        of the other end.
+        What is added: ``value``, the elements mirrored at the border, the element at the border, or
+        those of the other end.
     value : float, optional
         0 by default; for mode ``"constant"`` only.
 

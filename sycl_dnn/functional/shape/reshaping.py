@@ -80,7 +80,7 @@ def reshape(input: dpnp.ndarray | Array, shape: int | Sequence[int]) -> dpnp.nda
     Raises
     ------
     ValueError
-        ``shape`` has not as many elements as ``input``.
+        ``shape`` does not have as many elements as ``input``.
     """
     return views.reshape(input, _filled("reshape", shape, input.size))
 
@@ -147,7 +147,7 @@ def unflatten(input: dpnp.ndarray | Array, dim: int, sizes: Sequence[int]) -> dp
     Raises
     ------
     ValueError
-        ``sizes`` has not ``n`` elements.
+        ``sizes`` does not have ``n`` elements.
     """
     axis = check_axis("unflatten", dim, input.ndim)
     shape = input.shape
@@ -193,7 +193,7 @@ def transpose(input: dpnp.ndarray | Array, dim0: int, dim1: int) -> dpnp.ndarray
     Returns
     -------
     array
-        With the elements where they lie: its strides are exchanged.
+        A view: only the strides are exchanged.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def transpose(input: dpnp.ndarray | Array, dim0: int, dim1: int) -> dpnp.ndarray
 def squeeze(
     input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None
 ) -> dpnp.ndarray | Array:
-    """Leave out axes of size 1: all, or those among ``dim``.
+    """Remove axes of size 1: all, or those among ``dim``.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def regroup(x: Tensor, fine: Shape, order: Sequence[int], shape: Shape) -> Tenso
 
 @operation
 def channel_shuffle(input: dpnp.ndarray | Array, groups: int) -> dpnp.ndarray | Array:
-    """Deal the channels of each group out over all groups.
+    """Distribute the channels of each group over all groups.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def _overlaps(boxes: dpnp.ndarray, threshold: float) -> np.ndarray:
 def nms(
     boxes: dpnp.ndarray | Array, scores: dpnp.ndarray | Array, iou_threshold: float
 ) -> dpnp.ndarray:
-    """Choose boxes, the best first, that share little with those chosen before.
+    """Choose boxes by falling score that overlap little with those chosen before.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def nms(
         Corners (x1, y1, x2, y2) with x1 < x2 and y1 < y2.
     scores : array (n,)
     iou_threshold : float
-        Boxes that share more than this part of the area of both together are left out.
+        Boxes whose overlap is more than this part of the area of both are left out.
 
     Returns
     -------

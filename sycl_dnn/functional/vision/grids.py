@@ -49,7 +49,7 @@ _PADDINGS = ("zeros", "border", "reflection")
 def affine_grid(
     theta: dpnp.ndarray | Array, size: Sequence[int], align_corners: bool | None = None
 ) -> dpnp.ndarray | Array:
-    """Return the places that an affine map gives to the points of an image, for ``grid_sample``.
+    """Return the points at which ``grid_sample`` samples, from an affine map.
 
     Parameters
     ----------
@@ -215,19 +215,19 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> dpnp.ndarray | Array:
-    """Sample images at any places.
+    """Sample images at any points.
 
     Parameters
     ----------
     input : array (N, C, H, W) or (N, C, D, H, W)
         Floating-point.
     grid : array (N, *S, 2) or (N, *S, 3)
-        Places as (x, y) or (x, y, z), -1 to 1 inside the image; dtype of ``input``. S has as many
+        Points as (x, y) or (x, y, z), -1 to 1 inside the image; dtype of ``input``. S has as many
         axes as an image.
     mode : {"bilinear", "nearest", "bicubic"}
         How points are combined; trilinear for volumes, which have no ``"bicubic"``.
     padding_mode : {"zeros", "border", "reflection"}
-        What lies outside.
+        The values outside.
     align_corners : bool, optional
         Whether -1 and 1 are the centres of the points at the border; else their outer edges.
 
@@ -241,7 +241,7 @@ def grid_sample(
     TypeError
         A dtype is not floating-point, or they differ.
     ValueError
-        The shapes do not fit, or a mode is another word.
+        The shapes do not fit, or a mode is unknown.
 
     Notes
     -----
