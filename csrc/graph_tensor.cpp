@@ -7,6 +7,7 @@
 #include "errors.hpp"
 #include "graph_types.hpp"
 #include "in_flight.hpp"
+#include "placement.hpp"
 
 namespace sycl_dnn {
 
@@ -14,20 +15,11 @@ static void require(bool ok, const std::string &rule, const logical &got) {
     if (!ok) throw invalid_arguments("Tensor: " + rule + ", got " + describe(got));
 }
 
-static void check_place(const Engine &engine, const usm_buffer &buffer) {
-    if (buffer.queue->get_context() == queue_of(engine.queue).get_context()) return;
-    const auto placement =
-        py::module_::import("dpnp").attr("exceptions").attr("ExecutionPlacementError");
-    raise(placement("Tensor: array must be allocated in the context of the engine (" +
-                    describe(engine) + "), it belongs to a queue on " +
-                    buffer.queue->get_device().get_info<sycl::info::device::name>()));
-}
-
 // Where the tensor begins in the memory; throws unless it fits there.
 static char *address_in(const logical &layout, const Engine &engine, const py::object &memory,
                         size_t offset) {
     const usm_buffer buffer = buffer_of(memory);
-    check_place(engine, buffer);
+    check_place("Tensor", engine, buffer);
     const size_t needed = extent(layout);
     if (offset > buffer.nbytes || needed > buffer.nbytes - offset)
         throw invalid_arguments("Tensor: array must hold " + std::to_string(needed) +

@@ -10,6 +10,7 @@
 #include "gil.hpp"
 #include "in_flight.hpp"
 #include "make_memory_desc.hpp"
+#include "placement.hpp"
 #include "stream.hpp"
 
 namespace sycl_dnn {
@@ -17,18 +18,9 @@ namespace sycl_dnn {
 // A dpctl.memory object and the byte at which the tensor starts in it.
 using span = std::pair<py::object, size_t>;
 
-static void check_context(const Engine &engine, const sycl::queue &queue) {
-    if (queue.get_context() == queue_of(engine.queue).get_context()) return;
-    const auto placement =
-        py::module_::import("dpnp").attr("exceptions").attr("ExecutionPlacementError");
-    raise(placement("Memory: array must be allocated in the context of the engine (" +
-                    describe(engine) + "), it belongs to a queue on " +
-                    queue.get_device().get_info<sycl::info::device::name>()));
-}
-
 static void check_span(const Engine &engine, const usm_buffer &buffer, size_t offset,
                        size_t needed) {
-    check_context(engine, *buffer.queue);
+    check_place("Memory", engine, buffer);
     if (offset <= buffer.nbytes && needed <= buffer.nbytes - offset) return;
     throw invalid_arguments("Memory: array must hold " + std::to_string(needed) +
                             " bytes behind its offset, got " +

@@ -3,11 +3,12 @@
 set -eu
 
 gpu=xehp
+devices=1
 here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
     cat <<END
-usage: tests/executing_gpu.sh [--gpu xehp|none|arc|tgl|pvc|bmg] [--fp64] COMMAND...
+usage: tests/executing_gpu.sh [--gpu xehp|none|arc|tgl|pvc|bmg] [--devices 1|2] [--fp64] COMMAND...
 
 Runs COMMAND on a machine that seems to have one Intel GPU beside its CPU. A layer between programs and Intel's OpenCL
 CPU driver (tests/gpu_layer) shows the CPU a second time, as a GPU: oneDNN chooses its OpenCL C kernels for GPUs and
@@ -21,6 +22,7 @@ The exit status is COMMAND's, 2 for a wrong option, or 3 without what it needs (
   --gpu tgl    likewise Tiger Lake
   --gpu pvc    likewise a Data Center GPU Max (Xe-HPC)
   --gpu bmg    likewise Battlemage (Xe2)
+  --devices 2  two GPUs of that kind in one context; kernels are then compiled anew by each process
   --fp64       with arithmetic of doubles, which Arc and Tiger Lake lack
 
 PYTHON names the Python whose packages hold the CPU driver, where COMMAND is not itself a python or pytest.
@@ -42,6 +44,8 @@ while [ $# -gt 0 ]; do
         -h | --help) usage && exit ;;
         --gpu) [ $# -ge 2 ] || fail 2 "--gpu must name a GPU: xehp, none, arc, tgl, pvc or bmg" && gpu=$2 && shift 2 ;;
         --gpu=*) gpu=${1#*=} && shift ;;
+        --devices) [ $# -ge 2 ] || fail 2 "--devices must be 1 or 2" && devices=$2 && shift 2 ;;
+        --devices=*) devices=${1#*=} && shift ;;
         --fp64) export EXECUTING_GPU_FP64=1 && shift ;;
         --) shift && break ;;
         -*) fail 2 "unknown option $1 (see --help)" ;;
@@ -52,6 +56,10 @@ done
 case $gpu in
     xehp | none | arc | tgl | pvc | bmg) export EXECUTING_GPU=$gpu ;;
     *) fail 2 "--gpu must be xehp, none, arc, tgl, pvc or bmg, got $gpu" ;;
+esac
+case $devices in
+    1 | 2) export EXECUTING_GPU_DEVICES=$devices ;;
+    *) fail 2 "--devices must be 1 or 2, got $devices" ;;
 esac
 
 program=$(command -v -- "$1") || fail 127 "$1: command not found"

@@ -25,6 +25,7 @@ OTHER_TESTS = {
     "gpu_layer",
     "helpers",
     "simulated_level_zero",
+    "two_gpus",
     "typed",
     "typing",
 }

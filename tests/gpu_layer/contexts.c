@@ -37,18 +37,23 @@ create_context_from_type(const cl_context_properties *given, cl_device_type type
     const size_t n = for_driver(given, properties);
     for (size_t i = 0; i < n; i += 2)
         if (given[i] == CL_CONTEXT_PLATFORM && is_gpu_platform((cl_platform_id)given[i + 1])) {
-            const cl_device_id device = gpu_device();
-            return driver->clCreateContext(properties, 1, &device, notify, data, status);
+            cl_uint n_gpus;
+            const cl_device_id *gpus = gpu_devices(&n_gpus);
+            return driver->clCreateContext(properties, n_gpus, gpus, notify, data, status);
         }
     return driver->clCreateContextFromType(given ? properties : NULL, type, notify, data, status);
 }
 
-bool context_has_gpu_alone(cl_context context) {
+size_t gpus_of_context(cl_context context) {
     cl_device_id devices[8];
     size_t size = 0;
-    return driver->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices, devices, &size) ==
-               CL_SUCCESS &&
-           size == sizeof *devices && devices[0] == gpu_device();
+    if (driver->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices, devices, &size) !=
+        CL_SUCCESS)
+        return 0;
+    const size_t n = size / sizeof *devices;
+    for (size_t i = 0; i < n; i++)
+        if (!is_gpu_device(devices[i])) return 0;
+    return n;
 }
 
 static CL_API_ENTRY cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_id d,
@@ -56,7 +61,7 @@ static CL_API_ENTRY cl_command_queue CL_API_CALL create_queue(cl_context context
                                                               cl_int *status) {
     cl_queue_properties properties[MOST_PROPERTIES];
     size_t n = 0;
-    const bool is_changed = settings.is_in_order && d == gpu_device();
+    const bool is_changed = settings.is_in_order && is_gpu_device(d);
     for (; is_changed && given && given[n] && n + 3 < MOST_PROPERTIES; n += 2) {
         const cl_queue_properties dropped =
             given[n] == CL_QUEUE_PROPERTIES ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0;
@@ -75,8 +80,11 @@ static copy_function driver_copy;
 static CL_API_ENTRY cl_int CL_API_CALL copy(cl_command_queue queue, cl_bool blocks, void *to,
                                             const void *from, size_t size, cl_uint n_wait,
                                             const cl_event *wait, cl_event *event) {
+    // Between two GPUs SYCL copies through the host, and frees what it copies through after the
+    // first half. That waits for the second on GPUs, and not on the CPU: here the copies wait.
+    const cl_bool is_waited_for = blocks || settings.devices > 1;
     if (to != from || blocks)
-        return driver_copy(queue, blocks, to, from, size, n_wait, wait, event);
+        return driver_copy(queue, is_waited_for, to, from, size, n_wait, wait, event);
     return driver->clEnqueueMarkerWithWaitList(queue, n_wait, wait, event);
 }
 

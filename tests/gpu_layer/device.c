@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The platform and the device that the layer adds, and what they answer.
+// The platform and the devices that the layer adds, and what they answer.
 //
-// The GPU is a sub-device of the CPU device with all its cores. The driver takes its handle
-// everywhere, so only questions are answered here; the CPU device itself stays as it is.
+// A GPU is a sub-device of the CPU device with all its cores, and two are two such. The driver
+// takes their handles everywhere, so only questions are answered here; the CPU device itself stays
+// as it is.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +58,8 @@ static struct {
     const cl_icd_dispatch *functions;
 } platform_object;
 static cl_platform_id cpu_platform;
-static cl_device_id device;
+static cl_device_id devices[MOST_GPUS];
+static cl_uint n_devices;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static cl_platform_id own_platform(void) { return (cl_platform_id)&platform_object; }
@@ -78,25 +80,35 @@ static cl_device_id all_cores(cl_device_id cpu) {
     return made;
 }
 
-static void find_device(void) {
+static void find_devices(void) {
     cl_platform_id platforms[16];
     cl_uint n = 0;
     if (driver->clGetPlatformIDs(16, platforms, &n) != CL_SUCCESS) return;
-    for (cl_uint i = 0; i < n && i < 16 && !device; i++) {
+    for (cl_uint i = 0; i < n && i < 16 && !n_devices; i++) {
         char vendor[64] = "";
         cl_device_id cpu = NULL;
         driver->clGetPlatformInfo(platforms[i], CL_PLATFORM_VENDOR, sizeof vendor, vendor, NULL);
         if (strstr(vendor, "Intel") &&
             driver->clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_CPU, 1, &cpu, NULL) == CL_SUCCESS) {
             cpu_platform = platforms[i];
-            device = all_cores(cpu);
+            while (n_devices < settings.devices && (devices[n_devices] = all_cores(cpu)))
+                n_devices++;
         }
     }
 }
 
-cl_device_id gpu_device(void) {
-    pthread_once(&once, find_device);
-    return device;
+const cl_device_id *gpu_devices(cl_uint *n) {
+    pthread_once(&once, find_devices);
+    if (n) *n = n_devices;
+    return devices;
+}
+
+cl_device_id gpu_device(void) { return *gpu_devices(NULL); }
+
+bool is_gpu_device(cl_device_id d) {
+    for (cl_uint i = 0; i < n_devices; i++)
+        if (d == devices[i]) return true;
+    return false;
 }
 
 bool gpu_has_matrix_units(void) { return gpu->features & MATRIX_UNITS; }
@@ -142,21 +154,23 @@ static CL_API_ENTRY cl_int CL_API_CALL get_platform_info(cl_platform_id platform
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL get_device_ids(cl_platform_id platform, cl_device_type type,
-                                                      cl_uint n, cl_device_id *devices,
+                                                      cl_uint n, cl_device_id *found,
                                                       cl_uint *n_ret) {
-    if (!is_gpu_platform(platform))
-        return driver->clGetDeviceIDs(platform, type, n, devices, n_ret);
-    const bool is_asked_for = type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_DEFAULT);
-    if (is_asked_for && devices && n) devices[0] = device;
-    if (n_ret) *n_ret = is_asked_for;
-    return is_asked_for ? CL_SUCCESS : CL_DEVICE_NOT_FOUND;
+    if (!is_gpu_platform(platform)) return driver->clGetDeviceIDs(platform, type, n, found, n_ret);
+    const cl_uint fit = type & CL_DEVICE_TYPE_GPU       ? n_devices
+                        : type & CL_DEVICE_TYPE_DEFAULT ? 1
+                                                        : 0;
+    for (cl_uint i = 0; found && i < fit && i < n; i++) found[i] = devices[i];
+    if (n_ret) *n_ret = fit;
+    return fit ? CL_SUCCESS : CL_DEVICE_NOT_FOUND;
 }
 
 // The driver's extensions, without arithmetic of doubles where the GPU has none.
 static cl_int give_extensions(size_t size, void *value, size_t *size_ret) {
     static const char FP64[] = "cl_khr_fp64";
     char text[8192] = "";
-    cl_int status = driver->clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof text, text, NULL);
+    cl_int status =
+        driver->clGetDeviceInfo(gpu_device(), CL_DEVICE_EXTENSIONS, sizeof text, text, NULL);
     char *found = status == CL_SUCCESS && !settings.has_fp64 ? strstr(text, FP64) : NULL;
     if (found) memset(found, ' ', sizeof FP64 - 1);
     return status == CL_SUCCESS ? give_text(size, value, size_ret, text) : status;
@@ -164,7 +178,7 @@ static cl_int give_extensions(size_t size, void *value, size_t *size_ret) {
 
 static CL_API_ENTRY cl_int CL_API_CALL get_device_info(cl_device_id d, cl_device_info what,
                                                        size_t size, void *value, size_t *size_ret) {
-    if (!d || d != device) return driver->clGetDeviceInfo(d, what, size, value, size_ret);
+    if (!is_gpu_device(d)) return driver->clGetDeviceInfo(d, what, size, value, size_ret);
 #define GIVE(type, v) return give(size, value, size_ret, &(const type){v}, sizeof(type))
     switch (what) {
         case CL_DEVICE_TYPE:
@@ -241,17 +255,17 @@ static CL_API_ENTRY cl_int CL_API_CALL create_sub_devices(cl_device_id d,
                                                           const cl_device_partition_property *part,
                                                           cl_uint n, cl_device_id *made,
                                                           cl_uint *n_ret) {
-    if (d == device) return CL_DEVICE_PARTITION_FAILED;
+    if (is_gpu_device(d)) return CL_DEVICE_PARTITION_FAILED;
     return driver->clCreateSubDevices(d, part, n, made, n_ret);
 }
 
-// Root devices are not counted, and this one passes for such.
+// Root devices are not counted, and these pass for such.
 static CL_API_ENTRY cl_int CL_API_CALL retain_device(cl_device_id d) {
-    return d == device ? CL_SUCCESS : driver->clRetainDevice(d);
+    return is_gpu_device(d) ? CL_SUCCESS : driver->clRetainDevice(d);
 }
 
 static CL_API_ENTRY cl_int CL_API_CALL release_device(cl_device_id d) {
-    return d == device ? CL_SUCCESS : driver->clReleaseDevice(d);
+    return is_gpu_device(d) ? CL_SUCCESS : driver->clReleaseDevice(d);
 }
 
 void enter_device(cl_icd_dispatch *table, const cl_icd_dispatch *own) {

@@ -36,7 +36,7 @@ static const char *text_of(const char *name) {
 }
 
 static void read_settings(void) {
-    const char *file = text_of("EXECUTING_GPU_TRACE"),
+    const char *file = text_of("EXECUTING_GPU_TRACE"), *devices = text_of("EXECUTING_GPU_DEVICES"),
                *limit = text_of("EXECUTING_GPU_CACHE_BYTES");
     traced = !file ? NULL : strchr(file, '/') ? fopen(file, "a") : stderr;
     settings = (struct settings){
@@ -44,6 +44,7 @@ static void read_settings(void) {
         .cache = text_of("EXECUTING_GPU_CACHE"),
         .cache_bytes = limit ? strtoull(limit, NULL, 10) : 2ull << 30,
         .dump = text_of("EXECUTING_GPU_DUMP"),
+        .devices = devices && !strcmp(devices, "2") ? MOST_GPUS : 1,
         .has_fp64 = text_of("EXECUTING_GPU_FP64"),
         .is_in_order = text_of("EXECUTING_GPU_IN_ORDER"),
     };

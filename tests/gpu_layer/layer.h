@@ -19,6 +19,7 @@ struct settings {
     const char *cache;     // EXECUTING_GPU_CACHE: folder of compiled kernels; none keeps nothing
     uint64_t cache_bytes;  // EXECUTING_GPU_CACHE_BYTES: what the folder may hold
     const char *dump;      // EXECUTING_GPU_DUMP: folder for each OpenCL C source with its options
+    cl_uint devices;       // EXECUTING_GPU_DEVICES: 1 (default) or 2 GPUs of the same kind
     bool has_fp64;         // EXECUTING_GPU_FP64
     bool is_in_order;      // EXECUTING_GPU_IN_ORDER: every queue of the GPU
 };
@@ -28,12 +29,16 @@ extern struct settings settings;
 bool is_traced(void);
 void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// device.c: the platform and its one device, a sub-device of the CPU. NULL without a CPU device.
+// device.c: the platform and its devices, sub-devices of the CPU. The first is NULL without a CPU.
+enum { MOST_GPUS = 2 };
+const cl_device_id *gpu_devices(cl_uint *n);
 cl_device_id gpu_device(void);
+bool is_gpu_device(cl_device_id device);
 bool gpu_has_matrix_units(void);
 bool is_gpu_platform(cl_platform_id platform);
 cl_platform_id driver_platform(cl_platform_id platform);
-bool context_has_gpu_alone(cl_context context);
+// How many, or 0 if the context has another device as well.
+size_t gpus_of_context(cl_context context);
 
 // kernel_cache.c: compiled programs in files.
 #define CACHE_PATH 4096

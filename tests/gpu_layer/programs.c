@@ -68,7 +68,7 @@ static void enter(cl_program program, cl_context context, uint64_t hash) {
 static CL_API_ENTRY cl_program CL_API_CALL create_with_source(cl_context context, cl_uint n,
                                                               const char **texts,
                                                               const size_t *sizes, cl_int *status) {
-    if (!context_has_gpu_alone(context) || n > MOST_TEXTS)
+    if (!gpus_of_context(context) || n > MOST_TEXTS)
         return driver->clCreateProgramWithSource(context, n, texts, sizes, status);
     const char *all[MOST_TEXTS + 2];
     size_t lengths[MOST_TEXTS + 2];
@@ -81,7 +81,7 @@ static CL_API_ENTRY cl_program CL_API_CALL create_with_source(cl_context context
         lengths[count] = sizes && sizes[i] ? sizes[i] : strlen(texts[i]);
     }
     cl_program program = driver->clCreateProgramWithSource(context, count, all, lengths, status);
-    if (program && settings.cache) {
+    if (program && settings.cache && gpus_of_context(context) == 1) {
         uint64_t hash = hash_of_driver();
         for (cl_uint i = 0; i < count; i++) hash = hash_bytes(hash, all[i], lengths[i]);
         enter(program, context, hash);
@@ -112,7 +112,7 @@ static CL_API_ENTRY cl_program CL_API_CALL create_with_binary(cl_context context
                                                               const unsigned char **binaries,
                                                               cl_int *statuses, cl_int *status) {
     char name[256], text[320];
-    if (n != 1 || !binaries || !binaries[0] || !context_has_gpu_alone(context) ||
+    if (n != 1 || !binaries || !binaries[0] || !gpus_of_context(context) ||
         !is_machine_code(binaries[0], sizes[0], name, sizeof name))
         return driver->clCreateProgramWithBinary(context, n, devices, sizes, binaries, statuses,
                                                  status);

@@ -45,6 +45,13 @@ def slow_parts(report: Any, queue: Any) -> list[Any]:
     return [] if executes_on_cpu(queue.sycl_device) else list(report.slow)
 
 
+def reference_warnings(caught: Any, queue: Any) -> list[Any]:
+    """Return the warnings of reference kernels; the executing GPU has hardly any others."""
+    if executes_on_cpu(queue.sycl_device):
+        return []
+    return [w for w in caught if w.category is sycl_dnn.ReferenceWarning]
+
+
 def compiled_as_eager(function: Any, *args: Any, tolerance: float = 2e-5, **options: Any) -> Any:
     """Compile, compare twice, and return the report of what runs."""
     wanted = function(*args)

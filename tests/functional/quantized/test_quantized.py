@@ -4,6 +4,7 @@
 import dpnp
 import numpy as np
 import pytest
+from comparing import reference_warnings
 from functional.on_device import to_numpy
 from functional.samples import Sample, array
 
@@ -51,7 +52,7 @@ def test_linear_is_exact(source, weights, zero, axis, out, queue, recwarn):
     bias = np.arange(-3.0, 4)
     got = F.quantized_linear(x.tensor, w.tensor, array(bias, queue), **_out(out, queue))
     _check(got, x.numbers @ w.numbers.T + bias, out)
-    assert not [r for r in recwarn if r.category is sycl_dnn.ReferenceWarning]
+    assert not reference_warnings(recwarn, queue)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def test_matmul_is_exact(shapes, axis, queue, recwarn):
     _check(got, a.numbers @ b.numbers, None)
     got = F.quantized_matmul(a.tensor, b.tensor, out_dtype="bfloat16")
     assert got.dtype == "bfloat16"
-    assert not [r for r in recwarn if r.category is sycl_dnn.ReferenceWarning]
+    assert not reference_warnings(recwarn, queue)
 
 
 def test_empty_products(queue):
@@ -131,7 +132,7 @@ def test_convolutions_are_exact(name, source, axis, out, queue, recwarn):
     function = getattr(F, f"quantized_conv{rank}d")
     got = function(x.tensor, w.tensor, array(bias, queue), **options, **_out(out, queue))
     _check(got, _convolved(x.numbers, w.numbers, bias, rank, **options), out)
-    assert not [r for r in recwarn if r.category is sycl_dnn.ReferenceWarning]
+    assert not reference_warnings(recwarn, queue)
 
 
 def test_frozen_weights_are_packed_once(queue):
