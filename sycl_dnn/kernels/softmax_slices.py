@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax and its logarithm along any but the innermost axis of memory, forward and gradient."""
+"""Softmax and its logarithm along any axis as kernels, forward and gradient."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
+from sycl_dnn.kernels import softmax_rows
 from sycl_dnn.kernels.choice import is_chosen
 from sycl_dnn.kernels.launching import Kernels, units
 from sycl_dnn.trace import layout
@@ -87,10 +89,52 @@ __kernel void softmax_backward(__global const element *y, __global const element
 def softmax(x: Tensor, axis: int, is_log: bool, composed: Callable[[], Tensor]) -> Tensor | None:
     """Return softmax along an axis; None where oneDNN is to.
 
-    ``composed`` records oneDNN's. That of narrow dtypes is as fast: only their gradients are taken.
+    ``composed`` records oneDNN's. Along any but the innermost axis, that of narrow dtypes is as
+    fast: only their gradients are taken.
     """
     if not layout.is_dense(x.desc) or not is_chosen("softmax", x):
         return None
+    way = (_rows if x.desc.strides[axis] == 1 else _slices)(x, axis, is_log)
+    return None if way is None else way.recorded(x, composed)
+
+
+class _Way(NamedTuple):
+    """Kernels, what their names begin with, and what they are told."""
+
+    kernels: Kernels
+    name: str
+    numbers: list[int]
+    n_groups: int
+    #: Whether oneDNN's primitive computes the value.
+    is_gradient: bool
+
+    def recorded(self, x: Tensor, composed: Callable[[], Tensor]) -> Tensor | None:
+        """Return softmax of ``x``; None without a compiler."""
+        if not self.kernels.can_run(f"{self.name}_forward"):
+            return None
+        made: list[Tensor] = []
+
+        def body() -> Tensor:
+            made.append(composed() if self.is_gradient else self._run("forward", {"src": x}, "dst"))
+            return made[0]
+
+        def rule(dy: Tensor) -> dict[str, Tensor]:
+            given = {"dst": made[0], "diff_dst": dy}
+            given = {
+                n: t if t.desc == x.desc else t.trace.reorder(t, x.desc) for n, t in given.items()
+            }
+            return {"src": self._run("backward", given, "diff_src")}
+
+        return x.trace.closed({"src": x}, body, rule, composed)
+
+    def _run(self, direction: str, given: dict[str, Tensor], name: str) -> Tensor:
+        like = next(iter(given.values()))
+        out = {name: Out(like.shape, like.dtype, like)}
+        kernel = f"{self.name}_{direction}"
+        return self.kernels.record(kernel, given, out, self.numbers, self.n_groups)[name]
+
+
+def _slices(x: Tensor, axis: int, is_log: bool) -> _Way | None:
     length, inner = x.shape[axis], x.desc.strides[axis]
     if inner < 8 or length * 8 > _CACHED:
         return None
@@ -98,26 +142,21 @@ def softmax(x: Tensor, axis: int, is_log: bool, composed: Callable[[], Tensor]) 
     sides = min(-(-inner // vector), _MOST_SIDE_BY_SIDE, max(_CACHED // (length * vector), 1))
     macros = [f"U {sides}", *(["LOGARITHM"] if is_log else [])]
     kernels = Kernels(x.trace, _SOURCE, x.dtype, vector, macros)
-    if not kernels.can_run("softmax_forward"):
-        return None
     blocks = x.size // (length * inner) * -(-inner // (sides * vector))
     each = -(-blocks // (units(x) * 4))
-    numbers, n_groups = [blocks, each, length, inner], -(-blocks // each)
-    made: list[Tensor] = []
+    is_gradient = x.dtype != "float32" and x.trace.policy.kernels != "always"
+    return _Way(kernels, "softmax", [blocks, each, length, inner], -(-blocks // each), is_gradient)
 
-    def body() -> Tensor:
-        if x.dtype != "float32" and x.trace.policy.kernels != "always":
-            made.append(composed())
-            return made[0]
-        out = {"dst": Out(x.shape, x.dtype, x)}
-        made.append(kernels.record("softmax_forward", {"src": x}, out, numbers, n_groups)["dst"])
-        return made[0]
 
-    def rule(dy: Tensor) -> dict[str, Tensor]:
-        given = {"dst": made[0], "diff_dst": dy}
-        given = {n: t if t.desc == x.desc else t.trace.reorder(t, x.desc) for n, t in given.items()}
-        out = {"diff_src": Out(x.shape, x.dtype, x)}
-        found = kernels.record("softmax_backward", given, out, numbers, n_groups)
-        return {"src": found["diff_src"]}
-
-    return x.trace.closed({"src": x}, body, rule, composed)
+def _rows(x: Tensor, axis: int, is_log: bool) -> _Way | None:
+    length, rows = x.shape[axis], x.size // x.shape[axis]
+    vector = 16 if length >= 16 else 8
+    side = max(softmax_rows.SIDE_BY_SIDE // -(-length // vector), 1)
+    # Compiled functions find attention by the primitive.
+    if not vector <= length <= softmax_rows.LONGEST or rows < side or x.trace.is_compiled:
+        return None
+    macros = [f"LENGTH {length}", f"SIDES {side}", *(["LOGARITHM"] if is_log else [])]
+    kernels = Kernels(x.trace, softmax_rows.SOURCE, x.dtype, vector, macros)
+    blocks = -(-rows // side)
+    each = -(-blocks // (units(x) * 4))
+    return _Way(kernels, "softmax_rows", [blocks, each, rows], -(-blocks // each), False)
