@@ -204,7 +204,9 @@ def traced(
         return trace.described(argument_of(trace, value))
 
     # Arguments come before constants: a call gives the first ones.
-    args, kwargs = nested_arguments.replaced(args, swap), nested_arguments.replaced(kwargs, swap)
+    args = nested_arguments.replaced(args, swap)
+    # In the order of the call, as its key has them; a dict as a tree would be sorted.
+    kwargs = {name: nested_arguments.replaced(value, swap) for name, value in kwargs.items()}
     n_given = len(trace.arguments)
     if numbered is not None:
         args, kwargs = numbered(trace, args, kwargs)

@@ -154,6 +154,7 @@ class Programs:
     ) -> tuple[Any, Check]:
         """Return a program, or what the device lacks for one, and the guard of what it holds."""
         place, call = placed.place, placed.call
+        args, kwargs = self._in_order(args, kwargs)
         held = self._held(args, kwargs)
         before = Captures(subject, call.others, by_identity=True).check(())
         trace = CompileTrace(
@@ -182,6 +183,17 @@ class Programs:
         lowered.check = check
         trace.end()
         return lowered, check
+
+    def _in_order(self, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        """Return arguments in the order in which the key of their call has them."""
+        if not self._constants:
+            return args, kwargs
+        bound = self._signature.bind(*args, **kwargs)
+        for name, parameter in self._signature.parameters.items():
+            if parameter.kind is parameter.VAR_KEYWORD and name in bound.arguments:
+                more = bound.arguments[name]
+                bound.arguments[name] = {key: more[key] for key in sorted(more)}
+        return bound.args, bound.kwargs
 
     def _numbered(self, call: Collected, static: frozenset[int]) -> Callable[..., Any] | None:
         """Return what puts numbers of the call among the arguments of a trace."""

@@ -4,6 +4,7 @@
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn.nn import function_layers, init, padding_layers, utils
+from sycl_dnn.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from sycl_dnn.nn.attention_layers import (
     MultiheadAttention,
     TransformerDecoder,

@@ -35,8 +35,10 @@ class MultiheadAttention(Module):
     ----------
     embed_dim, num_heads : int
     dropout : float
-    bias, add_bias_kv, add_zero_attn : bool
-        The last two must be False.
+    bias : bool
+    add_bias_kv, add_zero_attn : bool
+        Whether a trained key and value, and a key and value of zeros, follow those that are given;
+        the weights have a column more for each.
     kdim, vdim : int, optional
         Widths of keys and values.
     batch_first : bool
@@ -70,13 +72,9 @@ class MultiheadAttention(Module):
                 f"MultiheadAttention: embed_dim must be divisible by num_heads={num_heads}, got "
                 f"{embed_dim}"
             )
-        if add_bias_kv or add_zero_attn:
-            raise NotImplementedError(
-                "MultiheadAttention: add_bias_kv and add_zero_attn must be False"
-            )
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
-        self.batch_first = batch_first
+        self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
         is_same = self.kdim == self.vdim == embed_dim
         shapes = {
             "in_proj_weight": (3 * embed_dim, embed_dim) if is_same else None,
@@ -84,6 +82,8 @@ class MultiheadAttention(Module):
             "k_proj_weight": None if is_same else (embed_dim, self.kdim),
             "v_proj_weight": None if is_same else (embed_dim, self.vdim),
             "in_proj_bias": (3 * embed_dim,) if bias else None,
+            "bias_k": (1, 1, embed_dim) if add_bias_kv else None,
+            "bias_v": (1, 1, embed_dim) if add_bias_kv else None,
         }
         for name, shape in shapes.items():
             made = None if shape is None else new_parameter(shape, dtype, device)
@@ -94,8 +94,10 @@ class MultiheadAttention(Module):
     def reset_parameters(self) -> None:
         """Draw the weights by Glorot's rule; biases are zero."""
         for name, value in self._parameters.items():
-            if value is not None and name != "in_proj_bias":
+            if value is not None and name.endswith("weight"):
                 init.xavier_uniform_(value)
+            elif value is not None and name != "in_proj_bias":
+                init.xavier_normal_(value)
         if self.in_proj_bias is not None:
             init.zeros_(self.in_proj_bias)
             init.zeros_(self.out_proj.bias)
@@ -120,6 +122,7 @@ class MultiheadAttention(Module):
         -------
         output : array (L, N, E)
         weights : array (N, L, S) or (N, num_heads, L, S), or None
+            S counts the keys that ``add_bias_kv`` and ``add_zero_attn`` add as well.
         """
         if is_causal and attn_mask is None:
             raise ValueError("MultiheadAttention: is_causal must come with attn_mask")
@@ -133,6 +136,7 @@ class MultiheadAttention(Module):
             query, key, value = (F.transpose(t, 0, 1) for t in (query, key, value))
         q, k, v = (self._heads(t) for t in self._projected(query, key, value))
         mask = self._mask(q, k, key_padding_mask, attn_mask)
+        k, v, mask = self._lengthened(k, v, mask)
         p = self.dropout if self.training else 0.0
         weights = None
         if need_weights:
@@ -196,6 +200,11 @@ class MultiheadAttention(Module):
                 "MultiheadAttention.step: x must be (N, L, E) or (L, N, E) of self-attention, got "
                 f"shape {tuple(x.shape)}, kdim={self.kdim} and vdim={self.vdim}"
             )
+        if self.bias_k is not None or self.add_zero_attn:
+            raise ValueError(
+                "MultiheadAttention.step: add_bias_kv and add_zero_attn must be False, got "
+                f"{self.bias_k is not None} and {self.add_zero_attn}"
+            )
         x = x if self.batch_first else F.transpose(x, 0, 1)
         q, k, v = (self._heads(t) for t in self._projected(x, x, x))
         cache = cache.append(k, v)
@@ -221,6 +230,23 @@ class MultiheadAttention(Module):
         n, length, width = t.shape
         shape = (n, length, self.num_heads, width // self.num_heads)
         return F.transpose(F.reshape(t, shape), 1, 2)
+
+    def _lengthened(self, k: Any, v: Any, mask: Any) -> tuple[Any, Any, Any]:
+        """Return keys, values and mask with the keys that every query may attend to."""
+        n, heads, _, width = k.shape
+        more = []
+        if self.bias_k is not None:
+            shape = (1, heads, 1, width)
+            more.append([F.reshape(b, shape).expand(n, heads, 1, width)
+                         for b in (self.bias_k, self.bias_v)])  # fmt: skip
+        if self.add_zero_attn:
+            more.append([F.zeros_like(t[:, :, :1]) for t in (k, v)])
+        if not more:
+            return k, v, mask
+        k, v = (
+            F.cat([t, *rows], 2) for t, rows in zip((k, v), zip(*more, strict=True), strict=True)
+        )
+        return k, v, None if mask is None else F.pad(mask, (0, len(more)))
 
     def _mask(self, q: Any, k: Any, padding: Any, mask: Any) -> Any:
         (n, heads, length, _), dtype = q.shape, str(q.dtype)

@@ -178,3 +178,27 @@ def test_a_bound_call_sees_new_input(make, weights):
     assert_same(looked_up(), F.relu(F.embedding(rows, table)))
     backwards = function.bind(x[::-1])
     assert_same(backwards()["y"], F.relu(F.linear(x[::-1], weights)))
+
+
+#: What the function computes with, and in which order the call names its arguments.
+ORDERS = [
+    (lambda a, b, c: a * 4 + b * 2 + c, ("b", "a", "c")),
+    (lambda a, b, c: a * 4 + b * 2 + c, ("c", "b", "a")),
+    (lambda a, *, c, b: a * 4 + b * 2 + c, ("b", "c", "a")),
+    (lambda a, **more: a * 4 + more["b"] * 2 + more["c"], ("c", "a", "b")),
+]
+
+
+@pytest.mark.parametrize("constants", [(), ("a",)])
+@pytest.mark.parametrize(("function", "names"), ORDERS)
+@pytest.mark.parametrize("is_number", [False, True])
+def test_arguments_by_name_in_any_order(function, names, constants, is_number, make):
+    values = {name: make(2, 3) for name in "abc"}
+    values["b"] = 1.5 if is_number else values["b"]
+    given = {name: values[name] for name in names}
+    wanted = values["a"] * 4 + values["b"] * 2 + values["c"]
+    compiled = sycl_dnn.compile(function, constants=constants)
+    for _ in range(3):
+        assert_same(compiled(**given), wanted)
+    assert_same(compiled(**dict(reversed(given.items()))), wanted)
+    assert_same(compiled.bind(**given)(), wanted)

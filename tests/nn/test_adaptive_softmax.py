@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``AdaptiveLogSoftmaxWithLoss`` against torch: all clusters, both passes, single samples."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn
+
+torch = pytest.importorskip("torch")
+TARGETS = np.array([0, 2, 3, 8, 9, 19, 5, 1])
+
+
+def on_device(value):
+    return dpnp.asarray(value, sycl_queue=sycl_dnn.default_queue())
+
+
+def pair():
+    own, other = (m.AdaptiveLogSoftmaxWithLoss(16, 20, [3, 9], 2.0) for m in (nn, torch.nn))
+    own.load_state_dict(other.state_dict())
+    return own, other
+
+
+def close(a, b):
+    np.testing.assert_allclose(dpnp.asnumpy(a), b.detach().numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("way", ["eager", "compiled"])
+def test_all_clusters_are_torchs(way):
+    own, other = pair()
+    x = np.random.default_rng(0).standard_normal((8, 16)).astype("f4")
+    given = torch.tensor(x, requires_grad=True)
+    wanted = other(given, torch.tensor(TARGETS))
+    wanted.loss.backward()
+
+    def loss(net, x, target):
+        made = net(x, target)
+        return made.loss, made.output
+
+    step = sycl_dnn.value_and_grad(loss, argnums=(0, 1), has_aux=True)
+    step = sycl_dnn.compile(step) if way == "compiled" else step
+    (value, output), (of_net, of_x) = step(own, on_device(x), on_device(TARGETS))
+    close(value, wanted.loss)
+    close(output, wanted.output)
+    close(of_x, given.grad)
+    theirs = dict(other.named_parameters())
+    for name, gradient in of_net.named_parameters():
+        close(gradient, theirs[name].grad)
+
+
+def test_probabilities_and_predictions_are_torchs():
+    own, other = pair()
+    x = 3 * np.random.default_rng(1).standard_normal((40, 16)).astype("f4")
+    close(own.log_prob(on_device(x)), other.log_prob(torch.tensor(x)))
+    found = dpnp.asnumpy(own.predict(on_device(x)))
+    wanted = other.predict(torch.tensor(x)).numpy()
+    np.testing.assert_array_equal(found, wanted)
+    assert 0 < (wanted < 3).sum() < 40
+    total = F.sum(F.exp(own.log_prob(on_device(x))), -1)
+    np.testing.assert_allclose(dpnp.asnumpy(total), 1, rtol=1e-5)
+
+
+def test_a_single_sample():
+    own, other = pair()
+    x = np.random.default_rng(2).standard_normal(16).astype("f4")
+    made, wanted = own(on_device(x), on_device(12)), other(torch.tensor(x), torch.tensor(12))
+    assert type(made).__name__ == "ASMoutput"
+    close(made.output, wanted.output)
+    close(made.loss, wanted.loss)
+
+
+def test_classes_out_of_range_give_nan():
+    own, _ = pair()
+    made = own(F.ones(3, 16), on_device(np.array([-1, 4, 20])))
+    assert np.isnan(dpnp.asnumpy(made.output)).tolist() == [True, False, True]
+
+
+def test_wrong_use_is_named():
+    for cutoffs in ([], [3, 3], [5, 2], [0, 4], [4, 20], [2.5]):
+        with pytest.raises(ValueError, match="cutoffs must be different increasing integers"):
+            nn.AdaptiveLogSoftmaxWithLoss(16, 20, cutoffs)
+    with pytest.raises(ValueError, match="cluster 1 must have features"):
+        nn.AdaptiveLogSoftmaxWithLoss(8, 20, [3, 9])
+    own, _ = pair()
+    with pytest.raises(ValueError, match=r"input must be \(N, 16\) or \(16,\), got shape \(2, 4"):
+        own(F.ones(2, 4), F.arange(2))
+    with pytest.raises(ValueError, match=r"target must have the shape \(2,\), got \(3,\)"):
+        own(F.ones(2, 16), F.arange(3))
+
+
+@pytest.mark.parametrize("needs_weights", [True, False])
+def test_masks_of_attention_grow_with_its_keys(needs_weights):
+    options = {"add_bias_kv": True, "add_zero_attn": True, "batch_first": True}
+    own, other = (m.MultiheadAttention(8, 2, **options) for m in (nn, torch.nn))
+    own.load_state_dict(other.state_dict())
+    rng = np.random.default_rng(3)
+    x, keys = (rng.standard_normal((2, n, 8)).astype("f4") for n in (5, 4))
+    padding = np.array([[False, False, True, True], [False, True, False, False]])
+    mask = rng.standard_normal((5, 4)).astype("f4")
+    masks = {"key_padding_mask": padding, "attn_mask": mask}
+    found = own(*map(on_device, (x, keys, keys)), need_weights=needs_weights,
+                **{n: on_device(m) for n, m in masks.items()})  # fmt: skip
+    padding = np.where(padding, -np.inf, 0).astype("f4")  # torch wants masks of one kind
+    masks = {"key_padding_mask": torch.tensor(padding), "attn_mask": torch.tensor(mask)}
+    wanted = other(*map(torch.tensor, (x, keys, keys)), need_weights=needs_weights, **masks)
+    close(found[0], wanted[0])
+    if needs_weights:
+        assert found[1].shape == (2, 5, 6)
+        close(found[1], wanted[1])
+    with pytest.raises(ValueError, match="add_bias_kv and add_zero_attn must be False, got True"):
+        own.step(F.ones(1, 1, 8), own.new_cache(1, 4))
