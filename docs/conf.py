@@ -3,6 +3,8 @@
 
 import re
 
+from sphinx import addnodes
+
 import sycl_dnn
 
 project = "sycl_dnn"
@@ -63,6 +65,13 @@ def is_plain_field(app, what, name, obj, skip, options):
     return True if is_field else None
 
 
+def sizes_are_no_links(app, doctree):
+    """Letters in shapes, such as ``(N, C, T)``, do not lead to attributes of that name."""
+    for link in list(doctree.findall(addnodes.pending_xref)):
+        if re.fullmatch("[A-Z]", link.get("reftarget", "")):
+            link.replace_self(link.children)
+
+
 def setup(app):
     """Show diagrams as their text, which reads well; the hosting site draws them."""
     from pygments.lexers.special import TextLexer
@@ -71,6 +80,6 @@ def setup(app):
     app.connect("autodoc-process-signature", public_names)
     app.connect("autodoc-process-docstring", public_text)
     app.connect("autodoc-skip-member", is_plain_field)
-
+    app.connect("doctree-read", sizes_are_no_links)
     app.connect("autodoc-process-docstring", escape_stars, priority=400)
     app.add_lexer("mermaid", TextLexer)
