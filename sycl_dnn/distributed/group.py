@@ -261,6 +261,7 @@ def _joined(timeout: float, checking: str | None, device: str | None) -> Group:
     if here.size == 1:
         job = Job(None, timeout, _CHECKING[mode], default_queue(device))
         return Group(job, (0,), 0, 0, "world")
+    oneccl_library.library_path()  # refused before anybody waits for the others
     if here.rank == 0:
         _core.ControlLink.start_hub(here.port, here.size)
     link = _core.ControlLink(here.address, here.port, here.rank, here.size, timeout)

@@ -37,6 +37,20 @@ def is_installed() -> bool:
     return True
 
 
+def library_path() -> Path:
+    """Return where pip has installed oneCCL's library.
+
+    Raises
+    ------
+    NoOneCcl
+        It is not there; the message says how to install it.
+    """
+    library = distribution_file("oneccl", _LIBRARY)
+    if library is None:
+        raise NoOneCcl(f"several ranks need oneCCL, which is not installed; type: {INSTALL}")
+    return library
+
+
 def open_oneccl(on_gpu: bool) -> None:
     """Open oneCCL's library, once.
 
@@ -48,11 +62,9 @@ def open_oneccl(on_gpu: bool) -> None:
     Raises
     ------
     NoOneCcl
-        It is not there; the message says how to install it.
+        It is not there, or does not open.
     """
-    library = distribution_file("oneccl", _LIBRARY) if is_installed() else None
-    if library is None:
-        raise NoOneCcl(f"several ranks need oneCCL, which is not installed; type: {INSTALL}")
+    library = library_path()
     _set_defaults(library.parent, on_gpu)
     try:
         for distribution, name in _PRELOADED:

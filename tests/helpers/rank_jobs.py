@@ -2,6 +2,7 @@
 """Start the programs of tests/helpers/ranks as the ranks of a job."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,13 @@ def environment(**variables):
     made = {n: v for n, v in os.environ.items() if n not in ("RANK", "WORLD_SIZE")}
     made |= {"ONEAPI_DEVICE_SELECTOR": "opencl:cpu", "PYTHONPATH": os.pathsep.join(path)}
     return made | variables
+
+
+def free_port():
+    """Return a port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def launch_command(ranks, program, *arguments, options=()):
