@@ -101,6 +101,17 @@ def test_array_of_another_context_is_refused(engine):
     assert dnnl.Memory.from_array(array, dnnl.Engine(foreign)).to_array().shape == (3,)
 
 
+def test_array_of_another_part_of_the_device_is_taken():
+    """A device and its parts share memory; of two GPUs tests/two_gpus shows the refusal."""
+    cpu = dpctl.SyclDevice("cpu")
+    part = cpu.create_sub_devices(partition=[cpu.max_compute_units])[0]
+    context = dpctl.SyclContext([cpu, part])
+    whole, other = (dpctl.SyclQueue(context, device) for device in (cpu, part))
+    for theirs, ours in ((whole, other), (other, whole)):
+        array = dpnp.ones((3,), dtype="f4", sycl_queue=theirs)
+        assert dnnl.Memory.from_array(array, dnnl.Engine(ours)).to_array().shape == (3,)
+
+
 @pytest.mark.parametrize("kind", ["device", "shared", "host"])
 def test_absurd_size_is_out_of_memory_and_harmless(kind, engine, stream, grid):
     before = dnnl.Memory.from_array(grid, engine)
