@@ -94,19 +94,31 @@ def _step(settings: Settings) -> tuple[optim.Optimizer, Any]:
     return optimizer, step
 
 
+class Trained(NamedTuple):
+    """Layers, and what their optimiser goes on with; None before the first step."""
+
+    layers: Layers
+    state: Any = None
+
+    def moved(self, place: Callable[[Any], Any]) -> Trained:
+        """Return the same with ``place(array)`` of each array."""
+        return Trained(*sycl_dnn.tree.map(place, tuple(self)))
+
+
 def epochs(
-    layers: Layers, settings: Settings, x: Any, y: Any, batch_size: int, shuffle: bool, seed: int
-) -> Iterator[tuple[float, Layers]]:
-    """Yield the mean loss of each epoch and the layers after it, without an end."""
+    begun: Trained, settings: Settings, x: Any, y: Any, batch_size: int, shuffle: bool, seed: int
+) -> Iterator[tuple[float, Trained]]:
+    """Yield the mean loss of each epoch and what it has trained, without an end."""
     optimizer, step = _step(settings)
-    state = optimizer.init(layers)
+    layers, state = begun
+    state = optimizer.init(layers) if state is None else state
     batches = Batches((x, y), batch_size, shuffle=shuffle, seed=seed)
     while True:
         metrics = Metrics()
         for of_x, of_y in batches:
             value, layers, state = step(layers, state, of_x, of_y)
             metrics.add(weight=of_x.shape[0], loss=value)
-        yield metrics.result()["loss"], layers
+        yield metrics.result()["loss"], Trained(layers, state)
 
 
 @functools.lru_cache(32)

@@ -19,6 +19,9 @@ def on_device(value):
 
 def pair():
     own, other = (m.AdaptiveLogSoftmaxWithLoss(16, 20, [3, 9], 2.0) for m in (nn, torch.nn))
+    assert repr(own) == repr(other)
+    wanted = {name: tuple(value.shape) for name, value in other.state_dict().items()}
+    assert {name: value.shape for name, value in own.state_dict().items()} == wanted
     own.load_state_dict(other.state_dict())
     return own, other
 

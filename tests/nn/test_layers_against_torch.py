@@ -72,7 +72,6 @@ ROWS = [
     ("MultiheadAttention", (8, 2), [(5, 2, 8), (4, 2, 8), (4, 2, 8)],
      {"add_bias_kv": True, "add_zero_attn": True}),
     ("MultiheadAttention", (8, 2, 0.0, True, False, True), [(5, 8), (4, 8), (4, 8)]),
-    ("AdaptiveLogSoftmaxWithLoss", (16, 20, [1, 9]), [(3, 16), IDS], {"head_bias": True}),
     ("TransformerEncoderLayer", (8, 2, 16, 0.0), [(5, 2, 8)]),
     ("TransformerEncoderLayer", (8, 2, 16, 0.0, "gelu"), [(2, 5, 8)],
      {"batch_first": True, "norm_first": True}),

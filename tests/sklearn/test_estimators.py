@@ -167,3 +167,64 @@ def test_early_stopping_keeps_the_weights_of_the_best_score(kind, iris):
 def test_bad_fractions_are_refused(iris):
     with pytest.raises(ValueError, match="validation_fraction must lie between 0 and 1"):
         MLPClassifier(early_stopping=True, validation_fraction=1.5).fit(*iris)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_partial_fit_goes_on_where_it_was(iris, optimizer):
+    x, y = iris
+    options = {**QUICK, "optimizer": optimizer, "shuffle": False, "tol": 0.0}
+    whole = MLPClassifier(**options, random_state=3).fit(x, y)
+    parts = MLPClassifier(**options, random_state=3)
+    for epoch in range(whole.n_iter_):
+        parts.partial_fit(x, y, classes=[0, 1, 2] if epoch == 0 else None)
+        if epoch == 10:
+            parts = pickle.loads(pickle.dumps(parts))
+        if epoch == 15:
+            parts.predict(x)
+    assert parts.n_iter_ == whole.n_iter_ == 25
+    np.testing.assert_array_equal(parts.loss_curve_, whole.loss_curve_)
+    for a, b in zip(parts.coefs_, whole.coefs_, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert parts.best_loss_ == min(whole.loss_curve_)
+    begun = whole.loss_
+    assert whole.partial_fit(*on_device(x, y)).n_iter_ == 26
+    assert whole.loss_curve_[:-1] == parts.loss_curve_
+    assert whole.loss_ < begun * 1.2
+
+
+def test_partial_fit_takes_any_part_of_the_samples(iris):
+    x, y = iris
+    names = np.array(["one", "two", "three"])[y]
+    net = MLPClassifier((16,), learning_rate_init=0.03, random_state=0)
+    order = np.random.default_rng(0).permutation(150)
+    for _ in range(10):
+        for part in np.split(order, 5):
+            net.partial_fit(x[part], names[part], ["three", "two", "one"])
+    assert net.n_iter_ == 50
+    assert net.score(x, names) > 0.9
+    a, b = make_regression(120, 5, n_targets=2, random_state=0)
+    b = (b / b.std()).astype("f4")
+    line = MLPRegressor((32,), learning_rate_init=0.01, random_state=0)
+    for _ in range(60):
+        line.partial_fit(*on_device(a.astype("f4"), b))
+    assert line.score(a, b) > 0.9
+    assert line.predict(a).shape == (120, 2)
+
+
+def test_wrong_use_of_partial_fit_is_named(iris):
+    x, y = iris
+    net = MLPClassifier((4,))
+    with pytest.raises(ValueError, match="classes must be passed on the first call"):
+        net.partial_fit(x, y)
+    net.partial_fit(x[:50], y[:50], classes=[0, 1])
+    with pytest.raises(ValueError, match=r"classes must be those of the first call, \[0 1\]"):
+        net.partial_fit(x, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"y must have classes of \[0 1\] only, got \[2\]"):
+        net.partial_fit(x, y)
+    with pytest.raises(ValueError, match="X has 3 features, but MLPClassifier is expecting 4"):
+        net.partial_fit(*on_device(x[:, :3].copy(), y))
+    with pytest.raises(ValueError, match="early_stopping=False"):
+        MLPClassifier(early_stopping=True).partial_fit(x, y, [0, 1, 2])
+    line = MLPRegressor((4,)).partial_fit(x, y)
+    with pytest.raises(ValueError, match="y must have 1 outputs, got 2"):
+        line.partial_fit(x, np.stack([y, y], 1))
