@@ -180,9 +180,9 @@ def advice(root: Path = Path("/")) -> tuple[str, str]:
     if not drivers:
         return f"no Intel GPU: driver missing (for new GPUs and Level Zero: {_NEWER})", _INSTALL
     if "ONEAPI_DEVICE_SELECTOR" in os.environ:
-        why = "no Intel GPU: ONEAPI_DEVICE_SELECTOR may leave it out"
+        why = "no Intel GPU: ONEAPI_DEVICE_SELECTOR may hide it"
         return why, "unset ONEAPI_DEVICE_SELECTOR"
-    why = f"no Intel GPU: the driver does not take it ({drivers[0]}; newer: {_NEWER})"
+    why = f"no Intel GPU: the driver does not support it ({drivers[0]}; newer: {_NEWER})"
     return why, "apt-get install --only-upgrade intel-opencl-icd libze-intel-gpu1"
 
 

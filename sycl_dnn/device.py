@@ -58,7 +58,7 @@ def executes_on_cpu(device: dpctl.SyclDevice) -> bool:
 
 
 def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQueue:
-    """Return the queue of the first GPU that oneDNN can use, else of the CPU.
+    """Return the queue of the first GPU that oneDNN can use, or of the CPU without one.
 
     It is the queue that dpnp itself uses for arrays on that device. ``ONEAPI_DEVICE_SELECTOR``
     restricts the choice as everywhere in SYCL.
@@ -66,7 +66,7 @@ def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQue
     Parameters
     ----------
     device : str or dpctl.SyclDevice, optional
-        A filter string such as ``"cpu"`` or ``"level_zero:gpu:1"``: take this device instead.
+        A filter string such as ``"cpu"`` or ``"level_zero:gpu:1"``: use this device.
 
     Returns
     -------

@@ -20,9 +20,9 @@ class DnnlError(Exception):
     """oneDNN refused or failed; ``status`` is the member of ``onednn.status``.
 
     Where a primitive descriptor was refused, ``reasons`` says why. It comes from oneDNN's own log,
-    which only a new process can switch on: the first read of ``reasons`` or at the text of the
-    error repeats the creation in a helper process (some 0.3 s). An error that nobody reads
-    costs nothing, so probing in a loop stays cheap.
+    which only a new process can switch on: the first read of ``reasons`` or of the text of the
+    error repeats the creation in a helper process (some 0.3 s). An error that is not read
+    costs nothing, so probing in a loop is cheap.
     """
 
     status_name = "runtime_error"
@@ -59,13 +59,13 @@ class InvalidArguments(DnnlError, ValueError):
 
 
 class Unimplemented(DnnlError, NotImplementedError):
-    """No implementation of the primitive takes these descriptors on this device."""
+    """No implementation of the primitive accepts these descriptors on this device."""
 
     status_name = "unimplemented"
 
 
 class OutOfMemory(DnnlError, MemoryError):
-    """An allocation failed; everything made before stays usable."""
+    """An allocation failed; everything made before remains usable."""
 
     status_name = "out_of_memory"
 

@@ -3,7 +3,7 @@
 
 Every transform takes trees of arrays as arguments and results. Containers are tuples, lists, named
 tuples, dicts (the order of keys does not matter), dataclass instances, ``None`` (an empty one) and
-instances of classes that ``register`` was told of; anything else is a leaf.
+instances of registered classes; anything else is a leaf.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
     """Let the functions that are called in a ``with`` block choose their dtype, as torch's does.
 
     Products take their inputs in ``dtype`` and return it; functions that lose accuracy in a narrow
-    dtype take and return float32. Weights stay float32 and get gradients in float32. It holds for
+    dtype take and return float32. Weights stay float32 and get gradients in float32. It applies to
     eager calls, and inside ``vjp``, ``plan`` and ``compile``. An inner block hides the outer one.
 
     Parameters
@@ -62,7 +62,7 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
     Raises
     ------
     ValueError
-        ``dtype`` is another one.
+        ``dtype`` is not one of these.
     Unimplemented
         By the functions inside: the device has no arithmetic of ``dtype``, and the policy is
         ``set_fallback("error")``. Else such a device computes in float32, with one warning.

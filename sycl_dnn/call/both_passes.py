@@ -202,8 +202,8 @@ class InnerPullback:
         if isinstance(value, (int, float)):
             if leaf.size != 1:
                 raise ValueError(
-                    f"pullback: dy must be an array of shape {leaf.shape}; a number does for "
-                    "results of one element"
+                    f"pullback: dy must be an array of shape {leaf.shape}; a number is accepted "
+                    "for results of one element"
                 )
             return filled(self._trace, value, leaf.shape, leaf.dtype)
         return value if isinstance(value, Tensor) else self._trace.capture(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plans of all functions (``sycl_dnn.cache``): bounded, visible, told apart by guards."""
+"""The plans of all functions (``sycl_dnn.cache``): bounded, visible, distinguished by guards."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def stop_gradient(x: Any) -> Any:
 
 
 class custom_vjp:  # noqa: N801 - used as a decorator
-    """A function whose gradient is the one that you say.
+    """A function whose gradient you define.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ class custom_vjp:  # noqa: N801 - used as a decorator
 
     Notes
     -----
-    ``defvjp(forward, backward)`` says the gradient. ``forward`` takes what ``function`` takes and
-    returns the result and a tree of residuals, which ``backward(residuals, dy)`` is given together
-    with the gradient of the result. ``backward`` returns one gradient for each positional argument,
-    nested like it; None stands for zeros. Gradients of gradients are those of ``forward`` and
-    ``backward``, so the rule may be used at any order.
+    ``defvjp(forward, backward)`` defines the gradient. ``forward`` takes what ``function`` takes
+    and returns the result and a tree of residuals, which ``backward(residuals, dy)`` receives
+    together with the gradient of the result. ``backward`` returns one gradient for each positional
+    argument, nested like it; None stands for zeros. Gradients of gradients are those of ``forward``
+    and ``backward``, so the rule may be used at any order.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class custom_vjp:  # noqa: N801 - used as a decorator
         self.rule: tuple[Callable[..., Any], Callable[..., Any]] | None = None
 
     def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
-        """Take ``forward`` and ``backward`` for the function's gradient."""
+        """Define the gradient by ``forward`` and ``backward``."""
         self.rule = forward, backward
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -80,7 +80,7 @@ class custom_vjp:  # noqa: N801 - used as a decorator
         if not tensors or not tensors[0].trace.training:
             return self._function(*args, **kwargs)
         if self.rule is None:
-            raise TypeError(f"custom_vjp: {self._name} has no rule yet; say it by defvjp")
+            raise TypeError(f"custom_vjp: {self._name} has no rule yet; set it with defvjp")
         return self._recorded(tensors[0].trace, args, kwargs)
 
     def _recorded(self, trace: Trace, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -182,8 +182,8 @@ def _fitting(name: str, index: int, leaf: Tensor, grad: Any) -> Tensor:
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that keeps nothing but its arguments and results for its gradient.
 
-    What it computes on the way is computed once more where the gradient needs it: memory falls by
-    what a part of a network keeps, for the time of its forward pass. Values are the same.
+    Intermediate values are computed once more where the gradient needs them. That saves the memory
+    of those values and costs the time of another forward pass. Values are the same.
 
     Parameters
     ----------

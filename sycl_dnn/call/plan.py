@@ -21,7 +21,7 @@ from sycl_dnn.trace.steps import NeedsAnotherDevice
 
 
 class BoundCall:
-    """A call with all its arrays, of which only the submission is left.
+    """A call whose arrays are bound, so that only the submission is left.
 
     Calling it submits the work and returns the result, always the same arrays.
     """
@@ -150,14 +150,14 @@ class BoundPlan(BoundCall):
         return nested_arguments.replaced(value, _freeze) if name in self._constants else value
 
     def rebind(self, out: Any = None, **arrays: Any) -> BoundPlan:
-        """Take other arrays of the same shape, dtype and layout, by parameter name.
+        """Replace arrays by others of the same shape, dtype and layout, by parameter name.
 
         Raises
         ------
         TypeError
             There is no such parameter.
         ValueError
-            An array differs from the one that it takes the place of; nothing is changed then.
+            An array differs from the one that it replaces; nothing is changed then.
         """
         for name, value in arrays.items():
             if name not in self._given:

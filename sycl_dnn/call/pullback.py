@@ -112,8 +112,8 @@ class Pullback:
     def _number(self, value: float, tensor: Tensor) -> Any:
         if tensor.size != 1:
             raise ValueError(
-                f"pullback: dy must be an array of shape {tensor.shape}; a number does for results "
-                "of one element"
+                f"pullback: dy must be an array of shape {tensor.shape}; a number is accepted "
+                "for results of one element"
             )
         blank = allocation.blank_of(tensor)
         if tensor.dtype not in _CARRIED:

@@ -47,7 +47,7 @@ def vjp(
         attributes, functions) has changed. Arrays that it holds are read at each call.
     *args
         Trees of arrays, and parameters. Floats are values of the call: another one costs no trace
-        unless the function asks for it.
+        unless the function needs the value.
     **kwargs
         Parameters; arrays among them are constants to the gradient.
 
@@ -59,7 +59,7 @@ def vjp(
     Raises
     ------
     NotImplementedError
-        An operation on the way has no gradient.
+        An operation inside has no gradient.
 
     Notes
     -----
@@ -238,16 +238,16 @@ def value_and_grad(
     function : callable
         Returns an array of one element; traced as by ``vjp``.
     argnums : int or sequence of int
-        Positional arguments that gradients are wanted for: arrays, or trees of arrays.
+        Positional arguments to differentiate: arrays, or trees of arrays.
     has_aux : bool
-        Whether the function returns a pair: the value, and something else that is handed on.
+        Whether the function returns a pair: the value, and something else, returned unchanged.
 
     Returns
     -------
     callable
         Takes what ``function`` does, and returns ``(value, gradient)``, or
         ``((value, aux), gradient)``. The gradient is nested as the argument is; for a sequence of
-        ``argnums`` it is a tuple of such.
+        ``argnums`` it is a tuple of them.
 
     Raises
     ------

@@ -27,8 +27,8 @@ class Compiled(Programs, Generic[P, R]):
 
     Calls take and return what the function does: arrays, nested in lists, tuples and dicts, and
     parameters that are not arrays. For each new combination of shapes, strides, dtypes, parameters
-    and device the function is traced and compiled again; the results are kept, the least recently
-    used go first. Safe for several threads.
+    and device the function is traced and compiled again; the results are kept, and the least
+    recently used are dropped first. Safe for several threads.
     """
 
     @overload
@@ -134,7 +134,7 @@ class Compiled(Programs, Generic[P, R]):
         return plan, registers
 
     def explain(self, *args: Any, **kwargs: Any) -> Report:
-        """Return what runs for arguments like these, compiled if it is not yet.
+        """Return what runs for arguments like these, which are compiled for if necessary.
 
         Returns
         -------

@@ -60,7 +60,7 @@ def compile(
     function : callable
         Takes and returns trees of arrays. A function in a class becomes a method, with
         programs for each instance. It is called once for each
-        kind of arguments, with objects in place of arrays that have shape and dtype but no values.
+        program, with objects in place of arrays that have shape and dtype but no values.
     constants : str or sequence of str
         Parameters whose arrays are constant, as arrays that the function holds itself and frozen
         ones are: weights. What depends on them alone is computed once.
@@ -69,7 +69,7 @@ def compile(
         normalizations in float32; arrays come in and go out as float32. Where a device has no
         arithmetic of it the program is one of float32, with a ``FallbackWarning``.
     cache_size : int
-        Most programs that are kept.
+        The maximum number of programs that are kept.
     fallback : {"auto", "error"}
         What happens where the device lacks an operation, or arithmetic of ``dtype``: ``"auto"``
         runs the function as it is, operation by operation, or in float32; ``"error"`` raises
@@ -82,7 +82,7 @@ def compile(
 
     lowering : {"primitives", "partitions", "measured"}
         How attention and products with post-ops run: as primitives, as partitions of oneDNN's
-        Graph API where it makes one of them, or as what takes less time here, measured when a
+        Graph API where it makes one of them, or as whichever is faster, measured when a
         program is made. ``explain`` says which way each went.
 
     Returns

@@ -21,7 +21,7 @@ _REDUCING = ("all_reduce", "reduce", "reduce_scatter")
 
 
 class MismatchError(RuntimeError):
-    """Ranks have come to different collectives, or with different arrays."""
+    """Ranks called different collectives, or with different arrays."""
 
 
 @dataclass(frozen=True)
@@ -121,4 +121,4 @@ def compare(group: Group, words: str) -> None:
     sides = "; ".join(
         f"rank{'s' * (len(who) > 1)} {', '.join(who)}: {text}" for text, who in ranks.items()
     )
-    raise MismatchError(f"group {group.name}: ranks have come to different collectives: {sides}")
+    raise MismatchError(f"group {group.name}: ranks called different collectives: {sides}")

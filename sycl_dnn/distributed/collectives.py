@@ -146,12 +146,12 @@ def all_reduce(x: Any, op: str = "sum", out: Any = None, group: Group | None = N
     Returns
     -------
     array or tree of arrays
-        Shapes and dtypes of ``x``. Ranks get the same bits.
+        Shapes and dtypes of ``x``. All ranks have the same bits.
 
     Raises
     ------
     MismatchError
-        Ranks have come to different collectives; see ``init``.
+        Ranks called different collectives; see ``init``.
     RuntimeError
         A rank has gone.
     TypeError
@@ -471,7 +471,7 @@ def compare_words(words: str, group: Group | None = None) -> None:
     MismatchError
         They differ; the message names all sides.
     RuntimeError
-        A rank has gone or does not come in time.
+        A rank has ended, or does not arrive in time.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from sycl_dnn.nn.module import Module
 class DataParallel(OfGroup, Module):
     """A module of which each rank has a copy, and whose gradients are averaged over the ranks.
 
-    When it is made, all ranks take the arrays of rank 0. Gradients with respect to it are the same
+    When it is made, all ranks copy the arrays of rank 0. Gradients with respect to it are the same
     on all ranks: an optimiser then keeps the copies equal.
 
     Parameters
@@ -96,9 +96,9 @@ def own_part(
     Parameters
     ----------
     n : int
-        What cannot be divided is left out: other samples in each epoch.
+        What cannot be divided is left out, other samples in each epoch.
     seed : int, optional
-        Samples are permuted, the same way on all ranks; None: they stay in order.
+        Samples are permuted, in the same way on all ranks; None keeps their order.
     epoch : int
         Number of the pass over the data: another order for each.
     group : Group, optional

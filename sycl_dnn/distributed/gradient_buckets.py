@@ -31,12 +31,12 @@ def average_gradients(grads: Any, bucket_bytes: int = 32 << 20, group: Group | N
     Returns
     -------
     tree of arrays
-        Nested as ``grads``. Ranks get the same bits.
+        Nested as ``grads``. All ranks have the same bits.
 
     Raises
     ------
     MismatchError
-        Ranks have come to different collectives; see ``init``.
+        Ranks called different collectives; see ``init``.
     RuntimeError
         A rank has gone.
     TypeError

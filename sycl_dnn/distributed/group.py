@@ -39,7 +39,7 @@ class Job:
 
 
 class Group:
-    """Processes that take part in collectives together; made by ``init`` and ``split``.
+    """Processes that run collectives together; made by ``init`` and ``split``.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Group:
     members : tuple of int
         The ranks of the members in the whole job, by their rank here.
     name : str
-        What errors call the group.
+        The name of the group in errors.
     is_main : bool
         Whether this is rank 0: the one that prints and saves.
     queue : dpctl.SyclQueue
@@ -105,7 +105,7 @@ class Group:
         Raises
         ------
         RuntimeError
-            A member has gone or does not come in time; the message names it.
+            A member has ended, or does not arrive in time; the message names it.
         """
         if self.size == 1:
             return [text]
@@ -118,7 +118,7 @@ class Group:
         Raises
         ------
         RuntimeError
-            A member has gone or does not come in time; the message names it.
+            A member has ended, or does not arrive in time; the message names it.
         """
         from sycl_dnn.program.place import synchronize
 
@@ -143,7 +143,7 @@ class Group:
         Raises
         ------
         RuntimeError
-            A member has gone or does not come in time.
+            A member has ended, or does not arrive in time.
 
         Examples
         --------
@@ -209,7 +209,7 @@ def init(timeout: float = 600.0, checking: str | None = None, device: str | None
     checking : {"first", "always", "never"}, optional
         Which collectives are compared with those of the other ranks before they run: kind, dtype,
         size and order. "first" means the first 100 of a group, and is the default. The variable
-        ``SYCL_DNN_CHECK_COLLECTIVES`` says it where the program does not.
+        ``SYCL_DNN_CHECK_COLLECTIVES`` is the default.
     device : str, optional
         A filter string, as for ``default_queue``. By default each rank takes the GPU of its local
         rank among those of Level Zero, and the CPU where there are none.
@@ -290,7 +290,7 @@ def _queue_of_rank(local_rank: int, device: str | None) -> dpctl.SyclQueue:
 def _check_backend(device: dpctl.SyclDevice) -> None:
     if device.is_gpu and device.backend != dpctl.backend_type.level_zero:
         raise RuntimeError(
-            f"init: oneCCL takes GPUs through Level Zero, and {device.filter_string} "
+            f"init: oneCCL uses GPUs through Level Zero, and {device.filter_string} "
             f"({device.name}) is not one; take another device, such as device='cpu'"
         )
 

@@ -75,7 +75,7 @@ def open_oneccl(on_gpu: bool) -> None:
             ctypes.CDLL(str(library.parent / name), mode=ctypes.RTLD_GLOBAL)
         _core.Communicator.open_oneccl(str(library))
     except (OSError, RuntimeError) as error:
-        raise NoOneCcl(f"oneCCL is installed but does not open: {error}") from error
+        raise NoOneCcl(f"oneCCL is installed but cannot be opened: {error}") from error
 
 
 def _set_defaults(folder: Path, on_gpu: bool) -> None:

@@ -31,12 +31,12 @@ def send(x: Any, to: int, group: Group | None = None) -> None:
     MismatchError, RuntimeError
         As for ``all_reduce``.
     ValueError
-        ``to`` is no other rank of the group.
+        ``to`` is not another rank of the group.
 
     Notes
     -----
-    A broadcast in a group of these two ranks, for oneCCL's own calls end the process on CPUs. The
-    first call of two ranks forms the group: both must come to it.
+    A broadcast in a group of these two ranks, since oneCCL's own calls end the process on CPUs. The
+    first call of two ranks forms the group: both must make it.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def recv(x: Any, source: int, group: Group | None = None) -> Any:
     Parameters
     ----------
     x : array or tree of arrays
-        Of the shapes and dtypes that come; what they hold is written over.
+        Of the shapes and dtypes that are sent; they are overwritten.
     source : int
         Rank in the group.
     group : Group, optional
@@ -69,7 +69,7 @@ def recv(x: Any, source: int, group: Group | None = None) -> Any:
     MismatchError, RuntimeError
         As for ``all_reduce``.
     ValueError
-        ``source`` is no other rank of the group.
+        ``source`` is not another rank of the group.
 
     Examples
     --------

@@ -28,14 +28,14 @@ class _Row(NamedTuple):
 class ShardedOptimizer:
     """An optimiser whose state is divided among the ranks (ZeRO 1 and 2).
 
-    A step averages the gradients, each rank its part of them; moves its part of the parameters,
-    with its part of the state; and gathers the parameters. Gradients are not averaged before. Each
-    rank's own gradients exist whole until then; only their averages are divided.
+    A step averages the gradients, each rank its part of them; updates its part of the parameters
+    with its part of the state; and gathers the parameters. Gradients must not be averaged before.
+    Each rank's own gradients exist whole until then; only their averages are divided.
 
     Parameters
     ----------
     optimizer : Optimizer
-        One that moves each number by itself: SGD, Adam, AdamW and others, but not Adafactor, LAMB
+        One that updates each number by itself: SGD, Adam, AdamW and others, but not Adafactor, LAMB
         or Muon.
     group : Group, optional
         That of ``init`` by default.
@@ -62,7 +62,7 @@ class ShardedOptimizer:
     def __init__(self, optimizer: Optimizer, group: Group | None = None) -> None:
         if not optimizer.is_elementwise:
             raise TypeError(
-                f"ShardedOptimizer: optimizer must move each number by itself, and "
+                f"ShardedOptimizer: optimizer must update each number by itself, and "
                 f"{type(optimizer).__name__} reads whole arrays"
             )
         self.optimizer = optimizer

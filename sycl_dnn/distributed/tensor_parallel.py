@@ -45,7 +45,7 @@ def shared_input(x: Any, group: Group | None = None) -> Any:
 
 
 def shared_sum(x: Any, group: Group | None = None) -> Any:
-    """Return the sum over the ranks; each gets the gradient of the result as it is.
+    """Return the sum over the ranks; each gets the gradient of the result unchanged.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def shared_sum(x: Any, group: Group | None = None) -> Any:
 
     Notes
     -----
-    For results that all ranks go on with alike; see ``shared_input``. ``all_reduce`` is for losses
-    that differ from rank to rank.
+    For results that all ranks use in the same way; see ``shared_input``. ``all_reduce`` is for
+    losses that differ from rank to rank.
 
     Examples
     --------

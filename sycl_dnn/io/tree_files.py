@@ -182,7 +182,7 @@ def _filled(
     found = set(stored) | set(plain)
     missing, unexpected = [n for n in names if n not in found], sorted(found - set(names))
     if missing or unexpected:
-        raise ValueError(f"load: {path} lacks {missing} and has {unexpected} beside what is wanted")
+        raise ValueError(f"load: {path} lacks {missing} and has {unexpected} in addition")
     made = []
     for name, leaf in zip(names, leaves, strict=True):
         if not nested_arguments.is_array(leaf):

@@ -50,7 +50,7 @@ class Kernels:
         policy.warn_once(
             policy.FallbackWarning,
             ("kernel", name, self._queue.sycl_device),
-            f"{name}: no compiler of the device takes this kernel; oneDNN's primitives run instead",
+            f"{name}: the device cannot compile this kernel; oneDNN's primitives run instead",
         )
         return False
 

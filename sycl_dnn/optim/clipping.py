@@ -32,7 +32,7 @@ def global_norm(grads: Any, norm_type: float = 2.0) -> Any:
     Raises
     ------
     ValueError
-        There is no array, or ``norm_type`` is another one.
+        There is no array, or ``norm_type`` is not one of these.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def clip_grad_norm(grads: Any, max_norm: float, norm_type: float = 2.0) -> tuple
     grads : tree of arrays
         New arrays; as ``torch.nn.utils.clip_grad_norm_`` computes them.
     norm : array ()
-        Of the gradients as they were.
+        Of the gradients before scaling.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class GradScaler:
         infinities and NaN, and by the second after a step with one.
     growth_interval : int
     enabled : bool
-        Without, gradients are taken as they are and no step is skipped.
+        If False, gradients are used unchanged and no step is skipped.
 
     Raises
     ------

@@ -42,8 +42,8 @@ class Optimizer:
 
     A rate may be a number or a function of the number of steps made before
     (``sycl_dnn.optim.schedules``). ``groups`` is a list of pairs ``(filter, options)``: for
-    parameters whose name ``filter(name)`` accepts, ``options`` take the place of the others; the
-    first that accepts counts. Parameters whose gradient is None stay as they are.
+    parameters whose name ``filter(name)`` accepts, ``options`` replace the others; the
+    first that accepts counts. Parameters whose gradient is None are not changed.
 
     Arithmetic is in float32 (float64 for float64). With ``master_weights`` the state has float32
     copies of narrower parameters, and what is added up is not rounded.

@@ -18,7 +18,7 @@ _SHARED = """
     groups : sequence of (callable, dict)
         Other options for parameters whose names a function accepts.
     decay_mask : callable, optional
-        ``decay_mask(name, array)`` says whether weight decay concerns a parameter.
+        ``decay_mask(name, array)`` says whether weight decay applies to a parameter.
     max_norm : float, optional
         Gradients are scaled so that their norm over the whole tree is at most this.
     master_weights : bool
@@ -97,7 +97,7 @@ def _mixed(old: Any, new: Any, beta: float) -> Any:
 
 @_rule(1e-3, "``torch.optim.SGD``.", momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False)
 class SGD(Optimizer):
-    """Descent along the gradient, with momentum if wanted.
+    """Descent along the gradient, with optional momentum.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ class Adagrad(Optimizer):
 @_rule(1e-2, "``torch.optim.Adafactor``; Shazeer and Stern, arXiv:1804.04235.", beta2_decay=-0.8,
        eps=(None, 1e-3), d=1.0, weight_decay=0.0)  # fmt: skip
 class Adafactor(Optimizer):
-    """Adam's scaling from sums over rows and columns, which take less memory.
+    """Adam's scaling from sums over rows and columns, which need less memory.
 
     Parameters
     ----------
@@ -436,7 +436,7 @@ class LAMB(_Moments):
        weight_decay=0.1, momentum=0.95, nesterov=True, ns_coefficients=(3.4445, -4.775, 2.0315),
        eps=1e-7, ns_steps=5, adjust_lr_fn=None)  # fmt: skip
 class Muon(Optimizer):
-    """The momentum of a matrix made orthogonal, in float32; for matrices alone.
+    """The momentum of a matrix made orthogonal, in float32; for matrices only.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
     RuntimeError
         The process was forked from one that had used a device. A collective has failed.
     TypeError
-        ``queue`` is something else.
+        ``queue`` is not a queue.
     """
     queue = default_queue() if queue is None else queue
     if not isinstance(queue, dpctl.SyclQueue):

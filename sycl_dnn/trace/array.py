@@ -50,7 +50,7 @@ def _number(kind: Any) -> Any:
 
 
 class Array(Reductions, Operators):
-    """A tensor of a dtype that dpnp lacks, over a dpnp array that carries its bits.
+    """A tensor of a dtype that dpnp lacks, over a dpnp array that holds its bits.
 
     Made by ``sycl_dnn.asarray(x, dtype="bfloat16")`` and by functions of ``sycl_dnn.functional``;
     ``astype("float32")`` gives a dpnp array back. Operators are functions of
@@ -73,7 +73,7 @@ class Array(Reductions, Operators):
     Raises
     ------
     TypeError
-        ``dtype`` is another one; ``data`` has not the dtype that carries it.
+        ``dtype`` is not one of these; ``data`` does not have the dtype that holds it.
     ValueError
         ``data`` of 4-bit numbers has gaps along its last axis.
     """

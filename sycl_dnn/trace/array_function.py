@@ -33,7 +33,7 @@ def array_function(
     Parameters
     ----------
     function : callable
-        ``function(*arrays)`` returns a new array, or a tuple of them. It gets ``Array`` objects
+        ``function(*arrays)`` returns a new array, or a tuple of them. It receives ``Array`` objects
         for dtypes that dpnp lacks. It must not write to its arguments.
     *arrays : array or traced array
     shape : tuple of int, or list of them
@@ -41,9 +41,9 @@ def array_function(
     dtype : dtype or str, or list of them
         Of the results; one stands for all.
     gradient : callable, optional
-        ``gradient(*arrays, *dy)`` over dpnp arrays gets the gradients of the results too, zeros
-        where there is none, and returns one gradient for each floating-point array, of its shape:
-        an array, or a tuple of them.
+        ``gradient(*arrays, *dy)`` over dpnp arrays also receives the gradients of the results,
+        zeros where there is none, and returns one gradient for each floating-point array, of its
+        shape: an array, or a tuple of them.
     name : str, optional
         For errors and profiles; by default that of the function.
 
@@ -54,16 +54,16 @@ def array_function(
     Raises
     ------
     TypeError
-        There is no array, or the function returns something else than arrays.
+        There is no array, or the function does not return arrays.
     ValueError
         The function returns another number of arrays, or other shapes.
     NotImplementedError
-        By ``vjp``: there is no ``gradient``, and one is asked for.
+        By ``vjp``: there is no ``gradient``, and one is needed.
 
     Notes
     -----
-    A function that waits for its result, as a conversion to NumPy does, holds up the calling
-    thread as always. Source: documentation of ``jax.pure_callback``, which is the model.
+    A function that waits for its result, as a conversion to NumPy does, blocks the calling
+    thread as usual. Source: documentation of ``jax.pure_callback``, which is the model.
 
     Examples
     --------

@@ -17,9 +17,9 @@ from sycl_dnn.trace.values import Tensor
 
 
 class Frozen:
-    """A read-only array together with the copies of it that primitives want in other layouts.
+    """A read-only array together with copies of it in the layouts that primitives want.
 
-    Functions of ``sycl_dnn.functional`` take it wherever they take an array. Made by ``freeze``.
+    Functions of ``sycl_dnn.functional`` accept it in place of an array. Made by ``freeze``.
     """
 
     __slots__ = ("_array", "_token", "data", "packed")
@@ -76,8 +76,8 @@ def freeze(array: dpnp.ndarray | Array) -> Frozen:
     """Promise that an array will not change, so that its packed copies can be kept.
 
     oneDNN wants the weights of convolutions and of large products in layouts of its own. A plain
-    array is repacked at every call, since somebody may have written into it; a frozen one once for
-    each layout that is asked for. The copies go when the frozen object goes.
+    array is repacked at every call, since its values may have changed; a frozen one once for
+    each layout that is needed. The copies are freed with the frozen object.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ _KERNELS = ("auto", "always", "never")
 
 
 class FallbackWarning(UserWarning):
-    """An operation ran in another dtype or on another device than its arrays ask for."""
+    """An operation ran in another dtype or on another device than that of its arrays."""
 
 
 class ReferenceWarning(UserWarning):

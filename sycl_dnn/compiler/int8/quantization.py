@@ -20,7 +20,7 @@ _METHODS = ("minmax", "percentile")
 
 @dataclasses.dataclass(frozen=True)
 class Accuracy:
-    """How far one result of the quantised function is from the other's.
+    """The error of one result of a quantised function.
 
     Attributes
     ----------

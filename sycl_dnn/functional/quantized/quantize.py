@@ -301,7 +301,7 @@ def dequantize(input: QuantizedTensor, dtype: str = "float32") -> dpnp.ndarray |
     Raises
     ------
     ValueError
-        Scales do not fit the integers; ``dtype`` is another one.
+        Scales do not fit the integers; ``dtype`` is not one of these.
     TypeError
         ``input`` is not quantised.
 
