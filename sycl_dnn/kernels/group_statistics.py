@@ -91,8 +91,8 @@ class _Divided(_Way):
         outs |= {k: Out((n, channels // size), "float32") for k in ("mean", "rest", "variance")}
         outs["factors"] = Out((n * n_parts, 3, channels), "float32")
         given = {"src": x, **parts, **vectors}
-        numbers += [size, float(eps)]
-        return kernels.record("grouped_parts_forward", given, outs, numbers, n * n_parts)
+        told = [*numbers, size, float(eps)]
+        return kernels.record("grouped_parts_forward", given, outs, told, n * n_parts)
 
 
 def _way(x: Tensor, groups: int) -> _Way | None:
