@@ -21,7 +21,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "matrix": ("sycl_dnn.tools.matrix.command", "main", "what is optimised, reference or refused"),
     "explain": ("sycl_dnn.tools.explain.command", "main", "why a case is refused or slow"),
     "bench": ("sycl_dnn.tools.bench.command", "main", "measure cases: time, GFLOP/s, GB/s"),
-    "launch": ("sycl_dnn.tools.launch.command", "main", "start the ranks of a program, end them"),
+    "launch": (
+        "sycl_dnn.tools.launch.command",
+        "main",
+        "start the ranks of a program, and stop them together",
+    ),
     "check-gpu": ("sycl_dnn.tools.check_gpu.command", "main", "check the GPUs, write a report"),
     "trace": ("sycl_dnn.tools.profile.command", "main", "run a script and record its primitives"),
 }

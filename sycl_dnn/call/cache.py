@@ -315,7 +315,7 @@ def _each_owner() -> list[Any]:
 
 
 def info() -> CacheInfo:
-    """Return hits, misses, number of plans and the most there may be.
+    """Return hits, misses, the number of plans and its maximum.
 
     Plans of eager calls and gradients, programs of compiled functions, compiled graphs. The
     capacity is that of the first; compiled functions and graphs have bounds of their own.

@@ -32,7 +32,7 @@ class Batches:
         The order of epoch ``n`` follows from ``seed`` and ``n``. Without it the order is drawn from
         the sequence of ``sycl_dnn.manual_seed``, which checkpoints keep.
     drop_last : bool
-        Whether rows that fill no batch are left out: all batches then have one shape, for which
+        Whether an incomplete last batch is left out: all batches then have one shape, for which
         programs are compiled once.
 
     Attributes

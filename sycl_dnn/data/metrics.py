@@ -33,7 +33,7 @@ class _Sum:
 
 
 class Metrics:
-    """Means of losses and other numbers, read when they are wanted.
+    """Means of losses and other numbers, read only on request.
 
     ``add`` keeps the arrays; every 64th time the device adds them up. Only ``result`` waits.
 
@@ -89,7 +89,7 @@ class Metrics:
             self._weights[name] = self._weights.get(name, 0.0) + weight
 
     def result(self, *, reset: bool = False) -> dict[str, float]:
-        """Return the means, after the steps that they are of.
+        """Return the means, after waiting for the steps.
 
         Parameters
         ----------

@@ -129,7 +129,7 @@ class Prefetcher:
     ----------
     batches : iterable of trees
         Of NumPy arrays, torch tensors (a ``torch.utils.data.DataLoader``), dpnp arrays or
-        ``Array``; numbers, texts and other objects come through as they are. It runs in the
+        ``Array``; numbers, strings and other objects are passed on unchanged. It runs in the
         thread, and may use its memory again after each batch.
     size : int
         Batches that are ready beside the one in use.
@@ -141,7 +141,7 @@ class Prefetcher:
     ValueError
         ``size`` is less than 1.
     TypeError
-        ``batches`` is not iterable, or ``device`` no queue.
+        ``batches`` is not iterable, or ``device`` is not a queue.
 
     Notes
     -----

@@ -53,8 +53,8 @@ class Graph(Operations, _core.OpGraph):
     fpmath_mode : str or fpmath_mode, optional
         Which conversions of f32 oneDNN may do inside, such as ``"bf16"``.
     data_format : {"NXC", "NCX"}, optional
-        What convolutions, pooling, norms... take where a call does not say it: channels last, as
-        oneDNN does, or second as in PyTorch. ``"NCX"`` also changes the default of
+        The default of convolutions, pooling, norms and so on: channels last, as in oneDNN, or
+        second, as in PyTorch. ``"NCX"`` also changes the default of
         ``weights_format`` to output channels, input channels, kernel (``OIX``, ``IOX``).
 
     Examples
@@ -78,7 +78,7 @@ class Graph(Operations, _core.OpGraph):
         name: str = "",
         constant: bool = False,
     ) -> Value:
-        """Return a tensor that each call gets.
+        """Return a tensor that is an argument of each call.
 
         Parameters
         ----------
@@ -89,8 +89,9 @@ class Graph(Operations, _core.OpGraph):
         name : str, optional
             Of the argument of a call; ``in0``, ``in1``... by default.
         constant : bool
-            It stays the same, so that oneDNN may keep what it derives from it if the constant
-            tensor cache is on. That goes by addresses: see ``set_constant_tensor_cache_capacity``.
+            It does not change, so that oneDNN may keep what it derives from it if the constant
+            tensor cache is on. The cache identifies it by address: see
+            ``set_constant_tensor_cache_capacity``.
 
         Returns
         -------
@@ -104,7 +105,7 @@ class Graph(Operations, _core.OpGraph):
         return value
 
     def scalar(self, dtype: Any, *, name: str = "") -> Value:
-        """Return a number that each call gets and that stays on the host.
+        """Return a number that is an argument of each call and stays on the host.
 
         Parameters
         ----------
@@ -129,7 +130,7 @@ class Graph(Operations, _core.OpGraph):
         Parameters
         ----------
         data : dpnp.ndarray, Array, numpy.ndarray or number
-            Must not be written any more. What is not on the device is copied there.
+            Must not be written to afterwards. What is not on the device is copied there.
         dtype : str or dtype, optional
             That of ``data`` by default; of a number ``"f32"``.
         name : str, optional
@@ -151,8 +152,8 @@ class Graph(Operations, _core.OpGraph):
     def output(self, value: Value, *, name: str = "") -> Value:
         """Make a value a result of the graph, also if operations read it.
 
-        Results that nothing reads are there without this. Once any value is marked, calls return
-        the marked ones only, in the order of the marks.
+        Values that no operation reads are results without this. Once any value is marked, calls
+        return the marked ones only, in the order of the marks.
         """
         if not isinstance(value, Value) or value.graph is not self:
             raise InvalidArguments(f"Graph.output: value must belong to this graph, got {value!r}")
@@ -225,7 +226,7 @@ class Graph(Operations, _core.OpGraph):
         Parameters
         ----------
         function : callable
-            Gets a dpnp array (or Array) for each input; returns as many as there are ``shapes``.
+            Receives a dpnp array (or Array) for each input, and returns one for each of ``shapes``.
         *inputs : Value
         shapes, dtypes : sequences
             Of what it returns.
@@ -273,7 +274,7 @@ class Graph(Operations, _core.OpGraph):
         return self.get_partitions(policy)
 
     def compile(self, target: Any = None, *, policy: str = "fusion") -> CompiledGraph:
-        """Return the graph as something to call.
+        """Return the graph as a callable object.
 
         Parameters
         ----------

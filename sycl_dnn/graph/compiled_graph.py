@@ -41,9 +41,9 @@ def set_constant_tensor_cache_capacity(engine_kind: Any, megabytes: int) -> None
 
     Notes
     -----
-    The cache goes by the addresses of the constants, so their memory must not be written or freed
+    The cache identifies constants by address, so their memory must not be written or freed
     meanwhile. A partition keeps the setting that it was compiled under; oneDNN's own cache of
-    compiled partitions is emptied, for it would give out partitions of the old setting.
+    compiled partitions is emptied, since it would return partitions of the old setting.
 
     Source: oneDNN developer guide, "Constant Tensor Cache".
     """
@@ -218,7 +218,7 @@ class CompiledGraph:
             return plan
 
     def cache_info(self) -> CacheInfo:
-        """Return hits, misses, number of plans and the most there may be."""
+        """Return hits, misses, the number of plans and its maximum."""
         return self._plans.info()
 
     def resize(self, capacity: int) -> None:

@@ -30,7 +30,7 @@ def element_strides(array: Any) -> tuple[int, ...]:
 
 
 def logical_tensor_of(array: Any, id: int, *, property_type: str = "undef") -> _core.LogicalTensor:
-    """Return the logical tensor that describes an array as it lies.
+    """Return the logical tensor that describes an array in its layout.
 
     Parameters
     ----------
@@ -89,12 +89,12 @@ def _fits(number: np.ndarray, dtype: np.dtype) -> bool:
 
 
 class Tensor(_core.GraphTensor):
-    """Data of a logical tensor: an array that is shared, new memory, or a number.
+    """The data of a logical tensor: a shared array, new memory, or a number.
 
     Parameters
     ----------
     logical_tensor : LogicalTensor
-        With known shape and layout, as a compiled partition tells them.
+        With known shape and layout, such as those of a compiled partition.
     engine : Engine, or the number of a host scalar
     array : dpnp.ndarray, Array or dpctl.memory object, optional
         Or any object with ``__sycl_usm_array_interface__``. Shared, not copied, and kept alive

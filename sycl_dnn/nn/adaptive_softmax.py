@@ -25,7 +25,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     """A softmax over many classes, as ``torch.nn.AdaptiveLogSoftmaxWithLoss``.
 
     Classes must be numbered from the most frequent one on. The first ``cutoffs[0]`` are in the
-    head, the others in clusters whose features become fewer by ``div_value`` from one to the next.
+    head, the others in clusters whose features decrease by ``div_value`` from one to the next.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Raises
     ------
     ValueError
-        ``cutoffs`` are not different, increasing and between 1 and ``n_classes - 1``, or a cluster
+        ``cutoffs`` are not distinct, increasing and between 1 and ``n_classes - 1``, or a cluster
         would have no features.
 
     Notes

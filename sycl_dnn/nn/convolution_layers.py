@@ -33,12 +33,12 @@ _TEXT = """A {what}convolution over {n} {axes}, as ``torch.nn.{name}``.
     ----------
     weight : array ({weight}, *kernel_size)
     bias : array (out_channels,) or None
-        Both drawn evenly from +-1 / sqrt(fan_in).
+        Both drawn uniformly from +-1 / sqrt(fan_in).
 
     Raises
     ------
     ValueError
-        Channels are not multiples of ``groups``, or a word is unknown.
+        Channels are not multiples of ``groups``, or a padding or mode is unknown.
 
     Examples
     --------

@@ -13,7 +13,7 @@ class KVCache(NamedTuple):
     """Keys and values of one attention, with room for a fixed number of positions.
 
     A tree of three arrays: compiled functions take it as an argument and return the next one, so
-    all steps of a generation are one program.
+    all steps of a generation share one program.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class KVCache(NamedTuple):
         ValueError
             There are more positions than there is room for, or shapes do not fit. In a compiled
             function, where the host does not know the length, ``length`` and keys become NaN
-            instead: no attention over them looks like a number.
+            instead, so that attention over them is NaN.
 
         Examples
         --------
@@ -140,12 +140,12 @@ class KVCache(NamedTuple):
             )
 
     def mask(self, length: int) -> Any:
-        """Return which places each of the last ``length`` positions may see.
+        """Return which positions each of the last ``length`` ones may attend to.
 
         Returns
         -------
         array (length, capacity)
-            bool; position ``i`` sees itself and what was written before it.
+            bool; position ``i`` attends to itself and what was written before it.
 
         Examples
         --------

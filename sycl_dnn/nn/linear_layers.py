@@ -18,7 +18,7 @@ def new_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Parameter:
 
 
 class Identity(Module):
-    """Returns its input, whatever arguments it was made with."""
+    """Returns its input; arguments of the constructor are ignored."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Linear(Module):
     ----------
     weight : array (out_features, in_features)
     bias : array (out_features,) or None
-        Both drawn evenly from +-1 / sqrt(in_features).
+        Both drawn uniformly from +-1 / sqrt(in_features).
 
     Examples
     --------
@@ -145,7 +145,7 @@ class Embedding(Module):
     padding_idx : int, optional
         Row that is zero at first and has no gradient.
     max_norm, norm_type, scale_grad_by_freq, sparse
-        As ``sycl_dnn.functional.embedding``, which takes their defaults alone.
+        As ``sycl_dnn.functional.embedding``, which accepts only their defaults.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ _GROUPS = ("_parameters", "_buffers", "_modules")
 class Module(ModuleState):
     """A network or a part of one: parameters, buffers and modules as attributes; ``forward``.
 
-    Names, defaults, ``state_dict`` and text are those of ``torch.nn.Module``. Differences:
+    Names, defaults, ``state_dict`` and ``repr`` are those of ``torch.nn.Module``. Differences:
 
     - A module is a tree: ``vjp``, ``grad``, ``compile`` and ``sycl_dnn.tree.map`` take it as an
       argument or return it. Its leaves are its arrays, each once. Gradients with respect to a
@@ -168,7 +168,7 @@ class Module(ModuleState):
         ------
         ValueError
             The shape differs, or the array belongs to no argument of the function that is traced:
-            hand the module to that function as an argument.
+            pass the module to that function as an argument.
         """
         path = f"{type(self).__name__}.{name}"
         trace = value.trace
@@ -259,15 +259,15 @@ class Module(ModuleState):
     ) -> hooks.RemovableHandle:  # fmt: skip
         """Let ``hook(module, args, output)`` run after ``forward``.
 
-        What it returns, if not None, takes the place of the output. In eager calls hooks see
+        What it returns, if not None, replaces the output. In eager calls hooks see
         arrays; a module with hooks inside then runs call by call, not as one program. In traced
-        functions hooks are traced with them, once: what is to be kept must be returned.
+        functions hooks are traced with them, once: what should be kept must be returned.
 
         Parameters
         ----------
         hook : callable
         prepend : bool
-            Whether it runs before the hooks that are there.
+            Whether it runs before the existing hooks.
         with_kwargs : bool
             Whether it is called as ``hook(module, args, kwargs, output)``.
         always_call : bool
@@ -276,7 +276,7 @@ class Module(ModuleState):
         Returns
         -------
         RemovableHandle
-            ``remove()`` takes the hook away.
+            ``remove()`` removes the hook.
 
         Raises
         ------
@@ -307,7 +307,7 @@ class Module(ModuleState):
     ) -> hooks.RemovableHandle:
         """Let ``hook(module, args)`` run before ``forward``.
 
-        What it returns, if not None, takes the place of the arguments; what is no tuple is the only
+        What it returns, if not None, replaces the arguments; anything but a tuple is the only
         one. ``with_kwargs``: ``hook(module, args, kwargs)``, which returns both or None. All else
         is as for ``register_forward_hook``.
 
@@ -324,18 +324,18 @@ class Module(ModuleState):
     # Modes.
 
     def train(self, mode: bool = True) -> Module:
-        """Let the module and those in it train (dropout, statistics of the batch) or not."""
+        """Set the module and those in it to training (dropout, statistics of the batch) or not."""
         for module in self.modules():
             module.__dict__["training"] = bool(mode)
         module_tree.form_changed()
         return self
 
     def eval(self) -> Module:
-        """Let the module and those in it compute as in inference."""
+        """Set the module and those in it to inference."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
-        """Say of all parameters whether they have gradients."""
+        """Set whether the parameters have gradients."""
         return self.unfreeze() if requires_grad else self.freeze()
 
     def freeze(self, chosen: Callable[[str], bool] | None = None) -> Module:
@@ -344,7 +344,7 @@ class Module(ModuleState):
         Parameters
         ----------
         chosen : callable, optional
-            ``chosen(name)`` says whether a parameter is meant; all without.
+            ``chosen(name)`` says whether to freeze a parameter; all by default.
 
         Examples
         --------
@@ -376,7 +376,7 @@ class Module(ModuleState):
         module_tree.form_changed()
 
     def apply(self, fn: Callable[[Module], Any]) -> Module:
-        """Call a function with every module inside, and with this one last."""
+        """Call a function with every module inside, then with this one."""
         for module in self.children():
             module.apply(fn)
         fn(self)
@@ -385,7 +385,7 @@ class Module(ModuleState):
     # Text and copies.
 
     def extra_repr(self) -> str:
-        """Return what stands between the parentheses of ``repr``."""
+        """Return the text between the parentheses of ``repr``."""
         return ""
 
     def _get_name(self) -> str:

@@ -165,7 +165,7 @@ _TEXT = """{what} over inputs of {ranks} axes, as ``torch.nn.{name}``.
     Raises
     ------
     ValueError
-        At a call: the input has another number of axes.
+        At a call: the input has a different number of axes.
 
     Examples
     --------
