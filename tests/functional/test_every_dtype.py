@@ -37,6 +37,7 @@ _OF_ONE = (
 _OF_TWO = (
     "add", "sub", "mul", "div", "maximum", "minimum", "pow", "gt", "ge", "lt", "le", "eq", "ne",
     "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy_with_logits",
+    "hinge_embedding_loss", "soft_margin_loss", "poisson_nll_loss", "multilabel_soft_margin_loss",
 )  # fmt: skip
 #: Calls over ``x`` (2, 4), ``y`` like it, ``i`` (1, 2, 4, 4), by name of the function.
 CALLS = {
@@ -58,6 +59,13 @@ CALLS = {
     "interpolate": "interpolate(i, scale_factor=2)", "pixel_shuffle": "pixel_shuffle(i4, 2)",
     "unfold": "unfold(i, 2)", "prelu": "prelu(x, y[0, :1])",
     "nll_loss": "nll_loss(x, t)", "cross_entropy": "cross_entropy(x, t)",
+    "margin_ranking_loss": "margin_ranking_loss(x, y, y)",
+    "gaussian_nll_loss": "gaussian_nll_loss(x, y, y)",
+    "cosine_embedding_loss": "cosine_embedding_loss(x, y, t)",
+    "triplet_margin_loss": "triplet_margin_loss(x, y, x)",
+    "multi_margin_loss": "multi_margin_loss(x, t)",
+    "multilabel_margin_loss": "multilabel_margin_loss(x, labels)",
+    "all": "all(x)", "any": "any(x)",
     "nll_loss of targets": "nll_loss(logs, classes)",
     "cross_entropy of targets": "cross_entropy(logs, classes)",
     "embedding": "embedding(n, x)", "embedding of numbers": "embedding(classes, logs)",
@@ -100,6 +108,7 @@ def names(dtype, part, queue):
         "i4": array(image.reshape(1, 4, 4, 2)), "n": dpnp.asarray([1, 0], sycl_queue=queue),
         "t": dpnp.asarray([1, 2], sycl_queue=queue), "logs": array(small[:, :3], "float32"),
         "classes": array(classes, dtype),
+        "labels": dpnp.asarray([[1, 2, -1, 0], [0, -1, -1, -1]], sycl_queue=queue),
     }  # fmt: skip
 
 

@@ -49,6 +49,7 @@ FUNCTIONS = {
         "exp(x)", "log(x)", "sqrt(x)", "abs(x)", "square(x)", "neg(x)", "reciprocal(x)",
         "clamp(x, -1.0, 2.0)", "clamp(x, min=0.0)", "clamp(x, max=1.0)", "pow(x, 2.0)",
         "pow(x, 3.0)", "x + 1.0", "x * 2.0", "sum(x)", "mean(x)", "amax(x)", "amin(x)",
+        "soft_margin_loss(x, ones_like(x), reduction='none')",
     ],
     "rows": [
         "softmax(x, 1)", "softmax(x, 0)", "log_softmax(x, 1)", "log_softmax(x, 0)", "softmin(x, 1)",
@@ -61,6 +62,7 @@ FUNCTIONS = {
         "cross_entropy(x, t, reduction='none')", "cross_entropy(x, ignored)",
         "cross_entropy(x, ignored, w)", "cross_entropy(x, t, label_smoothing=0.1)",
         "glu(pad(x, (0, 1)), 1)", "linear(x, w33)",
+        "multilabel_soft_margin_loss(x, x, reduction='none')",
     ],
     "image": [
         "max_pool2d(x, 2)", "max_pool2d(x, 2, return_indices=True)[0]",
@@ -73,6 +75,10 @@ FUNCTIONS = {
         "l1_loss(x[0], x[1], reduction='none')", "smooth_l1_loss(x[0], x[1], reduction='none')",
         "huber_loss(x[0], x[1], reduction='none')",
         "binary_cross_entropy_with_logits(x[0], x[1], reduction='none')",
+        "hinge_embedding_loss(x[0], x[1], reduction='none')",
+        "poisson_nll_loss(x[0], x[1], reduction='none')",
+        "margin_ranking_loss(x[0], x[1], x[1], reduction='none')",
+        "gaussian_nll_loss(x[0], x[1], square(x[1]), reduction='none')",
         "x[0] + x[1]", "x[0] * x[1]",
         "x[0] / x[1]", "prelu(x[0], x[1][8:9])",
     ],
@@ -83,6 +89,9 @@ OTHERWISE = {
     "softsign(x)": "PyTorch's gradient at infinity is NaN, here 0, the limit",
     "binary_cross_entropy_with_logits(x[0], x[1], reduction='none')": (
         "PyTorch's (1 - target) * x is NaN for an infinite x and target 1; here infinity"
+    ),
+    "soft_margin_loss(x, ones_like(x), reduction='none')": (
+        "PyTorch's exp(-x) is infinite from 89 on, and so is its loss; here it is -x"
     ),
 }
 _ZERO = "a conversion from float16 makes 0 of -0"
@@ -103,7 +112,7 @@ FAST_OTHERWISE = (
     "softshrink(", "hardshrink(", "threshold(", "exp(", "abs(", "amax(", "amin(", "max(", "min(",
     "argmax(", "argmin(", "softmax(", "log_softmax(", "softmin(", "logsumexp(", "norm(x, inf",
     "nll_loss(x, t", "cross_entropy(", "max_pool2d(", "adaptive_max_pool2d(", "maximum(",
-    "minimum(", "l1_loss(", "smooth_l1_loss(", "huber_loss(", "prelu(",
+    "minimum(", "l1_loss(", "smooth_l1_loss(", "huber_loss(", "prelu(", "poisson_nll_loss(",
 )  # fmt: skip
 DTYPES = ("float32", "bfloat16", "float16")
 TOLERANCE = {"float32": 2e-5, "bfloat16": 2e-2, "float16": 4e-3}
