@@ -128,7 +128,7 @@ class Plain:
     row = ""
     parameters: dict[str, Any] = {}
     keeps: dict[str, Any] = {}
-    #: Implementations that are passed over: what their names begin with.
+    #: Implementations that are skipped: what their names begin with.
     avoids = ""
 
     def __init__(self, plan, src, dst_shape=None):

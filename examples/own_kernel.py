@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel of your own between two primitives, on the same memory: by events, then in order.
+"""Your own kernel between two primitives, on the same memory: by events, then in order.
 
 The kernel is OpenCL C, compiled at run time by ``dpctl.program``. It squares the result of a
 product; softmax takes it from there. Nothing is copied, and the host waits once, at the end.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training that is interrupted and goes on from a file, bit for bit as one that is not.
+"""Training that is interrupted and continues from a file, bit for bit as without interruption.
 
-With ``--checkpoint FILE`` it is one job of several (batch/README.md): it goes on from the file if
+With ``--checkpoint FILE`` it is one job of several (batch/README.md): it continues from the file if
 there is one, and stops with status 75 when the scheduler says that the time is over. With
-``--distributed`` rank 0 writes; another number of ranks may go on from the file.
+``--distributed`` rank 0 writes; another number of ranks may continue from the file.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def one_job(options, queue) -> None:
 def more(parser) -> None:
     """Add the options of a training that takes several jobs."""
     add_dropout(parser)
-    parser.add_argument("--checkpoint", type=Path, help="go on from this file, and write it")
+    parser.add_argument("--checkpoint", type=Path, help="continue from this file, and write it")
     parser.add_argument("--every", type=int, default=50, help="steps from checkpoint to checkpoint")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network trained by torch goes on here: its state dict is loaded, all but the head is frozen.
+"""A network trained by torch continues here: its state dict is loaded, all but the head is frozen.
 
 torch learns digits below 5, the new head those from 5 on. Without torch the program says so.
 """

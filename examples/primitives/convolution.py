@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolution with bias and ReLU, then one with a filter of its own for each channel.
+"""Convolution with bias and ReLU, then one with a separate filter for each channel.
 
 Counterpart of oneDNN's primitives/convolution.
 """

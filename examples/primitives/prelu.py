@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parametric ReLU: each element has a slope of its own for negative values.
+"""Parametric ReLU: each element has its own slope for negative values.
 
 Counterpart of oneDNN's primitives/prelu.
 """

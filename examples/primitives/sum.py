@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add ten tensors, each with a factor of its own.
+"""Add ten tensors, each with its own factor.
 
 Counterpart of oneDNN's primitives/sum.
 """
