@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import socket
 import sys
@@ -298,9 +299,8 @@ def _check_backend(device: dpctl.SyclDevice) -> None:
 def _leave(job: Job, members: list[int]) -> None:
     """End as it should: after the others have what this rank sent them."""
     job.link.leave()
-    if hasattr(sys, "last_value"):
-        return  # an error ends this process; the others may wait for it
-    try:
-        job.link.gather("end", members, b"", _LAST_WAIT, "end")
-    except (RuntimeError, KeyboardInterrupt):
-        return
+    # Where an error ends this process the others may wait for it.
+    if not hasattr(sys, "last_value"):
+        with contextlib.suppress(RuntimeError, KeyboardInterrupt):
+            job.link.gather("end", members, b"", _LAST_WAIT, "end")
+    oneccl_library.remove_shared_memory()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.metadata
 import os
@@ -49,6 +50,16 @@ def library_path() -> Path:
     if library is None:
         raise NoOneCcl(f"several ranks need oneCCL, which is not installed; type: {INSTALL}")
     return library
+
+
+def remove_shared_memory() -> None:
+    """Remove the files by which this process talked to ranks of its host; oneCCL leaves them.
+
+    It makes some where the user has set CCL_ATL_SHM=1.
+    """
+    for path in Path("/dev/shm").glob(f"{os.getpid()}:*"):
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def open_oneccl(on_gpu: bool) -> None:

@@ -2,10 +2,12 @@
 """A rank that dies, stays away or does something else: every rank says what, and ends."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from rank_jobs import ROOT, environment, free_port, needs_oneccl, run_ranks
@@ -72,6 +74,25 @@ def test_a_rank_that_stays_away_is_named_at_the_timeout(case):
 def test_interrupts_are_heard_in_a_collective():
     lines = run_ranks(2, "faults.py", "interrupted", 600, "never", status=130)
     assert said(lines, f"{SUM} (number 2 of group world) was interrupted")
+
+
+def shared_files():
+    """Return the names of the files by which oneCCL's processes share memory."""
+    return {path.name for path in Path("/dev/shm").glob("*:*")}
+
+
+@needs_oneccl
+@pytest.mark.parametrize(("case", "status"), [("late", 0), ("killed_later", 137)])
+def test_memory_that_ranks_share_is_removed(case, status):
+    """By each rank at its end, by the launcher for one that was killed."""
+    if not os.access("/dev/shm", os.W_OK) or os.statvfs("/dev/shm").f_bavail < 1 << 16:
+        pytest.skip("/dev/shm has no 256 MB for two ranks")
+    before = shared_files()
+    lines = run_ranks(2, "faults.py", case, 600, "never", status=status, CCL_ATL_SHM="1")
+    pids = {line.rpartition(" ")[2] for line in said(lines, "process ")}
+    assert len(pids) == 2
+    made = {name for name in shared_files() - before if name.partition(":")[0] in pids}
+    assert not made
 
 
 #: Rank 0 waits in a collective for rank 1, which never comes to it.

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import IO, Any, Protocol
 
 #: Seconds in which ranks may say why they end, after one has failed; and to end when asked.
@@ -123,6 +124,9 @@ class RankProcess:
         """End what is left of its session, and wait for the last lines."""
         self.signal(signal.SIGKILL)
         self.process.wait()
+        # A rank that was killed has not removed the memory that it shared.
+        for path in Path("/dev/shm").glob(f"{self.process.pid}:*"):
+            path.unlink(missing_ok=True)
         for thread in self._readers:
             thread.join(_GRACE)
 

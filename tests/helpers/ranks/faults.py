@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import dpnp
 
@@ -97,6 +98,9 @@ def main():
     group = dist.init(timeout=timeout, checking=checking)
     x = dpnp.ones(5, dtype="float32", sycl_queue=group.queue)
     assert dist.all_reduce(x).tolist() == [2.0] * 5
+    if os.environ.get("CCL_ATL_SHM") == "1":
+        print("process", os.getpid(), flush=True)
+        assert list(Path("/dev/shm").glob(f"{os.getpid()}:*"))
     failed = False
     for case in CASES:
         try:
