@@ -68,9 +68,9 @@ def main() -> None:
     text = without_comments("".join((folder / name).read_text() for name in HEADERS))
     rows = []
     for name, (cpp_type, python_type) in ENUMS.items():
-        values = "".join(f'\n    .value("{m}", {cpp_type}::{m})' for m in members(text, cpp_type))
-        rows.append(f'py::native_enum<{cpp_type}>(m, "{name}", "{python_type}"){values}\n')
-    (output / "enums.inc").write_text("".join(r + "    .finalize();\n" for r in rows))
+        values = "".join(f'\n    {{"{m}", {cpp_type}::{m}}},' for m in members(text, cpp_type))
+        rows.append(f'define<{cpp_type}>(m, "{name}", "{python_type}", {{{values}\n}});\n')
+    (output / "enums.inc").write_text("".join(rows))
     tags = members(text, "dnnl::memory::format_tag")
     lines = (f'{{"{t}", (int)dnnl::memory::format_tag::{t}}},\n' for t in tags)
     (output / "format_tags.inc").write_text("".join(lines))

@@ -105,7 +105,7 @@ void bind_memory_desc(py::module_ &m) {
              [](const desc &d) {
                  return !d.is_zero() || d.get_format_kind() == memory::format_kind::host_scalar;
              })
-        .def("__str__", &describe)
+        .def("__str__", [](const desc &d) { return describe(d); })
         .def("__repr__", [](const desc &d) { return "MemoryDesc(" + describe(d) + ")"; })
         .def(py::pickle(&to_blob, &from_own_blob));
     m.attr("RUNTIME_DIM_VAL") = DNNL_RUNTIME_DIM_VAL;

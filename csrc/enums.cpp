@@ -13,9 +13,10 @@ namespace sycl_dnn {
 using tag_table = std::vector<std::pair<std::string, int>>;
 
 static const tag_table &format_tags() {
-    static const tag_table table = {
+    static constexpr std::pair<const char *, int> members[] = {
 #include "format_tags.inc"
     };
+    static const tag_table table(std::begin(members), std::end(members));
     return table;
 }
 
@@ -57,6 +58,15 @@ py::object member_of(const char *enumeration, const py::object &given, const cha
     const py::str known = py::str(", ").attr("join")(members);
     throw invalid_arguments(std::string(argument) + " must be one of " + std::string(known) +
                             ", got " + std::string(py::str(given)));
+}
+
+// Members are data: a call for each in line took longer to compile than all else here.
+template <class E>
+static void define(py::module_ &m, const char *name, const char *kind,
+                   std::initializer_list<std::pair<const char *, E>> members) {
+    py::native_enum<E> made(m, name, kind);
+    for (const auto &[member, value] : members) made.value(member, value);
+    made.finalize();
 }
 
 void bind_enums(py::module_ &m) {

@@ -63,7 +63,7 @@ graph::status add_op(OpGraph &g, const GraphOp &op, bool allow_exception) {
     return status;
 }
 
-void set_fpmath_mode(OpGraph &g, const py::object &mode, bool apply_to_int) {
+void set_math_of(OpGraph &g, const py::object &mode, bool apply_to_int) {
     const auto math = enum_of<dnnl::fpmath_mode>("fpmath_mode", mode, "set_fpmath_mode: mode");
     const auto lock = taken(g);
     g.handle.set_fpmath_mode(math, apply_to_int);
@@ -114,7 +114,7 @@ void bind_graph(py::module_ &m) {
     py::class_<OpGraph>(m, "OpGraph", "oneDNN's graph: operations, then partitions.")
         .def(py::init(&make_graph), py::arg("engine_kind"), py::arg("fpmath_mode") = py::none())
         .def_readonly("engine_kind", &OpGraph::kind)
-        .def("set_fpmath_mode", &set_fpmath_mode, py::arg("mode"), py::arg("apply_to_int") = false)
+        .def("set_fpmath_mode", &set_math_of, py::arg("mode"), py::arg("apply_to_int") = false)
         .def("get_fpmath_mode", &fpmath_of, "The mode, and whether it holds for integers too.")
         .def("add_op", &add_op, py::arg("op"), py::arg("allow_exception") = true,
              "Add an operation; its status is returned, or raised if it is not success.")

@@ -3,51 +3,74 @@
 // constructor's arguments, their Python names and the execution arguments.
 #pragma once
 
-#include "new_descriptor.hpp"
 #include "row_arguments.hpp"
 
 namespace sycl_dnn {
 
-// Calls `create(engine, attr, unwrapped arguments...)`.
-template <class... A, class Create, size_t... I>
-dnnl::primitive_desc_base create_from(const Create &create, const dnnl::engine &engine,
-                                      const dnnl::primitive_attr &attr,
-                                      const settled_values<A...> &given,
-                                      std::index_sequence<I...>) {
-    return create(engine, attr, arg<A>::unwrap(std::get<I>(given))...);
+// Makes a descriptor of what the arguments of a row came to.
+template <class... A>
+using creator = dnnl::primitive_desc_base (*)(const dnnl::engine &, const dnnl::primitive_attr &,
+                                              const typename arg<A>::value &...);
+
+// Lives as long as the module.
+template <class... A>
+struct row_facts {
+    const char *name, *signature;
+    std::vector<std::string> names;
+    creator<A...> create;
+};
+
+// The names and defaults of a row's arguments, which py::arg would take one type for each row.
+struct row_names {
+    const std::vector<std::string> &names;
+    void (*const *add)(const char *name, py::detail::function_record *record);
+};
+
+template <class T>
+void add_argument(const T &argument, py::detail::function_record *record) {
+    py::detail::process_attribute<T>::init(argument, record);
+}
+template <class A>
+void add_name(const char *name, py::detail::function_record *record) {
+    add_argument(arg<A>::name(name), record);
 }
 
-template <class... A, class Create, size_t... I>
-void def_row_indexed(py::module_ &m, const char *name, const std::vector<std::string> &names,
-                     const char *signature, Create create, std::index_sequence<I...> indices) {
+// The function of all rows with these types of arguments.
+template <class... A>
+void def_function(py::module_ &m, const row_facts<A...> *facts) {
+    static constexpr void (*add[])(const char *, py::detail::function_record *) = {&add_name<A>...};
     m.def(
-        name,
-        [=](const Engine &engine, const typename arg<A>::type &...a, const attr_ptr &attr,
-            bool allow_empty) {
-            const given_values<A...> given(a...);
-            check_lengths<A...>(name, names, given, indices);
-            const settled_values<A...> values(settled(a)...);
-            const auto make = [&](const dnnl::primitive_attr &native) {
-                return create_from<A...>(create, engine.handle, native, values, indices);
+        facts->name,
+        [facts](const Engine &engine, const typename arg<A>::type &...a, const attr_ptr &attr,
+                bool allow_empty) {
+            row_call call(facts->name, facts->names);
+            (call.take(a), ...);
+            const auto create = [&](const dnnl::primitive_attr &native) {
+                return facts->create(engine.handle, native, call.value(a)...);
             };
-            return describe_or_raise(name, signature, engine, engine,
-                                     to_dict<A...>(names, given, indices), attr, allow_empty, make);
+            return describe_or_raise(facts->name, facts->signature, engine, engine, call.parameters,
+                                     attr, allow_empty, create);
         },
-        py::arg("engine"), py::kw_only(), arg<A>::name(names[I].c_str())...,
-        py::arg_v("attr", py::none()), py::arg("allow_empty") = false,
-        (std::string("Primitive descriptor of ") + name + "; executes " + signature).c_str());
+        row_names{facts->names, add},
+        (std::string("Primitive descriptor of ") + facts->name + "; executes " + facts->signature)
+            .c_str());
 }
 
 // Defines `name(engine, *, <parameters>, attr=None, allow_empty=False) -> PrimitiveDesc`.
-// `create(engine, attr, unwrapped arguments...)` makes the descriptor.
+// `create(engine, attr, values of the arguments...)` makes the descriptor.
 template <class... A, class Create>
 void def_row(py::module_ &m, const char *name, const char *parameters, const char *signature,
-             Create create) {
-    const auto names = words(parameters);
+             Create) {
+    auto names = words(parameters);
     if (names.size() != sizeof...(A))
         throw std::logic_error(std::string(name) + ": names and types differ in number");
     record(m, name, parameters, signature);
-    def_row_indexed<A...>(m, name, names, signature, create, std::index_sequence_for<A...>{});
+    const creator<erased_t<A>...> create =
+        [](const dnnl::engine &engine, const dnnl::primitive_attr &attr,
+           const typename arg<erased_t<A>>::value &...values) -> dnnl::primitive_desc_base {
+        return Create()(engine, attr, erased<A>::restored(values)...);
+    };
+    def_function(m, new row_facts<erased_t<A>...>{name, signature, std::move(names), create});
 }
 
 // A row whose descriptor class takes its arguments in the order of the types.
@@ -55,12 +78,22 @@ template <class Primitive, class... A>
 void row(py::module_ &m, const char *name, const char *parameters, const char *signature) {
     def_row<A...>(m, name, parameters, signature,
                   [](const dnnl::engine &engine, const dnnl::primitive_attr &attr,
-                     const auto &...a) -> dnnl::primitive_desc_base {
-                      dims zeros;
-                      const dims strides = first_dims(a...);
-                      return typename Primitive::primitive_desc(
-                          engine, fill_spatial(strides, a, zeros)..., attr);
+                     const auto &...values) -> dnnl::primitive_desc_base {
+                      return typename Primitive::primitive_desc(engine, values..., attr);
                   });
 }
 
 }  // namespace sycl_dnn
+
+template <>
+struct pybind11::detail::process_attribute<sycl_dnn::row_names>
+    : pybind11::detail::process_attribute_default<sycl_dnn::row_names> {
+    static void init(const sycl_dnn::row_names &row, function_record *record) {
+        using sycl_dnn::add_argument;
+        add_argument(pybind11::arg("engine"), record);
+        add_argument(pybind11::kw_only(), record);
+        for (size_t i = 0; i < row.names.size(); i++) row.add[i](row.names[i].c_str(), record);
+        add_argument(pybind11::arg_v("attr", pybind11::none()), record);
+        add_argument(pybind11::arg("allow_empty") = false, record);
+    }
+};

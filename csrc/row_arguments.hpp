@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arguments of the rows of primitive_row.hpp: how each comes from Python, how it is checked and
-// what the C++ constructor gets.
+// what the C++ constructor gets. What depends on one type alone stays out of line, so that some
+// fifty rows of up to thirty arguments do not repeat it.
 #pragma once
 
 #include <optional>
-#include <tuple>
+#include <utility>
 #include <vector>
 
-#include "primitive_desc.hpp"
+#include "new_descriptor.hpp"
 
 namespace sycl_dnn {
 
@@ -16,6 +17,8 @@ struct opt {};
 // The descriptor of the forward primitive that a backward one belongs to.
 template <class Forward>
 struct hint {};
+// The same for what does not depend on its class.
+struct any_hint {};
 
 // One number per spatial dimension that may be None: zeros, as many as there are strides.
 struct opt_dims {};
@@ -24,48 +27,47 @@ struct zero {};
 // A list of factors that may be left out.
 struct opt_factors {};
 
-// How one argument comes from Python and becomes the C++ value.
+// How one argument comes from Python (`type`) and what a creator gets of it (`value`).
 template <class T>
 struct arg {
     using type = T;
-    static const T &unwrap(const T &value) { return value; }
+    using value = T;
     static py::arg name(const char *n) { return py::arg(n); }
 };
 template <>
 struct arg<opt> {
     using type = std::optional<desc>;
-    static desc unwrap(const type &value) { return value.value_or(desc()); }
+    using value = desc;
     static py::arg_v name(const char *n) { return py::arg_v(n, py::none()); }
 };
 template <>
 struct arg<opt_dims> {
     using type = std::optional<dims>;
-    // None stays empty until `fill_spatial`.
-    static dims unwrap(const type &value) { return value.value_or(dims()); }
+    using value = dims;
     static py::arg_v name(const char *n) { return py::arg_v(n, py::none()); }
 };
 template <>
 struct arg<zero> {
     using type = float;
-    static float unwrap(float value) { return value; }
+    using value = float;
     static py::arg_v name(const char *n) { return py::arg_v(n, 0.f); }
 };
 template <>
 struct arg<opt_factors> {
     using type = std::vector<float>;
-    static const type &unwrap(const type &value) { return value; }
+    using value = type;
     static py::arg_v name(const char *n) { return py::arg_v(n, type()); }
 };
 template <>
 struct arg<memory::data_type> {
     using type = memory::data_type;
-    static type unwrap(type value) { return value; }
+    using value = type;
     static py::arg_v name(const char *n) { return py::arg_v(n, type::f32, "data_type.f32"); }
 };
 template <>
 struct arg<dnnl::normalization_flags> {
     using type = dnnl::normalization_flags;
-    static type unwrap(type value) { return value; }
+    using value = type;
     static py::arg_v name(const char *n) {
         return py::arg_v(n, type::none, "normalization_flags.none");
     }
@@ -73,42 +75,33 @@ struct arg<dnnl::normalization_flags> {
 template <>
 struct arg<dnnl::rnn_flags> {
     using type = dnnl::rnn_flags;
-    static type unwrap(type value) { return value; }
+    using value = type;
     static py::arg_v name(const char *n) { return py::arg_v(n, type::undef, "rnn_flags.undef"); }
 };
-template <class Forward>
-struct arg<hint<Forward>> {
+template <>
+struct arg<any_hint> {
     using type = std::shared_ptr<PrimitiveDesc>;
-    static typename Forward::primitive_desc unwrap(const dnnl::primitive_desc_base &forward) {
-        return typename Forward::primitive_desc(forward.get());
-    }
+    using value = dnnl::primitive_desc_base;
     static py::arg name(const char *n) { return std::move(py::arg(n).none(false)); }
 };
 
-// What Python gave for the arguments of a row, one reference each.
-template <class... A>
-using given_values = std::tuple<const typename arg<A>::type &...>;
-
-// The same for a thread without the GIL: a descriptor may go on to its next implementation
-// meanwhile.
+// Rows that differ in the class of their hint only share one function.
 template <class T>
-const T &settled(const T &value) {
-    return value;
-}
-inline dnnl::primitive_desc_base settled(const std::shared_ptr<PrimitiveDesc> &hint) {
-    return hint->snapshot();
-}
-template <class... A>
-using settled_values =
-    std::tuple<decltype(settled(std::declval<const typename arg<A>::type &>()))...>;
-
-template <class... A, size_t... I>
-py::dict to_dict(const std::vector<std::string> &names, const given_values<A...> &given,
-                 std::index_sequence<I...>) {
-    py::dict dict;
-    ((dict[names[I].c_str()] = py::cast(std::get<I>(given))), ...);
-    return dict;
-}
+struct erased {
+    using type = T;
+    static const typename arg<T>::value &restored(const typename arg<T>::value &value) {
+        return value;
+    }
+};
+template <class Forward>
+struct erased<hint<Forward>> {
+    using type = any_hint;
+    static typename Forward::primitive_desc restored(const dnnl::primitive_desc_base &forward) {
+        return typename Forward::primitive_desc(forward.get());
+    }
+};
+template <class T>
+using erased_t = typename erased<T>::type;
 
 inline void check_length(const char *name, const std::string &argument, int ndims,
                          const dims &given) {
@@ -117,45 +110,56 @@ inline void check_length(const char *name, const std::string &argument, int ndim
         std::string(name) + ": " + argument + " must have one entry per spatial dimension (" +
         std::to_string(ndims - 2) + "), got " + std::string(py::str(py::tuple(py::cast(given)))));
 }
-inline void check_length(const char *name, const std::string &argument, int ndims,
-                         const std::optional<dims> &given) {
-    if (given) check_length(name, argument, ndims, *given);
-}
-template <class T>
-void check_length(const char *, const std::string &, int, const T &) {}
 
-inline int rank(const desc &d) { return d.get_ndims(); }
-template <class T>
-int rank(const T &) {
-    return 0;
-}
+// The arguments of one call of a row. `take` each in order, then ask for the `value` of each.
+class row_call {
+  public:
+    row_call(const char *name, const std::vector<std::string> &names) : name(name), names(names) {}
 
-// oneDNN refuses lists that are too short, but cuts longer ones off silently.
-template <class... A, size_t... I>
-void check_lengths(const char *name, const std::vector<std::string> &names,
-                   const given_values<A...> &given, std::index_sequence<I...>) {
+    template <class T>
+    [[gnu::noinline]] void take(const T &given) {
+        const std::string &argument = names[count++];
+        if constexpr (std::is_same_v<T, desc>) ndims = ndims ? ndims : given.get_ndims();
+        // oneDNN refuses lists that are too short, but cuts longer ones off silently.
+        if constexpr (std::is_same_v<T, dims>) take_lengths(argument, &given);
+        if constexpr (std::is_same_v<T, std::optional<dims>>)
+            take_lengths(argument, given ? &*given : nullptr);
+        // A descriptor may go on to its next implementation while the GIL is released.
+        if constexpr (std::is_same_v<T, std::shared_ptr<PrimitiveDesc>>)
+            forward = given->snapshot();
+        parameters[argument.c_str()] = py::cast(given);
+    }
+
+    template <class T>
+    const T &value(const T &given) const {
+        return given;
+    }
+    const desc &value(const std::optional<desc> &given) const { return given ? *given : absent; }
+    const dims &value(const dims &given) const { return given.empty() ? zeros : given; }
+    const dims &value(const std::optional<dims> &given) const {
+        return given ? value(*given) : zeros;
+    }
+    const dnnl::primitive_desc_base &value(const std::shared_ptr<PrimitiveDesc> &) const {
+        return forward;
+    }
+
+    py::dict parameters;
+
+  private:
+    // The first list is `strides`; absent ones get as many zeros.
+    void take_lengths(const std::string &argument, const dims *given) {
+        if (given) check_length(name, argument, ndims, *given);
+        if (given && !std::exchange(has_strides, true)) zeros.assign(given->size(), 0);
+    }
+
+    const char *name;
+    const std::vector<std::string> &names;
+    size_t count = 0;
     int ndims = 0;
-    ((ndims = ndims ? ndims : rank(std::get<I>(given))), ...);
-    (check_length(name, names[I], ndims, std::get<I>(given)), ...);
-}
-
-// Gives an absent dilation as many zeros as `strides` has entries.
-inline const dims &fill_spatial(const dims &strides, const dims &value, dims &storage) {
-    if (!value.empty() || strides.empty()) return value;
-    storage.assign(strides.size(), 0);
-    return storage;
-}
-template <class T>
-const T &fill_spatial(const dims &, const T &value, dims &) {
-    return value;
-}
-inline dims first_dims() { return {}; }
-template <class First, class... Rest>
-dims first_dims(const First &first, const Rest &...rest) {
-    if constexpr (std::is_same_v<First, dims>)
-        return first;
-    else
-        return first_dims(rest...);
-}
+    bool has_strides = false;
+    desc absent;
+    dims zeros;
+    dnnl::primitive_desc_base forward;
+};
 
 }  // namespace sycl_dnn

@@ -12,13 +12,13 @@ static constexpr size_t comfortable = size_t{256} << 20;
 static constexpr size_t granule = size_t{64} << 10;
 
 namespace {
-struct registry {
+struct pool_registry {
     std::mutex guard;
     std::list<ScratchpadPool> pools;
 };
 // Never destroyed: the SYCL runtime may be gone by then; the process gives the memory back.
-registry &known() {
-    static auto *instance = new registry;
+pool_registry &known_pools() {
+    static auto *instance = new pool_registry;
     return *instance;
 }
 }  // namespace
@@ -34,10 +34,10 @@ ScratchpadPool::ScratchpadPool(const sycl::queue &queue, const dnnl::engine &e)
 ScratchpadPool &ScratchpadPool::of(const sycl::queue &queue, const dnnl::engine &engine) {
     const sycl::device device = queue.get_device();
     const sycl::context context = queue.get_context();
-    std::lock_guard<std::mutex> lock(known().guard);
-    for (auto &pool : known().pools)
+    std::lock_guard<std::mutex> lock(known_pools().guard);
+    for (auto &pool : known_pools().pools)
         if (pool.device == device && pool.context == context) return pool;
-    return known().pools.emplace_back(queue, engine);
+    return known_pools().pools.emplace_back(queue, engine);
 }
 
 size_t ScratchpadPool::held() const {
@@ -124,9 +124,9 @@ void ScratchpadPool::give_back(buffer &unused) {
 }
 
 ScratchpadPool::statistics ScratchpadPool::total() {
-    std::lock_guard<std::mutex> lock(known().guard);
+    std::lock_guard<std::mutex> lock(known_pools().guard);
     statistics sum{0, 0, 0};
-    for (auto &pool : known().pools) {
+    for (auto &pool : known_pools().pools) {
         std::lock_guard<std::mutex> inner(pool.guard);
         sum.buffers += pool.buffers.size();
         sum.nbytes += pool.held();
@@ -136,8 +136,8 @@ ScratchpadPool::statistics ScratchpadPool::total() {
 }
 
 void ScratchpadPool::clear_all() {
-    std::lock_guard<std::mutex> lock(known().guard);
-    for (auto &pool : known().pools) {
+    std::lock_guard<std::mutex> lock(known_pools().guard);
+    for (auto &pool : known_pools().pools) {
         std::lock_guard<std::mutex> inner(pool.guard);
         pool.free_idle();
     }
