@@ -68,9 +68,11 @@ __kernel void average_columns(__global const element *x, __global element *y,
 __kernel void spread_columns(__global const element *dy, __global element *dx, int positions,
                              int channels, int width, float divisor) {
     START
-    for (int r = 0; r < positions; ++r) {
-        __global element *q = dx + start + (size_t)r * channels;
-        COLUMNS STORE(LOAD(place + c, dy) / divisor, c, q);
+    __global element *p = dx + start;
+    COLUMNS STORE(LOAD(place + c, dy) / divisor, c, p);
+    for (int r = 1; r < positions; ++r) {
+        __global element *q = p + (size_t)r * channels;
+        COLUMNS COPY(c, p, q);
     }
 }
 """

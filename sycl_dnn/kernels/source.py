@@ -7,7 +7,8 @@ One source serves CPUs and GPUs. ``V`` is the number of elements that one work-i
 
 from __future__ import annotations
 
-#: How an element is read and written, by dtype: as the floats that kernels compute with.
+#: How an element is read and written, by dtype: as the floats that kernels compute with, or as it is
+#: (``COPY``).
 _ELEMENTS = {
     "float32": """
 typedef float element;
@@ -15,6 +16,7 @@ typedef float element;
 #define STORE(v, i, p) PUT(v, i, p)
 #define LOAD1(p, i) ((p)[i])
 #define STORE1(v, p, i) ((p)[i] = (v))
+#define COPY(i, p, q) PUT(GET(i, p), i, q)
 """,
     "float16": """
 typedef half element;
@@ -22,6 +24,7 @@ typedef half element;
 #define STORE(v, i, p) JOIN(vstore_half, V)(v, 0, (p) + (i))
 #define LOAD1(p, i) vload_half(i, p)
 #define STORE1(v, p, i) vstore_half(v, i, p)
+#define COPY(i, p, q) PUT_BITS(GET_BITS(i, p), i, q)
 """,
     "bfloat16": """
 typedef ushort element;
@@ -29,6 +32,7 @@ typedef ushort element;
 #define STORE(v, i, p) JOIN(vstore, V)(narrow(v), 0, (p) + (i))
 #define LOAD1(p, i) as_float((uint)(p)[i] << 16)
 #define STORE1(v, p, i) ((p)[i] = narrow1(v))
+#define COPY(i, p, q) PUT_BITS(GET_BITS(i, p), i, q)
 typedef JOIN(uint, V) bits;
 JOIN(ushort, V) narrow(vector v) {
     const bits u = JOIN(as_uint, V)(v);
@@ -48,6 +52,8 @@ _COMMON = """
 typedef JOIN(float, V) vector;
 #define GET(i, p) JOIN(vload, V)(0, (p) + (i))
 #define PUT(v, i, p) JOIN(vstore, V)(v, 0, (p) + (i))
+#define GET_BITS(i, p) JOIN(vload, V)(0, (__global const ushort *)(p) + (i))
+#define PUT_BITS(v, i, p) JOIN(vstore, V)(v, 0, (__global ushort *)(p) + (i))
 float sum8(float8 v) {
     const float4 a = v.lo + v.hi;
     const float2 b = a.lo + a.hi;
