@@ -7,8 +7,8 @@ One source serves CPUs and GPUs. ``V`` is the number of elements that one work-i
 
 from __future__ import annotations
 
-#: How an element is read and written, by dtype: as the floats that kernels compute with, or as it is
-#: (``COPY``).
+#: How an element is read and written, by dtype: as the floats that kernels compute with, or by
+#: ``COPY`` as it is.
 _ELEMENTS = {
     "float32": """
 typedef float element;
