@@ -34,10 +34,17 @@ def losses(text):
 
 
 @needs_oneccl
-@pytest.mark.parametrize("name", ["train_digits_nn", "resume"])
-def test_two_ranks_have_the_losses_of_one_process(name, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("train_digits_nn", ["--dropout", "0"]),
+        ("resume", ["--dropout", "0"]),
+        ("resnet_cifar_like", []),
+    ],
+)
+def test_two_ranks_have_the_losses_of_one_process(name, more, tmp_path):
     """Batch statistics too; dropout draws masks for each rank's own rows."""
-    options = ["--steps", "4", "--dropout", "0"]
+    options = ["--steps", "4", *more]
     command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), *options, "--no-check"]
     alone = subprocess.run(
         command, capture_output=True, text=True, timeout=900, cwd=tmp_path, env=environment()
