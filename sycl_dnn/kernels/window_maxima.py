@@ -108,8 +108,16 @@ __kernel void maxima_backward_rows(
                     is_known = !is_edge;
                 }
                 const size_t at = ((image * out_height + i) * out_width + j) * channels + c;
-                for (int k = 0; k < n; ++k) {
-                    band[k * pitch + w + places[taken[at + k]]] += LOAD1(dy, at + k);
+                __global float *to = band + w;
+                if (n == B) {
+#pragma unroll
+                    for (int k = 0; k < B; ++k, to += pitch) {
+                        to[places[taken[at + k]]] += LOAD1(dy, at + k);
+                    }
+                } else {
+                    for (int k = 0; k < n; ++k, to += pitch) {
+                        to[places[taken[at + k]]] += LOAD1(dy, at + k);
+                    }
                 }
             }
         }
