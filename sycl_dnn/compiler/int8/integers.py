@@ -13,6 +13,7 @@ from sycl_dnn.compiler.rebuilding import misfit, origin, rebuilt
 from sycl_dnn.compiler.relayout import same_span
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal, has_only_post_ops
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn.fault import sum_of_other_type
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.capabilities import saturates
 from sycl_dnn.trace.pointwise import div
@@ -226,8 +227,8 @@ class _Rewriting:
         changes |= {"bias": inputs["bias"].desc} if "bias" in inputs else {}
         pd = rebuilt(self._trace.engine, node, attr, **changes)
         fits = not isinstance(pd, Refusal) and misfit(pd, node, inputs) is None
-        if not fits or pd.desc_of("dst") != dst.desc:
-            reason = pd if isinstance(pd, Refusal) else "another layout"
+        if not fits or pd.desc_of("dst") != dst.desc or sum_of_other_type(pd):
+            reason = pd if isinstance(pd, Refusal) else "another layout, or type of the residual"
             node.refused.append(f"integers: {reason}")
             return None, []
         packed, more = graph.recorded(lambda: self._trace.reorder(weights, pd.desc_of("weights")))

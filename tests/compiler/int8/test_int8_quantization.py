@@ -89,6 +89,21 @@ def test_a_chain_with_a_residual_stays_in_integers(make):
     assert_same(made(x), block(x), 0.1)
 
 
+def test_a_residual_of_another_type_than_the_result(make):
+    """Signed integers below a sum that relu makes unsigned: some kernels read them as unsigned."""
+    w = [make(16, 16, 1, 1) / 4 for _ in range(4)]
+
+    def block(x):
+        y = F.relu(F.conv2d(x, w[0]))
+        x = F.relu(F.conv2d(y, w[1]) + F.conv2d(x, w[2]))
+        return F.conv2d(x, w[3])
+
+    x = make(2, 16, 4, 4)
+    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(block), [x])
+    assert accuracy[0].relative < 0.03, str(accuracy[0])
+    assert_same(made(x), block(x), 0.1)
+
+
 def test_other_shapes_take_the_same_ranges(make):
     w, b = make(24, 16, 3, 3), make(24)
     compiled = sycl_dnn.compile(lambda x: F.relu(F.conv2d(x, w, b, padding=1)))
