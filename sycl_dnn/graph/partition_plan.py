@@ -16,7 +16,8 @@ from sycl_dnn.graph.nodes import Node, Value, low_level
 from sycl_dnn.graph.repeated_calls import call_plan_of
 from sycl_dnn.graph.tensor import Tensor, array_over, element_strides
 from sycl_dnn.onednn import dtypes, faults
-from sycl_dnn.onednn.fault import GraphOp, is_whole, softmax_of_other_rows
+from sycl_dnn.onednn.apart import is_whole
+from sycl_dnn.onednn.fault import GraphOp, softmax_of_other_rows
 from sycl_dnn.trace import allocation, policy, profile_notes
 from sycl_dnn.trace.array import wrapped
 from sycl_dnn.trace.capabilities import saturates

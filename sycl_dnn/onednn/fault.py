@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from sycl_dnn import _core
+from sycl_dnn.onednn.apart import has_gaps, is_row_major, is_whole
 
 #: Any primitive, or none: a partition of a graph.
 ANY: tuple[str, ...] = ()
@@ -75,10 +76,6 @@ class GraphOp(NamedTuple):
 _LEFT_TO_RIGHT = _core.rnn_direction.unidirectional_left2right
 _RMS = _core.normalization_flags.rms_norm
 _GLOBAL = _core.normalization_flags.use_global_stats
-_OVERWRITE = _core.rnn_flags.diff_weights_overwrite
-
-#: The most axes that the reference implementation of `eltwise` has loops for.
-_LOOPS_OF_ELTWISE = 5
 
 # --- descriptors ---
 
@@ -253,85 +250,6 @@ def begins_inside(pd: Any) -> bool:
     return any(d.submemory_offset for d in descs)
 
 
-def eltwise_over_gaps(pd: Any) -> bool:
-    """Tell an element-wise kernel that takes its arrays for dense ones."""
-    descs = (pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc)
-    return pd.impl_info.startswith("ocl:xe") and any(map(_has_gaps, descs))
-
-
-def eltwise_of_six_axes(pd: Any) -> bool:
-    """Tell what the reference implementation goes through by five axes: all but dense arrays."""
-    descs = [pd.src_desc, pd.diff_src_desc, pd.parameters.get("data")]
-    known = [d for d in descs if d is not None]
-    if len(known[0].dims) <= _LOOPS_OF_ELTWISE or not pd.impl_info.startswith("ref"):
-        return False
-    alike = all(d == known[0] for d in known)
-    is_dense = known[0].padded_dims == known[0].dims and not _has_gaps(known[0])
-    return not (alike and is_dense) or len(pd.primitive_attr.get_post_ops()) > 0
-
-
-def bias_apart(desc: _core.MemoryDesc | None) -> bool:
-    """Whether the elements of a bias, or of its gradient, do not lie one after the other."""
-    return _has_gaps(desc)
-
-
-def takes_bias_apart(pd: Any) -> bool:
-    """Tell an implementation that reads or writes a bias with gaps as a dense one."""
-    if pd.engine.kind is _core.engine_kind.cpu and pd.impl_info.endswith("ref:any"):
-        return False
-    return any(bias_apart(pd.parameters.get(name)) for name in ("bias", "diff_bias"))
-
-
-def concat_over_gaps(pd: Any) -> bool:
-    """Tell a concatenation whose parts do not lie densely in its result."""
-    dst, axis = pd.dst_desc, pd.parameters["concat_dimension"]
-    if not pd.impl_info.startswith("ocl:simple:reusable") or not dst.is_plain or 0 in dst.dims:
-        return False
-    pairs = zip(dst.dims, dst.strides, strict=True)
-    return dst.strides[axis] != math.prod(n for n, by in pairs if by < dst.strides[axis])
-
-
-def _has_gaps(desc: _core.MemoryDesc | None) -> bool:
-    return desc is not None and desc.is_plain and not is_whole(desc.dims, desc.strides)
-
-
-def is_whole(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether elements lie one after the other, in any order of axes, and none is repeated."""
-    return 0 in shape or _are_steps(sorted(zip(strides, shape, strict=True)))
-
-
-def copies_sixteen_apart(pd: Any) -> bool:
-    """Tell a copy of rows of 16 whose elements do not follow each other."""
-    if not pd.impl_info.startswith("ocl:custom"):
-        return False
-    plain = [d for d in (pd.src_desc, pd.dst_desc) if d.is_plain and d.dims and 0 not in d.dims]
-    return any(min(_strides_of_axes(d), default=1) > 1 for d in plain)
-
-
-def _strides_of_axes(desc: _core.MemoryDesc) -> list[int]:
-    return [by for n, by in zip(desc.dims, desc.strides, strict=True) if n > 1]
-
-
-def overwritten_gaps(pd: Any) -> bool:
-    """Tell gradients of weights that are overwritten and do not lie densely."""
-    weights = (pd.diff_weights_layer_desc, pd.diff_weights_iter_desc)
-    overwrites = pd.parameters["flags"] is _OVERWRITE
-    return overwrites and any(map(_has_gaps, weights))
-
-
-def _are_steps(axes: Sequence[tuple[int, int]]) -> bool:
-    step = 1
-    for stride, n in axes:
-        if n != 1 and stride != step:
-            return False
-        step *= n
-    return True
-
-
-def _is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    return _are_steps([*zip(strides, shape, strict=True)][::-1])
-
-
 def other_rows(pd: Any) -> bool:
     """Tell a softmax over layouts that its kernels do not follow."""
     src, dst = pd.src_desc, pd.dst_desc
@@ -339,9 +257,9 @@ def other_rows(pd: Any) -> bool:
         return False
     if src.strides != dst.strides:
         return True
-    is_usual = _is_row_major(src.dims, src.strides) or _is_channels_last(src)
+    is_usual = is_row_major(src.dims, src.strides) or _is_channels_last(src)
     # Rows that lie one after the other may do so in any order.
-    has_rows = src.strides[pd.axis] == 1 and not _has_gaps(src)
+    has_rows = src.strides[pd.axis] == 1 and not has_gaps(src)
     return not (is_usual or has_rows or pd.impl_info.startswith("ocl:simple"))
 
 
@@ -457,7 +375,7 @@ def _lies_elsewhere(op: GraphOp) -> bool:
     shape = tuple(op.shapes[0])
     strides = op.strides[0] if op.strides else None
     is_whole = op.result is not None and shape == tuple(op.result)
-    return not is_whole or (strides is not None and not _is_row_major(shape, strides))
+    return not is_whole or (strides is not None and not is_row_major(shape, strides))
 
 
 def softmax_of_other_rows(ops: Sequence[GraphOp]) -> bool:
@@ -466,6 +384,6 @@ def softmax_of_other_rows(ops: Sequence[GraphOp]) -> bool:
         _plain_name(op) in ("softmax", "logsoftmax")
         and bool(op.strides)
         and op.strides[0] is not None
-        and not _is_row_major(op.shapes[0], op.strides[0])
+        and not is_row_major(op.shapes[0], op.strides[0])
         for op in ops
     )

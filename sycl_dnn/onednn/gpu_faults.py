@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from sycl_dnn.onednn import apart
 from sycl_dnn.onednn import fault as rules
 from sycl_dnn.onednn import faulty_cases as cases
 from sycl_dnn.onednn.fault import Fault
@@ -132,7 +133,7 @@ FAULTS: tuple[Fault, ...] = (
         met="refused",
         rows=("reorder",),
         device="gpu",
-        refuses=rules.copies_sixteen_apart,
+        refuses=apart.copies_sixteen_apart,
         advice="GPUs copy rows of 16 elements that lie apart wrongly; copy them with dpnp first",
     ),
     Fault(
@@ -169,7 +170,7 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("vanilla_rnn_backward", "lstm_backward", "gru_backward", "lbr_gru_backward"),
         device="gpu",
-        warns=rules.overwritten_gaps,
+        warns=apart.overwritten_gaps,
         outputs=("diff_weights_*",),
         advice="gaps of diff_weights_layer and diff_weights_iter are written; take dense ones",
     ),
@@ -195,7 +196,7 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("eltwise_forward", "eltwise_backward"),
         device="gpu",
-        warns=rules.eltwise_over_gaps,
+        warns=apart.eltwise_over_gaps,
         outputs=("dst", "diff_src"),
         advice="GPUs take arrays with gaps for dense ones; give dense ones, or reorder",
     ),
@@ -211,7 +212,7 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("concat",),
         device="gpu",
-        warns=rules.concat_over_gaps,
+        warns=apart.concat_over_gaps,
         outputs=("dst",),
         advice="GPUs take the rows of a result for dense; give a dense one, or reorder",
     ),
@@ -251,7 +252,7 @@ FAULTS: tuple[Fault, ...] = (
         met="refused",
         rows=PRODUCTS_WITH_BIAS,
         device="gpu",
-        refuses=rules.takes_bias_apart,
+        refuses=apart.takes_bias_apart,
         advice=BIAS_APART,
     ),
     Fault(

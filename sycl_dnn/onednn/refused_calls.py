@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from sycl_dnn.onednn import apart
 from sycl_dnn.onednn import fault as rules
 from sycl_dnn.onednn.fault import ANY, Fault
 
@@ -19,6 +20,7 @@ PRODUCTS_WITH_BIAS = (
     "inner_product_backward_weights",
     "matmul",
 )
+IN_ONE_LAYOUT = "all tensors must lie densely, in one layout"
 BIAS_APART = "the elements of a bias must lie one after the other; give a dense copy"
 
 FAULTS: tuple[Fault, ...] = (
@@ -40,8 +42,52 @@ FAULTS: tuple[Fault, ...] = (
         instead="a dense bias, as `functional` copies it",
         met="refused",
         rows=PRODUCTS_WITH_BIAS,
-        refuses=rules.takes_bias_apart,
+        refuses=apart.takes_bias_apart,
         advice=BIAS_APART,
+    ),
+    Fault(
+        "layer-norm-apart",
+        title="`layer_normalization_*`",
+        when="tensors with gaps, or in other layouts than each other",
+        wrong="all are read and written by the strides of one",
+        instead="dense tensors in one layout, as `functional` takes",
+        met="refused",
+        rows=("layer_normalization_forward", "layer_normalization_backward"),
+        refuses=apart.lie_unlike,
+        advice=IN_ONE_LAYOUT,
+    ),
+    Fault(
+        "prelu-gradient-apart",
+        title="`prelu_backward`",
+        when="tensors with gaps, or in other layouts than each other",
+        wrong="`src` is read by the strides of `diff_dst`, and memory outside is written",
+        instead="dense tensors in one layout, as `functional` takes",
+        met="refused",
+        rows=("prelu_backward",),
+        refuses=apart.lie_unlike,
+        advice=IN_ONE_LAYOUT,
+    ),
+    Fault(
+        "softmax-gradient-apart",
+        title="`softmax_backward`",
+        when="`ref` over the last axis, tensors with gaps or in other layouts than each other",
+        wrong="`diff_src` is written as if it lay like `dst`",
+        instead="one dense layout",
+        met="refused",
+        rows=("softmax_backward",),
+        refuses=apart.softmax_gradient_apart,
+        advice=IN_ONE_LAYOUT,
+    ),
+    Fault(
+        "pooling-gradient-gaps",
+        title="`pooling_backward`",
+        when="`ref`, `diff_src` with gaps",
+        wrong="gradients are added to what lay in its last part",
+        instead="a dense `diff_src`",
+        met="refused",
+        rows=("pooling_backward",),
+        refuses=apart.pooled_gradient_apart,
+        advice="diff_src must lie densely",
     ),
     Fault(
         "graph-vectors-apart",
@@ -92,7 +138,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="dense arrays in one layout, or axes merged, as `functional` does",
         met="refused",
         rows=("eltwise_forward", "eltwise_backward"),
-        refuses=rules.eltwise_of_six_axes,
+        refuses=apart.eltwise_of_six_axes,
         advice="more than five axes must lie densely, in one layout, without post-ops; merge axes",
     ),
     Fault(

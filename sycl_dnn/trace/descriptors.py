@@ -9,7 +9,7 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.onednn.fault import bias_apart
+from sycl_dnn.onednn.apart import bias_apart
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.steps import Layout, Out, describe
 from sycl_dnn.trace.values import Tensor

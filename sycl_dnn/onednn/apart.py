@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements that lie apart, and tensors that lie unlike each other: rules of oneDNN's faults."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sycl_dnn import _core
+
+_OVERWRITE = _core.rnn_flags.diff_weights_overwrite
+#: The most axes that the reference implementation of `eltwise` has loops for.
+_LOOPS = 5
+
+
+def is_whole(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether elements lie one after the other, in any order of axes, and none is repeated."""
+    return 0 in shape or _are_steps(sorted(zip(strides, shape, strict=True)))
+
+
+def _are_steps(axes: Sequence[tuple[int, int]]) -> bool:
+    step = 1
+    for stride, n in axes:
+        if n != 1 and stride != step:
+            return False
+        step *= n
+    return True
+
+
+def is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether elements lie one after the other, the last axis innermost."""
+    return _are_steps([*zip(strides, shape, strict=True)][::-1])
+
+
+def has_gaps(desc: _core.MemoryDesc | None) -> bool:
+    """Whether a plain tensor leaves room between its elements, or repeats some."""
+    return desc is not None and desc.is_plain and not is_whole(desc.dims, desc.strides)
+
+
+def _strides_of_axes(desc: _core.MemoryDesc) -> list[int]:
+    return [by for n, by in zip(desc.dims, desc.strides, strict=True) if n > 1]
+
+
+def bias_apart(desc: _core.MemoryDesc | None) -> bool:
+    """Whether the elements of a bias, or of its gradient, do not lie one after the other."""
+    return has_gaps(desc)
+
+
+def takes_bias_apart(pd: Any) -> bool:
+    """Tell an implementation that reads or writes a bias with gaps as a dense one."""
+    if pd.engine.kind is _core.engine_kind.cpu and pd.impl_info.endswith("ref:any"):
+        return False
+    return any(bias_apart(pd.parameters.get(name)) for name in ("bias", "diff_bias"))
+
+
+def eltwise_of_six_axes(pd: Any) -> bool:
+    """Tell what the reference implementation goes through by five axes: all but dense arrays."""
+    descs = [pd.src_desc, pd.diff_src_desc, pd.parameters.get("data")]
+    known = [d for d in descs if d is not None]
+    if len(known[0].dims) <= _LOOPS or not pd.impl_info.startswith("ref"):
+        return False
+    alike = all(d == known[0] for d in known)
+    is_dense = known[0].padded_dims == known[0].dims and not has_gaps(known[0])
+    return not (alike and is_dense) or len(pd.primitive_attr.get_post_ops()) > 0
+
+
+def eltwise_over_gaps(pd: Any) -> bool:
+    """Tell an element-wise kernel that takes its arrays for dense ones."""
+    descs = (pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc)
+    return pd.impl_info.startswith("ocl:xe") and any(map(has_gaps, descs))
+
+
+def concat_over_gaps(pd: Any) -> bool:
+    """Tell a concatenation whose parts do not lie densely in its result."""
+    dst, axis = pd.dst_desc, pd.parameters["concat_dimension"]
+    if not pd.impl_info.startswith("ocl:simple:reusable") or not dst.is_plain or 0 in dst.dims:
+        return False
+    pairs = zip(dst.dims, dst.strides, strict=True)
+    return dst.strides[axis] != math.prod(n for n, by in pairs if by < dst.strides[axis])
+
+
+def copies_sixteen_apart(pd: Any) -> bool:
+    """Tell a copy of rows of 16 whose elements do not follow each other."""
+    if not pd.impl_info.startswith("ocl:custom"):
+        return False
+    plain = [d for d in (pd.src_desc, pd.dst_desc) if d.is_plain and d.dims and 0 not in d.dims]
+    return any(min(_strides_of_axes(d), default=1) > 1 for d in plain)
+
+
+def overwritten_gaps(pd: Any) -> bool:
+    """Tell gradients of weights that are overwritten and do not lie densely."""
+    weights = (pd.diff_weights_layer_desc, pd.diff_weights_iter_desc)
+    overwrites = pd.parameters["flags"] is _OVERWRITE
+    return overwrites and any(map(has_gaps, weights))
+
+
+def lie_unlike(pd: Any) -> bool:
+    """Tell tensors with gaps, or in other layouts than each other."""
+    descs = [pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc]
+    known = [d for d in descs if d is not None and d.is_plain and 0 not in d.dims]
+    return any(map(has_gaps, known)) or len({tuple(_strides_of_axes(d)) for d in known}) > 1
+
+
+def softmax_gradient_apart(pd: Any) -> bool:
+    """Tell the gradient over a dense last axis that is written as if it lay like the others."""
+    inner = math.prod(pd.diff_src_desc.dims[pd.axis + 1 :])
+    return pd.impl_info.startswith("ref") and inner == 1 and lie_unlike(pd)
+
+
+def pooled_gradient_apart(pd: Any) -> bool:
+    """Tell gradients with gaps, of which the reference implementation clears the first part."""
+    return pd.impl_info.startswith("ref") and has_gaps(pd.diff_src_desc)

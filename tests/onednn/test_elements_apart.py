@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors with gaps that oneDNN takes for dense: refused by primitives, copied by graphs."""
+
+from contextlib import contextmanager
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import _core
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.errors import Unimplemented
+from sycl_dnn.graph import Graph, partition_plan
+from sycl_dnn.onednn import faults
+
+D, T = dnnl.MemoryDesc, dnnl.data_type
+APART = D((8,), T.f32, strides=(2,))
+ROWS, SQUARE = D((4, 8), T.f32, "ab"), D((8, 8), T.f32, "ab")
+
+
+@contextmanager
+def unchecked():
+    """Make descriptors without refusals of known faults."""
+    _core._watch(set(), faults.check)
+    try:
+        yield
+    finally:
+        _core._watch(set(faults._WATCHED), faults.check)
+
+
+def dense_layer(engine, bias=APART):
+    return dnnl.inner_product_forward(
+        engine, prop_kind="forward_training", src=ROWS, weights=SQUARE, bias=bias, dst=ROWS
+    )
+
+
+def gradients(engine, bias=APART):
+    return dnnl.inner_product_backward_weights(
+        engine, src=ROWS, diff_weights=SQUARE, diff_bias=bias, diff_dst=ROWS,
+        hint_fwd_pd=dense_layer(engine, D((8,), T.f32, "a")),
+    )  # fmt: skip
+
+
+def product(engine, bias=None):
+    bias = D((1, 8), T.f32, strides=(16, 2)) if bias is None else D((1, 8), T.f32, "ab")
+    return dnnl.matmul(engine, src=ROWS, weights=SQUARE, bias=bias, dst=ROWS)
+
+
+MAKERS = [dense_layer, gradients, product]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_bias_with_gaps_is_refused(engine, make):
+    with pytest.raises(Unimplemented, match="the elements of a bias must lie one after the other"):
+        make(engine)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_dense_bias_is_taken(engine, make):
+    assert make(engine, D((8,), T.f32, "a")).impl_info
+
+
+def test_a_bias_with_gaps_is_still_taken_for_dense(engine, stream):
+    with unchecked():
+        primitive = dnnl.Primitive(dense_layer(engine))
+    zeros = dpnp.zeros(64, dtype="f4", sycl_queue=stream.sycl_queue)
+    numbers = dpnp.arange(16, dtype="f4", sycl_queue=stream.sycl_queue)
+    made = dpnp.zeros(32, dtype="f4", sycl_queue=stream.sycl_queue)
+    arrays = {"src": zeros[:32], "weights": zeros, "bias": numbers, "dst": made}
+    stream.sycl_queue.wait()
+    descs = {n: found["desc"] for n, found in primitive.arguments.items()}
+    args = {n: dnnl.Memory(descs[n], engine, array) for n, array in arrays.items()}
+    primitive.execute(stream, args).wait()
+    told = "oneDNN may have mended bias-apart: look, then drop it"
+    assert not np.array_equal(made.asnumpy()[:8], np.arange(8) * 2), told
+
+
+def normalized(queue, scale):
+    graph = Graph("cpu" if queue.sycl_device.is_cpu else "gpu")
+    x, w = graph.input((4, 8), name="x"), graph.input((8,), name="scale")
+    zeros = graph.constant(dpnp.zeros(8, dtype="f4", sycl_queue=queue))
+    graph.layer_norm(x, w, zeros, keep_stats=False)
+    rows = dpnp.asarray(np.random.default_rng(0).standard_normal((4, 8), "f4"), sycl_queue=queue)
+    made = graph.compile(queue)(x=rows, scale=scale)
+    return (made[0] if isinstance(made, (tuple, list)) else made).asnumpy()
+
+
+def test_graphs_copy_vectors_with_gaps(queue):
+    numbers = dpnp.arange(16, dtype="f4", sycl_queue=queue)
+    expected = normalized(queue, dpnp.ascontiguousarray(numbers[::2]))
+    np.testing.assert_allclose(normalized(queue, numbers[::2]), expected, atol=1e-6)
+
+
+def test_partitions_still_take_vectors_for_dense(monkeypatch):
+    queue = sycl_dnn.default_queue("cpu")
+    numbers = dpnp.arange(16, dtype="f4", sycl_queue=queue)
+    expected = normalized(queue, dpnp.ascontiguousarray(numbers[::2]))
+    monkeypatch.setattr(partition_plan.Plan, "_rows_for", lambda plan, group: {})
+    monkeypatch.setattr(partition_plan, "why_wrong", lambda *of: "")
+    told = "oneDNN may have mended graph-vectors-apart: look, then drop it"
+    assert not np.allclose(normalized(queue, numbers[::2]), expected, atol=1e-6), told
+
+
+#: Descriptors of (4, 8): dense, each row with two more elements, columns.
+ROOMY, COLUMNS = D((4, 8), T.f32, strides=(10, 1)), D((4, 8), T.f32, "ba")
+
+
+def layer_norm(engine, src=ROWS, dst=ROWS):
+    return dnnl.layer_normalization_forward(
+        engine, prop_kind="forward_training", src=src, dst=dst, epsilon=1e-5, flags="none"
+    )
+
+
+def layer_norm_gradient(engine, src=ROWS, diff_dst=ROWS):
+    return dnnl.layer_normalization_backward(
+        engine, prop_kind="backward_data", src=src, diff_src=ROWS, diff_dst=diff_dst, epsilon=1e-5,
+        flags="none", hint_fwd_pd=layer_norm(engine),
+    )  # fmt: skip
+
+
+def prelu_gradient(engine, src=ROWS, diff_dst=ROWS):
+    weights = D((1, 8), T.f32, "ab")
+    forward = dnnl.prelu_forward(
+        engine, prop_kind="forward_training", src=ROWS, weights=weights, dst=ROWS
+    )
+    return dnnl.prelu_backward(
+        engine, src=src, weights=weights, diff_src=diff_dst, diff_weights=weights,
+        diff_dst=diff_dst, hint_fwd_pd=forward,
+    )  # fmt: skip
+
+
+def softmax_gradient(engine, diff_src=ROWS, diff_dst=ROWS):
+    given = {"algorithm": "softmax_accurate", "axis": 1}
+    forward = dnnl.softmax_forward(
+        engine, prop_kind="forward_training", src=ROWS, dst=ROWS, **given
+    )
+    return dnnl.softmax_backward(
+        engine, diff_src=diff_src, diff_dst=diff_dst, dst=ROWS, hint_fwd_pd=forward, **given
+    )
+
+
+@pytest.mark.parametrize(
+    "make", [layer_norm, layer_norm_gradient, prelu_gradient, softmax_gradient]
+)
+@pytest.mark.parametrize("desc", [ROOMY, COLUMNS], ids=["gaps", "columns"])
+def test_tensors_that_lie_unlike_each_other_are_refused(engine, make, desc):
+    assert make(engine, ROWS, ROWS).impl_info
+    with pytest.raises(Unimplemented, match="all tensors must lie densely, in one layout"):
+        make(engine, desc, ROWS)
+
+
+def test_a_pool_gradient_with_gaps_is_refused(engine):
+    windows = {"strides": (2,), "kernel": (2,), "dilation": (0,), "padding_l": (0,)}
+    windows |= {"padding_r": (0,), "algorithm": "pooling_avg_include_padding"}
+    whole, half = D((2, 4, 8), T.f32, "abc"), D((2, 4, 4), T.f32, "abc")
+    forward = dnnl.pooling_forward(
+        engine, prop_kind="forward_training", src=whole, dst=half, **windows
+    )
+    with pytest.raises(Unimplemented, match="diff_src must lie densely"):
+        dnnl.pooling_backward(
+            engine, diff_src=D(whole.dims, T.f32, strides=(48, 12, 1)), diff_dst=half,
+            hint_fwd_pd=forward, **windows,
+        )  # fmt: skip
+
+
+def rows_in(desc, values):
+    """Return the flat memory of ``desc`` with these rows, 77 between them."""
+    flat = np.full(desc.get_size() // 4, 77, "f4")
+    steps = [4 * n for n in desc.strides]
+    np.lib.stride_tricks.as_strided(flat, desc.dims, steps)[...] = values
+    return flat
+
+
+#: What reads or writes the tensor ``name`` by the strides of another one, and its row.
+MISREAD = {
+    "layer-norm-apart": (layer_norm, "src", "dst"),
+    "prelu-gradient-apart": (prelu_gradient, "src", "diff_src"),
+    "softmax-gradient-apart": (softmax_gradient, "diff_src", "diff_src"),
+}
+
+
+@pytest.mark.parametrize("name", MISREAD)
+def test_tensors_are_still_misread(engine, stream, name):
+    make, apart, output = MISREAD[name]
+    rows = np.random.default_rng(0).standard_normal((4, 8), "f4")
+
+    def result(desc):
+        with unchecked():
+            primitive = dnnl.Primitive(make(engine, desc, ROWS))
+        found = {n: f["desc"] for n, f in primitive.arguments.items() if n != "scratchpad"}
+        # Room for what is written outside.
+        flat = {n: rows_in(d, rows if d.dims == (4, 8) else 0.5) for n, d in found.items()}
+        held = {
+            n: dpnp.asarray(np.pad(a, (0, 512)), sycl_queue=stream.sycl_queue)
+            for n, a in flat.items()
+        }
+        stream.sycl_queue.wait()
+        args = {n: dnnl.Memory(found[n], engine, a) for n, a in held.items()}
+        primitive.execute(stream, args).wait()
+        steps = [4 * n for n in found[output].strides]
+        made = held[output].asnumpy()
+        return np.lib.stride_tricks.as_strided(made, (4, 8), steps).copy()
+
+    told = f"oneDNN may have mended {name}: look, then drop it"
+    assert not np.allclose(result(ROOMY), result(ROWS), atol=1e-3), told
