@@ -16,7 +16,7 @@ def numbers(*shape):
 
 
 IMAGES, ROWS, VECTOR, SCALE = numbers(2, 8, 5, 6), numbers(4, 8), numbers(8), numbers(8)
-CASES = {
+ARGUMENTS = {
     "conv1d": (F.conv1d, numbers(2, 8, 7), numbers(8, 8, 3), VECTOR),
     "conv2d": (F.conv2d, IMAGES, numbers(8, 8, 3, 3), VECTOR),
     "conv2d of one pixel": (F.conv2d, IMAGES, numbers(8, 8, 1, 1), VECTOR),
@@ -64,9 +64,9 @@ def column(array, queue):
 
 
 @pytest.mark.parametrize("view", [with_gaps, reversed_view, column])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ARGUMENTS)
 def test_values_and_gradients_are_those_of_dense_arrays(queue, name, view):
-    function, *arrays = CASES[name]
+    function, *arrays = ARGUMENTS[name]
     dense = [dpnp.asarray(a, sycl_queue=queue) for a in arrays]
     views = [view(a, queue) for a in arrays]
     expected, pullback = sycl_dnn.vjp(function, *dense)
