@@ -68,7 +68,7 @@ def eltwise_of_six_axes(pd: Any) -> bool:
 def eltwise_over_gaps(pd: Any) -> bool:
     """Tell an element-wise kernel that takes its arrays for dense ones."""
     descs = (pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc)
-    return pd.impl_info.startswith("ocl:xe") and any(map(has_gaps, descs))
+    return pd.impl_info.startswith(("ocl:xe", "ocl:ref")) and any(map(has_gaps, descs))
 
 
 def concat_over_gaps(pd: Any) -> bool:
@@ -100,6 +100,37 @@ def lie_unlike(pd: Any) -> bool:
     descs = [pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc]
     known = [d for d in descs if d is not None and d.is_plain and 0 not in d.dims]
     return any(map(has_gaps, known)) or len({tuple(_strides_of_axes(d)) for d in known}) > 1
+
+
+def lie_unlike_on_gpu(pd: Any) -> bool:
+    """Tell the same of GPUs, where one kernel alone of softmax is at fault."""
+    if pd.name == "softmax_backward" and not pd.impl_info.startswith("ocl:simple"):
+        return False
+    return lie_unlike(pd)
+
+
+def reduced_gaps(pd: Any) -> bool:
+    """Tell a reduction over gaps."""
+    return has_gaps(pd.src_desc)
+
+
+def dense_layer_apart(pd: Any) -> bool:
+    """Tell a result of inner_product that is not row-major."""
+    dst = pd.dst_desc
+    return dst.is_plain and not is_row_major(dst.dims, dst.strides)
+
+
+def resized_gradient_apart(pd: Any) -> bool:
+    """Tell a gradient of an image in another layout than that of the result."""
+    return pd.impl_info.startswith("ocl:vectorized") and lie_unlike(pd)
+
+
+def cell_apart(pd: Any) -> bool:
+    """Tell a bias with gaps, or states and weights whose innermost elements lie apart."""
+    names = ("src_layer", "weights_layer", "weights_iter")
+    known = [pd.parameters[n] for n in names if pd.parameters[n] is not None]
+    steps = [min(_strides_of_axes(d), default=1) for d in known if d.is_plain and 0 not in d.dims]
+    return bias_apart(pd.parameters["bias"]) or any(step > 1 for step in steps)
 
 
 def softmax_gradient_apart(pd: Any) -> bool:

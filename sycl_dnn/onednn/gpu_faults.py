@@ -7,7 +7,12 @@ from sycl_dnn.onednn import apart
 from sycl_dnn.onednn import fault as rules
 from sycl_dnn.onednn import faulty_cases as cases
 from sycl_dnn.onednn.fault import Fault
-from sycl_dnn.onednn.refused_calls import BIAS_APART, PRODUCTS_WITH_BIAS
+from sycl_dnn.onednn.refused_calls import (
+    BIAS_APART,
+    IN_ONE_LAYOUT,
+    PRODUCTS_WITH_BIAS,
+    RECURRENT,
+)
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
@@ -188,8 +193,8 @@ FAULTS: tuple[Fault, ...] = (
         "eltwise-gaps-gpu",
         title="`eltwise_forward`, `eltwise_backward`, GPU",
         when=(
-            "arrays with gaps between their elements, as `x[:, ::2]` (`ocl:xe`; the simulated Arc "
-            "and Tiger Lake pick it)"
+            "arrays with gaps between their elements, as `x[:, ::2]` (`ocl:xe`, `ocl:ref`; the "
+            "simulated Arc and Tiger Lake pick the former)"
         ),
         wrong="they are taken for dense: gaps are written, the last elements are not",
         instead="dense arrays, as `functional` and `graph` take",
@@ -239,6 +244,71 @@ FAULTS: tuple[Fault, ...] = (
         device="gpu",
         refuses=rules.half_bytes,
         advice="elements must have whole bytes on GPUs; take s8 or u8",
+    ),
+    Fault(
+        "tensors-apart-gpu",
+        title="`layer_normalization_*`, `prelu_backward`, `softmax_backward` (`ocl:simple`), GPU",
+        when="tensors with gaps, or in other layouts than each other",
+        wrong="some are read or written by the strides of others; `prelu_backward` crashes",
+        instead="dense tensors in one layout, as `functional` takes",
+        met="refused",
+        rows=(
+            "layer_normalization_forward",
+            "layer_normalization_backward",
+            "prelu_backward",
+            "softmax_backward",
+        ),
+        device="gpu",
+        refuses=apart.lie_unlike_on_gpu,
+        advice=IN_ONE_LAYOUT,
+    ),
+    Fault(
+        "reduction-gaps-gpu",
+        title="`reduction`, GPU",
+        when="a source with gaps (`ocl:combined`, `ocl:reusable`)",
+        wrong="it is taken for dense",
+        instead="a dense source, as `functional` takes",
+        met="refused",
+        rows=("reduction",),
+        device="gpu",
+        refuses=apart.reduced_gaps,
+        advice="src must lie densely on GPUs",
+    ),
+    Fault(
+        "inner-product-result-gpu",
+        title="`inner_product_forward`, GPU",
+        when="a result that is not row-major (`ocl:ref`)",
+        wrong="it is written as if it were",
+        instead="a row-major result",
+        met="refused",
+        rows=("inner_product_forward",),
+        device="gpu",
+        refuses=apart.dense_layer_apart,
+        advice="dst must be row-major on GPUs",
+    ),
+    Fault(
+        "resampling-gradient-layout-gpu",
+        title="`resampling_backward`, GPU",
+        when="`diff_src` in another layout than `diff_dst` (`ocl:vectorized`)",
+        wrong="it is written as if it lay like `diff_dst`",
+        instead="one layout for both",
+        met="refused",
+        rows=("resampling_backward",),
+        device="gpu",
+        refuses=apart.resized_gradient_apart,
+        advice=IN_ONE_LAYOUT,
+    ),
+    Fault(
+        "cell-apart-gpu",
+        title="RNNs, GPU",
+        when="a bias with gaps, or inputs and weights whose innermost elements lie apart",
+        wrong="they are taken for dense (`ocl:simple`)",
+        instead="dense tensors, as `functional` takes",
+        met="refused",
+        rows=RECURRENT,
+        device="gpu",
+        refuses=apart.cell_apart,
+        advice="bias, inputs and weights must lie densely on GPUs",
     ),
     Fault(
         "bias-apart-gpu",

@@ -480,9 +480,20 @@ def test_a_bias_with_gaps_is_still_taken_for_dense(stream, values, unchecked):
     assert not np.array_equal(found.asnumpy()[:8], np.arange(8) * 2), told
 
 
+#: Of test_tensors_apart_on_gpu.py.
+IN_ANOTHER_FILE = (
+    "tensors-apart-gpu",
+    "reduction-gaps-gpu",
+    "inner-product-result-gpu",
+    "resampling-gradient-layout-gpu",
+    "cell-apart-gpu",
+)
+
+
 def test_every_row_is_reproduced_or_says_why_not():
     alone = [
         "bias-apart-gpu",
+        *IN_ANOTHER_FILE,
         "rnn-submemory-gpu",
         "reorder-sixteen-apart-gpu",
         "select-spread-condition-gpu",

@@ -1,32 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Primitives that read and write outside of their arrays: refused, and still at fault."""
 
-from contextlib import contextmanager
-
 import dpnp
 import numpy as np
 import pytest
+from lying_apart import unchecked
 
-from sycl_dnn import _core
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.errors import Unimplemented
-from sycl_dnn.onednn import faults
 
 D, T = dnnl.MemoryDesc, dnnl.data_type
 HALVES = D((1, 5, 12), T.s4, "abc")
 PART, PART_SIZES, PART_OFFSETS = D((1, 2, 12), T.f32, "abc"), (1, 2, 12), (0, 3, 0)
 INSIDE = HALVES.submemory_desc(PART_SIZES, PART_OFFSETS)
 PADDED, PLAIN = (D((2, 17, 3, 4), T.f32, tag) for tag in ("aBcd8b", "acdb"))
-
-
-@contextmanager
-def unchecked():
-    """Make descriptors without refusals of known faults."""
-    _core._watch(set(), faults.check)
-    try:
-        yield
-    finally:
-        _core._watch(set(faults._WATCHED), faults.check)
 
 
 def softmax_gradient(engine):
