@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes and strides that end the process inside oneDNN, or make it write where nothing is.
 #include <string_view>
+#include <utility>
 
 #include "memory_desc.hpp"
 #include "refusals.hpp"
@@ -115,21 +116,27 @@ void refuse_unlike_gradients(std::string_view name, const tensors &all) {
                                     "), got " + describe(d));
 }
 
-// The reference implementation finds places in diff_weights by the strides of weights.
-void refuse_unlike_weights(std::string_view name, const tensors &all) {
-    if (name != "prelu_backward") return;
-    const desc *weights = find(all, "weights"), *diff = find(all, "diff_weights");
-    if (!weights || !diff || weights->get_format_kind() != memory::format_kind::blocked ||
-        diff->get_format_kind() != memory::format_kind::blocked)
-        return;
-    const dims shape = weights->get_dims();
-    const dims left = weights->get_strides(), right = diff->get_strides();
-    bool alike = weights->get_inner_blks() == diff->get_inner_blks() && shape == diff->get_dims();
+// Whether the elements of both lie at the same places; true where a layout is not known.
+bool lie_alike(const desc *a, const desc *b) {
+    if (!a || !b || a->get_format_kind() != memory::format_kind::blocked ||
+        b->get_format_kind() != memory::format_kind::blocked)
+        return true;
+    const dims shape = a->get_dims(), left = a->get_strides(), right = b->get_strides();
+    bool alike = a->get_inner_blks() == b->get_inner_blks() && shape == b->get_dims();
     for (size_t axis = 0; alike && axis < shape.size(); ++axis)
         alike = shape[axis] == 1 || left[axis] == right[axis];
-    if (!alike)
-        throw unimplemented(std::string(name) + ": diff_weights must have the layout of weights (" +
-                            describe(*weights) + "), got " + describe(*diff));
+    return alike;
+}
+
+// Places in diff_weights are found by the strides of weights, those in src by diff_dst's.
+void refuse_unlike_weights(std::string_view name, const tensors &all) {
+    if (name != "prelu_backward") return;
+    for (const auto &[one, other] : {std::pair{"weights", "diff_weights"}, {"diff_dst", "src"}}) {
+        const desc *wanted = find(all, one), *given = find(all, other);
+        if (!lie_alike(wanted, given))
+            throw unimplemented(std::string(name) + ": " + other + " must have the layout of " +
+                                one + " (" + describe(*wanted) + "), got " + describe(*given));
+    }
 }
 
 }  // namespace

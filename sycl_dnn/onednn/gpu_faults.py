@@ -247,15 +247,14 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "tensors-apart-gpu",
-        title="`layer_normalization_*`, `prelu_backward`, `softmax_backward` (`ocl:simple`), GPU",
+        title="`layer_normalization_*`, `softmax_backward` (`ocl:simple`), GPU",
         when="tensors with gaps, or in other layouts than each other",
-        wrong="some are read or written by the strides of others; `prelu_backward` crashes",
+        wrong="some are read or written by the strides of others",
         instead="dense tensors in one layout, as `functional` takes",
         met="refused",
         rows=(
             "layer_normalization_forward",
             "layer_normalization_backward",
-            "prelu_backward",
             "softmax_backward",
         ),
         device="gpu",

@@ -57,17 +57,6 @@ FAULTS: tuple[Fault, ...] = (
         advice=IN_ONE_LAYOUT,
     ),
     Fault(
-        "prelu-gradient-apart",
-        title="`prelu_backward`",
-        when="tensors with gaps, or in other layouts than each other",
-        wrong="`src` is read by the strides of `diff_dst`, and memory outside is written",
-        instead="dense tensors in one layout, as `functional` takes",
-        met="refused",
-        rows=("prelu_backward",),
-        refuses=apart.lie_unlike,
-        advice=IN_ONE_LAYOUT,
-    ),
-    Fault(
         "softmax-gradient-apart",
         title="`softmax_backward`",
         when="`ref` over the last axis, tensors with gaps or in other layouts than each other",
@@ -252,8 +241,14 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "prelu-unlike-weights",
         title="`prelu_backward`",
-        when="`ref`, `diff_weights` in another layout than `weights`",
-        wrong="gradients are written to the places of `weights`, in part outside",
+        when=(
+            "`diff_weights` in another layout than `weights` (`ref`), or `src` in another than "
+            "`diff_dst`"
+        ),
+        wrong=(
+            "gradients are written to the places of `weights`, and `src` is read at those of "
+            "`diff_dst`, in part outside; on GPUs the process dies now and then"
+        ),
         instead="one layout for both",
         met="refused",
         rows=("prelu_backward",),

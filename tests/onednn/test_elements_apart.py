@@ -133,7 +133,9 @@ def softmax_gradient(engine, diff_src=ROWS, diff_dst=ROWS):
 @pytest.mark.parametrize("desc", [ROOMY, COLUMNS], ids=["gaps", "columns"])
 def test_tensors_that_lie_unlike_each_other_are_refused(engine, make, desc):
     assert make(engine, ROWS, ROWS).impl_info
-    with pytest.raises(Unimplemented, match="all tensors must lie densely, in one layout"):
+    with pytest.raises(
+        Unimplemented, match=r"must lie densely, in one layout|must have the layout of"
+    ):
         make(engine, desc, ROWS)
 
 
@@ -154,7 +156,6 @@ def test_a_pool_gradient_with_gaps_is_refused(engine):
 #: By row: what takes its first tensor to lie like another one, and the output that shows it.
 MISREAD = {
     "layer-norm-apart": (layer_norm, "dst"),
-    "prelu-gradient-apart": (prelu_gradient, "diff_src"),
     "softmax-gradient-apart": (softmax_gradient, "diff_src"),
 }
 

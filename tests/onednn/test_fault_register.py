@@ -72,7 +72,6 @@ ELSEWHERE = {
     "rnn-no-initial-state": "tests/onednn/test_faults.py",
     "bias-apart": "tests/onednn/test_elements_apart.py",
     "layer-norm-apart": "tests/onednn/test_elements_apart.py",
-    "prelu-gradient-apart": "tests/onednn/test_elements_apart.py",
     "softmax-gradient-apart": "tests/onednn/test_elements_apart.py",
     "graph-vectors-apart": "tests/onednn/test_elements_apart.py",
     "eltwise-six-axes": "tests/onednn/test_writes_past_the_end.py",
