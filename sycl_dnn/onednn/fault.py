@@ -77,6 +77,9 @@ _LEFT_TO_RIGHT = _core.rnn_direction.unidirectional_left2right
 _RMS = _core.normalization_flags.rms_norm
 _GLOBAL = _core.normalization_flags.use_global_stats
 
+#: The most axes that kernels of softmax for GPUs count.
+_AXES_OF_SOFTMAX = 5
+
 # --- descriptors ---
 
 
@@ -376,6 +379,17 @@ def _lies_elsewhere(op: GraphOp) -> bool:
     strides = op.strides[0] if op.strides else None
     is_whole = op.result is not None and shape == tuple(op.result)
     return not is_whole or (strides is not None and not is_row_major(shape, strides))
+
+
+def softmax_of_six_axes(pd: Any) -> bool:
+    """Tell a softmax over more axes than its kernel counts."""
+    desc = pd.dst_desc or pd.diff_src_desc
+    return len(desc.dims) > _AXES_OF_SOFTMAX and pd.impl_info.startswith("ocl:reusable")
+
+
+def softmax_operation_of_six_axes(ops: Sequence[GraphOp]) -> bool:
+    """Tell the same of graphs, forward and backward."""
+    return any("softmax" in _plain_name(op) and len(op.shapes[0]) > _AXES_OF_SOFTMAX for op in ops)
 
 
 def softmax_of_other_rows(ops: Sequence[GraphOp]) -> bool:

@@ -487,6 +487,7 @@ IN_ANOTHER_FILE = (
     "inner-product-result-gpu",
     "resampling-gradient-layout-gpu",
     "cell-apart-gpu",
+    "softmax-six-axes-gpu",
 )
 
 

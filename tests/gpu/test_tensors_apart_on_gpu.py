@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What oneDNN's kernels for GPUs take for dense, or for like another tensor: refused."""
 
+import dpnp
 import numpy as np
 import pytest
 from lying_apart import executed, unchecked
 
+import sycl_dnn
+from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.errors import Unimplemented
+from sycl_dnn.graph import Graph
 
 D, T = dnnl.MemoryDesc, dnnl.data_type
 BOXES, ROWS, SQUARE = D((4, 5, 16), T.f32, "abc"), D((4, 16), T.f32, "ab"), D((8, 16), T.f32, "ab")
@@ -81,3 +85,34 @@ def test_tensors_apart_are_still_misread(name, stream, values):
     found = [executed(primitive, stream, WRONG[name]) for primitive in primitives]
     told = f"oneDNN may have mended the fault of {name}: look, then drop its row"
     assert not np.allclose(*found, atol=1e-3), told
+
+
+SIX = (2, 1, 3, 2, 2, 3)
+
+
+def test_a_softmax_of_six_axes_is_refused(stream):
+    desc = D(SIX, T.f32, "abcdef")
+    with pytest.raises(Unimplemented, match="more than five axes must be merged"):
+        dnnl.softmax_forward(
+            stream.engine, prop_kind="forward_inference", algorithm="softmax_accurate", src=desc,
+            dst=desc, axis=2,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("axis", range(6))
+def test_functions_merge_axes(axis, gpu, values):
+    x = np.random.default_rng(0).standard_normal(SIX).astype("f4")
+    dy = np.random.default_rng(1).standard_normal(SIX).astype("f4")
+    wanted = np.exp(x) / np.exp(x).sum(axis, keepdims=True)
+    array, slope = (dpnp.asarray(a, sycl_queue=gpu) for a in (x, dy))
+    made, pullback = sycl_dnn.vjp(lambda x: F.softmax(x, axis), array)
+    np.testing.assert_allclose(made.asnumpy(), wanted, atol=1e-6)
+    gradient = wanted * (dy - (wanted * dy).sum(axis, keepdims=True))
+    np.testing.assert_allclose(pullback(slope)[0].asnumpy(), gradient, atol=1e-6)
+
+
+def test_graphs_refuse_a_softmax_of_six_axes(gpu):
+    graph = Graph("gpu")
+    graph.output(graph.softmax(graph.input(SIX, "f32"), axis=2))
+    with pytest.raises(Unimplemented, match="softmax: oneDNN must support the operation"):
+        graph.compile(gpu)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.reductions import nan_of_rows, reduce
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape
 
 if TYPE_CHECKING:
     import dpnp
@@ -30,8 +32,15 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
+#: The most axes that oneDNN's kernels for GPUs count.
+_MOST_AXES = 5
+
+
 def normalized(x: Tensor, axis: int, kind: algorithm) -> Tensor:
     """Apply one of oneDNN's softmax algorithms, in the layout of ``x``."""
+    if x.ndim > _MOST_AXES and x.trace.engine.kind is not engine_kind.cpu:
+        rows = (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
+        return reshape(normalized(reshape(x, rows), 1, kind), x.shape)
     is_log = kind is algorithm.softmax_log
     made = softmax_of_slices(x, axis, is_log, partial(_by_onednn, x, axis, kind))
     return _by_onednn(x, axis, kind) if made is None else made
