@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import partial
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.kernels import grouped_columns, grouped_parts, normalized_rows
+from sycl_dnn.kernels import grouped_columns, normalized_rows
 from sycl_dnn.kernels.choice import chosen
-from sycl_dnn.kernels.launching import Kernels, Tensors, defined, dense, units
+from sycl_dnn.kernels.launching import Kernels, Tensors, defined, dense
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Composed, Entry, Out
 from sycl_dnn.trace.values import Tensor
@@ -18,8 +18,6 @@ from sycl_dnn.trace.views import reshape
 
 #: Channels that a work-group takes, if a group has no more.
 _WIDTH = 64
-#: Bytes of an image from which on its rows are divided among work-groups.
-_LARGE = 1 << 18
 
 
 def group_normalized(
@@ -74,27 +72,6 @@ class _Way:
         return kernels.record(f"{self.name}_backward", given, outs, numbers, self._n_groups)
 
 
-class _Divided(_Way):
-    """Those of channels-last images whose rows are divided among work-groups forward."""
-
-    def forward(self, x: Tensor, vectors: Tensors, eps: float) -> Tensors:
-        rows, channels, _, size = self._numbers
-        n = x.shape[0]
-        wanted = -(-units(x) * 4 // n)
-        rows_each = -(-rows // wanted)
-        n_parts = -(-rows // rows_each)
-        kernels = Kernels(x.trace, grouped_parts.SOURCE, x.dtype, self._vector, defined(vectors))
-        numbers = [rows, channels, rows_each, n_parts]
-        wanted_parts = {"parts": Out((n * n_parts, 3, channels), "float32")}
-        parts = kernels.record("grouped_parts", {"src": x}, wanted_parts, numbers, n * n_parts)
-        outs = {"dst": Out(x.shape, x.dtype, x)}
-        outs |= {k: Out((n, channels // size), "float32") for k in ("mean", "rest", "variance")}
-        outs["factors"] = Out((n * n_parts, 3, channels), "float32")
-        given = {"src": x, **parts, **vectors}
-        told = [*numbers, size, float(eps)]
-        return kernels.record("grouped_parts_forward", given, outs, told, n * n_parts)
-
-
 def _way(x: Tensor, groups: int) -> _Way | None:
     wanted = chosen("group_norm", x)
     n, channels = x.shape[:2]
@@ -109,9 +86,8 @@ def _way(x: Tensor, groups: int) -> _Way | None:
     while width * 2 <= _WIDTH and channels % (width * 2) == 0:
         width *= 2
     numbers = [count, channels, width, size]
-    kind = _Divided if x.desc.get_size() >= n * _LARGE else _Way
     source = grouped_columns.SOURCE
-    return kind("grouped", source, vector, numbers, n * channels // width, n * groups)
+    return _Way("grouped", source, vector, numbers, n * channels // width, n * groups)
 
 
 def _rule(way: _Way, made: Tensors, eps: float, entry: Entry, grads: Tensors) -> Tensors:
