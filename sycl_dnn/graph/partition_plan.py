@@ -31,6 +31,8 @@ _PRODUCTS = ("convolution", "conv_transpose", "matmul")
 _DEQUANTIZE = ("dequantize", "dynamic_dequantize")
 #: What a dequantised value may go through on its way to a product of integers.
 _MOVES = ("type_cast", "static_reshape", "static_transpose", "reorder")
+#: Operations whose kernels for CPUs take tensors with gaps for dense ones.
+_READ_AS_DENSE = {"layer_norm", "layer_norm_backward", "dynamic_dequantize"}
 
 
 def why_wrong(
@@ -306,7 +308,7 @@ class Plan:
             if is_gpu and softmax_of_other_rows([op]):
                 values.append(node.values[0])
             # Kernels of products follow strides, but for those of vectors, as a bias is.
-            every = is_gpu and op.name not in _PRODUCTS
+            every = op.name not in _PRODUCTS if is_gpu else op.name in _READ_AS_DENSE
             for value, dims, strides in zip(node.values, op.shapes, op.strides, strict=True):
                 if strides and (every or len(dims) == 1) and not is_whole(dims, strides):
                     values.append(value)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations of graphs over inputs with gaps: the results of dense ones."""
+
+import dpnp
+import pytest
+from graph_ops import CASES, build, expected, is_close
+from graph_ops.run import download, upload
+
+#: oneDNN's kernels for CPUs take such inputs of these for dense ones.
+NAMES = ("layer_norm", "layer_norm_backward", "dynamic_dequantize", "batch_norm_inference")
+CHOSEN = [case for case in CASES if case.op in NAMES]
+
+
+def gaps(array):
+    return dpnp.repeat(array, 2, axis=-1)[..., ::2]
+
+
+def inside(array):
+    """A part of a larger array: rows with room between them."""
+    larger = dpnp.pad(array, [(1, 1)] * array.ndim)
+    return larger[tuple(slice(1, 1 + n) for n in array.shape)]
+
+
+@pytest.mark.parametrize("view", [gaps, inside])
+@pytest.mark.parametrize("case", CHOSEN, ids=str)
+def test_views_give_the_results_of_dense_arrays(case, view, queue):
+    (dtype, *_) = case.dtypes
+    graph, arrays = build(case, dtype, "cpu" if queue.sycl_device.is_cpu else "gpu")
+    compiled = graph.compile(queue)
+    dense = {n: upload(arrays[n], v.dtype, queue) for n, v in graph.inputs.items()}
+    made = compiled(
+        **{n: view(a) if isinstance(a, dpnp.ndarray) and a.ndim else a for n, a in dense.items()}
+    )
+    results = made if isinstance(made, tuple) else (made,)
+    for value, got, wanted in zip(
+        graph.outputs, results, expected(graph, arrays, compiled), strict=True
+    ):
+        assert is_close(download(got), wanted, value.dtype, case.tolerance), value
