@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements that lie apart, and tensors that lie unlike each other: rules of oneDNN's faults."""
+"""Rules of oneDNN's faults about tensors with gaps, and tensors in different layouts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from sycl_dnn import _core
 
 _OVERWRITE = _core.rnn_flags.diff_weights_overwrite
-#: The most axes that the reference implementation of `eltwise` has loops for.
+#: The number of axes over which the reference implementation of `eltwise` iterates.
 _LOOPS = 5
 
 
 def is_whole(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether elements lie one after the other, in any order of axes, and none is repeated."""
+    """Whether elements are contiguous, in any order of axes, and none is repeated."""
     return 0 in shape or _are_steps(sorted(zip(strides, shape, strict=True)))
 
 
@@ -29,12 +29,12 @@ def _are_steps(axes: Sequence[tuple[int, int]]) -> bool:
 
 
 def is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether elements lie one after the other, the last axis innermost."""
+    """Whether elements are contiguous, the last axis innermost."""
     return _are_steps([*zip(strides, shape, strict=True)][::-1])
 
 
 def has_gaps(desc: _core.MemoryDesc | None) -> bool:
-    """Whether a plain tensor leaves room between its elements, or repeats some."""
+    """Whether a plain tensor has gaps between its elements, or repeats some."""
     return desc is not None and desc.is_plain and not is_whole(desc.dims, desc.strides)
 
 
@@ -43,19 +43,19 @@ def _strides_of_axes(desc: _core.MemoryDesc) -> list[int]:
 
 
 def bias_apart(desc: _core.MemoryDesc | None) -> bool:
-    """Whether the elements of a bias, or of its gradient, do not lie one after the other."""
+    """Whether the elements of a bias, or of its gradient, are not contiguous."""
     return has_gaps(desc)
 
 
 def takes_bias_apart(pd: Any) -> bool:
-    """Tell an implementation that reads or writes a bias with gaps as a dense one."""
+    """Match an implementation that reads or writes a bias with gaps as if it were dense."""
     if pd.engine.kind is _core.engine_kind.cpu and pd.impl_info.endswith("ref:any"):
         return False
     return any(bias_apart(pd.parameters.get(name)) for name in ("bias", "diff_bias"))
 
 
 def eltwise_of_six_axes(pd: Any) -> bool:
-    """Tell what the reference implementation goes through by five axes: all but dense arrays."""
+    """Match what the reference implementation walks by five axes: all except dense arrays."""
     descs = [pd.src_desc, pd.diff_src_desc, pd.parameters.get("data")]
     known = [d for d in descs if d is not None]
     if len(known[0].dims) <= _LOOPS or not pd.impl_info.startswith("ref"):
@@ -66,13 +66,13 @@ def eltwise_of_six_axes(pd: Any) -> bool:
 
 
 def eltwise_over_gaps(pd: Any) -> bool:
-    """Tell an element-wise kernel that takes its arrays for dense ones."""
+    """Match an element-wise kernel that assumes that its arrays are dense."""
     descs = (pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc)
     return pd.impl_info.startswith(("ocl:xe", "ocl:ref")) and any(map(has_gaps, descs))
 
 
 def concat_over_gaps(pd: Any) -> bool:
-    """Tell a concatenation whose parts do not lie densely in its result."""
+    """Match a concatenation whose parts are not dense in its result."""
     dst, axis = pd.dst_desc, pd.parameters["concat_dimension"]
     if not pd.impl_info.startswith("ocl:simple:reusable") or not dst.is_plain or 0 in dst.dims:
         return False
@@ -81,7 +81,7 @@ def concat_over_gaps(pd: Any) -> bool:
 
 
 def copies_sixteen_apart(pd: Any) -> bool:
-    """Tell a copy of rows of 16 whose elements do not follow each other."""
+    """Match a copy of rows of 16 elements that are not contiguous."""
     if not pd.impl_info.startswith("ocl:custom"):
         return False
     plain = [d for d in (pd.src_desc, pd.dst_desc) if d.is_plain and d.dims and 0 not in d.dims]
@@ -89,44 +89,44 @@ def copies_sixteen_apart(pd: Any) -> bool:
 
 
 def overwritten_gaps(pd: Any) -> bool:
-    """Tell gradients of weights that are overwritten and do not lie densely."""
+    """Match gradients of weights that are overwritten and are not dense."""
     weights = (pd.diff_weights_layer_desc, pd.diff_weights_iter_desc)
     overwrites = pd.parameters["flags"] is _OVERWRITE
     return overwrites and any(map(has_gaps, weights))
 
 
 def lie_unlike(pd: Any) -> bool:
-    """Tell tensors with gaps, or in other layouts than each other."""
+    """Match tensors with gaps, or in different layouts."""
     descs = [pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc]
     known = [d for d in descs if d is not None and d.is_plain and 0 not in d.dims]
     return any(map(has_gaps, known)) or len({tuple(_strides_of_axes(d)) for d in known}) > 1
 
 
 def lie_unlike_on_gpu(pd: Any) -> bool:
-    """Tell the same of GPUs, where one kernel alone of softmax is at fault."""
+    """Match the same on GPUs, where only one softmax kernel is faulty."""
     if pd.name == "softmax_backward" and not pd.impl_info.startswith("ocl:simple"):
         return False
     return lie_unlike(pd)
 
 
 def reduced_gaps(pd: Any) -> bool:
-    """Tell a reduction over gaps."""
+    """Match a reduction of a source with gaps."""
     return has_gaps(pd.src_desc)
 
 
 def dense_layer_apart(pd: Any) -> bool:
-    """Tell a result of inner_product that is not row-major."""
+    """Match a result of inner_product that is not row-major."""
     dst = pd.dst_desc
     return dst.is_plain and not is_row_major(dst.dims, dst.strides)
 
 
 def resized_gradient_apart(pd: Any) -> bool:
-    """Tell a gradient of an image in another layout than that of the result."""
+    """Match a diff_src in another layout than diff_dst."""
     return pd.impl_info.startswith("ocl:vectorized") and lie_unlike(pd)
 
 
 def cell_apart(pd: Any) -> bool:
-    """Tell a bias with gaps, or states and weights whose innermost elements lie apart."""
+    """Match a bias with gaps, or states and weights whose innermost axis is not contiguous."""
     names = ("src_layer", "weights_layer", "weights_iter")
     known = [pd.parameters[n] for n in names if pd.parameters[n] is not None]
     steps = [min(_strides_of_axes(d), default=1) for d in known if d.is_plain and 0 not in d.dims]
@@ -134,11 +134,11 @@ def cell_apart(pd: Any) -> bool:
 
 
 def softmax_gradient_apart(pd: Any) -> bool:
-    """Tell the gradient over a dense last axis that is written as if it lay like the others."""
+    """Match the gradient over a dense last axis, written in the layout of the other tensors."""
     inner = math.prod(pd.diff_src_desc.dims[pd.axis + 1 :])
     return pd.impl_info.startswith("ref") and inner == 1 and lie_unlike(pd)
 
 
 def pooled_gradient_apart(pd: Any) -> bool:
-    """Tell gradients with gaps, of which the reference implementation clears the first part."""
+    """Match gradients with gaps, of which the reference clears only the first part."""
     return pd.impl_info.startswith("ref") and has_gaps(pd.diff_src_desc)

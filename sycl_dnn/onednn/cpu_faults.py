@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of oneDNN's kernels for CPUs: wrong values, which programs are warned of or led around."""
+"""Faults of oneDNN's kernels for CPUs: wrong values, which are warned of or avoided."""
 
 from __future__ import annotations
 
@@ -19,16 +19,14 @@ FAULTS: tuple[Fault, ...] = (
         warns=rules.row_major_pointwise,
         explains=cases.pointwise,
         outputs=("dst",),
-        advice=(
-            "a 1x1 kernel with row-major weights (O, I) is read as (I, O); ask for weights `any`"
-        ),
+        advice=("row-major weights (O, I) of a 1x1 kernel are read as (I, O); use weights `any`"),
     ),
     Fault(
         "inner-product-order",
         title="`inner_product_forward`",
         when=(
-            "channels-last source, weights (I, *S, O) (`bca`, `bcda`), which `any` gives for "
-            "int8 on CPUs without AVX-512; run as `brg_matmul` or `gemm:jit`"
+            "channels-last source, weights (I, *S, O) (`bca`, `bcda`), which `any` selects for "
+            "int8 on CPUs without AVX-512; implemented by `brg_matmul` or `gemm:jit`"
         ),
         wrong="weights are read as (*S, I, O)",
         instead="weights in the order of the source (`acb`, `acdb`)",
@@ -38,46 +36,46 @@ FAULTS: tuple[Fault, ...] = (
         explains=cases.other_order,
         outputs=("dst",),
         advice=(
-            "weights are read in the order of the source's axes, channels last, and lie in "
-            "another one; lay them out like the source (`acdb`), not as (I, *S, O)"
+            "weights are read in the order of the source's axes, channels last, but have "
+            "another order; lay them out like the source (`acdb`), not as (I, *S, O)"
         ),
     ),
     Fault(
         "rnn-no-initial-state",
         title="`vanilla_rnn_backward`, `lstm_backward`",
         when="no `src_iter`, left to right",
-        wrong="`diff_weights_iter`: the first output stands in for the zero initial state",
+        wrong="`diff_weights_iter`: the first output is used in place of the zero initial state",
         instead="a `src_iter` (and `src_iter_c`) of zeros",
         met="warned",
         rows=("vanilla_rnn_backward", "lstm_backward"),
         warns=rules.no_initial_state,
         advice=(
-            "diff_weights_iter is wrong without src_iter: the first output stands in for the "
-            "zero initial state; give a src_iter (and src_iter_c) of zeros"
+            "diff_weights_iter is wrong without src_iter: the first output is used in place of the "
+            "zero initial state; pass a src_iter (and src_iter_c) of zeros"
         ),
     ),
     Fault(
         "rnn-strided-source",
         title="`vanilla_rnn_backward`, `lstm_backward`, `gru_backward`, `lbr_gru_backward`",
         when=(
-            "`ref`, left to right, steps of `src_layer` do not follow each other (batch first, "
-            "a part of an array) but those of `dst_layer` do"
+            "`ref`, left to right, steps of `src_layer` are not contiguous (batch first, "
+            "a slice of an array) but those of `dst_layer` are"
         ),
         wrong=(
-            "`diff_weights_layer` is read from memory of others; with one sample oneDNN's cache"
-            " takes this primitive for dense layers, too"
+            "`diff_weights_layer` is computed from unrelated memory; with one sample oneDNN's"
+            " cache also returns this primitive for dense layers"
         ),
-        instead="reorder `src_layer` to a row-major one",
+        instead="reorder `src_layer` to row-major",
         met="warned",
         rows=("vanilla_rnn_backward", "lstm_backward", "gru_backward", "lbr_gru_backward"),
         warns=rules.strided_source,
         explains=cases.strided_source,
         outputs=("diff_weights_layer",),
         advice=(
-            "diff_weights_layer is wrong when steps of src_layer do not follow each other "
-            "(batch first, or a part of an array) but those of dst_layer do; reorder src_layer "
-            "to a row-major one. For one sample oneDNN's cache then takes the wrong primitive "
-            "for dense layers, too"
+            "diff_weights_layer is wrong when steps of src_layer are not contiguous "
+            "(batch first, or a slice of an array) but those of dst_layer are; reorder src_layer "
+            "to row-major. With one sample oneDNN's cache then returns the wrong primitive "
+            "for dense layers as well"
         ),
     ),
     Fault(
@@ -86,7 +84,7 @@ FAULTS: tuple[Fault, ...] = (
         when="always",
         wrong=(
             "not the gradients of the forward pass; with attention 0 only "
-            "`diff_augru_attention` is off"
+            "`diff_augru_attention` is wrong"
         ),
         instead="none",
         met="warned",
@@ -95,8 +93,8 @@ FAULTS: tuple[Fault, ...] = (
         explains=rules.always,
         outputs=("diff_*",),
         advice=(
-            "the gradients are not those of the forward pass (diff_augru_attention is off even "
-            "where the attention is 0, the others where it is not)"
+            "the gradients are not those of the forward pass (diff_augru_attention is wrong even "
+            "where the attention is 0, the others only where it is not)"
         ),
     ),
     Fault(
@@ -104,8 +102,8 @@ FAULTS: tuple[Fault, ...] = (
         title="`layer_normalization_backward`",
         when="`rms_norm` without `use_global_stats`",
         wrong=(
-            "`diff_src` loses the mean of `scale * diff_dst`, as if the forward pass had "
-            "subtracted a mean"
+            "the mean of `scale * diff_dst` is subtracted from `diff_src`, as if the forward pass "
+            "had subtracted a mean"
         ),
         instead="`use_global_stats` with the variance of the forward pass",
         met="warned",
@@ -114,15 +112,15 @@ FAULTS: tuple[Fault, ...] = (
         explains=cases.rms,
         outputs=("diff_src",),
         advice=(
-            "diff_src is wrong with rms_norm unless use_global_stats is set: a mean is "
-            "subtracted that the forward pass did not subtract"
+            "diff_src is wrong with rms_norm unless use_global_stats is set: oneDNN subtracts a "
+            "mean that the forward pass did not subtract"
         ),
     ),
     Fault(
         "lrn-overflow",
         title="`lrn_forward`",
         when=(
-            "`lrn_jit`, `k + alpha * mean of squares` from 7e12 on: inputs from 5e8 on with "
+            "`lrn_jit`, `k + alpha * mean of squares` of 7e12 or more: inputs of 5e8 or more with "
             "`alpha` 1e-4 and `local_size` 5"
         ),
         wrong="0: the third power of the denominator overflows",
@@ -131,16 +129,16 @@ FAULTS: tuple[Fault, ...] = (
         rows=("lrn_forward",),
         warns=rules.overflowing_lrn,
         advice=(
-            "results are 0 where k + alpha * mean of squares is 7e12 or more (inputs from 5e8 on "
-            "with alpha 1e-4 and local_size 5): its third power overflows; bound the inputs, or "
-            "take the implementation `ref` (next_impl)"
+            "results are 0 where k + alpha * mean of squares is 7e12 or more (inputs of 5e8 or "
+            "more with alpha 1e-4 and local_size 5): its third power overflows; limit the inputs, "
+            "or use the implementation `ref` (next_impl)"
         ),
     ),
     Fault(
         "lrn-narrow-window",
         title="`lrn_backward`",
         when="`lrn_jit`, channels last or one channel, `local_size` 1 or 2",
-        wrong="making the primitive ends the process",
+        wrong="creating the primitive ends the process",
         instead="`ref`",
         met="rerouted",
         rows=("lrn_backward",),
@@ -149,8 +147,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "lrn-bf16-channels",
         title="`lrn_backward`",
-        when="bf16, `lrn_jit`, channels last, channels no multiple of 16",
-        wrong="small gradients where `diff_dst` is 0",
+        when="bf16, `lrn_jit`, channels last, number of channels not a multiple of 16",
+        wrong="small gradients are wrong where `diff_dst` is 0",
         instead="f32, another layout, or padded channels",
         met="warned",
         rows=("lrn_backward",),
@@ -165,8 +163,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "layer-norm-long-rows",
         title="`layer_normalization_forward`, `_backward`",
-        when="`jit:uni`, rows beyond 2**22 elements",
-        wrong="its code repeats itself for each vector of a row: 11 s and 1.6 GB for 2**26",
+        when="`jit:uni`, rows of more than 2**22 elements",
+        wrong="the generated code is unrolled over the whole row: 11 s and 1.6 GB for 2**26",
         instead="another implementation",
         met="rerouted",
         rows=("layer_normalization_forward", "layer_normalization_backward"),
@@ -186,8 +184,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "lstm-signed-states",
         title="`lstm_forward`",
-        when="s8 (not u8) states where `ref` is taken, that is without AMX",
-        wrong="negative states come out as 0",
+        when="s8 (not u8) states where `ref` is selected, that is without AMX",
+        wrong="negative states become 0",
         instead="u8",
         met="left",
         rows=("lstm_forward",),
@@ -201,7 +199,7 @@ FAULTS: tuple[Fault, ...] = (
             "bf16 with a projection: inference with weights `any` (`brgemm`), and every backward"
         ),
         wrong="values",
-        instead="f32; plain `ldigo` weights forward",
+        instead="f32; for the forward pass, plain `ldigo` weights",
         met="left",
         rows=("lstm_forward", "lstm_backward"),
         explains=cases.bf16_projection,
@@ -210,7 +208,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "lrn-wide-window",
         title="`lrn_backward`",
-        when="f32, `lrn_jit`, channels last, `local_size` from 7 on, 17, 31 or 33 channels",
+        when="f32, `lrn_jit`, channels last, `local_size` of 7 or more, 17, 31 or 33 channels",
         wrong="`diff_src`",
         instead="another layout",
         met="left",
@@ -225,7 +223,7 @@ FAULTS: tuple[Fault, ...] = (
             "bf16, `jit_bf16`, three spatial dimensions, depth or height padded and smaller "
             "than the kernel"
         ),
-        wrong="depends on memory that nobody has written",
+        wrong="the result depends on uninitialised memory",
         instead="f32",
         met="left",
         rows=("convolution_backward_weights",),
@@ -235,9 +233,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "conv-bf16-lone-window",
         title="`convolution_backward_weights`",
-        when="bf16, `jit_bf16`, one input channel, one window, stride beyond the padded size",
+        when="bf16, `jit_bf16`, one input channel, one window, stride larger than the padded size",
         wrong="reads past the end of `src`",
-        instead="a stride within it",
+        instead="a smaller stride",
         met="left",
         rows=("convolution_backward_weights",),
         explains=cases.lone_window,
@@ -246,9 +244,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "reorder-masked",
         title="`reorder`",
-        when="`jit:uni`, zero points with a mask; dst scales along axes that are no neighbours",
-        wrong="only the first zero point counts; values",
-        instead="one at a time, or `binary`",
+        when="`jit:uni`, zero points with a mask; dst scales along axes that are not adjacent",
+        wrong="only the first zero point is used; values",
+        instead="one axis at a time, or `binary`",
         met="left",
         rows=("reorder",),
         explains=cases.masked_reorder,
@@ -258,8 +256,8 @@ FAULTS: tuple[Fault, ...] = (
         "reorder-to-4-bits",
         title="`reorder`",
         when="s8 to s4 or u4, bf16 to s4 (`jit_direct_copy`)",
-        wrong="the result stays zero",
-        instead="through f32",
+        wrong="the result is zero",
+        instead="by way of f32",
         met="left",
         rows=("reorder",),
         explains=cases.four_bit_copy,
@@ -269,8 +267,8 @@ FAULTS: tuple[Fault, ...] = (
         "binary-later-operands",
         title="`binary`",
         when="`jit:uni`, eltwise post-op, then two binary post-ops, the first of shape (1, 1, C)",
-        wrong="that operand reads the values of the other one",
-        instead="a binary post-op first",
+        wrong="the values of the other operand are used for that one",
+        instead="put a binary post-op first",
         met="left",
         rows=("binary",),
         explains=cases.later_operands,
@@ -281,7 +279,7 @@ FAULTS: tuple[Fault, ...] = (
         "binary-lone-pixels",
         title="`binary`",
         when=(
-            "post-op of shape (1, C, 1...), all spatial sizes 1, N > 1; s8 or u8 results with "
+            "post-op of shape (1, C, 1...), all spatial sizes 1, N > 1; or s8 or u8 results with "
             "broadcast post-ops"
         ),
         wrong="values",
@@ -307,7 +305,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "prelu-bf16-slopes",
         title="`convolution_forward`, `matmul`",
-        when="prelu post-op with bf16 slopes: taken, though slopes are read as f32",
+        when="prelu post-op with bf16 slopes, which are accepted but read as f32",
         wrong="values",
         instead="f32 slopes",
         met="left",
@@ -317,10 +315,10 @@ FAULTS: tuple[Fault, ...] = (
         "eltwise-nan",
         title="`eltwise_forward`",
         when=(
-            "`exp`, `clip`, `relu` of NaN; `mish` backward above 1e18; `gelu_erf` near the "
+            "`exp`, `clip` and `relu` of NaN; `mish` backward above 1e18; `gelu_erf` near the "
             "largest number"
         ),
-        wrong="inf or a bound in place of NaN; inf",
+        wrong="inf or a bound in place of NaN; inf for the other two",
         instead="check for NaN first",
         met="left",
         rows=("eltwise_forward",),
@@ -329,17 +327,17 @@ FAULTS: tuple[Fault, ...] = (
         "log-accuracy",
         title="`eltwise_forward`, `softmax_forward`",
         when="`log`, `softmax_log`",
-        wrong="off by up to 4e-6, so log(1) is 1.3e-6",
-        instead="f32 input near 1 apart",
+        wrong="errors of up to 4e-6: log(1) is 1.3e-6",
+        instead="compute values near 1 by other means",
         met="left",
         rows=("eltwise_forward", "softmax_forward"),
     ),
     Fault(
         "dropout-neighbours",
-        title="any, `set_dropout`",
+        title="any primitive with `set_dropout`",
         when="CPU",
-        wrong="four neighbours are kept or dropped together",
-        instead="draw the mask yourself, as `functional.dropout` does",
+        wrong="groups of four neighbours are kept or dropped together",
+        instead="generate the mask yourself, as `functional.dropout` does",
         met="left",
         rows=ANY,
     ),
@@ -347,11 +345,11 @@ FAULTS: tuple[Fault, ...] = (
         "deconvolution-halved-weights",
         title="`deconvolution_forward`",
         when=(
-            "s8 source, `jit_uni_int8:avx2` on a CPU with VNNI: groups and a sum after another"
-            " post-op, for one"
+            "s8 source, `jit_uni_int8:avx2` on a CPU with VNNI: for example, groups and a sum after"
+            " another post-op"
         ),
-        wrong="weights lose their last bit, as on CPUs without VNNI (see below)",
-        instead="sum first, which leaves it to another implementation",
+        wrong="weights lose their last bit, as on CPUs without VNNI (`int8-saturation`)",
+        instead="put the sum first, which selects another implementation",
         met="left",
         rows=("deconvolution_forward",),
         explains=cases.halved_weights,
@@ -372,37 +370,37 @@ FAULTS: tuple[Fault, ...] = (
         explains=cases.doubled,
         outputs=("dst",),
         advice=(
-            "an s8 source with strides gives twice the values on CPUs with AVX-512 but no VNNI;"
-            " take a u8 source"
+            "with an s8 source and strides, results are twice as large on CPUs with AVX-512 but no"
+            " VNNI; use a u8 source"
         ),
     ),
     Fault(
         "matmul-found-scales",
         title="`matmul`",
-        when="scales of `dst` that oneDNN finds (`dynamic_mx`, `dynamic_fp`), float8 results",
+        when="`dst` scales computed by oneDNN (`dynamic_mx`, `dynamic_fp`), float8 results",
         wrong=(
-            "the largest value of a group may be beyond the type's largest: NaN in e4m3, inf in"
+            "the largest value of a group may exceed the type's maximum: NaN in e4m3, inf in"
             " e5m2; `dynamic_fp` scales that round to 0 or NaN (groups below 0.5 of 448, above "
             "448 * 448, and so on) do the same to the group"
         ),
-        instead="own scales; or a float32 result, clipped and converted after it",
+        instead="scales that you provide; or a float32 result, then clipped and converted",
         met="warned",
         rows=("matmul",),
         warns=rules.found_scales,
         explains=cases.found_scales,
         outputs=("dst",),
         advice=(
-            "with scales that oneDNN finds, the largest values of a float8 result become NaN or "
-            "infinity instead of the type's largest; write float32, clip and convert it, or give "
-            "scales"
+            "with scales computed by oneDNN, the largest values of a float8 result become NaN or "
+            "infinity instead of the type's maximum; write float32, clip and convert it, or "
+            "provide scales"
         ),
     ),
     Fault(
         "pooling-operand",
         title="`pooling_forward`",
         when="row-major, `jit`, binary post-op with an operand of the shape of `dst`",
-        wrong="reads the operand at the places of another layout, in part beyond its end",
-        instead="channels last, or the operation after it",
+        wrong="reads the operand at the offsets of another layout, in part past its end",
+        instead="channels last, or a separate operation after pooling",
         met="left",
         rows=("pooling_forward",),
         explains=cases.whole_operand,
@@ -413,9 +411,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "resampling-pixel",
         title="`resampling_forward`, `resampling_backward`",
-        when="images of one pixel, `jit`: the stride of the last axis is taken for the channels",
-        wrong="writes beyond `dst`; gradients of the wrong channels; its cache spreads both",
-        instead="strides as of channels-last images, which descriptors are given of themselves",
+        when="images of one pixel, `jit`: the stride of the last axis is used for the channels",
+        wrong="writes past the end of `dst`; wrong channels in gradients; its cache spreads both",
+        instead="the strides of channels-last images, which descriptors get automatically",
         met="rerouted",
         rows=("resampling_forward", "resampling_backward"),
         partition=rules.resized_pixel,
@@ -424,8 +422,8 @@ FAULTS: tuple[Fault, ...] = (
         "norm-backward-data-outputs",
         title="`batch_normalization_backward`, `group_normalization_backward`",
         when="`backward_data` with `use_scale` or `use_shift`",
-        wrong="counts gradients of scale and shift as outputs: executing without them fails",
-        instead="hand over `diff_scale` and `diff_shift`, or `prop_kind.backward`",
+        wrong="requires gradients of scale and shift as outputs: executing without them fails",
+        instead="pass `diff_scale` and `diff_shift`, or use `prop_kind.backward`",
         met="left",
         rows=("batch_normalization_backward", "group_normalization_backward"),
     ),
@@ -443,20 +441,20 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "graph-quantize-race",
-        title="graph partitions with `Quantize` or `Dequantize`, constants of quantisation",
-        when="more than one of scales and zero points as attributes",
+        title="graph partitions with `Quantize` or `Dequantize`",
+        when="more than one scale or zero point given as an attribute",
         wrong=(
-            "their copies do not wait for each other nor for inputs: now and then the values of"
-            " an earlier partition are used (2 of 5,000 on a busy CPU, most calls on a GPU)"
+            "their copies wait neither for each other nor for the inputs: occasionally the values "
+            "of an earlier partition are used (2 of 5,000 on a busy CPU, most calls on a GPU)"
         ),
-        instead="an in-order queue, which partitions are given",
+        instead="an in-order queue, on which such partitions run",
         met="rerouted",
         rows=ANY,
     ),
     Fault(
         "float8-double-rounding",
-        title="reorder to float8",
-        when="",
+        title="`reorder` to float8",
+        when="always",
         wrong="rounds twice, through f16: 7.25005 becomes 7 in e4m3",
         instead="none",
         met="left",
@@ -466,8 +464,8 @@ FAULTS: tuple[Fault, ...] = (
         "int8-saturation",
         title="products of u8 and s8",
         when="CPUs without VNNI",
-        wrong="products are added in pairs, in 16 bits that saturate",
-        instead="float32, as `functional` and `graph` take",
+        wrong="products are added in pairs with 16-bit saturation",
+        instead="float32, as `functional` and `graph` use",
         met="rerouted",
         rows=ANY,
     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One fault of oneDNN as data, and the rules that tell when a program meets it."""
+"""One fault of oneDNN as data, and the rules that recognise programs affected by it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ ANY: tuple[str, ...] = ()
 
 @dataclass(frozen=True)
 class Fault:
-    """A wrong result, or a crash, that is known.
+    """A known wrong result or crash.
 
-    name : what tests and reports call it
+    name : its name in tests and reports
     title, when, wrong, instead : cells of the table in docs/onednn_in_python.md, in Markdown
-    met : ``warned`` when a descriptor is made; ``rerouted`` to what is right; ``refused`` by name;
-        ``left`` to the user of the low level, ``functional`` avoids it
+    met : ``warned`` when a descriptor is made; ``rerouted`` to code that is right; ``refused`` with
+        an error; ``left`` to users of the low level, while ``functional`` avoids it
     rows : the primitives
-    device : where it was seen, ``cpu`` or ``gpu`` (a simulated one, or one executed by the CPU);
-        warnings and the verifier know it there
-    since, until : version of oneDNN in which it was first seen, and that mended it
-    advice : text of the warning, or of the error
+    device : where it was seen, ``cpu`` or ``gpu`` (simulated, or executed by the CPU);
+        warnings and the verifier apply to that device
+    since, until : version of oneDNN in which it was first seen, and in which it is fixed
+    advice : text of the warning or of the error
     refused_by : function of csrc/refused_shapes.cpp or csrc/refusals.cpp
-    warns, refuses, explains, post_ops, partition : rules, by what they read
-    outputs : patterns of the outputs that may be wrong, where ``warns`` or ``explains`` holds
+    warns, refuses, explains, post_ops, partition : rules, named by what they are applied to
+    outputs : patterns of the outputs that may be wrong if ``warns`` or ``explains`` holds
     """
 
     name: str
@@ -53,17 +53,17 @@ class Fault:
     outputs: tuple[str, ...] = ()
 
 
-# --- What tells a fault of oneDNN when a program meets one; ``faults`` names these rules
+# --- Rules that recognise a fault of oneDNN; the rows of the register name them
 
 
 Operands = Sequence[_core.MemoryDesc | None]
 
 
 class GraphOp(NamedTuple):
-    """An operation of a partition: its name, and what is known of its operands and result.
+    """An operation of a partition: its name, and what is known about its operands and result.
 
-    ``layout`` is that of images: "NCX", "NXC" or ""; ``strides`` are those of operands, None of
-    what is made within the partition.
+    ``layout`` is that of images: "NCX", "NXC" or ""; ``strides`` has None for operands that
+    are made within the partition.
     """
 
     name: str
@@ -77,48 +77,48 @@ _LEFT_TO_RIGHT = _core.rnn_direction.unidirectional_left2right
 _RMS = _core.normalization_flags.rms_norm
 _GLOBAL = _core.normalization_flags.use_global_stats
 
-#: The most axes that kernels of softmax for GPUs count.
+#: The most axes that oneDNN's softmax kernels for GPUs support.
 _AXES_OF_SOFTMAX = 5
 
 # --- descriptors ---
 
 
 def adjacent(desc: _core.MemoryDesc) -> bool:
-    """Whether a step begins one row after the last row of the step before."""
+    """Whether each step begins one row after the last row of the step before it."""
     steps, samples, _ = desc.dims
     return steps == 1 or desc.strides[0] == samples * desc.strides[1]
 
 
 def no_initial_state(pd: Any) -> bool:
-    """Tell gradients of a cell without ``src_iter``."""
+    """Match gradients of a cell without ``src_iter``."""
     p = pd.parameters
     return p["direction"] is _LEFT_TO_RIGHT and p["src_iter"] is None
 
 
 def strided_source(pd: Any) -> bool:
-    """Tell steps of src_layer apart: those of dst_layer decide whether they become one matrix."""
+    """Match steps of src_layer that are not contiguous: oneDNN checks only those of dst_layer."""
     merged = adjacent(pd.dst_layer_desc) and pd.impl_info.startswith("ref")
     left_to_right = pd.parameters["direction"] is _LEFT_TO_RIGHT
     return left_to_right and merged and not adjacent(pd.src_layer_desc)
 
 
 def always(*_: Any) -> bool:
-    """Tell every use of a primitive."""
+    """Match every use of a primitive."""
     return True
 
 
 def rms_without_stats(pd: Any) -> bool:
-    """Tell rms_norm whose statistics are computed."""
+    """Match rms_norm with statistics that it computes itself."""
     return bool(pd.flags & _RMS) and not pd.flags & _GLOBAL
 
 
 def overflowing_lrn(pd: Any) -> bool:
-    """Tell kernels that take the third power of the denominator in float32."""
+    """Match kernels that compute the third power of the denominator in float32."""
     return "lrn_jit" in pd.impl_info
 
 
 def row_major_pointwise(pd: Any) -> bool:
-    """Tell 1x1 kernels with row-major weights."""
+    """Match 1x1 kernels with row-major weights."""
     weights = pd.weights_desc
     ungrouped = weights.ndims == pd.src_desc.ndims
     if not (ungrouped and set(weights.dims[2:]) == {1} and weights.is_plain):
@@ -127,18 +127,18 @@ def row_major_pointwise(pd: Any) -> bool:
 
 
 def doubled(pd: Any) -> bool:
-    """Tell an s8 source of a strided deconvolution."""
+    """Match an s8 source of a strided deconvolution."""
     is_signed = pd.src_desc.data_type is _core.data_type.s8
     return is_signed and pd.impl_info.endswith("brgconv_strided:avx512_core")
 
 
 def axis_order(desc: _core.MemoryDesc, axes: Sequence[int]) -> list[int]:
-    """Return axes from the outermost to the innermost one."""
+    """Return axes from the outermost to the innermost."""
     return sorted(axes, key=lambda axis: -desc.strides[axis])
 
 
 def other_order(pd: Any) -> bool:
-    """Tell weights whose rows, as a matrix, have another order than columns of the source."""
+    """Match weights whose rows, as a matrix, are ordered unlike the columns of the source."""
     src, weights = pd.src_desc, pd.weights_desc
     if not (src.is_plain and weights.is_plain) or "ref" in pd.impl_info:
         return False
@@ -147,7 +147,7 @@ def other_order(pd: Any) -> bool:
 
 
 def odd_bf16_channels(pd: Any) -> bool:
-    """Tell bfloat16 channels that fill no whole vector."""
+    """Match bfloat16 channels that do not fill whole vectors."""
     src = pd.src_desc
     is_bf16 = src.data_type is _core.data_type.bf16
     return is_bf16 and src.dims[1] % 16 != 0 and "jit" in pd.impl_info
@@ -157,14 +157,14 @@ _WITHOUT_BF16 = ("sse41", "avx", "avx2", "avx2_vnni", "avx512_core", "avx512_cor
 
 
 def narrowed_without_bf16(pd: Any) -> bool:
-    """Tell a convolution of float32 to bfloat16 whose code has instructions that the CPU lacks."""
+    """Match a convolution of float32 to bfloat16 whose code has instructions that the CPU lacks."""
     types = (pd.src_desc.data_type, pd.dst_desc.data_type)
     narrowed = types == (_core.data_type.f32, _core.data_type.bf16) and "brg" in pd.impl_info
     return narrowed and _core.get_effective_cpu_isa().name in _WITHOUT_BF16
 
 
 def found_scales(pd: Any) -> bool:
-    """Tell scales of a float8 result that oneDNN finds; it does not clip to the largest."""
+    """Match scales of a float8 result that oneDNN computes; it does not clip to the maximum."""
     dynamic = (_core.quantization_mode.dynamic_mx, _core.quantization_mode.dynamic_fp)
     is_float8 = pd.dst_desc.data_type in (_core.data_type.f8_e4m3, _core.data_type.f8_e5m2)
     return is_float8 and any(mode in dynamic for *_, mode in pd.primitive_attr.get("set_scales"))
@@ -182,41 +182,41 @@ def _post_op_calls(pd: Any, name: str) -> list[tuple[Any, ...]]:
 
 
 def shifted_factors(pd: Any) -> bool:
-    """Tell a sum of different factors that reads each in the place of its neighbour."""
+    """Match a sum of different factors, where each input is given its neighbour's factor."""
     return "many_inputs" in pd.impl_info and len(set(pd.parameters["scales"])) > 1
 
 
 def blocked_twice(pd: Any) -> bool:
-    """Tell weights of a product with two blocks along one axis."""
+    """Match weights of a product with two blocks along one axis."""
     axes = list(pd.weights_desc.inner_idxs)
     return "ref" in pd.impl_info and len(set(axes)) < len(axes)
 
 
 def unwritten_padding(pd: Any) -> bool:
-    """Tell channels that fill no whole block."""
+    """Match channels that do not fill whole blocks."""
     made = pd.dst_desc if pd.name == "lrn_forward" else pd.diff_src_desc
     return not made.is_plain and tuple(made.padded_dims) != tuple(made.dims)
 
 
 def sum_of_other_type(pd: Any) -> bool:
-    """Tell a sum post-op that says another data type than that of the result."""
+    """Match a sum post-op whose data type is not that of the result."""
     types = [args[2] for args in _post_op_calls(pd, "append_sum") if len(args) > 2]
     known = (pd.dst_desc.data_type, _core.data_type.undef)
     return "ocl:ref" in pd.impl_info and any(t not in known for t in types)
 
 
 def no_cell_state(pd: Any) -> bool:
-    """Tell a forward LSTM that begins with what the scratchpad or the workspace holds."""
+    """Match a forward LSTM that starts from uninitialised memory."""
     return pd.parameters["src_iter_c"] is None
 
 
 def no_cell_gradient(pd: Any) -> bool:
-    """Tell gradients of an LSTM that begin with what the scratchpad or the workspace holds."""
+    """Match gradients of an LSTM that start from uninitialised memory."""
     return no_cell_state(pd) or pd.parameters["diff_dst_iter_c"] is None
 
 
 def half_bytes(pd: Any) -> bool:
-    """Tell 4-bit numbers of implementations that go by bytes: `ref` of concat goes by reorders."""
+    """Match 4-bit numbers where offsets are counted in bytes; `ref` of concat uses reorders."""
     if pd.impl_info.startswith("ref"):
         return False
     descs = (pd.src_desc, pd.dst_desc, pd.diff_src_desc, pd.diff_dst_desc)
@@ -224,9 +224,9 @@ def half_bytes(pd: Any) -> bool:
 
 
 def half_bytes_inside(pd: Any) -> bool:
-    """Tell 4-bit numbers that begin within their memory, which `ref` of matmul alone reads right.
+    """Match 4-bit numbers with an offset in their memory, which only `ref` of matmul supports.
 
-    Concatenation writes its parts by such reorders.
+    Concatenation writes its parts with such reorders.
     """
     if pd.name == "concat":
         return pd.dst_desc.data_type.name in _HALF_BYTES
@@ -236,38 +236,38 @@ def half_bytes_inside(pd: Any) -> bool:
 
 
 def clears_too_much(pd: Any) -> bool:
-    """Tell gradients of which as many bytes are set to 0 as those of the result take, padded."""
+    """Match a diff_src that is smaller than the padded diff_dst, whose size oneDNN clears in it."""
     given, made = pd.diff_dst_desc, pd.diff_src_desc
     is_padded = given.padded_dims != given.dims
     return pd.impl_info.startswith("ref") and is_padded and made.get_size() < given.get_size()
 
 
 def integer_cell(pd: Any) -> bool:
-    """Tell an LSTM of 8-bit weights."""
+    """Match an LSTM with 8-bit weights."""
     return pd.weights_layer_desc.data_type is _core.data_type.s8
 
 
 def begins_inside(pd: Any) -> bool:
-    """Tell tensors that begin within their memory."""
+    """Match tensors with an offset in their memory."""
     descs = (d for d in pd.parameters.values() if isinstance(d, _core.MemoryDesc))
     return any(d.submemory_offset for d in descs)
 
 
 def other_rows(pd: Any) -> bool:
-    """Tell a softmax over layouts that its kernels do not follow."""
+    """Match a softmax over layouts that its kernels do not support."""
     src, dst = pd.src_desc, pd.dst_desc
     if "ref" in pd.impl_info or not (src.is_plain and dst.is_plain):
         return False
     if src.strides != dst.strides:
         return True
     is_usual = is_row_major(src.dims, src.strides) or _is_channels_last(src)
-    # Rows that lie one after the other may do so in any order.
+    # Contiguous rows may be in any order.
     has_rows = src.strides[pd.axis] == 1 and not has_gaps(src)
     return not (is_usual or has_rows or pd.impl_info.startswith("ocl:simple"))
 
 
 def condition_elsewhere(pd: Any) -> bool:
-    """Tell a condition that does not lie as the result, where all else does or is one number."""
+    """Match a condition unlike the result in layout, if all else is like it or one number."""
     if pd.algorithm is not _core.algorithm.binary_select:
         return False
     a, b, c, dst = pd.src_0_desc, pd.src_1_desc, pd.src_2_desc, pd.dst_desc
@@ -281,7 +281,7 @@ def condition_elsewhere(pd: Any) -> bool:
 
 
 def in_order(desc: _core.MemoryDesc) -> list[int]:
-    """Return all axes, outermost first; of equal strides the longer one first."""
+    """Return all axes, outermost first; of axes with equal strides, the longer one first."""
     dims, strides = desc.dims, desc.strides
     return sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))
 
@@ -291,20 +291,20 @@ def _wide(operand: _core.MemoryDesc) -> list[int]:
 
 
 def last_axis_not_innermost(dst: _core.MemoryDesc, operands: Operands) -> bool:
-    """Tell an operand along the last axis of a result that has another axis innermost."""
+    """Match an operand along the last axis of a result that has another axis innermost."""
     found = any(d is not None and _wide(d) == [dst.ndims - 1] for d in operands)
     return found and in_order(dst)[-1] != dst.ndims - 1
 
 
 def channels_of_one_pixel(dst: _core.MemoryDesc, operands: Operands) -> bool:
-    """Tell an operand along the channels of (N, C, 1...)."""
+    """Match an operand along the channels of (N, C, 1...)."""
     if dst.ndims < 3 or any(n > 1 for n in dst.dims[2:]):
         return False
     return any(d is not None and _wide(d) == [1] for d in operands)
 
 
 def two_rows(dst: _core.MemoryDesc, operands: Operands) -> bool:
-    """Tell two operands along the last axis after an element-wise post-op."""
+    """Match two operands along the last axis after an element-wise post-op."""
     first = next((i for i, d in enumerate(operands) if d is None), len(operands))
     rows = [d for d in operands[first:] if d is not None and _wide(d) == [dst.ndims - 1]]
     return len(rows) > 1
@@ -322,7 +322,7 @@ def _is_channels_last(desc: _core.MemoryDesc) -> bool:
 
 
 def whole_operand(dst: _core.MemoryDesc, operands: Operands) -> bool:
-    """Tell an operand of the result's shape where channels are not innermost."""
+    """Match an operand of the result's shape where channels are not innermost."""
     found = any(d is not None and d.dims == dst.dims for d in operands)
     return found and not _is_channels_last(dst)
 
@@ -338,7 +338,7 @@ def _plain_name(op: GraphOp) -> str:
 
 
 def pooled_operand(ops: Sequence[GraphOp]) -> bool:
-    """Tell pooling before an operation whose operands all have the pooled images' shape."""
+    """Match pooling before an operation whose operands all have the shape of the pooled images."""
     if not any(_plain_name(op) in _POOLS for op in ops):
         return False
     return any(
@@ -348,7 +348,7 @@ def pooled_operand(ops: Sequence[GraphOp]) -> bool:
 
 
 def vector_apart(ops: Sequence[GraphOp]) -> bool:
-    """Tell a vector with gaps: scale, shift, statistics, a bias."""
+    """Match a vector with gaps: scale, shift, statistics or bias."""
     return any(
         strides and len(dims) == 1 and not is_whole(dims, strides)
         for op in ops
@@ -362,7 +362,7 @@ def is_one_pixel(shape: Sequence[int], layout: str) -> bool:
 
 
 def resized_pixel(ops: Sequence[GraphOp]) -> bool:
-    """Tell a resize of images of one pixel."""
+    """Match a resize of images of one pixel."""
     return any(
         _plain_name(op).startswith("interpolate") and is_one_pixel(op.shapes[0], op.layout)
         for op in ops
@@ -370,7 +370,7 @@ def resized_pixel(ops: Sequence[GraphOp]) -> bool:
 
 
 def spread_condition(ops: Sequence[GraphOp]) -> bool:
-    """Tell a selection whose condition does not lie as its result."""
+    """Match a selection whose condition is laid out unlike its result."""
     return any(_plain_name(op) == "select" and _lies_elsewhere(op) for op in ops)
 
 
@@ -382,18 +382,18 @@ def _lies_elsewhere(op: GraphOp) -> bool:
 
 
 def softmax_of_six_axes(pd: Any) -> bool:
-    """Tell a softmax over more axes than its kernel counts."""
+    """Match a softmax over more axes than its kernel supports."""
     desc = pd.dst_desc or pd.diff_src_desc
     return len(desc.dims) > _AXES_OF_SOFTMAX and pd.impl_info.startswith("ocl:reusable")
 
 
 def softmax_operation_of_six_axes(ops: Sequence[GraphOp]) -> bool:
-    """Tell the same of graphs, forward and backward."""
+    """Match the same in graphs, forward and backward."""
     return any("softmax" in _plain_name(op) and len(op.shapes[0]) > _AXES_OF_SOFTMAX for op in ops)
 
 
 def softmax_of_other_rows(ops: Sequence[GraphOp]) -> bool:
-    """Tell a softmax that reads a layout which is not row-major."""
+    """Match a softmax whose source is not row-major."""
     return any(
         _plain_name(op) in ("softmax", "logsoftmax")
         and bool(op.strides)

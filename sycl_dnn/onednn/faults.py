@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The register of oneDNN's faults: what warnings, compiler, graphs and the verifier know of them.
+"""The register of oneDNN's faults: read by warnings, the compiler, graphs and the verifier.
 
 ``FAULTS`` is the one table, found by comparing with float64 references; its rows are in
 ``cpu_faults``, ``refused_calls`` and ``gpu_faults``. docs/onednn_in_python.md shows it.
-``tests/onednn/test_fault_register.py`` reproduces the rows, and fails when oneDNN mends one, so
+``tests/onednn/test_fault_register.py`` reproduces the rows, and fails when oneDNN fixes one, so
 that the row can go.
 """
 
@@ -30,7 +30,7 @@ for _fault in FAULTS:
 
 
 def check(pd: Any) -> None:
-    """Warn once per place in the program if ``pd`` meets a known fault of its device.
+    """Warn once per place in the program if a known fault of its device affects ``pd``.
 
     Raises
     ------
@@ -47,14 +47,14 @@ def check(pd: Any) -> None:
 
 
 def warned_of(pd: Any) -> Fault | None:
-    """Return the fault of which making a descriptor warns."""
+    """Return the fault that making this descriptor warns about."""
     kind = pd.engine.kind.name
     watched = (f for f in _WATCHED.get(pd.name, ()) if f.device == kind and f.warns)
     return next((f for f in watched if f.warns and f.warns(pd)), None)
 
 
 def spoils(row: str, dst: _core.MemoryDesc, post_ops: Any) -> Fault | None:
-    """Return the fault by which oneDNN would compute a primitive with these post-ops wrongly."""
+    """Return the fault that makes a primitive with these post-ops wrong."""
     operands = []
     for i in range(len(post_ops)):
         name, args = post_ops[i]
@@ -64,7 +64,7 @@ def spoils(row: str, dst: _core.MemoryDesc, post_ops: Any) -> Fault | None:
 
 
 def in_partition(ops: Sequence[GraphOp], device: str) -> Fault | None:
-    """Return the fault that a partition of these operations meets on a kind of device."""
+    """Return the fault that affects a partition of these operations on a kind of device."""
     found = (f for f in FAULTS if f.partition and f.device == device and f.partition(ops))
     return next(found, None)
 
@@ -93,7 +93,7 @@ def explain(
 
 
 def explain_partition(ops: Sequence[GraphOp], device: str) -> str:
-    """Return the fault that a partition meets, as `explain` does."""
+    """Return the fault that affects a partition, as `explain` does."""
     fault = in_partition(ops, device)
     return told(fault) if fault else ""
 
@@ -105,10 +105,11 @@ def told(fault: Fault) -> str:
 
 def table() -> str:
     """Return the table of the documentation."""
-    lines = ["| name | where | when | what is wrong | instead | met |", "|---|---|---|---|---|---|"]
+    heads = ("name", "where", "when", "what is wrong", "workaround", "handling")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for f in FAULTS:
         where = f.title if f.device == "cpu" or "GPU" in f.title else f"{f.title}, GPU"
-        until = f"; mended in {f.until}" if f.until else ""
+        until = f"; fixed in {f.until}" if f.until else ""
         cells = (f"`{f.name}`", where, f.when, f.wrong + until, f.instead, f.met)
         lines.append("| " + " | ".join(c.replace("*", "\\*") for c in cells) + " |")
     return "\n".join(lines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules that tell which cases of the verifier meet a fault of oneDNN."""
+"""Rules that recognise cases of the verifier affected by a fault of oneDNN."""
 
 from __future__ import annotations
 
@@ -19,129 +19,129 @@ def _dtype(call: Any, name: str) -> str:
 
 
 def _post_ops(call: Any, kind: str) -> list[int]:
-    """Return the places of post-ops of a kind."""
+    """Return the indices of post-ops of a kind."""
     return [i for i, op in enumerate(call.attr.post_ops) if op.kind == kind]
 
 
 def pointwise(call: Any, impl: str) -> bool:
-    """Tell a 1x1 kernel of a row-major deconvolution."""
+    """Match a 1x1 kernel of a row-major deconvolution."""
     return "ncsp" in impl and set(_dims(call, "weights")[2:]) == {1}
 
 
 def other_order(call: Any, impl: str) -> bool:
-    """Tell weights of an inner product in another order than its source."""
+    """Match weights of an inner product ordered unlike its source."""
     src, weights = (call.tensors[n].desc() for n in ("src", "weights"))
     if not impl.startswith(("brg_matmul", "gemm:")) or src.ndims < 3:
         return False
-    if not (src.is_plain and weights.is_plain):  # `any`: these are what takes such weights then
+    if not (src.is_plain and weights.is_plain):  # these take such weights from `any`
         return impl == "gemm:jit" and _dtype(call, "src") in ("s8", "u8")
     axes = range(1, src.ndims)
     return axis_order(src, axes) != axis_order(weights, axes)
 
 
 def rms(call: Any, impl: str) -> bool:
-    """Tell rms_norm whose statistics are computed."""
+    """Match rms_norm with statistics that it computes itself."""
     flags = call.params["flags"]
     return "rms_norm" in flags and "use_global_stats" not in flags
 
 
 def bf16_channels(call: Any, impl: str) -> bool:
-    """Tell bfloat16 channels that fill no whole vector."""
+    """Match bfloat16 channels that do not fill whole vectors."""
     odd = _dims(call, "src")[1] % 16 != 0
     return "lrn_jit" in impl and _dtype(call, "src") == "bf16" and odd
 
 
 def wide_lrn(call: Any, impl: str) -> bool:
-    """Tell wide windows over one channel beside whole vectors."""
+    """Match wide windows where one channel is left over after whole vectors."""
     near = _dims(call, "src")[1] in (17, 31, 33)
     wide = call.params["local_size"] >= 7
     return "lrn_jit" in impl and _dtype(call, "src") != "bf16" and wide and near
 
 
 def repeated_operand(call: Any, impl: str) -> bool:
-    """Tell a binary post-op over (N, 1, C)."""
+    """Match a binary post-op over (N, 1, C)."""
     dims = _dims(call, "dst")
     return len(dims) == 3 and dims[1] == 1 and bool(_post_ops(call, "binary"))
 
 
 def signed_lstm(call: Any, impl: str) -> bool:
-    """Tell s8 states of the reference."""
+    """Match s8 states in the reference implementation."""
     return _dtype(call, "src_layer") == "s8" and impl.startswith("ref")
 
 
 def strided_source(call: Any, impl: str) -> bool:
-    """Tell steps of src_layer apart, those of dst_layer not."""
+    """Match steps of src_layer that are not contiguous while those of dst_layer are."""
     one_way = call.params["direction"] == "unidirectional_left2right"
     merged = impl.startswith("ref") and adjacent(call.tensors["dst_layer"].desc())
     return one_way and merged and not adjacent(call.tensors["src_layer"].desc())
 
 
 def found_scales(call: Any, impl: str) -> bool:
-    """Tell scales of a float8 result that oneDNN finds."""
+    """Match scales of a float8 result that oneDNN computes."""
     found = any(q.arg == "dst" and q.policy in _DYNAMIC for q in call.attr.scales)
     return found and _dtype(call, "dst").startswith("f8")
 
 
 def bf16_projection(call: Any, impl: str) -> bool:
-    """Tell a bfloat16 LSTM with a projection."""
+    """Match a bfloat16 LSTM with a projection."""
     return "weights_projection" in call.tensors and _dtype(call, "src_layer") == "bf16"
 
 
 def padded_depth(call: Any, impl: str) -> bool:
-    """Tell padded images of three dimensions in bfloat16."""
+    """Match padded images of three dimensions in bfloat16."""
     return "jit_bf16" in impl and len(_dims(call, "src")) == 5 and any(call.params["padding_l"])
 
 
 def lone_window(call: Any, impl: str) -> bool:
-    """Tell one channel under one window in bfloat16."""
+    """Match one channel and one window in bfloat16."""
     windows = _dims(call, "diff_dst")[2:]
     return "jit_bf16" in impl and _dims(call, "src")[1] == 1 and set(windows) == {1}
 
 
 def masked_reorder(call: Any, impl: str) -> bool:
-    """Tell scales or zero points that differ along axes."""
+    """Match scales or zero points that differ along axes."""
     quantities = (*call.attr.zero_points, *call.attr.scales)
     return "jit" in impl and any(q.policy not in ("common", "host_scalar") for q in quantities)
 
 
 def four_bit_copy(call: Any, impl: str) -> bool:
-    """Tell a copy to 4 bits."""
+    """Match a copy to 4 bits."""
     return _dtype(call, "dst") in ("s4", "u4") and "jit_direct_copy" in impl
 
 
 def later_operands(call: Any, impl: str) -> bool:
-    """Tell two binary post-ops after an element-wise one."""
+    """Match two binary post-ops after an element-wise one."""
     found, eltwise = _post_ops(call, "binary"), _post_ops(call, "eltwise")
     return "jit:uni" in impl and len(found) > 1 and bool(eltwise) and eltwise[0] < found[0]
 
 
 def lone_pixels(call: Any, impl: str) -> bool:
-    """Tell operands of images of one pixel, and of 8-bit results."""
+    """Match operands of images of one pixel, and of 8-bit results."""
     dims, small = _dims(call, "dst"), _dtype(call, "dst") in ("s8", "u8")
     alone = small or set(dims[2:]) <= {1}
     return bool(_post_ops(call, "binary")) and "jit" in impl and alone
 
 
 def halved_weights(call: Any, impl: str) -> bool:
-    """Tell an s8 source of a kernel that halves weights."""
+    """Match an s8 source of a kernel that halves weights."""
     narrow = impl.endswith(("jit_uni_int8:avx2", "jit_uni_int8:sse41"))
     return narrow and _dtype(call, "src") == "s8"
 
 
 def doubled(call: Any, impl: str) -> bool:
-    """Tell an s8 source of a strided deconvolution."""
+    """Match an s8 source of a strided deconvolution."""
     return impl.endswith("brgconv_strided:avx512_core") and _dtype(call, "src") == "s8"
 
 
 def whole_operand(call: Any, impl: str) -> bool:
-    """Tell an operand of the shape of pooled images."""
+    """Match an operand with the shape of the pooled images."""
     policies = [op.policy for op in call.attr.post_ops if op.kind == "binary"]
     return "jit" in impl and "per_tensor" in policies
 
 
 def inner_axis(call: Any, impl: str) -> bool:
-    """Tell an operand along the last axis of a result that has another axis innermost."""
-    # A result that is left to oneDNN gets the layout of the first source.
+    """Match an operand along the last axis of a result that has another axis innermost."""
+    # If oneDNN chooses the layout of the result, it is that of the first source.
     found = (call.tensors[name].desc() for name in ("dst", "src_0"))
     dst = next((desc for desc in found if desc.is_plain), None)
     if dst is None:

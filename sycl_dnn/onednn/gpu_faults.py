@@ -19,7 +19,7 @@ FAULTS: tuple[Fault, ...] = (
         "lstm-bf16-cell-gpu",
         title="`lstm_forward`, GPU",
         when="bf16 with a bf16 `dst_iter_c`",
-        wrong="its kernel does not compile (seen on simulated GPUs)",
+        wrong="the kernel does not compile (seen on simulated GPUs)",
         instead="f32 cell state",
         met="left",
         rows=("lstm_forward",),
@@ -32,7 +32,7 @@ FAULTS: tuple[Fault, ...] = (
             "bf16 or f16 over K = 0, all on a GPU"
         ),
         when="a tensor without elements (no samples)",
-        wrong="the process dies (SIGSEGV, SIGFPE; seen on a simulated GPU)",
+        wrong="the process ends (SIGSEGV, SIGFPE; seen on a simulated GPU)",
         instead="none",
         met="refused",
         rows=(
@@ -51,31 +51,31 @@ FAULTS: tuple[Fault, ...] = (
         title="`softmax_forward`, GPU",
         when=(
             "a plain layout that is neither row-major nor channels-last (`ocl:xe`), or `src` and "
-            "`dst` in different ones; the simulated Arc picks the same kernels"
+            "`dst` in different layouts; the simulated Arc selects the same kernels"
         ),
-        wrong="values: offsets are those of a row-major array, or of `dst`",
-        instead="row-major arrays, as `functional` and `graph` take",
+        wrong="uses the offsets of a row-major array, or those of `dst`",
+        instead="row-major arrays, as `functional` and `graph` use",
         met="warned",
         rows=("softmax_forward",),
         device="gpu",
         warns=rules.other_rows,
         outputs=("dst",),
         partition=rules.softmax_of_other_rows,
-        advice="give src and dst one layout, row-major or channels last; GPUs read others wrongly",
+        advice="src and dst must both be row-major or both channels last; GPUs read others wrongly",
     ),
     Fault(
         "lstm-no-cell-state-gpu",
         title="`lstm_forward`, GPU",
-        when="no `src_iter_c` (`ocl:simple`; the simulated Arc picks it)",
-        wrong="the cell begins with what the scratchpad holds, in training the workspace",
-        instead="states of zeros, as `functional` takes",
+        when="no `src_iter_c` (`ocl:simple`; the simulated Arc selects it)",
+        wrong="the initial cell state is uninitialised memory of the scratchpad or the workspace",
+        instead="states of zeros, as `functional` uses",
         met="warned",
         rows=("lstm_forward",),
         device="gpu",
         warns=rules.no_cell_state,
         outputs=("dst_*",),
         advice=(
-            "without src_iter_c the cell begins with what the scratchpad holds; give src_iter and "
+            "without src_iter_c the initial cell state is uninitialised memory; pass src_iter and "
             "src_iter_c of zeros"
         ),
     ),
@@ -83,18 +83,18 @@ FAULTS: tuple[Fault, ...] = (
         "lstm-no-cell-gradient-gpu",
         title="`lstm_backward`, GPU",
         when=(
-            "no `diff_dst_iter_c`, or no `src_iter_c` (`ocl:simple`; the simulated Arc and Tiger "
-            "Lake pick it)"
+            "no `diff_dst_iter_c` or no `src_iter_c` (`ocl:simple`; the simulated Arc and Tiger "
+            "Lake select it)"
         ),
-        wrong="gradients begin with what the scratchpad holds, or follow what the workspace held",
-        instead="states and gradients of zeros, as `functional` takes",
+        wrong="gradients start from uninitialised memory of the scratchpad or the workspace",
+        instead="states and gradients of zeros, as `functional` uses",
         met="warned",
         rows=("lstm_backward",),
         device="gpu",
         warns=rules.no_cell_gradient,
         outputs=("diff_*",),
         advice=(
-            "gradients begin with what the scratchpad holds; give the four states, and "
+            "gradients start from uninitialised memory; pass the four states, and "
             "diff_dst_iter and diff_dst_iter_c of zeros"
         ),
     ),
@@ -102,25 +102,25 @@ FAULTS: tuple[Fault, ...] = (
         "lstm-integers-gpu",
         title="`lstm_forward`, GPU",
         when=(
-            "8-bit integers (`ocl:simple`; the simulated Arc, DG1 and Tiger Lake pick it and ask "
-            "the same of machine code; oneDNN's sources after 3.13 have it mended)"
+            "8-bit integers (`ocl:simple`; the simulated Arc, DG1 and Tiger Lake select it and "
+            "request the same from machine code; fixed in oneDNN's sources after 3.13)"
         ),
         wrong=(
-            "values: its products are asked for with the types exchanged, so bytes of negative "
-            "weights count 256 more, states from 128 on 256 less"
+            "values: the two types of its products are swapped, so bytes of negative "
+            "weights count 256 too much, and states of 128 or more 256 too little"
         ),
         instead="floats",
         met="refused",
         rows=("lstm_forward",),
         device="gpu",
         refuses=rules.integer_cell,
-        advice="GPUs read 8-bit weights as unsigned and states as signed; take floats, or a CPU",
+        advice="GPUs read 8-bit weights as unsigned and states as signed; use floats, or a CPU",
     ),
     Fault(
         "rnn-weights-of-integers-gpu",
-        title="reorder to 8-bit weights of an LSTM, GPU",
+        title="`reorder` to 8-bit weights of an LSTM, GPU",
         when="from s8 (`cross_engine::rnn`)",
-        wrong="its kernel does not compile",
+        wrong="the kernel does not compile",
         instead="from f32",
         met="left",
         rows=("reorder",),
@@ -130,26 +130,26 @@ FAULTS: tuple[Fault, ...] = (
         "reorder-sixteen-apart-gpu",
         title="`reorder`, GPU",
         when=(
-            "a last axis of 16 elements that do not follow each other, as `x[:, ::2]` (`ocl:custom`"
-            "; the simulated Arc and Tiger Lake pick `jit:ir`)"
+            "a last axis of 16 elements that are not contiguous, as `x[:, ::2]` (`ocl:custom`"
+            "; the simulated Arc and Tiger Lake select `jit:ir`)"
         ),
-        wrong="reads or writes 16 neighbours",
-        instead="a CPU, as `functional` takes; or dpnp's copy",
+        wrong="reads or writes 16 adjacent elements",
+        instead="a CPU, as `functional` uses; or a copy by dpnp",
         met="refused",
         rows=("reorder",),
         device="gpu",
         refuses=apart.copies_sixteen_apart,
-        advice="GPUs copy rows of 16 elements that lie apart wrongly; copy them with dpnp first",
+        advice="rows of 16 elements must be contiguous on GPUs; copy them with dpnp first",
     ),
     Fault(
         "rnn-submemory-gpu",
         title="RNN cells, forward and backward, GPU",
         when=(
-            "a tensor that begins within its memory, as `Memory.submemory` gives (`ocl:simple`; "
-            "the simulated Arc and Tiger Lake pick it)"
+            "a tensor with an offset in its memory, made by `Memory.submemory` (`ocl:simple`; "
+            "the simulated Arc and Tiger Lake select it)"
         ),
-        wrong="reads and writes at the beginning of the memory",
-        instead="views of arrays, whose address is their own, or copies",
+        wrong="the offset is ignored: reads and writes at the beginning of the memory",
+        instead="views of arrays, which have their own address, or copies",
         met="refused",
         rows=tuple(
             f"{cell}_{direction}"
@@ -159,7 +159,7 @@ FAULTS: tuple[Fault, ...] = (
         device="gpu",
         refuses=rules.begins_inside,
         advice=(
-            "GPUs take a part made by submemory for the beginning of its memory; give "
+            "GPUs ignore the offset of a part made by submemory; pass "
             "Memory.from_array of a view of the array, or a copy"
         ),
     ),
@@ -168,7 +168,7 @@ FAULTS: tuple[Fault, ...] = (
         title="`vanilla_rnn_backward`, `gru_backward`, `lbr_gru_backward`, GPU",
         when=(
             "`diff_weights_overwrite`, gradients of weights with gaps between their rows "
-            "(`ocl:simple`; the simulated Arc picks it)"
+            "(`ocl:simple`; the simulated Arc selects it)"
         ),
         wrong="zeros are written into the gaps",
         instead="dense gradients, then a reorder",
@@ -177,14 +177,14 @@ FAULTS: tuple[Fault, ...] = (
         device="gpu",
         warns=apart.overwritten_gaps,
         outputs=("diff_weights_*",),
-        advice="gaps of diff_weights_layer and diff_weights_iter are written; take dense ones",
+        advice="gaps of diff_weights_layer and diff_weights_iter are overwritten; use dense ones",
     ),
     Fault(
         "eltwise-infinity-gpu",
         title="`eltwise_forward`, GPU",
-        when="`relu` of minus infinity (`ocl:xe`; the simulated Arc picks it)",
+        when="`relu` of minus infinity (`ocl:xe`; the simulated Arc selects it)",
         wrong="NaN: it is multiplied by a slope of 0",
-        instead="`clip_v2` from 0 to infinity, as `functional` takes",
+        instead="`clip_v2` from 0 to infinity, as `functional` uses",
         met="left",
         rows=("eltwise_forward",),
         device="gpu",
@@ -194,42 +194,42 @@ FAULTS: tuple[Fault, ...] = (
         title="`eltwise_forward`, `eltwise_backward`, GPU",
         when=(
             "arrays with gaps between their elements, as `x[:, ::2]` (`ocl:xe`, `ocl:ref`; the "
-            "simulated Arc and Tiger Lake pick the former)"
+            "simulated Arc and Tiger Lake select the former)"
         ),
-        wrong="they are taken for dense: gaps are written, the last elements are not",
-        instead="dense arrays, as `functional` and `graph` take",
+        wrong="they are assumed to be dense: gaps are written, the last elements are not",
+        instead="dense arrays, as `functional` and `graph` use",
         met="warned",
         rows=("eltwise_forward", "eltwise_backward"),
         device="gpu",
         warns=apart.eltwise_over_gaps,
         outputs=("dst", "diff_src"),
-        advice="GPUs take arrays with gaps for dense ones; give dense ones, or reorder",
+        advice="GPUs assume that arrays are dense; pass dense ones, or reorder",
     ),
     Fault(
         "concat-gaps-gpu",
         title="`concat`, GPU",
         when=(
-            "a result with gaps within what it takes of each source, as `x[:, :8]` along axis 0 "
-            "(`ocl:simple:reusable`; the simulated Arc and Tiger Lake pick it)"
+            "a result with gaps within the part of each source, as `x[:, :8]` along axis 0 "
+            "(`ocl:simple:reusable`; the simulated Arc and Tiger Lake select it)"
         ),
-        wrong="it is taken for dense: gaps are written, the last elements are not",
-        instead="a dense result, as `functional` and compiled functions take",
+        wrong="it is assumed to be dense: gaps are written, the last elements are not",
+        instead="a dense result, as `functional` and compiled functions use",
         met="warned",
         rows=("concat",),
         device="gpu",
         warns=apart.concat_over_gaps,
         outputs=("dst",),
-        advice="GPUs take the rows of a result for dense; give a dense one, or reorder",
+        advice="GPUs assume that the rows of dst are dense; pass a dense dst, or reorder",
     ),
     Fault(
         "half-bytes-gpu",
         title="`concat`, `resampling_*`, `shuffle_*`, GPU",
         when=(
             "4-bit tensors (`ocl:simple:reusable`, `ocl:ref`, `reorder-based`; the simulated Arc "
-            "and Tiger Lake pick them)"
+            "and Tiger Lake select them)"
         ),
         wrong=(
-            "counts a byte for each element and writes past the end, or has no kernel; `shuffle` "
+            "counts one byte per element and writes past the end, or has no kernel; `shuffle` "
             "ends the process on the executing GPU"
         ),
         instead="s8 or u8",
@@ -243,27 +243,27 @@ FAULTS: tuple[Fault, ...] = (
         ),
         device="gpu",
         refuses=rules.half_bytes,
-        advice="elements must have whole bytes on GPUs; take s8 or u8",
+        advice="elements must have whole bytes on GPUs; use s8 or u8",
     ),
     Fault(
         "softmax-six-axes-gpu",
         title="`softmax_forward`, `softmax_backward`, GPU",
-        when="six axes and more (`ocl:reusable`, which the simulated Arc picks)",
-        wrong="elements are left out, or the process dies",
+        when="six axes or more (`ocl:reusable`, which the simulated Arc selects)",
+        wrong="leaves elements out, or ends the process",
         instead="axes merged, as `functional` does",
         met="refused",
         rows=("softmax_forward", "softmax_backward"),
         device="gpu",
         refuses=rules.softmax_of_six_axes,
         partition=rules.softmax_operation_of_six_axes,
-        advice="more than five axes must be merged on GPUs",
+        advice="tensors must have at most five axes on GPUs; merge axes",
     ),
     Fault(
         "tensors-apart-gpu",
         title="`layer_normalization_*`, `softmax_backward` (`ocl:simple`), GPU",
-        when="tensors with gaps, or in other layouts than each other",
-        wrong="some are read or written by the strides of others",
-        instead="dense tensors in one layout, as `functional` takes",
+        when="tensors with gaps, or in different layouts",
+        wrong="some are read or written with the strides of others",
+        instead="dense tensors in one layout, as `functional` uses",
         met="refused",
         rows=(
             "layer_normalization_forward",
@@ -278,19 +278,19 @@ FAULTS: tuple[Fault, ...] = (
         "reduction-gaps-gpu",
         title="`reduction`, GPU",
         when="a source with gaps (`ocl:combined`, `ocl:reusable`)",
-        wrong="it is taken for dense",
-        instead="a dense source, as `functional` takes",
+        wrong="it is assumed to be dense",
+        instead="a dense source, as `functional` uses",
         met="refused",
         rows=("reduction",),
         device="gpu",
         refuses=apart.reduced_gaps,
-        advice="src must lie densely on GPUs",
+        advice="src must be dense on GPUs",
     ),
     Fault(
         "inner-product-result-gpu",
         title="`inner_product_forward`, GPU",
         when="a result that is not row-major (`ocl:ref`)",
-        wrong="it is written as if it were",
+        wrong="it is written as if it were row-major",
         instead="a row-major result",
         met="refused",
         rows=("inner_product_forward",),
@@ -302,7 +302,7 @@ FAULTS: tuple[Fault, ...] = (
         "resampling-gradient-layout-gpu",
         title="`resampling_backward`, GPU",
         when="`diff_src` in another layout than `diff_dst` (`ocl:vectorized`)",
-        wrong="it is written as if it lay like `diff_dst`",
+        wrong="it is written in the layout of `diff_dst`",
         instead="one layout for both",
         met="refused",
         rows=("resampling_backward",),
@@ -313,24 +313,24 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "cell-apart-gpu",
         title="RNNs, GPU",
-        when="a bias with gaps, or inputs and weights whose innermost elements lie apart",
-        wrong="they are taken for dense (`ocl:simple`)",
-        instead="dense tensors, as `functional` takes",
+        when="a bias with gaps, or inputs and weights whose innermost axis is not contiguous",
+        wrong="they are assumed to be dense (`ocl:simple`)",
+        instead="dense tensors, as `functional` uses",
         met="refused",
         rows=RECURRENT,
         device="gpu",
         refuses=apart.cell_apart,
-        advice="bias, inputs and weights must lie densely on GPUs",
+        advice="bias, inputs and weights must be dense on GPUs",
     ),
     Fault(
         "bias-apart-gpu",
         title="`convolution_*`, `deconvolution_*`, `inner_product_*`, `matmul`, GPU",
         when=(
-            "a bias, or its gradient, with gaps (`ocl:ref`, but for some of `matmul`; machine code "
-            "could not be checked)"
+            "a bias or its gradient with gaps (`ocl:ref`, except for some of `matmul`; machine "
+            "code could not be checked)"
         ),
-        wrong="its elements are taken for neighbours",
-        instead="a dense bias, as `functional` copies it",
+        wrong="its elements are assumed to be contiguous",
+        instead="a dense bias, which `functional` copies automatically",
         met="refused",
         rows=PRODUCTS_WITH_BIAS,
         device="gpu",
@@ -342,66 +342,68 @@ FAULTS: tuple[Fault, ...] = (
         title="`layer_normalization_backward`, GPU",
         when=(
             "`rms_norm` without `use_global_stats` (`ocl:ref`, which the simulated Arc, DG1 and "
-            "Tiger Lake pick, and `ocl:vectorized` of Xe-HPC and Xe2)"
+            "Tiger Lake select, and `ocl:vectorized` of Xe-HPC and Xe2)"
         ),
         wrong=(
-            "`diff_src` loses the mean of `scale * diff_dst`, as if the forward pass had "
-            "subtracted a mean"
+            "the mean of `scale * diff_dst` is subtracted from `diff_src`, as if the forward pass "
+            "had subtracted a mean"
         ),
-        instead="`use_global_stats` with the variance of the forward pass, as `functional` takes",
+        instead="`use_global_stats` with the variance of the forward pass, as `functional` uses",
         met="warned",
         rows=("layer_normalization_backward",),
         device="gpu",
         warns=rules.rms_without_stats,
         outputs=("diff_src",),
         advice=(
-            "diff_src is wrong on GPUs with rms_norm unless use_global_stats is set: a mean is "
-            "subtracted that the forward pass did not subtract"
+            "diff_src is wrong on GPUs with rms_norm unless use_global_stats is set: oneDNN "
+            "subtracts a mean that the forward pass did not subtract"
         ),
     ),
     Fault(
         "sum-shifted-factors-gpu",
         title="`sum`, GPU",
         when=(
-            "factors that differ (`ocl:many_inputs`; the simulated Arc and Tiger Lake pick another "
-            "implementation)"
+            "factors that differ (`ocl:many_inputs`; the simulated Arc and Tiger Lake select "
+            "another implementation)"
         ),
-        wrong="each input gets the factor of the one before it",
-        instead="`binary` additions with scales, as `functional` takes",
+        wrong="each input is multiplied by the factor of the input before it",
+        instead="`binary` additions with scales, as `functional` uses",
         met="warned",
         rows=("sum",),
         device="gpu",
         warns=rules.shifted_factors,
         outputs=("dst",),
-        advice="each input gets the factor of the one before it; add with binary primitives",
+        advice=(
+            "inputs are multiplied by the factors of their predecessors; add with binary primitives"
+        ),
     ),
     Fault(
         "matmul-blocked-twice-gpu",
         title="`matmul`, GPU",
         when=(
             "weights with two blocks along K, as `BA16a16b4a` (`ocl:ref`; the simulated Arc and "
-            "Tiger Lake pick it)"
+            "Tiger Lake select it)"
         ),
-        wrong="values, in part of memory beyond the weights",
+        wrong="values, in part read past the end of the weights",
         instead="row-major weights, or `any`",
         met="refused",
         rows=("matmul",),
         device="gpu",
         refuses=rules.blocked_twice,
-        advice="GPUs read weights with two blocks along one axis wrongly; take row-major or any",
+        advice="weights must not have two blocks along one axis on GPUs; use row-major or any",
     ),
     Fault(
         "matmul-found-scales-gpu",
         title="`matmul`, GPU",
         when=(
-            "scales of `dst` that oneDNN finds (`dynamic_mx`, `dynamic_fp`), float8 results "
-            "(`ocl:ref`; the simulated Arc and Tiger Lake pick it)"
+            "`dst` scales computed by oneDNN (`dynamic_mx`, `dynamic_fp`), float8 results "
+            "(`ocl:ref`; the simulated Arc and Tiger Lake select it)"
         ),
         wrong=(
-            "values of a group that its scale leaves beyond the type's largest are NaN in e4m3, "
-            "inf in e5m2, as on CPUs; in e4m3 those from 464 to 512 times the scale of MX"
+            "values of a group that still exceed the type's maximum after scaling are NaN in e4m3, "
+            "inf in e5m2, as on CPUs; in e4m3 with MX those from 464 to 512 times the scale"
         ),
-        instead="own scales; or a float32 result, clipped and converted after it",
+        instead="scales that you provide; or a float32 result, then clipped and converted",
         met="warned",
         rows=("matmul",),
         device="gpu",
@@ -409,17 +411,17 @@ FAULTS: tuple[Fault, ...] = (
         explains=cases.found_scales,
         outputs=("dst",),
         advice=(
-            "with scales that oneDNN finds, the largest values of a float8 result become NaN or "
-            "infinity instead of the type's largest; write float32, clip and convert it, or give "
-            "scales"
+            "with scales computed by oneDNN, the largest values of a float8 result become NaN or "
+            "infinity instead of the type's maximum; write float32, clip and convert it, or "
+            "provide scales"
         ),
     ),
     Fault(
         "lrn-padding-gpu",
         title="`lrn_forward`, `lrn_backward`, GPU",
         when=(
-            "a blocked layout, channels no multiple of the block (`ocl:ref`; the simulated Arc "
-            "and Tiger Lake pick it)"
+            "a blocked layout, channels not a multiple of the block (`ocl:ref`; the simulated Arc "
+            "and Tiger Lake select it)"
         ),
         wrong="the padding of the result is not zero",
         instead="a plain layout",
@@ -428,14 +430,14 @@ FAULTS: tuple[Fault, ...] = (
         device="gpu",
         warns=rules.unwritten_padding,
         outputs=("dst", "diff_src"),
-        advice="the padding of a blocked result is left unwritten; take a plain layout",
+        advice="the padding of a blocked result is not written; use a plain layout",
     ),
     Fault(
         "prelu-nothing-gpu",
         title="`prelu_forward`, GPU",
-        when="a tensor without elements (`ocl:ref`; the simulated Arc and Tiger Lake pick it)",
-        wrong="work is launched on it, which may end the process",
-        instead="nothing runs, as the binding does",
+        when="a tensor without elements (`ocl:ref`; the simulated Arc and Tiger Lake select it)",
+        wrong="a kernel is launched all the same, which may end the process",
+        instead="nothing is executed, which the binding ensures",
         met="rerouted",
         rows=("prelu_forward",),
         device="gpu",
@@ -444,32 +446,32 @@ FAULTS: tuple[Fault, ...] = (
         "conv-sum-type-gpu",
         title="`convolution_forward`, GPU",
         when=(
-            "a `sum` post-op with a data type of its own (`ocl:ref`; the simulated Arc and Tiger "
-            "Lake pick machine code)"
+            "a `sum` post-op with its own data type (`ocl:ref`; the simulated Arc and Tiger "
+            "Lake select machine code)"
         ),
-        wrong="what is added is read as the type of `dst`",
+        wrong="the summand is read as the type of `dst`",
         instead="a `binary_add` post-op",
         met="warned",
         rows=("convolution_forward",),
         device="gpu",
         warns=rules.sum_of_other_type,
         outputs=("dst",),
-        advice="the data type of the sum post-op is ignored; add with a binary post-op",
+        advice="the data type of a sum post-op is ignored; add with a binary post-op",
     ),
     Fault(
         "select-spread-condition-gpu",
         title="`binary` (`select`) and partitions with `Select`, GPU",
         when=(
-            "a condition in another shape or layout than `dst`, all else lying like `dst` or one "
-            "number (`ocl:xe`, `ocl:simple`; the simulated Arc picks them)"
+            "a condition in another shape or layout than `dst`, all else like `dst` or one "
+            "number (`ocl:xe`, `ocl:simple`; the simulated Arc selects them)"
         ),
-        wrong="reads a condition as if it lay like the result, behind its end",
-        instead="a condition in shape and layout of `dst`, as `functional` takes",
+        wrong="reads the condition with the strides of the result, past its end",
+        instead="a condition with the shape and layout of `dst`, as `functional` uses",
         met="refused",
         rows=("binary",),
         device="gpu",
         refuses=rules.condition_elsewhere,
         partition=rules.spread_condition,
-        advice="GPUs read a condition as if it lay like dst; give it shape and layout of dst",
+        advice="the condition must have the shape and layout of dst on GPUs",
     ),
 )

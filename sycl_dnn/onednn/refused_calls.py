@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ends the process on a CPU, or reads and writes outside of its arrays, and is refused."""
+"""Calls that are refused: on CPUs they end the process, or access memory outside their arrays."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ PRODUCTS_WITH_BIAS = (
     "inner_product_backward_weights",
     "matmul",
 )
-IN_ONE_LAYOUT = "all tensors must lie densely, in one layout"
-BIAS_APART = "the elements of a bias must lie one after the other; give a dense copy"
+IN_ONE_LAYOUT = "all tensors must be dense and have the same layout"
+BIAS_APART = "a bias must be contiguous; pass a dense copy"
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
         "resampling-half-bytes",
         title="`resampling_forward`, `_backward`",
         when="s4 or u4 tensors",
-        wrong="counts a byte for each element and writes past the end",
+        wrong="counts one byte per element and writes past the end",
         instead="s8 or u8",
         met="refused",
         rows=("resampling_forward", "resampling_backward"),
@@ -37,9 +37,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "bias-apart",
         title="`convolution_*`, `deconvolution_*`, `inner_product_*`, `matmul`",
-        when="a bias, or its gradient, with gaps (`bias[::2]`; all implementations but `ref:any`)",
-        wrong="its elements are taken for neighbours",
-        instead="a dense bias, as `functional` copies it",
+        when="a bias or its gradient with gaps (`bias[::2]`; all implementations except `ref:any`)",
+        wrong="its elements are assumed to be contiguous",
+        instead="a dense bias, which `functional` copies automatically",
         met="refused",
         rows=PRODUCTS_WITH_BIAS,
         refuses=apart.takes_bias_apart,
@@ -48,9 +48,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "layer-norm-apart",
         title="`layer_normalization_*`",
-        when="tensors with gaps, or in other layouts than each other",
-        wrong="all are read and written by the strides of one",
-        instead="dense tensors in one layout, as `functional` takes",
+        when="tensors with gaps, or in different layouts",
+        wrong="all are read and written with the strides of one of them",
+        instead="dense tensors in one layout, as `functional` uses",
         met="refused",
         rows=("layer_normalization_forward", "layer_normalization_backward"),
         refuses=apart.lie_unlike,
@@ -59,8 +59,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "softmax-gradient-apart",
         title="`softmax_backward`",
-        when="`ref` over the last axis, tensors with gaps or in other layouts than each other",
-        wrong="`diff_src` is written as if it lay like `dst`",
+        when="`ref` over the last axis, tensors with gaps or in different layouts",
+        wrong="`diff_src` is written in the layout of `dst`",
         instead="one dense layout",
         met="refused",
         rows=("softmax_backward",),
@@ -71,19 +71,19 @@ FAULTS: tuple[Fault, ...] = (
         "pooling-gradient-gaps",
         title="`pooling_backward`",
         when="`ref`, `diff_src` with gaps",
-        wrong="gradients are added to what lay in its last part",
+        wrong="its last part is not cleared before gradients are added to it",
         instead="a dense `diff_src`",
         met="refused",
         rows=("pooling_backward",),
         refuses=apart.pooled_gradient_apart,
-        advice="diff_src must lie densely",
+        advice="diff_src must be dense",
     ),
     Fault(
         "graph-vectors-apart",
         title="graph partitions with normalization",
         when="scale, shift, mean or variance with gaps (`scale[::2]`)",
-        wrong="takes the elements of a vector for neighbours",
-        instead="dense vectors, as graphs copy them",
+        wrong="assumes that the elements of a vector are contiguous",
+        instead="dense vectors, which graphs copy automatically",
         met="rerouted",
         rows=ANY,
         partition=rules.vector_apart,
@@ -92,49 +92,49 @@ FAULTS: tuple[Fault, ...] = (
         "half-bytes-inside",
         title="`concat`, `matmul`, `reorder`",
         when=(
-            "s4 or u4 tensors that begin inside their memory (`Memory.submemory`; `brg_matmul`, "
+            "s4 or u4 tensors with an offset in their memory (`Memory.submemory`; `brg_matmul`, "
             "`simple`), or an s4 or u4 result of `concat`"
         ),
         wrong=(
-            "counts a byte for each element in front: other elements are read, and elements past "
+            "counts one byte per skipped element: other elements are read, and elements past "
             "the end are written"
         ),
-        instead="memory of its own; for `concat`, s8 or u8",
+        instead="separate memory; for `concat`, s8 or u8",
         met="refused",
         rows=("concat", "matmul", "reorder"),
         refuses=rules.half_bytes_inside,
-        advice="4-bit tensors must begin where their memory does, and are no result of concat",
+        advice="4-bit tensors must have no offset in their memory, nor be a result of concat",
     ),
     Fault(
         "softmax-wider-gradient",
         title="`softmax_backward`",
-        when="`ref`, a padded `diff_dst` that takes more bytes than `diff_src`",
+        when="`ref`, a padded `diff_dst` that has more bytes than `diff_src`",
         wrong="sets as many bytes of `diff_src` to 0 as `diff_dst` has, past the end",
         instead="`diff_src` in the layout of `diff_dst`",
         met="refused",
         rows=("softmax_backward",),
         refuses=rules.clears_too_much,
-        advice="diff_src must take at least as many bytes as the padded diff_dst",
+        advice="diff_src must have at least as many bytes as the padded diff_dst",
     ),
     Fault(
         "eltwise-six-axes",
         title="`eltwise_forward`, `eltwise_backward`",
         when=(
-            "`ref`, six axes and more, and gaps, padding, post-ops, or gradients in another layout "
+            "`ref`, six axes or more, with gaps, padding, post-ops, or gradients in another layout "
             "than the data"
         ),
-        wrong="goes through five axes: elements are left out, others written, also past the end",
+        wrong="iterates over five axes only: leaves elements out, writes others, even past the end",
         instead="dense arrays in one layout, or axes merged, as `functional` does",
         met="refused",
         rows=("eltwise_forward", "eltwise_backward"),
         refuses=apart.eltwise_of_six_axes,
-        advice="more than five axes must lie densely, in one layout, without post-ops; merge axes",
+        advice="more than five axes must be dense, in one layout and without post-ops; merge axes",
     ),
     Fault(
         "group-norm-no-spatial",
         title="`group_normalization_forward`",
         when="(N, C) without spatial dimensions",
-        wrong="writes outside of its arrays",
+        wrong="writes outside its arrays",
         instead="`layer_normalization` of (N, groups, C / groups)",
         met="refused",
         rows=("group_normalization_forward",),
@@ -144,32 +144,32 @@ FAULTS: tuple[Fault, ...] = (
         "matmul-scales-along-k",
         title="`matmul`",
         when=(
-            "scales or zero points of `src` or `weights` along K alone, each value of K its own"
-            " (but for weight decompression), or in groups of rows (`src`) or columns "
+            "scales or zero points of `src` or `weights` along K alone, one for each value of K"
+            " (except for weight decompression), or in groups of rows (`src`) or columns "
             "(`weights`)"
         ),
-        wrong="read wrong, or past their end (`brg_matmul`, `gemm:jit`, in part `ref_int8`)",
-        instead="a mask of both dimensions with groups along K",
+        wrong="read wrongly, or past their end (`brg_matmul`, `gemm:jit`, in part `ref_int8`)",
+        instead="a mask of both dimensions, with groups along K",
         met="refused",
         rows=("matmul",),
         refused_by="check_products",
     ),
     Fault(
         "select-condition",
-        title="any, select post-op",
-        when="a condition of another shape or layout than `dst`",
-        wrong="read as if it lay like `dst`, past its end",
-        instead="a condition in shape and layout of `dst`",
+        title="any primitive with a select post-op",
+        when="a condition whose shape or layout differs from that of `dst`",
+        wrong="read with the strides of `dst`, past its end",
+        instead="a condition with the shape and layout of `dst`",
         met="refused",
         rows=ANY,
         refused_by="check_conditions",
     ),
     Fault(
         "select-cache",
-        title="any, select post-op",
-        when="two primitives that differ in the condition's descriptor only",
-        wrong="oneDNN's primitive cache takes them for equal: the second gets the first one's",
-        instead="the rule above leaves one condition for each `dst`",
+        title="any primitive with a select post-op",
+        when="two primitives that differ only in the descriptor of the condition",
+        wrong="oneDNN's primitive cache considers them equal and returns the first for the second",
+        instead="none needed: `select-condition` allows one descriptor for each `dst`",
         met="refused",
         rows=ANY,
         refused_by="check_conditions",
@@ -178,7 +178,7 @@ FAULTS: tuple[Fault, ...] = (
         "rnn-empty-weights",
         title="`prelu_backward`, RNNs",
         when="weights without elements",
-        wrong="the process dies: division by their sizes",
+        wrong="the process ends: division by their sizes",
         instead="none",
         met="refused",
         rows=("prelu_backward", *RECURRENT),
@@ -188,7 +188,7 @@ FAULTS: tuple[Fault, ...] = (
         "rnn-no-samples",
         title="RNNs",
         when="no samples",
-        wrong="the process dies: division by zero in `brgemm`",
+        wrong="the process ends: division by zero in `brgemm`",
         instead="none",
         met="refused",
         rows=RECURRENT,
@@ -197,8 +197,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "flat-images",
         title="`convolution_*`, `deconvolution_*`, `pooling_*`",
-        when="a tensor of less than three axes",
-        wrong="lists of ndims - 2 numbers are copied before the rank is checked",
+        when="a tensor with fewer than three axes",
+        wrong="lists of ndims - 2 numbers are copied before the number of axes is checked",
         instead="three axes or more",
         met="refused",
         rows=(*CONVOLUTIONS, "pooling_forward", "pooling_backward"),
@@ -208,7 +208,7 @@ FAULTS: tuple[Fault, ...] = (
         "endless-images",
         title="`convolution_*`, `deconvolution_*`",
         when="a spatial size of 2**30 or more",
-        wrong="block sizes are tried one by one, for minutes",
+        wrong="creating the primitive takes minutes: block sizes are tried one by one",
         instead="smaller images",
         met="refused",
         rows=CONVOLUTIONS,
@@ -218,7 +218,7 @@ FAULTS: tuple[Fault, ...] = (
         "inner-product-repeated-rows",
         title="`inner_product_*`",
         when="a source that is broadcast along an axis after the first",
-        wrong="the process dies: division by the length of a row",
+        wrong="the process ends: division by the length of a row",
         instead="a dense copy",
         met="refused",
         rows=(
@@ -232,7 +232,7 @@ FAULTS: tuple[Fault, ...] = (
         "softmax-unlike-gradients",
         title="`softmax_backward`",
         when="tensors of different shapes, one of them empty",
-        wrong="taken, and run with the shapes of the others",
+        wrong="accepted, and run with the shapes of the other tensors",
         instead="equal shapes",
         met="refused",
         rows=("softmax_backward",),
@@ -242,12 +242,12 @@ FAULTS: tuple[Fault, ...] = (
         "prelu-unlike-weights",
         title="`prelu_backward`",
         when=(
-            "`diff_weights` in another layout than `weights` (`ref`), or `src` in another than "
-            "`diff_dst`"
+            "`diff_weights` in another layout than `weights` (`ref`), or `src` in another layout "
+            "than `diff_dst`"
         ),
         wrong=(
-            "gradients are written to the places of `weights`, and `src` is read at those of "
-            "`diff_dst`, in part outside; on GPUs the process dies now and then"
+            "gradients are written with the offsets of `weights`, and `src` is read with those of "
+            "`diff_dst`, in part out of bounds; on GPUs the process may end"
         ),
         instead="one layout for both",
         met="refused",
@@ -257,9 +257,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "rnn-weights-scales",
         title="RNNs, reorders of their weights",
-        when="fewer scales of the weights than their mask says",
+        when="fewer weight scales than their mask requires",
         wrong="reads past their end",
-        instead="as many as the mask says",
+        instead="as many as the mask requires",
         met="refused",
         rows=(*RECURRENT, "reorder"),
         refused_by="check_rnn_scales",
@@ -268,7 +268,7 @@ FAULTS: tuple[Fault, ...] = (
         "conv-narrowed-result",
         title="`convolution_forward`, `deconvolution_forward`",
         when="f32 source, bf16 result, channels last, AVX-512 without BF16 (`brg_conv`)",
-        wrong="the process dies when it runs (SIGILL)",
+        wrong="the process ends on execution (SIGILL)",
         instead="an f32 result, then a reorder",
         met="refused",
         rows=("convolution_forward", "deconvolution_forward"),

@@ -109,7 +109,7 @@ def test_an_integer_cell_reads_bytes_as_the_other_type(most, stream, values, unc
     exchanged = cell_state(products_of(given, "i1", "u1"), given)
     right = cell_state(products_of(given, "u1", "i1"), given)
     np.testing.assert_allclose(got, exchanged, atol=1e-5)
-    assert np.abs(got - right).max() > 0.1, "oneDNN may have mended it: look, then drop the row"
+    assert np.abs(got - right).max() > 0.1, "oneDNN may have fixed it: check, then drop it"
 
 
 #: Make the descriptor and the primitive; oneDNN writes what it asks its product for.

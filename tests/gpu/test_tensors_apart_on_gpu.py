@@ -73,7 +73,7 @@ WRONG = {"layer_norm": "dst", "reduction": "dst", "inner_product": "dst", "cell"
 def test_tensors_apart_are_refused(name, stream):
     make, apart, dense = MAKERS[name]
     assert make(stream.engine, dense).impl_info
-    with pytest.raises(Unimplemented, match="must (lie densely|be row-major|have the layout of)"):
+    with pytest.raises(Unimplemented, match="must (be dense|be row-major|have the layout of)"):
         make(stream.engine, apart)
 
 
@@ -92,7 +92,7 @@ SIX = (2, 1, 3, 2, 2, 3)
 
 def test_a_softmax_of_six_axes_is_refused(stream):
     desc = D(SIX, T.f32, "abcdef")
-    with pytest.raises(Unimplemented, match="more than five axes must be merged"):
+    with pytest.raises(Unimplemented, match="at most five axes on GPUs"):
         dnnl.softmax_forward(
             stream.engine, prop_kind="forward_inference", algorithm="softmax_accurate", src=desc,
             dst=desc, axis=2,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each row of the register of faults: reproduced, so that a test fails when oneDNN mends it.
+"""Each row of the register of faults: reproduced, so that a test fails when oneDNN fixes it.
 
 ``python tests/onednn/test_fault_register.py`` writes the table of docs/onednn_in_python.md.
 """
@@ -145,7 +145,9 @@ def test_fault_is_still_there(name, cpu_stream):
     else:
         needs("AVX512_CORE")
         told = "\n".join(f"{r.status} {r.reason}" for r in outcomes(WRONG[name], cpu_stream))
-    assert told.startswith("KNOWN"), f"oneDNN may have mended {name}: look, then drop it: {told}"
+    assert told.startswith("KNOWN"), (
+        f"oneDNN may have fixed {name}: check, then drop it: {told}"
+    )
     assert re.search(rf"known fault, {faults.PAGE}: {name} ", told)
 
 
@@ -158,7 +160,9 @@ def test_process_still_dies(name):
         # The instruction that oneDNN should not have written is one that this CPU has.
         assert run.stdout == "PASSED\n"
         return
-    assert run.returncode < 0, f"oneDNN may have mended {name}: look, then drop it: {run.stdout}"
+    assert run.returncode < 0, (
+        f"oneDNN may have fixed {name}: check, then drop it: {run.stdout}"
+    )
 
 
 @pytest.mark.parametrize("name", FATAL)
@@ -239,7 +243,7 @@ CHECKS = {
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_behaviour_is_still_there(name, cpu_stream):
-    assert CHECKS[name](cpu_stream), f"oneDNN may have mended {name}: look, then drop it"
+    assert CHECKS[name](cpu_stream), f"oneDNN may have fixed {name}: check, then drop it"
 
 
 def test_every_row_is_reproduced_or_says_why_not():
