@@ -4,6 +4,7 @@
 #include <sycl/sycl.hpp>
 
 #include "kernel.hpp"
+#include "program_binary.hpp"
 
 // clang-format off: dpctl's generated headers need this order.
 #include "syclinterface/dpctl_data_types.h"
@@ -66,6 +67,21 @@ sycl::kernel kernel_of(py::handle object) {
         throw py::type_error("kernel must be a dpctl.program.SyclKernel, got " + type_name(object));
     auto *kernel = reinterpret_cast<PySyclKernelObject *>(object.ptr());
     return *reinterpret_cast<sycl::kernel *>(SyclKernel_GetKernelRef(kernel));
+}
+
+program_bundle bundle_of(py::handle object) {
+    if (!PyObject_TypeCheck(object.ptr(), &PySyclProgramType))
+        throw py::type_error("program must be a dpctl.program.SyclProgram, got " +
+                             type_name(object));
+    auto *program = reinterpret_cast<PySyclProgramObject *>(object.ptr());
+    return *reinterpret_cast<program_bundle *>(SyclProgram_GetKernelBundleRef(program));
+}
+
+py::object make_sycl_program(const program_bundle &bundle) {
+    auto *ref = reinterpret_cast<DPCTLSyclKernelBundleRef>(const_cast<program_bundle *>(&bundle));
+    auto *made = reinterpret_cast<PyObject *>(SyclProgram_Make(ref));
+    if (!made) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(made);
 }
 
 py::object make_event(const sycl::event &event) {

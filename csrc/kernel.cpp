@@ -3,6 +3,7 @@
 #include "kernel.hpp"
 
 #include "errors.hpp"
+#include "program_binary.hpp"
 
 namespace sycl_dnn {
 
@@ -51,6 +52,12 @@ void bind_kernel(py::module_ &m) {
         .def_readonly("name", &Kernel::name)
         .def_readonly("global_size", &Kernel::global)
         .def_readonly("local_size", &Kernel::local)
+        .def_static("program_binary", &program_binary, py::arg("program"), py::arg("queue"),
+                    "What the driver made of a dpctl.program.SyclProgram for a queue's device; "
+                    "empty where it does not tell.")
+        .def_static("program_of_binary", &program_of_binary, py::arg("queue"), py::arg("binary"),
+                    "The dpctl.program.SyclProgram of such bytes; None where the driver does not "
+                    "take them. They are executed: only bytes that nobody else can have written.")
         .def("__repr__", [](const Kernel &k) {
             return "<Kernel " + k.name + ", " + std::to_string(k.global) +
                    " work-items in groups of " + std::to_string(k.local) + ">";

@@ -1608,6 +1608,18 @@ class Kernel:
     A kernel compiled at run time, as a step of a Program.
     """
 
+    @staticmethod
+    def program_binary(program: typing.Any, queue: dpctl.SyclQueue) -> bytes:
+        """
+        What the driver made of a dpctl.program.SyclProgram for a queue's device; empty where it does not tell.
+        """
+
+    @staticmethod
+    def program_of_binary(queue: dpctl.SyclQueue, binary: bytes) -> typing.Any:
+        """
+        The dpctl.program.SyclProgram of such bytes; None where the driver does not take them. They are executed: only bytes that nobody else can have written.
+        """
+
     def __init__(self, kernel: typing.Any, name: str, numbers: collections.abc.Sequence, global_size: int, local_size: int) -> None:
         """
         ``kernel`` is a dpctl.program.SyclKernel. Its parameters are the addresses of the step's values in their order, then ``numbers``: int32 for int, float for float.
@@ -2950,4 +2962,4 @@ RUNTIME_DIM_VAL: int = -9223372036854775808
 RUNTIME_F32_VAL: float
 RUNTIME_S32_VAL: int = -2147483648
 RUNTIME_SIZE_VAL: int = 9223372036854775808
-_interface: int = 17
+_interface: int = 18

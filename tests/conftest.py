@@ -11,6 +11,9 @@ if not {"SetCommandStreamReceiver", "EXECUTING_GPU"} & set(os.environ):
     os.environ.setdefault("SYCL_CACHE_PERSISTENT", "1")
     os.environ.setdefault("SYCL_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kernels"))
 
+# Kernels of this package as well, and not among the user's own.
+os.environ.setdefault("SYCL_DNN_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kept"))
+
 import dpctl
 import pytest
 

@@ -100,6 +100,9 @@ build "$library"
 export EXECUTING_GPU_CACHE=${EXECUTING_GPU_CACHE-${XDG_CACHE_HOME:-$HOME/.cache}/sycl_dnn/executing_gpu}
 [ -z "$EXECUTING_GPU_CACHE" ] || mkdir -p "$EXECUTING_GPU_CACHE"
 
+# This library would keep what the layer made of its kernels, beyond changes of the layer.
+export SYCL_DNN_CACHE_DIR=${SYCL_DNN_CACHE_DIR-}
+
 # The drivers of other GPUs stay out, and none comes through Level Zero.
 OPENCL_LAYERS=$(realpath "$library")
 export OPENCL_LAYERS OCL_ICD_FILENAMES=$cpu_driver OCL_ICD_VENDORS=/dev/null

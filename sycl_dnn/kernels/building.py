@@ -11,6 +11,9 @@ from typing import Any
 import dpctl
 from dpctl.program import SyclProgramCompilationError, create_program_from_source
 
+from sycl_dnn import _core
+from sycl_dnn.kernels import kept_binaries
+
 #: Programs that are kept; one is some hundred kilobytes.
 _MOST = 256
 _OPTIONS = "-cl-std=CL2.0 -cl-mad-enable"
@@ -46,10 +49,16 @@ def compiled(queue: Any, source: str, name: str) -> Any:
 
 
 def _built(queue: Any, source: str) -> Any:
-    try:
-        return create_program_from_source(queue, source, _OPTIONS)
-    except SyclProgramCompilationError:
-        return None
+    name = kept_binaries.key(queue, source, _OPTIONS)
+    binary = kept_binaries.load(name)
+    program = None if binary is None else _core.Kernel.program_of_binary(queue, binary)
+    if program is None:
+        try:
+            program = create_program_from_source(queue, source, _OPTIONS)
+        except SyclProgramCompilationError:
+            return None
+        kept_binaries.keep(name, _core.Kernel.program_binary(program, queue))
+    return program
 
 
 def _forget() -> None:

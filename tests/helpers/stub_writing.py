@@ -52,6 +52,8 @@ _OBJECTS = {
     ("LogicalTensor", "dims"): {"return": "tuple[int, ...]"},
     ("LogicalTensor", "strides"): {"return": "tuple[int, ...]"},
     ("CompiledPartition", "partition"): {"return": "Partition"},
+    ("Kernel", "program_binary"): {"queue": "dpctl.SyclQueue"},
+    ("Kernel", "program_of_binary"): {"queue": "dpctl.SyclQueue"},
     (None, "version"): {"return": "dict[str, typing.Any]"},
 }
 _PLAIN = {"dict": "dict[str, typing.Any]", "list": "list[typing.Any]"}

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled kernels as files, for the processes that follow; nothing that goes wrong is an error.
+
+What the files hold is executed. So their folder must be the user's own and closed to writing by
+others, each file has a checksum, and one that does not fit is passed over and written anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sycl_dnn import _location
+
+_VARIABLE = "SYCL_DNN_CACHE_DIR"
+_MAGIC = b"sycl_dnn kernel 1\n"
+_HEAD = len(_MAGIC) + hashlib.sha256().digest_size
+_KEPT, _UNFINISHED = ".kernel", ".part"
+#: Bytes of all files; those used last stay.
+_LIMIT = 64 << 20
+#: What code for a CPU depends on: machines of other kinds may share the folder.
+_OF_PROCESSOR = ("vendor_id", "model", "flags", "CPU", "Features")
+#: Settings of Intel's compilers that change what they make.
+_SETTINGS = ("CL_CONFIG_", "IGC_")
+
+
+def folder() -> Path | None:
+    """Return where the files are: by ``SYCL_DNN_CACHE_DIR``, else in the user's cache.
+
+    Returns
+    -------
+    pathlib.Path or None
+        None where the variable is empty, or the user has no home: nothing is kept.
+    """
+    given = os.environ.get(_VARIABLE)
+    if given is None:
+        cache = os.environ.get("XDG_CACHE_HOME", "")
+        cache = cache if os.path.isabs(cache) else os.path.expanduser("~/.cache")
+        given = os.path.join(cache, "sycl_dnn") if os.path.isabs(cache) else ""
+    return Path(given, "kernels") if given else None
+
+
+def key(queue: Any, source: str, options: str) -> str:
+    """Return the name of what a device's compiler makes of a source; empty: it is not kept.
+
+    Parameters
+    ----------
+    queue : dpctl.SyclQueue
+    source, options : str
+        What the compiler is given.
+    """
+    processor = _processor()
+    if folder() is None or not processor:
+        return ""
+    settings = sorted((n, v) for n, v in os.environ.items() if n.startswith(_SETTINGS))
+    facts = [_location.INTERFACE, source, options, settings, processor, _device_facts(queue)]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def load(name: str) -> bytes | None:
+    """Return the binary that is kept under a name; None without a file that is whole."""
+    if not name:
+        return None
+    with contextlib.suppress(OSError), _opened() as where:
+        path = os.open(name + _KEPT, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=where)
+        with open(path, "rb") as file:
+            content = file.read(_LIMIT)
+            with contextlib.suppress(OSError):
+                os.utime(file.fileno())  # used: others are dropped first
+        binary = content[_HEAD:]
+        return binary if content[:_HEAD] == _head(name, binary) else None
+    return None
+
+
+def keep(name: str, binary: bytes) -> None:
+    """Write a binary, for all processes or not at all, and drop the files used least lately."""
+    if not name or not 0 < len(binary) < _LIMIT - _HEAD:
+        return
+    with contextlib.suppress(OSError), _opened(create=True) as where:
+        unfinished = f"{name}.{secrets.token_hex(8)}{_UNFINISHED}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        path = os.open(unfinished, flags, 0o600, dir_fd=where)
+        try:
+            with open(path, "wb") as file:
+                file.write(_head(name, binary) + binary)
+            os.rename(unfinished, name + _KEPT, src_dir_fd=where, dst_dir_fd=where)
+        except BaseException:
+            os.unlink(unfinished, dir_fd=where)
+            raise
+        _drop_oldest(where)
+
+
+def _head(name: str, binary: bytes) -> bytes:
+    return _MAGIC + hashlib.sha256(name.encode() + binary).digest()
+
+
+@contextlib.contextmanager
+def _opened(create: bool = False) -> Iterator[int]:
+    """Open the folder; a descriptor of it stays the one whose owner was checked."""
+    path = folder()
+    if path is None:
+        raise FileNotFoundError(f"{_VARIABLE} is empty")
+    if create:
+        path.mkdir(0o700, parents=True, exist_ok=True)
+    where = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        facts = os.fstat(where)
+        if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
+            raise PermissionError(f"{path} belongs to somebody else, or others may write there")
+        yield where
+    finally:
+        os.close(where)
+
+
+def _drop_oldest(where: int) -> None:
+    found = []
+    with os.scandir(where) as entries:
+        for entry in entries:
+            if entry.name.endswith((_KEPT, _UNFINISHED)):
+                with contextlib.suppress(FileNotFoundError):
+                    facts = entry.stat(follow_symlinks=False)
+                    found.append((facts.st_mtime_ns, facts.st_size, entry.name))
+    too_much = sum(size for _, size, _ in found) - _LIMIT
+    for _, size, name in sorted(found):
+        if too_much <= 0:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=where)
+        too_much -= size
+
+
+def _device_facts(queue: Any) -> list[str]:
+    device = queue.sycl_device
+    platform = device.sycl_platform
+    return [platform.name, platform.version, device.vendor, device.name, device.driver_version]
+
+
+@functools.cache
+def _processor() -> str:
+    """Return the first processor's model and features; empty if the system does not list them."""
+    found = []
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            if not line.strip():
+                break
+            if line.startswith(_OF_PROCESSOR):
+                found.append(line)
+    return "".join(found)
