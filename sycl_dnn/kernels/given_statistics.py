@@ -13,7 +13,6 @@ from sycl_dnn.trace.values import Tensor
 
 #: ``number`` is the type of vectors of channels: float, or that of the elements (``NARROW``).
 _SOURCE = """
-#define COLUMNS for (int c = ITEM * V; c < channels; c += L * V)
 #define ROWS(from) for (int row = from; row < min(from + each, rows); ++row)
 #define BLOCK 16
 #ifdef NARROW
@@ -73,7 +72,7 @@ __kernel void given_columns(__global const element *x, STATISTICS SHIFT, __globa
     const int first = get_group_id(0) * each;
     __global float *factor = factors + (size_t)get_group_id(0) * 3 * channels;
     __global float *level = factor + channels, *about = level + channels;
-    COLUMNS {
+    COLUMNS(channels) {
         PUT(FACTORS, c, factor);
         PUT((vector)SHIFTS, c, level);
         PUT(NUMBERS(c, mean), c, about);
@@ -81,7 +80,8 @@ __kernel void given_columns(__global const element *x, STATISTICS SHIFT, __globa
     ROWS(first) {
         __global const element *p = x + (size_t)row * channels;
         __global element *q = y + (size_t)row * channels;
-        COLUMNS STORE(fma(LOAD(c, p) - GET(c, about), GET(c, factor), GET(c, level)), c, q);
+        COLUMNS(channels)
+            STORE(fma(LOAD(c, p) - GET(c, about), GET(c, factor), GET(c, level)), c, q);
     }
 }
 
@@ -131,14 +131,14 @@ __kernel void given_columns_backward(
     __global float *sums = parts + (size_t)get_group_id(0) * 2 * channels;
     __global float *products = sums + channels;
     __global float *factor = factors + (size_t)get_group_id(0) * channels;
-    COLUMNS {
+    COLUMNS(channels) {
         PUT((vector)0, c, sums);
         PUT((vector)0, c, products);
         PUT(FACTORS, c, factor);
     }
     for (int first = start; first < min(start + each, rows); first += BLOCK) {
         const int last = min(min(first + BLOCK, start + each), rows);
-        COLUMNS {
+        COLUMNS(channels) {
             const vector about = NUMBERS(c, mean), by = GET(c, factor);
             vector a = 0, b = 0;
             for (int row = first; row < last; ++row) {
@@ -157,7 +157,7 @@ __kernel void given_columns_backward(
 __kernel void given_columns_sums(__global const float *parts, __global const number *variance,
                                  __global number *dscale, __global number *dshift, int n_parts,
                                  int channels, float eps) {
-    COLUMNS {
+    COLUMNS(channels) {
         vector sums = 0, products = 0;
         for (int part = 0; part < n_parts; ++part) {
             sums += GET(c, parts + (size_t)part * 2 * channels);

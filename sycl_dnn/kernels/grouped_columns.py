@@ -13,7 +13,6 @@ MOST_CHANNELS = 2048
 SOURCE = (
     f"#define MOST {MOST_CHANNELS}"
     + """
-#define COLUMNS for (int c = ITEM * V; c < width; c += L * V)
 #define GROUPS for (int g = ITEM; g < width / size; g += L)
 #define BLOCKS for (int first = 0; first < positions; first += 16)
 #define ROWS for (int r = first; r < min(first + 16, positions); ++r)
@@ -45,8 +44,8 @@ __kernel void grouped_forward(
     const int left = number % per_image * width, set = number * (width / size);
     const size_t start = (size_t)(number / per_image) * positions * channels + left;
     const float count = (float)positions * size;
-    COLUMNS PUT((vector)0, c, sums);
-    BLOCKS COLUMNS {
+    COLUMNS(width) PUT((vector)0, c, sums);
+    BLOCKS COLUMNS(width) {
         vector a = 0;
         ROWS a += LOAD(AT(r), x);
         PUT(GET(c, sums) + a, c, sums);
@@ -54,11 +53,11 @@ __kernel void grouped_forward(
     WAIT;
     GROUPS spread_out(about, g * size, size, total(sums, g * size, size) / count);
     WAIT;
-    COLUMNS {
+    COLUMNS(width) {
         PUT((vector)0, c, sums);
         PUT((vector)0, c, squares);
     }
-    BLOCKS COLUMNS {
+    BLOCKS COLUMNS(width) {
         const vector centre = GET(c, about);
         vector a = 0, b = 0;
         ROWS {
@@ -81,7 +80,7 @@ __kernel void grouped_forward(
         spread_out(squares, g * size, size, 1.0f / sqrt(spread + eps));
     }
     WAIT;
-    COLUMNS {
+    COLUMNS(width) {
         vector by = GET(c, squares), plus = 0;
 #ifdef SCALED
         by *= GET(left + c, scale);
@@ -92,7 +91,7 @@ __kernel void grouped_forward(
         PUT(fma(-GET(c, sums), by, plus), c, sums);
         PUT(by, c, squares);
     }
-    BLOCKS COLUMNS {
+    BLOCKS COLUMNS(width) {
         const vector centre = GET(c, about), by = GET(c, squares), plus = GET(c, sums);
         ROWS STORE(fma(LOAD(AT(r), x) - centre, by, plus), AT(r), y);
     }
@@ -114,11 +113,11 @@ __kernel void grouped_backward(
     const float count = (float)positions * size;
     GROUPS spread_out(about, g * size, size, mean[set + g]);
     WAIT;
-    COLUMNS {
+    COLUMNS(width) {
         PUT((vector)0, c, sums);
         PUT((vector)0, c, products);
     }
-    BLOCKS COLUMNS {
+    BLOCKS COLUMNS(width) {
         const vector centre = GET(c, about);
         vector a = 0, b = 0;
         ROWS {
@@ -152,9 +151,9 @@ __kernel void grouped_backward(
     }
     WAIT;
 #ifdef SCALED
-    COLUMNS PUT(GET(c, factors) * GET(left + c, scale), c, factors);
+    COLUMNS(width) PUT(GET(c, factors) * GET(left + c, scale), c, factors);
 #endif
-    BLOCKS COLUMNS {
+    BLOCKS COLUMNS(width) {
         const vector centre = GET(c, about), slope = GET(c, products), level = GET(c, sums);
         const vector by = GET(c, factors);
         ROWS {

@@ -88,6 +88,11 @@ def units(tensor: Tensor) -> int:
     return int(tensor.trace.engine.sycl_queue.sycl_device.max_compute_units)
 
 
+def of_image(sizes: Sequence[int], missing: int = 1) -> Sequence[int]:
+    """Return what belongs to the two axes of an image; a signal is an image of one row."""
+    return (*(missing for _ in range(2 - len(sizes))), *sizes)
+
+
 def dense(tensor: Tensor) -> Tensor:
     """Return the tensor in row-major memory of its own: a vector that a kernel reads."""
     wanted = layout.row_major(tensor.shape, tensor.dtype)

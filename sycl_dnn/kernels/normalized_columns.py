@@ -11,7 +11,6 @@ from __future__ import annotations
 
 SOURCE = """
 #define PART ((int)get_group_id(0))
-#define COLUMNS for (int c = ITEM * V; c < channels; c += L * V)
 #define FIRST min(PART * rows_each, rows)
 #define LAST min((PART + 1) * rows_each, rows)
 #define BLOCK 16
@@ -21,14 +20,14 @@ __kernel void columns_statistics(__global const element *x, __global float *part
                                  int channels, int rows_each) {
     __global const element *centre = x + (size_t)(rows / 2) * channels;
     __global float *means = parts + (size_t)PART * 2 * channels, *squares = means + channels;
-    COLUMNS {
+    COLUMNS(channels) {
         PUT((vector)0, c, means);
         PUT((vector)0, c, squares);
     }
     for (int first = FIRST; first < LAST; first += BLOCK) {
         const int n = min(BLOCK, LAST - first), before = first - FIRST;
         const float share = (float)n / (before + n), weight = share * before;
-        COLUMNS {
+        COLUMNS(channels) {
             __global const element *p = x + (size_t)first * channels + c;
             const vector about = LOAD(0, centre + c);
             vector a = 0, b = 0;
@@ -70,7 +69,7 @@ __kernel void columns_forward(
     __global float *factors, int rows, int channels, int rows_each, int n_parts, float eps) {
     __global const element *centre = x + (size_t)(rows / 2) * channels;
     __global float *factor = factors + (size_t)PART * 2 * channels, *level = factor + channels;
-    COLUMNS {
+    COLUMNS(channels) {
         vector known = 0, squares = 0;
         for (int part = 0; part < n_parts; ++part) {
             const int before = min(part * rows_each, rows);
@@ -103,7 +102,7 @@ __kernel void columns_forward(
     for (int r = FIRST; r < LAST; ++r) {
         __global const element *p = x + (size_t)r * channels;
         __global element *q = y + (size_t)r * channels;
-        COLUMNS {
+        COLUMNS(channels) {
             const vector u = LOAD(c, p) - LOAD(c, centre);
             STORE(fma(u, GET(c, factor), GET(c, level)), c, q);
         }
@@ -115,13 +114,13 @@ __kernel void columns_sums(__global const element *x, __global const element *dy
                            __global const float *mean, __global const float *rest,
                            __global float *parts, int rows, int channels, int rows_each) {
     __global float *sums = parts + (size_t)PART * 2 * channels, *products = sums + channels;
-    COLUMNS {
+    COLUMNS(channels) {
         PUT((vector)0, c, sums);
         PUT((vector)0, c, products);
     }
     for (int first = FIRST; first < LAST; first += BLOCK) {
         const int n = min(BLOCK, LAST - first);
-        COLUMNS {
+        COLUMNS(channels) {
             const size_t at = (size_t)first * channels + c;
             const vector about = GET(c, mean), more = GET(c, rest);
             vector a = 0, b = 0;
@@ -146,7 +145,7 @@ __kernel void columns_backward(
     int rows, int channels, int rows_each, int n_parts, float eps) {
     __global float *factor = factors + (size_t)PART * 3 * channels;
     __global float *slope = factor + channels, *level = slope + channels;
-    COLUMNS {
+    COLUMNS(channels) {
         vector sums = 0, products = 0;
         for (int part = 0; part < n_parts; ++part) {
             __global const float *p = parts + (size_t)part * 2 * channels;
@@ -170,7 +169,7 @@ __kernel void columns_backward(
     }
     for (int r = FIRST; r < LAST; ++r) {
         const size_t at = (size_t)r * channels;
-        COLUMNS {
+        COLUMNS(channels) {
             const vector u = LOAD(at + c, x) - GET(c, mean);
             const vector made = fma(GET(c, factor), LOAD(at + c, dy), -GET(c, level));
             STORE(fma(-u, GET(c, slope), made), at + c, dx);

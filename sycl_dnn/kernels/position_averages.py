@@ -15,7 +15,6 @@ from sycl_dnn.trace.values import Tensor
 
 #: Channels of an image lie in stretches of ``length``, or innermost, ``width`` of them in a group.
 _SOURCE = """
-#define COLUMNS for (int c = ITEM * V; c < width; c += L * V)
 #define START \\
     const int per_image = channels / width, number = get_group_id(0); \\
     const int left = number % per_image * width; \\
@@ -48,31 +47,31 @@ __kernel void average_columns(__global const element *x, __global element *y,
                               __global float *sums, int positions, int channels, int width,
                               float divisor) {
     START
-    COLUMNS PUT((vector)0, place + c, sums);
+    COLUMNS(width) PUT((vector)0, place + c, sums);
     int r = 0;
     for (; r + 3 < positions; r += 4) {
         __global const element *p = x + start + (size_t)r * channels;
         __global const element *q = p + 2 * (size_t)channels;
-        COLUMNS {
+        COLUMNS(width) {
             const vector a = LOAD(c, p) + LOAD(c, p + channels);
             PUT(GET(place + c, sums) + (a + (LOAD(c, q) + LOAD(c, q + channels))), place + c, sums);
         }
     }
     for (; r < positions; ++r) {
         __global const element *p = x + start + (size_t)r * channels;
-        COLUMNS PUT(GET(place + c, sums) + LOAD(c, p), place + c, sums);
+        COLUMNS(width) PUT(GET(place + c, sums) + LOAD(c, p), place + c, sums);
     }
-    COLUMNS STORE(GET(place + c, sums) / divisor, place + c, y);
+    COLUMNS(width) STORE(GET(place + c, sums) / divisor, place + c, y);
 }
 
 __kernel void spread_columns(__global const element *dy, __global element *dx, int positions,
                              int channels, int width, float divisor) {
     START
     __global element *p = dx + start;
-    COLUMNS STORE(LOAD(place + c, dy) / divisor, c, p);
+    COLUMNS(width) STORE(LOAD(place + c, dy) / divisor, c, p);
     for (int r = 1; r < positions; ++r) {
         __global element *q = p + (size_t)r * channels;
-        COLUMNS COPY(c, p, q);
+        COLUMNS(width) COPY(c, p, q);
     }
 }
 """

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sycl_dnn.kernels.choice import chosen
-from sycl_dnn.kernels.launching import Kernels, units
+from sycl_dnn.kernels.launching import Kernels, of_image, units
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -16,7 +14,6 @@ _MOST = 18
 
 #: An element collects from the results that it has a weight in, which may be 0, as in PyTorch.
 _SOURCE = """
-#define COLUMNS for (int c = ITEM * V; c < channels; c += L * V)
 
 // The results on an axis that read element ``at`` of ``size``: the first, and the weights of all.
 int readers(int at, int size, int count, int *first, float *weights) {
@@ -45,7 +42,7 @@ __kernel void resized_backward(__global const element *dy, __global element *dx,
             const int m = readers(w, width, out_width, &left, across);
             __global const element *p = dy + (above * out_width + left) * channels;
             __global element *q = dx + ((size_t)row * width + w) * channels;
-            COLUMNS {
+            COLUMNS(channels) {
                 vector sums = 0;
                 for (int i = 0; i < n; ++i) {
                     __global const element *line = p + (size_t)i * out_width * channels + c;
@@ -69,10 +66,7 @@ def resized_gradient(x: Tensor, dy: Tensor) -> Tensor | None:
     x, dy : Tensor (N, C, *S), (N, C, *T)
         What was interpolated, by ``resampling_linear``, and the gradient of the result.
     """
-    rank = x.ndim - 2
-    if chosen("resize_gradient", x) is None or rank > 2 or x.shape[1] % 8:
-        return None
-    if x.desc != layout.channels_last(x.shape, x.dtype) or not dy.size:
+    if chosen("resize_gradient", x) != "channels_last" or x.ndim > 4 or not dy.size:
         return None
     readers = [2 * -(-t // s) + 2 for s, t in zip(x.shape[2:], dy.shape[2:], strict=True)]
     # The edges' elements are read from half an element beyond them, too.
@@ -85,15 +79,11 @@ def resized_gradient(x: Tensor, dy: Tensor) -> Tensor | None:
     kernels = Kernels(x.trace, _SOURCE, x.dtype, 8 if channels % 16 else 16, macros)
     if not kernels.can_run("resized_backward"):
         return None
-    height, width = _both(x.shape[2:])
+    height, width = of_image(x.shape[2:])
     rows = x.shape[0] * height
     each = -(-rows // (units(x) * 4))
-    numbers = [rows, each, height, width, channels, *_both(dy.shape[2:])]
+    numbers = [rows, each, height, width, channels, *of_image(dy.shape[2:])]
     out = {"diff_src": Out(x.shape, x.dtype, "channels_last")}
     return kernels.record("resized_backward", {"diff_dst": dy}, out, numbers, -(-rows // each))[
         "diff_src"
     ]
-
-
-def _both(sizes: Sequence[int]) -> Sequence[int]:
-    return (*(1 for _ in range(2 - len(sizes))), *sizes)

@@ -100,6 +100,8 @@ float sum_of_group(float v, __local float *shared) {
 #: What comes after the elements' own names.
 _STRETCH = """
 #define ITEM ((int)get_local_id(0))
+// This work-item's columns, from c on, V of them at a time.
+#define COLUMNS(n) for (int c = ITEM * V; c < n; c += L * V)
 // This work-item's share of the sum of elements that lie in a row.
 float stretch_sum(__global const element *p, int length) {
     const int whole = length / V * V;

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn.kernels.choice import chosen
-from sycl_dnn.kernels.launching import Kernels, units
+from sycl_dnn.kernels.launching import Kernels, of_image, units
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -21,7 +20,6 @@ _CHANNELS, _KEPT = 16, 1024
 #: ``MOST`` of them. Row-major, each maximum is added to its place, in a band of rows that lies in
 #: the cache; what belongs to no row of the part comes to rest behind the band.
 _SOURCE = """
-#define COLUMNS for (int c = ITEM * V; c < channels; c += L * V)
 #define LEAST(at, size, stride) max(0, ((at) - (size) + (stride)) / (stride))
 
 __kernel void maxima_backward(__global const element *dy, __global const uchar *taken,
@@ -41,7 +39,7 @@ __kernel void maxima_backward(__global const element *dy, __global const uchar *
                 }
             }
             __global element *q = dx + ((size_t)row * width + w - left) * channels;
-            COLUMNS {
+            COLUMNS(channels) {
                 vector sums = 0;
                 for (int k = 0; k < n; ++k) {
                     const JOIN(uchar, V) number = JOIN(vload, V)(0, taken + from[k] + c);
@@ -155,15 +153,11 @@ class _Windows:
 
     def __init__(self, x: Tensor, dy: Tensor, params: dict[str, Any]) -> None:
         self._x, self._dy = x, dy
-        self._kernel = self._both(params["kernel"], 1)
-        self._strides = self._both(params["strides"], 1)
-        self._sizes = self._both(x.shape[2:], 1)
-        top_left = self._both(params["padding_l"], 0)
-        self._numbers = [*self._sizes, x.shape[1], *self._both(dy.shape[2:], 1), *top_left]
-
-    @staticmethod
-    def _both(sizes: Sequence[int], missing: int) -> Sequence[int]:
-        return (*(missing for _ in range(2 - len(sizes))), *sizes)
+        self._kernel = of_image(params["kernel"])
+        self._strides = of_image(params["strides"])
+        self._sizes = of_image(x.shape[2:])
+        top_left = of_image(params["padding_l"], missing=0)
+        self._numbers = [*self._sizes, x.shape[1], *of_image(dy.shape[2:]), *top_left]
 
     def columns(self, taken: Tensor) -> Tensor | None:
         """Return the gradient in channels-last memory; None without a compiler."""

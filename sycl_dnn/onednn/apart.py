@@ -42,16 +42,11 @@ def _strides_of_axes(desc: _core.MemoryDesc) -> list[int]:
     return [by for n, by in zip(desc.dims, desc.strides, strict=True) if n > 1]
 
 
-def bias_apart(desc: _core.MemoryDesc | None) -> bool:
-    """Whether the elements of a bias, or of its gradient, are not contiguous."""
-    return has_gaps(desc)
-
-
 def takes_bias_apart(pd: Any) -> bool:
     """Match an implementation that reads or writes a bias with gaps as if it were dense."""
     if pd.engine.kind is _core.engine_kind.cpu and pd.impl_info.endswith("ref:any"):
         return False
-    return any(bias_apart(pd.parameters.get(name)) for name in ("bias", "diff_bias"))
+    return any(has_gaps(pd.parameters.get(name)) for name in ("bias", "diff_bias"))
 
 
 def eltwise_of_six_axes(pd: Any) -> bool:
@@ -130,7 +125,7 @@ def cell_apart(pd: Any) -> bool:
     names = ("src_layer", "weights_layer", "weights_iter")
     known = [pd.parameters[n] for n in names if pd.parameters[n] is not None]
     steps = [min(_strides_of_axes(d), default=1) for d in known if d.is_plain and 0 not in d.dims]
-    return bias_apart(pd.parameters["bias"]) or any(step > 1 for step in steps)
+    return has_gaps(pd.parameters["bias"]) or any(step > 1 for step in steps)
 
 
 def softmax_gradient_apart(pd: Any) -> bool:

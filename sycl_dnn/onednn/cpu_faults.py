@@ -120,8 +120,8 @@ FAULTS: tuple[Fault, ...] = (
         "lrn-overflow",
         title="`lrn_forward`",
         when=(
-            "`lrn_jit`, `k + alpha * mean of squares` of 7e12 or more: inputs of 5e8 or more with "
-            "`alpha` 1e-4 and `local_size` 5"
+            "`lrn_jit`, `jit`, `k + alpha * mean of squares` of 7e12 or more: inputs of 5e8 or "
+            "more with `alpha` 1e-4 and `local_size` 5"
         ),
         wrong="0: the third power of the denominator overflows",
         instead="`ref`, or smaller inputs",

@@ -78,7 +78,7 @@ _RMS = _core.normalization_flags.rms_norm
 _GLOBAL = _core.normalization_flags.use_global_stats
 
 #: The most axes that oneDNN's softmax kernels for GPUs support.
-_AXES_OF_SOFTMAX = 5
+AXES_OF_SOFTMAX = 5
 
 # --- descriptors ---
 
@@ -114,7 +114,7 @@ def rms_without_stats(pd: Any) -> bool:
 
 def overflowing_lrn(pd: Any) -> bool:
     """Match kernels that compute the third power of the denominator in float32."""
-    return "lrn_jit" in pd.impl_info
+    return pd.impl_info.startswith(("lrn_jit", "jit"))
 
 
 def row_major_pointwise(pd: Any) -> bool:
@@ -384,12 +384,12 @@ def _lies_elsewhere(op: GraphOp) -> bool:
 def softmax_of_six_axes(pd: Any) -> bool:
     """Match a softmax over more axes than its kernel supports."""
     desc = pd.dst_desc or pd.diff_src_desc
-    return len(desc.dims) > _AXES_OF_SOFTMAX and pd.impl_info.startswith("ocl:reusable")
+    return len(desc.dims) > AXES_OF_SOFTMAX and pd.impl_info.startswith("ocl:reusable")
 
 
 def softmax_operation_of_six_axes(ops: Sequence[GraphOp]) -> bool:
     """Match the same in graphs, forward and backward."""
-    return any("softmax" in _plain_name(op) and len(op.shapes[0]) > _AXES_OF_SOFTMAX for op in ops)
+    return any("softmax" in _plain_name(op) and len(op.shapes[0]) > AXES_OF_SOFTMAX for op in ops)
 
 
 def softmax_of_other_rows(ops: Sequence[GraphOp]) -> bool:

@@ -40,7 +40,7 @@ def check(pd: Any) -> None:
     for fault in _WATCHED[pd.name]:
         is_here = fault.device == pd.engine.kind.name
         if is_here and fault.refuses and fault.refuses(pd):
-            raise Unimplemented(f"{pd.name} ({pd.impl_info}): {fault.advice}")
+            raise Unimplemented(f"{pd.name} ({pd.impl_info}): {fault.advice}; got {pd!r}")
     if warned := warned_of(pd):
         text = f"{pd.name} ({pd.impl_info}): known fault of oneDNN: {warned.advice}"
         warn(text, OneDnnFaultWarning)

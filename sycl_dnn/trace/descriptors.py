@@ -9,7 +9,7 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.onednn.apart import bias_apart
+from sycl_dnn.onednn.apart import has_gaps
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.steps import Layout, Out, describe
 from sycl_dnn.trace.values import Tensor
@@ -64,7 +64,7 @@ def parameters_of(
 def _dense_bias(inputs: Mapping[str, Tensor]) -> dict[str, Layout]:
     """Ask for a dense copy of a bias that is a view with gaps: oneDNN ignores its strides."""
     bias = inputs.get("bias")
-    if bias is None or not bias_apart(bias.desc):
+    if bias is None or not has_gaps(bias.desc):
         return {}
     return {"bias": "row_major"}
 

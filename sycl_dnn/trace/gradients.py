@@ -102,6 +102,13 @@ def backward(
     return {n.removeprefix("diff_"): t for n, t in made.items() if n.startswith("diff_")}
 
 
+def stands_for(trace: Trace, row: str, entry: Entry, given: Grads, made: Tensor) -> Grads:
+    """Note that a kernel made what the backward primitive ``row`` makes, for second derivatives."""
+    out = {"diff_src": made}
+    trace.tape.append(Entry(row, given, out, entry.params, pd=entry.pd))
+    return {"src": made}
+
+
 def _source(name: str, entry: Entry, grads: Mapping[str, Tensor]) -> Tensor | None:
     if name.startswith("diff_"):
         return grads.get(name.removeprefix("diff_"))

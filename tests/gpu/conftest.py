@@ -9,13 +9,12 @@ import faulthandler
 import os
 
 import dpctl
+import lying_apart
 import pytest
 from simulated import leave
 
-from sycl_dnn import _core
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.device import explain_absence, is_simulated, usable_devices
-from sycl_dnn.onednn import faults
 
 #: A driver that hangs cannot be interrupted: after so many seconds in one test the run ends.
 TIME_LIMIT = 300
@@ -93,9 +92,8 @@ def cpu_stream(cpu):
 @pytest.fixture
 def unchecked():
     """Descriptors without warnings and refusals of known faults."""
-    _core._watch(set(), faults.check)
-    yield
-    _core._watch(set(faults._WATCHED), faults.check)
+    with lying_apart.unchecked():
+        yield
 
 
 @pytest.fixture

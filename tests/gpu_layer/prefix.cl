@@ -33,6 +33,12 @@ __kernel void executing_gpu_flat(void) {}
      get_global_size(0) * (get_global_id(1) + get_global_size(1) * get_global_id(2)))
 #define reqd_work_group_size(x, y, z) reqd_work_group_size((x) * (y) * (z), 1, 1)
 
+// oneDNN's softmax relies on sub-groups of 16 where a kernel names no size. Intel's compiler forms
+// them for Arc, DG1 and Tiger Lake, a CPU without AVX-512 does not. What a kernel names comes
+// first, and the first counts.
+#define __kernel __attribute__((intel_reqd_sub_group_size(16))) __kernel
+#define kernel __attribute__((intel_reqd_sub_group_size(16))) kernel
+
 // Intel's GPU compiler has atomic minimum and maximum of floats, and oneDNN wants them.
 #if __OPENCL_C_VERSION__ >= 200 && !defined(__opencl_c_ext_fp32_global_atomic_min_max)
 #define EXECUTING_GPU_ATOMIC(name, is_better)                                                   \

@@ -16,6 +16,7 @@ from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.kernels.softmax_slices import softmax as softmax_of_slices
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn.fault import AXES_OF_SOFTMAX
 from sycl_dnn.trace import layout, nan_kept
 from sycl_dnn.trace.descriptors import is_slow_reference
 from sycl_dnn.trace.gradients import Grads, composed_rule, rule_for
@@ -32,13 +33,9 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-#: The most axes that oneDNN's kernels for GPUs count.
-_MOST_AXES = 5
-
-
 def normalized(x: Tensor, axis: int, kind: algorithm) -> Tensor:
     """Apply one of oneDNN's softmax algorithms, in the layout of ``x``."""
-    if x.ndim > _MOST_AXES and x.trace.engine.kind is not engine_kind.cpu:
+    if x.ndim > AXES_OF_SOFTMAX and x.trace.engine.kind is not engine_kind.cpu:
         rows = (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
         return reshape(normalized(reshape(x, rows), 1, kind), x.shape)
     is_log = kind is algorithm.softmax_log

@@ -30,7 +30,7 @@ from sycl_dnn.functional.conv.windows import (
 )
 from sycl_dnn.kernels.window_maxima import maxima_gradient
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.gradients import Grads, NoGradient, backward, rule_for, transposed
+from sycl_dnn.trace.gradients import Grads, NoGradient, backward, rule_for, stands_for, transposed
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
@@ -216,9 +216,8 @@ def _pooled(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads
         dy, taken = grads["dst"], entry.outputs["workspace"]
         made = maxima_gradient(entry.inputs["src"], dy, _numbers(taken), entry.params)
         if made is not None:
-            given, out = {"diff_dst": dy, "workspace": taken}, {"diff_src": made}
-            trace.tape.append(Entry("pooling_backward", given, out, entry.params, pd=entry.pd))
-            return {"src": made}
+            given = {"diff_dst": dy, "workspace": taken}
+            return stands_for(trace, "pooling_backward", entry, given, made)
     return backward(trace, "pooling_backward", entry, grads, needed)
 
 

@@ -26,7 +26,7 @@ from sycl_dnn.functional.conv.windows import (
 from sycl_dnn.functional.pool.adaptive import adaptive_avg_pool, along_axes
 from sycl_dnn.functional.pool.windowed import check_dtype
 from sycl_dnn.kernels.resized_gradient import resized_gradient
-from sycl_dnn.trace.gradients import Grads, backward, rule_for
+from sycl_dnn.trace.gradients import Grads, backward, rule_for, stands_for
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
@@ -164,9 +164,7 @@ def _resampling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> G
         dy = grads["dst"]
         made = resized_gradient(entry.args["src"], dy)
         if made is not None:
-            given, out = {"diff_dst": dy}, {"diff_src": made}
-            trace.tape.append(Entry("resampling_backward", given, out, entry.params, pd=entry.pd))
-            return {"src": made}
+            return stands_for(trace, "resampling_backward", entry, {"diff_dst": dy}, made)
     return backward(trace, "resampling_backward", entry, grads, needed)
 
 

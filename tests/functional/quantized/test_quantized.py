@@ -140,7 +140,8 @@ def test_frozen_weights_are_packed_once(queue):
     frozen = w.tensor._replace(data=sycl_dnn.freeze(w.tensor.data))
     for _ in range(2):
         got = F.quantized_conv2d(x.tensor, frozen)
-    assert len(frozen.data.packed) == 1
+    # A GPU without a fast kernel for 8-bit integers takes the weights as they are.
+    assert len(frozen.data.packed) == queue.sycl_device.is_cpu
     _check(got, _convolved(x.numbers, w.numbers, np.zeros(16), 2), None)
 
 
