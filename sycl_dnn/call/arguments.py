@@ -27,18 +27,18 @@ from sycl_dnn.trace.values import Tensor
 
 
 def operation_of(function: Any) -> Any:
-    """Return the operation behind one of our functions; None for a function of the user's."""
+    """Return the operation of one of our functions; None for a user's function."""
     return getattr(function, "operation", None)
 
 
 def body_of(function: Any) -> Any:
-    """Return what is traced: the body of one of our functions, others as they are."""
+    """Return what is traced: the body of one of our functions, others unchanged."""
     operation = operation_of(function)
     return function if operation is None else operation.body
 
 
 def key_of(function: Any) -> Any:
-    """Return what plans of a callable are found by; guards tell the rest."""
+    """Return the key of a callable's plans; guards check the rest."""
     operation = operation_of(function)
     if operation is not None:
         return operation
@@ -126,7 +126,7 @@ class Collected:
         node = tree.opened(value)
         if node is not None:
             self._note_held(tree.held_by(node))
-            # Code that goes through a dict sees the order of its keys.
+            # Code that iterates over a dict sees the order of its keys.
             return (kind, node.order or node.aux, *[self.token(v) for v in node.children])
         return self._parameter_token(value, kind)
 
@@ -160,7 +160,7 @@ class Collected:
 
 
 class UserCall(Collected):
-    """The same of a function of the user's: floats are values, objects are looked into.
+    """The same for a user's function: floats are values, objects are inspected.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class UserCall(Collected):
 
 
 def is_looked_into(value: Any) -> bool:
-    """Whether guards tell what an argument is, as they do for what a function holds."""
+    """Whether guards check an argument, as they check what a function holds."""
     if isinstance(value, (type, enum.Enum, np.dtype, np.generic, np.ndarray)):
         return False
     return callable(value) or hasattr(value, "__dict__") or bool(hasattr(value, "__slots__"))
@@ -265,7 +265,7 @@ def by_name(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
 
 
 def tokens_by_name(function: Any, args: Any, kwargs: Any) -> dict[str, tuple[Any, bool]]:
-    """Return the arguments of a call by name: as plans tell them apart, and whether arrays."""
+    """Return the arguments of a call by name: how plans distinguish them, and whether arrays."""
     made = {}
     for parameter, value in by_name(function, args, kwargs).items():
         call = UserCall()

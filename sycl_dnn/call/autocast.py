@@ -49,7 +49,7 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
     """Let the functions that are called in a ``with`` block choose their dtype, as torch's does.
 
     Products take their inputs in ``dtype`` and return it; functions that lose accuracy in a narrow
-    dtype take and return float32. Weights stay float32 and get gradients in float32. It applies to
+    dtype use float32. Weights remain float32 and have gradients in float32. It applies to
     eager calls, and inside ``vjp``, ``plan`` and ``compile``. An inner block hides the outer one.
 
     Parameters
@@ -73,7 +73,7 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
 
     - In ``dtype``: linear, matmul, mm, bmm, addmm, baddbmm, einsum, conv1d to conv3d,
       conv_transpose1d to conv_transpose3d, scaled_dot_product_attention, lstm, gru, rnn_tanh,
-      rnn_relu, prelu. ``bias`` and ``attn_mask`` may stay float32.
+      rnn_relu, prelu. ``bias`` and ``attn_mask`` may remain float32.
     - In float32: exp, log, pow, reciprocal, softplus, logsigmoid, softmax, log_softmax, softmin,
       logsumexp, sum, mean, prod, var, std, norm, normalize, layer_norm, rms_norm, group_norm,
       local_response_norm, and all losses.

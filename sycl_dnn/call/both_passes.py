@@ -41,11 +41,11 @@ class Differentiated:
         Parameters
         ----------
         trace : Trace
-            One for training, empty but for the arguments.
+            One for training, empty except for the arguments.
         args, kwargs
             Those of the body, with tensors.
         wrt : sequence of int, optional
-            Numbers of the positional arguments that gradients are wanted for; all without.
+            Numbers of the positional arguments to differentiate; all by default.
         has_aux : bool
             Whether the body returns a pair, of which only the first has gradients.
         """
@@ -98,7 +98,7 @@ class Differentiated:
         }
 
     def nested(self, gradients: Sequence[Any]) -> tuple[Any, ...]:
-        """Return gradients nested as the arguments are, None where there is none."""
+        """Return gradients nested like the arguments, None if there is none."""
         leaves = [None if n is None else gradients[n] for n in self.gradient_of]
         return tuple(self.input_form.build(leaves))
 
@@ -171,7 +171,7 @@ class InnerPullback:
         Parameters
         ----------
         dy : traced array or array
-            Shape and dtype of the result, nested as it is; None stands for zeros.
+            Shape and dtype of the result, nested as it is; None means zeros.
         """
         nested_arguments.trace_of((self._leaves, dy))  # raises if it has ended
         wanted = [t for t in self._inputs if t.is_float]
@@ -209,7 +209,7 @@ class InnerPullback:
         return value if isinstance(value, Tensor) else self._trace.capture(value)
 
     def _laid(self, tensor: Tensor, grad: Tensor | None) -> Tensor:
-        """Return a gradient as its array lies, zeros where nothing came back."""
+        """Return a gradient in the layout of its array, zeros if there is none."""
         if grad is None:
             return zeros_like(tensor)
         plain = self._trace.plain(tensor)
@@ -256,7 +256,7 @@ def inner_vjp(
 
 
 def _aliased(trace: Trace, value: Any) -> Any:
-    """Return arguments with tensors of their own: each is to have a gradient of its own."""
+    """Return arguments with separate tensors, so that each has its own gradient."""
     if hasattr(value, "get_array") and not isinstance(value, Tensor):
         value = trace.capture(value)
     if not isinstance(value, Tensor):

@@ -87,8 +87,8 @@ def specialised(
 ) -> tuple[frozenset[int], Any]:
     """Return what ``build(static)`` makes, and the numbers whose values it needed.
 
-    A failure of any kind is tried again with all numbers fixed: code that takes a float alone does
-    not always ask for its value.
+    A failure of any kind is retried with all numbers fixed: code that accepts only a float does
+    not always need its value.
     """
     memory = _memory_of(code)
     static = known | frozenset(i for i in memory if i < len(numbers))
@@ -136,7 +136,7 @@ class Misses:
         self._warned = False
 
     def note(self, name: str, arguments: dict[str, tuple[Any, bool]]) -> None:
-        """Take note of a call that had to be traced, as ``tokens_by_name`` tells it."""
+        """Record a call that had to be traced, as ``tokens_by_name`` describes it."""
         if self._warned:
             return
         same_names = arguments.keys() == self._last.keys()
@@ -178,8 +178,8 @@ class CacheInfo(NamedTuple):
 class Plans:
     """Plans by key: bounded in number, the least recently used go first.
 
-    A plan lies under its key alone (``get``, ``make``), or is one of several that guards tell
-    apart (``find``, ``keep``).
+    A plan is found by its key alone (``get``, ``make``), or is one of several that guards
+    distinguish (``find``, ``keep``).
 
     Attributes
     ----------
@@ -301,7 +301,7 @@ _owners: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def watch(owner: Any) -> None:
-    """Count the plans of an owner of its own ones, while it lives.
+    """Count the plans of an owner that has its own, while it lives.
 
     It has ``cache_info()``, ``clear()`` and ``resize(capacity)``.
     """
@@ -318,7 +318,7 @@ def info() -> CacheInfo:
     """Return hits, misses, the number of plans and its maximum.
 
     Plans of eager calls and gradients, programs of compiled functions, compiled graphs. The
-    capacity is that of the first; compiled functions and graphs have bounds of their own.
+    capacity is that of the first; compiled functions and graphs have their own bounds.
     """
     counts = [plans.info(), *(owner.cache_info() for owner in _each_owner())]
     hits, misses, size, _ = map(sum, zip(*counts, strict=True))

@@ -22,7 +22,7 @@ class _Result:
 
 
 def results(count: int) -> list[Any]:
-    """Return what stands for the results of an executable; forms build a nest of it."""
+    """Return placeholders of the results of an executable, which forms nest."""
     return [_Result(i) for i in range(count)]
 
 
@@ -62,7 +62,7 @@ def call_plan_of(
 
 
 def _form(executable: Executable, value: Any, returns_given: bool) -> tuple[Any, ...] | None:
-    """Return the row of ``CallPlan`` for a part of the results; None where it has none."""
+    """Return the row of ``CallPlan`` for a part of the results; None if it has none."""
 
     def items(start: tuple[Any, ...], values: Any) -> tuple[Any, ...] | None:
         rows = [_form(executable, v, returns_given) for v in values]

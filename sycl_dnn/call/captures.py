@@ -48,7 +48,7 @@ Check = Callable[[Any, Sequence[Any]], "tuple[Any, ...] | None"]
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two constants cannot be told apart."""
+    """Whether two constants cannot be distinguished."""
     if a.__class__ is not b.__class__:
         return False
     if a.__class__ is float:
@@ -73,7 +73,7 @@ class Captures:
     ----------
     function : callable
     others : sequence
-        Callables and objects among the arguments, looked into as well.
+        Callables and objects among the arguments, inspected as well.
     by_identity : bool
         Whether an array must be the same one; else one of the same kind does, and ``arrays`` are
         arguments of each call.
@@ -83,7 +83,7 @@ class Captures:
     arrays : list
         Arrays that were found, in the order in which the check returns them.
     varying : str
-        Why no guard can tell whether the function still does the same; empty if one can.
+        Why no guard can check whether the function still does the same; empty if one can.
     """
 
     def __init__(
@@ -477,7 +477,7 @@ class Captures:
                 self._unless(f"{attribute!r} in {inner}")
 
     def _is_whole(self, kind: type) -> bool:
-        """Whether all attributes count: code that is not looked into may read them."""
+        """Whether all attributes count: code that is not inspected may read them."""
         if hasattr(kind, "__dataclass_fields__") or kind in tree._rules:
             return True
         return any(code_facts.is_library(k.__module__) for k in kind.__mro__ if k is not object)

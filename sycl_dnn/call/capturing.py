@@ -40,7 +40,7 @@ _NARROW = ("bfloat16", "float16")
 
 
 class Specialise(BaseException):
-    """A function needs the values of these numbers; not an Exception, so nobody catches it."""
+    """A function needs the values of these numbers; not an Exception, so that it is not caught."""
 
     def __init__(self, numbers: frozenset[int]) -> None:
         super().__init__("a traced function needs the value of a number")
@@ -83,10 +83,10 @@ class Number:
 
     @classmethod
     def of_call(cls, trace: Any, number: int) -> Number:
-        """Return what stands for a number of the call."""
+        """Return what represents a number of the call."""
         return cls(trace, frozenset((number,)), operator.itemgetter(number))
 
-    # Functions that ask whether it is a float shall find one.
+    # Functions that check for a float must find one.
     __class__ = property(lambda self: float)  # type: ignore[assignment]
 
     def _with(self, function: Callable[..., Any], other: Any, is_reflected: bool) -> Number:
@@ -160,12 +160,12 @@ class FromNumber:
         self.dtype = np.dtype(dtype)
 
     def array(self, values: Values, queue: Any) -> Any:
-        """Return a new array without axes; nobody else writes to it."""
+        """Return a new array without axes; nothing else writes to it."""
         return allocation.scalar(self._evaluate(values), self.dtype, queue)
 
 
 def in_arrays(name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Return the arguments of a function of the layer with arrays for numbers, where it may be."""
+    """Return the arguments of a function of the layer with arrays for numbers, where allowed."""
     numbers = [v for v in (*args, *kwargs.values()) if type(v) is Number]
     if not numbers or name not in _TAKE_ARRAYS:
         return args, kwargs
@@ -189,7 +189,7 @@ def in_arrays(name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
 
 _DPNP = os.path.dirname(dpnp.__file__) + os.sep
 _OWN = tuple(os.path.dirname(p) + os.sep for p in (sycl_dnn.__file__, contextlib.__file__))
-#: What may be asked of an array without looking at its values.
+#: Attributes of an array that do not depend on its values.
 _HARMLESS = frozenset(
     (
         "__array_namespace__", "__init_subclass__", "__len__", "device", "dtype", "flags",

@@ -98,12 +98,12 @@ def facts_of(code: types.CodeType) -> CodeFacts:
 
 
 def is_library(module: Any) -> bool:
-    """Whether a module of this name is no user's: its functions are not looked into."""
+    """Whether a module of this name is not the user's: its functions are not inspected."""
     return isinstance(module, str) and module.partition(".")[0] in _LIBRARIES
 
 
 def varies(module: Any) -> bool:
-    """Whether what a module of this name gives differs from call to call."""
+    """Whether what a module of this name returns differs from call to call."""
     if not isinstance(module, str):
         return False
     parts = module.lstrip("_").split(".")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run on the CPU's engine what a GPU's engine lacks."""
+"""Run on the CPU's engine what a GPU's engine does not support."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _arrays(args: Any, kwargs: Any) -> list[Any]:
 
 
 def refusal(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> Unimplemented:
-    """Return the error that names the function and what the engine said."""
+    """Return the error with the name of the function and the engine's message."""
     has_doubles = any(str(getattr(a, "dtype", "")) == "float64" for a in arrays)
     hint = "; it computes no float64: convert with astype('float32')" if has_doubles else ""
     where = queue.sycl_device.name
@@ -53,7 +53,7 @@ def refusal(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) 
 
 
 def _announce(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> None:
-    """Warn that the CPU takes over; raise what the engine said if that is not possible."""
+    """Warn that the CPU takes over; raise the engine's error if that is not possible."""
     if queue.sycl_device.is_cpu or policy.current().fallback == "error":
         raise refusal(name, lack, queue, arrays) from None
     policy.warn_once(
@@ -109,7 +109,7 @@ def run_on_cpu(
     Raises
     ------
     Unimplemented
-        The CPU's engine has said no itself, or the policy is ``"error"``.
+        The CPU's engine itself refused, or the policy is ``"error"``.
     """
     _announce(operation.name, lack, queue, _arrays(args, kwargs))
     there, named = _all_moved(args, kwargs, default_queue("cpu"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients as the user wants them: none, by a custom rule, or computed again."""
+"""Gradients chosen by the user: none, by a custom rule, or recomputed."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class custom_vjp:  # noqa: N801 - used as a decorator
 
     Notes
     -----
-    ``defvjp(forward, backward)`` defines the gradient. ``forward`` takes what ``function`` takes
+    ``defvjp(forward, backward)`` defines the gradient. ``forward`` accepts what ``function`` does
     and returns the result and a tree of residuals, which ``backward(residuals, dy)`` receives
     together with the gradient of the result. ``backward`` returns one gradient for each positional
-    argument, nested like it; None stands for zeros. Gradients of gradients are those of ``forward``
+    argument, nested like it; None means zeros. Gradients of gradients are those of ``forward``
     and ``backward``, so the rule may be used at any order.
 
     Examples
@@ -67,7 +67,7 @@ class custom_vjp:  # noqa: N801 - used as a decorator
         functools.update_wrapper(self, function)
         self._name = getattr(function, "__name__", "the function")
         self._function = function
-        #: What ``defvjp`` said; guards look at it.
+        #: The arguments of ``defvjp``, which guards check.
         self.rule: tuple[Callable[..., Any], Callable[..., Any]] | None = None
 
     def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
@@ -120,7 +120,7 @@ def _nothing(x: Any) -> Any:
 def _put_residuals(
     trace: Trace, inputs: Grads, known: Any, residuals: Any, tape: list[Entry]
 ) -> None:
-    """Put on the tape how residuals depend on the arguments; second derivatives ask for it."""
+    """Put on the tape how residuals depend on the arguments, for second derivatives."""
     pairs = zip(tree.leaves(residuals), tree.leaves(known), strict=True)
     found = {str(i): p for i, p in enumerate(pairs) if isinstance(p[0], Tensor)}
     if not found:
@@ -176,11 +176,11 @@ def _fitting(name: str, index: int, leaf: Tensor, grad: Any) -> Tensor:
     return leaf.trace.convert(made, leaf.dtype)
 
 
-# --- ``checkpoint``: what a function computed on its way is computed again for its gradient
+# --- ``checkpoint``: intermediate values of a function are recomputed for its gradient
 
 
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that keeps nothing but its arguments and results for its gradient.
+    """Return a function that keeps only its arguments and results for its gradient.
 
     Intermediate values are computed once more where the gradient needs them. That saves the memory
     of those values and costs the time of another forward pass. Values are the same.
@@ -224,7 +224,7 @@ def _recorded(trace: Trace, body: Callable[[], Any], function: Callable[..., Any
     outputs = {str(i): own[id(t)] for i, t in enumerate(results)}
 
     def rule(entry: Entry, grads: Grads) -> Grads:
-        # The trace is found again: it holds its tape, and would hold itself.
+        # The trace is looked up: it holds its tape, and would hold itself.
         trace = next(iter(entry.outputs.values())).trace
         start = len(trace.tape)
         with training(trace), trace.repeating(seeds), policy.using(autocast=region):

@@ -37,7 +37,7 @@ def debug_nans() -> Iterator[None]:
     Within the ``with`` block each call is waited for and its results are examined. Functions of
     ``sycl_dnn.functional`` are named themselves; for compiled functions and those given to ``vjp``
     and ``grad`` the error names the step: what is called inside runs once more, one by one. It
-    gives the user's line, too. Calls bound by ``plan`` are not examined.
+    also gives the user's line. Calls bound by ``plan`` are not examined.
 
     Raises
     ------
@@ -67,16 +67,16 @@ def looked_at(
     again: Callable[[], Any] | None = None,
     of_result: Callable[[Any], Any] = lambda result: result,
 ) -> Any:
-    """Return what ``run`` does, once it is seen to be finite where the arguments are.
+    """Return the result of ``run``, after checking that it is finite where the arguments are.
 
-    ``again`` does the same operation by operation, to find the one to blame.
+    ``again`` does the same, one operation at a time, to find the one responsible.
     """
     with policy.using(debug_nans=False):
         result = run()
         if any(isinstance(leaf, Tensor) for leaf in tree.leaves(result)):
             return result
         made = kinds_in(of_result(result))
-        # A NaN may come of an infinity, an infinity of a NaN: neither is news then.
+        # A NaN may follow from an infinity, and an infinity from a NaN: neither is new then.
         if not made or kinds_in(arguments):
             return result
     if again is not None:

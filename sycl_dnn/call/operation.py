@@ -33,7 +33,7 @@ _BEFORE = "\nReturns\n-------"
 
 
 class Function(Protocol[P, R]):
-    """A function of ``sycl_dnn.functional``, which takes ``out`` as well."""
+    """A function of ``sycl_dnn.functional``, which accepts ``out`` as well."""
 
     operation: Any
     __name__: str
@@ -44,7 +44,7 @@ class Function(Protocol[P, R]):
 
 
 class _Bare(str):
-    """The text of an annotation, shown without quotes."""
+    """The source of an annotation, shown without quotes."""
 
     __slots__ = ()
 
@@ -79,7 +79,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def describe_out(function: Callable[..., Any]) -> None:
-    """Add ``out`` to the parameters in the text of a function that takes it."""
+    """Add ``out`` to the parameters in the docstring of a function that accepts it."""
     text = inspect.cleandoc(function.__doc__ or "")
     if text.count(_BEFORE) == 1 and "\nout : " not in text:
         function.__doc__ = text.replace(_BEFORE, _TEXT + _BEFORE)
@@ -126,7 +126,7 @@ class Operation:
         return result
 
     def _missed(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
-        """Run what the table of calls does not know."""
+        """Run a call that is not in the table of calls."""
         if any(type(v) is ModuleArray for v in args):
             bare = tuple([plain(v) for v in args])
             found = cache.plans.calls.call(None, self.subject(), bare, kwargs, out)
@@ -134,7 +134,7 @@ class Operation:
         return in_manner(self(args, kwargs, out))
 
     def subject(self) -> tuple[Any, ...]:
-        """Return what the table of calls tells those of this function by."""
+        """Return what identifies this function in the table of calls."""
         return (self, *policy.SOURCES)
 
     def build(
@@ -143,7 +143,7 @@ class Operation:
         """Trace the body for arguments like these."""
         trace = Trace(place.engine)
         swapped, named = arguments.traced(trace, args, kwargs)
-        # A result that the caller gave has a dtype already.
+        # A result given by the caller has a dtype already.
         body = self.body if out is None else getattr(self.body, "uncast", self.body)
         try:
             with trace.running():
@@ -197,7 +197,7 @@ def operation(body: Callable[P, R]) -> Function[P, R]:
     """Make a function over arrays of a body over tensors.
 
     The result takes and returns dpnp arrays, ``Array`` and ``Frozen`` objects, and an ``out``
-    array where it returns one; inside a trace it joins that trace.
+    array if it returns one; inside a trace it joins that trace.
     """
     self = Operation(casting(body))
     repeat, subject = cache.plans.calls.call, self.subject()

@@ -32,10 +32,10 @@ class Plan:
     n_results : int
         Results of the function; its executable may have others after them.
     check : callable or None
-        Returns the arrays that the function holds now, None where the plan no longer holds. No
-        check: the plan held for one call alone.
+        Returns the arrays that the function holds now, None if the plan is no longer valid. No
+        check: the plan was valid for one call only.
     call_plan : CallPlan or None
-        Repeats calls without Python, where that can be.
+        Repeats calls without Python, if possible.
     reverse : type or None
         ``reverse(plan, kept)`` is the pullback of what a call keeps.
     """
@@ -60,7 +60,7 @@ class Plan:
             self.call_plan = call_plan_of(executable, returned, tail=tail)
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
-        """Return what the executable takes: the arrays of a call, and those that are ``held``."""
+        """Return the executable's arguments: the arrays of a call, and those that are ``held``."""
         return placed.call.arrays
 
     def results(self, placed: PlacedCall, registers: list[Any]) -> Any:
@@ -75,14 +75,14 @@ class PlacedCall:
     Attributes
     ----------
     facts : tuple
-        What the key of its plan has beside the arguments: the place, and where results go.
+        What the key of its plan has in addition to the arguments: the place, and where results go.
     kind : type
         Allocator of the results.
 
     Raises
     ------
     TypeError
-        There is no array, or ``outs`` has something else.
+        There is no array, or ``outs`` has something that is not an array.
     dpnp.exceptions.ExecutionPlacementError
         The arrays belong to different queues.
     """
@@ -123,9 +123,9 @@ class PlacedCall:
         key: Any,
         plan: Plan,
     ) -> None:
-        """Let calls like this one, which has run, go without Python if they can.
+        """Let later calls like this one run without Python if possible.
 
-        ``function`` and ``subject`` are those that the table is asked with.
+        ``function`` and ``subject`` are those that the table is queried with.
         """
         if plan.call_plan is None or plan.check is None:
             return

@@ -54,13 +54,13 @@ class BoundCall:
         return _core.BoundProgram(stage.program, self._stream, arrays, arena, self._result)
 
     def __call__(self) -> Any:
-        """Submit; return the result, which is there when the queue has come to it."""
+        """Submit; return the result, which is complete when the queue has reached it."""
         self._prepare()
         self._executable.submit(self._stream, self._programs)
         return self._result
 
     def _prepare(self) -> None:
-        """Make good what may have changed since the last call."""
+        """Update what may have changed since the last call."""
         if self._is_stale():
             self._bind()
         if self._has_seeds:
@@ -146,7 +146,7 @@ class BoundPlan(BoundCall):
         return self._check is not None and self._check(self._function, ()) is None
 
     def _frozen(self, name: str, value: Any) -> Any:
-        """Return what ``constants`` names as constants of the plan, other values as they are."""
+        """Return what ``constants`` names as constants of the plan, other values unchanged."""
         return nested_arguments.replaced(value, _freeze) if name in self._constants else value
 
     def rebind(self, out: Any = None, **arrays: Any) -> BoundPlan:
@@ -155,7 +155,7 @@ class BoundPlan(BoundCall):
         Raises
         ------
         TypeError
-            There is no such parameter.
+            The parameter does not exist.
         ValueError
             An array differs from the one that it replaces; nothing is changed then.
         """

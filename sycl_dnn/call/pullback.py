@@ -34,7 +34,7 @@ class Pullback:
 
     def __init__(self, plan: Differential, kept: tuple[Any, ...]) -> None:
         self._plan = plan
-        #: As ``_core.ReverseCall.call`` takes it.
+        #: As ``_core.ReverseCall.call`` accepts it.
         self._kept = kept
 
     def __call__(self, dy: Any = 1.0) -> tuple[Any, ...]:
@@ -44,7 +44,7 @@ class Pullback:
         ----------
         dy : dpnp.ndarray or Array, or number
             Shape and dtype of the result. For a function that returns several arrays, the same
-            structure; None stands for zeros. Results of one element take a number, 1 if nothing
+            structure; None means zeros. Results of one element accept a number, 1 if nothing
             is given.
 
         Returns
@@ -131,7 +131,7 @@ class Differential(Plan):
     Attributes
     ----------
     again : ReverseCall or None
-        Repeats the reverse pass without Python, where that can be.
+        Repeats the reverse pass without Python, if possible.
     """
 
     reverse = Pullback
@@ -146,12 +146,12 @@ class Differential(Plan):
             self.again = None if plan is None else ReverseCall(ARRAY_TYPES, plan)
         single = both.seed_form.is_single and len(both.seed_tensors) == 1
         is_read_alone = min(both.reverse.results, default=0) > 0
-        #: Whether the gradient of the result may be a number that later calls take as well.
+        #: Whether the gradient of the result may be a number that later calls use as well.
         self.takes_number = single and both.seed_tensors[0].size == 1 and is_read_alone
         self._one: tuple[Any, Any] | None = None
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any]) -> list[Any]:
-        """Return the arrays of a call, what its numbers become, and the arrays held."""
+        """Return the arrays of a call, its converted numbers, and the arrays held."""
         return self.tail.complete(placed.name, placed.call, held, placed.queue)
 
     def results(self, placed: PlacedCall, registers: list[Any]) -> Any:

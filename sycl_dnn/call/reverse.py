@@ -168,7 +168,7 @@ def _planned(
     wrt: Any,
     has_aux: bool,
 ) -> Found:
-    """Trace a function; keep the plan if guards can tell when it holds."""
+    """Trace a function; keep the plan if guards can check whether it is valid."""
     if isinstance(call, UserCall):
         misses_of(key[1]).note(
             subjects.name_of(function), subjects.tokens_by_name(function, args, kwargs)
@@ -245,7 +245,7 @@ def value_and_grad(
     Returns
     -------
     callable
-        Takes what ``function`` does, and returns ``(value, gradient)``, or
+        Accepts what ``function`` does, and returns ``(value, gradient)``, or
         ``((value, aux), gradient)``. The gradient is nested as the argument is; for a sequence of
         ``argnums`` it is a tuple of them.
 
@@ -255,7 +255,7 @@ def value_and_grad(
         At a call: an argument to differentiate is not an array of floating-point numbers; the error
         names function, argument and path.
     ValueError
-        At a call: there is no such argument; the value has more than one element.
+        At a call: the argument does not exist; the value has more than one element.
     """
     return _transformed("value_and_grad", function, argnums, has_aux)
 
@@ -300,7 +300,7 @@ def _transformed(
         gradients = pullback()
         return result, gradients[0] if is_single else gradients
 
-    # The wrapped signature has a docstring of its own; operations must not be taken for this.
+    # The wrapped signature has its own docstring, which operations must not inherit.
     transformed.__dict__.pop("operation", None)
     return transformed
 

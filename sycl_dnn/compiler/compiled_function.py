@@ -36,7 +36,7 @@ class Compiled(Programs, Generic[P, R]):
     @overload
     def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """Run the function; return its results, which are there when the queue has come to them.
+        """Run the function; return its results, which are complete when the queue has reached them.
 
         Parameters
         ----------

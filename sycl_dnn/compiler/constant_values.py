@@ -185,7 +185,7 @@ def _whole(graph: Graph, nodes: list[Node], storages: list[Storage]) -> list[Ten
 
 
 def _place(graph: Graph, arrays: dict[int, Any]) -> list[Any]:
-    """Let primitives read constants from memories, not storages; return the arrays behind them."""
+    """Let primitives read constants from memories, not storages; return the arrays they use."""
     used: dict[int, Any] = {}
     storages: dict[Any, Storage] = {}
     for node in graph.nodes:

@@ -105,11 +105,11 @@ def compile(
     by value, arrays by identity, functions by their code, containers and instances by what is in
     them. If something was rebound, the function is compiled again, and the program made of what it
     held before is dropped. What no comparison can foresee (time, random numbers, files, iterators,
-    values that dpnp computes while tracing) stays as it was.
+    values that dpnp computes while tracing) does not change.
 
-    Floats among the arguments are values of each call as long as they meet arrays and numbers
-    alone; where the function asks for one (a comparison, a parameter of a function), it is compiled
-    for that value.
+    Floats among the arguments are values of each call as long as they meet only arrays and numbers.
+    If the function needs the value of one (in a comparison, as a parameter of a function), it is
+    compiled for that value.
 
     Source: oneDNN developer guide, "Primitive Attributes: Post-ops".
     """

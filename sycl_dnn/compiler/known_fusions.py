@@ -23,7 +23,7 @@ def _tensors(node: Node, reader: Node) -> list[Tensor]:
 
 
 def _key(node: Node, reader: Node, tensors: list[Tensor]) -> Any:
-    """Return all that decides what becomes of a node and its reader; None where it is more."""
+    """Return all that decides how a node and its reader are fused; None if more does."""
     if PACKABLE in node.inputs or PACKABLE in reader.inputs or reader.pd is None:
         return None  # it depends on where weights come from, too
     first: dict[Any, int] = {}
@@ -44,7 +44,7 @@ class _Recipe:
     pd: Any
     inputs: tuple[tuple[str, int, tuple[Any, ...] | None], ...]
     result: tuple[Any, ...]
-    #: What the first node does, where that is told in other words.
+    #: What the first node does, if that has another description.
     own: tuple[str, ...] | None
     label: str
 

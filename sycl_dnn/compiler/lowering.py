@@ -129,7 +129,7 @@ class Lowered(Plan):
     pool : Pool
         What is computed from constants.
     targets : dict, optional
-        By number of the result: what the caller wants it written to.
+        By number of the result: the array to which the caller wants it written.
     extra : sequence of callable
         Further passes.
     switches : dict, optional

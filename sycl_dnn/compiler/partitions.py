@@ -225,7 +225,7 @@ class CompiledNodes:
 
 
 def _standing(wanted: _core.LogicalTensor, tensor: Tensor, engine: _core.Engine) -> Any:
-    """Return the tensor over a memory that stands for good."""
+    """Return the tensor over a permanent memory."""
     owner = tensor.storage.memory.owner[0]
     array = owner.get_array() if hasattr(owner, "get_array") else owner
     memory, start = place(array)
@@ -242,7 +242,7 @@ _SPAN = 2e-3
 def milliseconds(
     graph: Graph_of_graph, first: Sequence[Node], second: Sequence[Node], queue: Any, stream: Any
 ) -> tuple[float, float]:
-    """Return the least time of one run for two lists of nodes, over memory of their own.
+    """Return the least time of one run for two lists of nodes, over separate memory.
 
     Each is run and waited for in turn with the other.
     """
@@ -288,7 +288,7 @@ def _zeros(storage: Storage, queue: Any) -> Any:
     return dpnp.zeros(max(storage.nbytes, 1), dtype="u1", sycl_queue=queue).get_array()
 
 
-# --- Attention and products with post-ops as partitions of oneDNN's Graph API, where wanted
+# --- Attention and products with post-ops as partitions of oneDNN's Graph API, if requested
 
 #: Ways to run what both a partition and primitives can: the default first.
 LOWERINGS = ("primitives", "partitions", "measured")
@@ -297,7 +297,7 @@ CLEARLY = 0.95
 
 
 def lower(graph: Graph_of_graph, lowering: str, queue: Any, stream: Any) -> None:
-    """Let partitions take the place of groups of nodes: of all, or where that measures faster."""
+    """Replace groups of nodes by partitions: all of them, or those measured to be faster."""
     if lowering == "primitives":
         return
     for group in list(_groups(graph)):
@@ -317,7 +317,7 @@ def lower(graph: Graph_of_graph, lowering: str, queue: Any, stream: Any) -> None
 
 
 def _groups(graph: Graph_of_graph) -> Iterator[list[Node]]:
-    """Yield nodes that a partition may stand for: attention, and products with post-ops."""
+    """Yield nodes that a partition may replace: attention, and products with post-ops."""
     taken: set[int] = set()
     for node in graph.nodes:
         group = _attention(graph, node)

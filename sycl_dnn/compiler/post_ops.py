@@ -26,7 +26,7 @@ MIRRORED = {
     A.binary_min: (A.binary_min, 1.0),
     A.binary_sub: (A.binary_sub, -1.0),
 }
-#: What a number on the right comes to: the factor and the summand.
+#: A number on the right as a factor and a summand.
 _LINEAR = {
     A.binary_add: lambda c: (1.0, c),
     A.binary_sub: lambda c: (1.0, -c),
@@ -42,7 +42,7 @@ class Op:
     algorithm: Any = None
     alpha: float = 0.0
     beta: float = 0.0
-    #: The other operand, and how it lies on the value that the operation works on.
+    #: The other operand, and its layout over the value that the operation applies to.
     operand: Any = None
     desc: Any = None
 
@@ -55,7 +55,7 @@ class Op:
 
 @dataclass(frozen=True)
 class Chain:
-    """Operations on one input of a node, and how that input and the result lie."""
+    """Operations on one input of a node, and the layouts of that input and the result."""
 
     source: Tensor
     result: Tensor
@@ -120,7 +120,7 @@ def _binary(node: Node, name: str) -> tuple[Op, ...] | Refusal:
     if kind is A.binary_select:
         return Refusal("select takes three operands")
     if _same_look(a, b):
-        # A maximum with itself stands for its post-ops.
+        # A maximum with itself is a carrier of its post-ops.
         is_itself = kind in (A.binary_max, A.binary_min)
         return () if is_itself else Refusal("both operands are one value")
     if name == "src_0":

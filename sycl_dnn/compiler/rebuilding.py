@@ -45,7 +45,7 @@ def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **chan
         return Refusal(f"{node.row} has no implementation for it")
     if node.row == "softmax_forward" and not is_right(node.row, engine, pd.src_desc, pd.dst_desc):
         return Refusal("softmax_forward would read this layout wrongly")
-    # Implementations of a slow kind were taken on purpose, for what oneDNN itself would take.
+    # Implementations of a slow kind were chosen on purpose in place of oneDNN's own choice.
     if _slow_parts(least) and pd.impl_info != least:
         own = getattr(_core, node.row)(engine, **params, attr=attr)
         pd = own if _go_on(own, least) else pd
@@ -63,7 +63,7 @@ def _go_on(pd: Any, name: str) -> bool:
 
 
 def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> Refusal | None:
-    """Return why the inputs do not lie as a new descriptor wants them; None if they do."""
+    """Return why the inputs do not have the layouts of a new descriptor; None if they do."""
     for name, tensor in inputs.items():
         wanted = pd.desc_of(name)
         if name == PACKABLE or not wanted or tensor.storage.scalar:
@@ -73,7 +73,7 @@ def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> Refusal | None:
     return None
 
 
-# --- Constant weights: where they come from, and how a primitive wants them
+# --- Constant weights: where they come from, and the layouts that primitives require
 
 
 def origin(graph: Graph, tensor: Tensor) -> Tensor:
@@ -112,7 +112,7 @@ def with_weights(
 
 
 def repacked(graph: Graph, node: Node) -> tuple[Node, list[Node]] | Refusal:
-    """Return the node with its weights as its descriptor wants them, and what packs them."""
+    """Return the node with its weights in the descriptor's layout, and what packs them."""
     if PACKABLE not in node.inputs:
         return node, []
     wanted, tensor = node.pd.desc_of(PACKABLE), node.inputs[PACKABLE]

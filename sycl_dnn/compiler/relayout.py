@@ -14,7 +14,7 @@ Axes = list[tuple[int, int]]
 
 
 def in_order(desc: MemoryDesc) -> list[int]:
-    """Return the axes of a plain layout as they lie in memory, outermost first."""
+    """Return the axes of a plain layout in memory order, outermost first."""
     dims, strides = desc.dims, desc.strides
     return sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))
 
@@ -40,7 +40,7 @@ def same_places(a: MemoryDesc, b: MemoryDesc) -> bool:
 def _refined(outer: Axes, sizes: list[int]) -> list[Axes] | None:
     """Cut (size, stride) axes so that each of ``sizes`` is a product of some; None if impossible.
 
-    Stride 0 stands for an axis along which nothing changes.
+    Stride 0 means an axis along which nothing changes.
     """
     rest = list(outer)
     groups: list[Axes] = []
@@ -77,7 +77,7 @@ def _merged(group: Axes) -> tuple[int, int] | None:
 
 
 def carried(operand: MemoryDesc, frame: MemoryDesc, target: MemoryDesc) -> MemoryDesc | None:
-    """Return how an operand that broadcasts to ``frame`` lies on ``target``.
+    """Return the layout over ``target`` of an operand that broadcasts to ``frame``.
 
     ``frame`` and ``target`` are two dense views of the same elements. None where no layout over
     the axes of ``target`` shows the operand.

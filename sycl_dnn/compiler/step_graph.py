@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class _Kept(Generic[T]):
-    """A property that is computed once; before Python 3.12 that of functools takes a lock."""
+    """A property that is computed once; before Python 3.12 that of functools uses a lock."""
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
         self._compute = compute
@@ -66,7 +66,7 @@ class Node:
     #: Number of the part of the batch that it computes, and how many there are.
     part: tuple[int, int] = (0, 1)
 
-    #: Of a reorder: whether nobody asked for it.
+    #: Of a reorder: whether the package inserted it.
     inserted: bool = False
 
     @_Kept
@@ -80,7 +80,7 @@ class Node:
 
     @_Kept
     def work(self) -> tuple[str, ...]:
-        """Return what tells the primitive from others that read and write the same."""
+        """Return what distinguishes the primitive from others that read and write the same."""
         return shared_descriptors.shared.work(self.pd)
 
     @_Kept
@@ -104,7 +104,7 @@ class Node:
         return self.outputs["dst"]
 
     def with_pd(self, pd: Any, **changes: Any) -> Node:
-        """Return a node with another descriptor that keeps what the report tells."""
+        """Return a node with another descriptor that keeps the data of the report."""
         known = {
             "inputs": self.inputs,
             "outputs": self.outputs,
@@ -232,7 +232,7 @@ class Graph:
         self, trace: CompileTrace, finals: Sequence[Tensor], locked: Sequence[Tensor] = ()
     ) -> None:
         self.trace = trace
-        #: Changes of any kind so far, and what was found out about the graph after so many.
+        #: The number of changes so far, and facts about the graph with the number at that time.
         self._revision = 0
         self._facts: dict[Any, tuple[int, Any]] = {}
         self.finals: list[Tensor] = []
@@ -251,7 +251,7 @@ class Graph:
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The nodes in order, as they are now: later changes do not show."""
+        """The nodes in order at this time: later changes are not visible."""
         if self._listed is None:
             self._listed = list(self._order)
         return self._listed

@@ -28,10 +28,10 @@ class Part:
     way : str
         "primitive", "partition" (of the Graph API) or "dpnp".
     times : int
-        How often it runs: once for each part of the batch where that keeps values in the cache.
+        How often it runs: once for each part of the batch if that keeps values in the cache.
     milliseconds : dict of str to float
         Where two ways were measured: by the names "primitives" and "partition", the least time of
-        all steps that the partition stands for.
+        all steps that the partition replaces.
     """
 
     row: str

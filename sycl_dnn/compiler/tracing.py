@@ -22,7 +22,7 @@ from sycl_dnn.trace.values import Storage, Tensor
 
 
 class CompileTrace(Trace):
-    """A trace whose captured arrays are constants, in a narrower dtype if asked for.
+    """A trace whose captured arrays are constants, in a narrower dtype if requested.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class CompileTrace(Trace):
         return shared_descriptors.shared.described(self.engine, row, params, attr)
 
     def primitive_of(self, pd: Any, inserted: bool = False) -> Planned:
-        """Return what stands for a primitive: many are fused with others and never made."""
+        """Return a placeholder for a primitive: many are fused with others and never made."""
         return Planned(pd, inserted)
 
     def joined(
@@ -84,7 +84,7 @@ class CompileTrace(Trace):
         kwargs: dict[str, Any],
         is_taped: bool = True,
     ) -> Any:
-        """Record a function, without running its body where that says nothing new."""
+        """Record a function, without running its body if the result is known."""
         if self._replays is None or self._repeated is not None:
             return body(*args, **kwargs)
         return self._replays.call(self, function, body, args, kwargs, is_taped)
@@ -138,7 +138,7 @@ Frames = list[tuple[FrameType, int]]
 
 @contextmanager
 def explained(function: Callable[..., Any]) -> Iterator[None]:
-    """Add to a TypeError the line it came from, and what stands in for functions of dpnp's."""
+    """Add to a TypeError its line of origin, and the replacements of dpnp's functions."""
     try:
         yield
     except (TypeError, NotImplementedError, AttributeError) as error:
@@ -165,7 +165,7 @@ def _line(frame: FrameType, number: int) -> str:
 
 
 def _of_values(frames: Frames, error: BaseException) -> str | None:
-    """Return what to say of a function that asks for values; None for other errors."""
+    """Return the message for a function that needs values; None for other errors."""
     if _module(frames[-1][0]) not in _OF_TENSORS:
         return None
     ours = ("sycl_dnn", *_LIBRARIES)

@@ -19,7 +19,7 @@ class Constants:
     """The steps that depend on constant arguments alone, run when their results are not there.
 
     Results are kept by the frozen arrays that they come from, so that they live and die together;
-    a plain repacking is shared by all functions that want the same layout.
+    a plain repacking is shared by all functions that use the same layout.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ def _constant_steps(live: Sequence[Any], executable: Any) -> list[Any]:
     made: set[int] = set()
 
     def stands(storage: Storage) -> bool:
-        # Packed copies that a forward pass hands on have no number that the caller knows.
+        # Packed copies that a forward pass passes on have no number that the caller knows.
         is_given = storage.argument is not None and executable.is_argument(storage)
         is_frozen = storage.constant and is_given
         return is_frozen or id(storage) in made or storage.memory is not None
@@ -103,7 +103,7 @@ def _constant_steps(live: Sequence[Any], executable: Any) -> list[Any]:
 
 
 def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ...]]:
-    """Return what tells this value from others of the same source, and the source arguments."""
+    """Return what distinguishes this value from others of its source, and the source arguments."""
     if tensor.storage.argument is not None:
         return (tensor.desc, tensor.offset), (tensor.storage.argument,)
     step, _ = made[id(tensor.storage)]
@@ -112,7 +112,7 @@ def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ..
     sources = tuple(sorted({n for _, numbers in parts for n in numbers}))
     is_primitive = step.primitive is not None and not is_kernel(step.primitive)
     if is_primitive and len(inputs) == len(step.inputs):
-        # Which source goes where tells a - b from b - a.
+        # The places of the sources distinguish a - b from b - a.
         return (_work(step), *((r, *map(sources.index, n)) for r, n in parts)), sources
     # Anything else belongs to this one function.
     return (object(), tensor.storage.desc), sources

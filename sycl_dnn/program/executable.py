@@ -59,7 +59,7 @@ class WritingCall:
 
 
 class StartingCall(WritingCall):
-    """A stage beside which later ones go on: a function with a ``start_into``.
+    """A stage that later ones overlap with: a function with a ``start_into``.
 
     ``function.start_into(stream, inputs, outputs)`` returns what has a ``join(stream)``: work that
     is submitted after that comes after it. None: there is nothing to wait for.
@@ -92,7 +92,7 @@ class ArrayCall:
         ]
 
     def allocate(self, registers: list[Any], queue: Any) -> None:
-        """Give the results places of their own, which ``run`` then writes to."""
+        """Give the results separate places, which ``run`` then writes to."""
         for register, shape, dtype in self._writes:
             if registers[register] is None:
                 registers[register] = dpnp.empty(shape, dtype=dtype, sycl_queue=queue).get_array()
@@ -141,7 +141,7 @@ class Executable:
     arguments : list of Storage
         What a call gives, in order.
     kept : list of Storage
-        What a call also returns, as it is, for a later reverse pass.
+        What a call also returns, unchanged, for a later reverse pass.
     keeps_order : bool
         As for ``scheduled``.
     """
@@ -188,9 +188,9 @@ class Executable:
 
     def _find_short_ways(self) -> None:
         only = self.stages[0] if len(self.stages) == 1 else None
-        #: The one program that a call submits; None where it does more.
+        #: The one program that a call submits; None if it does more.
         self.only_segment = only if isinstance(only, Segment) and not self._written else None
-        #: The same where there is nothing but arguments and results: the shortest way.
+        #: The same if there are only arguments and results: the shortest path.
         self._single = None if self.captured or self.constants else self.only_segment
         #: Arrays that a call gives; those that the function captured follow.
         self.n_given = self._n_arguments - len(self.captured)
@@ -266,7 +266,7 @@ class Executable:
         return registers
 
     def submit(self, stream: Any, stages: Sequence[Callable[[], Any]]) -> None:
-        """Call the stages in order; join those beside which others go on before what needs them."""
+        """Call the stages in order; join those that overlap before what needs them."""
         if not self._joined_before:
             for stage in stages:
                 stage()
@@ -402,7 +402,7 @@ def _part_of(tensor: Tensor) -> _Part:
 
 
 def _whole(tensor: Tensor) -> Tensor:
-    """Return the tensor, or one over all of its storage where it is a part of that."""
+    """Return the tensor, or one over all of its storage if it is a part of that."""
     storage = tensor.storage
     if not tensor.offset and tensor.desc.get_size() == storage.nbytes:
         return tensor

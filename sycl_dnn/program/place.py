@@ -43,7 +43,7 @@ def _remember(queue: Any) -> tuple[Place, Stream]:
 
 
 def _forget() -> None:
-    """Let a forked process ask for engines, which is refused; destroy nothing of its parent's."""
+    """Make a forked process request engines, which is refused; destroy none of its parent's."""
     global _found
     _of_parent.append(_found)
     _found = {}

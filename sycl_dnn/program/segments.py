@@ -59,7 +59,7 @@ class Busy:
             self._size *= 2
         self._nodes = {stretch: self._nodes_of(*stretch) for stretch in known}
         #: By number of the tree's node: what is taken during any of its steps. Nodes that make up
-        #: no stretch are never asked.
+        #: no stretch are never queried.
         self._any = {n: Spans() for inner, _ in self._nodes.values() for n in inner}
         #: The same: what is taken during all of its steps.
         self._whole = {n: Spans() for _, outer in self._nodes.values() for n in outer}
@@ -191,15 +191,15 @@ def live_steps(steps: Sequence[AnyStep], wanted: Iterable[Storage]) -> list[AnyS
 
 
 def starts_early(step: AnyStep) -> bool:
-    """Whether later steps go on beside this one: a call with a ``start_into``."""
+    """Whether later steps overlap with this one: a call with a ``start_into``."""
     return isinstance(step, ArrayStep) and hasattr(step.function, "start_into")
 
 
 def scheduled(steps: Sequence[AnyStep], keeps_order: bool = False) -> list[list[AnyStep]]:
     """Return the steps in lists, such that those that start early do so as soon as they can.
 
-    Each of them ends a list, which has nothing but what it needs: they stay in their order, so that
-    all ranks of a job come to them in one order. What is left comes by the last of them that it
+    Each of them ends a list, which has only what it needs: they keep their order, so that
+    all ranks of a job reach them in one order. What is left follows the last of them that it
     needs.
 
     Parameters
@@ -207,7 +207,7 @@ def scheduled(steps: Sequence[AnyStep], keeps_order: bool = False) -> list[list[
     steps : list
         In an order in which they can run.
     keeps_order : bool
-        What is left stays as it is: steps write to arrays that overlap others.
+        The rest is unchanged: steps write to arrays that overlap others.
     """
     early = [i for i, step in enumerate(steps) if starts_early(step)]
     if not early:
@@ -237,7 +237,7 @@ def scheduled(steps: Sequence[AnyStep], keeps_order: bool = False) -> list[list[
 def needs_of(steps: Sequence[AnyStep]) -> list[set[int]]:
     """Return for each step the numbers of those that must run before it, some of them at least.
 
-    That is who wrote what it reads or writes, and who reads what it writes over.
+    Those are the writers of what it reads or writes, and the readers of what it overwrites.
     """
     writer: dict[int, int] = {}
     readers: dict[int, list[int]] = {}
@@ -282,9 +282,9 @@ def _is_free_part(tensor: Tensor, parts: Parts) -> bool:
 def own_storage(
     trace: Trace, tensor: Tensor, taken: set[int], parts: Parts, wanted: Any = None
 ) -> Tensor:
-    """Return the tensor alone in a plain storage of its own, copied if it is not.
+    """Return the tensor alone in a separate plain storage, copied if necessary.
 
-    An argument that a function returns as it is stays the caller's array. Where a storage is made
+    An argument that a function returns unchanged is still the caller's array. If a storage is made
     for several results, they have a part of it each.
     """
     untouched = tensor.storage.argument is not None and tensor.desc == tensor.storage.desc
@@ -308,7 +308,7 @@ def own_storage(
     )
     if not alone:
         copied = Tensor(trace, Storage(desc), desc, tensor.dtype, tensor.shape)
-        # A copy of a view is what the function was asked for.
+        # The function was asked for a copy of a view.
         moves = tensor.desc != desc and layout.is_dense(tensor.desc)
         inserted = moves or not tensor.desc.is_plain
         trace.steps.append(trace.copy_step(tensor, copied, inserted=inserted))
@@ -347,9 +347,9 @@ def _own_array(trace: Trace, tensor: Tensor) -> Tensor:
 def finalized(
     trace: Trace, results: Sequence[Tensor], targets: dict[int, Target] | None = None
 ) -> list[Tensor]:
-    """Return the results in storages of their own, as a call hands them out.
+    """Return the results in separate storages, as a call returns them.
 
-    ``targets`` has, by number of the result, what the caller wants it written to.
+    ``targets`` has, by number of the result, the array to which the caller wants it written.
     """
     for tensor in results:
         if tensor.trace is not trace:
@@ -375,7 +375,7 @@ def _conflicts(trace: Trace, target: Target) -> bool:
 
 
 def _seen_as(tensor: Tensor) -> Any:
-    """Return the memory that stands for good, with the layout of a view of it."""
+    """Return the permanent memory, with the layout of a view of it."""
     memory = tensor.storage.memory
     if tensor.desc == memory.desc and not tensor.offset:
         return memory

@@ -20,13 +20,13 @@ _MOST = 2048
 
 
 class _Made:
-    """A descriptor, its primitives and what was asked of it."""
+    """A descriptor, its primitives and cached answers to queries."""
 
     __slots__ = ("attr", "pd", "post_ops", "primitives", "work")
 
     def __init__(self, pd: Any) -> None:
         self.pd = pd
-        #: By whether nobody asked for the reorder.
+        #: By whether the package inserted the reorder.
         self.primitives: dict[bool, Any] = {}
         self.work: tuple[str, ...] | None = None
         self.attr: Any = None
@@ -50,7 +50,7 @@ class Descriptors:
         self._by_pd: dict[int, _Made] = {}
         self._refused: set[Any] = set()
         self._lock = threading.Lock()
-        #: How many were made, and how many asked for.
+        #: How many were made, and how many requested.
         self.n_made = self.n_asked = 0
 
     def described(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
@@ -98,7 +98,7 @@ class Descriptors:
         return found
 
     def work(self, pd: Any) -> tuple[str, ...]:
-        """Return what tells the work of a descriptor from that of others."""
+        """Return what distinguishes the work of a descriptor from that of others."""
         made = self._by_pd.get(id(pd))
         if made is None:
             return _work(pd)
@@ -157,7 +157,7 @@ class Descriptors:
 
 
 def post_ops_of(attr: Any) -> Any:
-    """Return the post-ops of an attribute, empty ones where none were set."""
+    """Return the post-ops of an attribute, empty ones if none were set."""
     given = attr.get("set_post_ops")
     return given[-1][0] if given else _core.PostOps()
 
@@ -167,7 +167,7 @@ def _work(pd: Any) -> tuple[str, ...]:
 
 
 def _exact(value: Any) -> Any:
-    """Return a value as part of a key: equal only where oneDNN cannot tell a difference."""
+    """Return a value as part of a key: equal only if there is no difference for oneDNN."""
     kind = value.__class__
     if kind is _core.MemoryDesc:
         # Equality ignores the strides of axes of size 1, implementations do not.
@@ -187,7 +187,7 @@ _of_parent: list[Descriptors] = []
 
 
 def _forget() -> None:
-    """Let a forked process ask for descriptors, which is refused; destroy none of its parent's."""
+    """Make a forked process request descriptors, which is refused; destroy none of its parent's."""
     global shared
     _of_parent.append(shared)
     shared = Descriptors()

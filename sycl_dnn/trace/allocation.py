@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of results: allocated cheaper than through dpnp.empty, and used again."""
+"""Memory of results: allocated more cheaply than with dpnp.empty, and reused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pool_of(queue: Any) -> ResultPool:
 
 
 def drop_all() -> None:
-    """Give back all blocks that nothing uses."""
+    """Free all unused blocks."""
     for pool in list(_pools.values()):
         pool.drop_unused()
 
@@ -46,7 +46,7 @@ def total_bytes() -> int:
     return sum(pool.nbytes for pool in _pools.values())
 
 
-# --- New USM memory for results, cheaper than through dpnp.empty
+# --- New USM memory for results, cheaper than with dpnp.empty
 
 wrap = array_maker()
 usm_ndarray = dpnp.tensor.usm_ndarray
@@ -55,7 +55,7 @@ _RANK = {kind: rank for rank, kind in enumerate(KINDS.values())}
 
 
 class Blank(NamedTuple):
-    """What to allocate for a value: an array, or bytes where the layout is oneDNN's own."""
+    """What to allocate for a value: an array, or bytes if the layout is oneDNN's own."""
 
     nbytes: int
     shape: tuple[int, ...] | None
@@ -65,9 +65,9 @@ class Blank(NamedTuple):
     name: str
 
     def new(self, queue: Any, kind: Any = _DEVICE, pooled: bool = True) -> Any:
-        """Return a usm_ndarray, or a dpctl.memory object where there is no shape.
+        """Return a usm_ndarray, or a dpctl.memory object if there is no shape.
 
-        What stays for long is better not ``pooled``.
+        What is kept for long should not be ``pooled``.
         """
         if pooled:
             memory = pool_of(queue).take(kind, self.nbytes)
@@ -96,7 +96,7 @@ _APART = 4096
 
 
 def together(blanks: Sequence[Blank], queue: Any) -> list[Any]:
-    """Return arrays for what stays together: on a CPU in one allocation, in huge pages."""
+    """Return arrays with one lifetime: on a CPU in one allocation, in huge pages."""
     if not queue.sycl_device.is_cpu:
         return [b.new(queue, pooled=False) for b in blanks]
     sizes = [-(-max(b.nbytes, 1) // _APART) * _APART for b in blanks]

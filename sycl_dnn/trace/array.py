@@ -249,7 +249,7 @@ class Array(Reductions, Operators):
     ) -> Any:  # fmt: skip
         """Return a DLPack capsule, without a copy where the memory allows.
 
-        What the CPU is to read is there when this returns.
+        What the CPU is to read is complete when this returns.
 
         Raises
         ------
@@ -292,7 +292,7 @@ def _check_packable(data: Any) -> None:
 
 
 def wrapped(array: Any, dtype: str) -> Any:
-    """Return what the user gets for a usm_ndarray."""
+    """Return what the user receives for a usm_ndarray."""
     made = allocation.wrap(array)
     return Array(made, dtype) if dtype in dtypes.CARRIED else made
 
@@ -301,10 +301,10 @@ def wrapped(array: Any, dtype: str) -> Any:
 
 
 class Target(NamedTuple):
-    """An array of the caller's that shall be written."""
+    """An array of the caller's that is to be written."""
 
     desc: Any
-    #: Whether it has bytes in common with an input otherwise than as a whole.
+    #: Whether it partly overlaps an input.
     overlaps: bool
     #: Whether it is one of the inputs.
     in_place: bool

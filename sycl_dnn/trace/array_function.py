@@ -27,7 +27,7 @@ def array_function(
 ) -> Any:
     """Run a function over dpnp arrays, also while a function is traced.
 
-    Inside ``vjp``, ``plan`` and ``compile`` arrays have no values yet; what dpnp computes of them
+    Inside ``vjp``, ``plan`` and ``compile`` arrays have no values yet; what dpnp computes from them
     becomes a step that runs at each call, in order with the others.
 
     Parameters
@@ -39,10 +39,10 @@ def array_function(
     shape : tuple of int, or list of them
         Of the result; a list for a function that returns a tuple.
     dtype : dtype or str, or list of them
-        Of the results; one stands for all.
+        Of the results; a single one applies to all.
     gradient : callable, optional
         ``gradient(*arrays, *dy)`` over dpnp arrays also receives the gradients of the results,
-        zeros where there is none, and returns one gradient for each floating-point array, of its
+        zeros if there is none, and returns one gradient for each floating-point array, of its
         shape: an array, or a tuple of them.
     name : str, optional
         For errors and profiles; by default that of the function.
@@ -126,7 +126,7 @@ _apply = eval(compile("lambda function, given: function(*given)", "<array_functi
 
 
 class _Call:
-    """A function of the user's with checks of what it returns."""
+    """A user's function with checks of what it returns."""
 
     def __init__(
         self, function: Callable[..., Any], name: str, outs: list[Out], kinds: list[str] | None

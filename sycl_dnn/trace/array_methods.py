@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods of dpnp arrays on traced tensors, so that model code need not tell them apart."""
+"""Methods of dpnp arrays on traced tensors, so that model code need not distinguish them."""
 
 from __future__ import annotations
 

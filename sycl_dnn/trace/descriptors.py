@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptors of recorded primitives: made from tensors, widened, judged."""
+"""Descriptors of recorded primitives: made from tensors, widened, checked."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def parameters_of(
 
 
 def _dense_bias(inputs: Mapping[str, Tensor]) -> dict[str, Layout]:
-    """Ask for a dense copy of a bias that is a view with gaps: oneDNN ignores its strides."""
+    """Request a dense copy of a bias that is a view with gaps: oneDNN ignores its strides."""
     bias = inputs.get("bias")
     if bias is None or not has_gaps(bias.desc):
         return {}
@@ -75,7 +75,7 @@ def _parameters(row: str) -> tuple[str, ...]:
 
 
 def warn_of_reference(row: str, pd: _core.PrimitiveDesc) -> None:
-    """Warn once where oneDNN has nothing but its slow reference."""
+    """Warn once if oneDNN has only its slow reference."""
     name = pd.impl_info
     if any(d and not d.size for d in (pd.desc_of(n) for n in ("src", "dst", "diff_src"))):
         return  # nothing is computed
@@ -94,7 +94,7 @@ NARROW = ("float16", "bfloat16", "float8_e5m2", "float8_e4m3")
 
 
 def wide(value: Any) -> Any:
-    """Return a descriptor of float32 in the layout of a narrower one; what is neither as it is."""
+    """Return a descriptor of float32 in the layout of a narrower one; all else unchanged."""
     if not isinstance(value, _core.MemoryDesc) or dtypes.NAMES.get(value.data_type) not in NARROW:
         return value
     if not value.is_plain:
@@ -103,7 +103,7 @@ def wide(value: Any) -> Any:
 
 
 def wide_out(out: Out) -> Out:
-    """Return a wanted result in float32 where it is narrower."""
+    """Return a requested result in float32 if it is narrower."""
     dtype = "float32" if out.dtype in NARROW else out.dtype
     return Out(out.shape, dtype, wide(out.layout))
 

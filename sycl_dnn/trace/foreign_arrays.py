@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries whose dtype dpnp lacks, both ways: by ml_dtypes and by DLPack.
 
-dpnp and NumPy exchange the bits as integers; only the dtype in the capsule is written again.
+dpnp and NumPy exchange the bits as integers; only the dtype in the capsule is rewritten.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def to_numpy(array: Array, dtype: Any) -> np.ndarray:
 
 
 def bits_of(x: Any) -> tuple[Any, str] | None:
-    """Return the bits of an array of others as integers, and what they mean; None for all others.
+    """Return the bits of a foreign array as integers, and their dtype; None if it is not one.
 
     Bits of PyTorch's CPU arrays are shared, not copied.
     """
@@ -89,7 +89,7 @@ def capsule(array: Array, stream: Any, version: Any, device: Any, copy: bool | N
 
 
 class _Exporter:
-    """Hands a capsule on."""
+    """Passes on a capsule."""
 
     def __init__(self, capsule: Any, device: tuple[int, int]) -> None:
         self._capsule = capsule

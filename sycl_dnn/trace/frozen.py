@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments with a meaning of their own: arrays declared constant, and seeds."""
+"""Arguments with a special meaning: arrays declared constant, and seeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sycl_dnn.trace.values import Tensor
 
 
 class Frozen:
-    """A read-only array together with copies of it in the layouts that primitives want.
+    """A read-only array together with copies of it in the layouts that primitives require.
 
     Functions of ``sycl_dnn.functional`` accept it in place of an array. Made by ``freeze``.
     """
@@ -34,7 +34,7 @@ class Frozen:
         self._array = self.data.get_array()
         u = self._array
         self._token = ("frozen", u.shape, u.strides, array.dtype if is_carried else u.dtype)
-        #: Packed copies by what was done to get them.
+        #: Packed copies by how they were made.
         self.packed: dict[Any, Any] = {}
 
     @property
@@ -75,7 +75,7 @@ def _read_only(usm: Any, dtype: str | None) -> Any:
 def freeze(array: dpnp.ndarray | Array) -> Frozen:
     """Promise that an array will not change, so that its packed copies can be kept.
 
-    oneDNN wants the weights of convolutions and of large products in layouts of its own. A plain
+    oneDNN prefers its own layouts for the weights of convolutions and of large products. A plain
     array is repacked at every call, since its values may have changed; a frozen one once for
     each layout that is needed. The copies are freed with the frozen object.
 

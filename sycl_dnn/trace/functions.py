@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that operators and methods of arrays stand for: those of ``sycl_dnn.functional``.
+"""The functions that operators and methods of arrays call: those of ``sycl_dnn.functional``.
 
-That layer is built upon this one; it enters itself here when it is imported.
+That layer is built on this one; it registers itself here when it is imported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _operators: ModuleType | None = None
 
 
 def provide(layer: ModuleType, operators: ModuleType | None = None) -> None:
-    """Take the functions of ``layer`` from now on, and of ``operators`` what it has not."""
+    """Use the functions of ``layer`` from now on, and those of ``operators`` that it lacks."""
     global _layer, _operators
     _layer, _operators = layer, operators
 

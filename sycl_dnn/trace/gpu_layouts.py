@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts that oneDNN 3.13 takes on GPUs and reads wrongly; others are asked for in their place."""
+"""Layouts that oneDNN 3.13 accepts on GPUs but reads wrongly; others are requested."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sycl_dnn.trace.values import Tensor
 
 
 def is_right(row: str, engine: Engine, src: MemoryDesc, dst: MemoryDesc) -> bool:
-    """Whether a primitive reads and writes these layouts as they are."""
+    """Whether a primitive reads and writes these layouts correctly."""
     return row != "softmax_forward" or engine.kind is engine_kind.cpu or _is_safe(src, dst)
 
 
 def _is_safe(desc: MemoryDesc, like: MemoryDesc) -> bool:
-    """Whether a GPU's softmax reads and writes both layouts right.
+    """Whether a GPU's softmax reads and writes both layouts correctly.
 
     ``ocl:xe`` computes row-major offsets for any plain layout but channels-last ones, and
     ``ocl:simple`` reads with the strides of dst.
@@ -39,7 +39,7 @@ def safe_softmax(
     outputs: Mapping[str, Out],
     ask: Mapping[str, Layout],
 ) -> tuple[Mapping[str, Out], Mapping[str, Layout]]:
-    """Return what to ask a softmax for on this engine."""
+    """Return the layouts to request from a softmax on this engine."""
     src, out = inputs["src"], outputs["dst"]
     read = describe(src.shape, src.dtype, ask["src"]) if "src" in ask else src.desc
     if is_right("softmax_forward", engine, read, out.desc()):

@@ -41,9 +41,9 @@ BACKWARD: dict[str, tuple[str, ...]] = {
     "group_normalization_forward": ("group_normalization_backward",),
     "layer_normalization_forward": ("layer_normalization_backward",),
 }
-#: Inputs that primitives want in a layout of their own.
+#: Inputs for which primitives prefer their own layouts.
 _PACKED = ("weights", "diff_weights")
-#: Rules of the rows that have no backward row of their own; ``rule_for`` adds to it.
+#: Rules of the rows without a backward row; ``rule_for`` adds to it.
 RULES: dict[str, Rule] = {}
 
 
@@ -207,7 +207,7 @@ Composition = Callable[[Entry], Grads]
 
 @contextlib.contextmanager
 def recording(trace: Trace) -> Iterator[list[Entry]]:
-    """Record on a tape of its own, with the workspaces that gradients need."""
+    """Record on a separate tape, with the workspaces that gradients need."""
     tape, training = trace.tape, trace.training
     trace.tape, trace.training = [], True
     try:
@@ -217,13 +217,13 @@ def recording(trace: Trace) -> Iterator[list[Entry]]:
 
 
 def alias(tensor: Tensor) -> Tensor:
-    """Return another tensor of the same elements: it has a gradient of its own."""
+    """Return another tensor of the same elements, which has its own gradient."""
     t = tensor
     return Tensor(t.trace, t.storage, t.desc, t.dtype, t.shape, t.offset, t.strides)
 
 
 def stopped(x: Any) -> Any:
-    """Return a traced value that is a constant to gradients; anything else as it is."""
+    """Return a traced value that is a constant to gradients; anything else unchanged."""
     if not isinstance(x, Tensor):
         return x
     made = alias(x)
@@ -319,7 +319,7 @@ class _Reversed:
         return {n: g for n, g in zip(operands, found, strict=True) if g is not None}
 
     def _stand_ins(self, trace: Trace, roots: Iterable[Tensor]) -> list[tuple[Tensor, str]]:
-        """Return tensors that the inner tape starts from beside the operands, with the operand.
+        """Return tensors that the inner tape starts from besides the operands, with the operand.
 
         Raises
         ------
@@ -403,7 +403,7 @@ def _place(t: Tensor) -> tuple[Any, ...]:
 
 
 def _operand_of(trace: Trace, leaf: Tensor, operands: list[tuple[str, Tensor]]) -> str | None:
-    """Return the operand that ``leaf`` shows in whole, as it is or copied to another layout."""
+    """Return the operand that ``leaf`` views in whole, itself or copied to another layout."""
     tensor = leaf
     while tensor is not None:
         for name, known in operands:

@@ -55,7 +55,7 @@ def _sliced(x: Any, items: list[Any]) -> Any:
 
 
 def _flipped(x: Any, axis: int) -> Any:
-    """Return a copy in reverse order: oneDNN takes no negative strides."""
+    """Return a copy in reverse order: oneDNN does not support negative strides."""
     from sycl_dnn.trace.steps import Out
 
     def rule(entry: Any, grads: Any) -> Any:
@@ -180,7 +180,7 @@ def _check_numbers(item: Any, n: int, axis: int) -> None:
 
 
 class _Numbers:
-    """Combines the numbers in several axes to one; those out of range stay out of range."""
+    """Combines the numbers in several axes into one; those out of range remain out of range."""
 
     takes_queue = True
 

@@ -28,7 +28,7 @@ def tidy_strides(shape: Shape, strides: Shape) -> Shape:
 
 
 def permuted_strides(shape: Sequence[int], order: Sequence[int]) -> Shape:
-    """Return the strides of a dense array whose axes lie in ``order``, outermost first."""
+    """Return the strides of a dense array whose axes are in ``order``, outermost first."""
     strides, step = [0] * len(shape), 1
     for axis in reversed(order):
         strides[axis] = step
@@ -70,7 +70,7 @@ def is_describable(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
-# Layers of one kind ask for the same ones; nobody can change a descriptor.
+# Layers of one kind request the same ones; descriptors are immutable.
 @functools.lru_cache(4096)
 def _described(shape: Shape, kind: data_type, strides: Shape) -> MemoryDesc:
     return MemoryDesc(shape, kind, strides=strides)
@@ -112,7 +112,7 @@ def is_channels_last(desc: MemoryDesc) -> bool:
 
 
 def like(desc: MemoryDesc, dtype: str, shape: Sequence[int] | None = None) -> MemoryDesc:
-    """Return a dense descriptor whose axes lie in the order that those of ``desc`` have."""
+    """Return a dense descriptor whose axes have the order of those of ``desc``."""
     dims = desc.dims
     shape = dims if shape is None else tuple(shape)
     # An array without axes has a descriptor with one.
@@ -123,5 +123,5 @@ def like(desc: MemoryDesc, dtype: str, shape: Sequence[int] | None = None) -> Me
 
 @functools.lru_cache(4096)
 def _axes_in_order(dims: Shape, strides: Shape) -> Shape:
-    """Return the axes of a plain layout as they lie in memory, outermost first."""
+    """Return the axes of a plain layout in memory order, outermost first."""
     return tuple(sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as torch's text sees them around a module: in its ``__init__``, and what modules hand out.
+"""Arrays as torch code sees them around a module: in its ``__init__``, and what modules return.
 
 Everywhere they are dpnp's arrays with torch's further methods (``dim``, ``numel``, ``float``,
 ``normal_``). Where names mean different things in the two (``transpose``, ``max``, ``std``), and
@@ -66,7 +66,7 @@ def in_manner(value: Any) -> Any:
     return value
 
 
-# By the address of the array that they stand for, which they keep alive.
+# By the address of the array that they represent, which they keep alive.
 _handed: weakref.WeakValueDictionary[int, ModuleArray] = weakref.WeakValueDictionary()
 
 
@@ -83,7 +83,7 @@ def handed(array: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return the array that one with torch's methods stands for; all else as it is."""
+    """Return the array that one with torch's methods represents; all else unchanged."""
     return value.plain if type(value) is ModuleArray else value
 
 
@@ -141,7 +141,7 @@ _IN_PLACE: dict[str, Callable[..., Any]] = {
     "zero": lambda x: 0.0,
 }  # fmt: skip
 
-#: Where the functions for traced arrays ask for a trace.
+#: Where the functions for traced arrays need a trace.
 _EAGER: dict[str, Callable[..., Any]] = {
     "clone": lambda x: x.plain.copy(), "detach": lambda x: x, "expand": _expand,
     "expand_as": lambda x, other: _expand(x, *other.shape), "item": lambda x: x.plain.item(),
@@ -156,7 +156,7 @@ def _written(x: Any, name: str, args: Any, kwargs: Any) -> Any:
 
 
 def _others(x: Any, name: str) -> Callable[..., Any] | None:
-    """Return the function that a name of torch's stands for, or None."""
+    """Return the function for a name of torch's, or None."""
     if name in _EAGER:
         return _EAGER[name]
     if name in ADDED:
@@ -167,7 +167,7 @@ def _others(x: Any, name: str) -> Callable[..., Any] | None:
 
 
 class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
-    """A dpnp array with torch's further methods; modules keep the array that it stands for."""
+    """A dpnp array with torch's further methods; modules keep the array that it represents."""
 
     #: The dpnp array over the same memory.
     plain: Any

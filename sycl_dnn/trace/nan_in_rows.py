@@ -14,7 +14,7 @@ from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import filled
 
 A = algorithm
-#: ``reduce(kind, x, axes)``; the axes stay.
+#: ``reduce(kind, x, axes)``; the axes are kept.
 Reduce = Callable[[algorithm, Tensor, Sequence[int]], Tensor]
 
 

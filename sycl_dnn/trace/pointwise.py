@@ -240,7 +240,7 @@ def merged(shape: tuple[int, ...], order: tuple[int, ...], *operands: Tensor) ->
 
 
 def sizes_of(groups: list[list], operand: int) -> tuple[int, ...]:
-    """Return the sizes of an operand in merged axes; fast kernels want two axes at least."""
+    """Return the sizes of an operand in merged axes; fast kernels need at least two axes."""
     sizes = [size if present[operand] else 1 for size, present in groups]
     return (1,) * (3 - len(sizes)) + tuple(sizes)
 
@@ -319,7 +319,7 @@ def _first_dtype(a: Tensor, b: Tensor, result: str) -> str:
 
 
 def shown(made: Tensor, shape: tuple[int, ...], order: tuple[int, ...], dtype: str) -> Tensor:
-    """Return a dense result in the shape and order of axes that it stands for."""
+    """Return a dense result in the shape and order of axes that it represents."""
     strides = layout.permuted_strides(shape, order)
     desc = layout.strided(shape, dtype, strides)
     return Tensor(made.trace, made.storage, desc, dtype, shape, made.offset, strides)

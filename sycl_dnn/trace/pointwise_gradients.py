@@ -149,7 +149,7 @@ _FLAT = (SIGN, IS_POSITIVE)
 
 
 def _stepped(x: Tensor, steps: tuple[Any, ...]) -> Tensor:
-    """Return ``x`` after ``steps``, each an operation of its own."""
+    """Return ``x`` after ``steps``, each a separate operation."""
     while steps:
         flat = next((f for f in _FLAT if steps[: len(f)] == f), None)
         if flat is not None:

@@ -29,7 +29,7 @@ class Policy(NamedTuple):
     fallback: str = "auto"
     #: The dtype of products in a region of ``autocast``.
     autocast: str | None = None
-    #: Whether NaN comes through where that takes further passes.
+    #: Whether NaN propagates even if that needs further passes.
     nan: str = "fast"
     #: Whether each result is searched for NaN and infinities.
     debug_nans: bool = False
@@ -40,7 +40,7 @@ class Policy(NamedTuple):
 #: Those of the process; one item.
 _process = [Policy()]
 _here: ContextVar[Policy | None] = ContextVar("sycl_dnn_policy", default=None)
-#: Equal settings are one object: calls are told apart by its identity.
+#: Equal settings are one object: calls are distinguished by its identity.
 _known: dict[Policy, Policy] = {}
 #: What the settings in force are read from, for ``_core.CallTable``.
 SOURCES = (_here, _process)

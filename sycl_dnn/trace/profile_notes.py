@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tell ``sycl_dnn.profile`` of Python's own work; next to nothing while nobody records."""
+"""Report Python's own work to ``sycl_dnn.profile``; costs next to nothing without a recorder."""
 
 from __future__ import annotations
 

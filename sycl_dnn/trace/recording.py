@@ -83,7 +83,7 @@ class Trace(TraceState):
     def repeating(self, seeds: Sequence[Tensor]) -> Iterator[None]:
         """Record a function once more: nothing that it made the first time is read.
 
-        It gets the same ``seeds``, and updates no array of the caller's.
+        It uses the same ``seeds``, and does not update the caller's arrays.
         """
         known = self._reordered, self._repeated
         self._reordered, self._repeated = {}, iter(seeds)
@@ -100,7 +100,7 @@ class Trace(TraceState):
     def reorder(self, tensor: Tensor, wanted: _core.MemoryDesc, inserted: bool = True) -> Tensor:
         """Return the tensor in another layout or dtype of the same shape; not on the tape.
 
-        ``inserted`` is false where the caller asked for the copy; ``profile`` tells them apart.
+        ``inserted`` is false if the caller requested the copy; ``profile`` distinguishes the two.
         """
         known = self._reordered.setdefault(tensor.storage, {})
         key = (tensor.offset, tensor.desc, wanted)
@@ -178,7 +178,7 @@ class Trace(TraceState):
     def update(self, argument: Tensor, value: Tensor, name: str) -> None:
         """Record that a call writes ``value`` into the array that it gave as ``argument``.
 
-        Steps recorded before read the old content, later ones the new. ``name`` stands for the
+        Steps recorded before read the old content, later ones the new. ``name`` represents the
         array in errors: ``"<function>: <argument>"``.
         """
         storage = argument.storage
@@ -229,7 +229,7 @@ class Trace(TraceState):
         inputs, outputs : dict
             By the names of execution arguments. A ``workspace`` comes by itself when training.
         ask : dict, optional
-            Layouts to ask for inputs; without, an input's own.
+            Layouts to request for inputs; by default an input's own.
         prefer : str, optional
             Part of the name of the implementation to take, where oneDNN would take another.
         composed : callable, optional
@@ -278,7 +278,7 @@ class Trace(TraceState):
         if tensor.desc != wanted:
             return self.reorder(tensor, wanted)
         if wanted.is_plain and wanted.strides != tensor.desc.strides:
-            # Axes of size 1 leave strides open, yet oneDNN tells layouts apart by them.
+            # Strides of axes of size 1 are arbitrary, yet oneDNN compares them.
             shape = tensor.shape
             return Tensor(self, tensor.storage, wanted, tensor.dtype, shape, tensor.offset)
         return tensor
@@ -334,7 +334,7 @@ class Trace(TraceState):
         ``function(*arrays)`` returns one array, or as many as there are ``outs``; if it has a true
         attribute ``takes_queue`` it gets the ``queue`` of the call as well. ``rule(entry, grads)``
         gives the gradients by the names ``"0"``, ``"1"``... of the inputs. ``reads`` are the inputs
-        in the layouts that it takes; ``is_repeated`` calls it again even where they are constant.
+        in the layouts that it accepts; ``is_repeated`` calls it again even if they are constant.
         """
         named = {str(i): t for i, t in enumerate(inputs)}
         read = named if reads is None else {str(i): t for i, t in enumerate(reads)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions over any axes; on a CPU oneDNN's compiled one takes the innermost only."""
+"""Reductions over any axes; on a CPU oneDNN's compiled one supports the innermost only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ A = algorithm
 _SUMS = (A.reduction_sum, A.reduction_mean)
 _EXTREMES = (A.reduction_max, A.reduction_min)
 _OF_NOTHING = {A.reduction_sum: 0.0, A.reduction_mul: 1.0, A.reduction_mean: math.nan}
-#: Sums stay in float32 whatever math mode oneDNN has as its default.
+#: Sums remain in float32 whatever oneDNN's default math mode.
 _EXACT = PrimitiveAttr()
 _EXACT.set_fpmath_mode(fpmath_mode.strict)
 
@@ -125,7 +125,7 @@ def _between(kind: algorithm, have: str) -> str:
 
 
 def reduce(kind: algorithm, x: Tensor, axes: Sequence[int], dtype: str | None = None) -> Tensor:
-    """Reduce over ``axes``, which stay with size 1.
+    """Reduce over ``axes``, which remain with size 1.
 
     ``kind`` is one of oneDNN's sum, mean, max, min and mul. Maxima of nothing are a ValueError.
     """

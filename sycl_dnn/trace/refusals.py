@@ -175,7 +175,7 @@ class ForeignFunctions:
     __slots__ = ()
 
     def get_array(self) -> Any:
-        """Raise TypeError: there is no memory behind a traced array."""
+        """Raise TypeError: a traced array has no memory."""
         name = _caller("dpnp")
         if name is not None:
             raise _refusal("dpnp", name)

@@ -29,7 +29,7 @@ _Numbers = tuple[tuple[str, int], ...]
 
 
 class _Unlike(Exception):
-    """A call, or its arguments, cannot be told apart well enough to be replayed."""
+    """A call, or its arguments, cannot be identified well enough to be replayed."""
 
 
 # --- Keys: all that a body can see of its arguments
@@ -280,7 +280,7 @@ class Replays:
     ) -> Any:
         """Return what ``body`` returns for arguments whose arrays are traced.
 
-        ``function`` stands for the body in keys. What is not ``is_taped`` has no gradient.
+        ``function`` represents the body in keys. What is not ``is_taped`` has no gradient.
         """
         self.n_calls += 1
         operands: list[Tensor] = []
@@ -325,5 +325,5 @@ class Replays:
 
 
 def _others(trace: Trace) -> tuple[int, ...]:
-    """Return how much a trace holds beside steps and tape."""
+    """Return how much a trace holds in addition to steps and tape."""
     return len(trace.arguments), len(trace.captured), len(trace.written)

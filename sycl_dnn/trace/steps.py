@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trace is made of: wanted results, steps, entries of the tape."""
+"""What a trace consists of: requested results, steps, entries of the tape."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Out:
     layout: Layout = "row_major"
 
     def desc(self) -> _core.MemoryDesc:
-        """Return the descriptor to ask the primitive for."""
+        """Return the descriptor to request from the primitive."""
         return describe(self.shape, self.dtype, self.layout)
 
 
 def describe(shape: tuple[int, ...], dtype: str, wanted: Layout) -> _core.MemoryDesc:
-    """Return the descriptor of a layout given by name, by example or as it is."""
+    """Return the descriptor of a layout given by name, by example or directly."""
     if isinstance(wanted, _core.MemoryDesc):
         return wanted
     if isinstance(wanted, Tensor):
@@ -64,7 +64,7 @@ def is_kernel(primitive: Any) -> bool:
 
 @dataclass
 class Step:
-    """One submission: a primitive, a kernel in its place, or zeros where there is none."""
+    """One submission: a primitive, a kernel in its place, or zeros if there is neither."""
 
     primitive: Any
     inputs: dict[str, Tensor]
@@ -95,7 +95,7 @@ class Entry:
     pd: Any = None
     #: Gradient rule of operations that are not primitives.
     rule: Callable[..., Any] | None = None
-    #: What it was recorded as, where it stands for several operations.
+    #: What it was recorded as, if it represents several operations.
     inner: list[Entry] = field(default_factory=list)
     #: Whether attributes change what the primitive computes.
     has_post_ops: bool = False

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def placement_error(queue: Any, wanted: Any) -> ExecutionPlacementError:
-    """Return the error for an array that a function holds itself, on a queue of its own."""
+    """Return the error for an array that a function holds itself, on another queue."""
     here, there = (q.sycl_device.filter_string for q in (wanted, queue))
     which = f"{there}, not {here}" if here != there else f"another queue of {there}"
     return ExecutionPlacementError(
@@ -51,7 +51,7 @@ class TraceState:
         #: That of the call's arrays: ``argument_of`` sets it at the first array.
         self.queue = engine.sycl_queue
         self.has_queue = False
-        #: Whether the function has returned: its tensors stand for nothing then.
+        #: Whether the function has returned: its tensors are invalid then.
         self.is_ended = False
         self.training = training
         #: Whether steps are rewritten before they run.
@@ -73,9 +73,9 @@ class TraceState:
         self._by_calls: dict[int, Tensor] = {}
         self._written_by_calls: set[Storage] = set()
         self._writers = Writers()
-        #: Seeds that were captured, where somebody wants to know them.
+        #: Seeds that were captured, if a caller needs them.
         self._drawn: list[Tensor] | None = None
-        #: Seeds to hand out again while a function is repeated.
+        #: Seeds to return again while a function is repeated.
         self._repeated: Iterator[Tensor] | None = None
 
     @property
@@ -176,7 +176,7 @@ class TraceState:
         shape: Sequence[int] | None = None,
         dtype: str | None = None,
     ) -> Tensor:
-        """Return a tensor that the next step writes; ``dtype`` tells bool from uint8."""
+        """Return a tensor that the next step writes; ``dtype`` distinguishes bool from uint8."""
         shape = desc.dims if shape is None else tuple(shape)
         name = dtypes.NAMES[desc.data_type]
         name = "bool" if dtype == "bool" and name == "uint8" else name
@@ -218,7 +218,7 @@ class TraceState:
         rule: Callable[[Tensor], dict[str, Tensor]],
         composed: Callable[[], Tensor] | None = None,
     ) -> Tensor:
-        """Record what ``body`` does as one operation with a gradient of its own.
+        """Record what ``body`` does as one operation with its own gradient.
 
         ``rule(dy)`` returns the gradients of ``inputs`` by name. Where it is not made of operations
         that have gradients themselves, ``composed`` records the same as ``body`` from such ones:

@@ -42,8 +42,8 @@ def _single(name: str) -> Callable[[Any], Any]:
 class Operators:
     """``+ - * / ** @ < <= > >=``; numbers and arrays may stand on either side.
 
-    An array of dpnp's on the left is asked first, and raises TypeError for all but arrays of its
-    own class. Python asks the right operand first only where that is of a subclass: traced arrays
+    An array of dpnp's on the left is tried first, and raises TypeError except for arrays of its
+    own class. Python tries the right operand first only if that is of a subclass: traced arrays
     are. With an ``Array`` write ``a + x``, or ``sycl_dnn.functional.sub(x, a)``.
     """
 
@@ -92,7 +92,7 @@ class MixedTraces(RuntimeError):
         self.traces = traces
 
     def without(self, trace: Any) -> MixedTraces:
-        """Return the error for who called the function that ``trace`` is of."""
+        """Return the error for the caller of the function that ``trace`` belongs to."""
         self.traces = tuple(t for t in self.traces if t is not trace)
         return self
 
@@ -123,7 +123,7 @@ class Storage:
         self.scalar = scalar
         #: Which repetition of a checkpointed function made it; 0 for none.
         self.repeat = 0
-        #: Whether results may be parts of it; others are copied into storages of their own.
+        #: Whether results may be parts of it; others are copied into separate storages.
         self.is_shared = False
 
     @property
@@ -136,7 +136,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
     """One value of a trace: a layout at an offset of a storage.
 
     ``shape`` and ``dtype`` read as on arrays; ``desc`` is None for a dtype that oneDNN lacks.
-    It is a subclass of dpnp's arrays for one reason: in ``array + tensor`` Python asks the right
+    It is a subclass of dpnp's arrays for one reason: in ``array + tensor`` Python tries the right
     operand first only then. There is no array inside.
     """
 
@@ -155,7 +155,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         # The trace holds its tensors; both ways round, plans would live until a garbage collection.
         self._trace = weakref.ref(trace)
         self.storage = storage
-        # Nearly everywhere there is one: who cannot do without need not ask.
+        # There is nearly always one: code that needs it does not check.
         self.desc: Any = desc
         self.dtype = dtypes.DtypeName(dtype)
         self._shape = shape

@@ -29,7 +29,7 @@ def row_major(x: Tensor) -> Tensor:
 
 
 def viewable_strides(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return strides that show ``x`` in another shape; None if that takes a copy."""
+    """Return strides that view ``x`` in another shape; None if that needs a copy."""
     if x.desc is not None and not x.desc.is_plain:
         return None
     old = [(n, s) for n, s in zip(x.shape, x.strides, strict=True) if n != 1]
@@ -48,7 +48,7 @@ def viewable_strides(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...] | Non
             return None
         steps = layout.row_major_strides(wanted)
         found += [s * taken[-1][1] for s in steps]
-    # Axes of size 1 as if they counted: oneDNN tells layouts apart by their strides, too.
+    # Axes of size 1 as if they counted: oneDNN compares their strides, too.
     strides, step = [], 1
     for n in reversed(shape):
         strides.append(step if n == 1 else found.pop())
@@ -85,7 +85,7 @@ def transpose(x: Tensor, axes: Sequence[int]) -> Tensor:
 def narrow(x: Tensor, axis: int, start: int, length: int, step: int = 1) -> Tensor:
     """Return a view of ``length`` elements along an axis, from ``start``.
 
-    A copy by dpnp where rows lie within each other's steps, which oneDNN does not describe.
+    A copy by dpnp if rows interleave, which oneDNN cannot describe.
     """
     axis %= x.ndim
     plain = x.trace.plain(x)
@@ -175,7 +175,7 @@ def axis_order(x: Tensor | None, rank: int) -> tuple[int, ...]:
 
 
 def laid_out(x: Tensor, order: Sequence[int], dtype: str | None = None) -> Tensor:
-    """Return ``x`` dense with its axes in ``order``, copied if it lies otherwise."""
+    """Return ``x`` dense with its axes in ``order``, copied if it is not."""
     dtype = dtype or x.dtype
     strides = layout.permuted_strides(x.shape, order)
     if x.strides is not None and dtype == x.dtype:
@@ -186,7 +186,7 @@ def laid_out(x: Tensor, order: Sequence[int], dtype: str | None = None) -> Tenso
 
 
 def grid(x: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Return a dense tensor as if its axes, in the order in which they lie, were ``sizes``."""
+    """Return a dense tensor as if its axes, in memory order, were ``sizes``."""
     sizes = tuple(sizes)
     return x.view(sizes, layout.row_major_strides(sizes))
 

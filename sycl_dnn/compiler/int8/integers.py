@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products and convolutions in 8-bit integers, and which values stay integers between them."""
+"""Products and convolutions in 8-bit integers, and which values remain integers between them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Found = dict[int, Storage]
 def staying_scales(
     graph: Graph, products: Products, ranges: Ranges, may_be_signed: bool
 ) -> dict[int, Scale]:
-    """Return the scales of the values that stay integers, by the ids of their storages."""
+    """Return the scales of the values that remain integers, by the ids of their storages."""
     keys = {id(node.dst.storage): key for key, node in products.values()}
     found: Found = {}
     for _, node in products.values():
@@ -56,7 +56,7 @@ def _is_whole(tensor: Tensor) -> bool:
 
 
 def passes_on(node: Node) -> bool:
-    """Whether a node gives on integers as they are: pools and concatenations."""
+    """Whether a node passes integers on unchanged: pools and concatenations."""
     is_known = node.row in ("pooling_forward", "concat")
     return is_known and node.has_dst and has_only_post_ops(node.attr) and not len(node.post_ops)
 
@@ -113,7 +113,7 @@ def _takes(graph: Graph, products: Products, node: Node, storage: Storage, found
 
 
 def _adds_in_place(graph: Graph, node: Node, storage: Storage, found: Found) -> bool:
-    """Whether a node can add to a residual of integers that nobody reads afterwards."""
+    """Whether a node can add to a residual of integers that has no later readers."""
     if id(node.dst.storage) not in found:
         return False
     last = graph.place(node)
@@ -139,7 +139,7 @@ _LARGEST, _LARGEST_IN_PAIRS = 127.0, 64.0
 class Quantizer:
     """A pass that lets products with constant weights multiply integers.
 
-    A value between two such products stays in integers where everybody who reads it can take
+    A value between two such products remains in integers if all its readers accept
     them: products, pools, and residuals that are added in place.
     """
 

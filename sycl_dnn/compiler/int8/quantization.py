@@ -77,7 +77,7 @@ def quantize(
     TypeError
         ``compiled`` is none.
     ValueError
-        There are no examples, or nothing to quantise; an argument is out of its range.
+        There are no examples, or nothing to quantise; an argument is out of range.
 
     Notes
     -----

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges of values in a compiled function, and the integers that stand for them."""
+"""Ranges of values in a compiled function, and the integers that represent them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEAST = 1e-12
 
 
 class Scale(NamedTuple):
-    """How 8-bit integers stand for numbers: ``scale * (q - zero)``."""
+    """How 8-bit integers represent numbers: ``scale * (q - zero)``."""
 
     dtype: str
     scale: float
@@ -29,7 +29,7 @@ class Scale(NamedTuple):
 def scale_of(low: float, high: float, may_be_signed: bool = True) -> Scale:
     """Return the 8-bit integers that cover a range best.
 
-    uint8 where there are no negative numbers, or few that are small; else int8 around 0, if that
+    uint8 if there are no negative numbers, or few that are small; else int8 around 0, if that
     may be.
     """
     low, high = min(low, 0.0), max(high, 0.0)
@@ -40,7 +40,7 @@ def scale_of(low: float, high: float, may_be_signed: bool = True) -> Scale:
 
 
 def integer_candidates(graph: Graph) -> dict[Any, Node]:
-    """Return the nodes that may multiply integers, by what tells their weights from others.
+    """Return the nodes that may multiply integers, by what identifies their weights.
 
     The keys are the same for all shapes of arguments: which array the weights come from, and how
     often it was met before.

@@ -30,7 +30,7 @@ _ALONG = {
     "binary": {"src_0": "src0", "src_1": "src1", "dst": "dst"},
 }
 _POST_OP = "attr_post_op_"
-#: Operands of a convolution inside another: none lies along the batch.
+#: Operands of a convolution inside another: none has a batch axis.
 _DEPTHWISE = ("attr_post_op_dw_weights", "attr_post_op_dw_bias")
 _WEIGHTS = _core.argument_id("weights")
 
@@ -50,7 +50,7 @@ class Cut:
     batch: int
     size: int
     inner: set[Storage]
-    #: By storage and part: what stands for an inner storage.
+    #: By storage and part: what replaces an inner storage.
     _storages: dict[tuple[Storage, int], Storage] = field(default_factory=dict)
 
     @property
@@ -63,7 +63,7 @@ class Cut:
         return min(self.size, self.batch - number * self.size)
 
     def tensor(self, whole: Tensor, number: int) -> Tensor:
-        """Return one part of a tensor, where it lies."""
+        """Return one part of a tensor, in place."""
         size = self.size_of(number)
         desc, storage, offset = part_desc(whole.desc, size), whole.storage, whole.offset
         if storage in self.inner:
@@ -114,7 +114,7 @@ def _is_even(call: tuple[str, tuple[Any, ...]]) -> bool:
 
 
 def _is_outermost(tensor: Tensor) -> bool:
-    """Whether the parts of a batch lie one after the other, without gaps."""
+    """Whether the parts of a batch are contiguous."""
     desc, whole = tensor.desc, tensor.storage.desc
     return bool(
         desc.is_plain and not tensor.offset and layout.is_dense(desc)

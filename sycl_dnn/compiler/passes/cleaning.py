@@ -60,7 +60,7 @@ def _is_pure(node: Node, unsteady: set[Storage]) -> bool:
 
 
 def _skip_copies(graph: Graph) -> bool:
-    """Read what was copied in place of a copy that is no different; whether there was one."""
+    """Read the original in place of an identical copy; return whether there was one."""
     unsteady, changed = graph.unsteady(), False
     for node in list(graph.nodes):
         is_copy = node.row == "reorder" and len(node.inputs) == 1 and not len(node.post_ops)
@@ -109,7 +109,7 @@ def _from_further(graph: Graph, node: Node, unsteady: set[Storage]) -> bool:
 A = algorithm
 _LOGISTIC = (A.eltwise_logistic, A.eltwise_logistic_use_dst_for_bwd)
 _CLIP = (A.eltwise_clip, A.eltwise_clip_v2, A.eltwise_clip_v2_use_dst_for_bwd)
-#: Steps of a gate that are looked at.
+#: The number of steps of a gate that are examined.
 _LONGEST = 4
 
 

@@ -127,7 +127,7 @@ def _post_ops(first: Node, second: Node) -> _core.PostOps:
 
 
 def _packed(graph: Graph, tensor: Tensor, wanted: Any) -> tuple[Tensor, list[Node]] | Refusal:
-    """Return weights as the post-op wants them, and what packs them."""
+    """Return weights in the layout of the post-op, and the node that packs them."""
     if tensor.desc == wanted:
         return tensor, []
     source = origin(graph, tensor)

@@ -53,7 +53,7 @@ def fuse(graph: Graph) -> None:
     while node is not None:
         before = graph.before(node)
         is_fused = node.row in PRODUCERS and _fused_once(graph, node)
-        # A node that took in another one stands where that one was.
+        # A node that absorbed another one takes its place.
         node = graph.after(before if is_fused else node)
 
 
@@ -124,7 +124,7 @@ def is_overwritten(graph: Graph, node: Node, reader: Node) -> bool:
 
 
 def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, ...] | Refusal:
-    """Return the operations with their operands as they lie on ``target``."""
+    """Return the operations with their operands laid out over ``target``."""
     made = []
     for op in chain.ops:
         if op.operand is None:
@@ -234,7 +234,7 @@ def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
     return made
 
 
-# --- Residuals that nobody needs afterwards are added to in place: the ``sum`` post-op
+# --- Residuals without later readers are added to in place: the ``sum`` post-op
 
 #: Rows that can add to what the result already holds.
 _ROWS = ("convolution_forward", "deconvolution_forward", "matmul")

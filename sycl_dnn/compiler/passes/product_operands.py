@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operands of products where they lie, or packed in an order that is read faster."""
+"""Operands of products in place, or packed in an order that is read faster."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _is_by_rows(tensor: Tensor) -> bool:
 
 #: Beyond, oneDNN's own choice is as fast; see docs/compile.md.
 _MOST_ROWS = 2
-#: Bytes of float32 weights below which they lie better as they are.
+#: Bytes of float32 weights below which packing does not pay.
 _LEAST_BYTES = 4 << 20
 #: Blocks of 16 outputs by data types of source and weights. What oneDNN takes for "any" computes
 #: one output after the other and reaches two thirds of the memory's bandwidth in bfloat16.

@@ -28,7 +28,7 @@ _PARAMETERS = {"src_0": "src0", "src_1": "src1", "src_2": "src2"}
 
 @dataclass(frozen=True)
 class Place:
-    """Where the elements of a dense storage lie in a wider one.
+    """The positions of the elements of a dense storage in a wider one.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ _OPERANDS = {"src", "weights", "bias"}
 
 
 def join_products(graph: Graph) -> None:
-    """Replace products of one source by one, where all who read the results can read parts."""
+    """Replace products of one source by one, if all readers of the results can read parts."""
     constants = constant_ids(graph)
     groups: dict[Any, list[Node]] = {}
     for node in graph.nodes:
@@ -182,7 +182,7 @@ def _wide_result(group: list[Node]) -> Tensor:
 
 
 def _places(group: list[Node], wide: Tensor) -> dict[int, Place]:
-    """Return by id of each result's storage where it lies in the wide one."""
+    """Return, by id of each result's storage, its position in the wide one."""
     places, start = {}, 0
     for node in group:
         desc = node.dst.desc
@@ -194,7 +194,7 @@ def _places(group: list[Node], wide: Tensor) -> dict[int, Place]:
 def _read_as_parts(
     graph: Graph, node: Node, places: dict[int, Place]
 ) -> dict[Node, Node] | Refusal:
-    """Return the readers of a result and what stands for each, or why one of them cannot be."""
+    """Return the readers of a result and their replacements, or why one cannot be replaced."""
     found: dict[Node, Node] = {}
     for reader in graph.readers(node.dst.storage):
         made = with_places(reader, places)
