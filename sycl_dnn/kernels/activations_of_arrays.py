@@ -11,7 +11,7 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: Elements of a group: enough that its start costs little, few enough that all have a share.
+#: Elements of a group: enough that its start costs little, few enough to use all processors.
 _LEAST = 1 << 14
 
 _SOURCE = """
@@ -74,7 +74,7 @@ __kernel void silu_backward(__global const element *x, __global const element *d
 
 
 def activated(name: str, x: Tensor, composed: Callable[[], Tensor]) -> Tensor:
-    """Return ``relu`` or ``silu`` of an array, by ``composed`` where oneDNN is to."""
+    """Return ``relu`` or ``silu`` of an array, by ``composed`` if oneDNN is to compute it."""
     if x.trace.is_compiled or not layout.is_dense(x.desc) or not is_chosen("activation", x):
         return composed()
     kernels = Kernels(x.trace, _SOURCE, x.dtype)

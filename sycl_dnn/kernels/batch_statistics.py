@@ -20,12 +20,12 @@ _STATISTICS = ("mean", "rest", "variance")
 def normalized(
     x: Tensor, vectors: Tensors, eps: float, composed: Callable[[Tensors], Tensors]
 ) -> Tensors | None:
-    """Normalize (N, C, *S); return ``dst``, ``mean`` and ``variance``; None where oneDNN is to.
+    """Normalize (N, C, *S); return ``dst``, ``mean`` and ``variance``; None to use oneDNN.
 
     Parameters
     ----------
     vectors : dict
-        ``scale`` and ``shift`` (C,) of float32, those that there are.
+        ``scale`` and ``shift`` (C,) of float32, if there are any.
     composed : callable
         Of ``src`` and the vectors; as in ``Trace.primitive``.
     """
@@ -60,7 +60,7 @@ def _outs(x: Tensor, name: str, vectors: tuple[str, ...]) -> dict[str, Out]:
     return {name: Out(x.shape, x.dtype, x), **{n: Out((x.shape[1],), "float32") for n in vectors}}
 
 
-# --- Row-major: a channel is a stretch in each image
+# --- Row-major: a channel is one block in each image
 
 
 def _row_numbers(x: Tensor, eps: float) -> list[int | float]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where kernels take the place of oneDNN's primitives: one table, from measurements on a CPU."""
+"""When kernels replace oneDNN's primitives: one table, from measurements on a CPU."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sycl_dnn import _core
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Tensor
 
-#: The dtypes of the elements that there are kernels for.
+#: The dtypes of elements that kernels support.
 DTYPES = ("float32", "bfloat16", "float16")
 #: Kernels count elements in 32 bits.
 _MOST = 1 << 31
@@ -17,12 +17,12 @@ _MOST = 1 << 31
 
 @dataclass(frozen=True)
 class Rule:
-    """From when on a kernel is taken, by the layout of (N, C, *S)."""
+    """The size from which a kernel is used, by the layout of (N, C, *S)."""
 
     #: Bytes of the tensor, by layout; None: never.
     row_major: int | None
     channels_last: int | None
-    #: Positions of an image that lie together in row-major memory.
+    #: Positions of an image that are contiguous in row-major memory.
     positions: int = 16
 
 
@@ -40,7 +40,7 @@ RULES = {
 
 
 def is_chosen(family: str, x: Tensor) -> bool:
-    """Whether the kernel of a family takes a dense tensor of any shape."""
+    """Whether the kernel of a family accepts a dense tensor of any shape."""
     mode = x.trace.policy.kernels
     if x.dtype not in DTYPES or not 0 < x.size < _MOST or mode == "never":
         return False
@@ -65,7 +65,7 @@ def chosen(family: str, x: Tensor) -> str | None:
     if found is None or mode == "never" or mode == "always":
         return None if mode == "never" else found
     if x.trace.engine.kind is not _core.engine_kind.cpu:
-        return None  # no speed is known of GPUs
+        return None  # speeds on GPUs are unknown
     rule = RULES[family]
     least = rule.row_major if found == "row_major" else rule.channels_last
     if least is None or x.desc.get_size() < least:

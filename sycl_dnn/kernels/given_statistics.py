@@ -173,7 +173,7 @@ __kernel void given_columns_sums(__global const float *parts, __global const num
 def normalized_by(
     x: Tensor, vectors: Tensors, eps: float, composed: Callable[[Tensors], Tensors]
 ) -> Tensor | None:
-    """Normalize (N, C, *S); None where oneDNN is to.
+    """Normalize (N, C, *S); return None to use oneDNN.
 
     Compiled functions have it folded into the weights before it: it is left to the primitive.
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Group normalization of (images, positions, channels) with the channels innermost.
 
-A work-group takes ``width`` channels of one image, whole groups of ``size`` channels. It reads them
-three times, from the cache after the first; sums of channels lie in local memory.
+A work-group computes ``width`` channels of one image, whole groups of ``size`` channels. It reads
+them three times, after the first time from the cache; sums of channels are in local memory.
 """
 
 from __future__ import annotations
 
-#: Channels that a work-group can take.
+#: The most channels of a work-group.
 MOST_CHANNELS = 2048
 
 SOURCE = (

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled kernels as files, for the processes that follow; nothing that goes wrong is an error.
+"""Compiled kernels as files, for later processes; a failure is never an error.
 
-What the files hold is executed. So their folder must be the user's own and closed to writing by
-others, each file has a checksum, and one that does not fit is passed over and written anew.
+The contents of the files are executed. So their folder must be the user's own and not writable by
+others, each file has a checksum, and one that does not match is ignored and replaced.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VARIABLE = "SYCL_DNN_CACHE_DIR"
 _MAGIC = b"sycl_dnn kernel 1\n"
 _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 _KEPT, _UNFINISHED = ".kernel", ".part"
-#: Bytes of all files; those used last stay.
+#: Bytes of all files; the most recently used ones are kept.
 _LIMIT = 64 << 20
 #: What code for a CPU depends on: machines of other kinds may share the folder.
 _OF_PROCESSOR = ("vendor_id", "model", "flags", "CPU", "Features")
@@ -37,7 +37,7 @@ def folder() -> Path | None:
     Returns
     -------
     pathlib.Path or None
-        None where the variable is empty, or the user has no home: nothing is kept.
+        None if the variable is empty, or the user has no home: nothing is kept.
     """
     given = os.environ.get(_VARIABLE)
     if given is None:
@@ -48,13 +48,13 @@ def folder() -> Path | None:
 
 
 def key(queue: Any, source: str, options: str) -> str:
-    """Return the name of what a device's compiler makes of a source; empty: it is not kept.
+    """Return the file name of a device's binary of a source; empty if it is not kept.
 
     Parameters
     ----------
     queue : dpctl.SyclQueue
     source, options : str
-        What the compiler is given.
+        The compiler's input.
     """
     processor = _processor()
     if folder() is None or not processor:
@@ -65,7 +65,7 @@ def key(queue: Any, source: str, options: str) -> str:
 
 
 def load(name: str) -> bytes | None:
-    """Return the binary that is kept under a name; None without a file that is whole."""
+    """Return the binary that is kept under a name; None without an intact file."""
     if not name:
         return None
     with contextlib.suppress(OSError), _opened() as where:
@@ -80,7 +80,7 @@ def load(name: str) -> bytes | None:
 
 
 def keep(name: str, binary: bytes) -> None:
-    """Write a binary, for all processes or not at all, and drop the files used least lately."""
+    """Write a binary atomically, and delete the least recently used files."""
     if not name or not 0 < len(binary) < _LIMIT - _HEAD:
         return
     with contextlib.suppress(OSError), _opened(create=True) as where:

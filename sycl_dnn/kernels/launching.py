@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record a kernel as a step of a trace, where the device and its compiler take it."""
+"""Record a kernel as a step of a trace, if the device and its compiler support it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Kernels:
     ----------
     trace : Trace
     source : str
-        What follows the common beginning.
+        The part after the common beginning.
     dtype : str
         Of the elements.
     vector : int
-        Elements that a work-item takes at a time, 8 or 16.
+        Elements that a work-item processes at a time, 8 or 16.
     defined : sequence of str
         Macros.
     """
@@ -44,7 +44,7 @@ class Kernels:
         self._source = macros + beginning(dtype, vector, self.n_items) + source
 
     def can_run(self, name: str) -> bool:
-        """Whether the device has a compiler that takes the source."""
+        """Whether the device has a compiler that accepts the source."""
         if compiled(self._queue, self._source, name) is not None:
             return True
         policy.warn_once(
@@ -62,7 +62,7 @@ class Kernels:
         numbers: Sequence[int | float],
         n_groups: int,
     ) -> dict[str, Tensor]:
-        """Record the kernel; return its outputs by name. Nothing of it is on the tape.
+        """Record the kernel; return its outputs by name. It is not on the tape.
 
         Its parameters are the inputs and the outputs in their order, then the numbers.
         """
@@ -79,7 +79,7 @@ def _new(trace: Any, out: Out) -> Tensor:
 
 
 def defined(vectors: Tensors) -> list[str]:
-    """Return the macros that tell a source which vectors there are."""
+    """Return the macros that say which vectors there are."""
     return [name for name, n in (("SCALED", "scale"), ("SHIFTED", "shift")) if n in vectors]
 
 
@@ -89,11 +89,11 @@ def units(tensor: Tensor) -> int:
 
 
 def of_image(sizes: Sequence[int], missing: int = 1) -> Sequence[int]:
-    """Return what belongs to the two axes of an image; a signal is an image of one row."""
+    """Return the values for the two axes of an image; a signal is an image of one row."""
     return (*(missing for _ in range(2 - len(sizes))), *sizes)
 
 
 def dense(tensor: Tensor) -> Tensor:
-    """Return the tensor in row-major memory of its own: a vector that a kernel reads."""
+    """Return the tensor in separate row-major memory: a vector that a kernel reads."""
     wanted = layout.row_major(tensor.shape, tensor.dtype)
     return tensor if tensor.desc == wanted else tensor.trace.reorder(tensor, wanted)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batch normalization of (rows, channels) with the channels innermost.
 
-A work-group takes a part of the rows, all channels of it; a work-item takes every ``L``-th vector
-of channels. What parts of the rows add up to lies in ``parts``, two vectors of channels each.
-Statistics are those of what is left without the middle row: nothing is lost where a mean is many
-standard deviations off.
+A work-group computes a part of the rows, all its channels; a work-item every ``L``-th vector of
+channels. The sums of parts of the rows are in ``parts``, two vectors of channels each.
+Statistics are computed after subtracting the middle row: no accuracy is lost if a mean is many
+standard deviations from 0.
 """
 
 from __future__ import annotations

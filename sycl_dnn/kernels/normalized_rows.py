@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normalization over stretches of memory: row-major batch, group and instance normalization.
+"""Normalization over blocks of memory: row-major batch, group and instance normalization.
 
-A work-group normalizes one set of values: ``segments`` stretches of ``length`` elements. It reads
-them three times, from the cache after the first. The mean is kept as two numbers, so that nothing
-is lost where it is many standard deviations off.
+A work-group normalizes one set of values: ``segments`` blocks of ``length`` elements. It reads
+them three times, after the first time from the cache. The mean is kept as two numbers, so that no
+accuracy is lost if it is many standard deviations from 0.
 """
 
 from __future__ import annotations

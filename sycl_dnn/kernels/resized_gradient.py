@@ -12,7 +12,7 @@ from sycl_dnn.trace.values import Tensor
 #: Results on one axis that read one element: with more, oneDNN's primitive runs.
 _MOST = 18
 
-#: An element collects from the results that it has a weight in, which may be 0, as in PyTorch.
+#: An element sums over the results in which it has a weight, which may be 0, as in PyTorch.
 _SOURCE = """
 
 // The results on an axis that read element ``at`` of ``size``: the first, and the weights of all.
@@ -59,7 +59,7 @@ __kernel void resized_backward(__global const element *dy, __global element *dx,
 
 
 def resized_gradient(x: Tensor, dy: Tensor) -> Tensor | None:
-    """Return the gradient of (N, C, *S), channels-last; None where oneDNN is to.
+    """Return the gradient of (N, C, *S), channels-last; None to use oneDNN.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slices of an array by number as one kernel, and their gradient: sums of slices by number.
 
-The array is seen as (outer, n, inner). A sum takes its terms in the order of the numbers, whatever
+The array is viewed as (outer, n, inner). A sum adds its terms in the order of the numbers, whatever
 the device: results are the same from run to run.
 """
 
@@ -20,7 +20,7 @@ from sycl_dnn.trace.values import Tensor
 
 #: Kernels count slices in 32 bits.
 _MOST = 1 << 31
-#: Elements of a slice that a group of the gradient takes at least: parts of less share lines.
+#: The fewest elements of a slice in a group of the gradient: smaller parts share cache lines.
 _STRIPE = 64
 #: What is copied, by the bytes of an element.
 _WORDS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
@@ -94,7 +94,7 @@ class Slices(NamedTuple):
 
 
 def taken(x: Tensor, slices: Slices, composed: Callable[[], Tensor]) -> Tensor:
-    """Return the slices of an array, by ``composed`` where dpnp is to.
+    """Return the slices of an array, by ``composed`` if dpnp is to compute them.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def taken(x: Tensor, slices: Slices, composed: Callable[[], Tensor]) -> Tensor:
     slices : Slices
         Numbers out of range give NaN, 0 for integers, and have no gradient.
     composed : callable
-        Records the same otherwise; second derivatives are those of it.
+        Records the same without kernels; second derivatives are its own.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def taken(x: Tensor, slices: Slices, composed: Callable[[], Tensor]) -> Tensor:
     if not kernels.can_run("slices_taken"):
         return composed()
     total = outer * m
-    # Few slices are one group's: others would not be awake before it has ended.
+    # Few slices are one group: it would end before others have started.
     each = max(-(-total // (units(x) * 4)), -(-_STRIPE * 64 // inner))
     counts = [n, m, inner, each, total, int(slices.wraps)]
     shape = (*x.shape[: slices.axis], m, *x.shape[slices.axis + 1 :])

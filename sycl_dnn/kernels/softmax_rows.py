@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax and its logarithm of short rows that lie in memory one after the other.
+"""Softmax and its logarithm of short contiguous rows.
 
-A work-item takes ``SIDES`` rows at a time, each as ``N`` vectors in registers. Where a vector does
+A work-item computes ``SIDES`` rows at a time, each as ``N`` vectors in registers. If a vector does
 not divide the length of rows, or ``SIDES`` their number, the last ones overlap.
 """
 
 from __future__ import annotations
 
-#: The longest row; from there on oneDNN's primitives are as fast.
+#: The longest row; for longer ones oneDNN's primitives are as fast.
 LONGEST = 64
 #: Vectors that are computed side by side, so that none waits for the sum of its row.
 SIDE_BY_SIDE = 4
 
-#: ``LENGTH`` is that of a row. NaN in it, or nothing but minus infinity, makes all of it NaN.
+#: ``LENGTH`` is that of a row. NaN in it, or only minus infinity, makes all of it NaN.
 SOURCE = """
 #define N ((LENGTH + V - 1) / V)
 #define AT(i) ((i) * V < LENGTH - V ? (i) * V : LENGTH - V)

@@ -13,12 +13,12 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: What a block of slices may take of the cache, in elements, and vectors that lie side by side.
+#: The size of a block of slices in the cache, in elements, and adjacent vectors.
 _CACHED, _MOST_SIDE_BY_SIDE = 1 << 16, 4
 
-#: A work-item takes blocks of ``U`` vectors of slices that lie side by side; where a row of slices
+#: A work-item computes blocks of ``U`` vectors of adjacent slices; where a row of slices
 #: ends, the last vectors overlap and write the same twice. A slice has ``length`` elements,
-#: ``inner`` apart; NaN in it, or nothing but minus infinity, makes all of it NaN.
+#: ``inner`` apart; NaN in it, or only minus infinity, makes all of it NaN.
 _SOURCE = """
 #define SIDES for (int k = 0; k < U; ++k)
 #define SLICE for (int c = 0; c < length; ++c, at += inner)
@@ -87,10 +87,10 @@ __kernel void softmax_backward(__global const element *y, __global const element
 
 
 def softmax(x: Tensor, axis: int, is_log: bool, composed: Callable[[], Tensor]) -> Tensor | None:
-    """Return softmax along an axis; None where oneDNN is to.
+    """Return softmax along an axis; None to use oneDNN.
 
     ``composed`` records oneDNN's. Along any but the innermost axis, that of narrow dtypes is as
-    fast: only their gradients are taken.
+    fast: only their gradients are used.
     """
     if not layout.is_dense(x.desc) or not is_chosen("softmax", x):
         return None
@@ -99,7 +99,7 @@ def softmax(x: Tensor, axis: int, is_log: bool, composed: Callable[[], Tensor]) 
 
 
 class _Way(NamedTuple):
-    """Kernels, what their names begin with, and what they are told."""
+    """Kernels, the prefix of their names, and their arguments."""
 
     kernels: Kernels
     name: str

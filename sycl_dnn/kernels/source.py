@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the sources of all kernels begin with: elements as vectors of floats, sums of a group.
+"""The beginning of the sources of all kernels: elements as vectors of floats, sums of a group.
 
-One source serves CPUs and GPUs. ``V`` is the number of elements that one work-item takes at a time,
+One source is for CPUs and GPUs. ``V`` is the number of elements that a work-item reads at a time,
 ``L`` that of the work-items of a group: 1 on a CPU, whose vectors are ``V`` wide.
 """
 
@@ -97,7 +97,7 @@ float sum_of_group(float v, __local float *shared) {
 #endif
 """
 
-#: What comes after the elements' own names.
+#: The part after the elements' own names.
 _STRETCH = """
 #define ITEM ((int)get_local_id(0))
 // This work-item's columns, from c on, V of them at a time.
@@ -122,7 +122,7 @@ float stretch_sum(__global const element *p, int length) {
 
 
 def beginning(dtype: str, vector: int, items: int) -> str:
-    """Return what a source for elements of ``dtype`` begins with.
+    """Return the beginning of a source for elements of ``dtype``.
 
     Parameters
     ----------

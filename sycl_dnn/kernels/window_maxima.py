@@ -12,13 +12,13 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: Channels that a part of a row-major gradient has, and elements of each that are kept for sums.
+#: Channels of a part of a row-major gradient, and elements of each that are kept for sums.
 _CHANNELS, _KEPT = 16, 1024
 
 #: Maxima have their channels innermost; ``taken`` has the number in its window of each maximum.
-#: Channels-last, a place of the input collects what the windows over it have for it: at most
-#: ``MOST`` of them. Row-major, each maximum is added to its place, in a band of rows that lies in
-#: the cache; what belongs to no row of the part comes to rest behind the band.
+#: Channels-last, an element of the input sums the gradients of the windows over it: at most
+#: ``MOST`` of them. Row-major, each maximum is added to its element, in a band of rows that fits
+#: the cache; what belongs to no row of the part is added after the band.
 _SOURCE = """
 #define LEAST(at, size, stride) max(0, ((at) - (size) + (stride)) / (stride))
 
@@ -129,7 +129,7 @@ __kernel void maxima_backward_rows(
 
 
 def maxima_gradient(x: Tensor, dy: Tensor, taken: Tensor, params: dict[str, Any]) -> Tensor | None:
-    """Return the gradient of (N, C, *S), in the layout of ``x``; None where oneDNN is to.
+    """Return the gradient of (N, C, *S), in the layout of ``x``; None to use oneDNN.
 
     Parameters
     ----------
