@@ -163,6 +163,20 @@ def narrowed_without_bf16(pd: Any) -> bool:
     return narrowed and _core.get_effective_cpu_isa().name in _WITHOUT_BF16
 
 
+_WEIGHTS = 33  # DNNL_ARG_WEIGHTS
+
+
+def shifted_weights_on_avx2(pd: Any) -> bool:
+    """Match zero points of weights whose copying kernel has instructions of AVX-512."""
+    of_each = any(
+        arg == _WEIGHTS and mask for arg, mask, *_ in pd.primitive_attr.get("set_zero_points")
+    )
+    if not of_each or not pd.impl_info.startswith("brg_matmul:avx2"):
+        return False
+    weights = pd.weights_desc
+    return not (weights.is_plain and weights.strides[-2] == 1)
+
+
 def found_scales(pd: Any) -> bool:
     """Match scales of a float8 result that oneDNN computes; it does not clip to the maximum."""
     dynamic = (_core.quantization_mode.dynamic_mx, _core.quantization_mode.dynamic_fp)

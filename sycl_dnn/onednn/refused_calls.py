@@ -265,6 +265,23 @@ FAULTS: tuple[Fault, ...] = (
         refused_by="check_rnn_scales",
     ),
     Fault(
+        "matmul-shifted-weights",
+        title="`matmul`",
+        when=(
+            "f32 source, 8- or 4-bit weights with zero points per column or group, on a CPU "
+            "without AVX-512 (`brg_matmul:avx2`), unless the weights have unit stride along K"
+        ),
+        wrong="the process ends on execution (SIGILL)",
+        instead="weights with unit stride along K (`ba`), as `functional` uses",
+        met="refused",
+        rows=("matmul",),
+        refuses=rules.shifted_weights_on_avx2,
+        advice=(
+            "weights with zero points per column or group need unit stride along K (`ba`) on a CPU "
+            "without AVX-512"
+        ),
+    ),
+    Fault(
         "conv-narrowed-result",
         title="`convolution_forward`, `deconvolution_forward`",
         when="f32 source, bf16 result, channels last, AVX-512 without BF16 (`brg_conv`)",

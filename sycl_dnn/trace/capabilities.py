@@ -71,6 +71,13 @@ def saturates(engine: _core.Engine) -> bool:
     return engine.kind is _core.engine_kind.cpu and cpu_saturates()
 
 
+def has_avx512(engine: _core.Engine) -> bool:
+    """Whether oneDNN writes code with AVX-512 for the engine; true of all but CPUs."""
+    bits = _ISA.avx512_core.value
+    is_cpu = engine.kind is _core.engine_kind.cpu
+    return not is_cpu or _core.get_effective_cpu_isa().value & bits == bits
+
+
 def cpu_saturates() -> bool:
     """Whether this holds on this CPU, or with the instructions that oneDNN is limited to."""
     return _core.get_effective_cpu_isa() in _WITHOUT_VNNI

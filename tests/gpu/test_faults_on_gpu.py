@@ -81,9 +81,7 @@ def outcomes(line, stream):
 @pytest.mark.parametrize("name", WRONG)
 def test_fault_is_still_there(name, stream, values):
     told = "\n".join(f"{r.status} {r.reason}" for r in outcomes(WRONG[name][0], stream))
-    assert told.startswith("KNOWN"), (
-        f"oneDNN may have fixed {name}: check, then drop it: {told}"
-    )
+    assert told.startswith("KNOWN"), f"oneDNN may have fixed {name}: check, then drop it: {told}"
     assert re.search(rf"known fault, {faults.PAGE}: {name} ", told)
 
 

@@ -150,6 +150,17 @@ def check_integers(source):
     )
 
 
+def check_shifted_weights():
+    """A product with weights that have zero points, which CPUs without AVX-512 read in one order."""
+    x, w = drawn(3, 32), drawn(6, 32)
+    for dtype, axis, group in (("uint8", 0, None), ("uint4", 1, 16)):
+        weight = F.quantize_dynamic(to_device(w), dtype, axis, group)
+        wanted = x @ to_numpy(F.dequantize(weight)).T
+        constant = weight._replace(data=sycl_dnn.freeze(weight.data))
+        for form in (weight, constant, constant):
+            check(f"linear, {dtype}", F.linear(to_device(x), form), wanted)
+
+
 def main():
     """Check everything."""
     print(dnnl.get_effective_cpu_isa().name)
@@ -158,6 +169,7 @@ def main():
             check_function(name, dtype)
     for source in ("uint8", "int8"):
         check_integers(source)
+    check_shifted_weights()
     print(", ".join([*CASES, "quantized_linear", "quantized_conv2d"]))
 
 

@@ -9,6 +9,7 @@ from sycl_dnn import _core
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
+from sycl_dnn.trace.capabilities import has_avx512
 from sycl_dnn.trace.gradients import Grads, composed_rule, rule_for
 from sycl_dnn.trace.pointwise import add, zeros
 from sycl_dnn.trace.recording import Trace
@@ -79,7 +80,9 @@ def recorded(inputs: dict[str, Tensor], out: Out, attr: object = None) -> Tensor
     weights = inputs["weights"]
     # Packing the weights pays only where they are constant; see docs/architecture.md.
     ask = {}
-    if weights.storage.constant and weights.dtype in dtypes.PACKED:
+    if inputs.get("attr_zero_points_weights") is not None and not has_avx512(trace.engine):
+        given["weights"] = _by_columns(given["weights"])
+    elif weights.storage.constant and weights.dtype in dtypes.PACKED:
         given["weights"] = _by_rows(given["weights"])
     elif weights.storage.constant:
         ask = {"weights": "any"}
@@ -93,9 +96,23 @@ def _by_rows(weights: Tensor) -> Tensor:
     is_cpu = trace.engine.kind is _core.engine_kind.cpu
     if not is_cpu or weights.ndim != 2 or weights.shape[1] % 2 or weights.strides[1] == 1:
         return weights
+    return _reordered(weights, layout.row_major(weights.shape, weights.dtype))
+
+
+def _by_columns(weights: Tensor) -> Tensor:
+    """Return weights (*, K, N) with unit stride along K, for zero points without AVX-512."""
+    *batch, k, n = range(weights.ndim)
+    strides = layout.permuted_strides(weights.shape, (*batch, n, k))
+    wanted = layout.strided(weights.shape, weights.dtype, strides)
+    return weights if weights.desc == wanted else _reordered(weights, wanted)
+
+
+def _reordered(weights: Tensor, wanted: _core.MemoryDesc) -> Tensor:
     # oneDNN has no reorder of 4-bit numbers to 4-bit numbers.
-    wide = trace.convert(weights, "float32")
-    return trace.reorder(wide, layout.row_major(weights.shape, weights.dtype))
+    given = weights
+    if weights.dtype in dtypes.PACKED:
+        given = weights.trace.convert(weights, "float32")
+    return weights.trace.reorder(given, wanted)
 
 
 def _readable(x: Tensor) -> Tensor:
