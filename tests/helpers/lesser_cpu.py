@@ -151,7 +151,7 @@ def check_integers(source):
 
 
 def check_shifted_weights():
-    """A product with weights that have zero points, which CPUs without AVX-512 read in one order."""
+    """A product whose weights have zero points: CPUs without AVX-512 read them in one order."""
     x, w = drawn(3, 32), drawn(6, 32)
     for dtype, axis, group in (("uint8", 0, None), ("uint4", 1, 16)):
         weight = F.quantize_dynamic(to_device(w), dtype, axis, group)
