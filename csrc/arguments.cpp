@@ -86,7 +86,7 @@ struct family {
     std::string_view prefix;
     int bits;
 };
-// Prefixes that are or-ed to the id of the argument whose name follows.
+// Prefixes whose ids are combined (bitwise or) with that of the argument that follows.
 static constexpr family families[] = {
     {"attr_scales_", DNNL_ARG_ATTR_SCALES},
     {"attr_zero_points_", DNNL_ARG_ATTR_ZERO_POINTS},
@@ -98,7 +98,7 @@ static bool starts_with(std::string_view text, std::string_view prefix) {
     return text.substr(0, prefix.size()) == prefix;
 }
 
-// Reads the number at the front of `text` and removes it; -1 if there is none.
+// Reads the number at the start of `text` and removes it; -1 if there is none.
 static int take_number(std::string_view &text) {
     int number = -1;
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -149,9 +149,10 @@ int argument_number(PyObject *number) {
 int require_argument_id(std::string_view name) {
     int id = argument_id(name);
     if (id < 0)
-        throw invalid_arguments("'" + std::string(name) +
-                                "' is no execution argument: names are DNNL_ARG_* in lower case "
-                                "(src, weights, attr_scales_src, attr_post_op_0_src_1, ...)");
+        throw invalid_arguments(
+            "'" + std::string(name) +
+            "' is not an execution argument: names are DNNL_ARG_* in lower case "
+            "(src, weights, attr_scales_src, attr_post_op_0_src_1, ...)");
     return id;
 }
 

@@ -14,11 +14,11 @@ int argument_id(std::string_view name);
 // The same, but InvalidArguments names the bad argument.
 int require_argument_id(std::string_view name);
 
-// An argument as attribute setters take it: a name, or a DNNL_ARG_* number.
+// An argument as attribute setters accept it: a name, or a DNNL_ARG_* number.
 struct argument {
     int id;
 };
-// The id that a Python int gives; refuses what is no 32-bit number.
+// The id in a Python int; refuses numbers of more than 32 bits.
 int argument_number(PyObject *number);
 // Its name in messages; a composed one stays a number.
 py::object for_message(const argument &arg);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done at exit, while Python, SYCL and the drivers still stand. Static objects of a process
-// are destroyed in an order that nobody knows here. Ours are not destroyed at all; oneDNN's caches
-// are, and hold what belongs to a device. They release it now.
+// What is done at exit, while Python, SYCL and the drivers still work. Static objects of a process
+// are destroyed in an order that is unknown here. Ours are never destroyed; oneDNN's caches
+// are, and hold resources of devices, which they release now.
 #include "at_exit.hpp"
 
 #include <oneapi/dnnl/dnnl_graph.hpp>
@@ -13,14 +13,14 @@
 
 namespace sycl_dnn {
 
-// Not that of constant tensors, which lists all devices where it is asked for the first time: it is
-// off unless somebody has turned it on, and then his to empty.
+// Not the cache of constant tensors, whose first use lists all devices: it is
+// off by default, and a program that turns it on must empty it itself.
 static void empty_caches() {
     dnnl::graph::set_compiled_partition_cache_capacity(0);
     dnnl::set_primitive_cache_capacity(0);
 }
 
-// The interpreter has gone, and what daemon threads had begun has not.
+// The interpreter has gone, but work that daemon threads submitted may still be running.
 static void finish_late() {
     if (was_forked()) return;
     ReleasedGil::wait_for_all();
@@ -37,7 +37,7 @@ static void finish() {
 }
 
 void bind_exit(py::module_ &) {
-    Py_AtExit(&finish_late);  // fails where 32 others have asked: then nobody waits
+    Py_AtExit(&finish_late);  // fails if 32 functions are registered: then nothing waits
     py::module_::import("atexit").attr("register")(py::cpp_function(&finish));
 }
 

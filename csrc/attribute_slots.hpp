@@ -6,7 +6,7 @@
 
 namespace sycl_dnn {
 
-// The argument `id` in the layout that the descriptor wants.
+// The argument `id` in the layout that the descriptor requires.
 Slot exact_slot(const PrimitiveDesc &pd, const std::string &name, int id, bool output);
 // A dense list of `count` numbers.
 Slot value_slot(const PrimitiveDesc &pd, const std::string &name, int id, bool output,

@@ -10,7 +10,7 @@ namespace sycl_dnn {
 using dt = memory::data_type;
 
 // oneDNN's own scratchpads tie a primitive to one execution at a time, so primitives always take
-// theirs from outside: from the caller, or from the pool.
+// one from outside: from the caller, or from the pool.
 PrimitiveAttr::PrimitiveAttr() { handle.set_scratchpad_mode(dnnl::scratchpad_mode::user); }
 
 PrimitiveAttr::PrimitiveAttr(const PrimitiveAttr &other)
@@ -99,7 +99,7 @@ void set_dropout(PrimitiveAttr &a, const std::optional<desc> &mask_desc, dt seed
 void set_post_ops(PrimitiveAttr &a, const PostOps &ops) { a.handle.set_post_ops(ops.handle); }
 void bind_modes(attr_class &c) {
     def_recorded(c, "set_scratchpad_mode", &set_scratchpad_mode, py::arg("mode"),
-                 "user: execute takes a scratchpad argument, from a pool if there is none. "
+                 "user: execute accepts a scratchpad argument, and uses a pool without one. "
                  "library: always from the pool.");
     def_recorded(
         c, "set_fpmath_mode", &set_fpmath_mode, py::arg("mode"), py::arg("apply_to_int") = false,
@@ -107,7 +107,7 @@ void bind_modes(attr_class &c) {
         "integer weights.");
     def_recorded(c, "set_accumulation_mode", &set_accumulation_mode, py::arg("mode"));
     def_recorded(c, "set_deterministic", &set_deterministic, py::arg("value"),
-                 "Same bits from every run on the same machine.");
+                 "Every run on the same machine gives the same bits.");
     def_recorded(c, "set_rounding_mode", &set_rounding_mode, py::arg("arg"), py::arg("mode"),
                  "Rounding of an output; stochastic needs attr_rounding_seed at execution.");
     def_recorded(c, "set_dropout", &set_dropout, py::arg("mask_desc") = py::none(),

@@ -51,13 +51,13 @@ using attr_class = py::class_<PrimitiveAttr, std::shared_ptr<PrimitiveAttr>>;
 py::object replay(py::object target, const py::iterable &calls);
 std::string describe(const char *name, const call_list &calls);
 
-// The calls for somebody who may change what they hold.
+// A copy of the calls, for callers that may change it.
 py::tuple handed_out(const call_list &calls);
-// Raises what oneDNN said with the values that it refused.
+// Raises oneDNN's error with the values that it refused.
 [[noreturn]] void refuse_setting(const char *setter, const py::tuple &given,
                                  const dnnl::error &error);
 
-// A value as it is recorded: lists become tuples, which nobody can change.
+// A value as it is recorded: lists become tuples, which are immutable.
 template <class T>
 py::object recorded(const T &value) {
     const py::object object = py::cast(value);

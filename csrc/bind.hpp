@@ -19,8 +19,8 @@ using dnnl::memory;
 using desc = dnnl::memory::desc;
 using dims = dnnl::memory::dims;
 
-// Python objects that a submission uses. Destroyed with the GIL, and without any of our mutexes:
-// that may run Python code.
+// Python objects that a submission uses. Destroyed with the GIL held and none of our mutexes:
+// destruction may run Python code.
 using owner_list = std::vector<py::object>;
 
 // Becomes sycl_dnn.errors.InvalidArguments (a ValueError) in Python.

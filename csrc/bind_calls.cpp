@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python classes ResultPool, CallPlan and CallTable: the short way of repeated calls.
+// Python classes ResultPool, CallPlan and CallTable: the fast path of repeated calls.
 #include <sycl/sycl.hpp>
 
 #include "call_table.hpp"
@@ -105,16 +105,16 @@ void use_huge_pages(const py::object &queue, const py::object &memory, bool is_f
 void bind_calls(py::module_ &m) {
     m.def("use_huge_pages", &use_huge_pages, py::arg("queue"), py::arg("memory"),
           py::arg("is_fresh"),
-          "Ask for huge pages behind a dpctl.memory object of a CPU; moves what is not fresh.");
+          "Request huge pages for a dpctl.memory object of a CPU; moves pages already written.");
     using std::shared_ptr;
     py::class_<ResultPool, shared_ptr<ResultPool>>(
-        m, "ResultPool", "Memory of a queue's results that were dropped, used again.")
+        m, "ResultPool", "Reuses the memory of a queue's dropped results.")
         .def(py::init<py::object, size_t>(), py::arg("queue"), py::arg("most"))
         .def("take", &ResultPool::take, py::arg("kind"), py::arg("nbytes"),
-             "Return a dpctl.memory object of the class ``kind`` of at least so many bytes.")
-        .def("drop_unused", &ResultPool::drop_unused, "Give back the blocks that nothing uses.")
+             "Return a dpctl.memory object of class ``kind`` with at least that many bytes.")
+        .def("drop_unused", &ResultPool::drop_unused, "Free the unused blocks.")
         .def_static("rounded", &ResultPool::rounded, py::arg("nbytes"),
-                    "Return the size of the block for so many bytes.")
+                    "Return the size of the block for that many bytes.")
         .def_readonly("nbytes", &ResultPool::held);
     py::class_<ArrayTypes>(m, "ArrayTypes", "The Python classes that calls are made of.")
         .def(py::init(&make_array_types), py::arg("ndarray"), py::arg("usm_ndarray"),
@@ -123,9 +123,9 @@ void bind_calls(py::module_ &m) {
              "Return classes, shapes, strides and data types as bytes; None where an array is "
              "neither ``ndarray`` nor ``carried``.");
     py::class_<PartitionSequence>(m, "PartitionSequence",
-                                  "Compiled partitions that run one after the other.")
+                                  "Compiled partitions that run in sequence.")
         .def(py::init(&make_sequence), py::arg("partitions"),
-             "Of pairs of a CompiledPartition and the number of the array of each of its tensors.");
+             "Make it of pairs: a CompiledPartition, and the array number of each of its tensors.");
     py::class_<CallPlan, shared_ptr<CallPlan>>(
         m, "CallPlan", "A program or sequence, and what a call of it allocates and returns.")
         .def(py::init(&make_call_plan), py::arg("program"), py::arg("reads"), py::arg("n_arrays"),
@@ -134,18 +134,19 @@ void bind_calls(py::module_ &m) {
     py::class_<ReverseCall> reverse(m, "ReverseCall", "Repeats the reverse pass of a plan.");
     reverse.def(py::init<ArrayTypes, shared_ptr<CallPlan>>(), py::arg("types"), py::arg("plan"))
         .def("remember", &ReverseCall::remember, py::arg("dy"), py::arg("arrays"),
-             "Let gradients like these go this way, if ``arrays`` are those found in them.");
+             "Repeat calls with gradients like these, if ``arrays`` are those found in them.");
     add_fast_method<ReverseCall, 2, &call_reverse>(
         reverse, "call",
         "call(self: sycl_dnn._core.ReverseCall, kept: object, dy: object) -> object\n\n"
-        "Return the gradients, or NotImplemented where the layout of ``dy`` is not known. "
+        "Return the gradients, or NotImplemented if the layout of ``dy`` is unknown. "
         "``kept``: stream, pool, class of memory, arrays, frozen arrays by number or None.");
     py::class_<CallTable, shared_ptr<CallTable>> table(
-        m, "CallTable", "Repeats calls that it was told of; knows dpnp only by what it is given.");
+        m, "CallTable",
+        "Repeats the calls that were added to it; knows dpnp only by what it is given.");
     table
         .def(py::init(&make_call_table), py::arg("types"), py::arg("key_of") = py::none(),
-             "``key_of(function)`` tells plain functions with attributes, and what is callable "
-             "otherwise, apart. Without it the functions of calls are all one.")
+             "``key_of(function)`` distinguishes plain functions with attributes, and other "
+             "callables. Without it, all functions are considered equal.")
         .def("sibling", &sibling, py::arg("constants") = py::tuple(),
              "Return a table for functions to which frozen arrays and the arguments with these "
              "numbers and names are constants.")
@@ -153,25 +154,27 @@ void bind_calls(py::module_ &m) {
              py::arg("kwargs"), py::arg("out"), py::arg("arrays"), py::arg("key"), py::arg("owner"),
              py::arg("plan"), py::arg("stream"), py::arg("pool"), py::arg("guard") = py::none(),
              py::arg("reverse") = py::none(),
-             "Let calls like this one run ``plan``, if ``arrays`` are those found in it: as long "
-             "as there is what ``owner`` refers to weakly, and the function that ``guard`` refers "
-             "to weakly, called with the function and (), returns the arrays that it holds. With "
+             "Let calls like this one run ``plan``, if ``arrays`` are those found in it, as long "
+             "as the referent of the weak reference ``owner`` exists, and the function that "
+             "``guard`` "
+             "weakly refers to, called with the function and (), returns the arrays that it holds. "
+             "With "
              "``reverse``, a class, they return the result and an instance with the attributes "
-             "``_plan``, the owner, and ``_kept``, what ``ReverseCall.call`` takes.")
+             "``_plan``, the owner, and ``_kept``, the argument of ``ReverseCall.call``.")
         .def("used", &CallTable::used,
-             "Return the keys of the plans used since the last time, in order.")
+             "Return the keys of the plans used since the last call, in order.")
         .def("forget_dropped", &CallTable::forget_dropped,
-             "Forget the calls whose owners are gone.")
-        .def("clear", &CallTable::clear, "Forget everything.")
+             "Remove the calls whose owners no longer exist.")
+        .def("clear", &CallTable::clear, "Remove everything.")
         .def_readwrite("capacity", &CallTable::capacity)
         .def_readonly("hits", &CallTable::hits);
     add_fast_method<CallTable, 5, &call_table>(
         table, "call",
         "call(self: sycl_dnn._core.CallTable, function: object, subject: tuple, args: tuple, "
         "kwargs: dict, out: object) -> object\n\n"
-        "Return the result, or NotImplemented where the call is not known. Calls are told apart "
-        "by the function and by the identity of what is in ``subject``, of lists in it and of "
-        "what context variables are.");
+        "Return the result, or NotImplemented if the call is unknown. Calls are distinguished "
+        "by the function and by the identity of the items of ``subject``, of lists in it, and of "
+        "the values of context variables.");
 }
 
 }  // namespace sycl_dnn

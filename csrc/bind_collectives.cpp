@@ -24,7 +24,7 @@ static const std::pair<const char *, collective> collective_names[] = {
 static collective collective_of(const std::string &name) {
     for (const auto &[known, kind] : collective_names)
         if (name == known) return kind;
-    throw invalid_arguments("Communicator.submit: no collective is called " + name);
+    throw invalid_arguments("Communicator.submit: name must be that of a collective, got " + name);
 }
 
 // An object with an address, and the bytes from there to the first element.
@@ -64,7 +64,7 @@ static py::object submit_collective(const py::object &self, const Stream &stream
     return note_submitted(stream, order, done, {self, src.first, dst.first}, dst_bytes);
 }
 
-// A collective beside which later work goes on, until `join`.
+// A collective that later work overlaps with, until `join`.
 struct StartedCollective {
     std::shared_ptr<SubmittedCollective> own;
     owner_list owners;
@@ -74,7 +74,7 @@ struct StartedCollective {
     StartedCollective(std::shared_ptr<SubmittedCollective> s, owner_list o, size_t n, std::string w)
         : own(std::move(s)), owners(std::move(o)), nbytes(n), words(std::move(w)) {}
     StartedCollective(const StartedCollective &) = delete;
-    // What it uses must not go before it ends.
+    // What it uses must stay alive until it ends.
     ~StartedCollective() {
         if (!own) return;
         ReleasedGil nogil;
@@ -130,7 +130,7 @@ static py::bytes make_unique_id() {
     return py::bytes(id.data, sizeof id.data);
 }
 
-// Forming a group blocks until all members are there.
+// Forming a group blocks until all members are present.
 static shared_communicator make_communicator(const std::string &name,
                                              const std::vector<int> &members, int rank,
                                              const std::string &id) {
@@ -149,12 +149,12 @@ static std::shared_ptr<ControlLink> make_watched_link(const std::string &host, i
 
 static void bind_link(py::module_ &m) {
     py::class_<ControlLink, std::shared_ptr<ControlLink>>(
-        m, "ControlLink", "A rank's connection to the hub of rank 0, for what is no array.")
+        m, "ControlLink", "A rank's connection to the hub of rank 0, for data other than arrays.")
         .def(py::init(&make_watched_link), py::arg("host"), py::arg("port"), py::arg("rank"),
              py::arg("size"), py::arg("timeout"))
         .def("gather", &gather, py::arg("key"), py::arg("members"), py::arg("text"),
              py::arg("timeout"), py::arg("about"),
-             "What all members say under a key, in their order; RuntimeError names who is missing.")
+             "What all members send under a key, in their order; RuntimeError names missing ones.")
         .def(
             "first_gone",
             [](ControlLink &l, const std::vector<int> &members) {
@@ -163,9 +163,9 @@ static void bind_link(py::module_ &m) {
             },
             py::arg("members"), "Which of the members has gone, and how; empty if all are there.")
         .def("leave", &ControlLink::leave, py::call_guard<ReleasedGil>(),
-             "Say that this rank ends as it should.")
+             "Announce that this rank ends normally.")
         .def_static("start_hub", &start_hub, py::arg("port"), py::arg("size"),
-                    "Start the thread of rank 0 that all ranks are connected to.")
+                    "Start the thread of rank 0 that all ranks connect to.")
         .def_readonly("rank", &ControlLink::rank)
         .def_readonly("size", &ControlLink::size);
 }
@@ -173,9 +173,9 @@ static void bind_link(py::module_ &m) {
 void bind_collectives(py::module_ &m) {
     bind_link(m);
     py::class_<StartedCollective>(m, "StartedCollective",
-                                  "A collective beside which later work goes on.")
+                                  "A collective that later work overlaps with.")
         .def("join", &StartedCollective::join, py::arg("stream"),
-             "Make what is submitted in the stream's order from now on come after it.");
+             "Make later submissions in the stream's order wait for it.");
     py::class_<Communicator, shared_communicator>(m, "Communicator",
                                                   "The ranks of one group, for oneCCL.")
         .def(py::init(&make_communicator), py::arg("name"), py::arg("members"), py::arg("rank"),
@@ -188,15 +188,15 @@ void bind_collectives(py::module_ &m) {
         .def("start", &start_collective, py::arg("stream"), py::arg("kind"), py::arg("src"),
              py::arg("dst"), py::arg("count"), py::arg("dtype"), py::arg("op"), py::arg("root"),
              py::arg("dst_bytes"), py::arg("words"),
-             "As ``submit``, but nothing comes after it until the result's ``join``.")
+             "Like ``submit``, but nothing waits for it until the result's ``join``.")
         .def_static("set_latency", &Communicator::set_latency, py::arg("seconds"),
-                    "Let each collective on a CPU sleep first: for measurements and tests.")
+                    "Make each collective on a CPU sleep first: for measurements and tests.")
         .def("close", &Communicator::close, py::call_guard<ReleasedGil>(),
-             "Wait for what was submitted, and give oneCCL's memory back.")
+             "Wait for what was submitted, and free oneCCL's memory.")
         .def_static("open_oneccl", &ccl::open, py::arg("path"), "Open oneCCL's library.")
-        .def_static("unique_id", &make_unique_id, "A new id for a group of oneCCL's.")
+        .def_static("unique_id", &make_unique_id, "A new id for a group of oneCCL.")
         .def_static("raise_failure", &Communicator::raise_failure,
-                    "Raise the error of a collective that failed since.")
+                    "Raise the error of a collective that has failed since the last check.")
         .def_readonly("name", &Communicator::name)
         .def_readonly("members", &Communicator::members)
         .def_readonly("rank", &Communicator::rank);

@@ -36,10 +36,10 @@ static void bind_factories(py::class_<desc> &c) {
                     "Sparse weights in the library's own packing; only as a primitive's input.")
         .def_static("host_scalar", &desc::host_scalar, py::arg("data_type"),
                     "A scalar that lives on the host and is given by value.")
-        .def_static(
-            "from_blob", &from_blob, py::arg("blob"),
-            "The descriptor that ``blob`` came from; refuses damaged bytes, and all that the other "
-            "constructors could not make (layouts that only a primitive knows, too).");
+        .def_static("from_blob", &from_blob, py::arg("blob"),
+                    "The descriptor that ``blob`` came from; refuses damaged bytes, and layouts "
+                    "that the other "
+                    "constructors cannot make, such as those that only a primitive knows.");
 }
 
 static void bind_transforms(py::class_<desc> &c) {
@@ -55,7 +55,7 @@ static void bind_queries(py::class_<desc> &c) {
     c.def_property_readonly("ndims", &desc::get_ndims)
         .def_property_readonly(
             "dims", [](const desc &d) { return py::tuple(py::cast(d.get_dims())); },
-            "Logical shape; RUNTIME_DIM_VAL where it is given at execution.")
+            "Logical shape; RUNTIME_DIM_VAL for sizes given at execution.")
         .def_property_readonly(
             "padded_dims", [](const desc &d) { return py::tuple(py::cast(d.get_padded_dims())); })
         .def_property_readonly(
@@ -63,7 +63,7 @@ static void bind_queries(py::class_<desc> &c) {
             [](const desc &d) { return py::tuple(py::cast(d.get_padded_offsets())); })
         .def_property_readonly(
             "strides", [](const desc &d) { return py::tuple(py::cast(d.get_strides())); },
-            "Elements between neighbours (between outer blocks if blocked).")
+            "In elements; those of the outer blocks if the layout is blocked.")
         .def_property_readonly("submemory_offset", &desc::get_submemory_offset, "In elements.")
         .def_property_readonly("inner_nblks", &desc::get_inner_nblks)
         .def_property_readonly(
@@ -80,8 +80,9 @@ static void bind_queries(py::class_<desc> &c) {
         .def_property_readonly(
             "size", [](const desc &d) { return d.get_size(); }, "Bytes, padding included.")
         .def("get_size", &desc::get_size, py::arg("index") = 0, "Bytes of buffer ``index``.")
-        .def_property_readonly("extent", &extent,
-                               "Bytes that a buffer must have: first to last element of a view.")
+        .def_property_readonly(
+            "extent", &extent,
+            "Bytes that a buffer must have: from the first to the last element of a view.")
         .def_property_readonly("is_plain", &is_plain, "Whether an array can have this layout.")
         .def_property_readonly("is_zero", &desc::is_zero)
         .def_property_readonly("blob", &to_blob,

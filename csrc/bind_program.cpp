@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class Program: how sycl_dnn.call hands over a traced function.
+// Python class Program: how sycl_dnn.call passes a traced function.
 #include <algorithm>
 
 #include "host_lane.hpp"
@@ -38,8 +38,8 @@ void check_places(const Program::step &step, size_t n_values, bool is_fill) {
     };
     if (!std::all_of(step.args.begin(), step.args.end(), is_place) ||
         (is_fill && step.args.size() != 1))
-        throw invalid_arguments("Program: steps must name some of the " + std::to_string(n_values) +
-                                " values, a fill one of them");
+        throw invalid_arguments("Program: steps must use values below " + std::to_string(n_values) +
+                                ", and a fill exactly one");
 }
 
 void check_step(const Primitive &p, const Program::step &step,
@@ -67,7 +67,7 @@ std::unique_ptr<Program> make_program(const Engine &engine, const py::list &valu
                                       size_t arena_bytes) {
     std::vector<Program::value> made;
     for (const auto &row : values) made.push_back(value_of(row.cast<py::tuple>(), n_arguments));
-    // A memory may get another address later; the program keeps the one of now.
+    // A memory may get another address later; the program keeps the present one.
     py::list held;
     for (const auto &row : values)
         if (py::isinstance<Memory>(row.cast<py::tuple>()[1]))
@@ -100,13 +100,13 @@ void bind_program(py::module_ &m) {
         .def("run", &run_program, py::arg("stream"), py::arg("arrays"),
              py::arg("depends") = py::tuple(),
              "Submit with the arrays (objects that have ``_pointer``) and the bytes of the host "
-             "scalars, by number; return the event of completion. Layouts are taken on trust.")
+             "scalars, by number; return the event of completion. Layouts are not checked.")
         .def_readonly("arena_bytes", &Program::arena_bytes)
         .def_property_readonly("n_steps", [](const Program &p) { return p.steps.size(); });
     bind_kernel(m);
     bind_bound_program(m);
     m.def("host_lane", &HostLane::info,
-          "How often a program took SYCL's other host threads out of use, and whether one does.");
+          "How often a program has idled SYCL's other host threads, and whether one does now.");
 }
 
 }  // namespace sycl_dnn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products of matrices that oneDNN has without descriptors. They run on the host and are done
-// when they return; sycl_dnn/onednn/blas.py checks the arrays and gives addresses.
+// oneDNN's matrix products without descriptors. They run on the host and are complete
+// when they return; sycl_dnn/onednn/blas.py checks the arrays and passes addresses.
 #include "bind.hpp"
 #include "errors.hpp"
 #include "gil.hpp"

@@ -80,7 +80,7 @@ void bind_bound_program(py::module_ &m) {
     py::class_<BoundProgram>(m, "BoundProgram", "A program with its arrays: calling it submits it.")
         .def(py::init(&bind_arrays), py::arg("program"), py::arg("stream"), py::arg("arrays"),
              py::arg("arena"), py::arg("result"))
-        .def("__call__", &call_bound, "Submit; return the result that was bound.")
+        .def("__call__", &call_bound, "Submit; return the bound result.")
         .def_readonly("result", &BoundProgram::result);
     m.def("submit_all", &submit_all, py::arg("bound"),
           "Submit programs that were bound on one stream, in order, as one call.");

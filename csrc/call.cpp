@@ -49,7 +49,7 @@ const Memory &memory_of(const Primitive &p, const Slot &slot, PyObject *value) {
 }
 
 void bind_argument(const Primitive &p, const Slot &slot, PyObject *value, call &c) {
-    // At once: any Python code that runs from here on may take it out of the arguments.
+    // Held at once: any Python code that runs from here on may remove it from the arguments.
     c.owners.push_back(py::reinterpret_borrow<py::object>(value));
     const Memory &given = memory_of(p, slot, value);
     check_fit(p.pd->name, slot, given);
@@ -67,7 +67,7 @@ void bind_argument(const Primitive &p, const Slot &slot, PyObject *value, call &
         if (std::none_of(p.slots.begin(), p.slots.end(), is_it))
             refuse(p, "unexpected argument " + std::string(py::repr(key)));
     }
-    refuse(p, "an argument is given twice under two names");
+    refuse(p, "an argument must be given once, got it under two names");
 }
 
 // Whether two tensors without gaps have bytes in common. Views with gaps may interleave, which
@@ -106,10 +106,10 @@ void check_runtime_matmul(const Primitive &p, const dims &src, const dims &weigh
     for (size_t i = 0; i + 2 < n; ++i) ok = ok && fit(src[i], dst[i]) && fit(weights[i], dst[i]);
     if (!ok) refuse(p, "the shapes of src, weights and dst must fit together");
     if (src[n - 1] == 0)
-        throw unimplemented("matmul: K must not be 0 where it is a runtime dimension");
+        throw unimplemented("matmul: K must not be 0 if it is a runtime dimension");
 }
 
-// With runtime dimensions oneDNN takes the shapes of the memories as they come.
+// With runtime dimensions oneDNN does not check the shapes of the memories.
 void check_runtime_shapes(const Primitive &p, const call &c) {
     if (!p.has_runtime_dims) return;
     const desc *src = layout_of(c, DNNL_ARG_SRC), *dst = layout_of(c, DNNL_ARG_DST);

@@ -20,7 +20,7 @@ struct Primitive {
     bool has_runtime_dims = false;
     bool inserted = false;  // by sycl_dnn, to change a layout or data type on the way
     std::optional<EmptyProduct> empty{};
-    bool is_idle = false;  // without elements, where oneDNN would launch work all the same
+    bool is_idle = false;  // no elements, for which oneDNN would launch work all the same
 };
 
 // What one execution passes to oneDNN and keeps alive.

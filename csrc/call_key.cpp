@@ -125,7 +125,7 @@ void CallKey::add(py::handle value) {
 void CallKey::add_sequence(py::handle items, char tag, adder add_item) {
     add_tag(tag);
     add_value(PySequence_Fast_GET_SIZE(items.ptr()));
-    // A list may be changed meanwhile: looking at an array makes Python objects.
+    // A list may change meanwhile: reading an array makes Python objects.
     for (Py_ssize_t i = 0; is_known && i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
         (this->*add_item)(
             py::reinterpret_borrow<py::object>(PySequence_Fast_GET_ITEM(items.ptr(), i)));
@@ -140,7 +140,7 @@ void CallKey::add_dict(py::handle items, adder add_item) {
     add_tag('D');
     add_value(PyDict_GET_SIZE(items.ptr()));
     PyObject *name, *value;
-    // Looking at a value may run Python code, but nothing that changes this dict.
+    // Reading a value may run Python code, but nothing that changes this dict.
     for (Py_ssize_t i = 0; is_known && PyDict_Next(items.ptr(), &i, &name, &value);) {
         const auto held = py::reinterpret_borrow<py::object>(value);
         add(name);
@@ -154,14 +154,14 @@ void CallKey::add_sizes(py::handle tuple) {
     for (Py_ssize_t i = 0; i < n; ++i) add_integer(PyTuple_GET_ITEM(tuple.ptr(), i));
 }
 
-// NumPy's are told apart by identity, those of sycl_dnn.Array by name.
+// NumPy's dtypes are distinguished by identity, those of sycl_dnn.Array by name.
 void CallKey::add_dtype(py::handle dtype) {
     if (PyUnicode_CheckExact(dtype.ptr())) return add_tag('s'), add_text(dtype);
     add_tag('p');
     add_object(dtype);
 }
 
-// Notes shape, strides and data type; null where Python must be asked.
+// Records shape, strides and data type; null if this needs Python.
 const UsmArray *CallKey::add_facts(py::handle array) {
     const UsmArray *fields = usm_array(array, types.usm_ndarray);
     if (!fields) {

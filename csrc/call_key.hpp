@@ -10,7 +10,7 @@ namespace sycl_dnn {
 // The Python classes that calls are made of. The extension reads their attributes only.
 struct ArrayTypes {
     py::object ndarray;              // dpnp.ndarray: `_array_obj`
-    py::object usm_ndarray;          // what that is
+    py::object usm_ndarray;          // the class of that
     py::object carried;              // sycl_dnn.Array: `data`, `dtype`
     py::object frozen;               // Frozen: `_array`, `_token`, `packed`
     std::vector<py::object> memory;  // dpctl.memory classes, the one that wins first
@@ -25,31 +25,31 @@ struct ArrayTypes {
 };
 
 // The classes, shapes, strides and data types of arrays as bytes; None where one is of another
-// class than dpnp.ndarray and sycl_dnn.Array.
+// class than dpnp.ndarray or sycl_dnn.Array.
 py::object kinds_of(const ArrayTypes &types, const py::tuple &arrays);
 
 // What is found in the arguments of one call: a key of plain bytes, and the arrays.
 //
 // Arrays, numbers, strings, None, tuples, lists and dicts have a key; `is_known` is false if there
 // is anything else, arrays of different queues for instance. Bytes that are addresses belong to
-// objects in `holds`, which whoever keeps the key must keep as well.
+// objects in `holds`, which must be kept as long as the key.
 class CallKey {
   public:
     // `keeps`: whether `holds` is filled in.
     explicit CallKey(const ArrayTypes &t, bool keeps = false);
 
     void add_object(py::handle object);  // by identity
-    void add_kind(py::handle array);     // what `kinds_of` tells of one
-    // Tuples and lists of such, numbers, and what a context variable is now.
+    void add_kind(py::handle array);     // what `kinds_of` returns for one
+    // Tuples and lists of such, numbers, and the present value of a context variable.
     void add_identity(py::handle value);
-    // What a function is told apart by: its code, or what `key_of` says.
+    // What distinguishes a function: its code, or the result of `key_of`.
     void add_function(py::handle function, const py::object &key_of);
     void add(py::handle value);
     void add_constant(py::handle value);  // arrays by identity
     void add_out(py::handle out);
     void add_place();  // queue and class of memory; after all arrays
     // Whether it is known, and these are its arrays in this order: trees take dicts by sorted keys,
-    // which a key takes as they are.
+    // while a key keeps their order.
     bool are_arrays(const py::list &found) const;
 
     bool is_known = true;

@@ -28,7 +28,7 @@ struct CallPlan {
     py::object runs;  // one of these, which live as long:
     Program *program;
     const PartitionSequence *sequence;
-    std::vector<size_t> reads;  // numbers of the arrays that it takes
+    std::vector<size_t> reads;  // numbers of the arrays that it reads
     size_t n_arrays;
     std::vector<std::pair<size_t, Blank>> blanks;
     std::vector<packed> constants;
@@ -52,7 +52,7 @@ struct CallFrame {
                   const void *queue);
 };
 
-// Fills in what the program works on, and submits it; false where Python must make something first.
+// Fills in the arrays of the program, and submits it; false if Python must make something first.
 bool submit_call(const ArrayTypes &types, const CallPlan &plan, const Stream &stream,
                  ResultPool &pool, CallFrame &frame);
 // What the call returns.

@@ -48,12 +48,12 @@ CallKey CallTable::key_of(py::handle function, py::handle subject, py::handle ar
     return key;
 }
 
-// What a weak reference refers to; None where that is gone.
+// The referent of a weak reference; None if it no longer exists.
 static py::object referred(const py::object &reference) {
     return py::reinterpret_borrow<py::object>(PyWeakref_GetObject(reference.ptr()));
 }
 
-// The arrays that the function holds now; None where it holds something else than it did.
+// The arrays that the function holds now; None if it holds other values than before.
 static py::object held_now(const py::object &guard, py::handle function) {
     static PyObject *const nothing = PyTuple_New(0);
     if (guard.is_none()) return py::reinterpret_borrow<py::object>(nothing);
@@ -111,7 +111,7 @@ void CallTable::remember(py::handle function, py::handle subject, py::handle arg
     CallKey key = key_of(function, subject, args, kwargs, out, true);
     if (!key.are_arrays(arrays)) return;
     if (key.out && made.plan->form.single() == ResultForm::none) return;
-    // Entries of plans that the cache has dropped are found only when they are asked for.
+    // Entries of plans that the cache has dropped are noticed only when they are looked up.
     if (entries.size() >= 2 * capacity) forget();
     // The queue's address is part of the key, so it must not become another queue's.
     key.holds.push_back(key.arrays.front().attr("sycl_queue"));

@@ -10,17 +10,17 @@ namespace sycl_dnn {
 
 // How the arguments of a call make its key.
 struct CallRules {
-    bool holds_frozen = false;           // frozen arrays are constants, told apart by identity
+    bool holds_frozen = false;           // frozen arrays are constants, distinguished by identity
     py::object constants = py::tuple();  // numbers and names of arguments whose arrays are
-    py::object key_of = py::none();      // key_of(function) tells functions apart; None: one only
+    py::object key_of = py::none();      // key_of(function) distinguishes functions; None: one
     bool is_constant(py::handle name) const { return constants.contains(name); }
 };
 
-// Repeated calls without Python in between: an index into the plans of a cache (call/cache.py).
-// What it does not know takes the way through Python, which then tells it.
+// Repeated calls without Python code: an index into the plans of a cache (call/cache.py).
+// Unknown calls are handled by Python, which then adds them.
 class CallTable {
   public:
-    // What a remembered call runs, and how long it holds.
+    // What a known call runs, and how long the entry is valid.
     struct entry {
         std::shared_ptr<CallPlan> plan;
         py::object owner;  // weak reference to what the cache keeps: gone when that is dropped
@@ -29,16 +29,16 @@ class CallTable {
         py::object guard;    // weak reference to a check; None: nothing that is held can change
         py::object reverse;  // class with the slots `_plan`, `_kept`: the pullback; or None
         std::vector<py::object> holds;
-        size_t used = 0;  // when it was used last, counted in calls; 0: not since it was told
+        size_t used = 0;  // last use, counted in calls; 0: not since it was added
     };
 
     CallTable(ArrayTypes types, CallRules rules);
 
-    // The result; NotImplemented where Python must do it. Calls are told apart by `subject`, by
-    // the identity of what is in it; `function` is what the guard is asked about.
+    // The result; NotImplemented if Python must do it. Calls are distinguished by `subject`, by
+    // the identity of its items; `function` is passed to the guard.
     py::object call(py::handle function, py::handle subject, py::handle args, py::handle kwargs,
                     py::handle out);
-    // Remembers such a call, if `arrays` are those that it finds in it, in this order.
+    // Adds such a call, if `arrays` are those that it finds in it, in this order.
     void remember(py::handle function, py::handle subject, py::handle args, py::handle kwargs,
                   py::handle out, const py::list &arrays, entry made);
     // The keys of plans that were used since the last time, in order.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneCCL's C interface, opened while the program runs: nothing of oneCCL is needed to build.
+// oneCCL's C interface, opened at run time: building needs nothing of oneCCL.
 #pragma once
 
 #include <climits>
@@ -8,7 +8,7 @@
 
 namespace sycl_dnn {
 
-// What of oneapi/ccl.h is used, by value: the interface is NCCL's and stable.
+// The part of oneapi/ccl.h that is used, by value: the interface is NCCL's and stable.
 namespace ccl {
 
 struct unique_id {
@@ -45,7 +45,7 @@ struct functions {
 void open(const std::string &path);
 // Throws std::runtime_error before `open`.
 const functions &api();
-// Throws std::runtime_error with oneCCL's words unless `status` is 0.
+// Throws std::runtime_error with oneCCL's message unless `status` is 0.
 void check(int status, const std::string &what);
 
 }  // namespace ccl

@@ -6,8 +6,8 @@
 
 namespace sycl_dnn {
 
-// oneCCL blocks the thread that calls it on a CPU. A collective that runs beside later work has
-// this thread: as a host task it would hold up one of SYCL's few, and a program keeps to one of
+// On a CPU oneCCL blocks the calling thread. A collective that overlaps with later work runs on
+// this thread: as a host task it would block one of SYCL's few threads, and a program uses one of
 // them.
 namespace collective_thread {
 
@@ -16,7 +16,7 @@ struct task {
     bool is_ready = false, is_done = false;
 };
 
-// Takes its turn after those that were added before, once it is `ready`.
+// Runs after those that were added before it, once it is `ready`.
 std::shared_ptr<task> add(std::function<void()> run);
 void ready(task &t);
 void wait(const task &t);

@@ -9,7 +9,7 @@
 
 namespace sycl_dnn {
 
-// One collective, as the watch speaks of it.
+// One collective, as the watch reports it.
 struct WatchedCall {
     std::string group;         // its name
     std::vector<int> members;  // ranks of the whole job
@@ -17,9 +17,9 @@ struct WatchedCall {
     std::string words;         // what it is: kind, dtype, size
 };
 
-// oneCCL waits for ever where a rank has gone, and cannot be told to stop. A thread looks at the
-// collective that runs, and ends the process with a reason: when it takes longer than `timeout`,
-// when one of its members has gone, and when Ctrl-C is not heard.
+// oneCCL waits forever if a rank has gone, and cannot be stopped. A thread checks the
+// running collective, and ends the process with a reason: when it takes longer than `timeout`,
+// when one of its members has gone, and when Ctrl-C is not handled.
 void start_watch(std::shared_ptr<ControlLink> link, double timeout);
 
 // Called by the thread that runs the collective.

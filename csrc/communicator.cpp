@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // On a CPU oneCCL blocks the thread that calls it, so a collective is a host task. Its SYCL side
-// wants Level Zero and a queue in order: that is written after its documentation, and untried.
+// requires Level Zero and an in-order queue: that part follows its documentation and is untested.
 #include "communicator.hpp"
 
 #include <chrono>
@@ -53,7 +53,7 @@ void note_failure(const std::string &what) {
     s.has_failed = true;
 }
 
-// Numbers that came half or not at all are made NaN, so that nobody takes them for results.
+// Incomplete results are filled with NaN, so that they cannot be mistaken for results.
 void run_on_host(const CollectiveCall &call, ccl::communicator comm, const WatchedCall &watched) {
     if (!collectives().has_failed) {
         watch_begin(watched);
@@ -67,7 +67,7 @@ void run_on_host(const CollectiveCall &call, ccl::communicator comm, const Watch
     if (call.dst_bytes) std::memset(call.dst, 0xff, call.dst_bytes);
 }
 
-// A task that only waits: it holds a thread of SYCL's, so it comes where there is nothing else to
+// A task that only waits: it blocks one of SYCL's threads, so it runs when nothing else is left to
 // do, after `depends`.
 sycl::event end_with_lock(sycl::queue &queue, const std::vector<sycl::event> &depends,
                           SubmittedCollective &started) {
@@ -88,7 +88,8 @@ Communicator::Communicator(std::string name, std::vector<int> members, int rank,
                            const std::string &id)
     : name(std::move(name)), members(std::move(members)), rank(rank) {
     ccl::unique_id bytes{};
-    if (id.size() != sizeof bytes.data) throw std::runtime_error("Communicator: no id of oneCCL's");
+    if (id.size() != sizeof bytes.data)
+        throw std::runtime_error("Communicator: id must be one of oneCCL's");
     std::memcpy(bytes.data, id.data(), id.size());
     const ccl::config settings;
     watch_begin({this->name, this->members, 0, "forming the group"});
@@ -143,7 +144,7 @@ std::shared_ptr<SubmittedCollective> Communicator::start(sycl::queue &queue,
     sequence &s = collectives();
     const std::lock_guard<std::mutex> lock(s.guard);
     refuse_if_closed();
-    // Those before it may begin: the thread keeps the order.
+    // Earlier ones may begin: the thread keeps the order.
     if (s.last) depends.push_back(s.last->event);
     ++n_submitted;
     auto made = std::make_shared<SubmittedCollective>();

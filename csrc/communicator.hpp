@@ -29,14 +29,14 @@ struct CollectiveCall {
     std::string words;
 };
 
-// One that was submitted. With `task` it runs on a thread of its own, and `event` says only that it
+// A submitted collective. With `task` it runs on its own thread, and `event` says only that it
 // may begin.
 struct SubmittedCollective {
     sycl::event event;
     std::shared_ptr<collective_thread::task> task;
 };
 
-// The ranks of one group. Collectives of a process run one after the other, in the order of their
+// The ranks of one group. Collectives of a process run in sequence, in the order of their
 // submission, so that all ranks see one order.
 class Communicator {
   public:
@@ -46,8 +46,8 @@ class Communicator {
     // Submits after `depends`. Call without the GIL.
     sycl::event submit(sycl::queue &queue, std::vector<sycl::event> depends,
                        const CollectiveCall &call);
-    // The same, but on a CPU the work that is submitted later goes on beside it, also where this
-    // process has few threads. Who needs its end asks for that. Call without the GIL.
+    // The same, but on a CPU work that is submitted later overlaps with it, even if this
+    // process has few threads. Users of its result wait for `end_of`. Call without the GIL.
     std::shared_ptr<SubmittedCollective> start(sycl::queue &queue, std::vector<sycl::event> depends,
                                                const CollectiveCall &call);
     // What is complete when the collective and `depends` are. Call without the GIL.
@@ -58,7 +58,7 @@ class Communicator {
     static void set_latency(double seconds);
     // Throws the error of a collective that failed before.
     static void raise_failure();
-    // Gives oneCCL's memory back, after all its collectives. Call without the GIL.
+    // Frees oneCCL's memory, after all its collectives. Call without the GIL.
     void close();
 
     const std::string name;
@@ -69,7 +69,7 @@ class Communicator {
     // Shared with the tasks, which may outlive this object.
     struct handle {
         ccl::communicator communicator = nullptr;
-        std::optional<sycl::queue> in_order;  // on a GPU: oneCCL takes no other
+        std::optional<sycl::queue> in_order;  // on a GPU: oneCCL accepts no other
     };
     sycl::event submit_on_host(sycl::queue &queue, const std::vector<sycl::event> &depends,
                                const CollectiveCall &call);

@@ -18,18 +18,18 @@ class ControlLink {
   public:
     ControlLink(const std::string &host, int port, int rank, int size, double timeout);
 
-    // What all `members` say under `key`, in their order. Throws std::runtime_error that names who
-    // did not come within `timeout` seconds, or who has gone; `about` begins it.
+    // What all `members` send under `key`, in their order. Throws std::runtime_error that names who
+    // did not answer within `timeout` seconds, or who has gone; `about` begins it.
     std::vector<std::string> gather(const std::string &key, const std::vector<int> &members,
                                     const std::string &text, double timeout,
                                     const std::string &about);
-    // Says where this rank is; sent only when it changes.
+    // Reports the state of this rank; sent only when it changes.
     void tell_state(const std::string &text);
-    // Where all ranks are, as they told; nothing where the hub does not answer.
+    // The states of all ranks as reported; nothing if the hub does not answer.
     std::optional<std::vector<std::string>> states(double timeout);
-    // Says that this rank ends as it should.
+    // Announces that this rank ends normally.
     void leave();
-    // How the first of `members` that is no longer there went: "died" or "left".
+    // How the first of `members` that has gone ended: "died" or "left".
     std::optional<std::pair<int, std::string>> first_gone(const std::vector<int> &members);
 
     // The loop of the thread that reads.
@@ -46,7 +46,7 @@ class ControlLink {
     std::mutex sending;
     std::mutex guard;
     std::condition_variable changed;
-    std::map<std::string, message> answers;  // by key, those that somebody waits for
+    std::map<std::string, message> answers;  // by key, those that are waited for
     std::map<std::string, message> missing;
     std::optional<message> told;  // states
     std::map<int, std::string> gone;

@@ -62,7 +62,8 @@ static void bind_reorder(py::module_ &m) {
         py::arg("engine"), py::kw_only(), py::arg("src"), py::arg("dst"),
         py::arg("dst_engine") = py::none(), py::arg("attr") = py::none(),
         py::arg("allow_empty") = false,
-        "Primitive descriptor of reorder; executes src -> dst. ``dst_engine`` may be another one: "
+        "Primitive descriptor of reorder; executes src -> dst. ``dst_engine`` may be another "
+        "engine: "
         "the reorder then copies between devices.");
 }
 

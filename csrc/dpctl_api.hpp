@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dpctl's C-API behind plain functions: its generated headers define static pointers, so one
+// dpctl's C API as plain functions: its generated headers define static pointers, so one
 // source file includes them and the others call these.
 #pragma once
 

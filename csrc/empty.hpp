@@ -20,7 +20,7 @@ struct EmptyProduct {
 // Nothing unless `pd` is a matmul with K = 0 and a result that is not empty.
 std::optional<EmptyProduct> empty_product(const PrimitiveDesc &pd);
 // Whether it has nothing to do and must not run: oneDNN launches prelu over no elements on GPUs,
-// which ends the process or spoils what lies there.
+// which ends the process or overwrites other memory.
 bool is_idle(const PrimitiveDesc &pd);
 // Whether the argument belongs to a factor of the product, which the zeros replace.
 bool belongs_to_factor(int id);

@@ -51,7 +51,7 @@ Engine make_engine(const py::object &target) {
     return {handle, queue};
 }
 
-// An engine of its own: the functions take the place of the pool.
+// A separate engine: the functions replace the pool.
 Engine make_engine_with_functions(const py::object &target, size_t allocate, size_t deallocate) {
     refuse_after_fork();
     watch_for_fork();
@@ -76,7 +76,7 @@ void bind_engine(py::module_ &m) {
         .def(py::init(&make_engine), py::arg("queue"),
              "From a dpctl.SyclQueue, a dpctl.SyclDevice or a filter string such as 'gpu'.")
         .def_static("get_count", &dnnl::engine::get_count, py::arg("kind"),
-                    "How many devices of a kind oneDNN finds.")
+                    "The number of devices of a kind that oneDNN finds.")
         .def_static("count", &dnnl::engine::get_count, py::arg("kind"), "The same as get_count.")
         .def_property_readonly("kind", [](const Engine &e) { return e.handle.get_kind(); })
         .def_property_readonly(
@@ -99,7 +99,7 @@ void bind_engine(py::module_ &m) {
     m.def(
         "_event_at",
         [](size_t address) { return make_event(*reinterpret_cast<const sycl::event *>(address)); },
-        py::arg("address"), "A copy of the sycl::event that lies there.");
+        py::arg("address"), "A copy of the sycl::event at that address.");
 }
 
 }  // namespace sycl_dnn

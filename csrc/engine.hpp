@@ -5,9 +5,9 @@
 
 namespace sycl_dnn {
 
-// A oneDNN engine together with the dpctl.SyclQueue that it was asked for. oneDNN compares engine
+// A oneDNN engine together with the dpctl.SyclQueue that it was made from. oneDNN compares engine
 // handles by address and nothing counts references to them, so there is one handle per device and
-// context for the life of the process, shared by all Engine objects.
+// context for the lifetime of the process, shared by all Engine objects.
 struct Engine {
     dnnl::engine handle;
     py::object queue;

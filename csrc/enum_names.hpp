@@ -10,7 +10,7 @@
 
 namespace sycl_dnn {
 
-// The value of the member `name` of the Python enumeration `cls`; of flags also "a|b".
+// The value of the member `name` of the Python enumeration `cls`; flags accept "a|b" too.
 std::optional<long> value_of_name(pybind11::handle cls, pybind11::handle name);
 
 }  // namespace sycl_dnn

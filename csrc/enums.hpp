@@ -8,7 +8,7 @@
 namespace sycl_dnn {
 
 // A format tag as Python gives it: a member of onednn.format_tag, or its name. The enum has some
-// 1,600 members, so Python builds it only on first use and C++ takes names as well.
+// 1,600 members, so Python builds it only on first use and C++ accepts names as well.
 struct format_tag {
     dnnl::memory::format_tag value;
 };
@@ -20,7 +20,7 @@ std::string enum_name(E value) {
     return enum_name(py::cast(value));
 }
 
-// What was given for `argument`: a member of one of _core's enumerations, or its name.
+// The value given for `argument`: a member of one of _core's enumerations, or its name.
 py::object member_of(const char *enumeration, const py::object &given, const char *argument);
 template <class E>
 E enum_of(const char *enumeration, const py::object &given, const char *argument) {
@@ -39,7 +39,7 @@ struct type_caster<sycl_dnn::format_tag> {
         if (PyUnicode_Check(source.ptr())) {
             auto found = sycl_dnn::format_tag_of(source.cast<std::string>());
             if (!found)
-                throw sycl_dnn::invalid_arguments("format_tag: no tag has the name '" +
+                throw sycl_dnn::invalid_arguments("format_tag must be the name of a tag, got '" +
                                                   source.cast<std::string>() + "'");
             number = *found;
         } else if (PyLong_Check(source.ptr()) &&

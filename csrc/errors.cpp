@@ -18,7 +18,7 @@ void raise(const py::object &instance) {
     throw py::error_already_set();
 }
 
-// Graphs have codes beyond those of primitives, in an enumeration of their own.
+// Graphs have additional status codes, in a separate enumeration.
 static py::object status_object(dnnl_status_t status) {
     if (status >= dnnl_invalid_graph) return py::cast(static_cast<dnnl::graph::status>(status));
     return py::cast(static_cast<dnnl::status>(status));

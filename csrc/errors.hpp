@@ -11,7 +11,7 @@ namespace sycl_dnn {
 [[noreturn]] void raise_status(dnnl_status_t status, const std::string &message);
 // Throws dnnl::error unless the C call succeeded.
 void check(dnnl_status_t status, const char *what);
-// Raises the error of a refused primitive descriptor; it knows how to find the reasons later.
+// Raises the error of a refused primitive descriptor, which can find the reasons later.
 [[noreturn]] void raise_creation_error(const dnnl::error &error, const char *name,
                                        const py::dict &arguments, const py::object &engine,
                                        const py::object &attr);

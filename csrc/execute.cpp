@@ -36,8 +36,8 @@ sycl::event submit(const Primitive &p, const Stream &stream, call &c,
     return event;
 }
 
-// A reorder between engines runs on one of the two only: the GPU's if the other is a CPU, else
-// src's. oneDNN says no more than "invalid arguments" to a stream of the other one.
+// A reorder between engines runs on only one of the two: the GPU's if the other is a CPU, else
+// src's. For a stream of the other one oneDNN says only "invalid arguments".
 void check_stream(const Primitive &p, const Stream &stream) {
     if (stream.engine.handle.get() == p.runs_on.handle.get()) return;
     const PrimitiveDesc &pd = *p.pd;

@@ -15,7 +15,7 @@ namespace sycl_dnn {
 
 static std::atomic<bool> forked{false};
 
-// Instead of what SYCL does at exit, which waits for threads that only the parent has.
+// Replaces SYCL's exit handlers, which wait for threads that only the parent has.
 static void leave(int status, void *) {
     std::fflush(nullptr);
     _exit(status);
@@ -26,7 +26,7 @@ static void begin_child() {
     on_exit(leave, nullptr);
 }
 
-// At exit dpctl waits for the events that dpnp's order keeps; those of a parent never come.
+// At exit dpctl waits for the events in dpnp's order; those of the parent never complete.
 static void forget_events() {
     py::module_::import("dpctl.utils._order_manager").attr("f").attr("detach")();
 }

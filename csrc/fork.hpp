@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// SYCL's threads do not survive fork(): a child of a process that used a device would wait forever.
+// SYCL's threads do not survive fork(): a child of a process that used a device would hang.
 #pragma once
 
 namespace sycl_dnn {
 
-// Notes that a device is in use, so that children are no good. Call with the GIL.
+// Records that a device is in use, so that forked children are refused. Call with the GIL.
 void watch_for_fork();
 bool was_forked();
 // Throws std::runtime_error, a RuntimeError in Python, in a child.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GIL, given away and taken back by threads that may outlive the interpreter.
+// The GIL, released and acquired by threads that may outlive the interpreter.
 #pragma once
 
 #include <cxxabi.h>
@@ -7,10 +7,10 @@
 
 namespace sycl_dnn {
 
-// Sleeps until the process is gone.
+// Sleeps until the process ends.
 [[noreturn]] void park();
 
-// Runs `call`, which may take the GIL. Where the interpreter has ended, Python ends a daemon thread
+// Runs `call`, which may acquire the GIL. After the interpreter's end Python ends a daemon thread
 // that does so by pthread_exit. Its unwinding must not pass through C++, where destructors would
 // touch Python objects and `noexcept` means abort. So the thread stays where it is.
 template <class Call>
@@ -22,7 +22,7 @@ auto or_park(const Call &call) {
     }
 }
 
-// Gives the GIL away for its lifetime; instead of pybind11's class, which aborts the process in a
+// Releases the GIL for its lifetime; replaces pybind11's class, which aborts the process in a
 // daemon thread at exit.
 class ReleasedGil {
   public:
@@ -30,9 +30,9 @@ class ReleasedGil {
     ~ReleasedGil();
     ReleasedGil(const ReleasedGil &) = delete;
 
-    // Waits until no thread is between the two, which may use a device there; gives up in the end.
+    // Waits, up to a time limit, until no thread is inside, where it may use a device.
     static void wait_for_all();
-    // How many threads are between the two.
+    // The number of threads inside.
     static int count();
 
   private:

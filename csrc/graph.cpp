@@ -17,11 +17,11 @@ struct OpGraph {
     graph::graph handle;
     dnnl::engine::kind kind;
     std::map<size_t, graph::op::kind> kinds;
-    // oneDNN's graph may be changed by one thread at a time; looking for partitions changes it too.
+    // oneDNN's graph may be changed by one thread at a time; finding partitions changes it too.
     std::unique_ptr<std::mutex> guard = std::make_unique<std::mutex>();
 };
 
-// Who has it may wait for the GIL, so nobody waits for it with the GIL.
+// Its holder may wait for the GIL, so no thread waits for it while holding the GIL.
 std::unique_lock<std::mutex> taken(const OpGraph &g) {
     std::unique_lock<std::mutex> lock(*g.guard, std::try_to_lock);
     if (lock) return lock;
@@ -44,7 +44,7 @@ graph::status add_unless_known(OpGraph &g, const GraphOp &op) {
     if (g.handle.is_finalized())
         throw invalid_arguments("Graph.add_op: the graph must not be finalized yet, got " +
                                 text_of(op));
-    // oneDNN silently leaves an operation out whose number is taken.
+    // oneDNN silently omits an operation whose number is in use.
     if (g.kinds.count(op.id))
         throw invalid_arguments("Graph.add_op: the number of an operation must be new, got " +
                                 text_of(op));
@@ -80,7 +80,7 @@ std::vector<Partition> partitions_of(OpGraph &g, const py::object &policy) {
                                                        "Graph.get_partitions: policy");
     const auto lock = taken(g);
     if (!g.handle.is_finalized())
-        throw invalid_arguments("Graph.get_partitions: finalize() must be called before");
+        throw invalid_arguments("Graph.get_partitions: finalize() must be called first");
     std::vector<Partition> made;
     ReleasedGil nogil;
     for (auto &one : g.handle.get_partitions(how)) {
@@ -115,13 +115,13 @@ void bind_graph(py::module_ &m) {
         .def(py::init(&make_graph), py::arg("engine_kind"), py::arg("fpmath_mode") = py::none())
         .def_readonly("engine_kind", &OpGraph::kind)
         .def("set_fpmath_mode", &set_math_of, py::arg("mode"), py::arg("apply_to_int") = false)
-        .def("get_fpmath_mode", &fpmath_of, "The mode, and whether it holds for integers too.")
+        .def("get_fpmath_mode", &fpmath_of, "The mode, and whether it applies to integers too.")
         .def("add_op", &add_op, py::arg("op"), py::arg("allow_exception") = true,
-             "Add an operation; its status is returned, or raised if it is not success.")
-        .def("finalize", &finalize, "End building: no operation can be added any more.")
+             "Add an operation; return its status, or raise an error if it is not success.")
+        .def("finalize", &finalize, "End building: no more operations can be added.")
         .def_property_readonly("is_finalized", &is_finalized)
         .def("get_partitions", &partitions_of, py::arg("policy") = "fusion",
-             "The partitions in an order in which they can run.");
+             "The partitions, in an order in which they can run.");
 }
 
 }  // namespace sycl_dnn

@@ -29,7 +29,7 @@ struct pool {
     std::list<buffer> buffers;
 };
 
-// Never destroyed: the SYCL runtime may be gone by then; the process gives the memory back.
+// Never destroyed: the SYCL runtime may be gone by then; the memory is freed with the process.
 pool &the_pool() {
     static auto *instance = new pool;
     return *instance;
@@ -98,7 +98,7 @@ void take_back(void *pointer, void *event) {
     }
 }
 
-// oneDNN calls these from C; an exception must not pass through it.
+// oneDNN calls these from C: no exception may leave them.
 void *lend_or_null(size_t size, size_t alignment, const void *dev, const void *ctx) noexcept {
     try {
         return lend(size, alignment, dev, ctx);
@@ -107,7 +107,7 @@ void *lend_or_null(size_t size, size_t alignment, const void *dev, const void *c
     }
 }
 
-// A buffer of which nothing can be said stays lent.
+// A buffer whose state is unknown stays in use.
 void take_back_quietly(void *pointer, const void *, const void *, void *event) noexcept {
     try {
         take_back(pointer, event);

@@ -13,10 +13,10 @@ class device;
 namespace sycl_dnn {
 
 // An engine whose graph partitions allocate from a pool: a buffer that the library gives back
-// with the event of its last use is lent again when that is complete. Nothing waits.
+// with the event of its last use is reused when that is complete. Nothing waits.
 dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &context);
 
-// An engine whose graph partitions call these two functions of somebody else's.
+// An engine whose graph partitions call these two custom functions.
 dnnl::engine make_graph_engine(const sycl::device &device, const sycl::context &context,
                                void *allocate, void *deallocate);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of one execution's tensors. oneDNN takes them by position, computes nonsense from
-// exchanged ones and reads past the end of short lists.
+// The checks of one execution's tensors. oneDNN matches them by position, computes nonsense from
+// swapped ones and reads past the end of short lists.
 #include "graph_call.hpp"
 
 #include <algorithm>
@@ -27,11 +27,11 @@ void check_fit(const CompiledPartition &p, const logical &wanted, const GraphTen
     if (output && !given.writable) refuse(what + describe(wanted) + " must be writable");
 }
 
-// oneDNN takes tensors by position and ignores their numbers.
+// oneDNN matches tensors by position and ignores their numbers.
 given_list in_order(const CompiledPartition &p, const std::vector<logical> &wanted,
                     const py::sequence &given, bool output, graph_call &c) {
     given_list found, all;
-    // A sequence may make its items anew for whoever asks.
+    // A sequence may make new items at each access.
     for (const py::object item : given) {
         c.owners.push_back(item);
         all.push_back(&item.cast<const GraphTensor &>());
@@ -97,7 +97,7 @@ const_dnnl_graph_tensor_t scratchpad_from(const CompiledPartition &p, const py::
 
 tensor_list handles_of(const given_list &given) {
     tensor_list handles;
-    handles.reserve(given.size() + 1);  // oneDNN wants an address even for a list without elements
+    handles.reserve(given.size() + 1);  // oneDNN requires an address even for an empty list
     for (const GraphTensor *t : given) handles.push_back(t->handle.get());
     return handles;
 }

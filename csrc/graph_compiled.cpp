@@ -58,7 +58,7 @@ void bind_graph_compiled(py::module_ &m) {
         .def_readonly("scratchpad_logical_tensor", &CompiledPartition::scratchpad)
         .def_readonly("partition", &CompiledPartition::partition)
         .def_readonly("engine", &CompiledPartition::engine)
-        .def_readwrite("label", &CompiledPartition::label, "What sycl_dnn.profile calls it.")
+        .def_readwrite("label", &CompiledPartition::label, "Its name in sycl_dnn.profile.")
         .def("execute", &execute_partition, py::arg("stream"), py::arg("inputs"),
              py::arg("outputs"), py::arg("scratchpad") = py::none(),
              py::arg("depends") = py::tuple(),

@@ -12,7 +12,7 @@ struct CompiledPartition {
     py::object partition;
     bool reshapes, needs_order;  // see heeded() in graph_execute.cpp
     Engine engine;
-    std::vector<logical> inputs, outputs;  // in the order that oneDNN was given
+    std::vector<logical> inputs, outputs;  // in the order passed to oneDNN
     std::vector<std::pair<size_t, size_t>> inplace;
     logical scratchpad;
     size_t scratchpad_bytes;

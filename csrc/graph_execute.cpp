@@ -33,7 +33,7 @@ sycl::event submit_to(const CompiledPartition &p, dnnl_stream_t stream, graph_ca
               p.handle.get(), stream, c.inputs.size(), c.inputs.data(), c.outputs.size(),
               c.outputs.data(), scratchpad, &depends, &event),
           "could not execute the compiled partition");
-    // On GPUs as well: what reads the results is on another queue than the partition.
+    // On GPUs as well: readers of the results are on another queue than the partition.
     if (p.needs_order) event.wait();
     return event;
 }

@@ -66,7 +66,7 @@ bool fits(kind_of_value kind, const py::object &v) {
     }
 }
 
-// oneDNN takes an empty list's address for a missing one.
+// oneDNN treats an empty list as a missing one.
 template <class T>
 std::vector<T> list_of(const py::object &v) {
     auto made = v.cast<std::vector<T>>();
@@ -147,7 +147,7 @@ void bind_graph_op(py::module_ &m) {
             },
             py::arg("tensor"))
         .def("set_attr", &set_attr, py::arg("attr"), py::arg("value"),
-             "Set an attribute; the value must have exactly the kind that oneDNN wants for it.")
+             "Set an attribute; the value must have exactly the kind that oneDNN requires.")
         .def_readonly("id", &GraphOp::id)
         .def_readonly("kind", &GraphOp::kind)
         .def_readonly("name", &GraphOp::name)

@@ -20,7 +20,7 @@ Partition single(const GraphOp &op, const py::object &kind) {
             op.kind == graph::op::kind::Quantize || op.kind == graph::op::kind::Dequantize};
 }
 
-// oneDNN takes them by position, so they are put into the order of the partition's ports.
+// oneDNN matches them by position, so they are put into the order of the partition's ports.
 std::vector<logical> in_port_order(const std::vector<logical> &ports,
                                    const std::vector<logical> &given, const char *what) {
     std::vector<logical> sorted;
@@ -69,10 +69,10 @@ graph::compiled_partition compile_or_raise(const Partition &p, const std::vector
         ReleasedGil nogil;
         return p.handle.compile(inputs, outputs, engine.handle);
     } catch (const dnnl::error &e) {
-        raise_status(e.status, about + "oneDNN refuses the partition with these tensors");
+        raise_status(e.status, about + "oneDNN refuses this partition with these tensors");
     } catch (const std::future_error &) {
         // Its cache waits for a compilation that ended with an exception.
-        raise_status(dnnl_runtime_error, about + "oneDNN gives the partition up");
+        raise_status(dnnl_runtime_error, about + "oneDNN failed to compile this partition");
     } catch (const std::exception &e) {
         raise_status(dnnl_runtime_error, about + e.what());
     }
@@ -116,7 +116,7 @@ void bind_graph_partition(py::module_ &m) {
         .def_property_readonly("output_ports",
                                [](const Partition &p) { return p.handle.get_output_ports(); })
         .def("compile", &compile, py::arg("inputs"), py::arg("outputs"), py::arg("engine"),
-             "Compile for these logical tensors, which are matched with the ports by their "
+             "Compile for these logical tensors, which are matched to the ports by their "
              "numbers. Output sizes may be unknown, their layout ``any``.")
         .def("__repr__", [](const Partition &p) {
             return "<Partition " + std::to_string(p.handle.get_id()) + " of " +

@@ -32,7 +32,7 @@ static std::vector<const_dnnl_graph_tensor_t> placed(const CompiledPartition &p,
                                                      const std::vector<char *> &addresses,
                                                      tensors &made) {
     std::vector<const_dnnl_graph_tensor_t> handles;
-    handles.reserve(wanted.size() + 1);  // oneDNN wants an address even for a list without elements
+    handles.reserve(wanted.size() + 1);  // oneDNN requires an address even for an empty list
     for (size_t i = 0; i < wanted.size(); ++i) {
         made.emplace_back(wanted[i], p.engine.handle, addresses.at(numbers[i]));
         handles.push_back(made.back().get());
@@ -60,7 +60,7 @@ void run_partitions(const PartitionSequence &sequence, const Stream &stream,
     std::vector<const CompiledPartition *> partitions;
     for (const auto &step : sequence.steps)
         partitions.push_back(step.compiled.cast<const CompiledPartition *>());
-    // What oneDNN was told of lives as long as the arrays.
+    // The memory passed to oneDNN lives as long as the arrays.
     auto *made = new tensors;
     owners.push_back(py::capsule(made, [](void *p) { delete static_cast<tensors *>(p); }));
     std::vector<sycl::event> events;

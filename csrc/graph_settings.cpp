@@ -47,8 +47,8 @@ void bind_graph_settings(py::module_ &m) {
             graph::set_constant_tensor_cache_capacity(where, megabytes);
         },
         py::arg("engine_kind"), py::arg("megabytes"),
-        "Memory for what oneDNN derives from constant tensors; 0 turns the cache off. It goes by "
-        "the addresses of the constants, so their memory must not be written or freed meanwhile.");
+        "Memory for what oneDNN derives from constant tensors; 0 disables the cache. Its keys are "
+        "the addresses of the constants, whose memory must not be written or freed meanwhile.");
     m.def(
         "set_graph_dump_mode",
         [](unsigned modes) {
@@ -61,9 +61,9 @@ void bind_graph_settings(py::module_ &m) {
         },
         py::arg("modes"), "Write graphs or partitions as JSON into the current folder.");
     m.def("graph_pool_info", &pool_info,
-          "Number, bytes and busy ones of the buffers that oneDNN's graphs have taken.");
+          "The buffers of oneDNN's graphs: their number, their bytes, and how many are in use.");
     m.def("clear_graph_pool", &clear_graph_pool, py::call_guard<ReleasedGil>(),
-          "Free the buffers of graphs that nothing uses.");
+          "Free the unused buffers of graphs.");
 }
 
 }  // namespace sycl_dnn

@@ -23,7 +23,7 @@ static char *address_in(const logical &layout, const Engine &engine, const py::o
     const size_t needed = extent(layout);
     if (offset > buffer.nbytes || needed > buffer.nbytes - offset)
         throw invalid_arguments("Tensor: array must hold " + std::to_string(needed) +
-                                " bytes behind its offset, got " +
+                                " bytes after its offset, got " +
                                 std::to_string(buffer.nbytes - std::min(offset, buffer.nbytes)));
     return buffer.pointer + offset;
 }
@@ -98,7 +98,7 @@ void bind_graph_tensor(py::module_ &m) {
             "The engine; None for a host scalar.")
         .def_property_readonly(
             "owner", [](const GraphTensor &t) { return t.owner; },
-            "What holds the data: the array given, or a dpctl.memory object.")
+            "The owner of the data: the given array, or a dpctl.memory object.")
         .def_readonly("writable", &GraphTensor::writable)
         .def_property_readonly(
             "pointer", [](const GraphTensor &t) { return reinterpret_cast<size_t>(t.first); },

@@ -16,14 +16,14 @@ using logical = graph::logical_tensor;
 // "7: f32 (2, 3) strided (3, 1)", for messages.
 std::string describe(const logical &tensor);
 bool has_known_shape(const logical &tensor);
-// Whether a strided one says all its strides; true for others.
+// Whether a strided one has all its strides; true for others.
 bool has_known_strides(const logical &tensor);
 // DNNL_GRAPH_UNKNOWN_NDIMS if it is not known.
 int rank_of(const logical &tensor);
 // Bytes from the first element to the end of the last one.
 size_t extent(const logical &tensor);
 bool has_no_gaps(const logical &tensor);
-// Whether memory laid out as `given` may be taken for `wanted`.
+// Whether memory laid out as `given` can serve as `wanted`.
 bool same_layout(const logical &wanted, const logical &given);
 
 struct GraphOp {
@@ -35,7 +35,7 @@ struct GraphOp {
     py::dict attributes;
 };
 
-// A partition may be compiled when its graph is gone; it holds what it needs.
+// A partition may be compiled after its graph is gone; it holds what it needs.
 struct Partition {
     graph::partition handle;
     // Kinds at which oneDNN loses events.
@@ -50,7 +50,7 @@ struct GraphTensor {
     logical layout;
     dnnl_engine_t engine;      // null for a host scalar
     py::object engine_object;  // the Engine, or None
-    py::object owner;          // what holds the memory; the bytes of a host scalar
+    py::object owner;          // owner of the memory; the bytes of a host scalar
     bool writable;
     char *first;
     size_t nbytes;

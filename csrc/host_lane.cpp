@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// How often the watcher checks, and after how many checks without news the lane ends: while
+// How often the watcher checks, and after how many checks without progress the lane closes: while
 // a program is under way (a primitive may take long), and when none is.
 constexpr auto period = 4ms;
 constexpr int most_looks_busy = 5, most_looks_idle = 1;
@@ -32,8 +32,8 @@ struct state {
     size_t holders = 0;  // programs being submitted
     size_t steps = 0;    // submitted so far
     size_t resting = 0;  // tasks that occupy a thread, or will
-    bool open = false;   // the tasks stay
-    size_t times = 0;    // that it was opened
+    bool open = false;   // the tasks continue
+    size_t times = 0;    // how often it was opened
     sycl::event last;    // of the program that was submitted last
 };
 
@@ -55,7 +55,7 @@ void rest() {
     --s.resting;
 }
 
-// The same, and ends the lane.
+// The same, and closes the lane.
 void watch() {
     state &s = lane();
     std::unique_lock<std::mutex> lock(s.guard);
@@ -95,7 +95,7 @@ HostLane::HostLane(const InFlight &flight, size_t n_steps) {
         return;
     }
     if (!s.open) {
-        if (s.resting) return;  // those of the last time still have to go
+        if (s.resting) return;  // those of the last lane have not ended yet
         enter(s, flight, n_threads);
     }
     ++s.holders;

@@ -12,8 +12,8 @@ namespace sycl_dnn {
 // dpnp needs a pool of several threads. A chain of oneDNN's CPU primitives then moves from thread
 // to thread: each is another TBB master, whose workers and caches are cold. While a program is
 // under way, tasks that do nothing occupy all threads but one. They leave when nothing is under
-// way any more, when another queue comes along, and when nothing moves for a while, so that a task
-// that waits for another one gets its thread.
+// way any more, when another queue is used, and when nothing progresses for a while, so that a task
+// that waits for another one gets a thread.
 class HostLane {
   public:
     HostLane(const InFlight &flight, size_t n_steps);
@@ -21,17 +21,17 @@ class HostLane {
     HostLane(const HostLane &) = delete;
 
     bool is_held() const { return held; }
-    // Says that a step was submitted.
+    // Records that a step was submitted.
     void moved(const sycl::event &event);
 
-    // Ends what is open and waits until its tasks are gone. Call without the GIL.
+    // Closes the lane and waits until its tasks have ended. Call without the GIL.
     static void finish();
-    // How often one was begun, and whether one is open.
+    // How often a lane was opened, and whether one is open.
     static std::pair<size_t, bool> info();
 
-    // What is too short to gain more than the lane costs.
+    // Shorter programs gain less than the lane costs.
     static constexpr size_t fewest_steps = 8;
-    // How many steps may be unfinished. Who waits for them must not poll: a core is taken already.
+    // How many steps may be unfinished. Waiting for them must not poll: a core is busy already.
     static constexpr size_t most_ahead = 32;
 
   private:

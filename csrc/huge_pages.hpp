@@ -11,10 +11,10 @@ class device;
 
 namespace sycl_dnn {
 
-// Asks for huge pages for fresh memory of a CPU device, as NumPy does for its arrays: kernels
-// that are bound by memory gain up to a third. Nothing happens on a GPU, or for less than 4 MiB.
+// Requests huge pages for new memory of a CPU device, as NumPy does for its arrays: memory-bound
+// kernels gain up to a third. Nothing happens on a GPU, or for less than 4 MiB.
 void want_huge_pages(const sycl::device &device, void *begin, size_t nbytes);
-// The same for memory that holds something: the system copies it to huge pages now if it can.
+// The same for memory with contents: the system copies them to huge pages now if it can.
 void move_to_huge_pages(const sycl::device &device, void *begin, size_t nbytes);
 
 }  // namespace sycl_dnn

@@ -22,7 +22,7 @@ inline bool is_complete(const sycl::event &event) {
 // primitive) until its event completes; nothing is submitted to the device for that.
 //
 // On the CPU device the number of unfinished executions is bounded as well: a chain of dependent
-// host tasks grows quadratic from some hundreds on, and waiting for 8 at a time is also the
+// host tasks takes quadratic time from some hundreds on, and waiting for 8 at a time is also the
 // fastest mode, because the waiting thread polls instead of being woken across CPUs.
 class InFlight {
   public:
@@ -30,9 +30,9 @@ class InFlight {
     static std::shared_ptr<InFlight> of(const sycl::queue &queue);
     // Waits for everything on every queue and releases it.
     static void finish_all();
-    // Waits for everything on the queues of CPUs, dpnp's work as well. Call with the GIL.
+    // Waits for everything on the queues of CPUs, including what dpnp submitted. Call with the GIL.
     static void finish_cpu();
-    // Waits for everything on every queue. For the time when there is no interpreter any more.
+    // Waits for everything on every queue. For use after the interpreter's end.
     static void wait_for_all();
 
     explicit InFlight(const sycl::queue &queue);
@@ -41,13 +41,13 @@ class InFlight {
     static void hold_with(const py::handle &memory, const py::object &owner);
     // Keeps `owners` alive until the event completes. Call with the GIL.
     void hold(const sycl::event &event, owner_list &&owners);
-    // To be called after `hold`, whose owners keep `nbytes` of tensors alive: releases others if
-    // there are many by now. Call with the GIL; may wait without it.
+    // Call after `hold`, whose owners keep `nbytes` of tensors alive: releases others if
+    // there are many. Call with the GIL; may wait without it.
     void tidy(size_t nbytes);
-    // Lets go of what finished executions used. Call with the GIL.
+    // Releases what finished executions used. Call with the GIL.
     void prune();
-    // The same where asking costs nothing, on the CPU: a result then takes the memory of the one
-    // before, which the cache still holds, and not that of eight calls ago.
+    // The same where queries are free, on the CPU: a result then reuses the memory of the one
+    // before, which is still in the cache, and not that of eight calls ago.
     void prune_if_cheap() {
         if (is_cpu) prune();
     }
@@ -59,7 +59,7 @@ class InFlight {
     // On the CPU: waits for these events, polling briefly before it blocks. Call without the GIL.
     void wait_polling(const std::vector<sycl::event> &events) const;
     // Notes a step of a program that ends with `last`, and waits for it if `most` were submitted
-    // since somebody waited, in this call or in those before. Call without the GIL.
+    // since the last wait, in this call or in earlier ones. Call without the GIL.
     void bound_steps(const sycl::event &last, size_t most, bool polls);
 
     // Measured optimum on 2 cores; see benchmarks/README.md.
@@ -81,12 +81,12 @@ class InFlight {
     std::vector<sycl::event> events_of_all();
 
     std::atomic<size_t> drains{0};
-    // Held by who waits for the whole queue: two threads in OpenCL's clFinish end the process.
+    // Held while waiting for the whole queue: two threads in OpenCL's clFinish end the process.
     const std::shared_ptr<std::mutex> finishing = std::make_shared<std::mutex>();
-    std::atomic<size_t> ahead{0};  // steps of programs since somebody waited for the last one
+    std::atomic<size_t> ahead{0};  // steps of programs since the last wait
     std::mutex guard;
     std::deque<entry> entries;
-    size_t added = 0, added_bytes = 0;  // since the last time that finished ones were looked for
+    size_t added = 0, added_bytes = 0;  // since the last search for finished ones
 };
 
 }  // namespace sycl_dnn

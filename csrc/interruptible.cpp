@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neither SYCL's waits nor a condition variable end at a signal, so another thread waits for the
-// main one, which checks for signals now and then.
+// Signals end neither SYCL's waits nor those on condition variables, so another thread waits for
+// the main one, which checks for signals periodically.
 #include "interruptible.hpp"
 
 #include <pybind11/gil_safe_call_once.h>
@@ -22,10 +22,10 @@ static constexpr auto signal_interval = std::chrono::milliseconds(20);
 
 namespace {
 
-// A thread that runs one job after the other.
+// A thread that runs jobs in sequence.
 class Worker {
   public:
-    // Never joined: what it waits for may never end. None where the system has no memory for a
+    // Never joined: what it waits for may never end. None if the system has no memory for a
     // thread.
     static std::shared_ptr<Worker> start() {
         auto made = std::make_shared<Worker>();
@@ -54,7 +54,7 @@ class Worker {
         if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
     }
 
-    // Nobody will ask for anything any more.
+    // There will be no more jobs.
     void dismiss() {
         std::lock_guard<std::mutex> lock(guard);
         is_dismissed = true;
@@ -89,7 +89,7 @@ class Worker {
     bool is_done = false, is_dismissed = false;
 };
 
-// Only the main thread takes it away and puts it back; a signal handler that waits as well finds
+// Only the main thread removes it and puts it back; a signal handler that waits as well finds
 // none and gets its own.
 std::shared_ptr<Worker> &spare() {
     static auto *instance = new std::shared_ptr<Worker>;

@@ -5,9 +5,9 @@
 
 namespace sycl_dnn {
 
-// Runs `job`, which waits and must not need the GIL, without the GIL. Call with it. On Python's
-// main thread a Ctrl-C is heard meanwhile: KeyboardInterrupt goes through, and the job goes on
-// without anybody to wait for it.
+// Runs `job`, which waits and must not need the GIL, without the GIL. Call with the GIL. On
+// Python's main thread Ctrl-C is handled meanwhile: KeyboardInterrupt is raised, and the job
+// continues with nothing waiting for it.
 void run_interruptibly(std::function<void()> job);
 
 }  // namespace sycl_dnn

@@ -12,7 +12,8 @@ sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t>
     std::vector<void *> addresses;
     for (const dnnl_exec_arg_t &a : args) {
         addresses.push_back(nullptr);
-        check(dnnl_memory_get_data_handle(a.memory, &addresses.back()), "could not find a value");
+        check(dnnl_memory_get_data_handle(a.memory, &addresses.back()),
+              "could not read the address of a value");
     }
     return queue.submit([&](sycl::handler &h) {
         h.depends_on(depends);
@@ -34,7 +35,7 @@ Kernel::number number_of(py::handle given) {
 Kernel make_kernel(const py::object &kernel, const std::string &name, const py::sequence &numbers,
                    size_t global, size_t local) {
     if (!local || global % local)
-        throw invalid_arguments("Kernel: global must be a multiple of local, got " +
+        throw invalid_arguments("Kernel: global_size must be a multiple of local_size, got " +
                                 std::to_string(global) + " and " + std::to_string(local));
     std::vector<Kernel::number> given;
     for (const auto &item : numbers) given.push_back(number_of(item));

@@ -26,7 +26,7 @@ struct Kernel {
                        const std::vector<sycl::event> &depends) const;
 };
 
-// The kernel of a dpctl.program.SyclKernel, which need not live on.
+// The kernel of a dpctl.program.SyclKernel, which may be dropped afterwards.
 sycl::kernel kernel_of(py::handle object);
 void bind_kernel(py::module_ &m);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about logical tensors that oneDNN does not tell.
+// Facts about logical tensors that oneDNN does not provide.
 #include <algorithm>
 
 #include "graph_types.hpp"

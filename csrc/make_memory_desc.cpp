@@ -16,7 +16,7 @@ static void require(bool ok, const std::string &message, const char *where = "Me
     if (!ok) throw invalid_arguments(where + (": " + message));
 }
 
-// Where oneDNN refuses for a reason of its own, says what it was given.
+// If oneDNN refuses for another reason, the error has the values that it was given.
 template <class Create, class Values>
 static desc or_explain(const Create &create, const Values &values) {
     try {
@@ -48,13 +48,13 @@ static void check_shape(const dims &shape, dt type) {
 
 // --- plain and blocked ones ---
 
-// `layout()` says "strides (1, 3)" or the like, for the message.
+// `layout()` is "strides (1, 3)" or similar, for the message.
 template <class Text, class... Layout>
 static desc make(const dims &shape, dt type, const Text &layout, const Layout &...given) {
     return or_explain([&] { return desc(shape, type, given...); },
                       [&] {
                           const std::string values = shape_and_type(shape, type) + layout();
-                          // Two such elements share a byte; a step must not end in its middle.
+                          // Two such elements share a byte; a row must not begin in its middle.
                           require(bits_of(type) != 4 || type == dt::f4_e3m0,
                                   "strides must be 1 or even for 4-bit types, got " + values);
                           return values;
@@ -109,7 +109,7 @@ static desc make_sparse(const dims &shape, dt type, int64_t nnz, const Create &c
     return or_explain(create, [&] { return shape_and_type(shape, type); });
 }
 
-// An element of no type has the size -1, and so have all of them together, as an unsigned number.
+// An element without a type has the size -1, which makes the total size a huge unsigned number.
 static void check_index(dt type, const char *name) {
     require(type != dt::undef, std::string(name) + " must not be undef");
 }

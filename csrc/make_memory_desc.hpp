@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes and transforms memory descriptors. Checks come first: oneDNN's own refusals name no value,
-// and some mistakes it takes.
+// Makes and transforms memory descriptors. Checks come first: oneDNN's own errors name no value,
+// and it accepts some mistakes.
 #pragma once
 
 #include "enums.hpp"

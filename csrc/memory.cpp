@@ -23,7 +23,7 @@ static void check_span(const Engine &engine, const usm_buffer &buffer, size_t of
     check_place("Memory", engine, buffer);
     if (offset <= buffer.nbytes && needed <= buffer.nbytes - offset) return;
     throw invalid_arguments("Memory: array must hold " + std::to_string(needed) +
-                            " bytes behind its offset, got " +
+                            " bytes after its offset, got " +
                             std::to_string(buffer.nbytes - std::min(offset, buffer.nbytes)));
 }
 
@@ -92,7 +92,7 @@ static Memory wrap(const desc &d, const Engine &engine, const std::vector<span> 
             has_no_gaps(d, nbytes)};
 }
 
-// A part of another tensor, in the same allocation.
+// A part of another tensor in the same allocation.
 static Memory part_of(const Memory &whole, const dims &shape, const dims &offsets) {
     const desc d = submemory_of(whole.layout, shape, offsets);
     const auto &engine = whole.engine_object.cast<const Engine &>();
@@ -151,7 +151,7 @@ static py::object zero(const py::object &self, const Stream &stream, const py::o
     return make_event(done);
 }
 
-// The memory of an absent tensor, which C++ makes of the descriptor of an unused workspace.
+// The memory of an absent tensor, which C++ makes from the descriptor of an unused workspace.
 static Memory absent(const desc &d, const Engine &engine) {
     if (!d.is_zero() || d.get_format_kind() != memory::format_kind::undef)
         throw invalid_arguments("Memory: buffers must be given for desc " + describe(d));
@@ -167,7 +167,7 @@ static Memory absent(const desc &d, const Engine &engine) {
             true};
 }
 
-// Gives a memory another oneDNN object. Executions keep the one that they were submitted with.
+// Replaces a memory's oneDNN object. Executions keep the one that they were submitted with.
 static void replace_handle(const py::object &self, dnnl::memory handle, const py::object &owner) {
     auto &memory = self.cast<Memory &>();
     const py::capsule old(new dnnl::memory(memory.handle),
@@ -215,7 +215,7 @@ static void set_host_scalar(const py::object &self, const py::bytes &bytes) {
 
 void bind_memory(py::module_ &m) {
     m.def("data_type_size", &memory::data_type_size, py::arg("data_type"),
-          "Bytes of a value; 1 for types of which two lie in a byte.");
+          "Bytes of a value; 1 for 4-bit types.");
     py::class_<Memory>(m, "Memory", "A tensor in USM: descriptor, engine and buffers.")
         .def(py::init(&wrap), py::arg("desc"), py::arg("engine"), py::arg("buffers"),
              py::arg("owner"), py::arg("writable"), py::arg("allocated"))
@@ -234,7 +234,7 @@ void bind_memory(py::module_ &m) {
         .def_property_readonly("desc", [](const Memory &self) { return self.layout; })
         .def_property_readonly(
             "owner", [](const Memory &self) { return self.owner; },
-            "What holds the data: the array given, or dpctl.memory objects.")
+            "The owner of the data: the given array, or dpctl.memory objects.")
         .def_readonly("writable", &Memory::writable)
         .def_property_readonly(
             "pointer", [](const Memory &self) { return (size_t)self.first; },

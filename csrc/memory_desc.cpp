@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about memory descriptors that oneDNN does not answer itself.
+// Facts about memory descriptors that oneDNN does not provide.
 #include "memory_desc.hpp"
 
 #include <oneapi/dnnl/dnnl_debug.h>
@@ -101,7 +101,7 @@ std::string dense_tag(const desc &d) {
     return tag;
 }
 
-// A view has the strides of the whole; of a dimension of size 1 nothing else tells.
+// A view has the strides of the whole; for a dimension of size 1 nothing else shows that.
 static bool strides_fit(const desc &d) {
     int64_t elements = 1;
     for (const auto n : d.get_padded_dims()) elements *= n;

@@ -14,9 +14,9 @@ std::string text_of(const dims &values);
 // Bytes from the first element to the end of the last one. Unlike desc::get_size, a strided view
 // does not count the part of its last row that lies outside of the view.
 size_t extent(const desc &d);
-// Blocked without inner blocks and without padding: something that an array can describe.
+// Blocked without inner blocks and without padding: a layout that an array can have.
 bool is_plain(const desc &d);
-// Whether all bytes from the first to the last element are the tensor's own, or its padding.
+// Whether all bytes from the first to the last element belong to the tensor or its padding.
 bool is_dense(const desc &d);
 // The tag of a dense blocked layout in oneDNN's letters, "" if the strides leave gaps.
 std::string dense_tag(const desc &d);
@@ -25,7 +25,7 @@ int64_t element_count(const desc &d);
 int64_t element_count(const dims &shape);
 bool has_runtime_dims(const desc &d);
 // Whether there are, and whether strides reach, fewer than 2**56 elements: above that, oneDNN's own
-// arithmetic on sizes overflows and small buffers seem large enough. Unknown sizes count for 1.
+// arithmetic on sizes overflows and small buffers seem large enough. Unknown sizes count as 1.
 bool is_countable(const dims &shape);
 bool is_within_reach(const dims &shape, const dims &strides);
 int bits_of(memory::data_type type);

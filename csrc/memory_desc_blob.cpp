@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory descriptors as bytes. oneDNN takes any bytes as a descriptor, and bytes may come from
-// somebody else: what they say is checked before oneDNN is asked to use it.
+// Memory descriptors as bytes. oneDNN accepts any bytes as a descriptor, and they may be
+// untrusted: their contents are checked before oneDNN uses them.
 #include "memory_desc_blob.hpp"
 
 #include <algorithm>
@@ -32,8 +32,8 @@ static std::string blob_header(const std::vector<uint8_t> &payload) {
            std::to_string(checksum(payload.data(), payload.size())) + "\n";
 }
 
-// oneDNN leaves fields that a layout has no use for as they were in memory. Here they are 0: blobs
-// of equal descriptors are equal, and nothing of the process goes out with them.
+// oneDNN does not initialise fields that a layout does not use. Here they are 0: blobs
+// of equal descriptors are equal, and they leak no memory of the process.
 static std::vector<uint8_t> without_unused(desc d) {
     std::vector<uint8_t> payload = d.get_blob();
     for (size_t at = 0; at + 4 <= payload.size(); at += 4) {
@@ -61,18 +61,18 @@ static std::vector<uint8_t> payload_of(const std::string &text) {
         end != std::string::npos && text.compare(0, sizeof(blob_mark) - 1, blob_mark) == 0,
         "must come from MemoryDesc.blob");
     const std::vector<uint8_t> payload(text.begin() + end + 1, text.end());
-    // oneDNN copies as many bytes as it has for a descriptor.
+    // oneDNN copies as many bytes as its descriptors have.
     static const size_t size = desc().get_blob().size();
     require_valid(blob_header(payload) == text.substr(0, end + 1) && payload.size() == size,
                   "is damaged or was written by another oneDNN version: " + text.substr(0, end));
     return payload;
 }
 
-// An enumeration, too, as a number: that it may not hold any value is what is checked.
+// Enumerations as numbers too: whether they have a valid value is what is checked.
 static int number(const desc &d, dnnl_query_t what, int index = 0) {
     int value{};
     require_valid(dnnl_memory_desc_query_v2(d.get(), what, index, &value) == dnnl_success,
-                  "is no descriptor");
+                  "must be a descriptor");
     return value;
 }
 
@@ -90,7 +90,7 @@ static void check_sparse(const desc &d) {
         check_type(d, i);
 }
 
-// Those whose products leave the range of 64 bits.
+// Sizes whose product exceeds 64 bits.
 static void check_sizes(const dims &sizes) {
     for (const auto n : sizes)
         require_valid(n >= 0 || n == DNNL_RUNTIME_DIM_VAL, "has a size of " + std::to_string(n));
@@ -196,8 +196,8 @@ desc from_blob(const py::bytes &bytes) {
     try {
         made = remade(given);
     } catch (const py::error_already_set &refused) {
-        require_valid(false,
-                      "must describe what oneDNN takes: " + std::string(py::str(refused.value())));
+        require_valid(
+            false, "must describe what oneDNN accepts: " + std::string(py::str(refused.value())));
     }
     require_valid(made == given, "contradicts itself");
     return made;

@@ -6,10 +6,10 @@
 namespace sycl_dnn {
 
 py::bytes to_blob(desc d);
-// From bytes of anybody: throws invalid_arguments unless they describe something that the other
+// From untrusted bytes: throws invalid_arguments unless they describe something that the other
 // constructors could have made.
 desc from_blob(const py::bytes &bytes);
-// From a pickle, which can do anything anyway: layouts that only a primitive knows as well.
+// From a pickle, which must be trusted anyway: also layouts that only a primitive knows.
 desc from_own_blob(const py::bytes &bytes);
 
 }  // namespace sycl_dnn

@@ -29,14 +29,14 @@ struct fault_watch {
     std::set<std::string> rows;
     py::object check;
 };
-// Never destroyed: it holds a Python function beyond the interpreter's end.
+// Never destroyed: it holds a Python function past the interpreter's end.
 fault_watch &watch() {
     static auto *instance = new fault_watch;
     return *instance;
 }
 }  // namespace
 
-// Tells sycl_dnn/onednn/faults.py of a new descriptor, if its row is known for wrong results.
+// Passes a new descriptor to sycl_dnn/onednn/faults.py, if its row has known faults.
 static void warn_of_faults(const char *name, const py::object &pd) {
     if (watch().rows.count(name)) watch().check(pd);
 }

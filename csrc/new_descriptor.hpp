@@ -11,13 +11,13 @@ namespace sycl_dnn {
 using attr_ptr = std::shared_ptr<PrimitiveAttr>;
 using create_function = std::function<dnnl::primitive_desc_base(const dnnl::primitive_attr &)>;
 
-// The words of a text that spaces part.
+// The words of a string, split at spaces.
 std::vector<std::string> words(const char *text);
 
 // Names and execution arguments of all rows, for tests and documentation: _core.ROWS.
 void record(py::module_ &m, const char *name, const char *parameters, const char *signature);
 
-// Runs `create` without the GIL and wraps its result; what oneDNN refuses becomes an error that
+// Runs `create` without the GIL and wraps its result; a refusal becomes an error that
 // knows the arguments, or None if `allow_empty`.
 py::object describe_or_raise(const char *name, const char *signature, const Engine &engine,
                              const Engine &dst_engine, const py::dict &parameters,

@@ -8,14 +8,14 @@ using namespace dnnl;
 using dim = memory::dim;
 using flags = normalization_flags;
 
-// oneDNN takes any size and then divides by it.
+// oneDNN accepts any size and then divides by it.
 static void check_local_size(const char *name, dim size) {
     if (size < 1)
         throw invalid_arguments(std::string(name) + ": local_size must be at least 1, got " +
                                 std::to_string(size));
 }
 
-// Without spatial dimensions the implementation writes outside of its arrays.
+// Without spatial dimensions the implementation writes outside its arrays.
 static void check_has_space(const char *name, const desc &src) {
     if (src.get_ndims() == 1 || src.get_ndims() == 2)
         throw invalid_arguments(std::string(name) +

@@ -8,15 +8,15 @@
 
 namespace sycl_dnn {
 
-// Makes the first use of dpctl's order manager, which several threads must not make at once.
+// Uses dpctl's order manager once: several threads must not do so for the first time together.
 void prepare_order();
 
-// Puts one call into the sequence that dpnp's work on the queue forms, if the stream is ordered.
+// Adds one call to the sequence of dpnp's work on the queue, if the stream is ordered.
 class OrderedCall {
   public:
     // Appends what the call must wait for.
     OrderedCall(const Stream &stream, std::vector<sycl::event> &depends);
-    // Tells dpnp of the call's (Python) event.
+    // Registers the call's (Python) event with dpnp.
     void submitted(const py::object &event) const;
 
   private:

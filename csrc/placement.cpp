@@ -7,7 +7,7 @@
 
 namespace sycl_dnn {
 
-// The device itself, or the one that it is a part of.
+// The device itself, or its parent device.
 static sycl::device whole_of(sycl::device device) {
     using sycl::info::partition_property;
     const auto is_part = [](const sycl::device &d) {

@@ -9,7 +9,7 @@
 
 namespace sycl_dnn {
 
-// Throws dpnp's ExecutionPlacementError, whose text begins with `owner`.
+// Throws dpnp's ExecutionPlacementError, whose message begins with `owner`.
 void check_place(const std::string &owner, const Engine &engine, const usm_buffer &buffer);
 
 }  // namespace sycl_dnn

@@ -16,10 +16,10 @@ static void append_binary(PostOps &p, algorithm alg, const desc &src1,
                           const std::optional<desc> &src2) {
     const bool selects = alg == algorithm::binary_select;
     if (selects != src2.has_value())
-        throw invalid_arguments(std::string("append_binary: src2_desc must ") +
-                                (selects ? "be given with binary_select"
-                                         : "be None with any algorithm but binary_select"));
-    // oneDNN's primitive cache ignores the condition, so its type must not vary.
+        throw invalid_arguments(
+            std::string("append_binary: src2_desc must ") +
+            (selects ? "be given with binary_select" : "be None except with binary_select"));
+    // oneDNN's primitive cache ignores the condition, so its type must be constant.
     if (src2 && src2->get_data_type() != dt::s8)
         throw invalid_arguments("append_binary: src2_desc must be s8, got " + describe(*src2));
     if (src2)
@@ -45,7 +45,7 @@ static py::tuple params(const PostOps &p, int index) {
     return p.calls[index];
 }
 
-// dnnl::post_ops copies share what they point to.
+// Copies of dnnl::post_ops share their contents.
 std::shared_ptr<PostOps> copy_of(const PostOps &p) {
     dnnl_post_ops_t handle;
     dnnl::error::wrap_c_api(dnnl_post_ops_clone(&handle, p.handle.get()),
@@ -55,7 +55,8 @@ std::shared_ptr<PostOps> copy_of(const PostOps &p) {
 
 void bind_post_ops(py::module_ &m) {
     py::class_<PostOps, std::shared_ptr<PostOps>> c(
-        m, "PostOps", "Operations on a primitive's result, applied in the order of appending.");
+        m, "PostOps",
+        "Operations on a primitive's result, applied in the order in which they were appended.");
     c.def(py::init([] { return PostOps{dnnl::post_ops(), py::list()}; }))
         .def(
             "copy", [](const PostOps &p) { return copy_of(p); }, "An independent copy.")
@@ -75,7 +76,7 @@ void bind_post_ops(py::module_ &m) {
         py::arg("src2_desc") = py::none(),
         "result = op(result, src1); argument attr_post_op_<i>_src_1, shape broadcast by 1.");
     def_recorded(c, "append_prelu", &append_prelu, py::arg("mask"),
-                 "Negative results times weights; argument attr_post_op_<i>_weights.");
+                 "Multiply negative results by weights; argument attr_post_op_<i>_weights.");
     def_recorded(c, "append_dw", &append_dw, py::arg("weights_data_type"),
                  py::arg("bias_data_type"), py::arg("dst_data_type"), py::arg("kernel_size"),
                  py::arg("stride_size"), py::arg("padding_l_size"),

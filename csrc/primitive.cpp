@@ -25,8 +25,8 @@ bool runs_in_place(dnnl::primitive::kind k) {
     return std::find(std::begin(kinds), std::end(kinds), k) != std::end(kinds);
 }
 
-// With an empty input these leave outputs unwritten that are not empty. (Gradients of RNN weights
-// are added to, so there it is right.)
+// With an empty input these do not write their non-empty outputs. (Gradients of RNN weights
+// are accumulated, so there it is right.)
 void refuse_unwritten(const PrimitiveDesc &pd, const std::vector<Slot> &slots) {
     const std::string_view name = pd.name;
     const bool forward_rnn =
@@ -54,7 +54,7 @@ Primitive make_primitive(const std::shared_ptr<PrimitiveDesc> &pd, bool inserted
     refuse_after_fork();
     const bool is_recorded = profile::is_on();
     const int64_t begin = is_recorded ? profile::now() : 0;
-    // A next_impl() changes the descriptor, perhaps in another thread and now, not this primitive.
+    // next_impl() changes the descriptor, perhaps in another thread now, but not this primitive.
     PrimitiveDesc now = *pd;
     now.handle = pd->snapshot();
     refuse_unsafe(now);
@@ -104,17 +104,17 @@ py::dict arguments(const Primitive &p) {
 
 void bind_primitive(py::module_ &m) {
     py::class_<Primitive>(m, "Primitive",
-                          "An operation ready to run; may be executed from several threads.")
+                          "An operation that is ready to run; several threads may execute it.")
         .def(py::init(&make_primitive), py::arg("primitive_desc").none(false),
              py::arg("inserted") = false,
-             "``inserted`` marks a reorder that nobody asked for, in sycl_dnn.profile.")
+             "``inserted`` marks a reorder that sycl_dnn added, for sycl_dnn.profile.")
         .def(
             "execute", &execute, py::arg("stream"), py::arg("args"),
             py::arg("depends") = py::tuple(),
             "Submit with ``args`` (name: Memory) after the events ``depends``; return the event of "
-            "completion. Everything is checked by name first; nothing is submitted if it fails.")
+            "completion. All arguments are checked first; if one is wrong, nothing is submitted.")
         .def_property_readonly("arguments", &arguments,
-                               "What execute takes: name, and for each id, desc, output, required.")
+                               "The arguments of execute by name: id, desc, output, required.")
         .def_property_readonly("primitive_desc", [](const Primitive &p) { return p.pd; })
         .def_property_readonly("kind", [](const Primitive &p) { return p.pd->handle.get_kind(); })
         .def_property_readonly("name", [](const Primitive &p) { return p.pd->name; })

@@ -13,7 +13,7 @@ namespace sycl_dnn {
 using pd_class = py::class_<PrimitiveDesc, std::shared_ptr<PrimitiveDesc>>;
 using base = dnnl::primitive_desc_base;
 
-// Asked about an operand that a post-op does not have, oneDNN reads another member of its union.
+// For an operand that a post-op does not have, oneDNN reads another member of its union.
 static bool post_op_has(const dnnl::post_ops &ops, int id) {
     using kind = dnnl::primitive::kind;
     const int index = id / DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE - 1;
@@ -53,7 +53,8 @@ static bool next_impl(PrimitiveDesc &pd) {
     return true;
 }
 
-// Some queries make sense for one kind only; others return 0 or an empty list, as in oneDNN.
+// Some queries apply to one kind only; for other kinds they return 0 or an empty list, as in
+// oneDNN.
 static void bind_queries(pd_class &c) {
     const auto property = [&c](const char *name, auto getter) {
         c.def_property_readonly(
@@ -92,7 +93,7 @@ template <class T>
 static T query(const PrimitiveDesc &pd, dnnl_query_t what) {
     T value{};
     check(dnnl_primitive_desc_query(pd.handle.get(), what, 0, &value),
-          "the primitive descriptor does not know this");
+          "the primitive descriptor has no such property");
     return value;
 }
 
@@ -114,13 +115,13 @@ static void bind_numbers(pd_class &c) {
         .def_property_readonly(
             "time_estimate",
             [](const PrimitiveDesc &pd) { return query<double>(pd, dnnl_query_time_estimate_f64); },
-            "The library's own guess, without unit.")
+            "The library's own estimate, without a unit.")
         .def_property_readonly(
             "memory_consumption",
             [](const PrimitiveDesc &pd) {
                 return query<dnnl_dim_t>(pd, dnnl_query_memory_consumption_s64);
             },
-            "Bytes that executions need beside the arguments.")
+            "Bytes that executions need in addition to the arguments.")
         .def_property_readonly(
             "cache_blob_id",
             [](const PrimitiveDesc &pd) {
@@ -154,7 +155,7 @@ static void bind_argument_descs(pd_class &c, const py::dict &arguments) {
     }
 }
 
-// The names that dnnl.hpp has for some of them.
+// dnnl.hpp's own names for some of them.
 static void bind_other_names(pd_class &c, const py::dict &arguments) {
     static constexpr std::pair<const char *, const char *> names[] = {
         {"src0_desc", "src_0"},
@@ -182,7 +183,7 @@ static std::string describe(const PrimitiveDesc &pd) {
 void bind_primitive_desc(py::module_ &m) {
     bind_fault_watch(m);
     pd_class c(m, "PrimitiveDesc",
-               "An operation with its parameters, layouts and implementation; from one of the "
+               "An operation with its parameters, layouts and implementation, made by one of the "
                "functions such as convolution_forward.");
     bind_queries(c);
     bind_numbers(c);
@@ -203,7 +204,7 @@ void bind_primitive_desc(py::module_ &m) {
             "parameters", [](const PrimitiveDesc &pd) { return pd.parameters.attr("copy")(); },
             "The keyword arguments that it was made with.")
         .def("next_impl", &next_impl,
-             "Go on to the next implementation, usually a slower one; False if there is none.")
+             "Switch to the next implementation, usually a slower one; False if there is none.")
         .def("__repr__", [](const PrimitiveDesc &pd) { return describe(pd); });
 }
 

@@ -14,7 +14,7 @@ struct PrimitiveDesc {
     const char *name;       // the row: "convolution_forward"
     const char *signature;  // its execution arguments: "src weights bias -> dst"
     Engine engine;
-    Engine dst_engine;  // another one only for reorders between engines
+    Engine dst_engine;  // differs only for reorders between engines
     std::shared_ptr<const PrimitiveAttr> attr;
     py::dict parameters;  // keyword arguments of the row
 

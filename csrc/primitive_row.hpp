@@ -7,7 +7,7 @@
 
 namespace sycl_dnn {
 
-// Makes a descriptor of what the arguments of a row came to.
+// Makes a descriptor from the converted arguments of a row.
 template <class... A>
 using creator = dnnl::primitive_desc_base (*)(const dnnl::engine &, const dnnl::primitive_attr &,
                                               const typename arg<A>::value &...);
@@ -20,7 +20,7 @@ struct row_facts {
     creator<A...> create;
 };
 
-// The names and defaults of a row's arguments, which py::arg would take one type for each row.
+// The names and defaults of a row's arguments; with py::arg each row would be another type.
 struct row_names {
     const std::vector<std::string> &names;
     void (*const *add)(const char *name, py::detail::function_record *record);
@@ -73,7 +73,7 @@ void def_row(py::module_ &m, const char *name, const char *parameters, const cha
     def_function(m, new row_facts<erased_t<A>...>{name, signature, std::move(names), create});
 }
 
-// A row whose descriptor class takes its arguments in the order of the types.
+// A row whose descriptor class has its arguments in the order of the types.
 template <class Primitive, class... A>
 void row(py::module_ &m, const char *name, const char *parameters, const char *signature) {
     def_row<A...>(m, name, parameters, signature,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One row per primitive of dnnl.hpp. The third string lists the execution arguments,
-// "inputs -> outputs"; what a descriptor does not use falls away. Here: products of tensors and
-// what is done element by element. The other rows are in copy_, normalization_, window_ and
+// "inputs -> outputs"; those that a descriptor does not use are dropped. Here: products of tensors
+// and element-wise operations. The other rows are in copy_, normalization_, window_ and
 // rnn_primitives.cpp.
 #include "primitive_row.hpp"
 

@@ -72,7 +72,7 @@ void Recorder::add(const record &r, const key &k, const subject &about,
     settle_finished();
 }
 
-// oneDNN may have taken another queue than the one that was asked about profiling.
+// oneDNN may use another queue than the one whose profiling property was read.
 static void read_times(record &r, const sycl::event &event) {
     namespace info = sycl::info::event_profiling;
     try {
@@ -84,7 +84,7 @@ static void read_times(record &r, const sycl::event &event) {
     }
 }
 
-// An event is large. Asking a GPU's often makes its driver send off what it has gathered.
+// An event is large. Querying a GPU's often makes its driver submit what it has gathered.
 void Recorder::settle_finished() {
     static constexpr size_t most_open = 1024;
     while (open.size() > most_open && is_complete(open.front().event)) {
@@ -119,7 +119,7 @@ void registry::add(const record &r, const void *address, const std::string &vari
             one->add(r, k, is_known ? *nothing : *about, flight, event);
         }
     } catch (...) {
-        // What runs must not suffer: its memories are yet to be kept alive until it is done.
+        // Must not throw: the memories of the running work are not held yet.
         for (Recorder *one : on) ++one->dropped;
     }
 }

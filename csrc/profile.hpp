@@ -26,7 +26,7 @@ extern std::atomic<int> n_on;
 extern std::atomic<int> n_waiting;
 inline bool is_on() { return n_on.load(std::memory_order_relaxed) != 0; }
 
-// Nanoseconds of the clock that Python's time.perf_counter_ns reads.
+// Nanoseconds of the clock of Python's time.perf_counter_ns.
 int64_t now();
 
 struct tensor {
@@ -35,15 +35,15 @@ struct tensor {
     std::string layout;
 };
 
-// What ran, kept once for all times that it did.
+// What ran, kept once for all its executions.
 struct subject {
     std::string kind;  // primitive, fill, partition, dpnp, create, trace
     std::string name, implementation;
     bool inserted = false;
-    std::optional<bool> was_cached;  // of created primitives: whether oneDNN had it
+    std::optional<bool> was_cached;  // of created primitives: whether oneDNN had it cached
     std::vector<tensor> tensors;
     std::shared_ptr<const PrimitiveAttr> attr;
-    std::shared_ptr<const void> keep;  // so that its address stays its own
+    std::shared_ptr<const void> keep;  // so that its address is not reused
 };
 
 // Where a record's times of execution come from.
@@ -51,7 +51,7 @@ enum class clock { none, device, host_task, wall };
 
 struct record {
     size_t subject;
-    int64_t begin, end;  // of the submission, or of what the host did itself
+    int64_t begin, end;  // of the submission, or of the host's own work
     unsigned long thread;
     int queue = -1;
     clock from = clock::none;
@@ -108,7 +108,7 @@ sycl::event run_fill(const desc &layout, const Stream &stream, const events &dep
 sycl::event run_partition(const CompiledPartition &p, const std::string &label,
                           const Stream &stream, const events &depends, const submission &submit);
 
-// Whether oneDNN's cache has a descriptor's primitive; unknown where the library does not say.
+// Whether oneDNN's cache has a descriptor's primitive; unknown if the library does not say.
 std::optional<bool> is_cached(const dnnl::primitive_desc_base &pd);
 void note_created(const Primitive &p, std::optional<bool> was_cached, int64_t begin);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python class Recorder, and what Python itself has to tell: the side of sycl_dnn.profile in C++.
+// Python class Recorder, and notes from Python code: the C++ side of sycl_dnn.profile.
 #include "in_flight.hpp"
 #include "profile_registry.hpp"
 
@@ -117,15 +117,15 @@ void bind_profile(py::module_ &m) {
             "(subject, begin, end, thread, queue, clock, submitted, started, finished), times in "
             "ns "
             "of time.perf_counter_ns; the last three in those of ``clock``.")
-        .def("queues", &read_queues, "The queues that the records name by number.")
+        .def("queues", &read_queues, "The queues, to which records refer by number.")
         .def_readonly("dropped", &Recorder::dropped);
     m.def("is_recording", &is_on, "Whether a Recorder is on.");
     m.def(
         "is_recording_waits", [] { return n_waiting.load() != 0; },
-        "Whether one is on that waits for each execution.");
+        "Whether a Recorder is on that waits for each execution.");
     m.def("note", &note, py::arg("kind"), py::arg("name"), py::arg("begin"), py::arg("end"),
           py::arg("tensors") = py::list(), py::arg("is_done") = false,
-          "Tell the recorders of something that Python did from ``begin`` to ``end``.");
+          "Record something that Python did from ``begin`` to ``end``.");
 }
 
 }  // namespace sycl_dnn

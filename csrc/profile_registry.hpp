@@ -11,8 +11,8 @@ namespace sycl_dnn::profile {
 struct registry {
     static registry &instance();
 
-    // Tells each recorder. What ran is known by an address and a text beside it, and described
-    // only when a recorder meets it first; `describe` must not need the GIL.
+    // Informs each recorder. What ran is identified by an address and a string, and described
+    // only when a recorder first sees it; `describe` must not need the GIL.
     void add(const record &r, const void *address, const std::string &variant,
              const std::function<subject()> &describe, const std::shared_ptr<InFlight> &flight = {},
              const sycl::event *event = nullptr);

@@ -9,7 +9,7 @@
 #include "new_descriptor.hpp"
 #include "profile_registry.hpp"
 
-// oneDNN's library has it for its own tests.
+// oneDNN's library exports it for its own tests.
 int dnnl_test_is_pd_in_cache(const_dnnl_primitive_desc_t pd) __attribute__((weak));
 
 namespace sycl_dnn::profile {
@@ -20,7 +20,7 @@ struct family {
     int bits;
     const char *prefix;
 };
-// The other way round than in arguments.cpp, the larger numbers first.
+// The reverse of arguments.cpp, larger numbers first.
 constexpr family families[] = {
     {DNNL_ARG_ATTR_POST_OP_DW, "attr_post_op_dw_"},
     {DNNL_ARG_ATTR_ZERO_POINTS, "attr_zero_points_"},
@@ -30,7 +30,7 @@ constexpr family families[] = {
     {DNNL_ARG_ATTR_PRECOMPUTED_REDUCTIONS, "attr_precomputed_reductions_"},
 };
 
-// Several names have one number: that of the primitive's own is meant.
+// Several names have one number: the primitive's own is used.
 std::string argument_name(int id, const std::vector<std::string> &own) {
     constexpr int post_op = DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE;
     if (id >= post_op)
@@ -59,7 +59,7 @@ desc desc_of(dnnl_memory_t memory) {
     return desc(copy);
 }
 
-// The descriptor that belongs to the primitive: the one in Python may have gone on to another.
+// The descriptor of the primitive: the one in Python may have switched to another implementation.
 std::string implementation_of(const dnnl::primitive &p) {
     const_dnnl_primitive_desc_t pd;
     const char *name = "";
@@ -188,7 +188,7 @@ static subject described(const CompiledPartition &p, const std::string &label) {
 
 sycl::event run_partition(const CompiledPartition &p, const std::string &label,
                           const Stream &stream, const events &depends, const submission &submit) {
-    // Partitions of the CPU device are done when the call returns.
+    // Partitions on the CPU device are complete when the call returns.
     const clock from = p.engine.is_cpu() ? clock::wall : clock::device;
     std::string shapes = label;
     for (const logical &t : p.inputs) shapes += text_of(t.get_dims());

@@ -56,7 +56,7 @@ Program::frame Program::make_frame() const {
     return made;
 }
 
-// Frames that are looked at for one that is placed already.
+// Frames that are searched for one with the right addresses.
 static constexpr size_t looked_at = 16;
 
 bool Program::is_placed(const frame &f, const arguments &given, char *arena) const {
@@ -86,7 +86,7 @@ Program::frame &Program::lease_frame(const arguments &given, char *arena) {
     return frames.back();
 }
 
-// Gives the frame back when the call is submitted, or has failed.
+// Returns the frame when the call is submitted, or has failed.
 class Program::frame_lease {
   public:
     frame_lease(Program &p, const arguments &given, char *arena)
@@ -120,7 +120,7 @@ void Program::place_values(frame &f, const arguments &given, char *arena) const 
         }
         char *address = (v.where == place::arena ? arena : given.arrays[v.index]) + v.offset;
         if (f.addresses[i] == address) continue;
-        check(dnnl_memory_set_data_handle(handle, address), "could not place a value");
+        check(dnnl_memory_set_data_handle(handle, address), "could not set the address of a value");
         f.addresses[i] = address;
     }
 }
@@ -143,7 +143,8 @@ sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f
     if (s.kernel) return s.kernel->submit(stream.flight->queue, args, depends);
     if (!s.primitive) {
         void *data;
-        check(dnnl_memory_get_data_handle(args[0].memory, &data), "could not find a value");
+        check(dnnl_memory_get_data_handle(args[0].memory, &data),
+              "could not read the address of a value");
         const size_t nbytes = values[s.args[0].second].layout.get_size();
         return sycl::queue(stream.flight->queue).memset(data, 0, nbytes, depends);
     }

@@ -27,7 +27,7 @@ class Program {
     };
     struct step {
         const Primitive
-            *primitive;  // null: a kernel, or without one fill the value with zero bytes
+            *primitive;  // null: a kernel, or if there is none, fill the value with zero bytes
         const Kernel *kernel;
         std::vector<std::pair<int, int>> args;  // oneDNN's number of the argument, value
     };
@@ -45,16 +45,16 @@ class Program {
     struct frame {
         std::vector<dnnl::memory> memories;
         std::vector<std::vector<dnnl_exec_arg_t>> args;
-        std::vector<const char *> addresses;  // oneDNN asks the driver about every one it is told
+        std::vector<const char *> addresses;  // oneDNN queries the driver about each that is set
         sycl::event last_use;
         bool leased;
     };
 
-    // Submits all steps after `depends`, and sets `last` at each; call without the GIL. Waits now
-    // and then on a CPU.
+    // Submits all steps after `depends`, and sets `last` at each; call without the GIL. Waits
+    // occasionally on a CPU.
     void submit(const Stream &stream, const arguments &given, std::vector<sycl::event> &depends,
                 sycl::event &last);
-    // The same over a frame whose addresses stay.
+    // The same over a frame whose addresses are constant.
     void submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
                 sycl::event &last) const;
     frame bind(const arguments &given, char *arena) const;
@@ -64,13 +64,13 @@ class Program {
     const std::vector<step> steps;
     const size_t n_arguments;
     const size_t arena_bytes;
-    const size_t array_bytes;  // what a call's arrays hold, together
+    const size_t array_bytes;  // of all arrays of a call
     const py::object owners;   // primitives and memories
 
   private:
     class frame_lease;
     bool is_placed(const frame &f, const arguments &given, char *arena) const;
-    // One that is placed so already, if it can be: placing asks the driver.
+    // One with these addresses already, if possible: setting them queries the driver.
     frame &lease_frame(const arguments &given, char *arena);
     frame make_frame() const;
     void place_values(frame &f, const arguments &given, char *arena) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of kernels as the bytes that the driver's compiler made of them. OpenCL only.
+// Programs of kernels as binaries of the driver's compiler. OpenCL only.
 #include "program_binary.hpp"
 
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ void check_cl(cl_int status, const char *what) {
     if (status) throw std::runtime_error(what + (": OpenCL error " + std::to_string(status)));
 }
 
-// Gives back the reference that SYCL takes for each native handle that is asked for.
+// Releases the reference that SYCL acquires for each native handle it returns.
 template <class Handle, class Release>
 auto held(Handle handle, Release *release) {
     return std::unique_ptr<std::remove_pointer_t<Handle>, Release *>(handle, release);
@@ -52,7 +52,7 @@ std::string binary_for(cl_program program, cl_device_id device) {
     const auto devices = program_info<cl_device_id>(program, CL_PROGRAM_DEVICES);
     const auto sizes = program_info<size_t>(program, CL_PROGRAM_BINARY_SIZES);
     std::string binary;
-    std::vector<char *> places(devices.size(), nullptr);  // nullptr: this device is passed over
+    std::vector<char *> places(devices.size(), nullptr);  // nullptr: this device is skipped
     for (size_t i = 0; i < devices.size(); ++i)
         if (devices[i] == device) {
             binary.resize(sizes.at(i));
@@ -64,7 +64,7 @@ std::string binary_for(cl_program program, cl_device_id device) {
     return binary;
 }
 
-// Bytes that the driver does not take are an exception.
+// Throws if the driver does not accept the bytes.
 program_bundle built(const sycl::queue &queue, const std::string &binary) {
     const auto context = held(sycl::get_native<opencl>(queue.get_context()), CL(clReleaseContext));
     const auto device = held(sycl::get_native<opencl>(queue.get_device()), CL(clReleaseDevice));

@@ -9,13 +9,13 @@ namespace sycl_dnn {
 
 using program_bundle = sycl::kernel_bundle<sycl::bundle_state::executable>;
 
-// What a dpctl.program.SyclProgram holds, and one that holds it (dpctl_api.cpp).
+// The contents of a dpctl.program.SyclProgram, and one with given contents (dpctl_api.cpp).
 program_bundle bundle_of(py::handle object);
 py::object make_sycl_program(const program_bundle &bundle);
 
-// What the driver made of a SyclProgram for a queue's device; empty where it does not tell.
+// The driver's binary of a SyclProgram for a queue's device; empty if there is none.
 py::bytes program_binary(const py::object &program, const py::object &queue);
-// The SyclProgram of such bytes; None where the driver does not take them.
+// The SyclProgram of such bytes; None if the driver does not accept them.
 py::object program_of_binary(const py::object &queue, const py::bytes &binary);
 
 }  // namespace sycl_dnn

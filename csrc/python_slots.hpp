@@ -6,14 +6,14 @@
 
 namespace sycl_dnn {
 
-// Where a slot lies in the instances of a class; 0 where it has none of this name.
+// The offset of a slot in the instances of a class; 0 if it has none of this name.
 Py_ssize_t slot_offset(const py::object &type, const char *name);
 
 inline PyObject *&slot_at(py::handle object, Py_ssize_t offset) {
     return *reinterpret_cast<PyObject **>(reinterpret_cast<char *>(object.ptr()) + offset);
 }
 
-// An instance without a call of the class: its slots are empty.
+// An instance, made without calling the class: its slots are empty.
 py::object new_instance(const py::object &type);
 
 }  // namespace sycl_dnn

@@ -12,7 +12,7 @@ using dnnl::quantization_mode;
 
 namespace {
 
-// The rules that oneDNN has for every argument.
+// oneDNN's rules for every argument.
 void check_setting(const char *setter, int mask, const dims &groups) {
     const auto require = [setter](bool ok, const std::string &text) {
         if (!ok) throw invalid_arguments(std::string(setter) + ": " + text);
@@ -21,8 +21,8 @@ void check_setting(const char *setter, int mask, const dims &groups) {
     if (groups.empty()) return;
     require(groups.size() == 2 && groups[0] > 0 && groups[1] > 0,
             "groups must be () or two positive numbers, got " + text_of(groups));
-    require(mask != 0, "mask must name a dimension where there are groups, got 0 with groups " +
-                           text_of(groups));
+    require(mask != 0,
+            "mask must name a dimension if there are groups, got 0 with groups " + text_of(groups));
 }
 
 void set_scales_mask(PrimitiveAttr &a, argument arg, int mask) {
@@ -64,7 +64,7 @@ void set_precomputed_reductions(PrimitiveAttr &a, argument arg, int mask, const 
     a.reductions[arg.id] = {mask, groups, type, false, false};
 }
 
-// A first one of DNNL_RUNTIME_F32_VAL makes oneDNN keep a short list whatever the number says.
+// If the first one is DNNL_RUNTIME_F32_VAL, oneDNN keeps a short list whatever its length.
 void check_finite(const char *setter, const std::vector<float> &scales) {
     for (const float scale : scales)
         if (!std::isfinite(scale))
@@ -91,7 +91,7 @@ void bind_quantization(attr_class &c) {
     const auto f32 = [] { return py::arg_v("data_type", dt::f32, "data_type.f32"); };
     const auto s32 = [] { return py::arg_v("data_type", dt::s32, "data_type.s32"); };
     def_recorded(c, "set_scales_mask", &set_scales_mask, py::arg("arg"), py::arg("mask"),
-                 "f32 scales of an argument, one per index of the dimensions in ``mask``.");
+                 "f32 scales of an argument, one for each index of the dimensions in ``mask``.");
     def_recorded(
         c, "set_scales", &set_scales, py::arg("arg"), py::arg("mask"), py::arg("groups") = dims{},
         f32(), py::arg("is_on_host") = false,

@@ -8,8 +8,8 @@ namespace sycl_dnn {
 
 void bind_quantization(attr_class &c);
 
-// Throws invalid_arguments where a mask of the attributes names a dimension that the tensor does
-// not have: oneDNN ignores such bits, or says no more than "unimplemented".
+// Throws invalid_arguments if a mask of the attributes names a dimension that the tensor does
+// not have: oneDNN ignores such bits, or says only "unimplemented".
 void check_masks(const char *primitive, const py::dict &parameters, const PrimitiveAttr &attr);
 
 }  // namespace sycl_dnn

@@ -24,7 +24,7 @@ bool starts_with(std::string_view text, std::string_view prefix) {
 
 // --- condition of a select post-op ---
 
-// Whether each element of two blocked tensors of one shape has the same place.
+// Whether each element of two blocked tensors of one shape has the same offset.
 bool same_places(const desc &a, const desc &b) {
     if (a.get_format_kind() != b.get_format_kind() || a.get_dims() != b.get_dims()) return false;
     if (a.get_format_kind() != memory::format_kind::blocked) return true;
@@ -37,7 +37,7 @@ bool same_places(const desc &a, const desc &b) {
     return true;
 }
 
-// oneDNN's generated code reads the condition as if it lay like dst, whatever its descriptor says,
+// oneDNN's generated code reads the condition in the layout of dst, whatever its descriptor says,
 // and its primitive cache ignores that descriptor.
 void check_condition(const PrimitiveDesc &pd, const dnnl::post_ops &ops, int index) {
     dnnl::algorithm algorithm;
@@ -78,7 +78,7 @@ bool is_decompression(const PrimitiveDesc &pd) {
            !is_integer(pd.argument_desc(DNNL_ARG_SRC).get_data_type());
 }
 
-// The rule that implementations need, "" where this one keeps to the descriptor.
+// The rule that the implementation needs, "" if it follows the descriptor.
 std::string broken_rule(const PrimitiveDesc &pd, const factor &f, const quantization &q,
                         bool is_scale) {
     const std::string impl = pd.handle.impl_info_str();
@@ -87,7 +87,7 @@ std::string broken_rule(const PrimitiveDesc &pd, const factor &f, const quantiza
     const bool along_k = q.mask >> (first + f.k) & 1, along_other = q.mask >> (first + f.other) & 1;
     const auto group = [&q](int axis) { return q.groups.empty() ? 1 : q.groups[axis]; };
     const bool decompressed = f.id == DNNL_ARG_WEIGHTS && is_decompression(pd);
-    if (along_k && !along_other && !ref) return "name both of the last dimensions or not K";
+    if (along_k && !along_other && !ref) return "name both of the last dimensions, or not K";
     if (along_other && group(f.other) > 1 && !ref) return "have groups along K only";
     const bool ungrouped = along_k && group(f.k) == 1 && !decompressed;
     if (ungrouped && !(is_scale ? starts_with(impl, "ref:") : ref))
@@ -104,7 +104,7 @@ void check_product(const PrimitiveDesc &pd, const char *prefix,
         const std::string rule = broken_rule(pd, f, q, is_scale);
         if (!rule.empty())
             refuse(pd, std::string("mask of ") + prefix + f.name + " must " + rule + " (" +
-                           pd.handle.impl_info_str() + " reads them wrong), got " +
+                           pd.handle.impl_info_str() + " reads them wrongly), got " +
                            std::to_string(q.mask) + " with groups " + text_of(q.groups));
     }
 }
@@ -124,7 +124,7 @@ void check_weights_scales(const PrimitiveDesc &pd, const desc &weights, const ch
     const float *scales;
     check(get(pd.attr->handle.get(), &count, &mask, &scales), setter);
     if (weights.is_zero() || has_runtime_dims(weights)) return;
-    // A reorder of states has the attributes of a cell, of which it heeds those of the states.
+    // A reorder of states has the attributes of a cell, and uses only those of the states.
     if (mask >> weights.get_ndims()) return;
     const int64_t wanted = value_count(weights, {mask, {}, dt::f32, false, false});
     if (count != wanted && !(mask == 0 && count == 1))
@@ -146,7 +146,7 @@ void check_rnn_scales(const PrimitiveDesc &pd) {
 
 // --- 4-bit numbers, two in a byte ---
 
-// Resampling goes from element to element by whole bytes, and so past the end.
+// Resampling counts one byte per element, and so writes past the end.
 void check_half_bytes(const PrimitiveDesc &pd) {
     if (pd.handle.get_kind() != kind::resampling || !pd.engine.is_cpu()) return;
     for (const int id : {DNNL_ARG_SRC, DNNL_ARG_DST, DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_DST}) {
@@ -157,12 +157,12 @@ void check_half_bytes(const PrimitiveDesc &pd) {
     }
 }
 
-// --- implementations that no primitive may be made of ---
+// --- implementations that must not become primitives ---
 
-// Generated code repeats itself for each vector of the normalised axis: 11 s and 1.6 GB for 2**26.
+// Generated code is unrolled over the whole normalised axis: 11 s and 1.6 GB for 2**26.
 constexpr int64_t longest_row = 1 << 22;
 
-// How the names of such implementations begin; "" where there are none.
+// The prefix of the names of such implementations; "" if there are none.
 std::string_view fatal_prefix(std::string_view name, const py::dict &parameters) {
     if (name == "lrn_backward" && parameters["local_size"].cast<int64_t>() <= 2) return "lrn_jit";
     if (!starts_with(name, "layer_normalization")) return "";
@@ -176,9 +176,9 @@ void skip_fatal(const char *name, const py::dict &parameters, dnnl::primitive_de
     const std::string_view prefix = fatal_prefix(name, parameters);
     while (!prefix.empty() && starts_with(made.impl_info_str(), prefix))
         if (dnnl_primitive_desc_next_impl(made.get()) != dnnl_success)
-            throw unimplemented(std::string(name) + ": oneDNN has no other implementation than " +
+            throw unimplemented(std::string(name) + ": oneDNN has only the implementation " +
                                 made.impl_info_str() +
-                                ", of which no primitive can be made for these arguments");
+                                ", which cannot become a primitive for these arguments");
 }
 
 void refuse_unsafe(const PrimitiveDesc &pd) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes and strides that end the process inside oneDNN, or make it write where nothing is.
+// Shapes and strides that end the process inside oneDNN, or make it write out of bounds.
 #include <string_view>
 #include <utility>
 
@@ -68,7 +68,7 @@ void refuse_empty_on_gpu(std::string_view name, const Engine &engine, const tens
                             describe(*src));
 }
 
-// oneDNN copies lists of ndims - 2 numbers before it checks the ranks.
+// oneDNN copies lists of ndims - 2 numbers before it checks the number of axes.
 void refuse_flat_images(std::string_view name, const tensors &all) {
     if (name.rfind("pooling", 0) != 0 && name.find("convolution") == name.npos) return;
     for (const auto &[tensor, d] : all)
@@ -90,7 +90,7 @@ void refuse_endless_images(std::string_view name, const tensors &all) {
     }
 }
 
-// The row of a matrix then has no length, by which oneDNN divides.
+// The rows of the matrix then have length 0, by which oneDNN divides.
 void refuse_repeated_rows(std::string_view name, const tensors &all) {
     if (name.rfind("inner_product", 0) != 0) return;
     const desc *src = find(all, "src");
@@ -101,11 +101,11 @@ void refuse_repeated_rows(std::string_view name, const tensors &all) {
         if (shape[axis] > 1 && strides[axis] == 0)
             throw unimplemented(std::string(name) + ": oneDNN divides by the strides of " +
                                 (find(all, "src") ? "src" : "diff_src") +
-                                ", which must not be 0 behind the first axis, got " +
+                                ", which must not be 0 after the first axis, got " +
                                 describe(*src));
 }
 
-// Where one is empty oneDNN compares no shapes, and runs with the others.
+// If one is empty, oneDNN does not compare shapes, and runs with the others.
 void refuse_unlike_gradients(std::string_view name, const tensors &all) {
     if (name != "softmax_backward") return;
     const dims shape = all.front().second.get_dims();
@@ -116,7 +116,7 @@ void refuse_unlike_gradients(std::string_view name, const tensors &all) {
                                     "), got " + describe(d));
 }
 
-// Whether the elements of both lie at the same places; true where a layout is not known.
+// Whether the elements of both have the same offsets; true if a layout is unknown.
 bool lie_alike(const desc *a, const desc *b) {
     if (!a || !b || a->get_format_kind() != memory::format_kind::blocked ||
         b->get_format_kind() != memory::format_kind::blocked)
@@ -128,7 +128,7 @@ bool lie_alike(const desc *a, const desc *b) {
     return alike;
 }
 
-// Places in diff_weights are found by the strides of weights, those in src by diff_dst's.
+// oneDNN uses the strides of weights for diff_weights, and those of diff_dst for src.
 void refuse_unlike_weights(std::string_view name, const tensors &all) {
     if (name != "prelu_backward") return;
     for (const auto &[one, other] : {std::pair{"weights", "diff_weights"}, {"diff_dst", "src"}}) {

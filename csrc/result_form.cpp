@@ -12,7 +12,7 @@ ResultForm::kind ResultForm::kind_of(const std::string &name) {
     if (name == "dict") return kind::dict;
     if (name == "made") return kind::made;
     throw invalid_arguments(
-        "CallPlan: a result is an array, given, object, tuple, list, dict or "
+        "CallPlan: a result must be array, given, object, tuple, list, dict or "
         "made, got " +
         name);
 }

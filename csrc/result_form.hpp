@@ -11,11 +11,11 @@ namespace sycl_dnn {
 class ResultForm {
   public:
     // Of nested tuples, the first item of which says what it is:
-    //   ("array", number, carried dtype or None)   a new array over what has this number
-    //   ("given", number)                          what the caller gave, as it is
-    //   ("object", value)                          a value that is no array
+    //   ("array", number, carried dtype or None)   a new array over the memory of this number
+    //   ("given", number)                          the caller's own argument
+    //   ("object", value)                          a value that is not an array
     //   ("tuple", items), ("list", items), ("dict", names, items)
-    //   ("made", function, items)                  what the function makes of the items
+    //   ("made", function, items)                  the function's result for the items
     explicit ResultForm(const py::tuple &row);
 
     using array_maker = std::function<py::object(size_t number, const py::object &carried_dtype)>;

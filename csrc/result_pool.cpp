@@ -13,7 +13,7 @@
 
 namespace sycl_dnn {
 
-// Blocks of one size that are looked at before a new one is made.
+// Blocks of one size that are tried before a new one is made.
 static constexpr size_t looked_at = 16;
 static constexpr size_t smallest_step = 256;
 
@@ -78,7 +78,7 @@ py::object ResultPool::made(py::handle kind, size_t size) const {
     return block;
 }
 
-// dpctl's own error is no MemoryError.
+// dpctl's own error is not a MemoryError.
 static bool is_refusal(const py::error_already_set &error) {
     return error.matches(PyExc_MemoryError) ||
            error.matches(py::module_::import("dpctl.memory").attr("USMAllocationError"));

@@ -8,7 +8,7 @@
 
 namespace sycl_dnn {
 
-// What a call allocates: an array, or bytes in a layout of oneDNN's own.
+// What a call allocates: an array, or bytes in one of oneDNN's own layouts.
 struct Blank {
     size_t nbytes;
     py::object shape;    // None: bytes
@@ -17,23 +17,23 @@ struct Blank {
     ArrayFacts facts;
 };
 
-// Memory of results that were dropped, used again: fresh pages cost more than many operations.
+// Reuses the memory of dropped results: new pages cost more than many operations.
 //
-// A block is free when nothing but the pool refers to it: arrays, views and unfinished work all
+// A block is free when only the pool refers to it: arrays, views and unfinished work all
 // do. What dpnp has submitted and no longer refers to is ordered before the next call on the
 // queue, so a pool must not serve another queue. Call everything with the GIL.
 class ResultPool {
   public:
     ResultPool(const py::object &queue, size_t most);
 
-    // A dpctl.memory object of at least so many bytes, of the class `kind`.
+    // A dpctl.memory object of class `kind` with at least that many bytes.
     py::object take(py::handle kind, size_t nbytes);
-    // A usm_ndarray over such an object, or that itself where there is no shape. The array that
-    // was there before is used again if it is the same: making one is slow.
+    // A usm_ndarray over such an object, or the object itself without a shape. The previous array
+    // is reused if it is the same: making one is slow.
     py::object take_array(const ArrayTypes &types, py::handle kind, const Blank &blank);
-    // Gives back the blocks that nothing uses.
+    // Frees the unused blocks.
     void drop_unused();
-    // The size of the block for so many bytes: up to an eighth more, so that few sizes differ.
+    // The size of the block for that many bytes: up to an eighth more, so that there are few sizes.
     static size_t rounded(size_t nbytes);
 
     size_t most;  // bytes that the pool may hold, in use or not

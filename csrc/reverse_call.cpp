@@ -11,7 +11,7 @@
 
 namespace sycl_dnn {
 
-// Ways to nest and lay out gradients that one plan remembers.
+// How many nestings and layouts of gradients one plan keeps.
 static constexpr size_t most_known = 8;
 
 py::tuple kept_of(const CallFrame &frame, const CallPlan &plan, const py::object &stream,

@@ -20,9 +20,9 @@ class ReverseCall {
   public:
     ReverseCall(ArrayTypes types, std::shared_ptr<CallPlan> plan);
 
-    // The gradients for those of the results; NotImplemented where Python must do it.
+    // The gradients for those of the results; NotImplemented if Python must do it.
     py::object call(py::handle kept, py::handle dy) const;
-    // Lets gradients like these go this way, if they are `arrays`: laid out as the program wants.
+    // Repeats calls with gradients like these, if they are `arrays`: in the program's layouts.
     void remember(const py::object &dy, const py::list &arrays);
 
   private:

@@ -10,7 +10,7 @@ namespace sycl_dnn {
 
 using namespace dnnl;
 
-// How the C functions take what a row's argument unwraps to.
+// Converts a row's unwrapped argument to what the C functions accept.
 static const_dnnl_memory_desc_t to_c(const desc &d) { return d.get(); }
 static const_dnnl_primitive_desc_t to_c(const primitive_desc_base &pd) { return pd.get(); }
 static dnnl_prop_kind_t to_c(prop_kind kind) { return static_cast<dnnl_prop_kind_t>(kind); }
@@ -31,7 +31,7 @@ static void c_row(py::module_ &m, const char *name, const char *parameters, cons
         });
 }
 
-// Texts must live as long as the module.
+// The strings must live as long as the module.
 static const char *keep(std::string text) {
     static auto *kept = new std::list<std::string>;
     return kept->emplace_back(std::move(text)).c_str();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of the rows of primitive_row.hpp: how each comes from Python, how it is checked and
-// what the C++ constructor gets. What depends on one type alone stays out of line, so that some
+// The arguments of the rows of primitive_row.hpp: how each is converted from Python, checked and
+// passed to the C++ constructor. What depends on one type alone is out of line, so that some
 // fifty rows of up to thirty arguments do not repeat it.
 #pragma once
 
@@ -27,7 +27,7 @@ struct zero {};
 // A list of factors that may be left out.
 struct opt_factors {};
 
-// How one argument comes from Python (`type`) and what a creator gets of it (`value`).
+// The type of one argument in Python (`type`), and what a creator receives (`value`).
 template <class T>
 struct arg {
     using type = T;
@@ -111,7 +111,7 @@ inline void check_length(const char *name, const std::string &argument, int ndim
         std::to_string(ndims - 2) + "), got " + std::string(py::str(py::tuple(py::cast(given)))));
 }
 
-// The arguments of one call of a row. `take` each in order, then ask for the `value` of each.
+// The arguments of one call of a row. `take` each in order, then read the `value` of each.
 class row_call {
   public:
     row_call(const char *name, const std::vector<std::string> &names) : name(name), names(names) {}
@@ -124,7 +124,7 @@ class row_call {
         if constexpr (std::is_same_v<T, dims>) take_lengths(argument, &given);
         if constexpr (std::is_same_v<T, std::optional<dims>>)
             take_lengths(argument, given ? &*given : nullptr);
-        // A descriptor may go on to its next implementation while the GIL is released.
+        // A descriptor may switch to its next implementation while the GIL is released.
         if constexpr (std::is_same_v<T, std::shared_ptr<PrimitiveDesc>>)
             forward = given->snapshot();
         parameters[argument.c_str()] = py::cast(given);

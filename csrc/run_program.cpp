@@ -19,8 +19,8 @@ char *address_of(py::handle array) {
 Program::arguments arguments_of(const Program &p, const py::list &given) {
     const size_t n = given.size();
     if (n != p.n_arguments)
-        throw invalid_arguments("Program: takes " + std::to_string(p.n_arguments) +
-                                " arrays, got " + std::to_string(n));
+        throw invalid_arguments("Program: arrays must be " + std::to_string(p.n_arguments) +
+                                " in number, got " + std::to_string(n));
     Program::arguments found{std::vector<char *>(n, nullptr), {}};
     for (size_t i = 0; i < n; ++i) {
         PyObject *item = PyList_GET_ITEM(given.ptr(), i);

@@ -13,9 +13,9 @@ char *address_of(py::handle array);
 // data type.
 Program::arguments arguments_of(const Program &p, const py::list &given);
 
-// Runs `submit(last)` without the GIL, which sets `last` at each step: should a later one fail,
-// this much is under way and uses `owners`. Returns the event.
-// `nbytes` is what the tensors hold.
+// Runs `submit(last)` without the GIL, which sets `last` at each step: if a later one fails,
+// the earlier ones are under way and use `owners`. Returns the event.
+// `nbytes` is the size of the tensors.
 template <class Submit>
 py::object submit_steps(const failure_text &text, size_t nbytes, const Stream &stream,
                         const OrderedCall &order, owner_list &&owners, const Submit &submit) {

@@ -16,7 +16,7 @@ struct pool_registry {
     std::mutex guard;
     std::list<ScratchpadPool> pools;
 };
-// Never destroyed: the SYCL runtime may be gone by then; the process gives the memory back.
+// Never destroyed: the SYCL runtime may be gone by then; the memory is freed with the process.
 pool_registry &known_pools() {
     static auto *instance = new pool_registry;
     return *instance;

@@ -9,9 +9,9 @@
 
 namespace sycl_dnn {
 
-// Device memory that primitives use while they run. A buffer knows the event of its last use and
-// is given out again when that is complete; when the pool is full, the next use waits on the
-// device for the last one instead.
+// Device memory that primitives use while they run. A buffer has the event of its last use and
+// is reused when that is complete; when the pool is full, the next use waits on the
+// device for the last one.
 class ScratchpadPool {
   public:
     struct buffer {
@@ -28,7 +28,7 @@ class ScratchpadPool {
     // The pool of this queue's device and context.
     static ScratchpadPool &of(const sycl::queue &queue, const dnnl::engine &engine);
     static statistics total();
-    // Frees all buffers that nothing uses any more.
+    // Frees all unused buffers.
     static void clear_all();
 
     ScratchpadPool(const sycl::queue &queue, const dnnl::engine &engine);
@@ -40,7 +40,7 @@ class ScratchpadPool {
     void give_back(buffer &unused);
 
   private:
-    // Buffers stand in the order of their last use, so that the first is the likeliest to be idle.
+    // Buffers are in the order of their last use, so the first is the most likely to be idle.
     buffer *smallest_idle(size_t nbytes);
     buffer *smallest_busy(size_t nbytes);
     buffer &allocate(size_t nbytes);
@@ -54,8 +54,8 @@ class ScratchpadPool {
     std::list<buffer> buffers;
 };
 
-// Lends a buffer to one call: in the pool again when the call is submitted or has failed. Nothing
-// is lent for no bytes.
+// Lends a buffer to one call: it returns to the pool when the call is submitted or has failed.
+// Nothing is lent for no bytes.
 class ScratchpadLease {
   public:
     ScratchpadLease(ScratchpadPool &pool, size_t nbytes, std::vector<sycl::event> &depends,

@@ -27,7 +27,7 @@ static void bind_cpu(py::module_ &m) {
         "the CPU instruction set can be limited only before oneDNN's first use in the process; "
         "set ONEDNN_MAX_CPU_ISA or ONEDNN_CPU_ISA_HINTS in the environment instead";
     m.def("get_effective_cpu_isa", &dnnl::get_effective_cpu_isa,
-          "The best instruction set that oneDNN uses on this CPU.");
+          "The most capable instruction set that oneDNN uses on this CPU.");
     m.def(
         "set_max_cpu_isa",
         [](dnnl::cpu_isa isa) { check_status(dnnl::set_max_cpu_isa(isa), too_late); },

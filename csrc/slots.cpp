@@ -57,7 +57,7 @@ static bool normalization_uses(const PrimitiveDesc &pd, const std::string &name,
         return has_flag(pd, normalization_flags::fuse_norm_add_relu);
     if (name == "scale") return has_flag(pd, normalization_flags::use_scale);
     if (name == "shift") return has_flag(pd, normalization_flags::use_shift);
-    // Two of the three count these gradients among their outputs even where data alone is asked.
+    // Two of the three count these gradients among their outputs even for backward_data.
     const bool has_gradients =
         prop == prop_kind::backward || pd.handle.get_kind() != kind::layer_normalization;
     if (name == "diff_scale") return has_gradients && has_flag(pd, normalization_flags::use_scale);

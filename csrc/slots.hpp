@@ -9,13 +9,13 @@ namespace sycl_dnn {
 
 struct Memory;
 
-// One execution argument of a primitive and what a memory must be to serve as it. oneDNN itself
-// compares none of this: it counts the arguments and trusts the rest.
+// One execution argument of a primitive, and the rules for its memory. oneDNN itself
+// checks none of them: it only counts the arguments.
 struct Slot {
     enum class rule {
         same_desc,  // the memory's descriptor equals `layout`
         same_rank,  // `layout` has runtime dimensions: only the known ones count
-        unused,     // taken and left alone
+        unused,     // accepted and ignored
         values,     // a dense list of `count` numbers (-1: any) of type `type`
     };
     int id;
@@ -31,7 +31,7 @@ struct Slot {
     int passed_as;  // oneDNN's number for it; -1: checked, but oneDNN must not see it
 };
 
-// All arguments that executions of this descriptor take, inputs before outputs.
+// All arguments of executions of this descriptor, inputs before outputs.
 std::vector<Slot> slots_of(const PrimitiveDesc &pd);
 
 // Throws invalid_arguments, naming primitive, argument, rule and value.

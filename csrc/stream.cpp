@@ -15,7 +15,7 @@
 
 namespace sycl_dnn {
 
-// oneDNN compares only the device kind and takes a queue of another context silently.
+// oneDNN compares only the device kind and silently accepts a queue of another context.
 static void check_queue(const Engine &engine, const sycl::queue &queue) {
     const sycl::queue &own = queue_of(engine.queue);
     if (queue.get_device() == own.get_device() && queue.get_context() == own.get_context()) return;
@@ -24,7 +24,7 @@ static void check_queue(const Engine &engine, const sycl::queue &queue) {
                             queue.get_device().get_info<sycl::info::device::name>());
 }
 
-// In order unless told otherwise where the queue is nobody's in particular, as in C++.
+// Without a given queue, in order by default, as in C++.
 static Stream make_stream(const Engine &engine, const py::object &queue,
                           std::optional<bool> ordered) {
     refuse_after_fork();
@@ -63,30 +63,32 @@ static py::dict scratchpad_info() {
 
 void bind_stream(py::module_ &m) {
     py::class_<Stream>(m, "Stream", "A queue on which primitives of one engine are executed.")
-        .def(py::init(&make_stream), py::arg("engine"), py::arg("queue") = py::none(),
-             py::kw_only(), py::arg("ordered") = py::none(),
-             "``queue`` defaults to the engine's. ``ordered=True``, the default without a queue, "
-             "puts executions into one sequence with dpnp's own work on the queue; "
-             "``ordered=False``, the default with one, leaves order to the events of each call.")
+        .def(
+            py::init(&make_stream), py::arg("engine"), py::arg("queue") = py::none(), py::kw_only(),
+            py::arg("ordered") = py::none(),
+            "``queue`` defaults to the engine's. ``ordered=True``, the default without a queue, "
+            "puts executions into one sequence with what dpnp submits to the queue; "
+            "``ordered=False``, the default with one, orders them only by the events of each call.")
         .def_property_readonly("engine", [](const Stream &s) { return s.engine; })
         .def_property_readonly("sycl_queue", [](const Stream &s) { return s.queue; })
         .def_readonly("ordered", &Stream::ordered)
         .def_property_readonly("flags", &flags_of, "in_order or out_of_order.")
         .def_property_readonly(
             "pending", [](const Stream &s) { return s.flight->size(); },
-            "Executions whose memories are still held.")
+            "The number of executions whose memories are still held.")
         .def(
             "let_go", [](const Stream &s) { s.flight->prune_if_cheap(); },
-            "Let go of what finished executions used, without waiting; on a CPU only.")
-        .def(
-            "wait", &wait, py::arg("depends") = py::tuple(),
-            "Wait until the events ``depends`` and everything on the queue are done; other threads "
-            "run meanwhile, and Ctrl-C raises KeyboardInterrupt.");
+            "Release what finished executions used, without waiting; on a CPU only.")
+        .def("wait", &wait, py::arg("depends") = py::tuple(),
+             "Wait until the events ``depends`` and all work on the queue are complete; other "
+             "threads "
+             "run meanwhile, and Ctrl-C raises KeyboardInterrupt.");
     m.def("scratchpad_info", &scratchpad_info,
-          "Number, bytes and busy ones of the scratchpad buffers that the process holds.");
+          "The scratchpad buffers of the process: their number, their bytes, and how many are in "
+          "use.");
     // Freeing may wait for the device.
     m.def("clear_scratchpads", &ScratchpadPool::clear_all, py::call_guard<ReleasedGil>(),
-          "Free the scratchpad buffers that nothing uses.");
+          "Free the unused scratchpad buffers.");
 }
 
 }  // namespace sycl_dnn

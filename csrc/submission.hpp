@@ -13,15 +13,15 @@ namespace sycl_dnn {
 
 // What the error of a failed submission says.
 struct failure_text {
-    const char *about;   // in front of the message; null: nothing
-    const char *memory;  // what `nbytes` of device memory were wanted for
+    const char *about;   // prefix of the message; null: none
+    const char *memory;  // what `nbytes` of device memory are for
     size_t nbytes;
 };
 // Raises the exception that is being handled as one of sycl_dnn.errors, if it is one of oneDNN's
 // or SYCL's.
 [[noreturn]] void raise_failure(const failure_text &text);
 
-// Runs `submit` without the GIL; what goes wrong becomes an error of sycl_dnn.errors.
+// Runs `submit` without the GIL; exceptions become errors of sycl_dnn.errors.
 template <class Submit>
 sycl::event submit_or_raise(const failure_text &text, const Submit &submit) {
     try {
@@ -32,8 +32,8 @@ sycl::event submit_or_raise(const failure_text &text, const Submit &submit) {
     }
 }
 
-// Keeps `owners`, which hold `nbytes` of tensors, until `event` is complete, and tells dpnp of it;
-// returns the event for Python. May wait without the GIL.
+// Keeps `owners`, which hold `nbytes` of tensors, until `event` is complete, and registers it with
+// dpnp; returns the event for Python. May wait without the GIL.
 py::object note_submitted(const Stream &stream, const OrderedCall &order, const sycl::event &event,
                           owner_list &&owners, size_t nbytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SYCL's queue.wait() returns too early in one thread while another is in it: see InFlight::wait.
-// Code that knows dpnp alone calls nothing else, and so no work of ours may be pending on a CPU
+// SYCL's queue.wait() returns too early in one thread while another one waits: see InFlight::wait.
+// Code that uses only dpnp calls nothing else, so no work of ours may be pending on a CPU
 // when there is another thread.
 #include "threads.hpp"
 
@@ -32,7 +32,7 @@ static bool is_known(unsigned long thread) {
     return PyDict_Contains(active, identity.ptr()) == 1;
 }
 
-// An adapter is loaded when devices are listed for the first time.
+// SYCL loads its adapters when devices are listed for the first time.
 static int is_adapter(dl_phdr_info *library, size_t, void *) {
     return std::strstr(library->dlpi_name, "libur_adapter_") != nullptr;
 }
@@ -45,15 +45,15 @@ void prepare_dpnp() {
 
 static void begin_thread() {
     if (was_forked()) return;
-    // A process that uses no device may still fork.
+    // A process that has used no device may still fork.
     if (dl_iterate_phdr(is_adapter, nullptr)) prepare_dpnp();
     try {
         InFlight::finish_cpu();
-    } catch (...) {  // who waits for the work itself gets the error
+    } catch (...) {  // a wait for the work itself raises the error
     }
 }
 
-// Python tells nobody of a thread that starts (3.12 has an audit event, 3.11 does not), so the
+// Python has no hook for the start of a thread (3.12 has an audit event, 3.11 does not), so the
 // function of `threading` that starts one is wrapped.
 static void watch(const char *name) {
     const py::module_ threading = py::module_::import("threading");
@@ -79,7 +79,7 @@ bool has_several_threads() {
     // Threads that Python did not start are known by their calls.
     if (here != first_thread && !is_known(here)) has_unknown_threads = true;
     if (here != first_thread || PyDict_Size(active) > 1) return true;
-    // Now and then a thread of SYCL's that releases Python objects is among those.
+    // A thread of SYCL's that releases Python objects is sometimes among those.
     return has_unknown_threads && is_another_there();
 }
 

@@ -3,7 +3,7 @@
 
 namespace sycl_dnn {
 
-// From now on notes the start of Python threads, and finishes pending work before it. Call with
+// From now on watches the start of Python threads, and finishes pending work before it. Call with
 // the GIL.
 void watch_threads();
 
@@ -11,7 +11,7 @@ void watch_threads();
 // starts. Call with the GIL.
 bool has_several_threads();
 
-// Makes the first use of dpnp's extension modules, once. Call with the GIL.
+// Uses dpnp's extension modules for the first time, once. Call with the GIL.
 void prepare_dpnp();
 
 }  // namespace sycl_dnn

@@ -15,7 +15,7 @@ bool are_sizes(const Py_ssize_t *sizes, const py::tuple &expected) {
     return true;
 }
 
-// Whether the struct says of an array what its attributes do.
+// Whether the struct agrees with the attributes of an array.
 bool agrees(const UsmArray &fields, py::handle array) {
     const auto size = reinterpret_cast<PyTypeObject *>(Py_TYPE(array.ptr()))->tp_basicsize;
     if (size < static_cast<Py_ssize_t>(sizeof(UsmArray))) return false;

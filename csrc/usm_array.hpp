@@ -6,7 +6,7 @@
 namespace sycl_dnn {
 
 // The fields of a dpnp.tensor.usm_ndarray, as dpnp/tensor/_usmarray.h declares them. Reading them
-// makes no Python object, which is what asking for `shape`, `strides` and `dtype` costs. dpnp may
+// makes no Python objects, unlike the attributes `shape`, `strides` and `dtype`. dpnp may
 // change them: `NEEDED` of sycl_dnn/_dpnp.py lists the struct, and without it calls are slow.
 struct UsmArray {
     PyObject_HEAD void *methods;
@@ -20,18 +20,18 @@ struct UsmArray {
 
     static constexpr int c_contiguous = 1, writable = 4;
 
-    // Asked where there are no strides.
+    // For arrays without strides.
     bool is_row_major() const { return flags & c_contiguous; }
 };
 
-// The fields of an array of exactly this class; null where the class is built otherwise: then
-// Python must be asked.
+// The fields of an array of exactly this class; null if the struct differs: then
+// its attributes must be read.
 const UsmArray *usm_array(py::handle array, const py::object &type);
 
 // Strides in elements.
 std::vector<Py_ssize_t> strides_of(const UsmArray &fields);
 
-// What an array of a row of memory is like, from its first byte on.
+// The form of an array over a block of memory, from its first byte.
 struct ArrayFacts {
     std::vector<Py_ssize_t> shape, strides;
     int typenum;
@@ -39,7 +39,7 @@ struct ArrayFacts {
 
     // `strides` is None for a row-major array.
     ArrayFacts(const py::tuple &shape, const py::object &strides, const py::object &dtype);
-    // Whether a writable array is like this.
+    // Whether a writable array has this form.
     bool are_those_of(const UsmArray &fields) const;
 
   private:

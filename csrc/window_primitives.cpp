@@ -8,10 +8,10 @@ namespace sycl_dnn {
 
 using namespace dnnl;
 
-// The same memory of one pixel with the strides of what it is resized to. oneDNN's kernels take the
-// stride of the last axis for the number of channels, or for 1 in row-major images, but it is any
-// number where that axis is 1: they wrote beyond dst, and its cache takes descriptors that differ
-// in such strides for equal.
+// The same memory of one pixel with the strides of its resized image. oneDNN's kernels use the
+// stride of the last axis as the number of channels, or as 1 in row-major images, but it is any
+// number if that axis has size 1: they write past the end of dst, and its cache considers
+// descriptors equal that differ in such strides.
 static desc with_known_pixel(const desc &images, const desc &resized) {
     const dims shape = images.get_dims();
     const auto is_one = [](memory::dim n) { return n == 1; };
@@ -36,7 +36,7 @@ void bind_window_primitives(py::module_ &m) {
         m, "pooling_backward",
         "algorithm diff_src diff_dst strides kernel dilation padding_l padding_r hint_fwd_pd",
         "diff_dst workspace -> diff_src");
-    // The overload with factors refuses an empty list even where dst tells the size.
+    // The overload with factors refuses an empty list even if dst has the size.
     def_row<prop_kind, algorithm, opt_factors, desc, opt>(
         m, "resampling_forward", "prop_kind algorithm factors src dst", "src -> dst",
         [](const engine &e, const primitive_attr &attr, prop_kind prop, algorithm a,

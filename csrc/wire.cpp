@@ -29,7 +29,7 @@ Socket::~Socket() {
     if (fd >= 0) close(fd);
 }
 
-// No delay, and noticed within a minute if the other host has gone without a word.
+// No delay, and keep-alive that notices within a minute if the other host has gone.
 static void set_up(int fd) {
     const int on = 1, idle = 30, interval = 10, count = 3;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -88,8 +88,8 @@ Socket Socket::listening(int port) {
     const auto *address = is_6 ? reinterpret_cast<sockaddr *>(&six)  //
                                : reinterpret_cast<sockaddr *>(&four);
     if (bind(made.fd, address, is_6 ? sizeof six : sizeof four) || listen(made.fd, 1024))
-        throw std::runtime_error("port " + std::to_string(port) +
-                                 " cannot be listened on: " + std::strerror(errno));
+        throw std::runtime_error("cannot listen on port " + std::to_string(port) + ": " +
+                                 std::strerror(errno));
     return made;
 }
 
@@ -134,7 +134,7 @@ bool Socket::take(message &m) {
     m.clear();
     for (size_t at = head; at + head <= head + size;) {
         const size_t part = size_at(buffer, at);
-        if (part > head + size - at - head) break;  // not one of ours
+        if (part > head + size - at - head) break;  // not one of our messages
         m.push_back(buffer.substr(at + head, part));
         at += head + part;
     }

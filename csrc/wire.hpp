@@ -26,9 +26,9 @@ class Socket {
     static Socket listening(int port);
 
     bool send(const message &m) const;  // false: the other side has gone
-    // Reads what has come; false: the other side has gone.
+    // Reads what has arrived; false: the other side has gone.
     bool receive();
-    // Takes the next complete message; false: there is none yet.
+    // Removes the next complete message; false: there is none yet.
     bool take(message &m);
 
     int fd;

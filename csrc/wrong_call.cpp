@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that do not fit a function's signature. pybind11 then prints all it takes; here
+// Calls that do not fit a function's signature. pybind11 then prints all overloads; here
 // sycl_dnn/onednn/wrong_call.py says which argument is wrong. A call that fits pays one jump.
 #include <map>
 #include <string>
@@ -10,7 +10,7 @@ namespace sycl_dnn {
 
 namespace {
 
-// Either of the two forms in which pybind11 3 hands its functions to Python.
+// Either of the two forms in which pybind11 3 passes its functions to Python.
 using packed_call = PyObject *(*)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 using tuple_call = PyObject *(*)(PyObject *, PyObject *, PyObject *);
 
@@ -34,7 +34,7 @@ bool is_mismatch(const py::error_already_set &error) {
     return text.find("(): incompatible ") != text.npos;
 }
 
-// Replaces the error that is set, if it is pybind11's and Python knows a better one.
+// Replaces the error that is set, if it is pybind11's and Python has a better one.
 void explain(PyObject *self, const py::tuple &args, const py::dict &named) {
     py::error_already_set error;
     if (!is_mismatch(error)) return error.restore();
@@ -82,7 +82,7 @@ void watch(PyObject *function) {
     const bool is_packed = def->ml_flags == (METH_FASTCALL | METH_KEYWORDS);
     if (!is_packed && def->ml_flags != (METH_VARARGS | METH_KEYWORDS)) return;
     if (!original) original = def->ml_meth;
-    if (!self || def->ml_meth != original) return;  // watched, or none of pybind11's
+    if (!self || def->ml_meth != original) return;  // watched already, or not of pybind11
     Py_INCREF(function);
     known()[self] = function;
     def->ml_meth = is_packed ? entry(&call_packed) : entry(&call_tuple);

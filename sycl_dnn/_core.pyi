@@ -581,7 +581,7 @@ class Engine:
     @staticmethod
     def get_count(kind: engine_kind | str) -> int:
         """
-        How many devices of a kind oneDNN finds.
+        The number of devices of a kind that oneDNN finds.
         """
 
     def __eq__(self, arg0: object) -> bool:
@@ -623,17 +623,17 @@ class Stream:
 
     def __init__(self, engine: Engine, queue: dpctl.SyclQueue | None=None, *, ordered: bool | None=None) -> None:
         """
-        ``queue`` defaults to the engine's. ``ordered=True``, the default without a queue, puts executions into one sequence with dpnp's own work on the queue; ``ordered=False``, the default with one, leaves order to the events of each call.
+        ``queue`` defaults to the engine's. ``ordered=True``, the default without a queue, puts executions into one sequence with what dpnp submits to the queue; ``ordered=False``, the default with one, orders them only by the events of each call.
         """
 
     def let_go(self) -> None:
         """
-        Let go of what finished executions used, without waiting; on a CPU only.
+        Release what finished executions used, without waiting; on a CPU only.
         """
 
     def wait(self, depends: collections.abc.Sequence[dpctl.SyclEvent]=()) -> None:
         """
-        Wait until the events ``depends`` and everything on the queue are done; other threads run meanwhile, and Ctrl-C raises KeyboardInterrupt.
+        Wait until the events ``depends`` and all work on the queue are complete; other threads run meanwhile, and Ctrl-C raises KeyboardInterrupt.
         """
 
     @property
@@ -653,7 +653,7 @@ class Stream:
     @property
     def pending(self) -> int:
         """
-        Executions whose memories are still held.
+        The number of executions whose memories are still held.
         """
 
     @property
@@ -680,7 +680,7 @@ class MemoryDesc:
     @staticmethod
     def from_blob(blob: bytes) -> MemoryDesc:
         """
-        The descriptor that ``blob`` came from; refuses damaged bytes, and all that the other constructors could not make (layouts that only a primitive knows, too).
+        The descriptor that ``blob`` came from; refuses damaged bytes, and layouts that the other constructors cannot make, such as those that only a primitive knows.
         """
 
     @staticmethod
@@ -778,13 +778,13 @@ class MemoryDesc:
     @property
     def dims(self) -> tuple[typing.Any, ...]:
         """
-        Logical shape; RUNTIME_DIM_VAL where it is given at execution.
+        Logical shape; RUNTIME_DIM_VAL for sizes given at execution.
         """
 
     @property
     def extent(self) -> int:
         """
-        Bytes that a buffer must have: first to last element of a view.
+        Bytes that a buffer must have: from the first to the last element of a view.
         """
 
     @property
@@ -846,7 +846,7 @@ class MemoryDesc:
     @property
     def strides(self) -> tuple[typing.Any, ...]:
         """
-        Elements between neighbours (between outer blocks if blocked).
+        In elements; those of the outer blocks if the layout is blocked.
         """
 
     @property
@@ -903,7 +903,7 @@ class Memory:
     @property
     def owner(self) -> typing.Any:
         """
-        What holds the data: the array given, or dpctl.memory objects.
+        The owner of the data: the given array, or dpctl.memory objects.
         """
 
     @property
@@ -918,7 +918,7 @@ class Memory:
 
 class PostOps:
     """
-    Operations on a primitive's result, applied in the order of appending.
+    Operations on a primitive's result, applied in the order in which they were appended.
     """
 
     def __eq__(self, arg0: object) -> bool:
@@ -961,7 +961,7 @@ class PostOps:
 
     def append_prelu(self, mask: int) -> None:
         """
-        Negative results times weights; argument attr_post_op_<i>_weights.
+        Multiply negative results by weights; argument attr_post_op_<i>_weights.
         """
 
     def append_sum(self, scale: float=1.0, zero_point: int=0, data_type: data_type | str=...) -> None:
@@ -1023,7 +1023,7 @@ class PrimitiveAttr:
 
     def set_deterministic(self, value: bool) -> None:
         """
-        Same bits from every run on the same machine.
+        Every run on the same machine gives the same bits.
         """
 
     def set_dropout(self, mask_desc: MemoryDesc | None=None, seed_dt: data_type | str=..., use_offset: bool=False, use_host_scalars: bool=False) -> None:
@@ -1071,12 +1071,12 @@ class PrimitiveAttr:
 
     def set_scales_mask(self, arg: str | int, mask: int) -> None:
         """
-        f32 scales of an argument, one per index of the dimensions in ``mask``.
+        f32 scales of an argument, one for each index of the dimensions in ``mask``.
         """
 
     def set_scratchpad_mode(self, mode: _core.scratchpad_mode | str) -> None:
         """
-        user: execute takes a scratchpad argument, from a pool if there is none. library: always from the pool.
+        user: execute accepts a scratchpad argument, and uses a pool without one. library: always from the pool.
         """
 
     def set_zero_points(self, arg: str | int, mask: int, groups: collections.abc.Sequence[int]=[], data_type: data_type | str=..., is_on_host: bool=False) -> None:
@@ -1111,7 +1111,7 @@ class PrimitiveAttr:
 
 class PrimitiveDesc:
     """
-    An operation with its parameters, layouts and implementation; from one of the functions such as convolution_forward.
+    An operation with its parameters, layouts and implementation, made by one of the functions such as convolution_forward.
     """
 
     def __repr__(self) -> str:
@@ -1124,7 +1124,7 @@ class PrimitiveDesc:
 
     def next_impl(self) -> bool:
         """
-        Go on to the next implementation, usually a slower one; False if there is none.
+        Switch to the next implementation, usually a slower one; False if there is none.
         """
 
     def query_md(self, what: query | str, index: int=0) -> MemoryDesc:
@@ -1386,7 +1386,7 @@ class PrimitiveDesc:
     @property
     def memory_consumption(self) -> int:
         """
-        Bytes that executions need beside the arguments.
+        Bytes that executions need in addition to the arguments.
         """
 
     @property
@@ -1494,7 +1494,7 @@ class PrimitiveDesc:
     @property
     def time_estimate(self) -> float:
         """
-        The library's own guess, without unit.
+        The library's own estimate, without a unit.
         """
 
     @property
@@ -1543,12 +1543,12 @@ class PrimitiveDesc:
 
 class Primitive:
     """
-    An operation ready to run; may be executed from several threads.
+    An operation that is ready to run; several threads may execute it.
     """
 
     def __init__(self, primitive_desc: PrimitiveDesc, inserted: bool=False) -> None:
         """
-        ``inserted`` marks a reorder that nobody asked for, in sycl_dnn.profile.
+        ``inserted`` marks a reorder that sycl_dnn added, for sycl_dnn.profile.
         """
 
     def __repr__(self) -> str:
@@ -1556,7 +1556,7 @@ class Primitive:
 
     def execute(self, stream: Stream, args: collections.abc.Mapping[typing.Any, Memory], depends: collections.abc.Sequence[dpctl.SyclEvent]=()) -> dpctl.SyclEvent:
         """
-        Submit with ``args`` (name: Memory) after the events ``depends``; return the event of completion. Everything is checked by name first; nothing is submitted if it fails.
+        Submit with ``args`` (name: Memory) after the events ``depends``; return the event of completion. All arguments are checked first; if one is wrong, nothing is submitted.
         """
 
     def get_cache_blob(self) -> bytes:
@@ -1567,7 +1567,7 @@ class Primitive:
     @property
     def arguments(self) -> dict[str, dict[str, typing.Any]]:
         """
-        What execute takes: name, and for each id, desc, output, required.
+        The arguments of execute by name: id, desc, output, required.
         """
 
     @property
@@ -1592,7 +1592,7 @@ class Program:
 
     def run(self, stream: Stream, arrays: list[typing.Any], depends: typing.Any=()) -> typing.Any:
         """
-        Submit with the arrays (objects that have ``_pointer``) and the bytes of the host scalars, by number; return the event of completion. Layouts are taken on trust.
+        Submit with the arrays (objects that have ``_pointer``) and the bytes of the host scalars, by number; return the event of completion. Layouts are not checked.
         """
 
     @property
@@ -1647,7 +1647,7 @@ class BoundProgram:
 
     def __call__(self) -> typing.Any:
         """
-        Submit; return the result that was bound.
+        Submit; return the bound result.
         """
 
     def __init__(self, program: typing.Any, stream: typing.Any, arrays: list[typing.Any], arena: typing.Any, result: typing.Any) -> None:
@@ -1659,13 +1659,13 @@ class BoundProgram:
 
 class ResultPool:
     """
-    Memory of a queue's results that were dropped, used again.
+    Reuses the memory of a queue's dropped results.
     """
 
     @staticmethod
     def rounded(nbytes: int) -> int:
         """
-        Return the size of the block for so many bytes.
+        Return the size of the block for that many bytes.
         """
 
     def __init__(self, queue: typing.Any, most: int) -> None:
@@ -1673,12 +1673,12 @@ class ResultPool:
 
     def drop_unused(self) -> None:
         """
-        Give back the blocks that nothing uses.
+        Free the unused blocks.
         """
 
     def take(self, kind: typing.Any, nbytes: int) -> typing.Any:
         """
-        Return a dpctl.memory object of the class ``kind`` of at least so many bytes.
+        Return a dpctl.memory object of class ``kind`` with at least that many bytes.
         """
 
     @property
@@ -1700,12 +1700,12 @@ class ArrayTypes:
 
 class PartitionSequence:
     """
-    Compiled partitions that run one after the other.
+    Compiled partitions that run in sequence.
     """
 
     def __init__(self, partitions: list[typing.Any]) -> None:
         """
-        Of pairs of a CompiledPartition and the number of the array of each of its tensors.
+        Make it of pairs: a CompiledPartition, and the array number of each of its tensors.
         """
 
 class CallPlan:
@@ -1726,42 +1726,42 @@ class ReverseCall:
 
     def call(self, kept: typing.Any, dy: typing.Any) -> typing.Any:
         """
-        Return the gradients, or NotImplemented where the layout of ``dy`` is not known. ``kept``: stream, pool, class of memory, arrays, frozen arrays by number or None.
+        Return the gradients, or NotImplemented if the layout of ``dy`` is unknown. ``kept``: stream, pool, class of memory, arrays, frozen arrays by number or None.
         """
 
     def remember(self, dy: typing.Any, arrays: list[typing.Any]) -> None:
         """
-        Let gradients like these go this way, if ``arrays`` are those found in them.
+        Repeat calls with gradients like these, if ``arrays`` are those found in them.
         """
 
 class CallTable:
     """
-    Repeats calls that it was told of; knows dpnp only by what it is given.
+    Repeats the calls that were added to it; knows dpnp only by what it is given.
     """
 
     def __init__(self, types: ArrayTypes, key_of: typing.Any=None) -> None:
         """
-        ``key_of(function)`` tells plain functions with attributes, and what is callable otherwise, apart. Without it the functions of calls are all one.
+        ``key_of(function)`` distinguishes plain functions with attributes, and other callables. Without it, all functions are considered equal.
         """
 
     def call(self, function: typing.Any, subject: tuple[typing.Any, ...], args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any], out: typing.Any) -> typing.Any:
         """
-        Return the result, or NotImplemented where the call is not known. Calls are told apart by the function and by the identity of what is in ``subject``, of lists in it and of what context variables are.
+        Return the result, or NotImplemented if the call is unknown. Calls are distinguished by the function and by the identity of the items of ``subject``, of lists in it, and of the values of context variables.
         """
 
     def clear(self) -> None:
         """
-        Forget everything.
+        Remove everything.
         """
 
     def forget_dropped(self) -> None:
         """
-        Forget the calls whose owners are gone.
+        Remove the calls whose owners no longer exist.
         """
 
     def remember(self, function: typing.Any, subject: typing.Any, args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any], out: typing.Any, arrays: list[typing.Any], key: typing.Any, owner: typing.Any, plan: CallPlan, stream: typing.Any, pool: typing.Any, guard: typing.Any=None, reverse: typing.Any=None) -> None:
         """
-        Let calls like this one run ``plan``, if ``arrays`` are those found in it: as long as there is what ``owner`` refers to weakly, and the function that ``guard`` refers to weakly, called with the function and (), returns the arrays that it holds. With ``reverse``, a class, they return the result and an instance with the attributes ``_plan``, the owner, and ``_kept``, what ``ReverseCall.call`` takes.
+        Let calls like this one run ``plan``, if ``arrays`` are those found in it, as long as the referent of the weak reference ``owner`` exists, and the function that ``guard`` weakly refers to, called with the function and (), returns the arrays that it holds. With ``reverse``, a class, they return the result and an instance with the attributes ``_plan``, the owner, and ``_kept``, the argument of ``ReverseCall.call``.
         """
 
     def sibling(self, constants: typing.Any=()) -> CallTable:
@@ -1771,7 +1771,7 @@ class CallTable:
 
     def used(self) -> list[typing.Any]:
         """
-        Return the keys of the plans used since the last time, in order.
+        Return the keys of the plans used since the last call, in order.
         """
 
     @property
@@ -1788,13 +1788,13 @@ class CallTable:
 
 class ControlLink:
     """
-    A rank's connection to the hub of rank 0, for what is no array.
+    A rank's connection to the hub of rank 0, for data other than arrays.
     """
 
     @staticmethod
     def start_hub(port: int, size: int) -> None:
         """
-        Start the thread of rank 0 that all ranks are connected to.
+        Start the thread of rank 0 that all ranks connect to.
         """
 
     def __init__(self, host: str, port: int, rank: int, size: int, timeout: float) -> None:
@@ -1807,12 +1807,12 @@ class ControlLink:
 
     def gather(self, key: str, members: collections.abc.Sequence[int], text: str, timeout: float, about: str) -> list[bytes]:
         """
-        What all members say under a key, in their order; RuntimeError names who is missing.
+        What all members send under a key, in their order; RuntimeError names missing ones.
         """
 
     def leave(self) -> None:
         """
-        Say that this rank ends as it should.
+        Announce that this rank ends normally.
         """
 
     @property
@@ -1825,12 +1825,12 @@ class ControlLink:
 
 class StartedCollective:
     """
-    A collective beside which later work goes on.
+    A collective that later work overlaps with.
     """
 
     def join(self, stream: Stream) -> None:
         """
-        Make what is submitted in the stream's order from now on come after it.
+        Make later submissions in the stream's order wait for it.
         """
 
 class Communicator:
@@ -1847,19 +1847,19 @@ class Communicator:
     @staticmethod
     def raise_failure() -> None:
         """
-        Raise the error of a collective that failed since.
+        Raise the error of a collective that has failed since the last check.
         """
 
     @staticmethod
     def set_latency(seconds: float) -> None:
         """
-        Let each collective on a CPU sleep first: for measurements and tests.
+        Make each collective on a CPU sleep first: for measurements and tests.
         """
 
     @staticmethod
     def unique_id() -> bytes:
         """
-        A new id for a group of oneCCL's.
+        A new id for a group of oneCCL.
         """
 
     def __init__(self, name: str, members: collections.abc.Sequence[int], rank: int, id: str) -> None:
@@ -1869,12 +1869,12 @@ class Communicator:
 
     def close(self) -> None:
         """
-        Wait for what was submitted, and give oneCCL's memory back.
+        Wait for what was submitted, and free oneCCL's memory.
         """
 
     def start(self, stream: Stream, kind: str, src: tuple[typing.Any, int], dst: tuple[typing.Any, int], count: int, dtype: int, op: int, root: int, dst_bytes: int, words: str) -> StartedCollective:
         """
-        As ``submit``, but nothing comes after it until the result's ``join``.
+        Like ``submit``, but nothing waits for it until the result's ``join``.
         """
 
     def submit(self, stream: Stream, kind: str, src: tuple[typing.Any, int], dst: tuple[typing.Any, int], count: int, dtype: int, op: int, root: int, dst_bytes: int, words: str) -> typing.Any:
@@ -1906,7 +1906,7 @@ class Recorder:
 
     def queues(self) -> list[typing.Any]:
         """
-        The queues that the records name by number.
+        The queues, to which records refer by number.
         """
 
     def records(self, first: int=0) -> list[typing.Any]:
@@ -2017,7 +2017,7 @@ class Op:
 
     def set_attr(self, attr: typing.Any, value: typing.Any) -> None:
         """
-        Set an attribute; the value must have exactly the kind that oneDNN wants for it.
+        Set an attribute; the value must have exactly the kind that oneDNN requires.
         """
 
     @property
@@ -2080,7 +2080,7 @@ class GraphTensor:
     @property
     def owner(self) -> typing.Any:
         """
-        What holds the data: the array given, or a dpctl.memory object.
+        The owner of the data: the given array, or a dpctl.memory object.
         """
 
     @property
@@ -2125,7 +2125,7 @@ class CompiledPartition:
     @property
     def label(self) -> str:
         """
-        What sycl_dnn.profile calls it.
+        Its name in sycl_dnn.profile.
         """
 
     @label.setter
@@ -2159,7 +2159,7 @@ class Partition:
 
     def compile(self, inputs: collections.abc.Sequence[LogicalTensor], outputs: collections.abc.Sequence[LogicalTensor], engine: Engine) -> CompiledPartition:
         """
-        Compile for these logical tensors, which are matched with the ports by their numbers. Output sizes may be unknown, their layout ``any``.
+        Compile for these logical tensors, which are matched to the ports by their numbers. Output sizes may be unknown, their layout ``any``.
         """
 
     @property
@@ -2200,22 +2200,22 @@ class OpGraph:
 
     def add_op(self, op: Op, allow_exception: bool=True) -> graph_status:
         """
-        Add an operation; its status is returned, or raised if it is not success.
+        Add an operation; return its status, or raise an error if it is not success.
         """
 
     def finalize(self) -> None:
         """
-        End building: no operation can be added any more.
+        End building: no more operations can be added.
         """
 
     def get_fpmath_mode(self) -> tuple[typing.Any, ...]:
         """
-        The mode, and whether it holds for integers too.
+        The mode, and whether it applies to integers too.
         """
 
     def get_partitions(self, policy: typing.Any='fusion') -> list[Partition]:
         """
-        The partitions in an order in which they can run.
+        The partitions, in an order in which they can run.
         """
 
     def set_fpmath_mode(self, mode: typing.Any, apply_to_int: bool=False) -> None:
@@ -2234,7 +2234,7 @@ def _engine_with_functions(queue: typing.Any, allocate: int, deallocate: int) ->
 
 def _event_at(address: int) -> typing.Any:
     """
-    A copy of the sycl::event that lies there.
+    A copy of the sycl::event at that address.
     """
 
 def _gemm_s8s8s32(arg0: str, arg1: str, arg2: str, arg3: int, arg4: int, arg5: int, arg6: float, arg7: int, arg8: int, arg9: int, arg10: int, arg11: int, arg12: int, arg13: float, arg14: int, arg15: int, arg16: int) -> None:
@@ -2319,12 +2319,12 @@ def binary(engine: Engine, *, algorithm: algorithm | str, src0: MemoryDesc, src1
 
 def clear_graph_pool() -> None:
     """
-    Free the buffers of graphs that nothing uses.
+    Free the unused buffers of graphs.
     """
 
 def clear_scratchpads() -> None:
     """
-    Free the scratchpad buffers that nothing uses.
+    Free the unused scratchpad buffers.
     """
 
 @typing.overload
@@ -2377,7 +2377,7 @@ def convolution_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm
 
 def data_type_size(data_type: data_type | str) -> int:
     """
-    Bytes of a value; 1 for types of which two lie in a byte.
+    Bytes of a value; 1 for 4-bit types.
     """
 
 @typing.overload
@@ -2459,7 +2459,7 @@ def get_default_fpmath_mode() -> fpmath_mode:
 
 def get_effective_cpu_isa() -> cpu_isa:
     """
-    The best instruction set that oneDNN uses on this CPU.
+    The most capable instruction set that oneDNN uses on this CPU.
     """
 
 def get_primitive_cache_capacity() -> int:
@@ -2467,7 +2467,7 @@ def get_primitive_cache_capacity() -> int:
 
 def graph_pool_info() -> dict[str, typing.Any]:
     """
-    Number, bytes and busy ones of the buffers that oneDNN's graphs have taken.
+    The buffers of oneDNN's graphs: their number, their bytes, and how many are in use.
     """
 
 @typing.overload
@@ -2520,7 +2520,7 @@ def gru_forward(engine: Engine, *, prop_kind: prop_kind | str, direction: rnn_di
 
 def host_lane() -> tuple[int, bool]:
     """
-    How often a program took SYCL's other host threads out of use, and whether one does.
+    How often a program has idled SYCL's other host threads, and whether one does now.
     """
 
 @typing.overload
@@ -2566,7 +2566,7 @@ def is_recording() -> bool:
 
 def is_recording_waits() -> bool:
     """
-    Whether one is on that waits for each execution.
+    Whether a Recorder is on that waits for each execution.
     """
 
 @typing.overload
@@ -2703,7 +2703,7 @@ def matmul(engine: Engine, *, src: MemoryDesc, weights: MemoryDesc, bias: Memory
 
 def note(kind: str, name: str, begin: int, end: int, tensors: list[typing.Any]=[], is_done: bool=False) -> None:
     """
-    Tell the recorders of something that Python did from ``begin`` to ``end``.
+    Record something that Python did from ``begin`` to ``end``.
     """
 
 @typing.overload
@@ -2769,13 +2769,13 @@ def reduction(engine: Engine, *, algorithm: algorithm | str, src: MemoryDesc, ds
 @typing.overload
 def reorder(engine: Engine, *, src: MemoryDesc, dst: MemoryDesc, dst_engine: Engine | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[False]=False) -> PrimitiveDesc:
     """
-    Primitive descriptor of reorder; executes src -> dst. ``dst_engine`` may be another one: the reorder then copies between devices.
+    Primitive descriptor of reorder; executes src -> dst. ``dst_engine`` may be another engine: the reorder then copies between devices.
     """
 
 @typing.overload
 def reorder(engine: Engine, *, src: MemoryDesc, dst: MemoryDesc, dst_engine: Engine | None=None, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
-    Primitive descriptor of reorder; executes src -> dst. ``dst_engine`` may be another one: the reorder then copies between devices.
+    Primitive descriptor of reorder; executes src -> dst. ``dst_engine`` may be another engine: the reorder then copies between devices.
     """
 
 @typing.overload
@@ -2804,7 +2804,7 @@ def resampling_forward(engine: Engine, *, prop_kind: prop_kind | str, algorithm:
 
 def scratchpad_info() -> dict[str, typing.Any]:
     """
-    Number, bytes and busy ones of the scratchpad buffers that the process holds.
+    The scratchpad buffers of the process: their number, their bytes, and how many are in use.
     """
 
 def set_compiled_partition_cache_capacity(capacity: int) -> None:
@@ -2814,7 +2814,7 @@ def set_compiled_partition_cache_capacity(capacity: int) -> None:
 
 def set_constant_tensor_cache_capacity(engine_kind: typing.Any, megabytes: int) -> None:
     """
-    Memory for what oneDNN derives from constant tensors; 0 turns the cache off. It goes by the addresses of the constants, so their memory must not be written or freed meanwhile.
+    Memory for what oneDNN derives from constant tensors; 0 disables the cache. Its keys are the addresses of the constants, whose memory must not be written or freed meanwhile.
     """
 
 def set_cpu_isa_hints(isa_hints: cpu_isa_hints | str) -> None:
@@ -2925,7 +2925,7 @@ def sum(engine: Engine, *, dst: MemoryDesc | None=None, scales: collections.abc.
 
 def use_huge_pages(queue: typing.Any, memory: typing.Any, is_fresh: bool) -> None:
     """
-    Ask for huge pages behind a dpctl.memory object of a CPU; moves what is not fresh.
+    Request huge pages for a dpctl.memory object of a CPU; moves pages already written.
     """
 
 @typing.overload

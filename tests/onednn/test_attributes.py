@@ -104,7 +104,7 @@ def test_getters_tell_what_was_set():
 
 #: call, what the message says: setter, rule, value
 WRONG = {
-    "unknown argument": (lambda: attr_of(("set_scales_mask", "source", 0)), "no execution arg"),
+    "unknown argument": (lambda: attr_of(("set_scales_mask", "source", 0)), "not an execution arg"),
     "negative mask": (
         lambda: attr_of(("set_scales_mask", "src", -1)),
         "set_scales_mask: mask must not be negative, got -1",

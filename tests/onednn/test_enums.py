@@ -111,5 +111,5 @@ def test_argument_names_compose(name):
      "multiple_src_1x"],
 )  # fmt: skip
 def test_unknown_argument_names_are_refused(name):
-    with pytest.raises(InvalidArguments, match=f"'{name}' is no execution argument"):
+    with pytest.raises(InvalidArguments, match=f"'{name}' is not an execution argument"):
         dnnl.argument_id(name)

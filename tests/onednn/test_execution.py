@@ -14,8 +14,11 @@ TRAINING = dnnl.prop_kind.forward_training
 WRONG = {
     "missing": (lambda args, e: args.pop("src"), "missing argument 'src'"),
     "extra": (lambda args, e: args.update(bias=args["src"]), "unexpected argument 'bias'"),
-    "unknown name": (lambda args, e: args.update(data=args["src"]), "'data' is no execution arg"),
-    "two names": (lambda args, e: args.update({1: args["src"]}), "unexpected|twice"),
+    "unknown name": (
+        lambda args, e: args.update(data=args["src"]),
+        "'data' is not an execution arg",
+    ),
+    "two names": (lambda args, e: args.update({1: args["src"]}), "unexpected|under two names"),
     "small buffer": (
         lambda args, e: args.update(src=dnnl.Memory(desc(2, 8, 4, 3), e)),
         r"src must be f32 \(2, 8, 4, 4\) abcd, got f32 \(2, 8, 4, 3\) abcd",

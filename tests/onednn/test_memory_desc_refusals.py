@@ -20,7 +20,7 @@ WRONG = {
         lambda: D((2, 3), F32, strides=(-3, 1)),
         "strides must not be negative .*got -3",
     ),
-    "tag name": (lambda: D((2, 3), F32, "nchx"), "no tag has the name 'nchx'"),
+    "tag name": (lambda: D((2, 3), F32, "nchx"), "must be the name of a tag, got 'nchx'"),
     "tag of other rank": (
         lambda: D((2, 3), F32, "nchw"),
         r"format_tag must be for the 2 dimensions of \(2, 3\), got abcd for 4",

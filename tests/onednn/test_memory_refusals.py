@@ -57,7 +57,7 @@ def test_misfitting_array_is_refused(case, zeros, engine):
 
 def test_dpctl_memory_must_be_large_enough(engine):
     buffer = dpctl.memory.MemoryUSMDevice(100, queue=engine.sycl_queue)
-    with pytest.raises(InvalidArguments, match="must hold 104 bytes behind its offset, got 100"):
+    with pytest.raises(InvalidArguments, match="must hold 104 bytes after its offset, got 100"):
         dnnl.Memory(D((26,), F32), engine, buffer)
 
 

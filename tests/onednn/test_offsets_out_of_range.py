@@ -13,14 +13,14 @@ BEFORE_THE_START = 2**64 - 64
 
 def test_memory_in_front_of_its_array(queue, engine):
     usm = dpctl.memory.MemoryUSMDevice(256, queue=queue)
-    with pytest.raises(InvalidArguments, match="must hold 128 bytes behind its offset, got 0"):
+    with pytest.raises(InvalidArguments, match="must hold 128 bytes after its offset, got 0"):
         _core.Memory(D((32,), F32), engine, [(usm, BEFORE_THE_START)], usm, True, False)
 
 
 def test_tensor_in_front_of_its_array(queue, engine):
     usm = dpctl.memory.MemoryUSMDevice(256, queue=queue)
     x = sg.LogicalTensor(0, "f32", (32,))
-    with pytest.raises(InvalidArguments, match="must hold 128 bytes behind its offset, got 0"):
+    with pytest.raises(InvalidArguments, match="must hold 128 bytes after its offset, got 0"):
         _core.GraphTensor(x, engine, usm, BEFORE_THE_START, usm, True)
 
 

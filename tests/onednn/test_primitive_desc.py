@@ -195,7 +195,7 @@ def test_unused_and_unknown_arguments(engine):
     for name in ("bias", "mean", "attr_scales_src", "attr_post_op_0_src_1", "workspace"):
         assert pd.desc_of(name).is_zero
     assert pd.desc_of(-1).is_zero
-    with pytest.raises(InvalidArguments, match="'source' is no execution argument"):
+    with pytest.raises(InvalidArguments, match="'source' is not an execution argument"):
         pd.desc_of("source")
 
 

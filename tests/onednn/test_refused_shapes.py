@@ -57,7 +57,7 @@ def test_inner_product_over_repeated_values(engine, strides, way):
         names["dst"] = "diff_dst"
     given = {names[n]: d for n, d in repeated.items()}
     given |= {"prop_kind": TRAIN} if way == "forward" else {"hint_fwd_pd": hint}
-    with pytest.raises(Unimplemented, match="src, which must not be 0 behind the first axis"):
+    with pytest.raises(Unimplemented, match="src, which must not be 0 after the first axis"):
         getattr(dnnl, f"inner_product_{way}")(engine, **given)
 
 
