@@ -238,7 +238,7 @@ def inner_vjp(
         The trace lowers dtypes, which gradients do not follow.
     """
     if trace.is_lowered:
-        raise TypeError("vjp: a function compiled with a dtype of its own has no gradients inside")
+        raise TypeError("vjp: a function compiled with its own dtype has no gradients inside")
     own = tree.map(lambda a: _aliased(trace, a), tuple(args))
     first, known = len(trace.tape), trace.training
     trace.training = True

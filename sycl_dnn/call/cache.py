@@ -98,7 +98,7 @@ def specialised(
             break
         except Specialise as need:
             if need.numbers <= static:
-                raise RuntimeError("a number without a value was asked for one") from None
+                raise RuntimeError("the value of a number without one was needed") from None
             static |= need.numbers
         except NeedsAnotherDevice:
             raise

@@ -95,7 +95,7 @@ def chain_on(node: Node, name: str) -> Chain | Refusal:
     if name not in ("src", "src_0", "src_1"):
         return Refusal(f"{node.row} has it as the operand of a post-op")
     if not has_only_post_ops(node.attr):
-        return Refusal(f"{node.row} has scales of its own")
+        return Refusal(f"{node.row} has its own scales")
     source = node.inputs[name]
     if not same_places(source.desc, dst.desc):
         return Refusal(f"{node.row} changes the layout")

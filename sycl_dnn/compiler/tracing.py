@@ -181,7 +181,7 @@ def _of_library(frames: Frames) -> str | None:
                 return None  # our own use of it
             name = function_name(called[0]).strip("_")
             return (
-                f"{_line(*caller)}: {_package(called[0])}.{name} takes no traced arrays; use "
+                f"{_line(*caller)}: {_package(called[0])}.{name} accepts no traced arrays; use "
                 f"{instead(name)}"
             )
     return None

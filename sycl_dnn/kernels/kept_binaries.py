@@ -113,7 +113,7 @@ def _opened(create: bool = False) -> Iterator[int]:
     try:
         facts = os.fstat(where)
         if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
-            raise PermissionError(f"{path} belongs to somebody else, or others may write there")
+            raise PermissionError(f"{path} belongs to another user, or is writable by others")
         yield where
     finally:
         os.close(where)

@@ -19,7 +19,7 @@ _SHAPE = (
     "the shape of the result depends on values, which are not known while a function is traced; "
     "use sycl_dnn.functional.where"
 )
-_MEMORY = "a traced array has no memory of its own while a function is traced"
+_MEMORY = "a traced array has no memory while a function is traced"
 _WRITES = (
     "a traced array cannot be written to; use sycl_dnn.functional.where, sycl_dnn.functional.cat "
     "or a function that returns a new array"
@@ -146,7 +146,7 @@ _SHOWN_FOREIGN_FUNCTIONS = {"__setitem__": "assignment to elements of an array"}
 
 def _refusal(library: str, name: str) -> TypeError:
     shown = _SHOWN_FOREIGN_FUNCTIONS.get(name, f"{library}.{name}")
-    return TypeError(f"{shown} takes no traced arrays; use {instead(name)}")
+    return TypeError(f"{shown} accepts no traced arrays; use {instead(name)}")
 
 
 def function_name(frame: FrameType) -> str:

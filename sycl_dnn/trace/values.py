@@ -75,7 +75,7 @@ class Operators:
 
 _LEAKED = (
     "a traced value of shape {} and dtype {} was used after its trace had ended: what a function "
-    "sees while it is traced stands for arrays of that call alone; return it from the function "
+    "sees while it is traced represents arrays of that call alone; return it from the function "
     "instead of keeping it in a list, an attribute or a global name"
 )
 
@@ -210,7 +210,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
             if is_torch():
                 return viewed(self, (shape, *(() if strides is None else (strides,)), *rest))
             raise TypeError(
-                "view(): a traced array has no memory of its own while a function is traced; use "
+                "view(): a traced array has no memory while a function is traced; use "
                 "astype to convert values, reshape for another shape"
             )
         step = (rest[0] if rest else 0) * dtypes.bits_of(self.dtype) // 8

@@ -47,9 +47,9 @@ def _uses_ufunc(x):
         (_uses_item, r"item\(\).*not known"),
         (_uses_float, r"float\(\).*not known"),
         (_uses_mask, r"shape depends on values.*where"),
-        (_uses_numpy, "numpy.tanh takes no traced arrays; use sycl_dnn.functional.tanh"),
-        (_uses_dpnp, r"dpnp.reshape takes no traced arrays; use sycl_dnn.functional.reshape"),
-        (_uses_ufunc, r"dpnp.exp takes no traced arrays; use sycl_dnn.functional.exp"),
+        (_uses_numpy, "numpy.tanh accepts no traced arrays; use sycl_dnn.functional.tanh"),
+        (_uses_dpnp, r"dpnp.reshape accepts no traced arrays; use sycl_dnn.functional.reshape"),
+        (_uses_ufunc, r"dpnp.exp accepts no traced arrays; use sycl_dnn.functional.exp"),
         (lambda x: object(), "must return arrays"),
     ],
 )

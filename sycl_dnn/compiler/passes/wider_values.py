@@ -283,7 +283,7 @@ def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
     src, dst = node.inputs[name], node.dst
     writer = graph.writer(src)
     if writer is None:
-        return Refusal("no step of its own makes it")
+        return Refusal("no separate step makes it")
     if src.offset or not same_span(src.desc, src.storage.desc) or src.dtype != dst.dtype:
         return Refusal("it is a part of another value")
     if sum(t.storage is src.storage for t in node.inputs.values()) > 1:
