@@ -346,7 +346,7 @@ def test_what_needs_values_or_memory_is_refused_by_name(name, run, make):
 
 @pytest.mark.parametrize("name", NO_ATTRIBUTES)
 def test_attributes_of_memory_are_refused_by_name(name, make):
-    with pytest.raises(AttributeError, match=f"{name}: {'a traced array has'} {MEMORY}"):
+    with pytest.raises(AttributeError, match=f"{name}: {MEMORY}"):
         sycl_dnn.vjp(lambda x: getattr(x, name), make(3, 4))
 
 
