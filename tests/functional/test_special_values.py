@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import sycl_dnn
+from sycl_dnn import _core
 from sycl_dnn import functional as F
+from sycl_dnn.trace.capabilities import has_avx512
 
 STORED = Path(__file__).with_name("special_values.json")
 TABLE = json.loads(STORED.read_text()) if STORED.exists() else {}
@@ -106,6 +108,13 @@ ON_GPUS = {
     **dict.fromkeys(("elu(", "selu(", "celu("), "oneDNN's gradient of NaN is NaN"),
     "gelu(x)": "oneDNN's value at infinity is NaN",
 }
+#: The table was made with AVX-512; a CPU without it computes these in another way.
+WITHOUT_AVX512 = {
+    "gelu(x)": "PyTorch's and ours of infinity and 3e38 are the limits there, with AVX-512 not",
+    "sqrt(x)": "a conversion from bfloat16 makes 0 of -0",
+    "reciprocal(x)": "a conversion from bfloat16 makes 0 of -0",
+}
+HAS_AVX512 = has_avx512(_core.Engine("cpu"))
 #: Functions that need ``set_nan("propagate")``.
 FAST_OTHERWISE = (
     "relu(", "relu6(", "hardtanh(", "leaky_relu(", "celu(x, 2.0)", "mish(", "hardsigmoid(",
@@ -232,17 +241,19 @@ def case_id(value):
     return value if isinstance(value, str) else None
 
 
-def skip_what_gpus_compute_otherwise(case, queue):
+def skip_what_is_computed_otherwise(case, queue):
     why = [reason for start, reason in ON_GPUS.items() if case.startswith(start)]
     if why and queue.sycl_device.is_gpu:
         pytest.skip(f"on GPUs {why[0]}")
+    if case in WITHOUT_AVX512 and queue.sycl_device.is_cpu and not HAS_AVX512:
+        pytest.skip(WITHOUT_AVX512[case])
 
 
 @pytest.mark.parametrize(("given", "case", "dtype"), CHOSEN, ids=case_id)
 def test_special_values_are_those_of_pytorch(given, case, dtype, queue):
     if (case, dtype) in OTHERWISE or case in OTHERWISE:
         pytest.skip(OTHERWISE.get(case) or OTHERWISE[case, dtype])
-    skip_what_gpus_compute_otherwise(case, queue)
+    skip_what_is_computed_otherwise(case, queue)
     with sycl_dnn.nan_mode("propagate"):
         check(given, case, dtype, queue)
 
@@ -250,7 +261,7 @@ def test_special_values_are_those_of_pytorch(given, case, dtype, queue):
 @pytest.mark.parametrize(("given", "case"), AT_NO_COST, ids=case_id)
 def test_special_values_in_the_fast_mode(given, case, queue):
     """What costs nothing is as in PyTorch without being asked for."""
-    skip_what_gpus_compute_otherwise(case, queue)
+    skip_what_is_computed_otherwise(case, queue)
     check(given, case, "float32", queue)
 
 
@@ -279,6 +290,8 @@ def test_set_nan_is_part_of_every_key(queue):
 def test_table_is_what_pytorch_gives(dtype):
     torch = pytest.importorskip("torch")
     for given, case in PAIRS:
+        if case == "gelu(x)" and not HAS_AVX512:
+            continue
         wanted, slope = TABLE[f"{given}: {case}: {dtype}"]
         made, gradient = by_torch(torch, given, case, dtype)
         alike(made, wanted, dtype, case)

@@ -6,6 +6,7 @@ from graph_ops import CASES, build
 
 from sycl_dnn import InvalidArguments, Unimplemented
 from sycl_dnn.graph import Graph
+from sycl_dnn.trace.capabilities import has_avx512
 
 ONES = {"strides": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
 
@@ -27,7 +28,7 @@ def test_own_shapes_are_those_of_onednn(case):
     (partition,) = graph.partitions()
     if not partition.is_supported:
         # Nothing to compare with: a fallback runs, as test_graph_operations.py sees.
-        assert case.instead
+        assert case.instead or not has_avx512(dnnl.Engine("cpu"))
         return
     inputs = [LogicalTensor(v.id, v.dtype, v.shape, property_type=v.property) for v in node.values]
     outputs = [LogicalTensor(v.id, v.dtype, layout_type="strided") for v in node.outputs]
