@@ -58,7 +58,7 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
         raise_creation_error(e, name, parameters, py::cast(engine),
                              py::cast(std::const_pointer_cast<PrimitiveAttr>(fixed)));
     }
-    skip_fatal(name, parameters, made);
+    skip_avoided(name, parameters, made);
     const auto described = std::make_shared<PrimitiveDesc>(
         PrimitiveDesc{made, name, signature, engine, dst_engine, fixed, parameters});
     refuse_unsafe(*described);

@@ -129,7 +129,7 @@ class Plain:
     parameters: dict[str, Any] = {}
     keeps: dict[str, Any] = {}
     #: Implementations that are skipped: what their names begin with.
-    avoids = ""
+    avoids = ()
 
     def __init__(self, plan, src, dst_shape=None):
         self.plan, self.src = plan, src
@@ -167,5 +167,5 @@ class Plain:
         pd = create(self.plan.engine, **descs, **self.parameters)
         while self.avoids and pd.impl_info.startswith(self.avoids):
             if not pd.next_impl():
-                raise RuntimeError(f"{self.row}_{direction} has {self.avoids} alone")
+                raise RuntimeError(f"{self.row}_{direction} has {' and '.join(self.avoids)} alone")
         return pd

@@ -60,7 +60,7 @@ class LocalResponseNorm(Plain):
 
     def __init__(self, plan, src, *, is_huge=False):
         # The third power of the sum of squares leaves float32 there, for inputs from about 1e9.
-        self.avoids = "lrn_jit" if is_huge else ""
+        self.avoids = ("lrn_jit", "jit") if is_huge else ()
         super().__init__(plan, src)
 
 

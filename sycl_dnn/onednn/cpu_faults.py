@@ -142,7 +142,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="`ref`",
         met="rerouted",
         rows=("lrn_backward",),
-        refused_by="fatal_prefix",
+        refused_by="avoided_prefix",
     ),
     Fault(
         "lrn-bf16-channels",
@@ -161,6 +161,17 @@ FAULTS: tuple[Fault, ...] = (
         ),
     ),
     Fault(
+        "conv-narrow-strided-weights",
+        title="`convolution_backward_weights`",
+        when="`jit_1x1:avx2`, strides, fewer than 8 input channels (of a group)",
+        wrong="`diff_weights` contains products with uninitialised memory",
+        instead="another implementation",
+        met="rerouted",
+        rows=("convolution_backward_weights",),
+        refused_by="avoided_prefix",
+        partition=rules.narrow_strided_weights,
+    ),
+    Fault(
         "layer-norm-long-rows",
         title="`layer_normalization_forward`, `_backward`",
         when="`jit:uni`, rows of more than 2**22 elements",
@@ -168,7 +179,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="another implementation",
         met="rerouted",
         rows=("layer_normalization_forward", "layer_normalization_backward"),
-        refused_by="fatal_prefix",
+        refused_by="avoided_prefix",
     ),
     Fault(
         "layer-norm-one-row",

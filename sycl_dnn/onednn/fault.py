@@ -383,6 +383,19 @@ def resized_pixel(ops: Sequence[GraphOp]) -> bool:
     )
 
 
+_AVX2_LANES = 8  # float32 in a register
+
+
+def narrow_strided_weights(ops: Sequence[GraphOp]) -> bool:
+    """Match gradients of weights for few channels where images become smaller, as strides do."""
+    return any(
+        _plain_name(op).startswith("convolutionbackwardweights")
+        and op.shapes[0][-1 if op.layout == "NXC" else 1] < _AVX2_LANES
+        and math.prod(op.shapes[1][2:]) < math.prod(op.shapes[0][2:])
+        for op in ops
+    )
+
+
 def spread_condition(ops: Sequence[GraphOp]) -> bool:
     """Match a selection whose condition is laid out unlike its result."""
     return any(_plain_name(op) == "select" and _lies_elsewhere(op) for op in ops)

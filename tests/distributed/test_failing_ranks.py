@@ -142,5 +142,8 @@ def test_an_interrupt_ends_a_wait_within_a_second():
             waiting.send_signal(signal.SIGINT)
             _, text = waiting.communicate(timeout=600)
             times.append(time.monotonic() - begun)
+        if waiting.returncode == -signal.SIGINT:  # the rank had not come to the wait yet
+            times[-1] = 2.0
+            continue
         assert waiting.returncode == 130
         assert text.endswith(f"{SUM} (number 2 of group world) was interrupted\n")

@@ -136,3 +136,17 @@ def test_float64_without_support_says_so(queue):
     x, w = (dpnp.ones(s, dtype="f8", sycl_queue=queue) for s in ((1, 3, 5, 5), (4, 3, 3, 3)))
     with pytest.raises(NotImplementedError, match="convolution_forward"):
         F.conv2d(x, w)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 7, 8])
+def test_gradient_of_strided_pointwise_weights_for_few_channels(channels, queue):
+    """oneDNN's kernel for CPUs without AVX-512 adds what it finds in unwritten memory."""
+    rng = np.random.default_rng(channels)
+    x = rng.standard_normal((2, 8, 8, channels)).astype("f4")
+    dy = rng.standard_normal((2, 4, 4, 4)).astype("f4")
+    images, grads = (dpnp.asarray(a, sycl_queue=queue).transpose(0, 3, 1, 2) for a in (x, dy))
+    weight = dpnp.ones((4, channels, 1, 1), dtype="f4", sycl_queue=queue)
+    _, pullback = sycl_dnn.vjp(lambda w: F.conv2d(images, w, stride=2), weight)
+    wanted = np.einsum("nhwo,nhwi->oi", dy, x[:, ::2, ::2])
+    got = dpnp.asnumpy(pullback(grads)[0])[:, :, 0, 0]
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
