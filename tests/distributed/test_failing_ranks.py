@@ -131,6 +131,17 @@ def two_ranks():
             rank.communicate(timeout=600)
 
 
+def interrupted(rank):
+    """Press Ctrl-C, again where Python lost it on its way to the wait; return time and errors."""
+    time.sleep(0.5)
+    while True:
+        begun = time.monotonic()
+        rank.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            _, text = rank.communicate(timeout=20)
+            return time.monotonic() - begun, text
+
+
 @needs_oneccl
 def test_an_interrupt_ends_a_wait_within_a_second():
     """On a machine that does nothing else: the best of several times counts, the rest is slack."""
@@ -138,10 +149,8 @@ def test_an_interrupt_ends_a_wait_within_a_second():
     while min(times, default=2.0) >= 1.0:
         assert len(times) < 6, f"seconds from Ctrl-C to the end: {times}"
         with two_ranks() as (waiting, _):
-            begun = time.monotonic()
-            waiting.send_signal(signal.SIGINT)
-            _, text = waiting.communicate(timeout=600)
-            times.append(time.monotonic() - begun)
+            seconds, text = interrupted(waiting)
+            times.append(seconds)
         if waiting.returncode == -signal.SIGINT:  # the rank had not come to the wait yet
             times[-1] = 2.0
             continue
