@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import dpnp
 
 from sycl_dnn import _core
-from sycl_dnn.errors import Unimplemented
+from sycl_dnn.errors import InvalidArguments, Unimplemented
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.fault import is_one_pixel
 from sycl_dnn.trace import policy, profile_notes
@@ -116,7 +116,12 @@ def _per(node: Node) -> tuple[int | None, int | None]:
     """Return the axis of scales and how many neighbours along it share one."""
     a = node.attributes
     if a["qtype"] == "per_group":
-        shape = a["group_shape"]
+        shape = a.get("group_shape")
+        if not shape:
+            raise InvalidArguments(
+                f"{node.operation.name}: group_shape must be given with qtype 'per_group', "
+                f"got {shape}"
+            )
         return (axis := max(range(len(shape)), key=lambda i: shape[i])), shape[axis]
     return (a["axis"] if a["qtype"] == "per_channel" else None), None
 
@@ -153,13 +158,13 @@ def quantize(node: Node) -> Callable[[Arrays], list[Any]]:
 
 def dequantize(node: Node) -> Callable[[Arrays], list[Any]]:
     """As the functional layer does; float8 by a product."""
+    axis, group = _per(node)
 
     def run(arrays: Arrays) -> list[Any]:
         from sycl_dnn.functional.quantized.quantize import QuantizedTensor
 
         src = arrays["src"]
         scales, zps = _scales(node, arrays, src.sycl_queue)
-        axis, group = _per(node)
         if src.dtype in ("float8_e4m3", "float8_e5m2"):
             shape = [-1 if i == axis else 1 for i in range(len(src.shape))]
             return [src.astype("float32") * scales.reshape(shape)]

@@ -387,13 +387,17 @@ _AVX2_LANES = 8  # float32 in a register
 
 
 def narrow_strided_weights(ops: Sequence[GraphOp]) -> bool:
-    """Match gradients of weights for few channels where images become smaller, as strides do."""
+    """Match gradients of 1x1 weights for few channels where images become smaller."""
     return any(
-        _plain_name(op).startswith("convolutionbackwardweights")
-        and op.shapes[0][-1 if op.layout == "NXC" else 1] < _AVX2_LANES
-        and math.prod(op.shapes[1][2:]) < math.prod(op.shapes[0][2:])
-        for op in ops
+        _plain_name(op) == "convolutionbackwardweights" and _is_narrow_and_strided(op) for op in ops
     )
+
+
+def _is_narrow_and_strided(op: GraphOp) -> bool:
+    at = -1 if op.layout == "NXC" else 1
+    src, dst = op.shapes[:2]
+    shrinks = math.prod(dst) * src[at] < math.prod(src) * dst[at]
+    return shrinks and src[at] < _AVX2_LANES and math.prod(op.result) <= src[at] * dst[at]
 
 
 def spread_condition(ops: Sequence[GraphOp]) -> bool:
