@@ -388,6 +388,9 @@ _AVX2_LANES = 8  # float32 in a register
 
 def narrow_strided_weights(ops: Sequence[GraphOp]) -> bool:
     """Match gradients of 1x1 weights for few channels where images become smaller."""
+    bits = _core.cpu_isa.avx512_core.value
+    if _core.get_effective_cpu_isa().value & bits == bits:
+        return False
     return any(
         _plain_name(op) == "convolutionbackwardweights" and _is_narrow_and_strided(op) for op in ops
     )
