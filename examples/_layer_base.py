@@ -129,7 +129,7 @@ class Plain:
     parameters: dict[str, Any] = {}
     keeps: dict[str, Any] = {}
     #: Implementations that are skipped: what their names begin with.
-    avoids = ()
+    avoids: tuple[str, ...] = ()
 
     def __init__(self, plan, src, dst_shape=None):
         self.plan, self.src = plan, src
