@@ -163,7 +163,7 @@ def test_process_still_dies(name):
     bits = dnnl.cpu_isa[written].value
     if dnnl.get_effective_cpu_isa().value & bits == bits:
         # The instruction that oneDNN should not have written is one that this CPU has.
-        assert run.stdout == "PASSED\n"
+        assert run.returncode == 0
         return
     assert run.returncode < 0, f"oneDNN may have fixed {name}: check, then drop it: {run.stdout}"
 
