@@ -163,6 +163,12 @@ def narrowed_without_bf16(pd: Any) -> bool:
     return narrowed and _core.get_effective_cpu_isa().name in _WITHOUT_BF16
 
 
+def cpu_has_avx512() -> bool:
+    """Whether the CPU, or the instructions that oneDNN is limited to, include AVX-512."""
+    bits = _core.cpu_isa.avx512_core.value
+    return bool(_core.get_effective_cpu_isa().value & bits == bits)
+
+
 _WEIGHTS = 33  # DNNL_ARG_WEIGHTS
 
 
@@ -388,10 +394,7 @@ _AVX2_LANES = 8  # float32 in a register
 
 def narrow_strided_weights(ops: Sequence[GraphOp]) -> bool:
     """Match gradients of 1x1 weights for few channels where images become smaller."""
-    bits = _core.cpu_isa.avx512_core.value
-    if _core.get_effective_cpu_isa().value & bits == bits:
-        return False
-    return any(
+    return not cpu_has_avx512() and any(
         _plain_name(op) == "convolutionbackwardweights" and _is_narrow_and_strided(op) for op in ops
     )
 

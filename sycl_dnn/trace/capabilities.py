@@ -9,6 +9,7 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn.errors import Unimplemented
+from sycl_dnn.onednn.fault import cpu_has_avx512
 from sycl_dnn.trace import layout
 
 
@@ -73,9 +74,7 @@ def saturates(engine: _core.Engine) -> bool:
 
 def has_avx512(engine: _core.Engine) -> bool:
     """Whether oneDNN writes code with AVX-512 for the engine; true of all but CPUs."""
-    bits = _ISA.avx512_core.value
-    is_cpu = engine.kind is _core.engine_kind.cpu
-    return not is_cpu or _core.get_effective_cpu_isa().value & bits == bits
+    return engine.kind is not _core.engine_kind.cpu or cpu_has_avx512()
 
 
 def cpu_saturates() -> bool:

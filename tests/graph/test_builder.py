@@ -5,7 +5,7 @@ import pytest
 from graph_ops import CASES, build
 
 from sycl_dnn import InvalidArguments, Unimplemented
-from sycl_dnn.graph import Graph
+from sycl_dnn.graph import Graph, fallbacks
 from sycl_dnn.trace.capabilities import has_avx512
 
 ONES = {"strides": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)}
@@ -159,3 +159,10 @@ def test_nothing_is_added_after_finalize(g):
     for add in (lambda: g.relu(y), lambda: g.input((2,)), lambda: g.output(y)):
         with pytest.raises(InvalidArguments, match="must not be finalized"):
             add()
+
+
+def test_a_fallback_of_groups_needs_their_shape(g):
+    numbers, scales = g.input((4, 16), "s8"), g.input((4, 2), "f32")
+    g.output(g.dynamic_dequantize(numbers, scales, qtype="per_group", axis=-1))
+    with pytest.raises(InvalidArguments, match="group_shape must be given with qtype 'per_group'"):
+        fallbacks.dequantize(g.nodes[-1])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn import _core
@@ -81,7 +82,9 @@ def recorded(inputs: dict[str, Tensor], out: Out, attr: object = None) -> Tensor
     # Packing the weights pays only where they are constant; see docs/architecture.md.
     ask = {}
     if inputs.get("attr_zero_points_weights") is not None and not has_avx512(trace.engine):
-        given["weights"] = _by_columns(given["weights"])
+        # With unit stride along K: oneDNN's kernels for other orders need AVX-512.
+        *batch, k, n = range(weights.ndim)
+        given["weights"] = _in_order(given["weights"], (*batch, n, k))
     elif weights.storage.constant and weights.dtype in dtypes.PACKED:
         given["weights"] = _by_rows(given["weights"])
     elif weights.storage.constant:
@@ -92,26 +95,21 @@ def recorded(inputs: dict[str, Tensor], out: Out, attr: object = None) -> Tensor
 
 def _by_rows(weights: Tensor) -> Tensor:
     """Return 4-bit weights (K, N) in the order that kernels for CPUs want: 1.5 times as fast."""
-    trace = weights.trace
-    is_cpu = trace.engine.kind is _core.engine_kind.cpu
+    is_cpu = weights.trace.engine.kind is _core.engine_kind.cpu
     if not is_cpu or weights.ndim != 2 or weights.shape[1] % 2 or weights.strides[1] == 1:
         return weights
-    return _reordered(weights, layout.row_major(weights.shape, weights.dtype))
+    return _in_order(weights, (0, 1))
 
 
-def _by_columns(weights: Tensor) -> Tensor:
-    """Return weights (*, K, N) with unit stride along K, for zero points without AVX-512."""
-    *batch, k, n = range(weights.ndim)
-    strides = layout.permuted_strides(weights.shape, (*batch, n, k))
+def _in_order(weights: Tensor, order: Sequence[int]) -> Tensor:
+    """Return weights dense with their axes in ``order``, outermost first."""
+    strides = layout.permuted_strides(weights.shape, order)
     wanted = layout.strided(weights.shape, weights.dtype, strides)
-    return weights if weights.desc == wanted else _reordered(weights, wanted)
-
-
-def _reordered(weights: Tensor, wanted: _core.MemoryDesc) -> Tensor:
+    if weights.desc == wanted:
+        return weights
     # oneDNN has no reorder of 4-bit numbers to 4-bit numbers.
-    given = weights
-    if weights.dtype in dtypes.PACKED:
-        given = weights.trace.convert(weights, "float32")
+    is_packed = weights.dtype in dtypes.PACKED
+    given = weights.trace.convert(weights, "float32") if is_packed else weights
     return weights.trace.reorder(given, wanted)
 
 
