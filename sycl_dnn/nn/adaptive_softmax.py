@@ -15,7 +15,7 @@ from sycl_dnn.nn.module import Module
 class ASMoutput(NamedTuple):
     """What ``AdaptiveLogSoftmaxWithLoss`` returns."""
 
-    #: The logarithm of the probability of each sample's class, (N,).
+    #: The log-probability of each sample's class, (N,).
     output: Any
     #: The mean of their negatives.
     loss: Any
@@ -24,8 +24,8 @@ class ASMoutput(NamedTuple):
 class AdaptiveLogSoftmaxWithLoss(Module):
     """A softmax over many classes, as ``torch.nn.AdaptiveLogSoftmaxWithLoss``.
 
-    Classes must be numbered from the most frequent one on. The first ``cutoffs[0]`` are in the
-    head, the others in clusters whose features decrease by ``div_value`` from one to the next.
+    Classes must be numbered in order of decreasing frequency. The first ``cutoffs[0]`` are in the
+    head, the others in clusters, each with ``div_value`` times fewer features than the one before.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Notes
     -----
     Every cluster is computed for every sample, since the shapes of a program do not depend on
-    values; torch computes it for those that it holds. A class out of range gives NaN. Source: Grave
-    et al., Efficient softmax approximation for GPUs, 2017.
+    values; torch computes a cluster only for its own samples. A class out of range gives NaN.
+    Source: Grave et al., Efficient softmax approximation for GPUs, 2017.
 
     Examples
     --------
@@ -94,14 +94,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             self.tail.append(Sequential(first, Linear(width, size, bias=False, **more)))
 
     def reset_parameters(self) -> None:
-        """Draw all weights again."""
+        """Initialise all weights again."""
         self.head.reset_parameters()
         for first, second in self.tail:
             first.reset_parameters()
             second.reset_parameters()
 
     def forward(self, input: Any, target: Any) -> ASMoutput:
-        """Return logarithms of probabilities and their loss.
+        """Return log-probabilities and the loss.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return ASMoutput(F.squeeze(made, 0) if is_single else made, loss)
 
     def _at(self, rows: Any, columns: Any) -> Any:
-        """Return one number of each row; a column out of range is moved into it."""
+        """Return one element of each row; a column out of range is clamped."""
         columns = F.clamp(columns, 0, rows.shape[1] - 1)
         return F.squeeze(F.gather(rows, 1, F.unsqueeze(columns, 1)), 1)
 
@@ -148,7 +148,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def log_prob(self, input: Any) -> Any:
-        """Return the logarithms of the probabilities of all classes, (N, n_classes)."""
+        """Return the log-probabilities of all classes, (N, n_classes)."""
         self._check(input)
         head = F.log_softmax(self.head(input), -1)
         parts = [head[..., : self.shortlist_size]]
@@ -158,7 +158,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return F.cat(parts, -1)
 
     def predict(self, input: Any) -> Any:
-        """Return the class of each sample, (N,): that of the head unless it names a cluster."""
+        """Return the class of each sample, (N,): the head's choice unless that is a cluster."""
         self._check(input)
         first = F.argmax(self.head(input), -1)
         return F.where(first < self.shortlist_size, first, F.argmax(self.log_prob(input), -1))

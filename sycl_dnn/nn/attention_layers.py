@@ -29,7 +29,7 @@ def _added(mask: Any, dtype: str) -> Any:
 
 
 class MultiheadAttention(Module):
-    """Attention with several heads, as ``torch.nn.MultiheadAttention``.
+    """Multi-head attention, as ``torch.nn.MultiheadAttention``.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class MultiheadAttention(Module):
     dropout : float
     bias : bool
     add_bias_kv, add_zero_attn : bool
-        Whether a trained key and value, and a key and value of zeros, follow those that are given;
-        the weights have a column more for each.
+        Whether to append a trained key and value, or a key and value of zeros, to those given; the
+        weights have one more column for each.
     kdim, vdim : int, optional
         Widths of keys and values.
     batch_first : bool
@@ -49,8 +49,6 @@ class MultiheadAttention(Module):
     ------
     ValueError
         ``embed_dim`` is not a multiple of ``num_heads``.
-    NotImplementedError
-        ``add_bias_kv`` or ``add_zero_attn``.
 
     Examples
     --------
@@ -92,7 +90,7 @@ class MultiheadAttention(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weights by Glorot's rule; biases are zero."""
+        """Initialise the weights by Glorot's rule; biases are zero."""
         for name, value in self._parameters.items():
             if value is not None and name.endswith("weight"):
                 init.xavier_uniform_(value)
@@ -114,7 +112,7 @@ class MultiheadAttention(Module):
         key_padding_mask : array (N, S), optional
             bool, True for keys to be ignored, or numbers to add.
         attn_mask : array (L, S) or (N * num_heads, L, S), optional
-            The same for each query.
+            Likewise, for each query.
         need_weights, average_attn_weights, is_causal : bool
             ``is_causal`` needs ``attn_mask``, as torch does.
 
@@ -122,7 +120,7 @@ class MultiheadAttention(Module):
         -------
         output : array (L, N, E)
         weights : array (N, L, S) or (N, num_heads, L, S), or None
-            S counts the keys that ``add_bias_kv`` and ``add_zero_attn`` add as well.
+            S includes the keys that ``add_bias_kv`` and ``add_zero_attn`` add.
         """
         if is_causal and attn_mask is None:
             raise ValueError("MultiheadAttention: is_causal must come with attn_mask")
@@ -166,26 +164,26 @@ class MultiheadAttention(Module):
         )  # fmt: skip
 
     def step(self, x: Any, cache: KVCache) -> tuple[Any, KVCache]:
-        """Attend from new positions to themselves and all before, as a causal mask does.
+        """Attend from new positions to themselves and all earlier ones, as with a causal mask.
 
         Parameters
         ----------
         x : array (L, N, E), or (N, L, E) with ``batch_first``
             The next positions: one, or all of a prompt.
         cache : KVCache
-            Of ``new_cache``, or of the step before.
+            From ``new_cache`` or the previous step.
 
         Returns
         -------
         output : array as ``x``
         cache : KVCache
-            With the new positions.
+            Includes the new positions.
 
         Raises
         ------
         ValueError
-            ``x`` is not a batch, keys have a width of their own, or there are more positions than
-            the cache has room for.
+            ``x`` is not a batch, keys have a different width, or the cache has no room for that
+            many positions.
 
         Examples
         --------
@@ -332,12 +330,12 @@ class TransformerEncoderLayer(_Transformer):
         self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None,
         is_causal: bool = False,
     ) -> Any:  # fmt: skip
-        """Map (L, N, E), or (N, L, E) with ``batch_first``; masks as ``MultiheadAttention``.
+        """Map (L, N, E), or (N, L, E) with ``batch_first``; masks as in ``MultiheadAttention``.
 
         Raises
         ------
         ValueError
-            ``is_causal``, which only says what the mask is, comes without ``src_mask``.
+            ``is_causal`` is given without ``src_mask``: it only describes the mask.
         """
 
         def attended(x: Any) -> Any:
@@ -354,7 +352,7 @@ class TransformerEncoderLayer(_Transformer):
         return self.self_attn.new_cache(batch_size, capacity)
 
     def step(self, src: Any, cache: KVCache) -> tuple[Any, KVCache]:
-        """Map new positions, which see themselves and all before, as a causal mask does.
+        """Map new positions; each attends to itself and all earlier ones (a causal mask).
 
         Examples
         --------
@@ -407,7 +405,7 @@ class TransformerDecoderLayer(_Transformer):
         tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
         tgt_is_causal: bool = False, memory_is_causal: bool = False,
     ) -> Any:  # fmt: skip
-        """Map (L, N, E) with a memory (S, N, E); masks as ``MultiheadAttention``."""
+        """Map (L, N, E) with a memory (S, N, E); masks as in ``MultiheadAttention``."""
 
         def attended(x: Any) -> Any:
             made = self.self_attn(
@@ -449,7 +447,7 @@ class TransformerEncoder(_Stack):
         self, src: Any, mask: Any = None, src_key_padding_mask: Any = None,
         is_causal: bool | None = None,
     ) -> Any:  # fmt: skip
-        """Hand ``src`` from layer to layer."""
+        """Pass ``src`` from layer to layer."""
         for layer in self.layers:
             src = layer(src, mask, src_key_padding_mask, bool(is_causal))
         return src if self.norm is None else self.norm(src)
@@ -459,7 +457,7 @@ class TransformerEncoder(_Stack):
         return [layer.new_cache(batch_size, capacity) for layer in self.layers]
 
     def step(self, src: Any, caches: list[KVCache]) -> tuple[Any, list[KVCache]]:
-        """Map new positions, which see themselves and all before, as a causal mask does.
+        """Map new positions; each attends to itself and all earlier ones (a causal mask).
 
         Examples
         --------
@@ -488,7 +486,7 @@ class TransformerDecoder(_Stack):
     """
 
     def forward(self, tgt: Any, memory: Any, *masks: Any, **named: Any) -> Any:
-        """Hand ``tgt`` from layer to layer; masks as ``TransformerDecoderLayer``."""
+        """Pass ``tgt`` from layer to layer; masks as in ``TransformerDecoderLayer``."""
         for layer in self.layers:
             tgt = layer(tgt, memory, *masks, **named)
         return tgt if self.norm is None else self.norm(tgt)

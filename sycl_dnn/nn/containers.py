@@ -63,7 +63,7 @@ class _Sequence(Module):
 
 
 class Sequential(_Sequence):
-    """Modules one after the other, as ``torch.nn.Sequential``.
+    """Modules in sequence, as ``torch.nn.Sequential``.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Sequential(_Sequence):
         return self._modules[self._place(index)]
 
     def forward(self, input: Any) -> Any:
-        """Hand ``input`` from each module to the next."""
+        """Pass ``input`` from each module to the next."""
         for module in self:
             input = module(input)
         return input
@@ -163,13 +163,13 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def pop(self, key: str) -> Any:
-        """Take a module out."""
+        """Remove and return a module."""
         module = self._modules[key]
         del self[key]
         return module
 
     def update(self, modules: Any) -> None:
-        """Add modules, or put them in place of those of the same names."""
+        """Add modules; those of the same names are replaced."""
         pairs = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
         for name, module in pairs:
             self.register_module(name, module)

@@ -27,7 +27,7 @@ _TEXT = """A {what}convolution over {n} {axes}, as ``torch.nn.{name}``.
         {modes}
     device : dpctl.SyclQueue, optional
     dtype : str or dtype, optional
-        float32 without.
+        float32 by default.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ _TEXT = """A {what}convolution over {n} {axes}, as ``torch.nn.{name}``.
 
 
 def as_tuple(value: Any, n: int) -> Any:
-    """Return a number for each axis; words and tuples as they are."""
+    """Return a number for each axis; strings and tuples are unchanged."""
     return (
         value
         if isinstance(value, str)
@@ -144,7 +144,7 @@ class _Forward(_Convolution):
         )
 
     def _widths(self) -> list[int]:
-        """Return what is added before and after each axis, the last axis first."""
+        """Return the padding before and after each axis, the last axis first."""
         widths = []
         for axis in reversed(range(self.n_axes)):
             if self.padding == "same":

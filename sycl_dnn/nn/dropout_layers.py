@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers that drop numbers or whole channels in training, as in ``torch.nn``."""
+"""Layers that drop elements or whole channels in training, as in ``torch.nn``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sycl_dnn.nn.module import Module
 
 
 class Dropout(Module):
-    """Sets numbers to zero with probability ``p`` in training, as ``torch.nn.Dropout``.
+    """Sets elements to zero with probability ``p`` in training, as ``torch.nn.Dropout``.
 
     Parameters
     ----------
     p : float
         0 to 1.
     inplace : bool
-        Accepted and ignored: programs plan their memory.
+        Accepted and ignored: programs plan their own memory.
 
     Raises
     ------
@@ -40,7 +40,7 @@ class Dropout(Module):
         self.inplace = inplace
 
     def forward(self, input: Any) -> Any:
-        """Drop numbers of (*)."""
+        """Drop elements of (*)."""
         return F.dropout(input, self.p, self.training)
 
     def extra_repr(self) -> str:
@@ -67,10 +67,10 @@ class _OfChannels(Dropout):
 
 
 class _Alpha(Dropout):
-    """Keeps mean and variance of what SELU gives."""
+    """Preserves the mean and variance of SELU's output."""
 
     def forward(self, input: Any) -> Any:
-        """Set numbers of (*) to SELU's least value."""
+        """Set elements of (*) to SELU's minimum."""
         if not self.training or not self.p:
             return input
         low, kept = -1.7580993408473766, 1.0 - self.p

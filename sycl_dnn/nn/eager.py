@@ -22,7 +22,7 @@ def forward(module: Any, *args: Any, **kwargs: Any) -> Any:
         return module.forward(*args, **kwargs)
 
 
-#: Compiled forwards, for each form of module one; the least recently made go first.
+#: Compiled forwards, one for each form of module; the least recently made are dropped first.
 _programs: dict[Any, Any] = {}
 _MOST = 1024
 
@@ -38,7 +38,7 @@ def _program_of(module: Any) -> Any:
 
 
 class Watchers(threading.local):
-    """What is told of each module that runs in this thread."""
+    """What is notified of each module that runs in this thread."""
 
     current: Callable[[Any, Any, Any], None] | None = None
 
@@ -47,14 +47,14 @@ watchers = Watchers()
 
 
 def run_forward(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what ``forward`` does, and hooks before and after it."""
+    """Return the result of ``forward`` with the hooks before and after it."""
     if hooks.has_hooks(module):
         return in_manner(hooks.run(module, args, kwargs, _run))
     return _run(module, args, kwargs)
 
 
 def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what ``forward`` does."""
+    """Return the result of ``forward``."""
     if is_torch():
         result = module.forward(*args, **kwargs)
         if watchers.current is not None:
@@ -71,7 +71,7 @@ def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _in_parts(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a forward call by call: hooks of modules inside are to see arrays, not traced ones."""
+    """Run a forward call by call: hooks of submodules must see arrays, not traced ones."""
     with building():
         given = hooks.mapped(handed, (args, kwargs))
         result = module.forward(*given[0], **given[1])

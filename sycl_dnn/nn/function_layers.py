@@ -16,18 +16,18 @@ from sycl_dnn.nn.module import Module
 
 
 class _Required:
-    """Stands for no default."""
+    """Marks a parameter without a default."""
 
 
 R = _Required()
 
 
 class Row(NamedTuple):
-    """One class: what it calls, and with what."""
+    """One class: the function it calls, and with which arguments."""
 
     function: str
     #: Names and defaults; those with a leading ``~`` are not arguments of the function, those with
-    #: ``*`` are given by name only.
+    #: ``*`` are keyword-only.
     parameters: dict[str, Any] = {}
     #: Attributes that ``repr`` shows: ``=name`` the value alone, ``?name`` unless it is None.
     shown: tuple[str, ...] | None = None
@@ -162,7 +162,7 @@ ROWS: dict[str, Row] = {
                    ("log_probs", "targets", "input_lengths", "target_lengths")),
 }  # fmt: skip
 
-#: Names of torch's that differ from those of the function.
+#: torch's names that differ from those of the function.
 _OTHER_NAMES = {"Unflatten": {"sizes": "unflattened_size"}}
 _BUFFERS = ("weight", "pos_weight")
 
@@ -239,10 +239,10 @@ _TEXT = """``sycl_dnn.functional.{function}`` as a module: ``torch.nn.{name}``.
 
     Parameters, defaults, shapes and errors are those of the function{inplace}.
     """
-_INPLACE = ";\n    ``inplace`` is accepted and ignored: programs plan their memory"
+_INPLACE = ";\n    ``inplace`` is accepted and ignored: programs plan their own memory"
 
 
-#: Of classes that need arguments: those of an example, the shape of its input and of its result.
+#: For classes that need arguments: those of an example, and the shapes of its input and result.
 _EXAMPLES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
     **{f"Adaptive{kind}Pool{n}d": ("3", (2, 4) + (9,) * n, (2, 4) + (3,) * n)
        for kind in ("Avg", "Max") for n in (1, 2, 3)},
@@ -259,7 +259,7 @@ _EXAMPLES: dict[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
 
 
 _CLASSES = "F.astype(F.zeros(2), 'int64')"
-#: Of losses whose arguments are not alike: those of an example, and what stands before it.
+#: For losses with other arguments: those of an example, and the lines before it.
 _LOSSES = {
     "CrossEntropyLoss": (f"x, {_CLASSES}", ""), "NLLLoss": (f"F.log(x), {_CLASSES}", ""),
     "MultiMarginLoss": (f"x, {_CLASSES}", ""), "KLDivLoss": ("F.log(x), x", ""),

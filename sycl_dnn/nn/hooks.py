@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the user's that run before and after the forward of a module, as torch's hooks."""
+"""User functions that run before and after the forward of a module, as torch's hooks do."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Hook(NamedTuple):
 
 
 class RemovableHandle:
-    """What takes a hook away again; also at the end of a ``with`` block.
+    """Removes a hook, also at the end of a ``with`` block.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class RemovableHandle:
         self._group, self.id = group, number
 
     def remove(self) -> None:
-        """Take the hook away; nothing happens the second time."""
+        """Remove the hook; a second call does nothing."""
         module, self._module = self._module and self._module(), None
         if module is not None:
             kept = tuple(h for h in module.__dict__[self._group] if h.number != self.id)
@@ -60,7 +60,7 @@ class RemovableHandle:
 
 
 class _Known:
-    """Whether any module ever had a hook: most programs need not look for them."""
+    """Whether any module ever had a hook: most programs need not check for them."""
 
     is_used = False
 
@@ -98,12 +98,12 @@ def register(
 
 
 def has_hooks(module: Any) -> bool:
-    """Whether a module has hooks of its own."""
+    """Whether a module itself has hooks."""
     return _Known.is_used and (BEFORE in module.__dict__ or AFTER in module.__dict__)
 
 
 def are_inside(module: Any) -> bool:
-    """Whether modules inside of a module have hooks."""
+    """Whether submodules have hooks."""
     return _Known.is_used and any(has_hooks(m) for m in module.modules() if m is not module)
 
 
@@ -125,13 +125,13 @@ def _is_traced(value: Any) -> bool:
 
 @contextlib.contextmanager
 def _manner(is_traced: bool) -> Iterator[None]:
-    """Give arrays torch's methods, as the text of a hook expects them."""
+    """Give arrays torch's methods, as the code of a hook expects."""
     with in_torch_manner() if is_traced else building():
         yield
 
 
 def run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], forward: Any) -> Any:
-    """Return what hooks make of ``forward(module, args, kwargs)``."""
+    """Return the result of ``forward(module, args, kwargs)`` with the module's hooks."""
     own = module.__dict__
     is_traced = "_is_traced" in own or _is_traced((args, kwargs))
     seen = (lambda value: value) if is_traced else lambda value: mapped(handed, value)
@@ -170,7 +170,7 @@ def _before(hook: Hook, module: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
 
 
 def _after_failure(hook: Hook, module: Any, args: Any, kwargs: Any) -> None:
-    """Call a hook that is to run even if the forward failed, without a result."""
+    """Call a hook that runs even if the forward failed, without a result."""
     try:
         hook.function(module, *((args, kwargs) if hook.with_kwargs else (args,)), None)
     except Exception as error:

@@ -26,7 +26,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     Raises
     ------
     ValueError
-        There is none of this name.
+        The name is unknown.
     """
     if nonlinearity == "leaky_relu":
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
@@ -36,7 +36,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def fans(tensor: Any) -> tuple[int, int]:
-    """Return how many inputs and outputs each element of a weight (O, I, *K) meets.
+    """Return the fan-in and fan-out of a weight (O, I, *K).
 
     Raises
     ------
@@ -69,12 +69,12 @@ def _drawn(tensor: Any, kind: str) -> Any:
 
 
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0) -> Any:
-    """Fill with numbers drawn evenly from [a, b).
+    """Fill with uniform random numbers from [a, b).
 
     Parameters
     ----------
     tensor : array or Parameter (*)
-        Written, from the sequence of ``sycl_dnn.manual_seed``.
+        Written in place, with random numbers seeded by ``sycl_dnn.manual_seed``.
 
     Returns
     -------
@@ -92,14 +92,14 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0) -> Any:
 
 
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0) -> Any:
-    """Fill with normal numbers; as ``uniform_``."""
+    """Fill with normally distributed numbers; as ``uniform_``."""
     return _fill(tensor, _drawn(tensor, "normal") * float(std) + float(mean))
 
 
 def trunc_normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
 ) -> Any:
-    """Fill with normal numbers that lie in [a, b]; the host draws them, by rejection."""
+    """Fill with normally distributed numbers in [a, b]; the host draws them, by rejection."""
     array = _array(tensor)
     rng = np.random.default_rng(next_seed())
     values = rng.normal(mean, std, array.shape)
@@ -130,13 +130,13 @@ def eye_(tensor: Any) -> Any:
 
 
 def xavier_uniform_(tensor: Any, gain: float = 1.0) -> Any:
-    """Fill evenly by Glorot's rule; the array has two axes or more."""
+    """Fill with uniform numbers by Glorot's rule; the array has at least two axes."""
     bound = gain * math.sqrt(6.0 / sum(fans(_array(tensor))))
     return uniform_(tensor, -bound, bound)
 
 
 def xavier_normal_(tensor: Any, gain: float = 1.0) -> Any:
-    """Fill with normal numbers by Glorot's rule."""
+    """Fill with normally distributed numbers by Glorot's rule."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(_array(tensor)))))
 
 
@@ -150,7 +150,7 @@ def _kaiming(tensor: Any, a: float, mode: str, nonlinearity: str) -> float:
 def kaiming_uniform_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Any:
-    """Fill evenly by He's rule.
+    """Fill with uniform numbers by He's rule.
 
     Parameters
     ----------
@@ -168,12 +168,12 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Any:
-    """Fill with normal numbers by He's rule; parameters as ``kaiming_uniform_``."""
+    """Fill with normally distributed numbers by He's rule; parameters as ``kaiming_uniform_``."""
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity))
 
 
 def orthogonal_(tensor: Any, gain: float = 1.0) -> Any:
-    """Fill with rows or columns that are orthogonal; the host computes them."""
+    """Fill with orthogonal rows or columns; the host computes them."""
     array = _array(tensor)
     fans(array)
     rows, columns = array.shape[0], math.prod(array.shape[1:])

@@ -20,7 +20,7 @@ class KVCache(NamedTuple):
     keys, values : array (N, heads, capacity, width)
         Zero where nothing was written.
     length : array ()
-        float32; how many positions are written.
+        float32; the number of positions written.
 
     Examples
     --------
@@ -51,13 +51,13 @@ class KVCache(NamedTuple):
         batch_size, num_heads, capacity, width : int
             ``width`` is that of one head.
         dtype : str or dtype, optional
-            float32 without.
+            float32 by default.
         device : dpctl.SyclQueue, optional
 
         Raises
         ------
         ValueError
-            A number is less than 1.
+            A size is less than 1.
 
         Examples
         --------
@@ -73,11 +73,11 @@ class KVCache(NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """The number of positions that there is room for."""
+        """The number of positions that the cache has room for."""
         return self.keys.shape[2]
 
     def append(self, keys: Any, values: Any) -> KVCache:
-        """Return the cache with keys and values of the next positions.
+        """Return the cache extended by keys and values of the next positions.
 
         Parameters
         ----------
@@ -108,14 +108,14 @@ class KVCache(NamedTuple):
                 f"from 1 to {capacity}, got {tuple(keys.shape)} and {tuple(values.shape)}"
             )
         self._check_room(length)
-        # For each place of the cache, which of the new positions comes there.
+        # For each slot of the cache, which new position goes there.
         source = F.sub(self._places(capacity), self.length)
         is_new = F.mul(F.astype(F.ge(source, 0.0), "float32"),
                        F.astype(F.lt(source, float(length)), "float32"))  # fmt: skip
         is_new = F.reshape(F.gt(is_new, 0.5), (capacity, 1))
         dtype = str(self.keys.dtype)
         if length > 1:
-            # A product with ones and zeros: exact, and a step of oneDNN's, as a gather is not.
+            # A product with ones and zeros: exact, and a step of oneDNN's, unlike a gather.
             columns = F.reshape(self._places(length), (1, length))
             chosen = F.eq(F.reshape(source, (capacity, 1)), columns)
             chosen = F.astype(F.astype(chosen, "float32"), dtype)
@@ -129,7 +129,7 @@ class KVCache(NamedTuple):
         return KVCache(keys, values, F.add(F.add(self.length, float(length)), lost))
 
     def _check_room(self, length: int) -> None:
-        """Raise ValueError for positions beyond the capacity, where the host can tell."""
+        """Raise ValueError for positions beyond the capacity, if the host knows the length."""
         if isinstance(self.length, Tensor):
             return
         known = float(self.length)

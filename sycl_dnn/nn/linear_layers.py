@@ -13,7 +13,7 @@ from sycl_dnn.nn.parameter import Parameter
 
 
 def new_parameter(shape: tuple[int, ...], dtype: Any, device: Any) -> Parameter:
-    """Return a parameter that an initialiser is to fill."""
+    """Return a parameter for an initialiser to fill."""
     return Parameter(F.zeros(shape, dtype=dtype, device=device))
 
 
@@ -37,7 +37,7 @@ class Linear(Module):
     bias : bool
     device : dpctl.SyclQueue, optional
     dtype : str or dtype, optional
-        float32 without.
+        float32 by default.
 
     Attributes
     ----------
@@ -143,14 +143,14 @@ class Embedding(Module):
     ----------
     num_embeddings, embedding_dim : int
     padding_idx : int, optional
-        Row that is zero at first and has no gradient.
+        Row that is initially zero and has no gradient.
     max_norm, norm_type, scale_grad_by_freq, sparse
         As ``sycl_dnn.functional.embedding``, which accepts only their defaults.
 
     Attributes
     ----------
     weight : array (num_embeddings, embedding_dim)
-        Normal numbers at first.
+        Initially normally distributed.
     """
 
     def __init__(

@@ -28,12 +28,12 @@ class Module(ModuleState):
       argument or return it. Its leaves are its arrays, each once. Gradients with respect to a
       module are a module of its kind, with None for buffers and frozen parameters. Mode and
       hyper-parameters are part of what a program is compiled for.
-    - A call outside of other transforms runs ``forward`` as one compiled program. Inside
+    - A call outside other transforms runs ``forward`` as one compiled program. Inside
       ``forward`` arrays are traced, and have the methods of torch's tensors. What it assigns to a
       registered buffer is written into that buffer; other attributes must not be assigned to.
     - An attribute that was registered as a parameter is a dpnp array with torch's further methods
       (``dim``, ``numel``, ``normal_``, ``requires_grad``), the same object each time. While an
-      ``__init__`` runs, arrays that functions make have torch's methods too.
+      ``__init__`` runs, arrays made by functions have torch's methods too.
 
     Raises
     ------
@@ -80,12 +80,12 @@ class Module(ModuleState):
         module_tree.form_changed()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute; subclasses say what.
+        """Compute the result; subclasses define how.
 
         Raises
         ------
         NotImplementedError
-            The class has none.
+            The class does not define it.
         """
         kind = type(self).__name__
         raise NotImplementedError(f'Module [{kind}] is missing the required "forward" function')
@@ -114,7 +114,7 @@ class Module(ModuleState):
         return any(name in self.__dict__.get(group, ()) for group in _GROUPS)
 
     def _check_plain(self, name: str, value: Any) -> None:
-        """Refuse what would be lost, or outlive a trace."""
+        """Refuse an assignment that would be lost, or outlive a trace."""
         if "_is_traced" in self.__dict__ or any(isinstance(v, Tensor) for v in tree.leaves(value)):
             raise RuntimeError(
                 f"{type(self).__name__}.{name} must not be assigned to while the module is traced; "
@@ -122,7 +122,7 @@ class Module(ModuleState):
             )
 
     def _assign(self, name: str, value: Any) -> None:
-        """Bind the name of a parameter, buffer or module to something else of the kind."""
+        """Bind the name of a parameter, buffer or module to another of its kind."""
         value = plain(value)
         own = self.__dict__
         group = next(own[g] for g in _GROUPS if name in own[g])
@@ -162,7 +162,7 @@ class Module(ModuleState):
         ----------
         name : str
         value : traced array
-            Shape and dtype of the buffer.
+            With the shape and dtype of the buffer.
 
         Raises
         ------
@@ -260,8 +260,8 @@ class Module(ModuleState):
         """Let ``hook(module, args, output)`` run after ``forward``.
 
         What it returns, if not None, replaces the output. In eager calls hooks see
-        arrays; a module with hooks inside then runs call by call, not as one program. In traced
-        functions hooks are traced with them, once: what should be kept must be returned.
+        arrays; a module whose submodules have hooks then runs call by call, not as one program. In
+        traced functions hooks are traced with them, once: what should be kept must be returned.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class Module(ModuleState):
         with_kwargs : bool
             Whether it is called as ``hook(module, args, kwargs, output)``.
         always_call : bool
-            Whether it also runs where ``forward`` raises, with None as output.
+            Whether it also runs when ``forward`` raises, with None as output.
 
         Returns
         -------
@@ -307,7 +307,7 @@ class Module(ModuleState):
     ) -> hooks.RemovableHandle:
         """Let ``hook(module, args)`` run before ``forward``.
 
-        What it returns, if not None, replaces the arguments; anything but a tuple is the only
+        What it returns, if not None, replaces the arguments; anything but a tuple becomes the only
         one. ``with_kwargs``: ``hook(module, args, kwargs)``, which returns both or None. All else
         is as for ``register_forward_hook``.
 
@@ -324,14 +324,14 @@ class Module(ModuleState):
     # Modes.
 
     def train(self, mode: bool = True) -> Module:
-        """Set the module and those in it to training (dropout, statistics of the batch) or not."""
+        """Set the module and its submodules to training (dropout, batch statistics) or not."""
         for module in self.modules():
             module.__dict__["training"] = bool(mode)
         module_tree.form_changed()
         return self
 
     def eval(self) -> Module:
-        """Set the module and those in it to inference."""
+        """Set the module and its submodules to inference."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
@@ -339,7 +339,7 @@ class Module(ModuleState):
         return self.unfreeze() if requires_grad else self.freeze()
 
     def freeze(self, chosen: Callable[[str], bool] | None = None) -> Module:
-        """Make parameters constants to gradients and optimisers.
+        """Make parameters constant for gradients and optimisers.
 
         Parameters
         ----------
@@ -370,13 +370,13 @@ class Module(ModuleState):
         return self
 
     def _set_frozen(self, name: str, is_frozen: bool) -> None:
-        """Do what ``weight.requires_grad = False`` asks for."""
+        """Implement ``weight.requires_grad = False``."""
         old = self.__dict__["_frozen"]
         self.__dict__["_frozen"] = old | {name} if is_frozen else old - {name}
         module_tree.form_changed()
 
     def apply(self, fn: Callable[[Module], Any]) -> Module:
-        """Call a function with every module inside, then with this one."""
+        """Call a function with every submodule, then with this one."""
         for module in self.children():
             module.apply(fn)
         fn(self)
@@ -403,7 +403,7 @@ class Module(ModuleState):
         return f"{self._get_name()}(\n  {inner}\n)"
 
     def summary(self, *args: Any, **kwargs: Any) -> Summary:
-        """Return the layers for arguments like these: shapes, parameters, operations, memory.
+        """Summarise the layers for such arguments: shapes, parameters, operations, memory.
 
         Parameters
         ----------

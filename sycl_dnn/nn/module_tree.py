@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules as trees: their arrays in order, and all else as something hashable."""
+"""Modules as trees: their arrays in order, and everything else in hashable form."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Maker = Callable[[Sequence[Any]], Any]
 
 
 class _Epoch:
-    """Counts changes of any module's form; what was known of forms holds for one count."""
+    """Counts changes to any module's form; what is known of forms is valid for one count."""
 
     count = 0
 
@@ -38,10 +38,10 @@ def form_changed() -> None:
 
 
 class Node(NamedTuple):
-    """One module: how it is made again."""
+    """One module: how it is rebuilt."""
 
     kind: type
-    #: Hyper-parameters that are shared, and those that are made of the leaves.
+    #: Hyper-parameters that are shared, and those that are made from the leaves.
     fixed: dict[str, Any]
     made: dict[str, Maker]
     #: Numbers of leaves and of nodes; None for an absent parameter.
@@ -53,7 +53,7 @@ class Node(NamedTuple):
 
 
 class Form:
-    """All of a module but its arrays; equal for modules that compute alike."""
+    """Everything in a module but its arrays; equal for modules that compute the same."""
 
     __slots__ = ("_hash", "constants", "held", "is_simple", "key", "names", "nodes")
 
@@ -63,7 +63,7 @@ class Form:
         self.names = tuple(walk.names)
         self.constants = tuple(walk.constants)
         self.nodes = tuple(walk.nodes)
-        #: Functions and objects of the user's that modules compute with.
+        #: User functions and objects that modules compute with.
         self.held = tuple(walk.held)
         #: Whether the form of a copy is known without another walk.
         self.is_simple = walk.is_lasting and not any(node.made for node in self.nodes)
@@ -94,7 +94,7 @@ _known: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
 
 
 class _Walk:
-    """Goes through a module once."""
+    """One walk through a module."""
 
     def __init__(self, root: Any) -> None:
         self.tokens: list[Any] = []
@@ -171,7 +171,7 @@ class _Walk:
             self.held += methods_of(kind)
 
     def _encoded(self, owner: Any, name: str, value: Any, path: str) -> tuple[Any, Maker | None]:
-        """Return what tells a hyper-parameter from others, and how it is made if of leaves."""
+        """Return what distinguishes a hyper-parameter, and how it is made if from leaves."""
         kind = type(value)
         if isinstance(value, _PLAIN):
             return (kind, str(value) if kind is slice else value), None
@@ -216,7 +216,7 @@ class _Walk:
                 [v if m is None else m(leaves) for v, (_, m) in zip(children, made, strict=True)]
             )
 
-        # A list of its own for each copy: nobody shall see another's changes.
+        # Each copy has its own list, so that changes to one do not show in another.
         return token, None if node.kind is tuple and not any(m for _, m in made) else maker
 
 
@@ -225,7 +225,7 @@ class _Ref(int):
 
 
 def methods_of(kind: type) -> list[Any]:
-    """Return ``forward`` of a user's class and the methods that it comes to by name."""
+    """Return ``forward`` of a user's class and the methods that it reaches by name."""
     wanted, found, names = ["forward"], [], {"forward"}
     while wanted:
         name = wanted.pop()
@@ -255,7 +255,7 @@ def flatten(module: Any) -> tuple[list[Any], Form]:
 
 
 def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
-    """Return a module of a form with these arrays, or whatever stands for them."""
+    """Return a module of a form with these arrays, or what represents them."""
     given = list(leaves)
     is_traced = any(isinstance(v, Tensor) for v in given)
     modules = [object.__new__(node.kind) for node in form.nodes]
@@ -301,7 +301,7 @@ def _resolved(value: Any, modules: Sequence[Any]) -> Any:
 
 
 def replace(module: Any, leaves: Sequence[Any]) -> None:
-    """Put other arrays in place of a module's, wherever it has them."""
+    """Replace a module's arrays, wherever it has them."""
     old, _ = flatten(module)
     new = {id(before): after for before, after in zip(old, leaves, strict=True)}
     for part in module.modules():
@@ -312,7 +312,7 @@ def replace(module: Any, leaves: Sequence[Any]) -> None:
 
 
 def register(kind: type) -> None:
-    """Make instances of a class of modules trees."""
+    """Register a class of modules as trees."""
     tree.register(
         kind, flatten, unflatten, steps=lambda form: form.names,
         constants=lambda form: form.constants, held=lambda form: form.held,

@@ -160,12 +160,12 @@ _TEXT = """{what} over inputs of {ranks} axes, as ``torch.nn.{name}``.
         Whether ``affine`` includes one.
     device : dpctl.SyclQueue, optional
     dtype : str or dtype, optional
-        float32 without.
+        float32 by default.
 
     Raises
     ------
     ValueError
-        At a call: the input has a different number of axes.
+        In a call: the input has a different number of axes.
 
     Examples
     --------
@@ -245,7 +245,7 @@ class RMSNorm(_Affine):
     ----------
     normalized_shape : int or sequence of int
     eps : float, optional
-        The dtype's own without.
+        By default that of the dtype.
     elementwise_affine : bool
     device, dtype
         As ``Linear``.

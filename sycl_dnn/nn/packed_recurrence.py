@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent networks over packed sequences: runs of steps that as many sequences have."""
+"""Recurrent networks over packed sequences: runs of steps with the same number of sequences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ States = list[Any]
 
 
 class _Run(NamedTuple):
-    """Steps in a row that the same sequences have."""
+    """Consecutive steps of the same sequences."""
 
     first: int
     n_steps: int
@@ -39,8 +39,8 @@ def run_packed(network: Any, sequence: Any, hx: Any) -> tuple[Any, Any]:
     ----------
     network : RNN, LSTM or GRU
     sequence : PackedSequence
-    hx : array (L * D, N, H), pair of such or None
-        As the network takes it.
+    hx : array (L * D, N, H), a pair of them, or None
+        As the network accepts it.
 
     Returns
     -------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers that pad, and small ones beside the rows of ``function_layers``."""
+"""Layers that pad, and small ones in addition to the rows of ``function_layers``."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PReLU(Module):
     num_parameters : int
         1, or the number of channels.
     init : float
-        The slope at first.
+        The initial slope.
     device, dtype
         As ``Linear``.
     """

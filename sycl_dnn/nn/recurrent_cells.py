@@ -40,24 +40,24 @@ class _Cell(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters evenly from +-1 / sqrt(hidden_size)."""
+        """Draw the parameters uniformly from +-1 / sqrt(hidden_size)."""
         bound = 1 / math.sqrt(self.hidden_size)
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        """Make one step of (N, C) or (C,).
+        """Compute one step of (N, C) or (C,).
 
         Parameters
         ----------
         input : array (N, C) or (C,)
         hx : array (N, H) or (H,), of ``LSTMCell`` a pair of them; optional
-            The state before; zeros without.
+            The previous state; zeros by default.
 
         Returns
         -------
         array, or a pair of arrays
-            The state after.
+            The next state.
         """
         if input.ndim not in (1, 2):
             raise ValueError(
@@ -96,7 +96,7 @@ class RNNCell(_Cell):
     Raises
     ------
     ValueError
-        A size is less than 1, or ``nonlinearity`` another one.
+        A size is less than 1, or ``nonlinearity`` is neither of the two.
 
     Examples
     --------

@@ -62,7 +62,7 @@ class _Network(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters evenly from +-1 / sqrt(hidden_size)."""
+        """Draw the parameters uniformly from +-1 / sqrt(hidden_size)."""
         bound = 1 / math.sqrt(self.hidden_size)
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
@@ -89,7 +89,7 @@ class _Network(Module):
         )  # fmt: skip
 
     def weights_of(self, layer: int, direction: int) -> list[Any]:
-        """Return the parameters of one layer in one direction, as the functions take them."""
+        """Return the parameters of one layer in one direction, as the functions accept them."""
         end = f"_l{layer}" + ("_reverse" if direction else "")
         return [getattr(self, name) for name in self._names if name.endswith(end)]
 
@@ -110,11 +110,11 @@ _TEXT = """{what}, as ``torch.nn.{name}``.
     input_size, hidden_size, num_layers : int{first}
     bias, batch_first : bool
     dropout : float
-        Of each layer's output but the last one's, in training.
+        For the output of each layer but the last, in training.
     bidirectional : bool{last}
     device : dpctl.SyclQueue, optional
     dtype : str or dtype, optional
-        float32 without.
+        float32 by default.
 
     Raises
     ------

@@ -15,7 +15,7 @@ class RotaryEmbedding(Module):
     Parameters
     ----------
     dim : int
-        Features that are turned, even: the width of a head.
+        Features to rotate, an even number: the width of a head.
     base : float
 
     Raises
@@ -44,7 +44,7 @@ class RotaryEmbedding(Module):
         self.register_buffer("inv_freq", made, persistent=False)
 
     def forward(self, x: Any, offset: Any = 0) -> Any:
-        """Turn (*, T, dim); the first position is ``offset``, a number or an array ()."""
+        """Rotate (*, T, dim); the first position is ``offset``, a number or an array ()."""
         positions = F.add(F.arange(float(x.shape[-2])), offset)
         angles = F.outer(positions, self.inv_freq)
         cos, sin = F.cos(angles), F.sin(angles)

@@ -22,7 +22,7 @@ from sycl_dnn.trace.torch_methods import is_torch
 
 
 class IncompatibleKeys(NamedTuple):
-    """What ``load_state_dict`` did not find, and found without use."""
+    """What ``load_state_dict`` did not find, and what it had no use for."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -51,7 +51,7 @@ class ModuleState:
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        """Yield this module and all inside with their paths, each module once."""
+        """Yield this module and all submodules with their paths, each once."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -64,7 +64,7 @@ class ModuleState:
                 yield from module.named_modules(memo, path, remove_duplicate)
 
     def modules(self) -> Iterator[Any]:
-        """Yield this module and all inside, each once."""
+        """Yield this module and all submodules, each once."""
         return (module for _, module in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
@@ -125,7 +125,7 @@ class ModuleState:
         Raises
         ------
         AttributeError
-            There is none; the error names the path.
+            It does not exist; the error names the path.
         """
         found: Any = self
         for name in target.split(".") if target else ():
@@ -182,7 +182,7 @@ class ModuleState:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
-        """Take over the arrays of a state dict: of a module's, torch's, or a file's.
+        """Load the arrays of a state dict: a module's, torch's, or a file's.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class ModuleState:
             dpnp arrays, ``Array``, NumPy arrays or torch tensors. They are copied to the queue of
             the module, in the dtype of its parameter.
         strict : bool
-            Whether all names must be there, and no other.
+            Whether the names must be exactly those of the module.
         assign : bool
             Whether dtypes become those of ``state_dict``.
 
@@ -202,7 +202,8 @@ class ModuleState:
         Raises
         ------
         RuntimeError
-            Names (with ``strict``) or shapes differ; the error has all of them. Nothing is loaded.
+            Names (with ``strict``) or shapes differ; the error lists all of them. Nothing is
+            loaded.
         """
         slots = {path: (module, group, name) for path, module, group, name in self._slots()}
         missing = [path for path in slots if path not in state_dict]
@@ -230,7 +231,7 @@ class ModuleState:
         for path, (_, group, name) in slots.items():
             old = group[name]
             if path not in missing and id(old) not in made:
-                # Both stay alive until the end: ids are of different arrays.
+                # Both stay alive until the end, so that ids belong to different arrays.
                 made[id(old)] = (old, _copied(state_dict[path], old, assign))
             if id(old) in made:
                 group[name] = made[id(old)][1]
@@ -246,7 +247,7 @@ class ModuleState:
             A dtype (``"bfloat16"``, ``dpnp.float32``), a ``dpctl.SyclQueue``, or an array for its
             dtype and queue.
         dtype, device
-            The same by name.
+            The same as keywords.
 
         Returns
         -------
@@ -291,7 +292,7 @@ class ModuleState:
         return self.to(dtype="bfloat16")
 
     def _queue(self) -> Any:
-        """Return the queue of the arrays; None without any."""
+        """Return the queue of the arrays; None if there are none."""
         found = itertools.chain(self.parameters(), self.buffers())
         return next((value.sycl_queue for value in found), None)
 
@@ -322,7 +323,7 @@ def _to_queue(array: Any, queue: Any) -> Any:
 
 
 def _copied(given: Any, old: Any, assign: bool) -> Any:
-    """Return a copy of a value where an array is, in its dtype."""
+    """Return a copy of a value on the queue of an array, in its dtype."""
     queue, dtype = old.sycl_queue, str(old.dtype)
     if nested_arguments.is_array(given):
         made = given.copy() if given.sycl_queue == queue else _to_queue(given, queue)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Module.summary``: what each layer gives and takes, found by tracing ``forward``."""
+"""``Module.summary``: what each layer accepts and returns, found by tracing ``forward``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Row(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The layers of a module in the order in which they end; ``str`` of it is a table."""
+    """The layers of a module in the order in which they finish; ``str`` of it is a table."""
 
     rows: list[Row]
     n_parameters: int
@@ -88,7 +88,7 @@ def _rows(seen: list[tuple[Any, Any, Any]], names: dict[int, str]) -> list[Row]:
 
 
 def _flop(module: Any, args: Any, shapes: list[Any]) -> int:
-    """Return 2 for each number of a weight and each position that it meets."""
+    """Return 2 for each element of a weight and each position that it is applied to."""
     weight = module._parameters.get("weight")
     if weight is None or len(weight.shape) < 2 or not shapes:
         return 0

@@ -15,7 +15,7 @@ from sycl_dnn.trace.values import Tensor
 
 
 def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
-    """Return the norm of all numbers of a tree, summed in float32.
+    """Return the norm of all elements of a tree, summed in float32.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     norm_type : float
         Positive; infinity for the largest absolute value.
     error_if_nonfinite : bool
-        Waits for the value, which a traced function cannot.
+        Whether to wait for the value and check it, which a traced function cannot.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     ValueError
         ``norm_type`` is not positive.
     RuntimeError
-        ``error_if_nonfinite``, and the norm is infinite or NaN, or a function is traced.
+        With ``error_if_nonfinite``: the norm is infinite or NaN, or a function is traced.
 
     Notes
     -----
@@ -87,9 +87,9 @@ def clip_grad_norm_(
     Parameters
     ----------
     grads : tree of arrays
-        Gradients, where torch takes the parameters that have them: a module of gradients, or any
-        tree. Arrays are written to. In a traced function, where arrays cannot be, the entries of
-        modules, dicts and lists are replaced.
+        Gradients, where torch takes their parameters: a module of gradients, or any tree. Arrays
+        are written to. In a traced function, where they cannot be, the entries of modules, dicts
+        and lists are replaced.
     max_norm, norm_type : float
     error_if_nonfinite : bool
         As for ``get_total_norm``.
@@ -97,7 +97,7 @@ def clip_grad_norm_(
     Returns
     -------
     array ()
-        The norm of the gradients as they were.
+        The norm of the gradients before scaling.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(grads: Any, clip_value: float) -> None:
-    """Move each number of gradients into ``[-clip_value, clip_value]``, in place.
+    """Clamp each element of gradients to ``[-clip_value, clip_value]``, in place.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def clip_grad_value_(grads: Any, clip_value: float) -> None:
 
 
 def _write(grads: Any, change: Callable[[Any], Any]) -> None:
-    """Change all arrays of a tree where they are."""
+    """Change all arrays of a tree in place."""
     if not any(isinstance(g, Tensor) for g in tree.leaves(grads)):
         for g in tree.leaves(grads):
             if hasattr(g, "shape"):
@@ -159,14 +159,14 @@ def _write(grads: Any, change: Callable[[Any], Any]) -> None:
 
 
 def _fill(old: Any, new: Any) -> None:
-    """Write the numbers of one array into another; of narrow dtypes the bits."""
+    """Copy the elements of one array into another; for narrow dtypes, their bits."""
     if isinstance(old, Array):
         old, new = old.data, new.data
     old[...] = new
 
 
 def _replace(grads: Any, change: Callable[[Any], Any]) -> None:
-    """Put other traced arrays into modules, dicts and lists."""
+    """Replace traced arrays in modules, dicts and lists."""
     if hasattr(grads, "_parameters"):
         leaves, _ = module_tree.flatten(grads)
         module_tree.replace(grads, [change(g) if hasattr(g, "shape") else g for g in leaves])
@@ -187,7 +187,7 @@ def _replace(grads: Any, change: Callable[[Any], Any]) -> None:
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
-    """Return all numbers of arrays as one vector.
+    """Return all elements of arrays as one vector.
 
     Parameters
     ----------
@@ -211,18 +211,18 @@ def parameters_to_vector(parameters: Iterable[Any]) -> Any:
 
 
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
-    """Write the numbers of a vector into arrays.
+    """Write the elements of a vector into arrays.
 
     Parameters
     ----------
     vec : array (N,)
     parameters : iterable of arrays
-        Written to, one after the other.
+        Written to, in this order.
 
     Raises
     ------
     ValueError
-        The vector has more or fewer numbers than the arrays.
+        The vector has more or fewer elements than the arrays.
 
     Notes
     -----

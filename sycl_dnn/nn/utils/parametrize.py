@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``torch.nn.utils.parametrize``: what takes parametrizations away."""
+"""``torch.nn.utils.parametrize``: query and remove parametrizations."""
 
 from sycl_dnn.nn.utils.weight_normalization import is_parametrized, remove_parametrizations
 

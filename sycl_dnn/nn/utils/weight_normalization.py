@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights as a length times a direction, under the names of both of torch's ways."""
+"""Weights as a length times a direction, under the names of both of torch's interfaces."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _origin(module: Any) -> tuple[type, dict[str, _Way]]:
 
 
 def _normalized(function: str, module: Any, name: str, way: _Way) -> tuple[Any, Any, bool]:
-    """Take a weight out of a module; return its parts and whether it was frozen."""
+    """Remove a weight from a module; return its parts and whether it was frozen."""
     plain, ways = _origin(module)
     weight = module._parameters.get(name)
     if weight is None:
@@ -110,7 +110,7 @@ def _normalized(function: str, module: Any, name: str, way: _Way) -> tuple[Any, 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Make a weight the product of a length and a direction, as ``torch.nn.utils.weight_norm``.
 
-    The parameter ``name`` gives way to ``name_g`` and ``name_v``; the attribute is computed from
+    The parameter ``name`` is replaced by ``name_g`` and ``name_v``; the attribute is computed from
     them at each use: ``g * v / |v|``.
 
     Parameters
@@ -118,9 +118,9 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     module : Module
         Changed in place.
     name : str
-        Of one of its own parameters.
+        The name of one of its own parameters.
     dim : int, optional
-        The axis over which lengths differ; one length for all with None.
+        The axis along which lengths differ; None for one length in all.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def remove_parametrizations(module: M, tensor_name: str) -> M:
     Raises
     ------
     ValueError
-        The weight was not normalized so.
+        The weight was not normalized in this way.
 
     Examples
     --------
