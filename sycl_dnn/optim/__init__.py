@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimisers, schedules and what else a training step needs, over trees of arrays."""
+"""Optimisers, schedules and the other parts of a training step, over trees of arrays."""
 
 from sycl_dnn.optim import schedules
 from sycl_dnn.optim.averages import EMA

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Averages of weights over the steps of a training."""
+"""Averages of weights over training steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class EMA:
     Raises
     ------
     ValueError
-        ``decay`` is outside of [0, 1].
+        ``decay`` is outside [0, 1].
 
     Examples
     --------
@@ -37,7 +37,7 @@ class EMA:
         self.decay = decay
 
     def init(self, params: Any) -> Any:
-        """Return the average to begin with: copies of the arrays."""
+        """Return the initial average: copies of the arrays."""
         return tree.map(lambda p: p.copy() if hasattr(p, "shape") else p, params)
 
     def update(self, average: Any, params: Any) -> Any:

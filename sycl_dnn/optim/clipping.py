@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients bounded as a whole: by their norm, or each number by itself."""
+"""Gradients bounded by their norm over all of them, or element by element."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _arrays(grads: Any) -> list[Any]:
 
 
 def global_norm(grads: Any, norm_type: float = 2.0) -> Any:
-    """Return the norm of all numbers of a tree, summed in float32.
+    """Return the norm of all elements of a tree, summed in float32.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _scaled(g: Any, factor: Any) -> Any:
 
 
 def clip_grad_value(grads: Any, clip_value: float) -> Any:
-    """Return gradients with each number moved into ``[-clip_value, clip_value]``.
+    """Return gradients with each element clamped to ``[-clip_value, clip_value]``.
 
     Examples
     --------

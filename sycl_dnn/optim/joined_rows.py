@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small parameters joined to one, so that a step of many is few operations."""
+"""Small parameters joined into one, so that a step over many takes few operations."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sycl_dnn import functional as F
 from sycl_dnn.trace.layout import row_major_strides
 from sycl_dnn.trace.values import Tensor
 
-#: Elements of a parameter that is joined to others, and of all that are joined: the values of a
-#: step shall stay in a core's cache.
+#: Limits of elements: of a parameter that is joined to others, and of all that are joined, so that
+#: the values of a step stay in a core's cache.
 MOST, MOST_TOGETHER = 1 << 16, 1 << 18
 #: Parts of a joined array start at multiples of this many elements, which suits kernels.
 _APART = 16
@@ -22,7 +22,7 @@ _JOINED = ("float32", "bfloat16", "float16")
 class Row(NamedTuple):
     """A parameter, its gradient and its state, or those of several that are joined."""
 
-    #: Of the parameter among all.
+    #: Index of the parameter among all.
     number: int
     name: str
     p: Any
@@ -33,12 +33,12 @@ class Row(NamedTuple):
 
 
 def slots_of(name: str, state: dict[str, Any]) -> dict[str, Any]:
-    """Return what a state has of a parameter."""
+    """Return the entries of a state for a parameter."""
     return {key: value[name] for key, value in state.items() if key != "step" and name in value}
 
 
 def _key(row: Row) -> Any:
-    """Return what rows have in common that can be joined; None for a row that cannot."""
+    """Return what rows must have in common to be joined; None for a row that cannot be."""
     arrays = (row.p, row.g, *row.slots.values())
     is_alike = all(tuple(a.shape) == tuple(row.p.shape) and str(a.dtype) in _JOINED for a in arrays)
     if not is_alike or not _APART <= row.p.size <= MOST or not _is_row_major(row.p):
@@ -54,7 +54,7 @@ def _is_row_major(p: Any) -> bool:
 
 
 def bunches(rows: Iterable[Row]) -> list[list[Row]]:
-    """Return the rows in bunches that can be joined, in order of the first of each."""
+    """Return the rows in groups that can be joined, ordered by the first of each."""
     found: list[list[Row]] = []
     open_ones: dict[Any, tuple[list[Row], int]] = {}
     for row in rows:
@@ -72,7 +72,7 @@ def bunches(rows: Iterable[Row]) -> list[list[Row]]:
 
 
 def join_rows(bunch: Sequence[Row]) -> Row:
-    """Return one row for all."""
+    """Return one row for all of them."""
     first = bunch[0]
     if len(bunch) == 1:
         return first
@@ -86,7 +86,7 @@ def _padding(size: int) -> int:
 
 
 def _joined(arrays: Sequence[Any]) -> Any:
-    """Return arrays as one row; what fills the gaps between them is the start of each."""
+    """Return arrays as one row; gaps are filled with the start of each array."""
     parts = []
     for array in arrays:
         flat = F.reshape(array, (-1,))

@@ -13,7 +13,7 @@ Scale = dict[str, Any]
 
 
 class GradScaler:
-    """A loss scale that grows while gradients are finite, and falls when one is not.
+    """A loss scale that grows while gradients are finite and shrinks when one is not.
 
     Small gradients are zero in float16, so the loss is multiplied by a large number and the
     gradients are divided by it. The scale is a tree of two arrays: all of it runs on the device,
@@ -24,7 +24,7 @@ class GradScaler:
     init_scale : float
         The first scale.
     growth_factor, backoff_factor : float
-        The scale is multiplied by the first after ``growth_interval`` steps in a row without
+        The scale is multiplied by the first after ``growth_interval`` consecutive steps without
         infinities and NaN, and by the second after a step with one.
     growth_interval : int
     enabled : bool
@@ -82,13 +82,13 @@ class GradScaler:
         Parameters
         ----------
         device : dpctl.SyclQueue, optional
-            ``sycl_dnn.default_queue()`` without.
+            ``sycl_dnn.default_queue()`` by default.
 
         Returns
         -------
         dict
             ``"scale"``, float32 (), and ``"growth_tracker"``, float32 (): the steps since the scale
-            changed. A tree that ``sycl_dnn.save`` takes.
+            changed. A tree that ``sycl_dnn.save`` accepts.
         """
         return {
             "scale": F.full((), float(self.init_scale), device=device),
@@ -103,7 +103,7 @@ class GradScaler:
         loss : array ()
             Of any floating-point dtype.
         scale : dict
-            Of ``init``, or of the step before.
+            From ``init`` or the previous step.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class GradScaler:
         Returns
         -------
         grads : tree of arrays
-            In float32 (float64 for float64): what is small does not become zero again.
+            In float32 (float64 for float64), so that small values do not become zero again.
         is_finite : array ()
             bool, of the gradients before and after the division.
 
@@ -185,7 +185,7 @@ class GradScaler:
         old, done = scale["scale"], F.add(scale["growth_tracker"], 1.0)
         is_due = F.ge(done, float(self.growth_interval))
         grown = F.mul(old, float(self.growth_factor))
-        # A scale that overflows stays.
+        # A scale that would overflow is kept.
         grown = F.where(F.eq(F.mul(grown, 0.0), 0.0), grown, old)
         steady = F.where(is_due, grown, old)
         return {
@@ -204,14 +204,14 @@ class GradScaler:
         grads : tree of arrays
             Of the scaled loss.
         state, params
-            As ``optimizer.update`` takes them.
+            As ``optimizer.update`` accepts them.
         scale : dict
 
         Returns
         -------
         params, state, scale
-            New ones. Where a gradient is infinite or NaN, parameters and state are as before, the
-            number of steps too, and the scale is smaller.
+            New ones. If a gradient is infinite or NaN, parameters and state, including the number
+            of steps, are unchanged, and the scale is smaller.
 
         Examples
         --------

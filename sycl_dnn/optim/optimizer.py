@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all optimisers share: names, groups, rates, and one program for the whole tree."""
+"""The base of all optimisers: names, groups, rates, and one program for the whole tree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sycl_dnn.optim.clipping import clip_grad_norm
 from sycl_dnn.optim.joined_rows import Row, bunches, cut, join_rows, slots_of
 from sycl_dnn.trace.values import Tensor
 
-#: Of one optimiser: what ``step`` keeps for each module.
+#: For one optimiser: what ``step`` keeps for each module.
 _states: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 State = dict[str, Any]
@@ -24,7 +24,7 @@ _WIDE = ("float32", "float64")
 
 
 class Options:
-    """The hyper-parameters of one group, and what a step makes of them."""
+    """The hyper-parameters of one group, and what a step derives from them."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
@@ -42,16 +42,16 @@ class Optimizer:
 
     A rate may be a number or a function of the number of steps made before
     (``sycl_dnn.optim.schedules``). ``groups`` is a list of pairs ``(filter, options)``: for
-    parameters whose name ``filter(name)`` accepts, ``options`` replace the others; the
-    first that accepts counts. Parameters whose gradient is None are not changed.
+    parameters whose name ``filter(name)`` accepts, ``options`` replace the others; the first filter
+    that accepts is used. Parameters whose gradient is None are not changed.
 
     Arithmetic is in float32 (float64 for float64). With ``master_weights`` the state has float32
-    copies of narrower parameters, and what is added up is not rounded.
+    copies of narrower parameters, and sums are not rounded.
     """
 
-    #: Hyper-parameters with defaults, beside the rate.
+    #: Hyper-parameters with defaults, in addition to the rate.
     defaults: dict[str, Any] = {}
-    #: Whether each number is moved by itself, so that parameters may be joined.
+    #: Whether each element is updated by itself, so that parameters may be joined.
     is_elementwise = False
 
     if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Optimizer:
         self.max_norm = max_norm
         self.master_weights = master_weights
 
-    # What a rule says; on arrays of one parameter.
+    # What a rule defines, on the arrays of one parameter.
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the state of one parameter before the first step."""
@@ -114,7 +114,7 @@ class Optimizer:
         -------
         dict
             ``"step"`` and what the rule keeps: by its name, then by that of the parameter. A tree
-            that ``sycl_dnn.save`` takes.
+            that ``sycl_dnn.save`` accepts.
         """
         state: State = {}
         for name, p in named(params):
@@ -135,15 +135,15 @@ class Optimizer:
     def update(self, grads: Any, state: State, params: Any) -> tuple[Any, State]:
         """Return parameters and state after a step.
 
-        Inside a compiled function this is part of its program; elsewhere it is a program of its
-        own over the whole tree.
+        Inside a compiled function this is part of its program; otherwise it is a separate program
+        over the whole tree.
 
         Parameters
         ----------
         grads : tree of arrays
             Nested as ``params``; None where there is no gradient.
         state : dict
-            Of ``init``, or of the step before.
+            From ``init`` or the previous step.
         params : tree of arrays
 
         Returns
@@ -154,7 +154,7 @@ class Optimizer:
         Raises
         ------
         KeyError
-            The state is of other parameters; the error names the first that it lacks.
+            The state belongs to other parameters; the error names the first that it lacks.
 
         Examples
         --------
@@ -167,7 +167,7 @@ class Optimizer:
         """
         if any(isinstance(v, Tensor) for v in tree.leaves((grads, state, params))):
             return self._update(grads, state, params)
-        # The rate is a value of the call; what else may change is part of its key.
+        # The rate is a value of the call; everything else that may change is part of its key.
         fixed = repr({n: v for n, v in self.options.items() if n != "lr"})
         functions = [self.decay_mask, *(chosen for chosen, _ in self.groups)]
         more = (fixed, [repr(more) for _, more in self.groups], self.max_norm, functions)
@@ -179,7 +179,7 @@ class Optimizer:
         Raises
         ------
         RuntimeError
-            A function is traced: there ``update`` has to be used.
+            A function is being traced; use ``update`` there.
 
         Examples
         --------
@@ -216,7 +216,7 @@ class Optimizer:
     # How a step is made.
 
     def _group(self, name: str) -> int | None:
-        """Return the number of the group of a parameter; None for no group."""
+        """Return the index of a parameter's group; None for no group."""
         return next((i for i, (chosen, _) in enumerate(self.groups) if chosen(name)), None)
 
     def _options_of(self, name: str) -> Options:
@@ -251,7 +251,7 @@ class Optimizer:
     def _moved_together(
         self, bunch: list[Row], made: State, o: Options
     ) -> Iterator[tuple[int, Any]]:
-        """Move the parameters of a bunch as one; fill in their state; yield their numbers."""
+        """Update the parameters of a bunch as one; fill in their state; yield their indices."""
         p, slots = self._one(join_rows(bunch), o)
         for slot, value in slots.items():
             made[slot] |= {r.name: v for r, v in zip(bunch, cut(value, bunch), strict=True)}
@@ -297,7 +297,7 @@ class Optimizer:
 def _program_of(optimizer: Optimizer) -> Any:
     program = _programs.get(optimizer)
     if program is None:
-        # A function that holds the optimiser would keep it alive.
+        # A function that refers to the optimiser would keep it alive.
         holder = weakref.ref(optimizer)
         program = _programs[optimizer] = compile(_Update(holder))
     return program
@@ -325,7 +325,7 @@ def _wide(p: Any) -> Any:
 
 
 def named(params: Any) -> list[tuple[str, Any]]:
-    """Return the arrays of a tree that are trained, with their names."""
+    """Return the trained arrays of a tree, with their names."""
     leaves, structure = tree.flatten(params)
     fixed = tree.constants(structure)
     rows = zip(tree.names(params), leaves, fixed, strict=True)
@@ -333,9 +333,9 @@ def named(params: Any) -> list[tuple[str, Any]]:
 
 
 def less_power(base: float, t: Any) -> Any:
-    """Return ``1 - base ** t``, exact also where ``base`` is near to 1."""
+    """Return ``1 - base ** t``, exact also if ``base`` is close to 1."""
     if not base:
         return 1.0
-    # 1 - exp(x) by the hyperbolic tangent: oneDNN has no expm1, and dpnp's would cut the program.
+    # 1 - exp(x) by the hyperbolic tangent: oneDNN has no expm1, and dpnp's would split the program.
     half = F.tanh(F.mul(t, 0.5 * math.log(base)))
     return F.div(F.mul(half, -2.0), F.sub(1.0, half))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rates as functions of a step, which is an array inside compiled steps, or a number.
 
-Each function returns one that takes the number of steps that were made before, from 0 on.
+Each function returns one that accepts the number of steps made before, starting from 0.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def _check_steps(name: str, steps: float) -> None:
 
 
 def constant(value: float) -> Schedule:
-    """Return a rate that does not change."""
+    """Return a constant rate."""
     return lambda step: value
 
 
 def linear(start: float, end: float, steps: int) -> Schedule:
-    """Return a rate that goes from ``start`` to ``end`` in ``steps`` steps, and stays there.
+    """Return a rate that goes from ``start`` to ``end`` in ``steps`` steps and then stays there.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def linear(start: float, end: float, steps: int) -> Schedule:
 
 
 def polynomial(start: float, end: float, steps: int, power: float = 1.0) -> Schedule:
-    """Return ``end + (start - end) * (1 - step / steps) ** power``, and ``end`` after that."""
+    """Return ``end + (start - end) * (1 - step / steps) ** power``, and ``end`` afterwards."""
     _check_steps("polynomial", steps)
     return lambda step: (
         end + (start - end) * _power(1.0 - _least(step, steps) * (1.0 / steps), power)
@@ -102,12 +102,12 @@ def exponential(start: float, factor: float) -> Schedule:
 
 
 def joined(parts: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
-    """Return schedules one after the other; each counts from its boundary.
+    """Return schedules in sequence; each counts from its boundary.
 
     Raises
     ------
     ValueError
-        There is not one boundary fewer than there are schedules.
+        The number of boundaries is not one less than that of schedules.
     """
     if len(parts) != len(boundaries) + 1:
         raise ValueError(
@@ -125,7 +125,7 @@ def joined(parts: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
 
 
 def warmup(steps: int, then: Schedule, start: float = 0.0) -> Schedule:
-    """Return a rate that rises from ``start`` to what ``then`` begins with, and goes on as that.
+    """Return a rate that rises from ``start`` to the first of ``then``, and then follows ``then``.
 
     Examples
     --------

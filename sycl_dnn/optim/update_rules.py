@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimisers: what each does with one parameter; names and defaults as in ``torch.optim``."""
+"""The optimisers: how each updates one parameter; names and defaults as in ``torch.optim``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sycl_dnn.trace.values import Tensor
 
 _SHARED = """
     groups : sequence of (callable, dict)
-        Other options for parameters whose names a function accepts.
+        Different options for parameters whose names a function accepts.
     decay_mask : callable, optional
         ``decay_mask(name, array)`` says whether weight decay applies to a parameter.
     max_norm : float, optional
@@ -52,7 +52,7 @@ def _zeros(p: Any) -> Any:
 
 
 def _rule(lr: float, source: str, **defaults: Any) -> Any:
-    """Return a decorator that gives a class its constructor and the end of its text."""
+    """Return a decorator that gives a class its constructor and the end of its docstring."""
 
     def attach(cls: Any) -> Any:
         def __init__(  # noqa: N807
@@ -82,12 +82,12 @@ def _rule(lr: float, source: str, **defaults: Any) -> Any:
 
 
 def _added(g: Any, p: Any, o: Options) -> Any:
-    """Return the gradient with that of the squares of the weights."""
+    """Return the gradient plus that of the squared weights."""
     return F.add(g, F.mul(p, o.weight_decay)) if o.weight_decay else g
 
 
 def _shrunk(p: Any, o: Options) -> Any:
-    """Return weights after decay that is none of the gradient's."""
+    """Return weights after decay that is not part of the gradient."""
     return F.mul(p, 1.0 - o.lr * o.weight_decay) if o.weight_decay else p
 
 
@@ -97,7 +97,7 @@ def _mixed(old: Any, new: Any, beta: float) -> Any:
 
 @_rule(1e-3, "``torch.optim.SGD``.", momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False)
 class SGD(Optimizer):
-    """Descent along the gradient, with optional momentum.
+    """Gradient descent with optional momentum.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class SGD(Optimizer):
         return {"momentum": _zeros(p)} if options.momentum else {}
 
     def prepare(self, o: Options) -> None:
-        """Let the first gradient be the momentum, whatever the dampening."""
+        """Use the first gradient as the momentum, regardless of dampening."""
         if o.nesterov and (not o.momentum or o.dampening):
             raise ValueError("SGD: nesterov must go with momentum and without dampening")
         o.share = 1.0
@@ -140,27 +140,28 @@ class _Moments(Optimizer):
         return {name: _zeros(p) for name in names}
 
     def prepare(self, o: Options) -> None:
-        """Compute what makes up for the moments' beginning at zero."""
+        """Compute the corrections for moments that start at zero."""
         o.correction = less_power(o.betas[0], o.t)
         o.root = F.sqrt(less_power(o.betas[1], o.t))
         o.size = o.lr / o.correction
 
     def moments(self, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any, Any]:
-        """Return the moments and what the first is divided by."""
+        """Return the moments and the divisor of the first."""
         m, v = _mixed(slots["m"], g, o.betas[0]), _mixed(slots["v"], F.square(g), o.betas[1])
         top = F.maximum(slots["v_max"], v) if "v_max" in slots else v
         return m, v, (top, F.add(F.div(F.sqrt(top), o.root), o.eps))
 
     def stepped(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a parameter after a step of Adam's."""
+        """Return a parameter after a step of Adam."""
         return self._decayed(p, None, g, slots, o)
 
     def _decayed(
         self, p: Any, keeps: Any, g: Any, slots: dict[str, Any], o: Options
     ) -> tuple[Any, Any]:
-        """Return the same; before, the parameter is multiplied by ``keeps``, if there is one."""
+        """Return the same, with the parameter first multiplied by ``keeps`` if given."""
         if set(slots) == {"m", "v"} and all(isinstance(t, Tensor) for t in (o.size, o.root)):
-            # The factor as an array: what the rate is, a number or an array, is not to matter.
+            # The factor as an array, so that it does not matter whether the rate is a number or an
+            # array.
             factor = F.add(F.mul(o.root, 0.0), 1.0 if keeps is None else keeps)
             scalars = {"size": o.size, "root": o.root, "shrink": factor}
             made = adam_step.moved({"p": p, "g": g, **slots}, scalars, o.betas, o.eps)
@@ -175,7 +176,7 @@ class _Moments(Optimizer):
 @_rule(1e-3, "``torch.optim.Adam``; Kingma and Ba, arXiv:1412.6980.", betas=(0.9, 0.999), eps=1e-8,
        weight_decay=0.0, amsgrad=False)  # fmt: skip
 class Adam(_Moments):
-    """Steps of a size that the gradient's scale does not change.
+    """Steps whose size does not depend on the gradient's scale.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ class Adam(_Moments):
 @_rule(1e-3, "``torch.optim.AdamW``; Loshchilov and Hutter, arXiv:1711.05101.",
        betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False)  # fmt: skip
 class AdamW(_Moments):
-    """Adam with weight decay beside the gradient.
+    """Adam with weight decay decoupled from the gradient.
 
     Parameters
     ----------
@@ -215,7 +216,7 @@ class AdamW(_Moments):
 
 @_rule(2e-3, "``torch.optim.Adamax``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0)
 class Adamax(_Moments):
-    """Adam with the largest gradient in place of the mean square.
+    """Adam with the maximum of gradients in place of the mean square.
 
     Parameters
     ----------
@@ -347,7 +348,7 @@ class Adafactor(Optimizer):
     lr : float or callable
     beta2_decay : float
     eps : pair
-        The first is that of float32 without.
+        The first is by default that of float32.
     d, weight_decay : float
     """
 
@@ -358,7 +359,7 @@ class Adafactor(Optimizer):
         return {"rows": F.mean(_zeros(p), -1, True), "columns": F.mean(_zeros(p), -2, True)}
 
     def prepare(self, o: Options) -> None:
-        """Compute the share of the new squares, and the rate."""
+        """Compute the weight of the new squares, and the rate."""
         if not o.d >= 1:
             raise ValueError(f"Adafactor: d must be at least 1, got {o.d}")
         o.share = F.exp(F.mul(F.log(o.t), o.beta2_decay))
@@ -389,7 +390,7 @@ class Adafactor(Optimizer):
 
 @_rule(1e-4, "Chen et al., arXiv:2302.06675.", betas=(0.9, 0.99), weight_decay=0.0)
 class Lion(Optimizer):
-    """Steps of one size: the sign of an average of gradients.
+    """Steps of constant size: the sign of an average of gradients.
 
     Parameters
     ----------
@@ -472,7 +473,7 @@ class Muon(Optimizer):
         return F.sub(_shrunk(p, o), F.mul(x, o.lr * factor)), {"momentum": m}
 
     def _orthogonal(self, x: Any, o: Options) -> Any:
-        """Return what Newton-Schulz's iteration makes of a matrix."""
+        """Return the result of the Newton-Schulz iteration on a matrix."""
         a, b, c = o.ns_coefficients
         is_tall = x.shape[0] > x.shape[1]
         x = F.transpose(x, 0, 1) if is_tall else x
