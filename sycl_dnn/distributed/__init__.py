@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several processes, each with its device, that train one model: collectives over oneCCL."""
+"""Several processes, each with its own device, train one model: collectives over oneCCL."""
 
 from sycl_dnn.distributed.collective import MismatchError
 from sycl_dnn.distributed.collectives import (

@@ -9,14 +9,14 @@ from typing import Any
 from sycl_dnn.distributed.group import Group
 from sycl_dnn.onednn import dtypes
 
-#: oneCCL's numbers of what it computes with.
+#: oneCCL's numbers of the operations.
 _NUMBERS = {
     "int8": 0, "uint8": 1, "int32": 2, "uint32": 3, "int64": 4, "uint64": 5,
     "float16": 6, "float32": 7, "float64": 8, "bfloat16": 9,
 }  # fmt: skip
 _BYTES = _NUMBERS["uint8"]
 _OPS = {"sum": 0, "prod": 1, "max": 2, "min": 3}
-#: Those that compute; the others carry bytes of any dtype.
+#: Those that compute; the others transfer bytes of any dtype.
 _REDUCING = ("all_reduce", "reduce", "reduce_scatter")
 
 
@@ -31,7 +31,7 @@ class Collective:
     Parameters
     ----------
     kind : str
-        oneCCL's name of it.
+        oneCCL's name for it.
     dtype : str
     size : int
         Elements of this rank's argument; of its result for ``reduce_scatter``.
@@ -42,7 +42,7 @@ class Collective:
     written : int
         Elements of this rank's result.
     name : str
-        What the user called, where that is something else.
+        What the user called, if that is something else.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class Collective:
 
     @property
     def words(self) -> str:
-        """What errors call it; equal words are equal collectives."""
+        """Its name in errors; equal strings are equal collectives."""
         more = f", {self.op}" if self.kind in _REDUCING else ""
         more += f", root {self.root}" if self.kind in ("broadcast", "reduce") else ""
         return f"{self.name or self.kind}({self.dtype}, {self.size} elements{more})"
@@ -66,7 +66,7 @@ class Collective:
         Raises
         ------
         TypeError
-            It has no such sums.
+            It does not compute this operation on this dtype.
         """
         if self.kind not in _REDUCING:
             return
@@ -83,13 +83,13 @@ class Collective:
     ) -> Any:  # fmt: skip
         """Submit over memory, pairs of an object with ``_pointer`` and bytes from there.
 
-        If it only ``starts``, what is submitted later goes on beside it until the ``join`` of what
-        this returns; None where there is nothing to do.
+        If it only ``starts``, later submissions overlap with it until the ``join`` of what this
+        returns; None if there is nothing to do.
 
         Raises
         ------
         MismatchError
-            Another rank has come to something else.
+            Another rank has called something else.
         RuntimeError
             A rank has gone, or a collective before this one failed.
         """
@@ -111,7 +111,7 @@ class Collective:
 
 
 def compare(group: Group, words: str) -> None:
-    """Raise MismatchError on every rank unless all say the same words."""
+    """Raise MismatchError on every rank unless all give the same string."""
     said = [w.decode() for w in group.exchange("next", words.encode(), words)]
     if len(set(said)) == 1:
         return

@@ -68,7 +68,7 @@ def _run(
 
 
 def _copied(x: Any, out: Any = None) -> Any:
-    """Return what a group of one gets: the same values, in an array of its own."""
+    """Return the result for a group of one: the same values, in a new array."""
     if isinstance(x, Tensor):
         return x
     if out is None:
@@ -103,7 +103,7 @@ def each(function: Callable[[Any, Any], Any], x: Any, out: Any = None) -> Any:
 
 
 def _scaled(x: Any, group: Group) -> Any:
-    """Return a sum over the ranks as their mean; an array is written to."""
+    """Return a sum over the ranks as their mean; an array is overwritten."""
     scale = 1.0 / group.size
     if isinstance(x, Tensor) and x.dtype == "float64":
         return array_function(
@@ -135,8 +135,8 @@ def all_reduce(x: Any, op: str = "sum", out: Any = None, group: Group | None = N
     Parameters
     ----------
     x : array or tree of arrays
-        float32, float64, float16, bfloat16, or integers of 8, 32 or 64 bits; of one shape on all
-        ranks. bool for "max" and "min".
+        float32, float64, float16, bfloat16, or integers of 8, 32 or 64 bits; of the same shape on
+        all ranks. bool for "max" and "min".
     op : {"sum", "mean", "max", "min", "prod"}
     out : array or tree of arrays, optional
         Where to write; ``x`` itself is allowed.
@@ -155,7 +155,7 @@ def all_reduce(x: Any, op: str = "sum", out: Any = None, group: Group | None = N
     RuntimeError
         A rank has gone.
     TypeError
-        The dtype has no such sums.
+        The dtype does not support ``op``.
     ValueError
         ``op`` or ``out`` is wrong.
 
@@ -258,9 +258,9 @@ def broadcast(x: Any, root: int = 0, out: Any = None, group: Group | None = None
     Parameters
     ----------
     x : array or tree of arrays
-        Of any dtype; of one shape and dtype on all ranks, whatever the values.
+        Of any dtype; of the same shape and dtype on all ranks, regardless of values.
     root : int
-        The rank whose values count.
+        The rank whose values are sent.
     out : array or tree of arrays, optional
         Where to write; ``x`` itself is allowed.
     group : Group, optional
@@ -278,7 +278,7 @@ def broadcast(x: Any, root: int = 0, out: Any = None, group: Group | None = None
 
     Notes
     -----
-    The gradient is the sum over the ranks on ``root``, and zeros elsewhere.
+    The gradient is the sum over the ranks on ``root``, and zeros on the other ranks.
 
     Examples
     --------
@@ -291,7 +291,7 @@ def broadcast(x: Any, root: int = 0, out: Any = None, group: Group | None = None
 
 
 def broadcast_one(x: Any, root: int, out: Any, group: Group, name: str = "") -> Any:
-    """Return one array of ``root`` on all ranks; ``name`` is what errors call it."""
+    """Return one array of ``root`` on all ranks; ``name`` is its name in errors."""
     dtype = _dtype(x, "broadcast")
     _check_out("broadcast", x, out, tuple(x.shape))
     if group.size == 1:
@@ -309,12 +309,12 @@ def broadcast_one(x: Any, root: int, out: Any, group: Group, name: str = "") -> 
 
 
 def all_gather(x: Any, group: Group | None = None) -> Any:
-    """Return the arrays of all ranks one after the other, along the first axis.
+    """Return the arrays of all ranks concatenated along the first axis.
 
     Parameters
     ----------
     x : array or tree of arrays, (N, ...)
-        Of any dtype; of one shape on all ranks. Without axes it counts as one element.
+        Of any dtype; of the same shape on all ranks. An array without axes counts as one element.
     group : Group, optional
 
     Returns
@@ -353,7 +353,7 @@ def _all_gather(x: Any, group: Group) -> Any:
 
 
 def reduce_scatter(x: Any, op: str = "sum", group: Group | None = None) -> Any:
-    """Return this rank's part of what is reduced over the ranks.
+    """Return this rank's part of the reduction over the ranks.
 
     Parameters
     ----------
@@ -413,12 +413,13 @@ def _reduce_scatter(x: Any, op: str, group: Group) -> Any:
 
 
 def all_to_all(x: Any, group: Group | None = None) -> Any:
-    """Return the parts that the ranks have for this one, by their rank.
+    """Return the parts that the ranks have for this one, in order of rank.
 
     Parameters
     ----------
     x : array or tree of arrays, (size * N, ...)
-        Of any dtype; of one shape on all ranks. Part ``i`` of the first axis goes to rank ``i``.
+        Of any dtype; of the same shape on all ranks. Part ``i`` of the first axis goes to rank
+        ``i``.
     group : Group, optional
 
     Returns
@@ -458,7 +459,7 @@ def _all_to_all(x: Any, group: Group) -> Any:
 
 
 def compare_words(words: str, group: Group | None = None) -> None:
-    """Raise MismatchError on every rank unless all say the same.
+    """Raise MismatchError on every rank unless all give the same string.
 
     Parameters
     ----------

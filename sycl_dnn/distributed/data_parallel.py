@@ -17,10 +17,10 @@ from sycl_dnn.nn.module import Module
 
 
 class DataParallel(OfGroup, Module):
-    """A module of which each rank has a copy, and whose gradients are averaged over the ranks.
+    """A module that each rank has a copy of, with gradients averaged over the ranks.
 
-    When it is made, all ranks copy the arrays of rank 0. Gradients with respect to it are the same
-    on all ranks: an optimiser then keeps the copies equal.
+    When it is created, all ranks copy the arrays of rank 0. Gradients with respect to it are the
+    same on all ranks, so an optimiser keeps the copies equal.
 
     Parameters
     ----------
@@ -91,16 +91,16 @@ def averaged(arrays: list[Any], bucket_bytes: int, group: Group) -> list[Any]:
 def own_part(
     n: int, seed: int | None = None, epoch: int = 0, group: Group | None = None
 ) -> np.ndarray:
-    """Return the numbers of this rank's part of ``n`` samples, as many on each rank.
+    """Return the indices of this rank's part of ``n`` samples, the same number on each rank.
 
     Parameters
     ----------
     n : int
-        What cannot be divided is left out, other samples in each epoch.
+        The remainder of a division by the ranks is left out, different samples in each epoch.
     seed : int, optional
-        Samples are permuted, in the same way on all ranks; None keeps their order.
+        Samples are permuted in the same way on all ranks; None keeps their order.
     epoch : int
-        Number of the pass over the data: another order for each.
+        Number of the pass over the data; each has a different order.
     group : Group, optional
 
     Returns
@@ -138,7 +138,7 @@ def own_batches(
     n : int
         Samples.
     batch : int
-        Samples of one step, on all ranks together; the last ones that fill no batch are left out.
+        Samples of one step on all ranks together; an incomplete last batch is left out.
     seed, epoch : int
         As for ``own_part``.
     group : Group, optional
@@ -146,7 +146,7 @@ def own_batches(
     Yields
     ------
     numpy.ndarray of int64
-        Together the parts of all ranks are the batch that one process would take.
+        Together the parts of all ranks are the batch that a single process would use.
 
     Raises
     ------

@@ -20,11 +20,11 @@ def average_gradients(grads: Any, bucket_bytes: int = 32 << 20, group: Group | N
     Parameters
     ----------
     grads : tree of arrays
-        Gradients of any floating-point dtypes, with the same shapes on all ranks; None where there
-        is none. Inside traced functions, as in a compiled step, it becomes a part of the program.
+        Gradients of any floating-point dtypes, with the same shapes on all ranks; None if there is
+        none. Inside traced functions, as in a compiled step, it becomes a part of the program.
     bucket_bytes : int
         Arrays of one dtype are joined up to this size and reduced by one collective; the last ones
-        come first, as the reverse pass makes them. 0: each array by itself.
+        come first, as the reverse pass computes them. 0: each array by itself.
     group : Group, optional
         That of ``init`` by default.
 
@@ -76,7 +76,7 @@ def average_gradients(grads: Any, bucket_bytes: int = 32 << 20, group: Group | N
 
 
 def buckets(arrays: Sequence[Any], most_bytes: int) -> Iterator[list[int]]:
-    """Yield the numbers of the arrays that are joined: of one dtype, the last ones first."""
+    """Yield the indices of the arrays to join: of one dtype, the last ones first."""
     by_dtype: dict[str, list[int]] = {}
     for number in reversed(range(len(arrays))):
         if arrays[number] is not None:
@@ -95,7 +95,7 @@ def buckets(arrays: Sequence[Any], most_bytes: int) -> Iterator[list[int]]:
 
 
 def parts_of(row: Any, arrays: Sequence[Any]) -> Iterator[Any]:
-    """Yield the parts of a row of numbers in the shapes of arrays."""
+    """Yield the parts of a row in the shapes of arrays."""
     start = 0
     for array in arrays:
         size = math.prod(array.shape)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find and open oneCCL, which pip installs beside the package; set what it reads at its start."""
+"""Find and open oneCCL, which pip installs beside the package; set what it reads when it starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from sycl_dnn import _core
 from sycl_dnn._runtime import distribution_file
 
-#: What oneCCL's libraries need and do not find by themselves.
+#: Libraries that oneCCL's need and do not find by themselves.
 _PRELOADED = (
     ("intel-cmplr-lib-rt", "libintlc.so.5"),
     ("intel-cmplr-lib-rt", "libimf.so"),
@@ -55,7 +55,7 @@ def library_path() -> Path:
 def remove_shared_memory() -> None:
     """Remove the files by which this process talked to ranks of its host; oneCCL leaves them.
 
-    It makes some where the user has set CCL_ATL_SHM=1.
+    It creates some if the user has set CCL_ATL_SHM=1.
     """
     for path in Path("/dev/shm").glob(f"{os.getpid()}:*"):
         with contextlib.suppress(OSError):
@@ -68,7 +68,7 @@ def open_oneccl(on_gpu: bool) -> None:
     Parameters
     ----------
     on_gpu : bool
-        Whether the collectives are to work on memory of a GPU.
+        Whether the collectives use memory of a GPU.
 
     Raises
     ------
@@ -90,10 +90,10 @@ def open_oneccl(on_gpu: bool) -> None:
 
 
 def _set_defaults(folder: Path, on_gpu: bool) -> None:
-    """Set what oneCCL reads when it starts; what the user has set stays.
+    """Set what oneCCL reads when it starts; the user's settings are kept.
 
-    With its own defaults it spins, which takes tens of milliseconds for each collective where
-    there are fewer cores than threads.
+    With its own defaults it spins, which takes tens of milliseconds per collective if there are
+    fewer cores than threads.
     """
     defaults = {
         "CCL_ATL_TRANSPORT": "ofi",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`send` and `recv`: arrays from one rank to another one."""
+"""`send` and `recv`: arrays from one rank to another."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def recv(x: Any, source: int, group: Group | None = None) -> Any:
     Parameters
     ----------
     x : array or tree of arrays
-        Of the shapes and dtypes that are sent; they are overwritten.
+        With the shapes and dtypes that are sent; they are overwritten.
     source : int
         Rank in the group.
     group : Group, optional

@@ -17,7 +17,7 @@ from sycl_dnn.optim.optimizer import Optimizer, State
 
 
 class _Row(NamedTuple):
-    """Parameters of one dtype and one group of options, as one row of numbers."""
+    """Parameters of one dtype and one group of options, as one row."""
 
     name: str
     numbers: list[int]
@@ -28,15 +28,15 @@ class _Row(NamedTuple):
 class ShardedOptimizer:
     """An optimiser whose state is divided among the ranks (ZeRO 1 and 2).
 
-    A step averages the gradients, each rank its part of them; updates its part of the parameters
-    with its part of the state; and gathers the parameters. Gradients must not be averaged before.
-    Each rank's own gradients exist whole until then; only their averages are divided.
+    In a step each rank averages its part of the gradients, updates its part of the parameters with
+    its part of the state, and gathers the parameters. Gradients must not be averaged before. Until
+    then each rank holds its own gradients in full; only the averages are divided.
 
     Parameters
     ----------
     optimizer : Optimizer
-        One that updates each number by itself: SGD, Adam, AdamW and others, but not Adafactor, LAMB
-        or Muon.
+        One that updates each element by itself: SGD, Adam, AdamW and others, but not Adafactor,
+        LAMB or Muon.
     group : Group, optional
         That of ``init`` by default.
 
@@ -66,7 +66,7 @@ class ShardedOptimizer:
                 f"{type(optimizer).__name__} reads whole arrays"
             )
         self.optimizer = optimizer
-        #: The same without a bound of the norm, which is taken over all parts.
+        #: The same without a bound on the norm, which is computed over all parts.
         self._moving = copy.copy(optimizer)
         self._moving.max_norm = None
         self._group = chosen(group)
@@ -117,7 +117,7 @@ class ShardedOptimizer:
         Returns
         -------
         dict
-            Rows of numbers, by the name of the first parameter of each.
+            Rows, by the name of the first parameter of each.
         """
         return self._moving.init(self._own_parameters(params))
 
@@ -129,7 +129,7 @@ class ShardedOptimizer:
         grads : tree of arrays
             This rank's own, not averaged; nested as ``params``, none of them None.
         state : dict
-            Of ``init``, or of the step before.
+            From ``init`` or the previous step.
         params : tree of arrays
 
         Returns
@@ -184,7 +184,7 @@ class ShardedOptimizer:
     def whole_state(self, state: State, params: Any) -> State:
         """Return the state of all ranks, as ``optimizer.init(params)`` nests it; for checkpoints.
 
-        All ranks must call it; each gets the whole.
+        All ranks must call it; each gets the whole state.
         """
         rows = {row.name: row for row in self._rows(params)}
         leaves = tree.leaves(params)

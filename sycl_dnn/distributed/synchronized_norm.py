@@ -15,7 +15,7 @@ _BatchNorm2d: Any = getattr(normalization_layers, "BatchNorm2d")  # noqa: B009 -
 
 
 class SyncBatchNorm(OfGroup, _BatchNorm2d):
-    """Batch normalization with the statistics of all ranks' batches, as of one batch.
+    """Batch normalization with statistics over the batches of all ranks, as if they were one.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
     def convert(cls, module: Any, group: Group | None = None) -> Any:
         """Return the module with its batch normalizations replaced by synchronised ones.
 
-        Those inside are replaced in place; for a module that is one itself, a new one is returned.
+        Submodules are replaced in place; if the module is one itself, a new one is returned.
         """
         if hasattr(module, "num_batches_tracked") and not isinstance(module, cls):
             made = cls(
@@ -97,7 +97,7 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
         return all_reduce(x, group=self._group)
 
     def _update(self, input: Any, mean: Any, var: Any, count: Any) -> None:
-        """Move the running statistics; the variance is that of a sample."""
+        """Update the running statistics; the variance is that of a sample."""
         self._counted(input)
         unbiased = F.mul(var, F.div(count, F.sub(count, 1.0)))
         for name, new in (("running_mean", mean), ("running_var", unbiased)):

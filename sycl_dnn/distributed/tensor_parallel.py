@@ -16,7 +16,7 @@ from sycl_dnn.nn.module import Module
 
 
 def shared_input(x: Any, group: Group | None = None) -> Any:
-    """Return ``x``, which is the same on all ranks; its gradient is the sum over them.
+    """Return ``x``, which is the same on all ranks; its gradient is the sum over the ranks.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ def shared_input(x: Any, group: Group | None = None) -> Any:
 
     Notes
     -----
-    With ``shared_sum`` at the other end, a stretch of a network runs in parts on the ranks while
-    what is around it is the same on all of them. Source: Shoeybi et al., "Megatron-LM",
-    arXiv:1909.08053, functions f and g.
+    With ``shared_sum`` at the other end, a section of a network is divided among the ranks, while
+    the rest is the same on all of them. Source: Shoeybi et al., "Megatron-LM", arXiv:1909.08053,
+    functions f and g.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class ColumnParallelLinear(_ParallelLinear):
         Of the whole layer.
     bias : bool
     gather_output : bool
-        Whether each rank gets all outputs; else its own, for ``RowParallelLinear``.
+        Whether each rank gets all outputs, or only its own, for ``RowParallelLinear``.
     group : Group, optional
     device : dpctl.SyclQueue, optional
     dtype : str or dtype, optional
@@ -174,7 +174,7 @@ class ColumnParallelLinear(_ParallelLinear):
 
 
 def _gathered(x: Any, group: Group) -> Any:
-    """Return the rows of all ranks; each gets its own part of the gradient, which all have."""
+    """Return the rows of all ranks; each gets its part of the gradient, equal on all."""
 
     @custom_vjp
     def gathered(x: Any) -> Any:

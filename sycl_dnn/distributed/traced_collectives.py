@@ -16,7 +16,7 @@ from sycl_dnn.trace.values import Tensor
 class CollectiveStep:
     """A collective as the function of a step: reads one array, writes another."""
 
-    #: What reports call the step.
+    #: The name of the step in reports.
     row = "collective"
 
     def __init__(self, collective: Collective, group: Group) -> None:
@@ -33,7 +33,7 @@ class CollectiveStep:
     def start_into(
         self, stream: Any, inputs: Sequence[tuple[Any, int]], outputs: Sequence[tuple[Any, int]]
     ) -> Any:
-        """Submit so that later steps go on beside it; return what they join to have its result."""
+        """Submit so that later steps overlap with it; return what they join to get its result."""
         return self._collective.submit(self._group, stream, inputs[0], outputs[0], starts=True)
 
 
