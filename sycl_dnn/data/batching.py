@@ -16,7 +16,7 @@ from sycl_dnn.trace.array import Array
 
 
 class Batches:
-    """Batches of a tree of arrays with as many rows each, in order or shuffled.
+    """Batches of a tree of arrays with equal numbers of rows, in order or shuffled.
 
     Each ``iter()`` is one epoch. Arrays of a device are read there; NumPy arrays give NumPy
     batches, which ``Prefetcher`` copies.
@@ -27,10 +27,10 @@ class Batches:
         NumPy, dpnp or ``Array``.
     batch_size : int
     shuffle : bool
-        Whether each epoch has an order of its own.
+        Whether each epoch has its own order.
     seed : int, optional
         The order of epoch ``n`` follows from ``seed`` and ``n``. Without it the order is drawn from
-        the sequence of ``sycl_dnn.manual_seed``, which checkpoints keep.
+        the generator of ``sycl_dnn.manual_seed``, which checkpoints keep.
     drop_last : bool
         Whether an incomplete last batch is left out: all batches then have one shape, for which
         programs are compiled once.
@@ -88,7 +88,7 @@ class Batches:
         return np.random.default_rng(seeds).permutation(self.n_rows)
 
     def __iter__(self) -> Iterator[Any]:
-        # The order is drawn now, whenever the first batch is asked for.
+        # The order is drawn now, no matter when the first batch is requested.
         return self._epoch(self._order())
 
     def _epoch(self, order: np.ndarray | None) -> Iterator[Any]:

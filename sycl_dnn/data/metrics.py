@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``Metrics``: means over the steps of a training that wait for no step."""
+"""``Metrics``: means over training steps that wait for no step."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from sycl_dnn import functional as F
 from sycl_dnn.trace import nested_arguments
 
-#: So many values are kept before the device adds them up.
+#: The number of values kept before the device adds them up.
 _MOST = 64
 
 
 class _Sum:
-    """A sum of numbers on the device, in few arrays however many there are."""
+    """A sum of numbers on the device, in few arrays no matter how many numbers there are."""
 
     def __init__(self) -> None:
         #: Values, sums of ``_MOST`` values, sums of ``_MOST`` such sums...
@@ -53,12 +53,12 @@ class Metrics:
         self._weights: dict[str, float] = {}
 
     def add(self, *, weight: float = 1.0, **values: Any) -> None:
-        """Take the values of a step.
+        """Add the values of a step.
 
         Parameters
         ----------
         weight : float
-            Of these values in the means: the rows of a batch, where the last one has fewer.
+            Weight of these values in the means: the rows of a batch, if the last one has fewer.
         **values : arrays of one number, or numbers
 
         Raises
@@ -94,7 +94,7 @@ class Metrics:
         Parameters
         ----------
         reset : bool
-            Whether to start again from nothing.
+            Whether to forget all values afterwards.
 
         Examples
         --------

@@ -20,7 +20,7 @@ _PATIENCE = 10.0
 
 
 class _Shared:
-    """What thread and reader have in common; neither keeps the other alive."""
+    """State that thread and reader share; neither keeps the other alive."""
 
     def __init__(self, size: int) -> None:
         self.changed = threading.Condition()
@@ -37,7 +37,7 @@ class _Shared:
             self.changed.notify_all()
 
     def put(self, batch: Any) -> bool:
-        """Hand a batch over; return whether more are wanted."""
+        """Pass a batch on; return whether more are wanted."""
         with self.changed:
             self.changed.wait_for(lambda: self.is_stopped or len(self.ready) < self.size)
             if not self.is_stopped:
@@ -73,7 +73,7 @@ _running: weakref.WeakSet[_Batches] = weakref.WeakSet()
 
 @atexit.register
 def _stop_all() -> None:
-    """End the threads before the runtimes that they use go."""
+    """End the threads before the runtimes that they use are gone."""
     for batches in list(_running):
         batches.close()
 
@@ -105,7 +105,7 @@ class _Batches(Iterator[Any]):
         raise StopIteration
 
     def close(self) -> None:
-        """End the thread, once the batch that it is making is there; none is left to read."""
+        """End the thread once its current batch is done; none is left to read."""
         self._shared.stop()
         if self._thread is not threading.current_thread():
             self._thread.join(_PATIENCE)
@@ -122,7 +122,7 @@ class Prefetcher:
 
     A thread takes batches from the iterable, copies their arrays to the queue and keeps ``size`` of
     them ready. Copies do not wait for the work on the queue. Each ``iter()`` is a new pass over the
-    iterable with a thread of its own, which ends with the pass, or when the iterator is dropped or
+    iterable with its own thread, which ends with the pass, or when the iterator is dropped or
     closed (``close()``, ``with``).
 
     Parameters
@@ -130,11 +130,11 @@ class Prefetcher:
     batches : iterable of trees
         Of NumPy arrays, torch tensors (a ``torch.utils.data.DataLoader``), dpnp arrays or
         ``Array``; numbers, strings and other objects are passed on unchanged. It runs in the
-        thread, and may use its memory again after each batch.
+        thread, and may reuse its memory after each batch.
     size : int
-        Batches that are ready beside the one in use.
+        Batches that are ready in addition to the one in use.
     device : dpctl.SyclQueue, optional
-        ``sycl_dnn.default_queue()`` without.
+        ``sycl_dnn.default_queue()`` by default.
 
     Raises
     ------

@@ -15,12 +15,12 @@ from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.foreign_arrays import bits_of
 
-#: Kinds of NumPy's dtypes that no device has: objects, texts, times.
+#: Kinds of NumPy dtypes that no device has: objects, strings, times.
 _OF_HOST = "OSUmM"
 
 
 def to_queue(batch: Any, queue: Any) -> Any:
-    """Return a tree with its arrays on a queue; what is not an array stays.
+    """Return a tree with its arrays on a queue; other leaves are unchanged.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def _is_of_host(value: Any) -> bool:
 def _copied(values: np.ndarray, queue: Any) -> Any:
     """Return a copy on the device, complete.
 
-    dpnp's own copies come after all work that is on the queue; this one waits for itself alone.
+    dpnp's own copies come after all work on the queue; this one waits only for itself.
     """
     made = dpnp.empty(values.shape, dtype=values.dtype, sycl_queue=queue)
     if values.size:
