@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files: trees of arrays written and read."""
+"""Reading and writing files of trees of arrays."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints: all that a training needs to continue as if nothing had happened, in one file."""
+"""Checkpoints: everything that training needs to continue unchanged, in one file."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ _RANDOM = "rng_state"
 
 
 def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
-    """Write trees by name and the state of random numbers to one file.
+    """Write named trees and the random state to one file.
 
     Parameters
     ----------
     path : path
-        As ``sycl_dnn.save`` takes it; the file appears whole or not at all.
+        As ``sycl_dnn.save`` accepts it; the file appears whole or not at all.
     **parts : trees
-        Modules, states of optimisers and loss scales, averages, numbers and strings: whatever the
-        next step reads. A schedule is a function of the step that the state of the optimiser has.
+        Modules, states of optimisers and loss scales, averages, numbers and strings: everything
+        that the next step reads. A schedule is a function of the step, which is in the state of the
+        optimiser.
 
     Raises
     ------
@@ -56,10 +57,10 @@ def load_checkpoint(
     ----------
     path : path
     device : dpctl.SyclQueue, optional
-        As ``sycl_dnn.load`` takes it.
+        As ``sycl_dnn.load`` accepts it.
     **parts : trees
-        Named and nested as those that were saved; new ones are returned. The mode and the
-        hyper-parameters of modules are those of ``parts``.
+        Named and nested as those saved; new ones are returned. The mode and the hyper-parameters of
+        modules are those of ``parts``.
 
     Returns
     -------
@@ -69,7 +70,7 @@ def load_checkpoint(
     Raises
     ------
     ValueError, FileNotFoundError
-        As ``load``. Nothing is loaded then, and random numbers stay as they are.
+        As ``load``. Nothing is loaded then, and the random state is unchanged.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays on the host as files have them: numbers or bits, and what they are."""
+"""Arrays on the host as files store them: numbers or bits, and their dtype."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 
-#: What a file holds beside arrays.
+#: What a file contains in addition to arrays.
 PLAIN = (bool, int, float, str)
 
 
 class Stored(NamedTuple):
-    """An array on the host: its numbers or bits, and what they are."""
+    """An array on the host: its numbers or bits, and their dtype."""
 
     values: np.ndarray
     dtype: str
 
 
-#: What a file holds: arrays, and numbers and strings.
+#: Contents of a file: arrays, and numbers and strings.
 Content = tuple[dict[str, Stored], dict[str, Any]]
 
 
@@ -46,7 +46,7 @@ def on_device(stored: Stored, queue: Any) -> Any:
 
 
 def check_content(stored: Mapping[str, Stored], plain: Any) -> None:
-    """Refuse what no file of ours says: plain values of other kinds, bits of another size."""
+    """Refuse what this package never writes: plain values of other kinds, bits of another size."""
     if not isinstance(plain, dict) or not all(isinstance(v, PLAIN) for v in plain.values()):
         raise ValueError("its numbers and strings are damaged")
     for name, (values, dtype) in stored.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State dicts of torch's: files ``.pt`` and ``.pth``, by torch where it is installed."""
+"""State dicts of torch: files ``.pt`` and ``.pth``, by torch if it is installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from sycl_dnn.io.host_arrays import PLAIN, Content, Stored, check_content
 from sycl_dnn.onednn import dtypes
 
-#: Names of torch's for dtypes whose bits NumPy carries.
+#: torch's names for dtypes whose bits NumPy stores.
 _LONG = {"float8_e4m3": "float8_e4m3fn"}
 _SHORT = {long: short for short, long in _LONG.items()}
 

@@ -17,7 +17,7 @@ from sycl_dnn.io.host_arrays import PLAIN, Stored, on_device, on_host
 from sycl_dnn.nn.module import Module
 from sycl_dnn.trace import nested_arguments
 
-#: What writes and reads files of a suffix.
+#: The module that writes and reads files of a suffix.
 _FORMATS: dict[str, Any] = {
     ".safetensors": safetensors_format, ".npz": npz_format, ".pt": torch_format,
     ".pth": torch_format,
@@ -27,23 +27,23 @@ _FORMATS: dict[str, Any] = {
 def save(path: str | os.PathLike[str], value: Any) -> None:
     """Write a tree of arrays to a file.
 
-    The file appears whole or not at all: it is written beside its place and renamed.
+    The file appears whole or not at all: it is written under another name and renamed.
 
     Parameters
     ----------
     path : path
         Ends in ``.safetensors`` (by the library of that name, ``sycl_dnn[io]``), ``.npz``, or
-        ``.pt`` or ``.pth`` (by torch, where it is installed).
+        ``.pt`` or ``.pth`` (by torch, if it is installed).
     value : tree
-        Of arrays, numbers and strings: a module, the state of an optimiser, a dict of both. Of a
-        module alone the names are those of its state dict, as torch's files have them.
+        Of arrays, numbers and strings: a module, the state of an optimiser, a dict of both. For a
+        module alone the names are those of its state dict, as in torch's files.
 
     Raises
     ------
     ValueError
         The suffix is another one, or two leaves have one name.
     TypeError
-        A leaf is neither array, number nor text; the error names it.
+        A leaf is neither array, number nor string; the error names it.
     ImportError
         The library of the format is not installed.
 
@@ -68,16 +68,17 @@ def save(path: str | os.PathLike[str], value: Any) -> None:
 
 
 def load(path: str | os.PathLike[str], into: Any = None, *, device: Any = None) -> Any:
-    """Read what ``save`` wrote, any file of safetensors, or a state dict of torch's.
+    """Read what ``save`` wrote, any safetensors file, or a state dict of torch.
 
     Parameters
     ----------
     path : path
     into : tree, optional
-        Nested as what was saved. A module alone takes the arrays over (``load_state_dict``) and is
-        returned; of other trees a new one is made.
+        Nested as what was saved. A module alone is loaded in place (``load_state_dict``) and
+        returned; for other trees a new one is made.
     device : dpctl.SyclQueue, optional
-        Where the arrays go; where those of ``into`` are, or ``sycl_dnn.default_queue()``.
+        Where the arrays go; by default where those of ``into`` are, or
+        ``sycl_dnn.default_queue()``.
 
     Returns
     -------
@@ -86,10 +87,10 @@ def load(path: str | os.PathLike[str], into: Any = None, *, device: Any = None) 
     Raises
     ------
     ValueError
-        The file is truncated or no such file, has other names, shapes or dtypes than ``into``.
-        Nothing is loaded then. Nothing in a file is run.
+        The file is truncated or of another format, or has other names, shapes or dtypes than
+        ``into``. Nothing is loaded then. Nothing in a file is run.
     FileNotFoundError
-        There is none.
+        There is no such file.
     ImportError
         The library of the format is not installed.
 
@@ -154,7 +155,7 @@ def _leaves(value: Any) -> list[tuple[str, Any]]:
 
 @contextlib.contextmanager
 def _in_place_of(path: Path) -> Iterator[Path]:
-    """Give a file to write; it takes the place of ``path`` if all goes well."""
+    """Yield a file to write; it replaces ``path`` if all goes well."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)
     temporary = Path(name)

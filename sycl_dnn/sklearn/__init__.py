@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimators of scikit-learn's kind that train and predict on a device."""
+"""Estimators like scikit-learn's that train and predict on a device."""
 
 try:
     import sklearn  # noqa: F401

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``MLPClassifier`` and ``MLPRegressor``, after those of scikit-learn, over NumPy and dpnp."""
+"""``MLPClassifier`` and ``MLPRegressor``, modelled on scikit-learn's, over NumPy and dpnp."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _PARAMETERS = """
     activation : {"relu", "tanh", "logistic", "gelu", "silu", "identity"}
     optimizer : {"adam", "adamw", "sgd", "rmsprop", "lion"}
     alpha : float
-        Of the squares of the weights in the loss.
+        Weight of the squared weights in the loss.
     batch_size : int or "auto"
-        200, or all samples where there are fewer.
+        200, or all samples if there are fewer.
     learning_rate_init : float
     max_iter : int
-        Epochs at most.
+        Maximum number of epochs.
     shuffle : bool
     random_state : int, RandomState or None
-        Of the initial weights and the order of samples.
+        For the initial weights and the order of samples.
     tol : float
-        The training ends where the loss of ``n_iter_no_change`` epochs in a row has not fallen by
+        Training ends when the loss of ``n_iter_no_change`` consecutive epochs has not fallen by
         this.
     early_stopping : bool
-        Whether a part of the samples is held out, and its score counts in place of the loss: the
-        accuracy, or the share of the variance. The weights of the best epoch are kept.
+        Whether to hold out part of the samples and use its score in place of the loss: the
+        accuracy, or the explained share of the variance. The weights of the best epoch are kept.
     validation_fraction : float
-        How much is held out, from each class alike.
+        The share that is held out, the same for each class.
     n_iter_no_change : int
     device : dpctl.SyclQueue or str, optional
-        For NumPy arrays: a queue, or what ``sycl_dnn.default_queue`` takes, such as ``"cpu"``.
-        dpnp arrays stay where they are.
+        For NumPy arrays: a queue, or what ``sycl_dnn.default_queue`` accepts, such as ``"cpu"``.
+        dpnp arrays stay on their own queue.
 
     Attributes
     ----------
@@ -52,15 +52,15 @@ _PARAMETERS = """
 
     Notes
     -----
-    Names, defaults and the rule that ends a training are those of
-    ``sklearn.neural_network.NAME``; arithmetic is in float32. dpnp arrays in give dpnp arrays out.
-    A pickle has no arrays of a device, but the optimiser's state, so that ``partial_fit`` goes on;
-    ``device`` cannot be pickled.
+    Names, defaults and the rule that ends training are those of
+    ``sklearn.neural_network.NAME``; arithmetic is in float32. For dpnp arrays the results are dpnp
+    arrays. A pickle contains no device arrays, but the optimiser's state, so that ``partial_fit``
+    can continue; ``device`` cannot be pickled.
 """
 
 
 class MLPClassifier(ClassifierMixin, Perceptron):
-    """A multilayer perceptron that tells classes apart by cross entropy."""
+    """A multilayer perceptron that classifies, trained by cross entropy."""
 
     _is_classifier = True
 
@@ -70,7 +70,7 @@ class MLPClassifier(ClassifierMixin, Perceptron):
         Parameters
         ----------
         X : array (N, features)
-            NumPy, dpnp, or what scikit-learn takes.
+            NumPy, dpnp, or what scikit-learn accepts.
         y : array (N,)
             Classes, of any kind.
 
@@ -87,14 +87,14 @@ class MLPClassifier(ClassifierMixin, Perceptron):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> MLPClassifier:  # noqa: N803
-        """Train for one epoch, from where the call before has ended.
+        """Train for one epoch, continuing from the previous call.
 
         Parameters
         ----------
         X, y
             As for ``fit``; any part of the samples.
         classes : array, optional
-            All classes that there will be; needed in the first call alone.
+            All classes that will occur; needed in the first call only.
 
         Returns
         -------
@@ -150,12 +150,12 @@ class MLPClassifier(ClassifierMixin, Perceptron):
         return self.classes_[dpnp.asnumpy(numbers)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
-        """Return the share of samples whose class is right."""
+        """Return the accuracy: the share of samples whose class is right."""
         return super().score(on_host(X), on_host(y), sample_weight)
 
 
 class MLPRegressor(RegressorMixin, Perceptron):
-    """A multilayer perceptron that predicts numbers by the mean of squares."""
+    """A multilayer perceptron that predicts numbers, trained by the mean squared error."""
 
     _is_classifier = False
 
@@ -170,7 +170,7 @@ class MLPRegressor(RegressorMixin, Perceptron):
         Parameters
         ----------
         X : array (N, features)
-            NumPy, dpnp, or what scikit-learn takes.
+            NumPy, dpnp, or what scikit-learn accepts.
         y : array (N,) or (N, outputs)
 
         Returns
@@ -196,7 +196,7 @@ class MLPRegressor(RegressorMixin, Perceptron):
         return x, targets
 
     def partial_fit(self, X: Any, y: Any) -> MLPRegressor:  # noqa: N803
-        """Train for one epoch, from where the call before has ended; arguments as for ``fit``.
+        """Train for one epoch, continuing from the previous call; arguments as for ``fit``.
 
         Raises
         ------
@@ -211,7 +211,7 @@ class MLPRegressor(RegressorMixin, Perceptron):
     def predict(self, X: Any) -> Any:  # noqa: N803
         """Return a number or numbers for each sample, (N,) or (N, outputs).
 
-        NumPy's results are float64, as scikit-learn expects of regressors.
+        NumPy's results are float64, as scikit-learn expects from regressors.
         """
         x = self._input(X)
         made = self._outputs(x)

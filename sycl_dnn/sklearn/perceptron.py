@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the two estimators share: parameters, arguments, training, what they keep."""
+"""What the two estimators share: parameters, arguments, training, and fitted attributes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import sycl_dnn
 from sycl_dnn.sklearn import perceptron_training as training
 
-#: What fitted estimators have on their devices: ``coefs_``, and the layers that they were read
-#: from with the optimiser's state. A pickle has both from the host.
+#: What fitted estimators have on their devices: ``coefs_``, and the layers behind it with the
+#: optimiser's state. A pickle has both as host arrays.
 _layers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
@@ -56,7 +56,7 @@ class Perceptron(BaseEstimator):
         self.n_iter_no_change = n_iter_no_change
         self.device = device
 
-    # What comes in.
+    # Inputs.
 
     def _check_parameters(self) -> list[int]:
         name = type(self).__name__
@@ -147,7 +147,7 @@ class Perceptron(BaseEstimator):
         return training.Trained(training.on_device(layers, x.sycl_queue))
 
     def _epochs(self, begun: training.Trained, x: Any, targets: np.ndarray) -> Any:
-        """Return what trains, epoch by epoch."""
+        """Return an iterator that trains, epoch by epoch."""
         n = x.shape[0]
         size = min(200, n) if self.batch_size == "auto" else self.batch_size
         if not isinstance(size, (int, np.integer)) or size < 1:
@@ -164,14 +164,14 @@ class Perceptron(BaseEstimator):
         return training.epochs(begun, settings, x, y, min(int(size), n), bool(self.shuffle), seed)
 
     def _finished(self, trained: training.Trained) -> None:
-        """Keep what was trained, on the device and on the host."""
+        """Keep the trained layers, on the device and on the host."""
         self.coefs_, self.intercepts_ = (
             list(part) for part in zip(*training.on_host(trained.layers), strict=True)
         )
         _layers[self] = (self.coefs_, trained)
 
     def _fitted_partly(self, x: Any, targets: np.ndarray, n_outputs: int) -> None:
-        """Train for one epoch more, from where the call before has ended."""
+        """Train for one more epoch, continuing from the previous call."""
         hidden = self._check_parameters()
         if self.early_stopping:
             raise ValueError(
@@ -215,7 +215,7 @@ class Perceptron(BaseEstimator):
     def _held_out(
         self, x: Any, targets: np.ndarray, random: np.random.RandomState
     ) -> tuple[Any, np.ndarray, Callable[[Any], float] | None]:
-        """Return what is trained on, and with ``early_stopping`` a score of layers on the rest."""
+        """Return the training data, and with ``early_stopping`` a score of layers on the rest."""
         if not self.early_stopping:
             return x, targets, None
         kept, rest = train_test_split(
@@ -234,10 +234,10 @@ class Perceptron(BaseEstimator):
         return x[dpnp.asarray(kept, sycl_queue=x.sycl_queue)], targets[kept], score
 
     def _until_it_stands(self, run: Any, score: Callable[[Any], float] | None) -> Any:
-        """Train until the loss, or the score, gets no better, or for ``max_iter`` epochs."""
+        """Train until the loss or the score stops improving, or for ``max_iter`` epochs."""
         self.loss_curve_ = []
         self.validation_scores_ = None if score is None else []
-        # What shall fall: the loss, or minus the score.
+        # What should fall: the loss, or minus the score.
         best, chosen, n_steady = np.inf, None, 0
         while True:
             value, trained = next(run)
@@ -270,7 +270,7 @@ class Perceptron(BaseEstimator):
 
 
 def _check_samples(name: str, x: Any) -> None:
-    """Refuse what scikit-learn refuses of NumPy arrays."""
+    """Refuse what scikit-learn refuses in NumPy arrays."""
     if x.ndim != 2 or 0 in x.shape:
         raise ValueError(f"{name}: X must be an array (samples, features), got shape {x.shape}")
     if x.dtype.kind not in "biuf":
@@ -280,5 +280,5 @@ def _check_samples(name: str, x: Any) -> None:
 
 
 def on_host(value: Any) -> Any:
-    """Return an array of a device as NumPy's; all else as it is."""
+    """Return a device array as NumPy's; anything else unchanged."""
     return dpnp.asnumpy(value) if isinstance(value, dpnp.ndarray) else value

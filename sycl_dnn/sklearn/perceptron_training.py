@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that train multilayer perceptrons and predict, and what is read from them."""
+"""Programs that train multilayer perceptrons and predict, and reading their layers."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ OPTIMIZERS: dict[str, Callable[[float], optim.Optimizer]] = {
     "adam": optim.Adam, "adamw": optim.AdamW, "rmsprop": optim.RMSprop, "lion": optim.Lion,
     "sgd": lambda lr: optim.SGD(lr, momentum=0.9, nesterov=True),
 }  # fmt: skip
-#: Rows of one call when predicting: each row has the same numbers whatever stands beside it.
+#: Rows of one call when predicting: each row has the same result whatever other rows there are.
 _BLOCK = 512
 
 
 class Settings(NamedTuple):
-    """What a program that trains depends on, beside shapes."""
+    """What a training program depends on, in addition to shapes."""
 
     activation: str
     is_classifier: bool
@@ -95,20 +95,20 @@ def _step(settings: Settings) -> tuple[optim.Optimizer, Any]:
 
 
 class Trained(NamedTuple):
-    """Layers, and what their optimiser goes on with; None before the first step."""
+    """Layers and the state of their optimiser; None before the first step."""
 
     layers: Layers
     state: Any = None
 
     def moved(self, place: Callable[[Any], Any]) -> Trained:
-        """Return the same with ``place(array)`` of each array."""
+        """Return the same with ``place(array)`` for each array."""
         return Trained(*sycl_dnn.tree.map(place, tuple(self)))
 
 
 def epochs(
     begun: Trained, settings: Settings, x: Any, y: Any, batch_size: int, shuffle: bool, seed: int
 ) -> Iterator[tuple[float, Trained]]:
-    """Yield the mean loss of each epoch and what it has trained, without an end."""
+    """Yield the mean loss of each epoch and the trained layers, without end."""
     optimizer, step = _step(settings)
     layers, state = begun
     state = optimizer.init(layers) if state is None else state
