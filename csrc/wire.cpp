@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -39,21 +40,41 @@ static void set_up(int fd) {
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
-static int try_to_connect(const std::string &host, int port) {
+// A resolver that answers "try again" is asked again for so long.
+static constexpr auto resolver_patience = 5s;
+
+[[noreturn]] static void throw_unresolved(const std::string &host, int status) {
+    const char *reason = status == EAI_SYSTEM ? std::strerror(errno) : gai_strerror(status);
+    throw std::runtime_error("the host of rank 0, '" + host +
+                             "' (MASTER_ADDR, or the first of SLURM_JOB_NODELIST), cannot be "
+                             "resolved: " +
+                             reason);
+}
+
+using addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+static addresses resolve(const std::string &host, int port) {
+    const auto end = std::chrono::steady_clock::now() + resolver_patience;
     addrinfo hints{}, *found = nullptr;
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
-    if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found)) return -1;
-    int fd = -1;
-    for (const addrinfo *a = found; a && fd < 0; a = a->ai_next) {
-        fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
-        if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen)) {
-            close(fd);
-            fd = -1;
-        }
+    while (const int status =
+               getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found)) {
+        if (status != EAI_AGAIN || std::chrono::steady_clock::now() > end)
+            throw_unresolved(host, status);
+        std::this_thread::sleep_for(200ms);
     }
-    freeaddrinfo(found);
-    return fd;
+    return {found, freeaddrinfo};
+}
+
+static int try_to_connect(const std::string &host, int port) {
+    const addresses found = resolve(host, port);
+    for (const addrinfo *a = found.get(); a; a = a->ai_next) {
+        const int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+        if (fd >= 0 && !connect(fd, a->ai_addr, a->ai_addrlen)) return fd;
+        if (fd >= 0) close(fd);
+    }
+    return -1;
 }
 
 Socket Socket::connected(const std::string &host, int port, double seconds) {

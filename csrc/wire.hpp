@@ -20,7 +20,7 @@ class Socket {
     Socket &operator=(Socket &&other) noexcept;
     ~Socket();
 
-    // Tries for `seconds`; throws std::runtime_error.
+    // Tries for `seconds`; throws std::runtime_error, at once if the host has no address.
     static Socket connected(const std::string &host, int port, double seconds);
     // Listens on all addresses of this host.
     static Socket listening(int port);

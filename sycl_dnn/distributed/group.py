@@ -226,7 +226,9 @@ def init(timeout: float = 600.0, checking: str | None = None, device: str | None
     NoDeviceError
         There is no such device.
     RuntimeError
-        A rank is missing; the message names it. The device is a GPU that is not of Level Zero.
+        A rank is missing; the message names it. Rank 0's host cannot be resolved. The device is a
+        GPU that is not of Level Zero. A batch script of Slurm for several tasks started this
+        process without ``srun``.
     ValueError
         An argument or a variable of the launcher is wrong.
 

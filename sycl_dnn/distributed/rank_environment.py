@@ -16,6 +16,8 @@ _LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
 )
 DEFAULT_PORT = 29511
+#: SLURM_STEP_ID of the shell that ``salloc`` opens on the first host.
+_INTERACTIVE_STEP = "4294967290"
 
 
 @dataclass(frozen=True)
@@ -39,21 +41,46 @@ def read_environment(variables: Mapping[str, str] | None = None) -> RankEnvironm
 
     Raises
     ------
+    RuntimeError
+        A batch script of Slurm started this process without ``srun``.
     ValueError
         A variable is not a number, or the rank is not below the number of ranks.
     """
     given = os.environ if variables is None else variables
     for names in _LAUNCHERS:
-        # A batch script's own step has SLURM_PROCID without being started as one of several.
         if names[0] in given and names[1] in given:
             rank, size = (_number(given, name) for name in names[:2])
             local = _number(given, names[2]) if names[2] in given else None
             break
     else:
         rank, size, local = 0, 1, 0
+    if names[0] == "SLURM_PROCID" and size > 1 and not _is_task(given):
+        rank, size, local = _outside_of_steps(given)
     if not 0 <= rank < size:
         raise ValueError(f"init: {names[0]} must be below {names[1]}, got {rank} and {size}")
     return RankEnvironment(rank, size, local, *_master(given))
+
+
+def _is_task(given: Mapping[str, str]) -> bool:
+    """Return whether ``srun`` started this process.
+
+    Batch scripts also have SLURM_PROCID, and those submitted from a task all variables of its step.
+    """
+    if given["SLURM_PROCID"] != "0":
+        return True
+    return given.get("SLURM_STEP_NUM_TASKS") == given["SLURM_NTASKS"]
+
+
+def _outside_of_steps(given: Mapping[str, str]) -> tuple[int, int, int]:
+    """Return the rank of a process in the shell of ``salloc``; raise in a batch script."""
+    if given.get("SLURM_STEP_ID") == _INTERACTIVE_STEP and given.get("ENVIRONMENT") != "BATCH":
+        return 0, 1, 0
+    tasks = given["SLURM_NTASKS"]
+    raise RuntimeError(
+        f"init: the batch script's job has {tasks} tasks (SLURM_NTASKS), and this process is none "
+        f"of them (SLURM_STEP_NUM_TASKS is {given.get('SLURM_STEP_NUM_TASKS', 'not set')}): start "
+        "it with srun, or with srun -n 1 for a group of one"
+    )
 
 
 def _number(given: Mapping[str, str], name: str) -> int:

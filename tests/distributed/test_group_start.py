@@ -2,6 +2,7 @@
 """Which rank a process is, its device, and what is said where oneCCL or a rank is missing."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,40 @@ from sycl_dnn.distributed.rank_environment import DEFAULT_PORT, read_environment
 def test_what_launchers_say(variables, expected):
     found = read_environment(variables)
     assert (found.rank, found.size, found.local_rank, found.address, found.port) == expected
+
+
+#: What Slurm 22.05 sets in a batch script of two tasks, and in the tasks that srun starts there.
+BATCH = {
+    "ENVIRONMENT": "BATCH", "SLURM_GTIDS": "0", "SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "one",
+    "SLURM_LOCALID": "0", "SLURM_NODEID": "0", "SLURM_NPROCS": "2", "SLURM_NTASKS": "2",
+    "SLURM_PROCID": "0", "SLURM_TASKS_PER_NODE": "2", "SLURM_TASK_PID": "29392",
+}  # fmt: skip
+STEP = {"SLURM_STEPID": "0", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2"}
+#: Of a shell of one task, from which a job was submitted; of the shell of salloc.
+ONE_TASK = STEP | {"SLURM_STEP_NUM_TASKS": "1"}
+SALLOC = ONE_TASK | {"SLURM_STEPID": "4294967290", "SLURM_STEP_ID": "4294967290"}
+
+
+@pytest.mark.parametrize("variables", [BATCH, BATCH | ONE_TASK, BATCH | SALLOC])
+def test_a_batch_script_without_srun_is_refused(variables):
+    with pytest.raises(RuntimeError, match="job has 2 tasks .* none of them .* with srun"):
+        read_environment(variables)
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        (BATCH | STEP, (0, 2)),
+        (BATCH | STEP | {"SLURM_PROCID": "1", "SLURM_LOCALID": "1"}, (1, 2)),
+        (BATCH | {"SLURM_NTASKS": "1", "SLURM_NPROCS": "1"}, (0, 1)),
+        (BATCH | SALLOC | {"ENVIRONMENT": ""}, (0, 1)),
+        (BATCH | {"RANK": "1", "WORLD_SIZE": "3"}, (1, 3)),
+        (BATCH | ONE_TASK | {"PMI_RANK": "1", "PMI_SIZE": "2"}, (1, 2)),
+    ],
+)
+def test_ranks_inside_a_batch_job(variables, expected):
+    found = read_environment(variables)
+    assert (found.rank, found.size) == expected
 
 
 def test_wrong_variables_are_named():
@@ -153,6 +188,31 @@ def test_other_launchers_start_ranks(launcher):
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line for line in done.stdout.splitlines() if line.startswith("rank ")]
     assert sorted(lines) == [f"rank {r}, {r} here, of 2: [3, 3, 3]" for r in range(2)]
+
+
+def without_network():
+    """Return what starts a program in a network of its own, where no name server answers."""
+    command = ["unshare", "--net"]
+    if shutil.which("unshare") is None or subprocess.run([*command, "true"]).returncode:
+        pytest.skip("unshare --net is not there or not allowed")
+    return command
+
+
+@pytest.mark.parametrize(
+    ("rank", "before"), [("0", list), ("1", list), ("1", without_network)], ids=["0", "1", "again"]
+)
+def test_a_host_that_cannot_be_resolved_is_named(rank, before):
+    """Before the time-out, of which the message would speak."""
+    start = "import sycl_dnn; sycl_dnn.distributed.init(timeout=120)"
+    variables = {"MASTER_ADDR": "no-such-host.invalid", "MASTER_PORT": str(free_port())}
+    done = subprocess.run(
+        [*before(), sys.executable, "-c", start], capture_output=True, text=True, timeout=600,
+        env=environment(RANK=rank, WORLD_SIZE="2", **variables), cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("RuntimeError: the host of rank 0, 'no-such-host.invalid' (MASTER_ADDR")
+    assert last.partition("cannot be resolved: ")[2], last
 
 
 def test_a_missing_rank_is_named():

@@ -39,10 +39,10 @@ def test_srun_starts_ranks(cluster, hosts):
     assert sorted(lines) == [f"rank {r}, {local[r]} here, of 2: [3, 3, 3]" for r in range(2)]
 
 
-def submitted(cluster, log, script, *words, asked=(), **more):
+def submitted(cluster, log, script, *words, asked=(), before=(), ends="COMPLETED", **more):
     """Wait for a batch job's end; return its output."""
-    path = ROOT / "examples" / "batch" / script
-    job = run(["sbatch", "--parsable", "--output", log, *asked, path, *words], cluster, **more)
+    command = [*before, "sbatch", "--parsable", "--output", log, *asked]
+    job = run([*command, ROOT / "examples" / "batch" / script, *words], cluster, **more)
     end = time.monotonic() + 900
     # `sbatch --wait` asks the controller more and more seldom.
     while (state := state_of(job.strip(), cluster)) in ("PENDING", "CONFIGURING", "RUNNING",
@@ -50,7 +50,7 @@ def submitted(cluster, log, script, *words, asked=(), **more):
         assert time.monotonic() < end, f"the job is {state}"
         time.sleep(0.2)
     text = log.read_text()
-    assert state == "COMPLETED", text
+    assert state == ends, text
     return text
 
 
@@ -73,3 +73,24 @@ def test_a_batch_job_of_two_hosts(cluster, tmp_path):
         "--steps", 20, "--no-check", PYTHON=sys.executable, RANKS="1",
     )  # fmt: skip
     assert "[0] 2 ranks, loss " in text
+
+
+#: As in a shell on a compute node, whose variables the job inherits.
+IN_A_STEP = ["srun", "--immediate=600", "-n", "1"]
+
+
+@pytest.mark.parametrize("before", [[], IN_A_STEP])
+def test_a_batch_script_without_srun_says_so(cluster, tmp_path, before):
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\nexec {sys.executable} {PROGRAMS / 'started.py'}\n")
+    text = submitted(
+        cluster, tmp_path / "log", script, asked=["-n", "2"], before=before, ends="FAILED"
+    )
+    assert "job has 2 tasks (SLURM_NTASKS), and this process is none of them" in text
+    assert "start it with srun" in text
+
+
+def test_the_shell_of_salloc_is_a_group_of_one(cluster):
+    shell = ["salloc", "--immediate=600", "-n", "2", "srun", "--interactive", "--preserve-env"]
+    text = run([*shell, sys.executable, PROGRAMS / "started.py"], cluster)
+    assert "rank 0, 0 here, of 1: [1, 1, 1]" in text
