@@ -18,7 +18,7 @@ from sycl_dnn.onednn.memory import KINDS, allocated
 from sycl_dnn.trace.layout import row_major_strides
 from sycl_dnn.trace.values import Tensor
 
-#: Bytes that a queue's pool may hold, in use or not.
+#: Maximum bytes of a queue's pool, in use or not.
 MOST = 1 << 30
 
 _pools: dict[Any, ResultPool] = {}
@@ -42,7 +42,7 @@ def drop_all() -> None:
 
 
 def total_bytes() -> int:
-    """Return the bytes that all pools hold."""
+    """Return the total bytes of all pools."""
     return sum(pool.nbytes for pool in _pools.values())
 
 
@@ -59,7 +59,7 @@ class Blank(NamedTuple):
 
     nbytes: int
     shape: tuple[int, ...] | None
-    #: None for a row-major array, which is cheaper to make without.
+    #: None for a row-major array, which is cheaper to create.
     strides: tuple[int, ...] | None
     dtype: np.dtype
     name: str
@@ -67,7 +67,7 @@ class Blank(NamedTuple):
     def new(self, queue: Any, kind: Any = _DEVICE, pooled: bool = True) -> Any:
         """Return a usm_ndarray, or a dpctl.memory object if there is no shape.
 
-        What is kept for long should not be ``pooled``.
+        Long-lived results should not be ``pooled``.
         """
         if pooled:
             memory = pool_of(queue).take(kind, self.nbytes)
@@ -80,7 +80,7 @@ class Blank(NamedTuple):
 
 
 def scalar(value: float, dtype: np.dtype, queue: Any) -> Any:
-    """Return a new usm_ndarray without axes that holds a number; written without a submission."""
+    """Return a new usm_ndarray without axes containing a number; written without a submission."""
     memory = allocated(KINDS["shared"], dtype.itemsize, queue, "a number")
     memoryview(memory)[: dtype.itemsize] = np.array(value, dtype).tobytes()
     return usm_ndarray((), dtype=dtype, buffer=memory)

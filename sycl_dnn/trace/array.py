@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of the dtypes that dpnp lacks, and checks of arrays that callers give for results."""
+"""Arrays of the dtypes that dpnp lacks, and checks of arrays that callers pass for results."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def _number(kind: Any) -> Any:
 class Array(Reductions, Operators):
     """A tensor of a dtype that dpnp lacks, over a dpnp array that holds its bits.
 
-    Made by ``sycl_dnn.asarray(x, dtype="bfloat16")`` and by functions of ``sycl_dnn.functional``;
-    ``astype("float32")`` gives a dpnp array back. Operators are functions of
+    Created by ``sycl_dnn.asarray(x, dtype="bfloat16")`` and by functions of
+    ``sycl_dnn.functional``; ``astype("float32")`` returns a dpnp array. Operators are functions of
     ``sycl_dnn.functional``, so ``==`` compares element by element.
 
     Parameters
@@ -79,7 +79,7 @@ class Array(Reductions, Operators):
     """
 
     __slots__ = ("data", "dtype", "shape")
-    # Comparisons give arrays, as those of dpnp do.
+    # Comparisons return arrays, as dpnp's do.
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, data: dpnp.ndarray, dtype: str) -> None:
@@ -99,7 +99,7 @@ class Array(Reductions, Operators):
 
     @classmethod
     def from_bits(cls, bits: Any, dtype: str, **kwargs: Any) -> Array:
-        """Return an array of numbers given by their bits.
+        """Return an array of numbers from their bits.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Array(Reductions, Operators):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Strides of ``data`` in bytes, as dpnp counts them."""
+        """Strides of ``data`` in bytes, as in dpnp."""
         return self.data.strides
 
     @property
@@ -238,7 +238,7 @@ class Array(Reductions, Operators):
         return self.asnumpy().item()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return the values in NumPy, by default in the dtype that the package ml_dtypes has."""
+        """Return the values as a NumPy array, by default in the dtype of the package ml_dtypes."""
         if copy is False:
             raise ValueError("np.asarray: an Array is copied to NumPy; copy must not be False")
         return foreign_arrays.to_numpy(self, dtype)
@@ -247,9 +247,9 @@ class Array(Reductions, Operators):
         self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None, copy: bool | None = None,
     ) -> Any:  # fmt: skip
-        """Return a DLPack capsule, without a copy where the memory allows.
+        """Return a DLPack capsule, without a copy if the memory allows.
 
-        What the CPU is to read is complete when this returns.
+        Data for the CPU is complete when this returns.
 
         Raises
         ------
@@ -259,7 +259,7 @@ class Array(Reductions, Operators):
         return foreign_arrays.capsule(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Return DLPack's kind and number of the device: the CPU's for SYCL's CPU device."""
+        """Return DLPack's device type and number: the CPU's for SYCL's CPU device."""
         return foreign_arrays.device_of(self)
 
     def __reduce__(self) -> Any:
@@ -297,11 +297,11 @@ def wrapped(array: Any, dtype: str) -> Any:
     return Array(made, dtype) if dtype in dtypes.CARRIED else made
 
 
-# --- Checks of the arrays that callers give for results
+# --- Checks of the arrays that callers pass for results
 
 
 class Target(NamedTuple):
-    """An array of the caller's that is to be written."""
+    """An array of the caller's to write to."""
 
     desc: Any
     #: Whether it partly overlaps an input.
@@ -311,7 +311,7 @@ class Target(NamedTuple):
 
 
 def check_out(name: str, out: Any, found: Any, queue: Any) -> Any:
-    """Return what a plan depends on of ``out``, after checking that it may be written."""
+    """Return what a plan depends on in ``out``, after checking that it may be written."""
     kind = out.__class__
     is_array = isinstance(out, (dpnp.ndarray, Array)) and not isinstance(out, Tensor)
     if kind is not dpnp.ndarray and not is_array:
@@ -326,7 +326,7 @@ def check_out(name: str, out: Any, found: Any, queue: Any) -> Any:
 
 
 def check_strides(name: str, out: Any) -> None:
-    """Refuse an array that has elements in common with itself, or runs backwards."""
+    """Refuse an array whose elements overlap or whose strides are negative."""
     array = out.get_array()
     if array.size and any(
         s <= 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)

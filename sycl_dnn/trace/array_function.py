@@ -25,7 +25,7 @@ def array_function(
     gradient: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """Run a function over dpnp arrays, also while a function is traced.
+    """Run a function over dpnp arrays, also while another function is traced.
 
     Inside ``vjp``, ``plan`` and ``compile`` arrays have no values yet; what dpnp computes from them
     becomes a step that runs at each call, in order with the others.
@@ -45,7 +45,7 @@ def array_function(
         zeros if there is none, and returns one gradient for each floating-point array, of its
         shape: an array, or a tuple of them.
     name : str, optional
-        For errors and profiles; by default that of the function.
+        Name in errors and profiles; by default that of the function.
 
     Returns
     -------
@@ -56,9 +56,9 @@ def array_function(
     TypeError
         There is no array, or the function does not return arrays.
     ValueError
-        The function returns another number of arrays, or other shapes.
+        The function returns a different number of arrays, or different shapes.
     NotImplementedError
-        By ``vjp``: there is no ``gradient``, and one is needed.
+        From ``vjp``: there is no ``gradient``, and one is needed.
 
     Notes
     -----
@@ -120,7 +120,7 @@ def _zeros(trace: Any, out: Out) -> Tensor:
     return trace.zeros(out.desc(), out.shape, out.dtype)
 
 
-#: Not a function of this file: what lets dpnp compute with captured arrays is noticed by the
+#: Not a function of this file: code that lets dpnp compute with captured arrays is detected by the
 #: caller's file, and this one is exempt.
 _apply = eval(compile("lambda function, given: function(*given)", "<array_function>", "eval"))
 

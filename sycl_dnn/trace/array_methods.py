@@ -98,7 +98,7 @@ def _logical(name: str) -> Any:
 
 
 def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Return the numbers of the axes that ``axis`` names."""
+    """Return the indices of the axes that ``axis`` names."""
     given = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     for number in given:
         if not -ndim <= number < ndim:
@@ -110,7 +110,7 @@ def _called(
     function: Callable[..., Any], x: Any, shape: tuple[int, ...], dtype: str,
     rule: Callable[..., Any] | None = None,
 ) -> Any:  # fmt: skip
-    """Record a function of dpnp's over one tensor."""
+    """Record a dpnp function over one tensor."""
     from sycl_dnn.trace.steps import Out
 
     if x.dtype in dtypes.CARRIED:
@@ -143,14 +143,14 @@ class Reductions:
 
 
 class ArrayMethods(Reductions):
-    """Shapes, slices, dtypes and reductions; what needs values or memory is refused by name.
+    """Shapes, slices, dtypes, reductions; methods that need values or memory are refused by name.
 
     In-place operators return a new array, to which Python binds the name on their left.
     """
 
     __slots__ = ()
 
-    # Comparisons give tensors, as those of arrays do; as a key a tensor is itself.
+    # Comparisons return tensors, as those of arrays do; as a key a tensor is itself.
     __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> Any:
@@ -262,7 +262,7 @@ class ArrayMethods(Reductions):
 
     @property
     def device(self) -> Any:
-        """The device of the call that is traced, as dpnp's functions take it."""
+        """The device of the call that is traced, as dpnp's functions accept it."""
         return self.sycl_queue
 
     @property
@@ -282,12 +282,12 @@ class ArrayMethods(Reductions):
     conjugate = conj
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Any:
-        """Return the elements, those outside of the limits moved to them."""
+        """Return the elements clamped to the limits."""
         _refuse_out("clip", out)
         return functions.clamp(self, min, max)
 
     def round(self, decimals: int = 0, *, out: Any = None) -> Any:
-        """Return the elements rounded to ``decimals`` places, halves to even; its gradient is 0."""
+        """Return the elements rounded to ``decimals`` places, ties to even; the gradient is 0."""
         _refuse_out("round", out)
         if not dtypes.is_float(self.dtype):
             return _called(lambda a: dpnp.round(a, decimals), self, self.shape, str(self.dtype))
@@ -322,17 +322,17 @@ class ArrayMethods(Reductions):
         return functions.transpose(self, axis1, axis2)
 
     def flatten(self, order: str = "C") -> Any:
-        """Return the elements in one axis."""
+        """Return the elements as one axis."""
         _check_order("flatten", order)
         return self.reshape(-1)
 
     def ravel(self, order: str = "C") -> Any:
-        """Return the elements in one axis."""
+        """Return the elements as one axis."""
         _check_order("ravel", order)
         return self.reshape(-1)
 
     def squeeze(self, axis: int | Sequence[int] | None = None) -> Any:
-        """Leave out axes of size 1: all, or those named."""
+        """Remove axes of size 1: all of them, or those named."""
         return functions.squeeze(self, axis)
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True,
@@ -349,7 +349,7 @@ class ArrayMethods(Reductions):
         return self
 
     def dot(self, b: Any, out: Any = None) -> Any:
-        """Return the product of vectors or matrices, or with a number."""
+        """Return the product with a vector, a matrix or a number."""
         _refuse_out("dot", out)
         axes = [self.ndim, getattr(b, "ndim", 0)]
         if 0 in axes:
@@ -359,7 +359,7 @@ class ArrayMethods(Reductions):
         return functions.matmul(self, b)
 
     def cumsum(self, axis: int | None = None, dtype: Any = None, *, out: Any = None) -> Any:
-        """Return the sums of the elements up to each, along an axis or of all."""
+        """Return the cumulative sums along an axis or over all elements."""
         _refuse_out("cumsum", out)
         x = self if dtype is None else functions.astype(self, dtype)
         x = x if axis is not None else x.reshape(-1)
@@ -387,7 +387,7 @@ class ArrayMethods(Reductions):
         return functions.astype(_called(_summed, x, x.shape, str(x.dtype), rule), narrow)
 
     def cumprod(self, axis: int | None = None, dtype: Any = None, *, out: Any = None) -> Any:
-        """Return the products of the elements up to each; it has no gradient."""
+        """Return the cumulative products, without a gradient."""
         _refuse_out("cumprod", out)
         x = self if dtype is None else functions.astype(self, dtype)
         x = x if axis is not None else x.reshape(-1)
@@ -402,7 +402,7 @@ class ArrayMethods(Reductions):
 
     def argsort(self, axis: int | None = -1, kind: str | None = None, order: Any = None, *,
                 descending: bool = False, stable: bool | None = None) -> Any:  # fmt: skip
-        """Return the numbers of the elements in ascending or descending order."""
+        """Return the indices that sort the elements in ascending or descending order."""
         x = self.reshape(-1) if axis is None else self
         along = _axes(-1 if axis is None else axis, x.ndim)[0]
         return _called(
@@ -411,7 +411,7 @@ class ArrayMethods(Reductions):
         )  # fmt: skip
 
     def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Any:
-        """Return the places where ``v`` goes into the array, which is in order."""
+        """Return the indices where ``v`` belongs in this array, which is sorted."""
         from sycl_dnn.trace.array_function import array_function
 
         if sorter is not None or not hasattr(v, "shape"):
@@ -441,10 +441,10 @@ class ArrayMethods(Reductions):
 
     def take(self, indices: Any, axis: int | None = None, *, out: Any = None,
              mode: str = "wrap") -> Any:  # fmt: skip
-        """Return elements by number, along an axis or of all; negative numbers count from the end.
+        """Return elements by index, along an axis or of all; negative indices count from the end.
 
-        Numbers that are known and out of range raise IndexError; others give NaN (0 in integers),
-        where dpnp's ``mode`` moves them into the range.
+        Known indices out of range raise IndexError; others give NaN (0 for integers), where dpnp's
+        ``mode`` would clamp or wrap them.
         """
         _refuse_out("take", out)
         x = self.reshape(-1) if axis is None else self

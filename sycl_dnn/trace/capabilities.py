@@ -45,7 +45,7 @@ def cache_bytes(device: Any, folder: Path = _CACHES) -> int:
     Parameters
     ----------
     device : dpctl.SyclDevice
-    folder : where Linux describes the CPU's caches
+    folder : the folder where Linux describes the CPU's caches
     """
     sizes = [device.global_mem_cache_size]
     for file in folder.glob("index*/size") if device.is_cpu else ():
@@ -54,7 +54,7 @@ def cache_bytes(device: Any, folder: Path = _CACHES) -> int:
     return max(sizes)
 
 
-# --- Whether an engine adds up products of 8-bit integers exactly
+# --- Whether an engine sums products of 8-bit integers exactly
 
 _ISA = _core.cpu_isa
 #: Without VNNI the sum of two neighbouring products has 16 bits, and saturates.
@@ -62,7 +62,7 @@ _WITHOUT_VNNI = (_ISA.sse41, _ISA.avx, _ISA.avx2, _ISA.avx512_core)
 
 
 def saturates(engine: _core.Engine) -> bool:
-    """Whether oneDNN's products of int8 and uint8 are wrong if they are large.
+    """Whether oneDNN's products of int8 and uint8 are wrong for large values.
 
     Notes
     -----
@@ -73,7 +73,7 @@ def saturates(engine: _core.Engine) -> bool:
 
 
 def has_avx512(engine: _core.Engine) -> bool:
-    """Whether oneDNN writes code with AVX-512 for the engine; true of all but CPUs."""
+    """Whether oneDNN writes code with AVX-512 for the engine; true for everything but CPUs."""
     return engine.kind is not _core.engine_kind.cpu or cpu_has_avx512()
 
 

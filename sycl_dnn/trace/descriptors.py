@@ -18,7 +18,7 @@ from sycl_dnn.trace.values import Tensor
 _DESCRIBES = {"src0": "src_0", "src1": "src_1", "src2": "src_2"}
 
 
-#: Rows whose reference implementation is made of fast ones: products, reorders.
+#: Rows whose reference implementation is composed of fast ones: products, reorders.
 _FAST_REFERENCES = ("lstm", "gru", "lbr", "vanilla", "concat")
 
 

@@ -18,7 +18,7 @@ from sycl_dnn.onednn import dtypes
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
-#: DLPack's codes of floats without a NumPy dtype, and that of unsigned integers.
+#: DLPack's codes for floats without a NumPy dtype, and for unsigned integers.
 _CODES = {"bfloat16": 4, "float8_e4m3": 10, "float8_e5m2": 12}
 _NAMES = {(code, dtypes.CARRIED[n].itemsize * 8): n for n, code in _CODES.items()}
 _UNSIGNED = 1
@@ -65,7 +65,7 @@ def bits_of(x: Any) -> tuple[Any, str] | None:
 
 
 def device_of(array: Array) -> tuple[int, int]:
-    """Return DLPack's kind and number of the device; SYCL's CPU device has the CPU's memory."""
+    """Return DLPack's device type and number; SYCL's CPU device has the CPU's memory."""
     device = array.sycl_queue.sycl_device
     return (_CPU, 0) if device.is_cpu else array.data.__dlpack_device__()
 

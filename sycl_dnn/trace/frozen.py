@@ -19,7 +19,7 @@ from sycl_dnn.trace.values import Tensor
 class Frozen:
     """A read-only array together with copies of it in the layouts that primitives require.
 
-    Functions of ``sycl_dnn.functional`` accept it in place of an array. Made by ``freeze``.
+    Functions of ``sycl_dnn.functional`` accept it in place of an array. Created by ``freeze``.
     """
 
     __slots__ = ("_array", "_token", "data", "packed")
@@ -34,7 +34,7 @@ class Frozen:
         self._array = self.data.get_array()
         u = self._array
         self._token = ("frozen", u.shape, u.strides, array.dtype if is_carried else u.dtype)
-        #: Packed copies by how they were made.
+        #: Packed copies, keyed by how they were made.
         self.packed: dict[Any, Any] = {}
 
     @property
@@ -54,7 +54,7 @@ class Frozen:
 
     @property
     def nbytes_packed(self) -> int:
-        """Bytes that the packed copies hold."""
+        """Bytes of the packed copies."""
         return sum(p.nbytes for p in self.packed.values())
 
     def get_array(self) -> Any:
@@ -76,7 +76,7 @@ def freeze(array: dpnp.ndarray | Array) -> Frozen:
     """Promise that an array will not change, so that its packed copies can be kept.
 
     oneDNN prefers its own layouts for the weights of convolutions and of large products. A plain
-    array is repacked at every call, since its values may have changed; a frozen one once for
+    array is repacked at every call, since its values may have changed; a frozen one only once for
     each layout that is needed. The copies are freed with the frozen object.
 
     Parameters
@@ -99,7 +99,7 @@ def freeze(array: dpnp.ndarray | Array) -> Frozen:
     return Frozen(array)
 
 
-# --- Numbers that differ from call to call and that no plan depends on
+# --- Numbers that differ between calls and that no plan depends on
 
 
 class Seed:
@@ -109,7 +109,7 @@ class Seed:
     ----------
     value : int
     dtype : str
-        Of the scalar that the device reads.
+        Dtype of the scalar that the device reads.
     """
 
     __slots__ = ("dtype", "value")

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which primitives compute the gradient of which; reverse passes that can be differentiated.
 
-Most rows say only the names of their backward rows. What those read and write follows from their
-signatures: ``diff_X`` among the inputs is the gradient of the output ``X``, among the outputs
-that of the input ``X``; any other input is the forward's own.
+Most rows give only the names of their backward rows. What these read and write follows from their
+signatures: ``diff_X`` among the inputs is the gradient of the output ``X``, among the outputs that
+of the input ``X``; any other input is the forward's own.
 
-The gradient of an entry is recorded as before, with its fast primitives. What it recorded on the
-tape is kept with it. An outer reverse pass goes over that inner tape; where the inner tape does not
-show how the gradient depends on its operands, it goes over a composition of the forward operation,
-and where there is none, it raises.
+The gradient of an entry is recorded with its fast primitives, and what it recorded on the tape is
+kept with it. An outer reverse pass goes over that inner tape; if the inner tape does not show how
+the gradient depends on its operands, it uses a composition of the forward operation, and without
+one it raises.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def backward(
         if name in _PACKED:
             ask[name] = "any"
         elif name.startswith("diff_"):
-            # The gradient of a result in the layout that the result had.
+            # The gradient of a result is in the layout that the result had.
             ask[name] = entry.outputs[name.removeprefix("diff_")]
     outputs = {name: _out(name, entry) for name in writes if _is_written(name, entry)}
     given = dict(_passed_on(row, entry), **params)
@@ -103,7 +103,7 @@ def backward(
 
 
 def stands_for(trace: Trace, row: str, entry: Entry, given: Grads, made: Tensor) -> Grads:
-    """Note that a kernel made what the backward primitive ``row`` makes, for second derivatives."""
+    """Note that a kernel computed what backward primitive ``row`` would, for second derivatives."""
     out = {"diff_src": made}
     trace.tape.append(Entry(row, given, out, entry.params, pd=entry.pd))
     return {"src": made}
@@ -114,7 +114,7 @@ def _source(name: str, entry: Entry, grads: Mapping[str, Tensor]) -> Tensor | No
         return grads.get(name.removeprefix("diff_"))
     if name in entry.outputs:
         return entry.outputs[name]
-    # Weights have another layout in each primitive, so they come as the caller gave them.
+    # Weights have a different layout in each primitive, so they are passed as the caller gave them.
     return (entry.inputs if name in _PACKED else entry.args).get(name)
 
 
@@ -237,7 +237,7 @@ def pulled_back(trace: Trace, entry: Entry, given: Grads, needed: set[str]) -> G
     with recording(trace) as tape:
         trace.training = training
         found = gradients_of(trace, entry, given, needed)
-        # A rule may have exchanged the tape for a while, never for good.
+        # A rule may have replaced the tape temporarily, never permanently.
         inner = list(tape)
     found = {n: g for n, g in found.items() if n in needed and g is not None}
     made = {n: alias(g) for n, g in found.items()}
@@ -250,7 +250,7 @@ class _Reversed:
 
     def __init__(self, entry: Entry, given: Grads, found: Grads, tape: list[Entry]) -> None:
         self._entry, self._given, self._found = entry, given, found
-        # The gradient of a gradient reads what the first one computed on its way.
+        # The gradient of a gradient reads intermediate values of the first one.
         self._tape = [*entry.inner, *tape]
 
     def as_entry(self, made: Grads) -> Entry:
@@ -301,7 +301,7 @@ class _Reversed:
         return made
 
     def _by_composition(self, trace: Trace, entry: Entry, grads: Grads) -> Grads:
-        """Differentiate the reverse pass of a composition that says the same as the operation."""
+        """Differentiate the reverse pass of a composition equivalent to the operation."""
         forward = self._entry
         with training(trace):
             start = len(trace.tape)
@@ -309,7 +309,7 @@ class _Reversed:
             values = value if isinstance(value, Mapping) else {"dst": value}
             seeds = {id(values[n]): g for n, g in self._given.items() if n in values}
             tape = trace.tape[start:]
-            # An operand given twice has one gradient, which both names lead to.
+            # An operand given twice has one gradient, under both names.
             asked = _distinct({n: forward.inputs[n] for n in grads})
             slopes = propagate(trace, tape, seeds, list(asked.values()))
             pairs = zip(asked, slopes, strict=True)
@@ -424,7 +424,7 @@ def _operand_of(trace: Trace, leaf: Tensor, operands: list[tuple[str, Tensor]]) 
 def _depends(trace: Trace, storage: Storage, operands: set[Storage], seen: set[Storage]) -> bool:
     """Whether a storage was computed from the operands' storages.
 
-    ``seen`` has storages that were not, and gets what is met on the way.
+    ``seen`` has storages that were not; those visited are added to it.
     """
     stack = [storage]
     while stack:
@@ -458,7 +458,7 @@ def propagate(
         needed = {n for n, t in entry.inputs.items() if id(t) in reached and t.is_float}
         if not given or not needed:
             continue
-        # Passed on once: a copy that several steps share may stand on the tape more than once.
+        # Passed on once: a copy that several steps share may be on the tape more than once.
         for tensor in entry.outputs.values():
             grads.pop(id(tensor), None)
         # Gradients have the dtypes of the forward pass.

@@ -42,7 +42,7 @@ def _sliced(x: Any, items: list[Any]) -> Any:
         n = x.shape[axis]
         start, length, step = _range(item, n, axis)
         if step < 0:
-            # The same elements forward, then turned round.
+            # The same elements forward, then reversed.
             forward = start + (length - 1) * step
             made = views.narrow(made, axis, forward if length else 0, length, -step)
             made = _flipped(made, axis) if length > 1 else made
@@ -66,7 +66,7 @@ def _flipped(x: Any, axis: int) -> Any:
 
 
 def _full_key(items: list[Any], ndim: int) -> list[Any]:
-    """Return a key with one item for each axis, besides None."""
+    """Return a key with one item for each axis, not counting None."""
     n_axes = sum(i is not None and i is not Ellipsis for i in items)
     if n_axes > ndim or sum(i is Ellipsis for i in items) > 1:
         shown = ", ".join(map(_shown, items))
@@ -118,7 +118,7 @@ def _number(item: Any) -> int:
         ) from None
 
 
-#: Rows that are copied one by one where numbers that are known are the index.
+#: Maximum number of rows copied one by one for a known index.
 _MOST_ROWS = 64
 
 
@@ -145,7 +145,7 @@ def _gathered(x: Any, items: list[Any]) -> Any:
     shape = tuple(numbers.shape)
     made = functions.embedding(functions.reshape(numbers, (math.prod(shape),)), table)
     made = functions.reshape(made, (*shape, *turned.shape[len(chosen) :]))
-    # Arrays side by side leave their axes in their place, others come first.
+    # Adjacent arrays leave their axes in place, others come first.
     if chosen != list(range(chosen[0], chosen[-1] + 1)) or not chosen[0]:
         return made
     first, n = chosen[0], len(shape)
@@ -154,7 +154,7 @@ def _gathered(x: Any, items: list[Any]) -> Any:
 
 
 def flat_numbers(trace: Any, items: list[Any], sizes: list[int]) -> Any:
-    """Return the numbers of elements in axes of these sizes taken as one, counted from 0."""
+    """Return the flat indices of elements over axes of these sizes, counted from 0."""
     from sycl_dnn.trace.steps import Out
 
     shapes = [i.shape for i in items]
@@ -172,7 +172,7 @@ def _none(entry: Any, grads: Any) -> Any:
 
 
 def _check_numbers(item: Any, n: int, axis: int) -> None:
-    """Raise IndexError for a number that is known and out of range."""
+    """Raise IndexError for a known index that is out of range."""
     known = item if isinstance(item, np.ndarray) else np.zeros(0, int)
     wrong = known[(known < -n) | (known >= n)]
     if wrong.size:
@@ -180,7 +180,7 @@ def _check_numbers(item: Any, n: int, axis: int) -> None:
 
 
 class _Numbers:
-    """Combines the numbers in several axes into one; those out of range remain out of range."""
+    """Combines the indices of several axes into one; those out of range remain so."""
 
     takes_queue = True
 
@@ -204,7 +204,7 @@ class _Numbers:
 
 
 def _rows(x: Any, items: list[Any], numbers: np.ndarray) -> Any:
-    """Return ``x`` where the one index besides slices is a short array of known numbers."""
+    """Return ``x`` indexed by one short array of known numbers and by slices."""
     axis = next(i for i, item in enumerate(items) if isinstance(item, np.ndarray))
     before, after = items[:axis], items[axis + 1 :]
     n = x.shape[axis]

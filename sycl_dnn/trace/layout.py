@@ -18,9 +18,9 @@ def row_major_strides(shape: Sequence[int]) -> Shape:
 
 
 def tidy_strides(shape: Shape, strides: Shape) -> Shape:
-    """Return strides that lead to the same elements: row-major ones where only axes of 1 differ.
+    """Return strides that lead to the same elements: row-major ones if only axes of 1 differ.
 
-    oneDNN compares layouts by the strides of these axes, too, and has slower kernels for odd ones.
+    oneDNN compares the strides of these axes too, and has slower kernels for unusual ones.
     """
     dense = row_major_strides(shape)
     same = all(n == 1 or a == b for n, a, b in zip(shape, strides, dense, strict=True))
@@ -48,13 +48,13 @@ def strided(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> MemoryD
         return MemoryDesc((1,), DATA_TYPES[dtype], strides=(1,))
     if 0 in shape:
         strides = row_major_strides(shape)
-    # A stride that nothing steps over may be anything in an array, negative as well.
+    # A stride that is never used may have any value in an array, even a negative one.
     safe = tuple(s if n > 1 else max(s, 1) for s, n in zip(strides, shape, strict=True))
     return _described(tuple(shape), DATA_TYPES[dtype], safe)
 
 
 def is_describable(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether strides are positive, and a step along an axis passes all of the axes inside it.
+    """Whether strides are positive, and a step along an axis skips all elements of inner axes.
 
     ``x[:, ::2]`` of 7 columns has four of them 2 apart, and rows only 7 apart.
     """
@@ -70,7 +70,7 @@ def is_describable(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
-# Layers of one kind request the same ones; descriptors are immutable.
+# Layers of one kind request the same descriptors, which are immutable.
 @functools.lru_cache(4096)
 def _described(shape: Shape, kind: data_type, strides: Shape) -> MemoryDesc:
     return MemoryDesc(shape, kind, strides=strides)
@@ -112,7 +112,7 @@ def is_channels_last(desc: MemoryDesc) -> bool:
 
 
 def like(desc: MemoryDesc, dtype: str, shape: Sequence[int] | None = None) -> MemoryDesc:
-    """Return a dense descriptor whose axes have the order of those of ``desc``."""
+    """Return a dense descriptor with the axis order of ``desc``."""
     dims = desc.dims
     shape = dims if shape is None else tuple(shape)
     # An array without axes has a descriptor with one.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as torch code sees them around a module: in its ``__init__``, and what modules return.
+"""Arrays as torch code sees them in a module's ``__init__`` and as modules return them.
 
-Everywhere they are dpnp's arrays with torch's further methods (``dim``, ``numel``, ``float``,
+They are always dpnp arrays with torch's additional methods (``dim``, ``numel``, ``float``,
 ``normal_``). Where names mean different things in the two (``transpose``, ``max``, ``std``), and
-for operators, torch's meaning counts while a module's ``__init__`` runs, and dpnp's elsewhere.
+for operators, torch's meaning applies while a module's ``__init__`` runs, and dpnp's otherwise.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _handed: weakref.WeakValueDictionary[int, ModuleArray] = weakref.WeakValueDictio
 
 
 def handed(array: Any) -> Any:
-    """Return a dpnp array with torch's methods, the same one each time while it is held."""
+    """Return a dpnp array with torch's methods, the same one each time while it is alive."""
     if type(array) is not dpnp.ndarray:
         return array
     found = _handed.get(id(array))
@@ -88,7 +88,7 @@ def plain(value: Any) -> Any:
 
 
 def _as_torch(name: str) -> Any:
-    """Return a method that is torch's in an ``__init__``, unless it is called in NumPy's words."""
+    """Return a method that is torch's in an ``__init__``, unless called with NumPy's keywords."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_building() or not NUMPY_WORDS.isdisjoint(kwargs):
@@ -129,7 +129,7 @@ def _uniform(x: Any, low: float = 0.0, high: float = 1.0) -> Any:
     return functions.rand(x.shape, device=x.sycl_queue) * (high - low) + low
 
 
-#: What writes into the array, by torch's names without the underscore.
+#: Methods that write into the array, by torch's names without the underscore.
 _IN_PLACE: dict[str, Callable[..., Any]] = {
     "add": lambda x, y, alpha=1: x.plain + plain(y) * alpha,
     "clamp": lambda x, min=None, max=None: dpnp.clip(x.plain, min, max),
@@ -141,7 +141,7 @@ _IN_PLACE: dict[str, Callable[..., Any]] = {
     "zero": lambda x: 0.0,
 }  # fmt: skip
 
-#: Where the functions for traced arrays need a trace.
+#: Names whose functions for traced arrays need a trace.
 _EAGER: dict[str, Callable[..., Any]] = {
     "clone": lambda x: x.plain.copy(), "detach": lambda x: x, "expand": _expand,
     "expand_as": lambda x, other: _expand(x, *other.shape), "item": lambda x: x.plain.item(),
@@ -156,7 +156,7 @@ def _written(x: Any, name: str, args: Any, kwargs: Any) -> Any:
 
 
 def _others(x: Any, name: str) -> Callable[..., Any] | None:
-    """Return the function for a name of torch's, or None."""
+    """Return the function for one of torch's names, or None."""
     if name in _EAGER:
         return _EAGER[name]
     if name in ADDED:
@@ -167,11 +167,11 @@ def _others(x: Any, name: str) -> Callable[..., Any] | None:
 
 
 class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
-    """A dpnp array with torch's further methods; modules keep the array that it represents."""
+    """A dpnp array with torch's additional methods; modules keep the array that it represents."""
 
     #: The dpnp array over the same memory.
     plain: Any
-    #: The modules that handed it out, with the name that it has there.
+    #: The modules that returned it, with its name in each.
     owners: dict[tuple[int, str], weakref.ref[Any]]
     __hash__ = object.__hash__
 
@@ -210,12 +210,12 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
 
     @property
     def size(self) -> Any:
-        """Number of elements; ``size()`` is the shape, as torch has it."""
+        """Number of elements; ``size()`` is the shape, as in torch."""
         return Size(self.plain.shape)
 
     @property
     def data(self) -> Any:
-        """The array itself, as torch's text expects it."""
+        """The array itself, as torch code expects."""
         return self
 
     @property
@@ -254,7 +254,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         return in_manner(self.plain.T)
 
     def view(self, *sizes: Any, **kwargs: Any) -> Any:
-        """Return the elements in another shape; of another dtype as dpnp's."""
+        """Return the elements in another shape; with a dtype as dpnp's method."""
         first = sizes[0] if sizes else None
         if isinstance(first, (int, tuple, list)):
             return in_manner(viewed(self.plain, sizes))

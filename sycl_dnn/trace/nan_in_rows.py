@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NaN and infinities in reductions, as PyTorch has them; oneDNN's maxima pass over NaN."""
+"""NaN and infinities in reductions, as in PyTorch; oneDNN's maxima ignore NaN."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def nan_marks(x: Tensor, axes: Sequence[int], reduce: Reduce) -> Tensor:
 def extreme(
     kind: algorithm, x: Tensor, made: Tensor, axes: Sequence[int], reduce: Reduce
 ) -> Tensor:
-    """Return the extremes ``made`` of ``x``, but with its NaN, and infinite where all of it is."""
+    """Return the extremes ``made`` of ``x``, but NaN where it has NaN, infinite if all of it is."""
     is_max = kind is A.reduction_max
-    # What oneDNN starts from, so that less than this comes out as this.
+    # oneDNN starts from this value, so anything less becomes this value.
     start = -float(np.finfo("float64").max) if x.dtype == "float64" else -LARGEST
     start = start if is_max else -start
     reached = binary(A.binary_ge if is_max else A.binary_le, x, _number(x, start), _wide(x))

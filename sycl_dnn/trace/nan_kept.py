@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What oneDNN computes from NaN and infinities otherwise than PyTorch, made like PyTorch's.
+"""Results that oneDNN computes from NaN and infinities unlike PyTorch, made to match PyTorch.
 
-It takes further passes over the data, so it is asked for: ``sycl_dnn.set_nan("propagate")``.
+It takes additional passes over the data, so it is optional: ``sycl_dnn.set_nan("propagate")``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TO_NAN = (scale(-1), ROOT)
 
 
 def is_asked_for(x: Tensor) -> bool:
-    """Whether NaN and infinities are to come through as in PyTorch."""
+    """Whether NaN and infinities must propagate as in PyTorch."""
     return x.trace.policy.nan == "propagate"
 
 
@@ -50,7 +50,7 @@ def number(x: Tensor, value: float) -> Tensor:
 
 
 def masked(x: Tensor, kind: algorithm, bound: float, dy: Tensor) -> Tensor:
-    """Return ``dy``, but 0 where ``x`` compares so with ``bound``; NaN compares as nothing."""
+    """Return ``dy``, but 0 where ``x`` compares so with ``bound``; NaN never does."""
     return select(binary(kind, x, number(x, bound), "bool"), number(dy, 0.0), dy)
 
 
@@ -71,7 +71,7 @@ def bounded(x: Tensor, low: float, high: float, y: Callable[[], Tensor]) -> Tens
 
 
 def inside(x: Tensor, low: float, high: float, dy: Tensor) -> Tensor:
-    """Return ``dy`` where ``low < x < high``, else 0, for NaN too."""
+    """Return ``dy`` where ``low < x < high``, else 0, also for NaN."""
     is_in = mul(
         binary(A.binary_gt, x, number(x, low), dy.dtype),
         binary(A.binary_lt, x, number(x, high), dy.dtype),
@@ -101,7 +101,7 @@ def leaky(x: Tensor, slope: float) -> Tensor:
 
 
 def mish(x: Tensor) -> Tensor:
-    """Return ``x * tanh(softplus(x))``, with a gradient that large numbers do not spoil."""
+    """Return ``x * tanh(softplus(x))``, with a gradient that is correct for large numbers."""
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
         # Beyond these it is 1 and 0. An infinity times 0 is NaN, as in PyTorch.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments and results as trees of arrays: exchanged, taken apart, put together."""
+"""Arguments and results as trees of arrays: replaced, taken apart, put together."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_array(value: Any) -> bool:
 
 
 class _ArrayLeaf:
-    """Stands for an array among the leaves of a form."""
+    """Represents an array among the leaves of a form."""
 
     def __repr__(self) -> str:
         return "array"
@@ -36,7 +36,7 @@ ARRAY = _ArrayLeaf()
 
 
 class Form:
-    """How the arrays of a result or an argument are nested, with the leaves that are none."""
+    """How the arrays of a result or an argument are nested, with the leaves that are not arrays."""
 
     __slots__ = ("is_single", "others", "structure")
 
@@ -55,12 +55,12 @@ class Form:
         return tree.unflatten(self.structure, leaves)
 
     def matched(self, value: Any, name: str) -> list[Any]:
-        """Return what a tree nested alike has in place of the arrays; None fills any part.
+        """Return what an equally nested tree has in place of the arrays; None fills any part.
 
         Raises
         ------
         TypeError
-            ``value`` is nested otherwise.
+            ``value`` is nested differently.
         """
         if self.is_single:
             return [value]
@@ -84,12 +84,12 @@ def result_of(
     name : str
         The function, for errors.
     capture : callable, optional
-        What makes tensors of arrays that the function holds itself.
+        Converts arrays that the function refers to itself to tensors.
 
     Raises
     ------
     TypeError
-        There is something else than tensors, arrays, None, numbers and strings.
+        There is something other than tensors, arrays, None, numbers and strings.
     """
     tensors: list[Tensor] = []
     others: list[Any] = []
@@ -102,7 +102,7 @@ def result_of(
             tensors.append(capture(leaf))
             others.append(ARRAY)
         elif isinstance(leaf, _CONSTANTS):
-            # A number of the call says here that it is needed itself.
+            # Here a number of the call reports that its value is needed.
             others.append(leaf if type(leaf) is leaf.__class__ else float(cast("Any", leaf)))
         else:
             path = tree.paths(value)[number][0]
@@ -114,7 +114,7 @@ def result_of(
 
 
 def primary_of(result: Any, name: str) -> Any:
-    """Return the first of a pair that a function with auxiliary results returns."""
+    """Return the first of the pair returned by a function with auxiliary results."""
     if isinstance(result, tuple) and len(result) == 2:
         return result[0]
     raise TypeError(
@@ -132,7 +132,7 @@ def arguments_of(value: Any) -> tuple[list[Tensor], Form]:
 
 
 def replaced(value: Any, swap: Callable[[Any], Any]) -> Any:
-    """Return nested arguments with every array exchanged for ``swap(array)``."""
+    """Return nested arguments with every array replaced by ``swap(array)``."""
     if is_array(value):
         return swap(value)
     node = tree.opened(value)
@@ -148,7 +148,7 @@ def arrays_of(value: Any) -> list[Any]:
 
 
 def trace_of(value: Any) -> Any:
-    """Return the trace of the tensors in nested arguments; None without any.
+    """Return the trace of the tensors in nested arguments; None if there are none.
 
     Raises
     ------
@@ -161,12 +161,12 @@ def trace_of(value: Any) -> Any:
 
 
 def is_flat(values: Iterable[Any]) -> bool:
-    """Whether values are tensors, numbers and strings alone."""
+    """Whether values are only tensors, numbers and strings."""
     return all(type(v) in _FLAT for v in values)
 
 
 def trace_of_leaves(leaves: Iterable[Any]) -> Any:
-    """Return what ``trace_of`` does of values that are not nested."""
+    """Return what ``trace_of`` does, for values that are not nested."""
     found = None
     for leaf in leaves:
         if not isinstance(leaf, Tensor):

@@ -33,7 +33,7 @@ ROOT = (algorithm.eltwise_sqrt,)
 SQUARE = (algorithm.eltwise_square,)
 TANH = (algorithm.eltwise_tanh,)
 LARGEST = 3.4028234663852886e38
-#: Multiplied twice, it takes the smallest float32 beyond 1.
+#: Multiplying by it twice takes the smallest float32 beyond 1.
 _HUGE = (algorithm.eltwise_linear, 1e30, 0.0)
 
 
@@ -43,7 +43,7 @@ def scale(by: float, shift: float = 0.0) -> tuple[Any, ...]:
 
 
 def clip(low: float, high: float) -> tuple[Any, ...]:
-    """Return the step that bounds values."""
+    """Return the step that clamps values."""
     return (algorithm.eltwise_clip_v2, float(low), float(high))
 
 
@@ -74,7 +74,7 @@ IS_POSITIVE = (_HUGE, _HUGE, clip(0.0, 1.0))
 
 
 def rectified(x: Tensor) -> tuple[Any, ...]:
-    """Return the step ``max(v, 0)`` for where ``x`` is.
+    """Return the step ``max(v, 0)`` for the engine of ``x``.
 
     oneDNN's own multiplies negative values by its slope of 0 on GPUs: NaN for minus infinity.
     """
@@ -85,7 +85,7 @@ def rectified(x: Tensor) -> tuple[Any, ...]:
 def _post_ops(
     a: Tensor, steps: tuple[tuple[Any, ...], ...], inputs: dict[str, Tensor]
 ) -> _core.PrimitiveAttr:
-    """Return the attribute of ``steps``, and put their operands among the inputs."""
+    """Return the attribute of ``steps``, and add their operands to the inputs."""
     post_ops = _core.PostOps()
     for index, (step, *rest) in enumerate(steps):
         if rest and isinstance(rest[0], Tensor):
@@ -142,7 +142,7 @@ def _binary(
     except errors.InvalidArguments as refusal:
         if a.dtype != "float64":
             raise
-        # What an engine that lacks float64 says of steps after it.
+        # What an engine that lacks float64 says about steps after it.
         lack = errors.Unimplemented(Exception.__str__(refusal))
         raise NeedsAnotherDevice("binary", lack) from None
     return made["dst"]
@@ -150,7 +150,7 @@ def _binary(
 
 def chain(x: Tensor, *steps: tuple[Any, ...], dtype: str | None = None) -> Tensor:
     """Return ``x`` after ``steps``, see ``fused``."""
-    # A maximum with itself: oneDNN's element-wise primitives take no post-ops that are fast.
+    # A maximum with itself: oneDNN's element-wise primitives have no fast post-ops.
     return fused(algorithm.binary_max, x, x, *steps, dtype=dtype)
 
 
@@ -169,7 +169,7 @@ def choose(condition: Tensor, yes: Tensor, no: Tensor, *steps: tuple[Any, ...]) 
 
 
 def _alike(tensor: Tensor, a: Tensor) -> Tensor:
-    """Return a post-op's operand in the layout of ``a``, in a dtype that every engine takes."""
+    """Return a post-op's operand in the layout of ``a``, in a dtype that every engine accepts."""
     dtype = "float32" if tensor.dtype == "float16" else tensor.dtype
     like = a if tensor.shape == a.shape else tensor
     wanted = layout.like(like.desc, dtype)
@@ -205,7 +205,7 @@ def slope(kind: algorithm, x: Tensor, dy: Tensor, alpha: float = 0.0, beta: floa
 # --- Element-wise operations of two tensors that broadcast
 
 A = algorithm
-#: The operation with exchanged operands, and whether its result changes sign.
+#: The operation with swapped operands, and whether its result changes sign.
 _MIRRORED = {
     A.binary_add: (A.binary_add, False),
     A.binary_mul: (A.binary_mul, False),
@@ -219,14 +219,14 @@ _MIRRORED = {
     A.binary_ge: (A.binary_le, False),
     A.binary_sub: (A.binary_sub, True),
 }
-#: Where the second operand has more than size 1, axes merged: what oneDNN has compiled kernels for.
+#: Where the second operand has more than size 1, axes merged: the patterns with compiled kernels.
 FAST: tuple[list[bool], ...] = (
     [], [True], [False], [False, True], [True, False], [False, True, False], [True, False, True],
 )  # fmt: skip
 
 
 def merged(shape: tuple[int, ...], order: tuple[int, ...], *operands: Tensor) -> list[list]:
-    """Return [size, which operands have it] of the axes, neighbours of one kind merged."""
+    """Return [size, which operands have it] of the axes, adjacent ones of one kind merged."""
     groups: list[list] = []
     for axis in order:
         if shape[axis] == 1:
@@ -258,7 +258,7 @@ def zeros(trace: Trace, shape: tuple[int, ...], dtype: str) -> Tensor:
     return shown(made, shape, tuple(range(len(shape))), dtype)
 
 
-#: What is true for NaN on CPUs, and what is the same of exchanged or negated operands.
+#: What is true for NaN on CPUs, and its equivalents for swapped or negated operands.
 _TRUE_FOR_NAN = {A.binary_gt: A.binary_lt, A.binary_ge: A.binary_le}
 
 
@@ -326,13 +326,13 @@ def shown(made: Tensor, shape: tuple[int, ...], order: tuple[int, ...], dtype: s
 
 
 def as_row(x: Tensor, order: Sequence[int], sizes: Sequence[int]) -> Tensor:
-    """Return all elements, in an order of axes, as one row of these ``sizes``."""
+    """Return all elements, in a given axis order, as one row of these ``sizes``."""
     made = grid(laid_out(x, order), sizes)
     return x.trace.view(x, made, partial(from_row, shape=x.shape, order=order))
 
 
 def from_row(x: Tensor, shape: tuple[int, ...], order: Sequence[int]) -> Tensor:
-    """Return what ``as_row`` made a row of."""
+    """Undo ``as_row``."""
     dense = laid_out(x, range(x.ndim))
     made = shown(dense, shape, tuple(order), x.dtype)
     return x.trace.view(x, made, partial(as_row, order=order, sizes=x.shape))
@@ -341,7 +341,7 @@ def from_row(x: Tensor, shape: tuple[int, ...], order: Sequence[int]) -> Tensor:
 def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:
     """Apply a binary primitive with broadcasting; the layout follows the larger operand.
 
-    ``dtype`` of the result defaults to the one that both are promoted to.
+    The result's ``dtype`` defaults to the one that both are promoted to.
     """
     trace = a.trace
     shape = broadcast_shape(a.shape, b.shape)

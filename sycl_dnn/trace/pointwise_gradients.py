@@ -142,9 +142,9 @@ def _binary(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grads
     return found
 
 
-# --- Gradients of what ``fused`` does in one pass: the same steps one by one, which have gradients
+# --- Gradients of what ``fused`` does in one pass: the same steps one by one, each with a gradient
 
-#: Steps that make -1, 0 and 1: flat, though each of them is steep.
+#: Steps that yield -1, 0 and 1: flat overall, although each of them is steep.
 _FLAT = (SIGN, IS_POSITIVE)
 
 
@@ -287,7 +287,7 @@ def _straight(x: Tensor, alpha: float, beta: float) -> None:
     return None
 
 
-#: By algorithm: how the slope changes with what the backward primitive takes, src or dst.
+#: By algorithm: how the slope changes with the backward primitive's operand, src or dst.
 _CURVATURE: dict[algorithm, Curvature] = {
     A.eltwise_relu: _straight,
     A.eltwise_linear: _straight,

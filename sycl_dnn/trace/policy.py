@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings that calls depend on: what is done where an engine lacks an operation; NaN."""
+"""The settings that calls depend on: fallbacks for operations that an engine lacks; NaN."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KERNELS = ("auto", "always", "never")
 
 
 class FallbackWarning(UserWarning):
-    """An operation ran in another dtype or on another device than that of its arrays."""
+    """An operation ran in a different dtype or on a different device than its arrays have."""
 
 
 class ReferenceWarning(UserWarning):
@@ -29,11 +29,11 @@ class Policy(NamedTuple):
     fallback: str = "auto"
     #: The dtype of products in a region of ``autocast``.
     autocast: str | None = None
-    #: Whether NaN propagates even if that needs further passes.
+    #: Whether NaN propagates even if that needs additional passes.
     nan: str = "fast"
     #: Whether each result is searched for NaN and infinities.
     debug_nans: bool = False
-    #: When kernels that are compiled at run time take the place of oneDNN's primitives.
+    #: When kernels compiled at run time replace oneDNN's primitives.
     kernels: str = "auto"
 
 
@@ -42,13 +42,13 @@ _process = [Policy()]
 _here: ContextVar[Policy | None] = ContextVar("sycl_dnn_policy", default=None)
 #: Equal settings are one object: calls are distinguished by its identity.
 _known: dict[Policy, Policy] = {}
-#: What the settings in force are read from, for ``_core.CallTable``.
+#: Where ``_core.CallTable`` reads the current settings.
 SOURCES = (_here, _process)
 _said: set[tuple[Any, ...]] = set()
 
 
 def current() -> Policy:
-    """Return the settings in force: those of a ``with`` block, else those of the process."""
+    """Return the current settings: those of a ``with`` block, else those of the process."""
     return _here.get() or _process[0]
 
 
@@ -59,7 +59,7 @@ def _check(name: str, value: str, known: Any) -> str:
 
 
 def set_fallback(mode: str) -> None:
-    """Say, for the whole process, what happens when an engine lacks an operation.
+    """Set, for the whole process, what happens when an engine lacks an operation.
 
     Parameters
     ----------
@@ -78,15 +78,15 @@ def fallback(mode: str) -> Iterator[None]:
 
 
 def set_nan(mode: str) -> None:
-    """Say, for the whole process, what functions make of NaN and of infinities.
+    """Set, for the whole process, how functions treat NaN and infinities.
 
     Parameters
     ----------
     mode : {"fast", "propagate"}
-        ``"fast"``: what oneDNN makes of them, where PyTorch's answer would take longer: `relu`,
-        `exp` and maxima lose NaN, softmax keeps it to itself. docs/security.md has the list.
-        ``"propagate"``: PyTorch's answer everywhere, forward and backward, at the price of further
-        passes over the data in these functions.
+        ``"fast"``: oneDNN's results, where PyTorch's would take longer: `relu`, `exp` and maxima
+        lose NaN, softmax confines it to its element. docs/security.md has the list.
+        ``"propagate"``: PyTorch's results everywhere, forward and backward, at the cost of
+        additional passes over the data in these functions.
     """
     _process[0] = _process[0]._replace(nan=_check("mode", mode, _NANS))
 
@@ -99,20 +99,20 @@ def nan_mode(mode: str) -> Iterator[None]:
 
 
 def set_kernels(mode: str) -> None:
-    """Say, for the whole process, when kernels compiled at run time replace oneDNN's primitives.
+    """Set, for the whole process, when kernels compiled at run time replace oneDNN's primitives.
 
     Parameters
     ----------
     mode : {"auto", "always", "never"}
-        ``"auto"``: where they were measured to be faster, which is on CPUs and for arrays from
-        about a megabyte on. ``"always"``: wherever there is one that fits, on GPUs as well.
-        ``"never"``: oneDNN's primitives alone.
+        ``"auto"``: where they were measured to be faster, which is on CPUs and for arrays of at
+        least about a megabyte. ``"always"``: wherever one is available, on GPUs too. ``"never"``:
+        only oneDNN's primitives.
 
     Notes
     -----
-    Kernels are OpenCL C, so they need a device that comes through OpenCL and a driver with a
-    compiler. Elsewhere, Level Zero among it, oneDNN's primitives run. The first call of a kind
-    takes about 0.1 s longer.
+    Kernels are OpenCL C, so they need a device of OpenCL's and a driver with a compiler. On other
+    devices, including those of Level Zero, oneDNN's primitives run. The first call of a kind takes
+    about 0.1 s longer.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def using(**settings: Any) -> Iterator[None]:
 
 
 def warn_once(kind: type[Warning], key: tuple[Any, ...], text: str) -> None:
-    """Warn the first time that ``key`` comes up in the process."""
+    """Warn the first time that ``key`` occurs in the process."""
     if key in _said:
         return
     _said.add(key)

@@ -15,13 +15,13 @@ _T = TypeVar("_T")
 
 
 def name_of(function: Any) -> str:
-    """Return what to call a function in a profile."""
+    """Return the name of a function in a profile."""
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return name.replace(".<locals>", "")
 
 
 def name_in(key: Any) -> str:
-    """Return the name of the function that a key of the plan cache is about."""
+    """Return the name of the function in a key of the plan cache."""
     first = key[0]
     if not isinstance(first, str):
         return getattr(first, "name", name_of(first))
@@ -29,7 +29,7 @@ def name_in(key: Any) -> str:
 
 
 def trace(name: str, build: Callable[[], _T]) -> _T:
-    """Return what ``build`` makes: the plan of a call that no cache had."""
+    """Return the result of ``build``: the plan of a call that was in no cache."""
     if not _core.is_recording():
         return build()
     begin = time.perf_counter_ns()
@@ -39,7 +39,7 @@ def trace(name: str, build: Callable[[], _T]) -> _T:
 
 
 def array_call(name: str, work: Callable[[], _T], given: Sequence[Any], queue: Any) -> _T:
-    """Return what ``work`` makes of arrays through dpnp on a queue."""
+    """Return what ``work`` computes from arrays with dpnp on a queue."""
     if not _core.is_recording():
         return work()
     waits = _core.is_recording_waits()

@@ -45,21 +45,21 @@ class Trace(TraceState):
     Parameters
     ----------
     engine : Engine
-        Where the primitives are to run.
+        Where the primitives will run.
     training : bool
         Whether a gradient follows: forward primitives then write their workspaces.
     """
 
     def __init__(self, engine: _core.Engine, training: bool = False) -> None:
         super().__init__(engine, training)
-        #: Copies that were made so far: by storage, then by views of both.
+        #: Copies made so far: by storage, then by views of both.
         self._reordered: dict[Storage, dict[tuple[Any, ...], Tensor]] = {}
         self._n_repeats = 0
 
     def recorded_apart(self, body: Callable[[], Any]) -> tuple[Any, list[Step | ArrayStep]]:
-        """Return what ``body`` returns, and the steps that it records, which are not kept here.
+        """Return the result of ``body`` and the steps it records, which are not kept here.
 
-        Those may run before what was recorded so far, so no copy that was made before serves them.
+        These may run before those recorded so far, so they cannot use copies made before.
         """
         known = self.steps, self._reordered
         self.steps, self._reordered = [], {}
@@ -81,7 +81,7 @@ class Trace(TraceState):
 
     @contextlib.contextmanager
     def repeating(self, seeds: Sequence[Tensor]) -> Iterator[None]:
-        """Record a function once more: nothing that it made the first time is read.
+        """Record a function again: nothing that it made the first time is read.
 
         It uses the same ``seeds``, and does not update the caller's arrays.
         """
@@ -153,7 +153,7 @@ class Trace(TraceState):
         return self.reorder(tensor, layout.row_major(tensor.shape, tensor.dtype))
 
     def widened(self, tensor: Tensor) -> Tensor:
-        """Return the float32 values of a tensor that the trace itself made narrower."""
+        """Return the float32 values of a tensor that the trace itself narrowed."""
         return tensor
 
     def convert(self, tensor: Tensor, dtype: str, inserted: bool = True) -> Tensor:
@@ -196,12 +196,12 @@ class Trace(TraceState):
 
     def written_into(self, whole: Tensor, place: Tensor, value: Tensor) -> Tensor:
         """Record a copy of ``value`` into ``place``, a view of ``whole``; not on the tape."""
-        # Not constant even where ``value`` is: the rest of ``whole`` is made at every call.
+        # Not constant even if ``value`` is: the rest of ``whole`` is computed at every call.
         self.steps.append(self.copy_step(value, place))
         return whole
 
     def added_to(self, place: Tensor, value: Tensor) -> None:
-        """Record that ``value`` is added to what ``place`` holds; not on the tape."""
+        """Record that ``value`` is added to ``place``; not on the tape."""
         post_ops = _core.PostOps()
         post_ops.append_sum(1.0)
         attr = _core.PrimitiveAttr()
@@ -227,11 +227,12 @@ class Trace(TraceState):
         row : str
             Name of the primitive, as in ``sycl_dnn.onednn``.
         inputs, outputs : dict
-            By the names of execution arguments. A ``workspace`` comes by itself when training.
+            By the names of execution arguments. A ``workspace`` is added automatically when
+            training.
         ask : dict, optional
             Layouts to request for inputs; by default an input's own.
         prefer : str, optional
-            Part of the name of the implementation to take, where oneDNN would take another.
+            Part of the name of the implementation to use in place of oneDNN's choice.
         composed : callable, optional
             ``composed(inputs)`` returns the outputs, made of operations whose gradients have
             gradients; see ``closed``.
@@ -345,7 +346,7 @@ class Trace(TraceState):
         return list(made.values())
 
     def capture(self, value: Any) -> Tensor:
-        """Return the tensor of an array that the traced function holds itself."""
+        """Return the tensor of an array that the traced function refers to itself."""
         from sycl_dnn.trace.frozen import Seed, argument_of
 
         if isinstance(value, Seed):
@@ -375,14 +376,14 @@ class Trace(TraceState):
         return tensor
 
     def described(self, tensor: Tensor) -> Tensor:
-        """Return a copy of an argument whose strides oneDNN cannot describe, others themselves."""
+        """Return a copy of an argument whose strides oneDNN cannot describe; others unchanged."""
         if tensor.desc is not None or tensor.dtype not in dtypes.DATA_TYPES:
             return tensor
         dense = Out(tensor.shape, str(tensor.dtype))
         return self.array_call(dpnp.ascontiguousarray, [tensor], [dense], lambda *_: {})[0]
 
     def _as_array(self, tensor: Tensor) -> Tensor:
-        """Return the tensor where a call of dpnp's can read it; host scalars come as numbers."""
+        """Return the tensor in a form that dpnp can read; host scalars become numbers."""
         if tensor.storage.scalar:
             return tensor
         if tensor.storage.memory is not None:

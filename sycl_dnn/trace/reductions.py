@@ -22,7 +22,7 @@ A = algorithm
 _SUMS = (A.reduction_sum, A.reduction_mean)
 _EXTREMES = (A.reduction_max, A.reduction_min)
 _OF_NOTHING = {A.reduction_sum: 0.0, A.reduction_mul: 1.0, A.reduction_mean: math.nan}
-#: Sums remain in float32 whatever oneDNN's default math mode.
+#: Sums remain in float32 regardless of oneDNN's default math mode.
 _EXACT = PrimitiveAttr()
 _EXACT.set_fpmath_mode(fpmath_mode.strict)
 
@@ -81,7 +81,7 @@ def _columns(kind: algorithm, x: Tensor, dtype: str) -> Tensor:
 
 
 def _merged(shape: Sequence[int], order: Sequence[int], axes: Sequence[int]) -> list[list]:
-    """Return [size, whether it is reduced] of the axes, neighbours of one kind merged."""
+    """Return [size, whether it is reduced] of the axes, adjacent ones of one kind merged."""
     groups: list[list] = []
     for axis in order:
         if shape[axis] == 1:
@@ -127,7 +127,8 @@ def _between(kind: algorithm, have: str) -> str:
 def reduce(kind: algorithm, x: Tensor, axes: Sequence[int], dtype: str | None = None) -> Tensor:
     """Reduce over ``axes``, which remain with size 1.
 
-    ``kind`` is one of oneDNN's sum, mean, max, min and mul. Maxima of nothing are a ValueError.
+    ``kind`` is one of oneDNN's sum, mean, max, min and mul. Maxima over no elements raise
+    ValueError.
     """
     trace, dtype = x.trace, dtype or x.dtype
     axes = tuple(a % max(x.ndim, 1) for a in axes)
@@ -164,7 +165,7 @@ def nan_of_rows(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def _product_of_all(x: Tensor, axes: Sequence[int]) -> Tensor:
-    """Return the products over axes, halves times halves."""
+    """Return the products over axes, half by half."""
     for axis in axes:
         odd: list[Tensor] = []
         while (n := x.shape[axis]) > 1:
@@ -193,7 +194,7 @@ def _gradient(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Gra
         share = linear_map(dy, 1.0 / max(n, 1)) if kind is A.reduction_mean else dy
         return {"src": broadcast_to(share, x.shape)}
     if kind in _EXTREMES:
-        # Elements that tie share evenly, as torch.amax has it.
+        # Tied elements share evenly, as in torch.amax.
         hits = binary(A.binary_eq, x, y, x.dtype)
         count = reduce(A.reduction_sum, hits, entry.params["axes"])
         return {"src": mul(hits, div(dy, count))}
@@ -208,7 +209,7 @@ def _others(trace: Trace, x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def _products_of_others(x: dpnp.ndarray, axes: Sequence[int]) -> dpnp.ndarray:
-    """Return for each element the product of the others, right with zeros among them."""
+    """Return for each element the product of the others, correct with zeros among them."""
     kept = [i for i in range(x.ndim) if i not in axes]
     order = [*kept, *axes]
     turned = dpnp.transpose(x, order)

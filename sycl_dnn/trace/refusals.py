@@ -48,7 +48,7 @@ NO_ATTRIBUTES = {
     "_array_obj": _MEMORY,
 }  # fmt: skip
 
-#: What a call over values is named in its error.
+#: Names of operations on values in their errors.
 _SHOWN_TENSOR_METHODS = {
     "__array__": "conversion to NumPy", "__bool__": "bool()", "__bytes__": "bytes()",
     "__complex__": "complex()", "__contains__": "in", "__float__": "float()",
@@ -88,9 +88,9 @@ def no_gradient(name: str) -> Callable[..., Any]:
     return rule
 
 
-# --- What dpnp's and NumPy's functions meet in a traced array: an error that says what to call
+# --- dpnp's and NumPy's functions on a traced array: an error that says what to call
 
-#: Names of dpnp's and NumPy's functions whose twins here have other names.
+#: dpnp's and NumPy's functions whose counterparts here have other names.
 NAMES = {
     "absolute": "abs", "astype": "astype", "clip": "clamp", "concat": "cat", "concatenate": "cat",
     "divide": "div", "dot": "matmul", "equal": "eq", "expand_dims": "unsqueeze",
@@ -101,7 +101,7 @@ NAMES = {
     "swapaxes": "transpose", "transpose": "permute", "true_divide": "div", "truediv": "div",
 }  # fmt: skip
 
-#: Universal functions that are Python's operators.
+#: Universal functions that correspond to Python's operators.
 _OPERATORS = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul,
     "divide": operator.truediv, "true_divide": operator.truediv, "power": operator.pow,
@@ -158,7 +158,7 @@ def function_name(frame: FrameType) -> str:
 
 
 def _caller(library: str) -> str | None:
-    """Return the name of the library's function that called us, the outermost one."""
+    """Return the name of the outermost library function that called us."""
     frame: FrameType | None = sys._getframe(2)
     found = None
     while frame is not None:
@@ -170,7 +170,7 @@ def _caller(library: str) -> str | None:
 
 
 class ForeignFunctions:
-    """Refuses other libraries' functions by name; takes NumPy's numbers as left operands."""
+    """Refuses other libraries' functions by name; accepts NumPy's numbers as left operands."""
 
     __slots__ = ()
 
@@ -182,7 +182,7 @@ class ForeignFunctions:
         raise TypeError("get_array(): a traced array has no memory while a function is traced")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Compute with a number of NumPy's; raise TypeError for functions that are called."""
+        """Compute with a NumPy number; raise TypeError for called functions."""
         function = _OPERATORS.get(ufunc.__name__)
         others = [v for v in inputs if isinstance(v, (np.generic, np.ndarray)) and not v.ndim]
         is_operator = method == "__call__" and not kwargs and len(inputs) == 2 and len(others) == 1

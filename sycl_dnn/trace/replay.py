@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a function recorded, recorded again for operands of the same layouts.
 
-Layers repeat, and what does not depend on the shape that changed is the same in each compile of a
-function. Replaying a call skips its checks, its choice of layouts and its questions to oneDNN.
+Layers repeat, and whatever does not depend on the changed shape is the same in each compilation of
+a function. Replaying a call skips its checks, its choice of layouts and its questions to oneDNN.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 _PLAIN = frozenset((int, bool, str, type(None)))
 _MOST = 2048
-#: Tensors by name, as numbers: operands first, then in the order in which they come up.
+#: Tensors by name, as numbers: operands first, then in order of appearance.
 _Numbers = tuple[tuple[str, int], ...]
 
 
 class _Unlike(Exception):
-    """A call, or its arguments, cannot be identified well enough to be replayed."""
+    """A call or its arguments cannot be identified well enough to be replayed."""
 
 
 # --- Keys: all that a body can see of its arguments
@@ -85,7 +85,7 @@ class _StepForm:
 
 @dataclass(frozen=True)
 class _EntryForm:
-    """An entry of the tape that is all data."""
+    """An entry of the tape that consists of data only."""
 
     row: str
     inputs: _Numbers
@@ -109,7 +109,7 @@ class Template:
     Raises
     ------
     _Unlike
-        It recorded more than primitives over its operands, or closures.
+        It recorded closures, or more than primitives over its operands.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class Template:
         )  # fmt: skip
 
     def replay(self, trace: Trace, operands: Sequence[Tensor]) -> Any:
-        """Record the same over other operands; return the result."""
+        """Record the same for other operands; return the result."""
         storages: list[Any] = [None] * len(self._made)
         for number, operand in zip(self._of_operands, operands, strict=True):
             storages[number] = operand.storage
@@ -237,7 +237,7 @@ class Template:
 
 
 def _is_data(function: Any) -> bool:
-    """Whether a function holds nothing of the trace in which it was made."""
+    """Whether a function refers to nothing in the trace in which it was made."""
     if type(function) is partial:
         values = (*function.args, *function.keywords.values())
         return _is_data(function.func) and all(map(_is_plain, values))
@@ -251,10 +251,10 @@ def _is_plain(value: Any) -> bool:
 
 
 class Replays:
-    """What calls recorded, by function and the layouts of their arguments.
+    """Recordings of calls, by function and the layouts of their arguments.
 
-    The least recently used goes first. It belongs to one compiled function, for one thread at a
-    time.
+    The least recently used is dropped first. It belongs to one compiled function, for one thread at
+    a time.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class Replays:
         self._capacity = capacity
         #: None for calls that cannot be replayed.
         self._found: OrderedDict[Any, Template | None] = OrderedDict()
-        #: How many calls there were, and how many of them were replayed.
+        #: The number of calls, and how many of them were replayed.
         self.n_calls = self.n_replayed = 0
 
     def call(

@@ -17,7 +17,7 @@ Layout = Any
 
 @dataclass(frozen=True)
 class Out:
-    """What a primitive shall write: shape, dtype and layout."""
+    """What a primitive is to write: shape, dtype and layout."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -64,7 +64,7 @@ def is_kernel(primitive: Any) -> bool:
 
 @dataclass
 class Step:
-    """One submission: a primitive, a kernel in its place, or zeros if there is neither."""
+    """One submission: a primitive, a kernel that replaces it, or zeros if there is neither."""
 
     primitive: Any
     inputs: dict[str, Tensor]
@@ -84,13 +84,13 @@ class ArrayStep:
 
 @dataclass
 class Entry:
-    """What the reverse pass needs to know of a recorded operation."""
+    """What the reverse pass needs to know about a recorded operation."""
 
     row: str
     inputs: dict[str, Tensor]
     outputs: dict[str, Tensor]
     params: dict[str, Any] = field(default_factory=dict)
-    #: The inputs in the layouts that the primitive took.
+    #: The inputs in the layouts that the primitive used.
     args: dict[str, Tensor] = field(default_factory=dict)
     pd: Any = None
     #: Gradient rule of operations that are not primitives.
@@ -106,7 +106,7 @@ class Entry:
 
 
 class OfView:
-    """The rule of a view: ``rule`` maps its gradient to that of what is seen."""
+    """The rule of a view: ``rule`` maps its gradient to that of the viewed tensor."""
 
     __slots__ = ("rule",)
 
@@ -133,7 +133,7 @@ class Composed:
 
 
 class NeedsAnotherDevice(Exception):
-    """The engine lacks a primitive in any dtype; carries what it said."""
+    """The engine lacks a primitive in any dtype; contains its message."""
 
     def __init__(self, row: str, error: errors.Unimplemented) -> None:
         super().__init__(row)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods of torch's tensors on traced tensors, while the forward of a module runs.
 
-Elsewhere traced tensors have the methods of dpnp's arrays. Some names mean different things in the
-two (``transpose``, ``max``, ``var``, ``repeat``): inside a module torch's meaning counts, unless an
-argument has one of NumPy's names (``axis``, ``keepdims``, ``ddof``).
+Otherwise traced tensors have the methods of dpnp's arrays. Some names mean different things in the
+two (``transpose``, ``max``, ``var``, ``repeat``): inside a module torch's meaning applies, unless
+an argument has one of NumPy's names (``axis``, ``keepdims``, ``ddof``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def is_torch() -> bool:
 
 @contextlib.contextmanager
 def in_torch_manner() -> Iterator[None]:
-    """Let traced tensors have torch's methods inside."""
+    """Give traced tensors torch's methods inside."""
     _manner.depth += 1
     try:
         yield
@@ -43,7 +43,7 @@ def in_torch_manner() -> Iterator[None]:
 
 @contextlib.contextmanager
 def in_dpnp_manner() -> Iterator[None]:
-    """Let traced tensors have dpnp's methods inside, also below a module."""
+    """Give traced tensors dpnp's methods inside, even in a module."""
     depth, _manner.depth = _manner.depth, 0
     try:
         yield
@@ -52,7 +52,7 @@ def in_dpnp_manner() -> Iterator[None]:
 
 
 class Size(int):
-    """The number of elements, which torch's text calls: ``x.size()``, ``x.size(0)``."""
+    """The number of elements, callable as in torch: ``x.size()``, ``x.size(0)``."""
 
     shape: tuple[int, ...]
 
@@ -193,7 +193,7 @@ def _itself(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x
 
 
-#: Names that dpnp's arrays have with another meaning, or other names of arguments.
+#: Names that dpnp's arrays have with a different meaning or different argument names.
 SWITCHED: dict[str, Callable[..., Any]] = {
     "transpose": _transpose,
     "flatten": lambda x, start_dim=0, end_dim=-1: functions.flatten(x, start_dim, end_dim),
@@ -233,7 +233,7 @@ def _switched(name: str, torch: Callable[..., Any]) -> Any:
 
 
 class TorchMethods:
-    """What differs inside modules; everywhere else the methods of the classes after this one."""
+    """Methods that differ inside modules; otherwise those of the classes after this one."""
 
     __slots__ = ()
 
@@ -252,7 +252,7 @@ class TorchMethods:
 
 
 def viewed(x: Any, shape: tuple[Any, ...]) -> Any:
-    """Return what ``x.view(...)`` does inside a module: the elements in another shape."""
+    """Return ``x.view(...)`` inside a module: the elements in another shape."""
     sizes = _sizes(shape)
     if not all(isinstance(n, int) for n in sizes):
         raise TypeError(f"view(): sizes must be integers, got {shape}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trace holds: the arguments of a call, its tensors, its steps and the tape."""
+"""The state of a trace: the arguments of a call, its tensors, its steps and the tape."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def placement_error(queue: Any, wanted: Any) -> ExecutionPlacementError:
-    """Return the error for an array that a function holds itself, on another queue."""
+    """Return the error for an array on another queue that a function refers to itself."""
     here, there = (q.sycl_device.filter_string for q in (wanted, queue))
     which = f"{there}, not {here}" if here != there else f"another queue of {there}"
     return ExecutionPlacementError(
@@ -34,7 +34,7 @@ def placement_error(queue: Any, wanted: Any) -> ExecutionPlacementError:
     )
 
 
-#: The trace whose function runs now, for functions that take no arrays.
+#: The trace whose function is running, for functions without array arguments.
 _running: ContextVar[Any] = ContextVar("sycl_dnn_trace", default=None)
 
 
@@ -44,11 +44,11 @@ def running_trace() -> Any:
 
 
 class TraceState:
-    """Arguments, steps and the tape; ``Trace`` adds what is recorded."""
+    """Arguments, steps and the tape; ``Trace`` adds the recording."""
 
     def __init__(self, engine: _core.Engine, training: bool = False) -> None:
         self.engine = engine
-        #: That of the call's arrays: ``argument_of`` sets it at the first array.
+        #: The queue of the call's arrays: ``argument_of`` sets it at the first array.
         self.queue = engine.sycl_queue
         self.has_queue = False
         #: Whether the function has returned: its tensors are invalid then.
@@ -61,15 +61,15 @@ class TraceState:
         self.policy = policy.current()
         self.steps: list[Step | ArrayStep] = []
         self.tape: list[Entry] = []
-        #: What a call gives, in order.
+        #: The arguments of a call, in order.
         self.arguments: list[Storage] = []
-        #: Arrays and seeds that the function holds itself, with the number of the argument.
+        #: Arrays and seeds that the function refers to itself, with the number of the argument.
         self.captured: list[tuple[int, Any, Tensor]] = []
         #: Arguments that a call writes to, with the words that name them in errors.
         self.written: list[tuple[Storage, str]] = []
-        #: By id of what was captured: its tensor. ``captured`` keeps it alive.
+        #: Tensors by id of what was captured; ``captured`` keeps it alive.
         self._capture_of: dict[int, Tensor] = {}
-        #: By id: what calls over arrays make.
+        #: Results of calls over arrays, by id.
         self._by_calls: dict[int, Tensor] = {}
         self._written_by_calls: set[Storage] = set()
         self._writers = Writers()
@@ -94,7 +94,7 @@ class TraceState:
     ) -> Tensor:
         """Return the tensor of the next array of the call.
 
-        It has no descriptor where oneDNN cannot describe the strides.
+        It has no descriptor if oneDNN cannot describe the strides.
         """
         if desc is None and dtype in dtypes.DATA_TYPES and layout.is_describable(shape, strides):
             desc = layout.strided(shape, dtype, strides)
@@ -122,7 +122,7 @@ class TraceState:
         return pd
 
     def primitive_of(self, pd: _core.PrimitiveDesc, inserted: bool = False) -> Any:
-        """Return what a step has for a primitive; ``inserted`` as ``Primitive`` takes it."""
+        """Return what a step has for a primitive; ``inserted`` as for ``Primitive``."""
         return _core.Primitive(pd, inserted)
 
     def check_place(self, value: Any) -> None:
@@ -134,7 +134,7 @@ class TraceState:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Let ``running_trace`` return this trace while the function runs."""
+        """Make ``running_trace`` return this trace while the function runs."""
         token = _running.set(self)
         try:
             yield
@@ -142,7 +142,7 @@ class TraceState:
             _running.reset(token)
 
     def end(self) -> None:
-        """Say that the function has returned: what it kept of its tensors cannot be used."""
+        """Note that the function has returned: tensors that it kept cannot be used."""
         self.is_ended = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -150,7 +150,7 @@ class TraceState:
         raise TypeError("trace(): a traced array has no such method; use diagonal().sum(-1)")
 
     def renumber(self, storages: Sequence[Storage], first: int) -> None:
-        """Let arguments of a call have the numbers from ``first`` on."""
+        """Renumber the arguments of a call from ``first``."""
         numbers = {s.argument: first + i for i, s in enumerate(storages)}
         for storage in storages:
             storage.argument = numbers[storage.argument]
@@ -190,7 +190,7 @@ class TraceState:
         desc = layout.row_major(dense.shape, "float32")
         array = dpnp.asarray(dense, sycl_queue=self.engine.sycl_queue)
         storage = Storage(desc, memory=Memory(desc, self.engine, array))
-        # Not among what is packed once: that is kept by a frozen array.
+        # Not packed once: only frozen arrays keep packed copies.
         storage.constant = False
         return Tensor(self, storage, desc, "float32", dense.shape)
 
@@ -203,7 +203,7 @@ class TraceState:
     ) -> Tensor:
         """Put a view on the tape; ``rule`` maps the gradient of the view to that of ``tensor``.
 
-        A ``functools.partial`` over shapes and the like can be replayed, a closure cannot.
+        A ``functools.partial`` over shapes and similar values can be replayed, a closure cannot.
 
         ``composed`` as in ``closed``.
         """
@@ -220,9 +220,9 @@ class TraceState:
     ) -> Tensor:
         """Record what ``body`` does as one operation with its own gradient.
 
-        ``rule(dy)`` returns the gradients of ``inputs`` by name. Where it is not made of operations
-        that have gradients themselves, ``composed`` records the same as ``body`` from such ones:
-        second derivatives are those of it.
+        ``rule(dy)`` returns the gradients of ``inputs`` by name. If it is not made of operations
+        that have gradients themselves, ``composed`` records the same as ``body`` from such
+        operations; second derivatives are those of ``composed``.
         """
         known = len(self.tape)
         made = body()
@@ -242,7 +242,7 @@ class TraceState:
             self._written_by_calls |= {t.storage for t in step.outputs.values()}
 
     def add_step(self, step: Step) -> None:
-        """Record a step that was made elsewhere; not on the tape."""
+        """Record an existing step; not on the tape."""
         self._add(step)
 
     def writers_of(self, storage: Storage) -> list[Step | ArrayStep]:
@@ -250,7 +250,7 @@ class TraceState:
         return self._writers.of(storage, self.steps)
 
     def is_by_call(self, tensor: Tensor) -> bool:
-        """Whether a tensor is the very one that a call over arrays made."""
+        """Whether a tensor is itself the result of a call over arrays."""
         return id(tensor) in self._by_calls
 
     def is_written_by_call(self, storage: Storage) -> bool:

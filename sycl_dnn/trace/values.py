@@ -40,11 +40,11 @@ def _single(name: str) -> Callable[[Any], Any]:
 
 
 class Operators:
-    """``+ - * / ** @ < <= > >=``; numbers and arrays may stand on either side.
+    """``+ - * / ** @ < <= > >=``; numbers and arrays may be on either side.
 
-    An array of dpnp's on the left is tried first, and raises TypeError except for arrays of its
-    own class. Python tries the right operand first only if that is of a subclass: traced arrays
-    are. With an ``Array`` write ``a + x``, or ``sycl_dnn.functional.sub(x, a)``.
+    A dpnp array on the left is tried first, and raises TypeError except for arrays of its own
+    class. Python tries the right operand first only if that is of a subclass: traced arrays are.
+    With an ``Array`` write ``a + x``, or ``sycl_dnn.functional.sub(x, a)``.
     """
 
     __slots__ = ()
@@ -81,14 +81,14 @@ _LEAKED = (
 
 
 class MixedTraces(RuntimeError):
-    """Values of two functions that are being traced meet, where one does not call the other."""
+    """Values of two functions that are being traced are combined, and neither calls the other."""
 
     def __init__(self, tensor: Tensor, *traces: Any) -> None:
         super().__init__(
             f"a traced value of shape {tensor.shape} and dtype {tensor.dtype} belongs to the trace "
-            "of another function: hand it to the inner function as an argument"
+            "of another function: pass it to the inner function as an argument"
         )
-        #: Those that the function may be part of.
+        #: The traces that the function may belong to.
         self.traces = traces
 
     def without(self, trace: Any) -> MixedTraces:
@@ -98,7 +98,7 @@ class MixedTraces(RuntimeError):
 
 
 class Storage:
-    """Bytes that a step writes or the caller gives; several tensors may be views of it."""
+    """Bytes that a step writes or the caller passes; several tensors may be views of it."""
 
     __slots__ = ("argument", "constant", "desc", "is_shared", "memory", "repeat", "scalar")
 
@@ -111,15 +111,15 @@ class Storage:
         constant: bool = False,
         scalar: bool = False,
     ) -> None:
-        #: The layout as it was made; its size is that of the storage.
+        #: The original layout; its size is that of the storage.
         self.desc: Any = desc
-        #: Number of the array in the call; None for what is made on the way.
+        #: Number of the array in the call; None for intermediate values.
         self.argument = argument
-        #: A Memory that is there for good.
+        #: A Memory that exists permanently.
         self.memory = memory
-        #: Whether the content is constant from call to call.
+        #: Whether the content is the same in every call.
         self.constant = constant or memory is not None
-        #: Whether the argument is a host scalar, which comes as bytes.
+        #: Whether the argument is a host scalar, which is passed as bytes.
         self.scalar = scalar
         #: Which repetition of a checkpointed function made it; 0 for none.
         self.repeat = 0
@@ -136,8 +136,8 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
     """One value of a trace: a layout at an offset of a storage.
 
     ``shape`` and ``dtype`` read as on arrays; ``desc`` is None for a dtype that oneDNN lacks.
-    It is a subclass of dpnp's arrays for one reason: in ``array + tensor`` Python tries the right
-    operand first only then. There is no array inside.
+    It is a subclass of dpnp's arrays for one reason: only then does Python try the right operand
+    first in ``array + tensor``. There is no array inside.
     """
 
     __slots__ = ("_shape", "_trace", "desc", "dtype", "offset", "storage", "strides")
@@ -152,10 +152,11 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         offset: int = 0,
         strides: tuple[int, ...] | None = None,
     ) -> None:
-        # The trace holds its tensors; both ways round, plans would live until a garbage collection.
+        # The trace refers to its tensors; with references both ways, plans would live until a
+        # garbage collection.
         self._trace = weakref.ref(trace)
         self.storage = storage
-        # There is nearly always one: code that needs it does not check.
+        # There is nearly always a trace, so code that needs it does not check.
         self.desc: Any = desc
         self.dtype = dtypes.DtypeName(dtype)
         self._shape = shape
@@ -190,7 +191,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
 
     @property
     def size(self) -> int:
-        """Number of elements; inside modules ``size()`` is the shape, as torch has it."""
+        """Number of elements; inside modules ``size()`` is the shape, as in torch."""
         return Size(self.shape) if is_torch() else math.prod(self.shape)
 
     @property

@@ -36,7 +36,7 @@ def viewable_strides(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...] | Non
     new = [n for n in shape if n != 1]
     found: list[int] = []
     while old:
-        # Take axes from both sides until they hold the same number of elements.
+        # Take axes from both sides until both have the same number of elements.
         taken, wanted = [old.pop(0)], [new.pop(0)]
         while (n := math.prod(t[0] for t in taken)) != (m := math.prod(wanted)):
             if m < n:
@@ -48,7 +48,7 @@ def viewable_strides(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...] | Non
             return None
         steps = layout.row_major_strides(wanted)
         found += [s * taken[-1][1] for s in steps]
-    # Axes of size 1 as if they counted: oneDNN compares their strides, too.
+    # Axes of size 1 are included: oneDNN compares their strides, too.
     strides, step = [], 1
     for n in reversed(shape):
         strides.append(step if n == 1 else found.pop())
@@ -136,7 +136,7 @@ def _spread(x: Tensor, grad: Tensor, axis: int, place: slice) -> Tensor:
     return x.trace.array_call(spread, [grad], [Out(shape, grad.dtype)], rule)[0]
 
 
-# --- Shapes that broadcast, and few dense axes in place of many: what oneDNN's fast kernels take
+# --- Shapes that broadcast, and few dense axes in place of many, as oneDNN's fast kernels require
 
 
 def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
