@@ -22,8 +22,8 @@ from sycl_dnn.program.segments import (
     scheduled,
     starts_early,
     stretches,
-    touched,
 )
+from sycl_dnn.program.step_order import freeing_early, touched
 from sycl_dnn.trace import allocation, layout, profile_notes
 from sycl_dnn.trace.allocation import wrap
 from sycl_dnn.trace.array import wrapped
@@ -177,7 +177,7 @@ class Executable:
         #: Of results that are a part of their register.
         self.parts = [_part_of(t) if _is_part(t) else None for t in finals]
         self.kept = [self._registers[id(s)] for s in kept]
-        self.stages = [self._stage(trace.engine, g) for g in groups]
+        self.stages = [self._stage(trace.engine, g, keeps_order) for g in groups]
         self._joined_before = _joins(groups)
         #: Results that calls over arrays make: theirs unless the caller gives a place.
         self._by_arrays = set(self.results) - {r for r, _ in self.blanks}
@@ -223,7 +223,7 @@ class Executable:
                         self.blanks.append((register, allocation.blank_of(shown)))
 
     def _stage(
-        self, engine: Any, group: list[Step] | ArrayStep
+        self, engine: Any, group: list[Step] | ArrayStep, keeps_order: bool
     ) -> Segment | ArrayCall | WritingCall:
         if isinstance(group, ArrayStep) and starts_early(group):
             return StartingCall(group, self._registers)
@@ -231,7 +231,8 @@ class Executable:
             return WritingCall(group, self._registers)
         if isinstance(group, ArrayStep):
             return ArrayCall(group, self._registers)
-        return Segment(engine, group, self._registers)
+        steps = group if keeps_order else freeing_early(group, self._registers)
+        return Segment(engine, steps, self._registers)
 
     def run(
         self,

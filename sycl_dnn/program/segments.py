@@ -11,6 +11,7 @@ import dpnp
 
 from sycl_dnn import _core
 from sycl_dnn.onednn import Memory
+from sycl_dnn.program.step_order import AnyStep, lifetimes, needs_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Target
 from sycl_dnn.trace.recording import Trace
@@ -115,9 +116,6 @@ def _first_gap(taken: list[Spans], nbytes: int) -> int:
 
 # --- Places of intermediate values in one buffer: those that are never needed together overlap
 
-#: Every value starts at a multiple of this many bytes.
-ALIGNMENT = 256
-
 
 class Arena:
     """Offsets of the storages that live only inside one stretch of steps, and of scratchpads.
@@ -136,7 +134,7 @@ class Arena:
         #: By number of the step: descriptor and offset.
         self.scratchpads: dict[int, tuple[Any, int]] = {}
         self.nbytes = 0
-        spans = self._lifetimes(steps, placed)
+        spans = lifetimes(steps, placed)
         busy = Busy((first, last) for _, first, last, _ in spans.values())
         # Large values first: the small ones then fill the gaps.
         for key, (nbytes, first, last, desc) in sorted(spans.items(), key=lambda s: -s[1][0]):
@@ -147,34 +145,8 @@ class Arena:
             else:
                 self.offsets[key[1]] = offset
 
-    @staticmethod
-    def _lifetimes(
-        steps: Sequence[Step], placed: Mapping[int, int]
-    ) -> dict[tuple[str, int], tuple[int, int, int, Any]]:
-        spans: dict[tuple[str, int], tuple[int, int, int, Any]] = {}
-        for index, step in enumerate(steps):
-            for tensor in (*step.inputs.values(), *step.outputs.values()):
-                storage = tensor.storage
-                if id(storage) in placed or storage.memory is not None:
-                    continue
-                key = ("storage", id(storage))
-                first = spans[key][1] if key in spans else index
-                spans[key] = (_rounded(storage.nbytes), first, index, None)
-            if step.primitive is None or is_kernel(step.primitive):
-                continue
-            desc = step.primitive.primitive_desc.scratchpad_desc
-            if desc.size:
-                spans["scratchpad", index] = (_rounded(desc.size), index, index, desc)
-        return spans
-
-
-def _rounded(nbytes: int) -> int:
-    return (nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-
 
 # --- Turn a trace into what runs: dead steps dropped, memory planned, one program per stretch
-
-AnyStep = Step | ArrayStep
 
 
 def live_steps(steps: Sequence[AnyStep], wanted: Iterable[Storage]) -> list[AnyStep]:
@@ -232,34 +204,6 @@ def scheduled(steps: Sequence[AnyStep], keeps_order: bool = False) -> list[list[
         if i not in placed:
             rest.setdefault(0 if keeps_order else last[i], []).append(step)
     return lists + [rest[number] for number in sorted(rest)]
-
-
-def needs_of(steps: Sequence[AnyStep]) -> list[set[int]]:
-    """Return for each step the numbers of those that must run before it, some of them at least.
-
-    Those are the writers of what it reads or writes, and the readers of what it overwrites.
-    """
-    writer: dict[int, int] = {}
-    readers: dict[int, list[int]] = {}
-    found: list[set[int]] = []
-    for i, step in enumerate(steps):
-        read, written = touched(step)
-        needed = {writer[key] for key in read | written if key in writer}
-        for key in written:
-            needed.update(readers.pop(key, ()))
-            writer[key] = i
-        for key in read:
-            readers.setdefault(key, []).append(i)
-        found.append(needed - {i})
-    return found
-
-
-def touched(step: AnyStep) -> tuple[set[int], set[int]]:
-    """Return the ids of the storages that a step reads, and of those that it writes."""
-    return (
-        {id(t.storage) for t in step.inputs.values()},
-        {id(t.storage) for t in step.outputs.values()},
-    )
 
 
 #: By id of a storage that results share: the bytes that they have of it.

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from sycl_dnn import _core
-from sycl_dnn.program.segments import ALIGNMENT, Arena, Busy, Spans
+from sycl_dnn.program.segments import Arena, Busy, Spans
+from sycl_dnn.program.step_order import ALIGNMENT
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Step
