@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CompiledCall(BoundCall):
-    """A program over given arrays. Made by ``Compiled.bind``.
+    """A program over given arrays. Created by ``Compiled.bind``.
 
     Calls submit it and return the result, always the same arrays, unless something that the
     function reads from outside has changed: then it is compiled and bound again.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function over arrays that becomes one fused program for each kind of arguments."""
+"""A function over arrays that becomes one fused program for each kind of argument."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sycl_dnn.trace.values import MixedTraces
 class Compiled(Programs, Generic[P, R]):
     """A function that runs as one fused program. Made by ``compile``.
 
-    Calls take and return what the function does: arrays, nested in lists, tuples and dicts, and
+    Calls accept and return what the function does: arrays, nested in lists, tuples and dicts, and
     parameters that are not arrays. For each new combination of shapes, strides, dtypes, parameters
     and device the function is traced and compiled again; the results are kept, and the least
     recently used are dropped first. Safe for several threads.
@@ -36,7 +36,7 @@ class Compiled(Programs, Generic[P, R]):
     @overload
     def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """Run the function; return its results, which are complete when the queue has reached them.
+        """Run the function; return its results, which are complete once the queue has reached them.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Compiled(Programs, Generic[P, R]):
         if known is None:
             known = _compiled_again(self._function, (*self._settings(), instance), self._extra)
             self._methods[id(instance)] = known
-            # The instance is not kept alive; what was compiled for it goes with it.
+            # The instance is not kept alive; what was compiled for it is dropped with it.
             weakref.finalize(instance, self._methods.pop, id(instance), None)
         return known
 
@@ -111,7 +111,7 @@ class Compiled(Programs, Generic[P, R]):
         return _compiled_again(function, self._settings(), self._extra)
 
     def derived(self, *passes: Any) -> Compiled[P, R]:
-        """Return the same function compiled with further passes over its graph."""
+        """Return the same function compiled with additional passes over its graph."""
         made: Compiled[P, R] = Compiled(
             self._function, self._constants, self._dtype, self._most, self._fallback,
             self._switches, self._lowering,
@@ -120,7 +120,7 @@ class Compiled(Programs, Generic[P, R]):
         return made
 
     def run_once(self, args: tuple[Any, ...]) -> tuple[Lowered, list[Any]]:
-        """Run on arguments; return the program and all that it wrote, after waiting.
+        """Run on arguments; return the program and everything it wrote, after waiting.
 
         Raises
         ------
@@ -134,13 +134,13 @@ class Compiled(Programs, Generic[P, R]):
         return plan, registers
 
     def explain(self, *args: Any, **kwargs: Any) -> Report:
-        """Return what runs for arguments like these, which are compiled for if necessary.
+        """Return a report of what runs for such arguments, compiling if necessary.
 
         Returns
         -------
         Report
-            Steps, implementations, what was fused and what was not, memory; ``str`` of it is a
-            text.
+            Steps, implementations, what was fused and what was not, memory; ``str`` of it is
+            readable.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class Compiled(Programs, Generic[P, R]):
         return "\n".join(lines)
 
     def warmup(self, *args: Any, **kwargs: Any) -> Compiled:
-        """Compile for arguments like these, run once, and wait."""
+        """Compile for such arguments, run once, and wait."""
         self(*args, **kwargs)
         self._placed(args, kwargs)[0].queue.wait()
         return self
@@ -172,7 +172,7 @@ class Compiled(Programs, Generic[P, R]):
         -------
         CompiledCall
             Called without arguments it submits the work and returns the result, always the same
-            arrays. It reads what the arguments hold then.
+            arrays. It reads the current content of the arguments.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class Compiled(Programs, Generic[P, R]):
 
 
 class CompiledMethod:
-    """A compiled function bound to an instance; all that ``Compiled`` has, for that instance."""
+    """A compiled function bound to an instance; has all of ``Compiled``, for that instance."""
 
     __slots__ = ("__self__", "_compiled")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What depends on constants alone: found, computed once, and put in place as memories."""
+"""What depends only on constants: found, computed once, and inserted as memories."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Pool:
     def __init__(self) -> None:
         self._found: dict[Any, Any] = {}
         self._numbers: dict[Any, int] = {}
-        #: Captured arrays and memories that keys speak of by their ids.
+        #: Captured arrays and memories that keys refer to by id.
         self._held: list[Any] = []
 
     @property
     def nbytes(self) -> int:
-        """Bytes of what was computed."""
+        """Bytes of the computed results."""
         return sum(a.nbytes for a in self._found.values())
 
     def number(self, recipe: Any) -> int:
@@ -49,7 +49,7 @@ class Pool:
 
 
 class Keys:
-    """Names of what constant nodes compute, equal for equal work on the same arrays."""
+    """Names of the results of constant nodes, equal for equal work on the same arrays."""
 
     def __init__(self, graph: Graph, nodes: list[Node], pool: Pool) -> None:
         self._graph = graph
@@ -62,7 +62,7 @@ class Keys:
     def _note(self, node: Node) -> None:
         own = node.function
         if own is None and node.pd is None:
-            own = node.primitive  # a kernel: what its numbers are is not asked
+            own = node.primitive  # a kernel: its numbers are not queried
         work: list[Any] = [] if own is None else [self._pool.hold(own)]
         work += node.work if node.pd is not None else [node.row]
         for name, tensor in node.inputs.items():
@@ -77,7 +77,7 @@ class Keys:
         return (self.number(tensor.storage), tensor.desc, tensor.offset)
 
     def number(self, storage: Storage) -> int:
-        """Return the name of what a storage holds."""
+        """Return the name of a storage's content."""
         found = self._numbers.get(id(storage))
         if found is None:
             source = self._captured.get(id(storage), storage.memory)
@@ -86,7 +86,7 @@ class Keys:
         return found
 
 
-# --- What depends on constants alone: found, computed once, and put in place as memories
+# --- What depends only on constants: found, computed once, and inserted as memories
 
 
 def constant_ids(graph: Graph) -> frozenset[int]:
@@ -98,7 +98,7 @@ def _constant_ids(graph: Graph) -> frozenset[int]:
     found = set(graph.trace.constant_storages())
     found -= {id(t.storage) for n in graph.nodes for t in n.outputs.values()}
     found |= {id(t.storage) for n in graph.nodes for t in n.inputs.values() if t.storage.memory}
-    # What several nodes write is constant only if all of them are, so the last one decides.
+    # A storage that several nodes write is constant only if all are, so the last one decides.
     counted: dict[int, int] = {}
     for node in graph.nodes:
         for tensor in node.inputs.values():
@@ -158,9 +158,9 @@ def _computed(
 def _run(
     graph: Graph, nodes: list[Node], finals: list[Tensor], queue: Any, stream: Any
 ) -> list[Any]:
-    """Return what constant nodes compute, once it is there."""
+    """Return what constant nodes compute, once it is complete."""
     trace = graph.trace
-    # No constant depends on a seed; one that is drawn here would move all those of later calls.
+    # No constant depends on a seed; drawing one here would shift those of all later calls.
     seeds = {t.storage for _, value, t in trace.captured if isinstance(value, Seed)}
     arguments = [s for s in trace.arguments if s not in seeds]
     executable = Executable(trace, list(graph.steps(nodes)), finals, arguments)
@@ -229,7 +229,7 @@ def _still_needed(graph: Graph, arrays: dict[int, Any]) -> list[Storage]:
 
 
 class _Held:
-    """A computed constant as something that has an array."""
+    """A computed constant as an object that has an array."""
 
     __slots__ = ("_array",)
 

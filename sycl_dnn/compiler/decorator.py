@@ -58,32 +58,31 @@ def compile(
     Parameters
     ----------
     function : callable
-        Takes and returns trees of arrays. A function in a class becomes a method, with
-        programs for each instance. It is called once for each
-        program, with objects in place of arrays that have shape and dtype but no values.
+        Accepts and returns trees of arrays. A function in a class becomes a method, with programs
+        for each instance. It is called once for each program, with objects in place of arrays that
+        have shape and dtype but no values.
     constants : str or sequence of str
-        Parameters whose arrays are constant, as arrays that the function holds itself and frozen
-        ones are: weights. What depends on them alone is computed once.
+        Parameters whose arrays are constant, such as weights; frozen arrays and those that the
+        function refers to itself always are. What depends only on constants is computed once.
     dtype : {None, "bfloat16", "float16"}
         Lower a float32 function: weights and activations are kept in this dtype, parameters of
-        normalizations in float32; arrays come in and go out as float32. Where a device has no
-        arithmetic of it the program is one of float32, with a ``FallbackWarning``.
+        normalizations in float32; arguments and results are float32. If a device has no arithmetic
+        in it, the program uses float32, with a ``FallbackWarning``.
     cache_size : int
         The maximum number of programs that are kept.
     fallback : {"auto", "error"}
-        What happens where the device lacks an operation, or arithmetic of ``dtype``: ``"auto"``
-        runs the function as it is, operation by operation, or in float32; ``"error"`` raises
-        ``Unimplemented``.
+        What happens if the device lacks an operation, or arithmetic in ``dtype``: ``"auto"`` runs
+        the function operation by operation, or in float32; ``"error"`` raises ``Unimplemented``.
     passes : dict of str to bool, optional
         Rewrites to switch on or off by name, for measurements: ``fuse_depthwise`` (on) runs
-        depthwise convolutions inside the 1x1 ones before them, ``join_products`` (on) makes one
-        product of those that have the same source, ``write_into_parts`` (on) writes what is
-        concatenated into place at once.
+        depthwise convolutions inside the 1x1 ones before them, ``join_products`` (on) joins
+        products that have the same source, ``write_into_parts`` (on) writes inputs of a
+        concatenation directly into the result.
 
     lowering : {"primitives", "partitions", "measured"}
-        How attention and products with post-ops run: as primitives, as partitions of oneDNN's
-        Graph API where it makes one of them, or as whichever is faster, measured when a
-        program is made. ``explain`` says which way each went.
+        How attention and products with post-ops run: as primitives, as partitions of oneDNN's Graph
+        API where it offers one, or as whichever is faster, measured when a program is made.
+        ``explain`` says which was chosen for each.
 
     Returns
     -------
@@ -94,22 +93,22 @@ def compile(
     ValueError
         An argument is out of its range.
     TypeError
-        At a call: the function depends on values.
+        In a call: the function depends on values.
 
     Notes
     -----
-    Constants must not be written to. What was computed from them does not change; other parts of
-    the program may see the new values; ``clear`` makes it read them again.
+    Constants must not be written to. Results computed from them do not change, while other parts of
+    the program may see the new values; after ``clear`` it reads them again.
 
     What the function reads from outside is compared at each call: numbers, strings and enumerations
-    by value, arrays by identity, functions by their code, containers and instances by what is in
-    them. If something was rebound, the function is compiled again, and the program made of what it
-    held before is dropped. What no comparison can foresee (time, random numbers, files, iterators,
+    by value, arrays by identity, functions by their code, containers and instances by their
+    contents. If something was rebound, the function is compiled again, and the program made from
+    the old value is dropped. What no comparison can detect (time, random numbers, files, iterators,
     values that dpnp computes while tracing) does not change.
 
-    Floats among the arguments are values of each call as long as they meet only arrays and numbers.
-    If the function needs the value of one (in a comparison, as a parameter of a function), it is
-    compiled for that value.
+    Floats among the arguments are values of each call as long as they are combined only with arrays
+    and numbers. If the function needs the value of one (in a comparison, as a parameter of a
+    function), it is compiled for that value.
 
     Source: oneDNN developer guide, "Primitive Attributes: Post-ops".
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which two nodes became one, and which did not, by all that decides it."""
+"""Which pairs of nodes were fused and which were not, keyed by everything that decides it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from sycl_dnn.compiler.step_graph import Node, Refusal
 from sycl_dnn.trace.values import Tensor
 
 _MOST = 2048
-#: The label of a node that writes at once what a copy made of its result.
+#: The label of a node that directly writes what a copy of its result would.
 RELAID = "reorder"
 
 
 def _tensors(node: Node, reader: Node) -> list[Tensor]:
-    """Return what both read and write, in an order that is the same for equal keys."""
+    """Return what both read and write, in the same order for equal keys."""
     return [*node.inputs.values(), node.dst, *reader.inputs.values(), reader.dst]
 
 
 def _key(node: Node, reader: Node, tensors: list[Tensor]) -> Any:
-    """Return all that decides how a node and its reader are fused; None if more does."""
+    """Return everything that decides how a node and its reader are fused; None if more does."""
     if PACKABLE in node.inputs or PACKABLE in reader.inputs or reader.pd is None:
         return None  # it depends on where weights come from, too
     first: dict[Any, int] = {}
@@ -44,7 +44,7 @@ class _Recipe:
     pd: Any
     inputs: tuple[tuple[str, int, tuple[Any, ...] | None], ...]
     result: tuple[Any, ...]
-    #: What the first node does, if that has another description.
+    #: What the first node does, if its description changes.
     own: tuple[str, ...] | None
     label: str
 
@@ -94,7 +94,7 @@ def _seen(tensor: Tensor, view: tuple[Any, ...]) -> Tensor:
 
 
 class KnownFusions:
-    """What became of pairs of nodes; the least recently used goes first.
+    """The outcome for pairs of nodes; the least recently used is dropped first.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class KnownFusions:
     def __init__(self, capacity: int = _MOST) -> None:
         self._capacity = capacity
         self._found: OrderedDict[Any, _Recipe | Refusal] = OrderedDict()
-        #: How many pairs there were, and how many of them were known.
+        #: The number of pairs, and how many of them were known.
         self.n_asked = self.n_known = 0
 
     def absorbed(

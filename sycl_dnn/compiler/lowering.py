@@ -31,7 +31,7 @@ from sycl_dnn.trace.trace_state import placement_error
 from sycl_dnn.trace.values import Tensor
 
 Pass = Callable[[Graph], None]
-#: Rewrites of the graph, in order. Each leaves a graph that computes the same.
+#: Rewrites of the graph, in order. Each keeps what the graph computes.
 PASSES: tuple[Pass, ...] = (
     clean,
     merge_gates,
@@ -43,7 +43,7 @@ PASSES: tuple[Pass, ...] = (
     read_in_place,
     clean,
 )
-#: Those that run after what a caller adds.
+#: Those that run after the caller's own.
 LAST_PASSES: tuple[Pass, ...] = (
     fuse_depthwise,
     write_into_parts,
@@ -51,7 +51,7 @@ LAST_PASSES: tuple[Pass, ...] = (
     pack_for_few_rows,
     slice_batches,
 )
-#: Rewrites that pay or not by shape and machine, and whether they are made by default.
+#: Rewrites that pay off depending on shape and machine, and whether they are on by default.
 SWITCHES: dict[str, bool] = {
     "fuse_depthwise": True,
     "join_products": True,
@@ -69,25 +69,26 @@ def in_order(switches: Mapping[str, bool], extra: Sequence[Pass] = ()) -> tuple[
 
 
 def check_switches(function: str, switches: Mapping[str, bool]) -> None:
-    """Raise ValueError where a switch is unknown."""
+    """Raise ValueError if a switch is unknown."""
     for name in switches:
         if name not in SWITCHES:
             known = ", ".join(SWITCHES)
             raise ValueError(f"{function}: passes must be among {known}, got {name!r}")
 
 
-# --- Arrays that callers give for the results of compiled functions
+# --- Arrays that callers pass for the results of compiled functions
 
 
 def targets_of(
     name: str, leaves: list[Tensor], out: Any, given: Collected
 ) -> dict[int, Target] | None:
-    """Return what results shall be written to, by their number; None without ``out``.
+    """Return the arrays to write results to, by number; None without ``out``.
 
     Raises
     ------
     ValueError
-        ``out`` has another number of arrays, or one has another shape, dtype or kind of strides.
+        ``out`` has a different number of arrays, or one has another shape, dtype or kind of
+        strides.
     """
     if out is None:
         return None
@@ -115,7 +116,7 @@ def _target(name: str, tensor: Tensor, out: Any, given: Collected) -> Target:
 
 
 class Lowered(Plan):
-    """What a function became for arguments of one kind.
+    """A function lowered for arguments of one kind.
 
     Parameters
     ----------
@@ -125,15 +126,15 @@ class Lowered(Plan):
     form
         How results are nested.
     n_given : int
-        Arrays that a call gives; they were the trace's first arguments.
+        Arrays that a call passes; they were the trace's first arguments.
     pool : Pool
         What is computed from constants.
     targets : dict, optional
         By number of the result: the array to which the caller wants it written.
     extra : sequence of callable
-        Further passes.
+        Additional passes.
     switches : dict, optional
-        By name: passes that are made, or not, against the defaults.
+        By name: passes switched on or off, against the defaults.
     lowering : str
         One of ``partitions.LOWERINGS``.
     """
@@ -158,10 +159,10 @@ class Lowered(Plan):
         for rewrite in in_order(switches or {}, extra):
             rewrite(graph)
         lower(graph, lowering, queue, stream)
-        #: That of the arrays that the function holds itself; None without any.
+        #: That of the arrays that the function refers to itself; None if there are none.
         self._queue = queue if any(not isinstance(v, Seed) for _, v, _ in trace.captured) else None
         given = trace.arguments[:n_given]
-        #: What the call's numbers become, in the order of the program's arguments.
+        #: The call's numbers as converted, in the order of the program's arguments.
         self._numbers: list[FromNumber] = [trace.tail[i] for i in sorted(trace.tail)]
         given += [trace.arguments[i] for i in sorted(trace.tail)]
         held = settle(graph, pool, queue, stream)
@@ -173,12 +174,12 @@ class Lowered(Plan):
         super().__init__(executable, form, None if self._numbers else (), len(finals))
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any] = ()) -> list[Any]:
-        """Return the arrays of a call, and those that its numbers become.
+        """Return the arrays of a call, and those made from its numbers.
 
         Raises
         ------
         dpnp.exceptions.ExecutionPlacementError
-            The function holds arrays of another queue.
+            The function refers to arrays of another queue.
         """
         call, queue = placed.call, placed.queue
         if self._queue is not None and self._queue != queue:
@@ -194,8 +195,8 @@ def traced(
 ) -> tuple[list[Tensor], Any, int]:  # fmt: skip
     """Run a function over tensors; return the results, their form, and the number of arguments.
 
-    Arrays for which ``is_held`` is true are constants. ``numbered(trace, args, kwargs)`` puts what
-    stands for numbers of the call in their place.
+    Arrays for which ``is_held`` is true are constants. ``numbered(trace, args, kwargs)`` replaces
+    numbers of the call by what represents them.
     """
 
     def swap(value: Any) -> Any:
@@ -203,9 +204,9 @@ def traced(
             return _Held(value)
         return trace.described(argument_of(trace, value))
 
-    # Arguments come before constants: a call gives the first ones.
+    # Arguments come before constants: a call passes the first ones.
     args = nested_arguments.replaced(args, swap)
-    # In the order of the call, as its key has them; a dict as a tree would be sorted.
+    # In the order of the call, as in its key; a dict as a tree would be sorted.
     kwargs = {name: nested_arguments.replaced(value, swap) for name, value in kwargs.items()}
     n_given = len(trace.arguments)
     if numbered is not None:
@@ -226,7 +227,7 @@ def _sharing(finals: list[Tensor], targets: dict[int, Any] | None) -> list[Tenso
 
 
 class _Held:
-    """A constant among arguments that are still to be captured."""
+    """A constant among the arguments, not captured yet."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

@@ -102,7 +102,7 @@ class PartitionGraph:
         self._engine = engine
         self._graph: Any = Graph(engine.kind.name)
         self._values: dict[Any, Value] = {}
-        #: What comes in, by the number of the value.
+        #: Inputs, by the number of the value.
         self.inputs: dict[int, Tensor] = {}
 
     def _value(self, tensor: Tensor) -> Value:
@@ -134,7 +134,7 @@ class PartitionGraph:
     def _matmul(self, node: Node) -> Value:
         names = ("src", "weights")
         src, weights = (self._value(node.inputs[n]) for n in names)
-        # Scores that are kept wider than the operands are so from the product on.
+        # Scores that are wider than the operands are so from the product onwards.
         kind = node.dst.desc.data_type.name
         given = {} if kind == src.dtype else {"dtype": kind}
         made = self._graph.matmul(src, weights, **given)
@@ -174,7 +174,7 @@ def _described(id: int, tensor: Tensor) -> _core.LogicalTensor:
 class CompiledNodes:
     """A compiled partition as the function of a node: reads its inputs, writes its result."""
 
-    #: What reports call the node.
+    #: The name of the node in reports.
     row = "partition"
 
     def __init__(
@@ -232,17 +232,17 @@ def _standing(wanted: _core.LogicalTensor, tensor: Tensor, engine: _core.Engine)
     return _core.GraphTensor(wanted, engine, memory, start + tensor.offset, array, False)
 
 
-# --- How long nodes take, two ways in turn
+# --- How long nodes take, measured in turn for two ways
 
 _ROUNDS = 9
-#: A round runs so often that it takes about as many seconds.
+#: A round is repeated until it takes about this many seconds.
 _SPAN = 2e-3
 
 
 def milliseconds(
     graph: Graph_of_graph, first: Sequence[Node], second: Sequence[Node], queue: Any, stream: Any
 ) -> tuple[float, float]:
-    """Return the least time of one run for two lists of nodes, over separate memory.
+    """Return the shortest time of one run for two lists of nodes, over separate memory.
 
     Each is run and waited for in turn with the other.
     """
@@ -290,9 +290,9 @@ def _zeros(storage: Storage, queue: Any) -> Any:
 
 # --- Attention and products with post-ops as partitions of oneDNN's Graph API, if requested
 
-#: Ways to run what both a partition and primitives can: the default first.
+#: Ways to run what both partitions and primitives can run; the first is the default.
 LOWERINGS = ("primitives", "partitions", "measured")
-#: A partition is taken if it needs less than this part of the primitives' time.
+#: A partition is used if it takes less than this fraction of the primitives' time.
 CLEARLY = 0.95
 
 
@@ -414,7 +414,7 @@ def _partition(graph: Graph_of_graph, group: Sequence[Node]) -> tuple[Node, list
 
 
 def _with_plain_weights(graph: Graph_of_graph, node: Node) -> tuple[Node, list[Node]]:
-    """Return the node with weights in a layout that arrays have, and what makes them."""
+    """Return the node with weights in a layout of arrays, and the nodes that produce them."""
     weights = node.inputs.get("weights")
     if weights is None or weights.desc.is_plain:
         return node, []

@@ -18,7 +18,7 @@ from sycl_dnn.program.shared_descriptors import post_ops_of
 from sycl_dnn.trace.values import Tensor
 
 A = algorithm
-#: Binary operations with exchanged operands, and the factor on the result.
+#: Binary operations with swapped operands, and the factor on the result.
 MIRRORED = {
     A.binary_add: (A.binary_add, 1.0),
     A.binary_mul: (A.binary_mul, 1.0),
@@ -73,7 +73,7 @@ def linear(alpha: float, beta: float = 0.0) -> Op:
 
 
 def scalar_of(tensor: Tensor) -> float | None:
-    """Return the number that a tensor of one element holds for good; None for any other."""
+    """Return the number in a constant tensor of one element; None for any other."""
     memory = tensor.storage.memory
     if memory is None or tensor.size != 1 or tensor.offset or not isinstance(memory.owner, list):
         return None
@@ -120,13 +120,13 @@ def _binary(node: Node, name: str) -> tuple[Op, ...] | Refusal:
     if kind is A.binary_select:
         return Refusal("select takes three operands")
     if _same_look(a, b):
-        # A maximum with itself is a carrier of its post-ops.
+        # A maximum with itself only carries its post-ops.
         is_itself = kind in (A.binary_max, A.binary_min)
         return () if is_itself else Refusal("both operands are one value")
     if name == "src_0":
         return (_with_operand(kind, b),)
     if kind not in MIRRORED:
-        return Refusal(f"{kind.name} has it on the right")
+        return Refusal(f"{kind.name} has it as its right operand")
     kind, factor = MIRRORED[kind]
     return (_with_operand(kind, a), *(() if factor == 1 else (linear(factor),)))
 
@@ -141,7 +141,7 @@ def _with_operand(kind: algorithm, operand: Tensor) -> Op:
 def _prelu(node: Node, name: str) -> tuple[Op, ...] | Refusal:
     if name != "src":
         return Refusal("prelu has it as weights")
-    # Post-ops take float32 only, without saying so.
+    # Post-ops support float32 only, without saying so.
     weights = node.inputs["src"].trace.widened(node.inputs["weights"])
     if weights.dtype != "float32":
         return Refusal("the slopes are not in float32")
@@ -167,7 +167,7 @@ def _same_look(a: Tensor, b: Tensor) -> bool:
 
 
 def post_ops_as_chain(node: Node) -> tuple[Op, ...] | Refusal:
-    """Return the post-ops of a node as operations, or why that cannot be."""
+    """Return the post-ops of a node as operations, or why that is impossible."""
     made: list[Op] = []
     post_ops = node.post_ops
     for i in range(len(post_ops)):
@@ -188,7 +188,7 @@ def post_ops_as_chain(node: Node) -> tuple[Op, ...] | Refusal:
 def attached(
     attr: _core.PrimitiveAttr, ops: tuple[Op, ...], inputs: dict[str, Tensor]
 ) -> _core.PrimitiveAttr:
-    """Return the attribute with further post-ops, and put their operands among the inputs."""
+    """Return the attribute with additional post-ops, and add their operands to the inputs."""
     post_ops = post_ops_of(attr).copy()
     for op in ops:
         index = len(post_ops)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of a function: one for each kind of arguments, made once, bounded in number."""
+"""The programs of a function: one for each kind of argument, made once, bounded in number."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Programs"]
 
 
 class Programs:
-    """A function, and what it was compiled to so far; ``Compiled`` runs it."""
+    """A function and its compiled programs so far; ``Compiled`` runs it."""
 
     def __init__(
         self,
@@ -46,10 +46,10 @@ class Programs:
         self._lowering = lowering
         self._switches = dict(passes or {})
         self._function = function
-        #: Of a method: the instance, which its programs do not keep alive.
+        #: For a method: the instance, which its programs do not keep alive.
         self._owner = None if owner is None else weakref.ref(owner)
         self._extra: tuple[Any, ...] = ()
-        #: Of a function in a class: what it is compiled to for each instance, by its id.
+        #: For a function in a class: its compiled form for each instance, by id.
         self._methods: dict[int, Any] = {}
         self._constants = (constants,) if isinstance(constants, str) else tuple(constants)
         self._signature = _signature(self._subject(), self._constants)
@@ -67,7 +67,7 @@ class Programs:
         self._repeat = calls.call
 
     def _constant_arguments(self) -> tuple[int | str, ...]:
-        """Return numbers and names of the arguments that are constants."""
+        """Return positions and names of the arguments that are constants."""
         names = list(self._signature.parameters)
         return (*self._constants, *(names.index(name) for name in self._constants))
 
@@ -95,13 +95,13 @@ class Programs:
         return call, (policy.current(), *key)
 
     def _placed(self, args: Any, kwargs: Any) -> tuple[PlacedCall, tuple[Any, ...]]:
-        """Return a call that is still to be run, and the key of its program."""
+        """Return a call, not run yet, and the key of its program."""
         call, key = self._key(args, kwargs)
         placed = PlacedCall(self.__name__, call)
         return placed, (*key, *placed.facts)
 
     def _find(self, key: Any, call: Collected) -> Any:
-        """Return the program of a key whose guards hold; None without one."""
+        """Return the program of a key whose guards hold; None if there is none."""
         found = self._plans.find(key, self._subject(), call)
         return None if found is None else found.plan
 
@@ -114,7 +114,7 @@ class Programs:
         return plan
 
     def _plan(self, args: Any, kwargs: Any) -> Any:
-        """Return the program for a call, made if it is not there."""
+        """Return the program for a call, made if it does not exist."""
         placed, key = self._placed(args, kwargs)
         return self._made(key, placed, args, kwargs)
 
@@ -140,7 +140,7 @@ class Programs:
             return plan
 
     def _drop_stale(self, call: Collected) -> None:
-        """Drop programs made of what the function no longer holds, with the arrays they keep."""
+        """Drop programs made from values that the function no longer uses, with their arrays."""
         if self._plans.drop_stale(self._subject(), call):
             self._pool = Pool()
 
@@ -152,7 +152,7 @@ class Programs:
         placed: PlacedCall,
         static: frozenset[int],
     ) -> tuple[Any, Check]:
-        """Return a program, or what the device lacks for one, and the guard of what it holds."""
+        """Return a program, or what the device lacks for one, and the guard of its values."""
         place, call = placed.place, placed.call
         args, kwargs = self._in_order(args, kwargs)
         held = self._held(args, kwargs)
@@ -185,7 +185,7 @@ class Programs:
         return lowered, check
 
     def _in_order(self, args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        """Return arguments in the order in which the key of their call has them."""
+        """Return arguments in the order of their call's key."""
         if not self._constants:
             return args, kwargs
         bound = self._signature.bind(*args, **kwargs)
@@ -196,7 +196,7 @@ class Programs:
         return bound.args, bound.kwargs
 
     def _numbered(self, call: Collected, static: frozenset[int]) -> Callable[..., Any] | None:
-        """Return what puts numbers of the call among the arguments of a trace."""
+        """Return a function that adds numbers of the call to the arguments of a trace."""
         if not call.numbers:
             return None
 
@@ -213,7 +213,7 @@ class Programs:
         return placed
 
     def _lowered_to(self, engine: Any) -> str | None:
-        """Return the dtype of the program: float32 where the engine cannot multiply another."""
+        """Return the dtype of the program: float32 if the engine cannot multiply another."""
         dtype = self._dtype
         if dtype is None or multiplies(engine, dtype):
             return dtype
@@ -228,7 +228,7 @@ class Programs:
         return None
 
     def _held(self, args: Any, kwargs: Any) -> set[int]:
-        """Return the ids of the arrays that arguments named as constants are made of."""
+        """Return the ids of the arrays in arguments named as constants."""
         if not self._constants:
             return set()
         bound = self._signature.bind(*args, **kwargs).arguments
@@ -236,15 +236,15 @@ class Programs:
         return {id(array) for array in nested_arguments.arrays_of(values)}
 
     def cache_info(self) -> CacheInfo:
-        """Return hits, misses, number of compiled programs and the most kinds there may be."""
+        """Return hits, misses, number of compiled programs and the maximum number of kinds."""
         return self._plans.info()
 
     def resize(self, capacity: int) -> None:
-        """Keep programs for no more kinds of arguments than this, nor than ``cache_size``."""
+        """Keep programs for at most this many kinds of argument, and at most ``cache_size``."""
         self._plans.resize(min(capacity, self._most))
 
     def clear(self) -> None:
-        """Drop all programs and what was computed from constants, which are read again."""
+        """Drop all programs and what was computed from constants, which are then read again."""
         with self._plans.lock:
             self._plans.clear()
             self._pool = Pool()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes rebuilt with other attributes, layouts or weights, and judged."""
+"""Nodes rebuilt with other attributes, layouts or weights, and checked."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def _slow_parts(name: str) -> set[str]:
 
 
 def is_slower(name: str, than: str) -> bool:
-    """Whether an implementation is of a slower kind than another, by their names."""
+    """Whether an implementation is of a slower kind than another, judging by their names."""
     return bool(_slow_parts(name) - _slow_parts(than))
 
 
 def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **changes: Any) -> Any:
-    """Return a descriptor like the node's with other parameters, or a ``Refusal``.
+    """Return the node's descriptor with other parameters, or a ``Refusal``.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def rebuilt(engine: Any, node: Node, attr: Any, least: str | None = None, **chan
 
 
 def _go_on(pd: Any, name: str) -> bool:
-    """Move a descriptor to the implementation of a name."""
+    """Advance a descriptor to the implementation of a name."""
     while pd.impl_info != name:
         if not pd.next_impl():
             return False
@@ -69,7 +69,7 @@ def misfit(pd: Any, node: Node, inputs: dict[str, Any]) -> Refusal | None:
         if name == PACKABLE or not wanted or tensor.storage.scalar:
             continue
         if tensor.desc != wanted:
-            return Refusal(f"{node.row} would want {name} in another layout")
+            return Refusal(f"{node.row} would require {name} in another layout")
     return None
 
 
@@ -112,7 +112,7 @@ def with_weights(
 
 
 def repacked(graph: Graph, node: Node) -> tuple[Node, list[Node]] | Refusal:
-    """Return the node with its weights in the descriptor's layout, and what packs them."""
+    """Return the node with its weights in the descriptor's layout, and the node that packs them."""
     if PACKABLE not in node.inputs:
         return node, []
     wanted, tensor = node.pd.desc_of(PACKABLE), node.inputs[PACKABLE]
@@ -120,6 +120,6 @@ def repacked(graph: Graph, node: Node) -> tuple[Node, list[Node]] | Refusal:
         return node, []
     source = origin(graph, tensor)
     if source is tensor or source.desc is None or source.desc.dims != wanted.dims:
-        return Refusal(f"{node.row} would want its weights in another layout")
+        return Refusal(f"{node.row} would require its weights in another layout")
     packed, nodes = graph.recorded(lambda: graph.trace.reorder(source, wanted))
     return node.with_pd(node.pd, inputs={**node.inputs, PACKABLE: packed}), nodes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One stretch of memory seen with different axes: operands carried from one view to another."""
+"""One span of memory viewed with different axes: operands moved from one view to another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def in_order(desc: MemoryDesc) -> list[int]:
 
 
 def same_span(a: MemoryDesc, b: MemoryDesc) -> bool:
-    """Whether two views of one address show the same elements, without gaps."""
+    """Whether two views at one address have the same elements, without gaps."""
     return (
         layout.is_dense(a)
         and layout.is_dense(b)
@@ -30,7 +30,7 @@ def same_span(a: MemoryDesc, b: MemoryDesc) -> bool:
 
 
 def same_places(a: MemoryDesc, b: MemoryDesc) -> bool:
-    """Whether layouts of one shape, of any dtypes, put each element at the same number."""
+    """Whether layouts of one shape, of any dtypes, put each element at the same index."""
     if a.dims != b.dims or not (a.is_plain and b.is_plain):
         return False
     triples = zip(a.dims, a.strides, b.strides, strict=True)
@@ -79,8 +79,8 @@ def _merged(group: Axes) -> tuple[int, int] | None:
 def carried(operand: MemoryDesc, frame: MemoryDesc, target: MemoryDesc) -> MemoryDesc | None:
     """Return the layout over ``target`` of an operand that broadcasts to ``frame``.
 
-    ``frame`` and ``target`` are two dense views of the same elements. None where no layout over
-    the axes of ``target`` shows the operand.
+    ``frame`` and ``target`` are two dense views of the same elements. None if no layout over the
+    axes of ``target`` represents the operand.
     """
     if not operand.is_plain or len(operand.dims) != len(frame.dims):
         return None
@@ -105,7 +105,7 @@ def carried(operand: MemoryDesc, frame: MemoryDesc, target: MemoryDesc) -> Memor
 def _described(
     dims: tuple[int, ...], strides: list[int], order: list[int], dtype: str
 ) -> MemoryDesc:
-    """Return a descriptor with strides that fast kernels know where axes have size 1."""
+    """Return a descriptor in which axes of size 1 have the strides that fast kernels expect."""
     for wanted in (layout.row_major_strides(dims), layout.permuted_strides(dims, order)):
         if all(n == 1 or s == w for n, s, w in zip(dims, strides, wanted, strict=True)):
             return layout.strided(dims, dtype, wanted)
@@ -113,10 +113,10 @@ def _described(
 
 
 def relaid(made: MemoryDesc, src: MemoryDesc, dst: MemoryDesc, dtype: str) -> MemoryDesc | None:
-    """Return the layout to write at once in place of ``made``, which is then copied.
+    """Return the layout to write directly, in place of ``made`` and its copy.
 
-    The copy reads the same elements as ``src`` and writes them as ``dst``. None where the axes do
-    not correspond.
+    The copy reads the same elements as ``src`` and writes them as ``dst``. None if the axes do not
+    correspond.
     """
     left = [(n, s, t) for n, s, t in zip(src.dims, src.strides, dst.strides, strict=True) if n > 1]
     strides = []

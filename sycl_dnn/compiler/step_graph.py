@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a trace as a graph whose nodes may be replaced, in their order."""
+"""The steps of a trace as an ordered graph whose nodes may be replaced."""
 
 from __future__ import annotations
 
@@ -51,27 +51,27 @@ class Node:
     pd: Any
     inputs: dict[str, Tensor]
     outputs: dict[str, Tensor]
-    #: What the descriptor was made of, layouts that are left open included.
+    #: What the descriptor was made from, including layouts left open.
     params: dict[str, Any] = field(default_factory=dict)
     #: Called with arrays, or a partition.
     function: Any = None
     primitive: Any = None
-    #: What was fused into it, and what was not, with the reason; both for the report.
+    #: What was fused into it, and what was not and why; both for the report.
     fused: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    #: Milliseconds by way, where two were measured.
+    #: Milliseconds by way, if two were measured.
     times: dict[str, float] = field(default_factory=dict)
-    #: Whether the result is rounded to fewer bits on the function's wish.
+    #: Whether the function itself rounds the result to fewer bits.
     is_rounded: bool = False
-    #: Number of the part of the batch that it computes, and how many there are.
+    #: Index of the part of the batch that it computes, and the number of parts.
     part: tuple[int, int] = (0, 1)
 
-    #: Of a reorder: whether the package inserted it.
+    #: For a reorder: whether the package inserted it.
     inserted: bool = False
 
     @_Kept
     def row(self) -> str:
-        """Name of the primitive; "zeros" or "dpnp" for what is none."""
+        """Name of the primitive; "zeros" or "dpnp" for other steps."""
         if self.pd is not None:
             return self.pd.name
         if self.primitive is not None:
@@ -127,18 +127,18 @@ def node_of(step: Step | ArrayStep) -> Node:
 
 
 def has_only_post_ops(attr: Any) -> bool:
-    """Whether an attribute says nothing but post-ops and floating-point mode."""
+    """Whether an attribute sets only post-ops and the floating-point mode."""
     return all(name in ("set_post_ops", "set_fpmath_mode") for name, _ in attr.calls)
 
 
-# --- Nodes in a row: insertion and removal anywhere, and comparison of places, in constant time
+# --- Nodes in sequence: insertion, removal and comparison of positions in constant time
 
-#: Distance of neighbours' numbers when they are dealt out.
+#: Distance between the numbers of neighbours when they are assigned.
 _STEP = 1 << 40
 
 
 class Order:
-    """A linked row of nodes with ascending numbers.
+    """A linked list of nodes with ascending numbers.
 
     Parameters
     ----------
@@ -147,12 +147,12 @@ class Order:
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
-        #: By node: its neighbours; None stands before the first and after the last one. No object
-        #: refers to another: without cycles, what the nodes hold goes with the order.
+        #: By node: its neighbours; None is before the first and after the last one. No node refers
+        #: to another: without cycles, the order frees what its nodes refer to.
         self._before: dict[Node | None, Node | None] = {None: None}
         self._after: dict[Node | None, Node | None] = {None: None}
         self._numbers: dict[Node | None, int] = {None: 0}
-        #: How often all nodes got new numbers.
+        #: How often all nodes were renumbered.
         self.renumbered = 0
         for node in nodes:
             self._link(node, None)
@@ -169,7 +169,7 @@ class Order:
         while node is not None:
             following = self._after[node]
             yield node
-            node = self._after.get(node, following)  # taken out meanwhile
+            node = self._after.get(node, following)  # removed meanwhile
 
     def place(self, node: Node) -> int:
         """Return a number that is larger than those of all nodes before."""
@@ -196,7 +196,7 @@ class Order:
             self._renumber()
 
     def remove(self, node: Node) -> None:
-        """Take one node out."""
+        """Remove one node."""
         before, after = self._before.pop(node), self._after.pop(node)
         self._after[before], self._before[after] = after, before
         del self._numbers[node]
@@ -223,9 +223,9 @@ _Users = dict[Storage, dict[Node, None]]
 class Graph:
     """The nodes in order of execution, and what a call returns.
 
-    Who reads and writes which storage is kept up to date by the methods that change the graph, so
-    the inputs and outputs of a node that is in it are changed by those alone. Each of them takes
-    time in proportion to what it changes.
+    The methods that change the graph keep track of readers and writers of each storage, so only
+    they may change the inputs and outputs of its nodes. Each takes time in proportion to what it
+    changes.
     """
 
     def __init__(
@@ -244,7 +244,7 @@ class Graph:
         nodes = [node_of(s) for s in trace.steps]
         self._order = Order(nodes)
         self._listed: list[Node] | None = None
-        #: Nodes that were put in or taken out so far.
+        #: Nodes inserted or removed so far.
         self.n_changes = 0
         for node in nodes:
             self._note(node)
@@ -260,7 +260,7 @@ class Graph:
         return len(self._order)
 
     def fact(self, find: Callable[[Graph], T]) -> T:
-        """Return ``find(graph)``; what it found before, if nothing has changed since."""
+        """Return ``find(graph)``, or its previous result if nothing has changed since."""
         known = self._facts.get(find)
         if known is None or known[0] != self._revision:
             known = self._facts[find] = self._revision, find(self)
@@ -268,7 +268,7 @@ class Graph:
         return found
 
     def add_finals(self, tensors: Iterable[Tensor]) -> None:
-        """Let a call return further tensors."""
+        """Make a call return additional tensors."""
         self._revision += 1
         self.finals += tensors
         self._kept |= {t.storage for t in self.finals}
@@ -308,7 +308,7 @@ class Graph:
         return len(self._writers.get(storage, ()))
 
     def place(self, node: Node) -> int:
-        """Return a number that grows along the order of execution."""
+        """Return a number that increases in the order of execution."""
         return self._order.place(node)
 
     def before(self, node: Node) -> Node | None:
@@ -324,7 +324,7 @@ class Graph:
         return storage in self._kept
 
     def is_inner(self, storage: Storage) -> bool:
-        """Whether a storage is written once and seen by nodes alone."""
+        """Whether a storage is written once and used by nodes only."""
         is_own = storage.argument is None and storage.memory is None
         return is_own and storage not in self._kept and self.n_writers(storage) == 1
 
@@ -348,7 +348,7 @@ class Graph:
         return next(iter(self._writers[storage])) if self.is_inner(storage) else None
 
     def replace(self, gone: Iterable[Node], node: Node, at: Node) -> None:
-        """Put ``node`` where ``at`` was and drop ``gone``."""
+        """Replace ``at`` by ``node`` and drop ``gone``."""
         self.insert((node,), before=at)
         self.drop((*(n for n in gone if n is not at), at))
 
@@ -360,7 +360,7 @@ class Graph:
         self._changed(len(nodes))
 
     def drop(self, nodes: Iterable[Node]) -> None:
-        """Leave out nodes."""
+        """Drop nodes."""
         count = 0
         for node in nodes:
             self._order.remove(node)
@@ -392,7 +392,7 @@ class Graph:
         self._note(node)
 
     def drop_dead(self) -> None:
-        """Leave out nodes that no result depends on, unless they write to an argument."""
+        """Drop nodes that no result depends on, unless they write to an argument."""
         needed, dead = set(self._kept), []
         for node in reversed(self.nodes):
             for made in node.outputs.values():
@@ -404,12 +404,12 @@ class Graph:
         self.drop(dead)
 
     def recorded(self, body: Callable[[], Any]) -> tuple[Any, list[Node]]:
-        """Return what ``body`` returns, and the nodes of what it records."""
+        """Return the result of ``body`` and the nodes that it records."""
         made, steps = self.trace.recorded_apart(body)
         return made, [node_of(s) for s in steps]
 
     def joined(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return what a function over tensors returns; its steps are those it had before, if any.
+        """Return the result of a function over tensors, with its previous steps if there are any.
 
         It has no part in gradients.
         """

@@ -16,22 +16,22 @@ class Part:
     Attributes
     ----------
     row : str
-        The primitive; "dpnp" for a call of dpnp's, "zeros" for memory that is cleared.
+        The primitive; "dpnp" for a call of dpnp, "zeros" for memory that is cleared.
     implementation : str
-        oneDNN's name of it.
+        oneDNN's name for it.
     shape, dtype
         Of the result.
     fused : tuple of str
-        What was taken into the step, in order.
+        What was fused into the step, in order.
     refused : tuple of str
-        What might have been, with the reason why not.
+        What might have been fused, with the reason why not.
     way : str
         "primitive", "partition" (of the Graph API) or "dpnp".
     times : int
         How often it runs: once for each part of the batch if that keeps values in the cache.
     milliseconds : dict of str to float
-        Where two ways were measured: by the names "primitives" and "partition", the least time of
-        all steps that the partition replaces.
+        If two ways were measured: under "primitives" and "partition", the shortest time of all
+        steps that the partition replaces.
     """
 
     row: str
@@ -57,7 +57,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """A compiled program: its steps and its memory; ``str`` gives a text.
+    """A compiled program: its steps and its memory; ``str`` of it is readable.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Report:
     parts : tuple of Part
         In order of execution.
     n_recorded : int
-        Steps before anything was fused.
+        Number of steps before anything was fused.
     arena_bytes : int
         Memory for intermediate values of one call.
     constant_bytes : int
@@ -86,7 +86,7 @@ class Report:
 
     @property
     def n_reorders(self) -> int:
-        """Number of copies that are left."""
+        """Number of remaining copies."""
         return sum(part.times for part in self.parts if part.row == "reorder")
 
     @property
@@ -137,7 +137,7 @@ def _called(node: Node) -> str:
 
 
 def shapes_in(key: Any) -> list[str]:
-    """Return the arrays that a key speaks of."""
+    """Return the arrays that a key refers to."""
     if not isinstance(key, tuple):
         return []
     if len(key) == 3 and all(_is_sizes(k) for k in key[:2]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record a function that is to be compiled; errors say what to write in its place."""
+"""Record a function to be compiled; errors say what to write in place of what cannot be traced."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class CompileTrace(Trace):
     dtype : str, optional
         What float32 arguments and captured arrays are converted to.
     replays : Replays, optional
-        What the function recorded before.
+        Previous recordings of the function.
     fusions : KnownFusions, optional
-        What became of its nodes.
+        Previous fusions of its nodes.
     """
 
     def __init__(
@@ -44,18 +44,18 @@ class CompileTrace(Trace):
     ) -> None:
         super().__init__(engine)
         self.fusions = fusions
-        # What was lowered is read as it was before, so equal layouts are not enough.
+        # Lowered values are read in their original dtype, so equal layouts are not enough.
         self._replays = replays if dtype is None else None
         self.dtype = dtype
         self.is_lowered = dtype is not None
         self.is_compiled = True
-        #: By number of the argument: what a call's numbers become.
+        #: By number of the argument: how a call's numbers are converted.
         self.tail: dict[int, FromNumber] = {}
         #: By id of a storage: a tensor of it, and the wider one that it was converted from.
         self._wider: dict[int, tuple[Tensor, Tensor]] = {}
 
     def capture(self, value: Any) -> Tensor:
-        """Return the tensor of an array that the traced function holds itself."""
+        """Return the tensor of an array that the traced function refers to itself."""
         if isinstance(value, Seed):
             return super().capture(value)
         tensor = self._capture_of.get(id(value))
@@ -67,7 +67,7 @@ class CompileTrace(Trace):
     def descriptor(
         self, row: str, params: Mapping[str, Any], attr: Any, prefer: str | None = None
     ) -> Any:
-        """Return a descriptor; one that was made before, unless an implementation is preferred."""
+        """Return a descriptor, an existing one unless an implementation is preferred."""
         if prefer is not None:
             return super().descriptor(row, params, attr, prefer)
         return shared_descriptors.shared.described(self.engine, row, params, attr)
@@ -99,12 +99,12 @@ class CompileTrace(Trace):
         return made
 
     def convert(self, tensor: Tensor, dtype: str, inserted: bool = True) -> Tensor:
-        """Return the tensor in another dtype; what was lowered before, as it was."""
+        """Return the tensor in another dtype; lowered values in their original one."""
         wide = self.widened(tensor) if dtype == "float32" else tensor
         return super().convert(wide, dtype, inserted)
 
     def widened(self, tensor: Tensor) -> Tensor:
-        """Return the same view of the values before they were lowered, if they were."""
+        """Return the same view of the values before lowering, if they were lowered."""
         found = self._wider.get(id(tensor.storage))
         if found is None or tensor.strides is None:
             return tensor
@@ -123,15 +123,15 @@ class CompileTrace(Trace):
         )
 
     def constant_storages(self) -> dict[int, Storage]:
-        """Return the storages of captured arrays by id; seeds are none of them."""
+        """Return the storages of captured arrays by id, without seeds."""
         kept = [t.storage for _, v, t in self.captured if not isinstance(v, Seed)]
         return {id(s): s for s in kept}
 
 
-# --- Errors of a function while it is traced: the line they come from, and what to write instead
+# --- Errors of a function while it is traced: the line they come from, and what to write
 
 _LIBRARIES = ("dpnp", "numpy", "dpctl")
-#: Modules whose errors speak of a traced array.
+#: Modules whose errors refer to a traced array.
 _OF_TENSORS = tuple(f"sycl_dnn.trace.{name}" for name in ("array_methods", "indexing", "refusals"))
 Frames = list[tuple[FrameType, int]]
 

@@ -66,7 +66,7 @@ def _sources(node: Node) -> list[Tensor]:
 
 
 def _add_passed_on(graph: Graph, found: Found) -> None:
-    """Add what is made of values that may be integers; in order, so chains are followed."""
+    """Add values made from others that may be integers; in order, so chains are followed."""
     for node in graph.nodes:
         if not passes_on(node):
             continue
@@ -77,7 +77,7 @@ def _add_passed_on(graph: Graph, found: Found) -> None:
 
 
 def _groups(graph: Graph, found: Found) -> list[list[int]]:
-    """Return the ids of the values in groups that must have one scale."""
+    """Return the ids of the values, in groups that must share a scale."""
     group_of = {key: [key] for key in found}
     for node in graph.nodes:
         if not passes_on(node) or id(node.dst.storage) not in found:
@@ -132,7 +132,7 @@ def _adds_in_place(graph: Graph, node: Node, storage: Storage, found: Found) -> 
 
 # --- Products and convolutions in 8-bit integers: a pass over a fused graph
 
-#: Of weights; and where two products are added in 16 bits: 2 * 255 * 64 is the most that fits.
+#: Of weights; and for two products added in 16 bits, of which 2 * 255 * 64 is the most that fits.
 _LARGEST, _LARGEST_IN_PAIRS = 127.0, 64.0
 
 
@@ -168,7 +168,7 @@ class _Rewriting:
             if ranges.knows(key) and id(node) not in refused:
                 self._products[id(node)] = (key, node)
         self._ranges = ranges
-        # Of int8 sources and weights oneDNN would halve the weights itself, with a second rounding.
+        # For int8 sources oneDNN would halve the weights itself, with a second rounding.
         self._is_exact = not saturates(graph.trace.engine)
         self._scales: dict[int, Scale] = {}
         #: Storages whose values are integers, by id of the old one.
@@ -176,7 +176,7 @@ class _Rewriting:
         self._copies: dict[Any, Tensor] = {}
 
     def run(self) -> int | None:
-        """Rewrite; return the id of a node that oneDNN cannot do, nothing changed then."""
+        """Rewrite; or return the id of a node that oneDNN cannot run, with nothing changed."""
         self._scales = staying_scales(self._graph, self._products, self._ranges, self._is_exact)
         made: list[tuple[Node, list[Node], Node]] = []
         for node in list(self._graph.nodes):
@@ -263,7 +263,7 @@ class _Rewriting:
             return tensor
         source, made = copy.inputs["src"], copy.outputs["dst"]
         is_it = made.desc == tensor.desc and made.offset == tensor.offset
-        # An array of the caller's may be written to in between.
+        # A caller's array may be written to in between.
         is_safe = source.storage.argument is None or not self._trace.written
         return source if is_it and is_safe and source.desc.is_plain else tensor
 
@@ -288,7 +288,7 @@ class _Rewriting:
         return trace.convert(div(wide, scales), "int8"), reshape(scales, (scales.size,))
 
     def _with_post_ops(self, node: Node, attr: Any, inputs: dict, dst: Tensor) -> Tensor:
-        """Set the post-ops, residuals of integers among them; return the place of the result."""
+        """Set the post-ops, including integer residuals; return the place of the result."""
         post_ops, at = _core.PostOps(), None
         for index in range(len(node.post_ops)):
             name, args = node.post_ops[index]
@@ -307,7 +307,7 @@ class _Rewriting:
             attr.set_post_ops(post_ops)
         if at is None:
             return dst
-        # The result takes the place of the residual.
+        # The result replaces the residual.
         storage = self._integers(at).storage
         self._narrow[id(node.dst.storage)] = storage
         return _look(node.dst, storage, dst.dtype)

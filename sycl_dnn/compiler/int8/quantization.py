@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``quantize``: an 8-bit version of a compiled function, and what it costs in accuracy."""
+"""``quantize``: an 8-bit version of a compiled function, and its loss of accuracy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Accuracy:
     relative : float
         Norm of the difference, relative to the norm of the result.
     agreement : float
-        Share of rows (along the last axis) whose largest element is in the same place.
+        Share of rows (along the last axis) whose largest element is at the same index.
     """
 
     largest: float
@@ -50,7 +50,7 @@ def quantize(
     *,
     percentile: float = 99.99,
 ) -> tuple[Compiled, list[Accuracy]]:
-    """Let the products of a compiled function multiply 8-bit integers.
+    """Make the products of a compiled function multiply 8-bit integers.
 
     Parameters
     ----------
@@ -60,22 +60,22 @@ def quantize(
         Examples of arguments: an array each, or a tuple of arguments. The function runs on all of
         them to find the range of every value.
     method : {"minmax", "percentile"}
-        Take the least and largest values as ranges, or leave out the outermost.
+        Use the smallest and largest values as ranges, or leave out the outermost.
     percentile : float
         Share of values, in percent, below the upper end of a range; above 50, at most 100.
 
     Returns
     -------
     compiled : Compiled
-        Takes and returns the same arrays. Weights are int8 with a scale for each output,
-        activations uint8 or int8 with one for all.
+        Accepts and returns the same arrays. Weights are int8 with a scale for each output,
+        activations uint8 or int8 with a single scale.
     report : list of Accuracy
         For each result of the function, over all examples.
 
     Raises
     ------
     TypeError
-        ``compiled`` is none.
+        ``compiled`` is not a ``Compiled``.
     ValueError
         There are no examples, or nothing to quantise; an argument is out of range.
 

@@ -29,8 +29,8 @@ class Scale(NamedTuple):
 def scale_of(low: float, high: float, may_be_signed: bool = True) -> Scale:
     """Return the 8-bit integers that cover a range best.
 
-    uint8 if there are no negative numbers, or few that are small; else int8 around 0, if that
-    may be.
+    uint8 if there are no negative numbers, or few that are small; else int8 around 0, if that is
+    allowed.
     """
     low, high = min(low, 0.0), max(high, 0.0)
     if may_be_signed and low < 0 and -low > 0.5 * high:
@@ -40,10 +40,10 @@ def scale_of(low: float, high: float, may_be_signed: bool = True) -> Scale:
 
 
 def integer_candidates(graph: Graph) -> dict[Any, Node]:
-    """Return the nodes that may multiply integers, by what identifies their weights.
+    """Return the nodes that may multiply integers, keyed by what identifies their weights.
 
     The keys are the same for all shapes of arguments: which array the weights come from, and how
-    often it was met before.
+    often it occurred before.
     """
     constants = constant_ids(graph)
     sources = {id(t.storage): v for _, v, t in graph.trace.captured}
@@ -109,7 +109,7 @@ def _whole(graph: Graph, tensor: Tensor) -> Tensor:
 
 
 class Ranges:
-    """Least and largest values that calibration met, by key and name of the argument."""
+    """Smallest and largest values seen in calibration, by key and name of the argument."""
 
     def __init__(self, method: str, percentile: float) -> None:
         self._method = method
@@ -117,7 +117,7 @@ class Ranges:
         self._found: dict[Any, tuple[float, float]] = {}
 
     def note(self, observer: Observer, arrays: Sequence[Any], dtypes: Sequence[str]) -> None:
-        """Take in the extra results of one call."""
+        """Add the extra results of one call."""
         ranges: dict[int, tuple[float, float]] = {}
         for key, place in observer.places.items():
             if place not in ranges:
@@ -136,11 +136,11 @@ class Ranges:
         return float(low), float(high)
 
     def knows(self, key: Any) -> bool:
-        """Whether calibration met what a product reads and writes."""
+        """Whether calibration has seen what a product reads and writes."""
         return all((*key, name) in self._found for name in ("src", "dst"))
 
     def range(self, key: Any, name: str) -> tuple[float, float]:
-        """Return the least and the largest value of a product's argument."""
+        """Return the smallest and the largest value of a product's argument."""
         found: tuple[Any, ...] = (*key, name)
         return self._found[found]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps whose values do not fit into a CPU's cache run for one part of the batch at a time."""
+"""Steps whose values exceed a CPU's cache run for one part of the batch at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.capabilities import cache_bytes
 from sycl_dnn.trace.values import Storage, Tensor
 
-#: Rows that treat each part of axis 0 by itself, and their arguments that have this axis.
+#: Rows that treat each part of axis 0 independently, and their arguments with this axis.
 _ALONG = {
     "convolution_forward": {"src": "src", "dst": "dst"},
     "deconvolution_forward": {"src": "src", "dst": "dst"},
@@ -42,9 +42,9 @@ class Cut:
     Attributes
     ----------
     batch, size : int
-        Of the whole and of a part.
+        Of the whole batch and of a part.
     inner : set of Storage
-        Those that hold one part at a time.
+        Those that contain one part at a time.
     """
 
     batch: int
@@ -86,7 +86,7 @@ def part_desc(whole: MemoryDesc, size: int) -> MemoryDesc:
 
 
 def sliced_tensors(node: Node) -> dict[str, Tensor]:
-    """Return what a step reads and writes along the batch by argument; nothing if it has none."""
+    """Return what a step reads and writes along the batch by argument; empty if there is none."""
     names = _ALONG.get(node.row)
     if names is None or set(node.outputs) != {"dst"} or not all(map(_is_even, node.attr.calls)):
         return {}
@@ -125,7 +125,7 @@ def _is_outermost(tensor: Tensor) -> bool:
 
 
 def sliced_node(node: Node, size: int) -> Node | Refusal:
-    """Return a step like another for ``size`` items of the batch, or why there is none."""
+    """Return the equivalent of a step for ``size`` items of the batch, or why there is none."""
     along = sliced_tensors(node)
     names = _ALONG[node.row]
     changes: dict[str, Any] = {
@@ -142,7 +142,7 @@ def sliced_node(node: Node, size: int) -> Node | Refusal:
     for name, tensor in (*node.inputs.items(), *node.outputs.items()):
         wanted = pd.desc_of(name)
         if wanted and wanted != (part_desc(tensor.desc, size) if name in along else tensor.desc):
-            return Refusal(f"{node.row} would want {name} in another layout")
+            return Refusal(f"{node.row} would require {name} in another layout")
     return node.with_pd(pd)
 
 
@@ -175,18 +175,18 @@ def part_of(node: Node, primitive: Any, cut: Cut, number: int) -> Node:
     return made
 
 
-# --- Steps whose values do not fit into a CPU's cache are run for one part of the batch at a time
+# --- Steps whose values exceed a CPU's cache are run for one part of the batch at a time
 
-#: Steps without need that two with need may have between them.
+#: Maximum number of steps without need between two with need.
 _LONGEST_GAP = 4
 #: Multiplications for each number read or written beyond which memory does not bound a step.
 _MOST_WORK = 64
-#: Values of a step beyond the first part of the cache are cut so that they fill the second.
+#: If a step's values exceed the first fraction of the cache, they are cut to fill the second.
 _TOO_MUCH, _ENOUGH = 1 / 2, 1 / 4
 
 
 def slice_batches(graph: Graph) -> None:
-    """Replace stretches of steps over a batch by the same steps over its parts in turn.
+    """Replace sequences of steps over a batch by the same steps over its parts in turn.
 
     What a step writes is then still in the cache when the next one reads it.
     """
@@ -205,7 +205,7 @@ def _touched(node: Node) -> list[Tensor]:
 
 
 def _is_large(node: Node, cache: int) -> bool:
-    """Whether all that a step reads and writes, along the batch or not, is too much."""
+    """Whether everything that a step reads and writes, along the batch or not, is too much."""
     tensors = (*node.inputs.values(), *node.outputs.values())
     return sum(t.desc.get_size() for t in tensors if t.desc is not None) > cache * _TOO_MUCH
 
@@ -226,7 +226,7 @@ def _is_bound_by_memory(node: Node, cache: int) -> bool:
 
 @dataclass
 class _Runs:
-    """Stretches of steps that can be sliced, from one that needs it to another."""
+    """Sequences of steps that can be sliced, from one that needs it to another."""
 
     graph: Graph
     cache: int
@@ -237,7 +237,7 @@ class _Runs:
         for node in self.graph.nodes:
             if all(id(t.storage) in standing for t in node.outputs.values()):
                 continue
-            # A result over an input may be written only when all of that was read.
+            # A result may overwrite an input only when all of that has been read.
             batch = None if self.graph.is_locked(node) else _batch_of(node)
             if run and (batch is None or batch != _batch_of(run[0])):
                 yield from self._heavy(run)
@@ -293,9 +293,9 @@ def _replace(graph: Graph, run: list[Node], cache: int) -> None:
 
 
 def size_of_parts(batch: int, most: int) -> int:
-    """Return the size of the parts of a batch that has ``most`` items in a part.
+    """Return the size of the parts of a batch with at most ``most`` items per part.
 
-    Equal parts if they are not much smaller than they might be; else the last one is shorter.
+    Parts are equal if that does not make them much smaller; else the last one is shorter.
     """
     most = max(1, min(most, batch - 1))
     even = next(n for n in range(most, 0, -1) if batch % n == 0)
@@ -303,7 +303,7 @@ def size_of_parts(batch: int, most: int) -> int:
 
 
 def _inner(graph: Graph, run: list[Node]) -> set[Storage]:
-    """Return the storages that only steps of the run see."""
+    """Return the storages that only steps of the sequence use."""
     members = set(run)
     storages = {t.storage for n in run for t in sliced_tensors(n).values()}
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that is done twice or for nothing, and gates written out as one operation."""
+"""Removes duplicate and useless work, and writes gates as one operation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sycl_dnn.trace.values import Storage, Tensor
 
 
 def clean(graph: Graph) -> None:
-    """Drop what is dead, what is there already, and copies that change nothing."""
+    """Drop dead nodes, duplicates, and copies that change nothing."""
     graph.drop_dead()
     changed = True
     while changed:
@@ -27,7 +27,7 @@ def clean(graph: Graph) -> None:
 
 def _key(node: Node) -> Any:
     inputs = [(n, id(t.storage), t.offset, t.desc) for n, t in sorted(node.inputs.items())]
-    # What is computed again later, to save memory, is not equal.
+    # Values that are recomputed later to save memory are not equal.
     outs = [
         (n, t.offset, t.desc, t.storage.desc, t.storage.repeat)
         for n, t in sorted(node.outputs.items())
@@ -36,7 +36,7 @@ def _key(node: Node) -> Any:
 
 
 def _merge_equal(graph: Graph) -> bool:
-    """Let nodes that do the same on the same values be one; whether there were any."""
+    """Merge nodes that do the same on the same values; return whether there were any."""
     seen: dict[Any, Node] = {}
     unsteady, has_merged = graph.unsteady(), False
     for node in graph.nodes:
@@ -83,7 +83,7 @@ def _is_same(a: Any, b: Any) -> bool:
 
 
 def _from_further(graph: Graph, node: Node, unsteady: set[Storage]) -> bool:
-    """Copy from what a copy was made of, if that lost nothing; whether that was possible."""
+    """Copy from the source of a copy, if that lost nothing; return whether that was possible."""
     src, dst = node.inputs["src"], node.outputs["dst"]
     before = graph.writer(src)
     if before is None or before.row != "reorder" or len(before.inputs) > 1 or before.attr.calls:
@@ -104,7 +104,7 @@ def _from_further(graph: Graph, node: Node, unsteady: set[Storage]) -> bool:
     return True
 
 
-# --- Values multiplied by a gate of themselves: swish and its piecewise kin, written out
+# --- Values multiplied by a gate of themselves: swish and piecewise variants, written out
 
 A = algorithm
 _LOGISTIC = (A.eltwise_logistic, A.eltwise_logistic_use_dst_for_bwd)
@@ -138,7 +138,7 @@ def _merged(graph: Graph, node: Node, value: Tensor, gate: Tensor) -> Node | Non
     inputs = {"src_0": value, "src_1": value}
     attr = attached(_core.PrimitiveAttr(), ops, inputs)
     engine = graph.trace.engine
-    # A maximum with itself: element-wise primitives take no post-ops that are fast.
+    # A maximum with itself: element-wise primitives have no fast post-ops.
     given = {"algorithm": A.binary_max, "src0": value.desc, "src1": value.desc, "dst": dst.desc}
     pd = shared_descriptors.shared.described(engine, "binary", given, attr)
     return Node(pd, inputs, {"dst": dst}, pd.parameters, fused=[ops[0].label])
@@ -165,7 +165,7 @@ def _steps(graph: Graph, value: Tensor, gate: Tensor) -> tuple[Op, ...] | None:
 
 
 def _function(steps: tuple[Op, ...]) -> tuple[Op, ...] | None:
-    """Return what a value times its gate is, as operations on the value."""
+    """Return the product of a value and its gate as operations on the value."""
     steps = simplified(steps)
     first = linear(1.0)
     if len(steps) > 1 and steps[0].algorithm is A.eltwise_linear:

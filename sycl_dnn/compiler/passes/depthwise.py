@@ -21,14 +21,14 @@ _ROW = "convolution_forward"
 _WEIGHTS, _BIAS = "attr_post_op_dw_weights", "attr_post_op_dw_bias"
 _OPERANDS = {"src", "weights", "bias"}
 _FLOATS = (data_type.f32, data_type.bf16)
-#: Most channels that the 1x1 convolution reads. From there on oneDNN's 1x1 convolutions without
-#: the post-op, which are other ones, save more than staying in the cache does.
+#: Maximum channels that the 1x1 convolution reads. With more, oneDNN's other 1x1 convolutions,
+#: without the post-op, save more than staying in the cache does.
 _MOST_CHANNELS = 48
 _KERNEL = 3
 
 
 def fuse_depthwise(graph: Graph) -> None:
-    """Let 1x1 convolutions of few channels compute the depthwise 3x3 ones that follow."""
+    """Make 1x1 convolutions of few channels compute the depthwise 3x3 ones that follow."""
     for node in list(graph.nodes):
         if not _is_pointwise(node) or not graph.is_inner(node.dst.storage):
             continue
@@ -79,7 +79,7 @@ def _is_depthwise(node: Node) -> bool:
 
 
 def _fused(graph: Graph, first: Node, second: Node) -> Refusal | None:
-    """Put one node in place of both; return why not."""
+    """Replace both by one node, or return why not."""
     src, middle = second.inputs["src"], first.dst
     if src.desc != middle.desc or is_overwritten(graph, first, second):
         return Refusal("it reads the result in another way, or later")
@@ -132,5 +132,5 @@ def _packed(graph: Graph, tensor: Tensor, wanted: Any) -> tuple[Tensor, list[Nod
         return tensor, []
     source = origin(graph, tensor)
     if source is tensor or source.desc is None or source.desc.dims != wanted.dims:
-        return Refusal("the post-op would want its weights in another layout")
+        return Refusal("the post-op would require its weights in another layout")
     return graph.recorded(lambda: graph.trace.reorder(source, wanted))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scales and shifts per channel, batch normalization among them, taken into constant weights."""
+"""Scales and shifts per channel, such as batch normalization, folded into constant weights."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _split(graph: Graph, node: Node) -> None:
 
 
 def fold(graph: Graph) -> None:
-    """Take products and sums with constants into the weights and bias before them."""
+    """Fold products and sums with constants into the weights and bias before them."""
     constants = set(constant_ids(graph))
     for first in list(graph.nodes):
         node: Node | None = first
@@ -64,7 +64,7 @@ def fold(graph: Graph) -> None:
 
 
 def _folded_once(graph: Graph, node: Node, constants: set[int]) -> Node | None:
-    """Return the node that took over what its reader did, or None."""
+    """Return the node that includes what its reader did, or None."""
     if not node.has_dst or not graph.is_inner(node.dst.storage) or len(node.post_ops):
         return None
     dst = node.dst
@@ -94,7 +94,7 @@ def _channel(node: Node) -> int:
 def _foldable(
     ops: tuple[Op, ...], channel: int, constants: set[int]
 ) -> tuple[list[Op], tuple[Op, ...]]:
-    """Return the operations at the front that weights can take, and the rest."""
+    """Return the leading operations that weights can absorb, and the rest."""
     taken: list[Op] = []
     for op in ops:
         if op.kind == "binary" and op.algorithm in (A.binary_mul, A.binary_add):

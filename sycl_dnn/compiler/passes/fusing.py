@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take element-wise nodes into the primitives before them, as post-ops.
+"""Fuse element-wise nodes into the primitives before them, as post-ops.
 
 This is the one place that decides which nodes run as one: a partition of another library could be
-put in here instead.
+inserted here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sycl_dnn.program.shared_descriptors import post_ops_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Storage, Tensor
 
-#: Rows whose post-ops oneDNN has compiled kernels for, in some cases at least.
+#: Rows for whose post-ops oneDNN has compiled kernels, at least in some cases.
 PRODUCERS = frozenset(
     (
         "batch_normalization_forward", "binary", "convolution_forward", "deconvolution_forward",
@@ -43,7 +43,7 @@ PRODUCERS = frozenset(
 #: Rows that can write a permuted result.
 _RELAYING = frozenset(("matmul", "binary", "softmax_forward", "convolution_forward"))
 _FLOATS = (data_type.f32, data_type.bf16, data_type.f16)
-#: Post-ops that oneDNN takes with one primitive.
+#: Maximum number of post-ops that oneDNN accepts with one primitive.
 _MOST = 30
 
 
@@ -53,12 +53,12 @@ def fuse(graph: Graph) -> None:
     while node is not None:
         before = graph.before(node)
         is_fused = node.row in PRODUCERS and _fused_once(graph, node)
-        # A node that absorbed another one takes its place.
+        # A node that absorbed another one replaces it.
         node = graph.after(before if is_fused else node)
 
 
 def _fused_once(graph: Graph, node: Node) -> bool:
-    """Take the only reader of a node's result into it; whether that was possible."""
+    """Fuse the only reader of a node's result into it; return whether that was possible."""
     if not node.has_dst or node.is_rounded or not graph.is_inner(node.dst.storage):
         return False
     dst = node.dst
@@ -89,14 +89,14 @@ def _narrows(copy: Node) -> bool:
 
 
 def primary(node: Node, dst: Tensor) -> str | None:
-    """Return the name of the one input of a node that shows ``dst``; None if several do."""
+    """Return the name of the one input of a node that views ``dst``; None if several do."""
     names = [n for n, t in node.inputs.items() if t.storage is dst.storage]
     is_twice = node.row == "binary" and names[:2] == ["src_0", "src_1"] and len(names) == 2
     return names[0] if len(names) == 1 or is_twice else None
 
 
 def _absorbed(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
-    """Return the node that does what both do, or why there is none."""
+    """Return one node that does what both do, or why there is none."""
     dst, name = node.dst, primary(reader, node.dst)
     if name is None:
         return Refusal("it reads the result twice")
@@ -132,7 +132,7 @@ def on_target(target: MemoryDesc, frame: MemoryDesc, chain: Chain) -> tuple[Op, 
             continue
         desc = carried(op.desc, frame, target)
         if desc is None:
-            return Refusal(f"the operand of {op.label} does not lie on the result")
+            return Refusal(f"the operand of {op.label} does not match the result")
         made.append(replace(op, desc=desc))
     return tuple(made)
 
@@ -191,7 +191,8 @@ def _tried(
 def _as_binary(node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor) -> Node | Refusal:
     """Return an element-wise node and what follows it as one pass of a binary primitive.
 
-    oneDNN's element-wise primitives have no fast post-ops; a maximum of a value with itself has.
+    oneDNN's element-wise primitives have no fast post-ops; a maximum of a value with itself has
+    them.
     """
     src = node.inputs["src"]
     p = node.params
@@ -216,7 +217,7 @@ def _as_binary(node: Node, reader: Node, ops: tuple[Op, ...], result: Tensor) ->
 
 
 def _relaid_node(graph: Graph, node: Node, reader: Node) -> Node | Refusal:
-    """Return the node that writes at once what a copy makes of its result."""
+    """Return the node that directly writes what a copy of its result would."""
     src, dst = reader.inputs["src"], reader.outputs["dst"]
     if node.row not in _RELAYING or len(reader.inputs) > 1 or len(reader.post_ops):
         return Refusal(f"{node.row} cannot write another layout")
@@ -241,7 +242,7 @@ _ROWS = ("convolution_forward", "deconvolution_forward", "matmul")
 
 
 def sum_in_place(graph: Graph) -> None:
-    """Let results take the place of residuals that are added to them and then die."""
+    """Let results replace residuals that are added to them and then die."""
     for node in list(graph.nodes):
         if node.row in _ROWS and node.has_dst and not graph.is_locked(node):
             for index in range(len(node.post_ops)):
@@ -263,14 +264,14 @@ def _is_residual(graph: Graph, node: Node, index: int) -> bool:
 
 
 def _dies_at(graph: Graph, storage: Storage, node: Node) -> bool:
-    """Whether a value belongs to nodes alone, and none needs it after this one."""
+    """Whether only nodes use a value, and none needs it after this one."""
     if storage.argument is not None or storage.memory is not None or graph.is_final(storage):
         return False
     if sum(t.storage is storage for t in node.inputs.values()) > 1:
         return False
     last = graph.place(node)
     users = (*graph.readers(storage), *graph.writers(storage))
-    # Calls over arrays hold on to what they made.
+    # Calls over arrays keep their results.
     return all(graph.place(n) <= last and n.function is None for n in users)
 
 

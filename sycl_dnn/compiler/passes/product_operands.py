@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operands of products in place, or packed in an order that is read faster."""
+"""Operands of products, read in place or packed in an order that is read faster."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sycl_dnn.compiler.rebuilding import PACKABLE, misfit, origin, rebuilt
 from sycl_dnn.compiler.step_graph import Graph, Node, Refusal
 from sycl_dnn.trace.values import Tensor
 
-#: Part of the names of the implementations that read any batch of rows rightly.
+#: Part of the names of the implementations that read any batch of rows correctly.
 _KNOWN = "brg_matmul"
 
 
 def read_in_place(graph: Graph) -> None:
-    """Let products read the source of a copy that only brings matrices together."""
+    """Make products read the source of a copy that only brings matrices together."""
     for node in list(graph.nodes):
         for name in ("src", "weights"):
             if node.row == "matmul" and _KNOWN in node.pd.impl_info:
@@ -48,7 +48,7 @@ def _without_copy(graph: Graph, node: Node, name: str) -> Node | None:
 
 
 def _is_by_rows(tensor: Tensor) -> bool:
-    """Whether one of the last two axes is dense and no element is shown twice."""
+    """Whether one of the last two axes is dense and no element occurs twice."""
     if tensor.desc is None or not tensor.desc.is_plain or tensor.ndim < 3:
         return False
     steps = [(s, n) for n, s in zip(tensor.desc.dims, tensor.desc.strides, strict=True) if n > 1]
@@ -63,7 +63,7 @@ def _is_by_rows(tensor: Tensor) -> bool:
 _MOST_ROWS = 2
 #: Bytes of float32 weights below which packing does not pay.
 _LEAST_BYTES = 4 << 20
-#: Blocks of 16 outputs by data types of source and weights. What oneDNN takes for "any" computes
+#: Blocks of 16 outputs by data types of source and weights. What oneDNN chooses for "any" computes
 #: one output after the other and reaches two thirds of the memory's bandwidth in bfloat16.
 _TAGS = {
     ("float32", "float32"): "BA16a16b",
@@ -73,7 +73,7 @@ _TAGS = {
 
 
 def pack_for_few_rows(graph: Graph) -> None:
-    """Pack the weights of products that the memory's bandwidth bounds, on CPUs with AVX-512."""
+    """Pack the weights of products that are bound by memory bandwidth, on CPUs with AVX-512."""
     if not _is_measured(graph.trace.engine):
         return
     constants = constant_ids(graph)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that become parts of wider ones: joined products, results written into their part."""
+"""Values that become parts of wider ones: joined products, and results written into their part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.values import Storage, Tensor
 from sycl_dnn.trace.views import reshape
 
-#: Parameters of descriptors by the execution arguments that they describe, where names differ.
+#: Parameters of descriptors by the execution arguments that they describe, if names differ.
 _PARAMETERS = {"src_0": "src0", "src_1": "src1", "src_2": "src2"}
 
 
@@ -45,7 +45,7 @@ class Place:
     offset: int
 
     def of(self, tensor: Tensor) -> Tensor | None:
-        """Return the same view of the elements where they are now; None if there is none."""
+        """Return the same view of the elements in their new place; None if there is none."""
         desc = tensor.desc
         if desc is None or not desc.is_plain:
             return None
@@ -81,9 +81,9 @@ def place(old: MemoryDesc, storage: Storage, strides: Sequence[int], offset: int
 
 
 def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
-    """Return a node that reads and writes moved storages where they are now, or why not.
+    """Return a node that reads and writes moved storages in their new places, or why not.
 
-    ``places`` is by ``id`` of the storages that moved.
+    ``places`` is keyed by ``id`` of the storages that moved.
     """
     views: dict[str, Tensor] = {}
     for name, tensor in (*node.inputs.items(), *node.outputs.items()):
@@ -97,7 +97,7 @@ def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
     inputs = {n: views.get(n, t) for n, t in node.inputs.items()}
     outputs = {n: views.get(n, t) for n, t in node.outputs.items()}
     if node.pd is None:
-        return Refusal(f"{node.row} takes whole arrays")
+        return Refusal(f"{node.row} reads whole arrays")
     if any(n.startswith("attr_") for n in views):
         return Refusal(f"{node.row} has it as the operand of a post-op")
     changes = {_PARAMETERS.get(n, n): t.desc for n, t in (views | outputs).items()}
@@ -111,7 +111,7 @@ def with_places(node: Node, places: dict[int, Place]) -> Node | Refusal:
     for name, tensor in (*inputs.items(), *outputs.items()):
         wanted = pd.desc_of(name)
         if wanted and not tensor.storage.scalar and tensor.desc != wanted:
-            return Refusal(f"{node.row} would want {name} in another layout")
+            return Refusal(f"{node.row} would require {name} in another layout")
     return node.with_pd(pd, inputs=inputs, outputs=outputs)
 
 
@@ -149,7 +149,7 @@ def _is_candidate(graph: Graph, node: Node, constants: AbstractSet[int]) -> bool
 
 
 def _joined(graph: Graph, group: list[Node]) -> list[Node]:
-    """Join a group; return the part of it that may still be joined, nothing once it is done."""
+    """Join a group; return the part that may still be joined, empty once it is done."""
     first, last = graph.place(group[0]), graph.place(group[-1])
     writers = graph.writers(group[0].inputs["src"].storage)
     if any(first < graph.place(w) < last for w in writers):
@@ -240,11 +240,11 @@ def _operands(graph: Graph, group: list[Node]) -> tuple[Tensor, Tensor | None]:
     return weights, join(parts, 0)
 
 
-# --- What is concatenated is written into its part of the result at once, where oneDNN can
+# --- Inputs of concatenations are written directly into their part of the result, where oneDNN can
 
 
 def write_into_parts(graph: Graph) -> None:
-    """Let nodes write into results of concatenations; the rest of the inputs is copied there."""
+    """Make nodes write into results of concatenations; other inputs are copied there."""
     for node in list(graph.nodes):
         if node.row == "concat" and _is_free(graph, node):
             _gather(graph, node)
@@ -279,7 +279,7 @@ def _gather(graph: Graph, node: Node) -> None:
 
 
 def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
-    """Let the maker and the readers of an input use its part of the result, or say why not."""
+    """Make the writer and readers of an input use its part of the result, or say why not."""
     src, dst = node.inputs[name], node.dst
     writer = graph.writer(src)
     if writer is None:
@@ -296,7 +296,7 @@ def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
         if isinstance(one, Refusal):
             return one
         if one.row == "concat" and _is_torn(one):
-            return Refusal("oneDNN's concatenation on GPUs takes rows that lie apart for dense")
+            return Refusal("oneDNN's concatenation on GPUs assumes that separated rows are dense")
         made.append(one)
     for old, new in zip(users, made, strict=True):
         graph.replace([], new, at=old)
@@ -307,7 +307,8 @@ def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
 def _is_torn(node: Node) -> bool:
     """Whether a concatenation on a GPU reads or writes what has gaps.
 
-    The fault concat-gaps-gpu: gaps of a result are written. Gaps in a source take the reference.
+    The fault concat-gaps-gpu: gaps of a result are written. Gaps in a source lead to the reference
+    implementation.
     """
     tensors = [*node.inputs.values(), *node.outputs.values()]
     if tensors[0].trace.engine.kind != engine_kind.gpu:
