@@ -13,7 +13,7 @@ from sycl_dnn import functional as F
 @needs_oneccl
 def test_values_are_numpys():
     lines = run_ranks(2, "collective_values.py")
-    assert sorted(lines) == ["[0] 608 right", "[1] 608 right"]
+    assert sorted(lines) == ["[0] 2040 right", "[1] 2040 right"]
 
 
 @needs_oneccl

@@ -47,6 +47,18 @@ def test_a_rank_that_dies_ends_the_others():
 
 
 @needs_oneccl
+def test_a_rank_that_dies_before_a_comparison_is_named():
+    lines = run_ranks(2, "faults.py", "killed", status=137)
+    assert said(lines, f"[0] killed: RuntimeError: group world: {SUM}: rank 1 has died")
+
+
+@needs_oneccl
+def test_a_collective_that_oneccl_refuses_gives_nan_and_an_error():
+    lines = run_ranks(2, "faults.py", "refused_by_oneccl")
+    assert len(said(lines, "nothing but NaN")) == 2
+
+
+@needs_oneccl
 @pytest.mark.parametrize(
     ("case", "words"),
     [

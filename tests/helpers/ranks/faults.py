@@ -9,9 +9,12 @@ import time
 from pathlib import Path
 
 import dpnp
+import pytest
 
 from sycl_dnn import distributed as dist
 from sycl_dnn import synchronize
+from sycl_dnn._dpnp import place, usm_array
+from sycl_dnn.program.place import place_of
 
 CASES = sys.argv[1].split()
 
@@ -34,6 +37,20 @@ def other_kind(group, x):
 def other_order(group, x):
     for y in (x, x[:3]) if group.rank else (x[:3], x):
         dist.all_reduce(y)
+
+
+def refused_by_oneccl(group, x):
+    """Both ranks ask for a dtype that oneCCL does not have."""
+    y = dpnp.zeros(5, dtype="float32", sycl_queue=group.queue)
+    memory = [place(usm_array(a)) for a in (x, y)]
+    group.communicator.submit(
+        place_of(group.queue)[1], "all_reduce", *memory, 5, 99, 0, 0, y.nbytes, "the refused call"
+    )
+    for later in (lambda: synchronize(group.queue), lambda: dist.all_reduce(x)):
+        with pytest.raises(RuntimeError, match="^the refused call: oneCCL says: "):
+            later()
+    assert dpnp.isnan(y).all()
+    print("nothing but NaN", flush=True)
 
 
 def killed(group, x):

@@ -2,6 +2,7 @@
 """Splits, pairs, trees, barriers, and what is refused; four ranks."""
 
 import dpnp
+import numpy as np
 import pytest
 
 from sycl_dnn import distributed as dist
@@ -11,6 +12,41 @@ from sycl_dnn import functional as F
 def refused(kind, words, call):
     with pytest.raises(kind, match=words):
         call()
+
+
+def check_trees(group):
+    """Every collective takes a tree, and gives what it gives for each array."""
+    row = dpnp.arange(4, dtype="float32", sycl_queue=group.queue) + 10 * group.rank
+    nested = {"b": (row, row.astype("int32")), "a": 2 * row}
+
+    def plain(made):
+        return {"b": tuple(v.tolist() for v in made["b"]), "a": made["a"].tolist()}
+
+    for function in (dist.all_reduce, dist.reduce, dist.broadcast, dist.all_gather,
+                     dist.reduce_scatter, dist.all_to_all):  # fmt: skip
+        first, second = (function(v) for v in nested["b"])
+        one_by_one = {"b": (first, second), "a": function(nested["a"])}
+        assert plain(function(nested)) == plain(one_by_one), function
+    if group.rank == 0:
+        dist.send(nested, to=1)
+    elif group.rank == 1:
+        empty = {"b": (row * 0, (row * 0).astype("int32")), "a": row * 0}
+        received = plain(dist.recv(empty, source=0))
+        assert received == {"b": ([0.0, 1.0, 2.0, 3.0], [0, 1, 2, 3]), "a": [0.0, 2.0, 4.0, 6.0]}
+
+
+def check_parts_of_the_data(group):
+    """Each sample goes to one rank, all to some rank but for the remainder of the division."""
+    for seed in (None, 3):
+        parts = group.exchange(f"part {seed}", dist.own_part(43, seed).tobytes(), "parts")
+        numbers = np.concatenate([np.frombuffer(part, "int64") for part in parts])
+        assert len(numbers) == len(set(numbers.tolist())) == 40
+        assert set(numbers.tolist()) <= set(range(43))
+    batches = [b.tobytes() for b in dist.own_batches(43, 8)]
+    assert len(batches) == 5
+    said = group.exchange("batches", b"".join(batches), "batches")
+    numbers = np.concatenate([np.frombuffer(part, "int64") for part in said])
+    assert len(numbers) == len(set(numbers.tolist())) == 40
 
 
 def main():
@@ -47,9 +83,11 @@ def main():
     assert list(total) == ["b", "a"]
     assert total["b"][1].tolist() == [10.0] * 3
     assert total["a"].astype("float32").tolist() == [6.0] * 3
+    check_trees(group)
     slanted = dpnp.arange(6, dtype="float32", sycl_queue=queue).reshape(2, 3).T
     assert dist.all_reduce(slanted).tolist() == (4 * slanted).tolist()
     assert dist.all_gather(dpnp.asarray(rank, sycl_queue=queue)).tolist() == [0, 1, 2, 3]
+    check_parts_of_the_data(group)
     group.barrier()
 
     refused(TypeError, "float32", lambda: dist.all_reduce(x.astype("complex64")))
