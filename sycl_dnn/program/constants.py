@@ -16,9 +16,9 @@ _NUMBERS: dict[Any, int] = {}
 
 
 class Constants:
-    """The steps that depend on constant arguments alone, run when their results are not there.
+    """The steps that depend only on constant arguments, run when their results are missing.
 
-    Results are kept by the frozen arrays that they come from, so that they live and die together;
+    Results are kept by the frozen arrays that they come from, so that they have the same lifetime;
     a plain repacking is shared by all functions that use the same layout.
     """
 
@@ -60,7 +60,7 @@ class Constants:
     def fill(
         self, registers: list[Any], queue: Any, stream: Any, frozen: Mapping[int, Any]
     ) -> None:
-        """Put the kept results into their registers, making them first if need be."""
+        """Put the kept results into their registers, computing them first if necessary."""
         if not self._slots:
             return
         missing = False
@@ -71,7 +71,7 @@ class Constants:
             return
         for register, blank, _, _ in self._slots:
             registers[register] = blank.new(queue, pooled=False)
-        # Other threads find the copies too, and no order holds between threads.
+        # Other threads find the copies too, and there is no order between threads.
         assert self._segment is not None  # there is something to pack
         self._segment.run(registers, queue, stream).wait()
         for register, _, recipe, sources in self._slots:
@@ -84,12 +84,12 @@ def _key(recipe: int, sources: tuple[int, ...], frozen: Mapping[int, Any]) -> An
 
 
 def _constant_steps(live: Sequence[Any], executable: Any) -> list[Any]:
-    """Return the steps that depend on frozen arguments alone."""
+    """Return the steps that depend only on frozen arguments."""
     steps: list[Any] = []
     made: set[int] = set()
 
     def stands(storage: Storage) -> bool:
-        # Packed copies that a forward pass passes on have no number that the caller knows.
+        # Packed copies from a forward pass have no number that the caller knows.
         is_given = storage.argument is not None and executable.is_argument(storage)
         is_frozen = storage.constant and is_given
         return is_frozen or id(storage) in made or storage.memory is not None
@@ -112,9 +112,9 @@ def _recipe(tensor: Tensor, made: Mapping[int, Any]) -> tuple[Any, tuple[int, ..
     sources = tuple(sorted({n for _, numbers in parts for n in numbers}))
     is_primitive = step.primitive is not None and not is_kernel(step.primitive)
     if is_primitive and len(inputs) == len(step.inputs):
-        # The places of the sources distinguish a - b from b - a.
+        # The positions of the sources distinguish a - b from b - a.
         return (_work(step), *((r, *map(sources.index, n)) for r, n in parts)), sources
-    # Anything else belongs to this one function.
+    # Anything else belongs to this function only.
     return (object(), tensor.storage.desc), sources
 
 

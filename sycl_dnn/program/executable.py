@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A traced function, ready to run on arrays, and the steps that dpnp does."""
+"""A traced function, ready to run on arrays, and the steps that dpnp runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from sycl_dnn.trace.values import Storage, Tensor
 
 
 class WritingCall:
-    """A stage that writes to arrays which are there: a function with a ``run_into``.
+    """A stage that writes to existing arrays: a function with a ``run_into``.
 
     ``function.run_into(stream, inputs, outputs)`` gets pairs of a USM object and the bytes from its
     start to the first element.
@@ -47,7 +47,7 @@ class WritingCall:
         self._writes = [(registers[id(t.storage)], t.offset) for t in step.outputs.values()]
 
     def allocate(self, registers: list[Any], queue: Any) -> None:
-        """Do nothing: results have their places."""
+        """Do nothing: results already have their places."""
 
     def _places(self, registers: list[Any]) -> list[list[tuple[Any, int]]]:
         pairs = (self._reads, self._writes)
@@ -61,8 +61,8 @@ class WritingCall:
 class StartingCall(WritingCall):
     """A stage that later ones overlap with: a function with a ``start_into``.
 
-    ``function.start_into(stream, inputs, outputs)`` returns what has a ``join(stream)``: work that
-    is submitted after that comes after it. None: there is nothing to wait for.
+    ``function.start_into(stream, inputs, outputs)`` returns an object with ``join(stream)``: work
+    submitted after that runs after it. None: there is nothing to wait for.
     """
 
     def run(self, registers: list[Any], queue: Any, stream: Any) -> Any:
@@ -92,13 +92,13 @@ class ArrayCall:
         ]
 
     def allocate(self, registers: list[Any], queue: Any) -> None:
-        """Give the results separate places, which ``run`` then writes to."""
+        """Give the results separate places, to which ``run`` writes."""
         for register, shape, dtype in self._writes:
             if registers[register] is None:
                 registers[register] = dpnp.empty(shape, dtype=dtype, sycl_queue=queue).get_array()
 
     def run(self, registers: list[Any], queue: Any, stream: Any) -> None:
-        """Call the function and put its results into their registers, or the arrays there."""
+        """Call the function and put its results into their registers or existing arrays."""
         given = [_view(registers[r], *rest) for r, *rest in self._reads]
         named = {"queue": queue} if self._takes_queue else {}
         try:
@@ -129,17 +129,17 @@ def _view(array: Any, shape: Any, strides: Any, offset: int, dtype: Any) -> Any:
 class Executable:
     """The programs of a trace, and the registers that hold their arrays during a call.
 
-    First come the arguments of the call, then what is packed once, then what each call allocates.
+    First are the arguments of the call, then what is packed once, then what each call allocates.
 
     Parameters
     ----------
     trace : Trace
     steps : list
-        Those of the trace that are to run, in order; what no result needs is left out.
+        Those of the trace to run, in order; steps that no result needs are left out.
     finals : list of Tensor
         What a call returns, each from ``own_storage``.
     arguments : list of Storage
-        What a call gives, in order.
+        The arrays that a call passes, in order.
     kept : list of Storage
         What a call also returns, unchanged, for a later reverse pass.
     keeps_order : bool
@@ -162,7 +162,8 @@ class Executable:
         self.n_registers = self._n_arguments = len(arguments)
         self.blanks: list[tuple[int, allocation.Blank]] = []
         wanted = [*(t.storage for t in finals), *kept]
-        #: Results that show all of their storage in another shape than the step that writes it.
+        #: Results that view all of their storage in a shape other than that of the step that writes
+        #: it.
         self._shown = {id(t.storage): t for t in finals if not _is_part(t)}
         live = live_steps(steps, wanted)
         self.constants = Constants(self, trace.engine, live, kept)
@@ -174,12 +175,12 @@ class Executable:
             self._number(group, crossing | needed)
         self.results = [self._registers[id(t.storage)] for t in finals]
         self.result_dtypes = [str(t.dtype) for t in finals]
-        #: Of results that are a part of their register.
+        #: For results that are a part of their register.
         self.parts = [_part_of(t) if _is_part(t) else None for t in finals]
         self.kept = [self._registers[id(s)] for s in kept]
         self.stages = [self._stage(trace.engine, g, keeps_order) for g in groups]
         self._joined_before = _joins(groups)
-        #: Results that calls over arrays make: theirs unless the caller gives a place.
+        #: Results that calls over arrays allocate, unless the caller passes a place.
         self._by_arrays = set(self.results) - {r for r, _ in self.blanks}
         self._by_arrays -= set(range(self._n_arguments))
         made = {id(t.storage) for s in live for t in s.outputs.values()}
@@ -192,7 +193,7 @@ class Executable:
         self.only_segment = only if isinstance(only, Segment) and not self._written else None
         #: The same if there are only arguments and results: the shortest path.
         self._single = None if self.captured or self.constants else self.only_segment
-        #: Arrays that a call gives; those that the function captured follow.
+        #: Arrays that a call passes; those that the function captured follow.
         self.n_given = self._n_arguments - len(self.captured)
 
     def is_given_or_captured(self) -> bool:
@@ -208,11 +209,11 @@ class Executable:
         return self._registers[id(storage)]
 
     def is_argument(self, storage: Storage) -> bool:
-        """Whether the caller gives a storage."""
+        """Whether the caller passes a storage."""
         return self._registers.get(id(storage), self._n_arguments) < self._n_arguments
 
     def _number(self, group: list[Step] | ArrayStep, needed: set[int]) -> None:
-        """Give registers to what other groups or the caller need of this one, by id of storage."""
+        """Give registers to storages that other groups or the caller need from this one, by id."""
         for step in group if isinstance(group, list) else [group]:
             for tensor in step.outputs.values():
                 is_new = id(tensor.storage) not in self._registers
@@ -248,13 +249,13 @@ class Executable:
         Parameters
         ----------
         arguments : list
-            The arrays that the caller gives, as objects with ``_pointer``.
+            The arrays that the caller passes, as objects with ``_pointer``.
         kind : type
             Allocator of the results.
         outs : dict
             By number of the result: the array to write.
         frozen : dict
-            By number of the argument of the traced function: what keeps its packed copies.
+            By number of the argument of the traced function: the owner of its packed copies.
         """
         stream.let_go()
         if self._single is not None:
@@ -291,7 +292,7 @@ class Executable:
         outs: dict[int, Any] | None = None,
         frozen: dict[int, Any] | None = None,
     ) -> list[Any]:
-        """Return the registers of a call that is still to be submitted; parameters as ``run``."""
+        """Return the registers of a call that is not submitted yet; parameters as ``run``."""
         registers = self._allocated(queue, arguments, kind, outs)
         self._complete(registers, queue, stream, frozen)
         return registers
@@ -315,7 +316,7 @@ class Executable:
                 registers[self._registers[id(tensor.storage)]] = value.bytes()
 
     def _complete(self, registers: list[Any], queue: Any, stream: Any, frozen: Any) -> None:
-        """Fill in what the caller does not give: captured arrays, seeds, packed copies."""
+        """Fill in what the caller does not pass: captured arrays, seeds, packed copies."""
         frozen = dict(frozen or {})
         self.draw_seeds(registers)
         for index, value, tensor in self.captured:
@@ -332,7 +333,7 @@ class Executable:
                 raise ValueError(f"{name} must be writable and without negative strides")
 
     def leaves(self, registers: list[Any], given: list[Any]) -> list[Any]:
-        """Return the results of a call: new arrays, or those of ``given`` that they are."""
+        """Return the results of a call: new arrays, or arrays of ``given``."""
         rows = zip(self.results, self.result_dtypes, self.parts, strict=True)
         return [
             given[r] if r < len(given)
@@ -372,7 +373,7 @@ def _joins(groups: Sequence[list[Step] | ArrayStep]) -> list[list[int]]:
 
 
 def _is_part(tensor: Tensor) -> bool:
-    """Whether a result has less than all of its storage."""
+    """Whether a result is less than all of its storage."""
     storage = tensor.storage
     if tensor.desc is None or storage.desc is None or storage.argument is not None:
         return False
@@ -380,7 +381,7 @@ def _is_part(tensor: Tensor) -> bool:
 
 
 class _Part(NamedTuple):
-    """How to see a result in the array of its register; strides are None for a dense row-major."""
+    """How to view a result in the array of its register; strides are None for dense row-major."""
 
     shape: tuple[int, ...]
     dtype: np.dtype

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engines and ordered streams of the queues that calls come on; waiting for all work."""
+"""Engines and ordered streams of the queues that calls use; waiting for all work."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ os.register_at_fork(after_in_child=_forget)
 def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
     """Wait until all work on a queue is done: that of this package and that of dpnp.
 
-    Reading a result with dpnp waits by itself. This waits for each submission by its own event,
-    those of streams that are not ordered too, and ends at Ctrl-C.
+    Reading a result with dpnp waits by itself. This waits for each submission by its event,
+    including those of unordered streams, and ends at Ctrl-C.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
     KeyboardInterrupt
         Ctrl-C, in the main thread; the work continues.
     RuntimeError
-        The process was forked from one that had used a device. A collective has failed.
+        The process was forked from one that had used a device, or a collective has failed.
     TypeError
         ``queue`` is not a queue.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn a trace into what runs: dead steps dropped, memory planned, one program per stretch."""
+"""Turn a trace into what runs: dead steps dropped, memory planned, one program per segment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sycl_dnn.trace.values import MixedTraces, Storage, Tensor
 
 
 class Spans:
-    """Bytes that are taken: disjoint spans in order, neighbours merged."""
+    """Bytes in use: disjoint spans in order, adjacent ones merged."""
 
     __slots__ = ("ends", "starts")
 
@@ -36,15 +36,15 @@ class Spans:
         self.starts[low:high], self.ends[low:high] = [start], [end]
 
     def end_of_overlap(self, start: int, end: int) -> int | None:
-        """Return where the first span ends that meets these bytes; None if they are free."""
+        """Return the end of the first span that overlaps these bytes; None if they are free."""
         at = bisect_right(self.ends, start)
         return self.ends[at] if at < len(self.ends) and self.starts[at] < end else None
 
 
 class Busy:
-    """What is taken during stretches of steps: a tree over the steps, halved at each level.
+    """Memory in use during ranges of steps: a tree over the steps, halved at each level.
 
-    Taking a place costs in proportion to the number of levels and of gaps that are too small.
+    Taking a place costs time in proportion to the number of levels and of gaps too small.
 
     Parameters
     ----------
@@ -59,10 +59,10 @@ class Busy:
         while self._size < n_steps:
             self._size *= 2
         self._nodes = {stretch: self._nodes_of(*stretch) for stretch in known}
-        #: By number of the tree's node: what is taken during any of its steps. Nodes that make up
-        #: no stretch are never queried.
+        #: By number of the tree's node: what is in use during any of its steps. Nodes that are part
+        #: of no range are never queried.
         self._any = {n: Spans() for inner, _ in self._nodes.values() for n in inner}
-        #: The same: what is taken during all of its steps.
+        #: The same: what is in use during all of its steps.
         self._whole = {n: Spans() for _, outer in self._nodes.values() for n in outer}
 
     def take(self, nbytes: int, first: int, last: int) -> int:
@@ -83,7 +83,7 @@ class Busy:
         return offset
 
     def _nodes_of(self, first: int, last: int) -> tuple[list[int], set[int]]:
-        """Return the nodes that make up a stretch, and those above them."""
+        """Return the nodes that make up a range, and those above them."""
         inner: list[int] = []
         low, high = first + self._size, last + self._size + 1
         while low < high:
@@ -114,18 +114,18 @@ def _first_gap(taken: list[Spans], nbytes: int) -> int:
     return offset
 
 
-# --- Places of intermediate values in one buffer: those that are never needed together overlap
+# --- Places of intermediate values in one buffer: those never needed at the same time overlap
 
 
 class Arena:
-    """Offsets of the storages that live only inside one stretch of steps, and of scratchpads.
+    """Offsets of scratchpads and of the storages used only within one segment of steps.
 
     Parameters
     ----------
     steps : list of Step
         In the order of execution.
     placed : dict
-        By ``id`` of a storage: those that have a place already.
+        By ``id`` of a storage: those that already have a place.
     """
 
     def __init__(self, steps: Sequence[Step], placed: Mapping[int, int]) -> None:
@@ -146,7 +146,7 @@ class Arena:
                 self.offsets[key[1]] = offset
 
 
-# --- Turn a trace into what runs: dead steps dropped, memory planned, one program per stretch
+# --- Turn a trace into what runs: dead steps dropped, memory planned, one program per segment
 
 
 def live_steps(steps: Sequence[AnyStep], wanted: Iterable[Storage]) -> list[AnyStep]:
@@ -168,11 +168,11 @@ def starts_early(step: AnyStep) -> bool:
 
 
 def scheduled(steps: Sequence[AnyStep], keeps_order: bool = False) -> list[list[AnyStep]]:
-    """Return the steps in lists, such that those that start early do so as soon as they can.
+    """Return the steps in lists, so that those that start early do so as soon as they can.
 
-    Each of them ends a list, which has only what it needs: they keep their order, so that
-    all ranks of a job reach them in one order. What is left follows the last of them that it
-    needs.
+    Each of these ends a list, which has only what it needs. They keep their order, so that all
+    ranks of a job reach them in the same order. The remaining steps follow the last of them that
+    they need.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def scheduled(steps: Sequence[AnyStep], keeps_order: bool = False) -> list[list[
     return lists + [rest[number] for number in sorted(rest)]
 
 
-#: By id of a storage that results share: the bytes that they have of it.
+#: By id of a storage that results share: the bytes of it that they use.
 Parts = dict[int, list[range]]
 
 
@@ -229,12 +229,12 @@ def own_storage(
     """Return the tensor alone in a separate plain storage, copied if necessary.
 
     An argument that a function returns unchanged is still the caller's array. If a storage is made
-    for several results, they have a part of it each.
+    for several results, each has a part of it.
     """
     untouched = tensor.storage.argument is not None and tensor.desc == tensor.storage.desc
     if tensor.desc is None:
         return _own_array(trace, tensor)
-    # Shapes () and (1,) have one descriptor, so which of them the caller gave is not known.
+    # Shapes () and (1,) have one descriptor, so it is not known which the caller passed.
     if wanted is None and untouched and not tensor.offset and tensor.desc.dims != (1,):
         return tensor
     if wanted is None and _is_free_part(tensor, parts):
@@ -262,7 +262,7 @@ def own_storage(
 
 
 def _final_desc(tensor: Tensor) -> Any:
-    """Return the dense layout that a result gets of itself: its own order of axes if plain."""
+    """Return the dense layout that a result gets by default: its own order of axes if plain."""
     if tensor.desc.is_plain:
         is_dense = layout.is_dense(tensor.desc)
         return tensor.desc if is_dense else layout.like(tensor.desc, tensor.dtype)
@@ -271,10 +271,10 @@ def _final_desc(tensor: Tensor) -> Any:
 
 
 def _fills(trace: Trace, tensor: Tensor) -> bool:
-    """Whether the tensor shows all bytes of a storage, in whatever shape, that primitives write."""
+    """Whether the tensor views all bytes of a storage that primitives write, in any shape."""
     whole = tensor.storage.desc
     if tensor.desc == whole:
-        # Shapes () and (1,) have one descriptor; what a call of dpnp made has its own shape.
+        # Shapes () and (1,) have one descriptor; results of dpnp calls have their own shape.
         is_single = whole.dims == (1,) and trace.is_written_by_call(tensor.storage)
         return not is_single or trace.is_by_call(tensor)
     same_size = not tensor.offset and tensor.desc.get_size() == whole.get_size()
@@ -282,7 +282,7 @@ def _fills(trace: Trace, tensor: Tensor) -> bool:
 
 
 def _own_array(trace: Trace, tensor: Tensor) -> Tensor:
-    """Return an array of a dtype that oneDNN lacks, copied unless a call of dpnp made it so."""
+    """Return an array of a dtype that oneDNN lacks, copied unless a dpnp call made it so."""
     if trace.is_by_call(tensor):
         return tensor
     return trace.array_call(dpnp.copy, [tensor], [Out(tensor.shape, tensor.dtype)])[0]
@@ -328,10 +328,10 @@ def _seen_as(tensor: Tensor) -> Any:
 
 
 class Segment:
-    """A stretch of primitives as one ``_core.Program`` over registers."""
+    """A sequence of primitives as one ``_core.Program`` over registers."""
 
     def __init__(self, engine: Any, steps: list[Step], registers: dict[int, int]) -> None:
-        #: Registers whose arrays the program takes, in its order.
+        #: Registers whose arrays the program accepts, in its order.
         self.reads: list[int] = []
         self._places: dict[int, int] = {}
         self._registers = registers

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptors and primitives that were made before, for functions that are compiled.
+"""Existing descriptors and primitives, shared by compiled functions.
 
-Layers of one size, and the same function for another shape, ask for the same ones again and again;
+Layers of one size, and the same function for another shape, request the same ones repeatedly;
 oneDNN takes up to a millisecond for each.
 """
 
@@ -34,9 +34,9 @@ class _Made:
 
 
 class Descriptors:
-    """What was made, by what it was made of; the least recently used goes first.
+    """Descriptors, by what they were made from; the least recently used is dropped first.
 
-    Nobody may advance a descriptor from here to its next implementation.
+    No caller may advance a descriptor from here to its next implementation.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Descriptors:
         self.n_made = self.n_asked = 0
 
     def described(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
-        """Return a descriptor, which others may use as well.
+        """Return a descriptor, which others may also use.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class Descriptors:
         return self._made(key, engine, row, params, attr) if found is None else found.pd
 
     def described_or_none(self, engine: Any, row: str, params: Mapping[str, Any], attr: Any) -> Any:
-        """Return a descriptor as ``described`` does; None where oneDNN has none."""
+        """Return a descriptor as ``described`` does; None if oneDNN has none."""
         key = self._key(engine, row, params, attr)
         found = self._get(key)
         if found is not None:
@@ -88,7 +88,7 @@ class Descriptors:
         return pd if faults.warned_of(pd) else self._keep(key, pd).pd
 
     def primitive(self, pd: Any, inserted: bool = False) -> Any:
-        """Return the primitive of a descriptor; ``inserted`` as ``Primitive`` takes it."""
+        """Return the primitive of a descriptor; ``inserted`` as for ``Primitive``."""
         made = self._by_pd.get(id(pd))
         if made is None:
             return _core.Primitive(pd, inserted)
@@ -125,7 +125,7 @@ class Descriptors:
         return made.post_ops
 
     def clear(self) -> None:
-        """Drop everything; what is in use lives on."""
+        """Drop everything; objects in use stay alive."""
         with self._lock:
             self._found.clear()
             self._by_pd.clear()
