@@ -53,6 +53,13 @@ def test_ranks_know_themselves_and_have_their_cores(tmp_path):
     assert sorted(out.splitlines()) == [f"[{r}] {r} 2 {r} 127.0.0.1 {each}" for r in range(2)]
 
 
+def test_threads_are_divided_unless_the_user_has_set_them(tmp_path):
+    program = 'import os; print(os.environ["OMP_NUM_THREADS"], os.environ["DPCPP_CPU_NUM_CUS"])'
+    status, out, _ = run(tmp_path, program, "-n", "2", OMP_NUM_THREADS="7")
+    each = max(1, len(os.sched_getaffinity(0)) // 2)
+    assert (status, sorted(out.splitlines())) == (0, [f"[{r}] 7 {each}" for r in range(2)])
+
+
 def test_one_host_of_several(tmp_path):
     options = ["-n", "1", "--nodes", "3", "--node-rank", "2", "--no-prefix"]
     address = ["--master-addr", "first", "--master-port", "9"]
