@@ -11,7 +11,7 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: Elements of a group: enough that its start costs little, few enough to use all processors.
+#: Elements of a group: enough that starting it costs little, few enough to use all processors.
 _LEAST = 1 << 14
 
 _SOURCE = """

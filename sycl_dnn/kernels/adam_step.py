@@ -11,7 +11,7 @@ from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
-#: Bytes of a parameter from which a kernel is used: below, a launch costs more than passes.
+#: Bytes of a parameter from which a kernel is used: below, a launch costs more than the passes.
 _LEAST, _MOST = 1 << 17, 1 << 33
 #: Parts of a parameter for each of the processor's units, so that none waits long for another.
 _PARTS = 4

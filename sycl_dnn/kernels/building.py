@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile kernels, once for each context and source; what cannot be compiled is remembered."""
+"""Compile kernels, once for each context and source; failures are remembered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpctl.program import SyclProgramCompilationError, create_program_from_sourc
 from sycl_dnn import _core
 from sycl_dnn.kernels import kept_binaries
 
-#: Programs that are kept; one is some hundred kilobytes.
+#: Maximum number of programs kept; each has some hundred kilobytes.
 _MOST = 256
 _OPTIONS = "-cl-std=CL2.0 -cl-mad-enable"
 _lock = threading.Lock()
@@ -22,7 +22,7 @@ _made: OrderedDict[Any, Any] = OrderedDict()
 
 
 def compiled(queue: Any, source: str, name: str) -> Any:
-    """Return the kernel ``name`` of an OpenCL C source for a queue's device; None without.
+    """Return the kernel ``name`` of an OpenCL C source for a queue's device, or None.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def compiled(queue: Any, source: str, name: str) -> Any:
     Returns
     -------
     dpctl.program.SyclKernel or None
-        None where there is no compiler, or it refuses the source.
+        None if there is no compiler, or it refuses the source.
     """
     if queue.backend != dpctl.backend_type.opencl:
         return None
@@ -62,7 +62,7 @@ def _built(queue: Any, source: str) -> Any:
 
 
 def _forget() -> None:
-    """Drop what belongs to the devices of the parent process, without destroying it."""
+    """Drop objects of the parent process's devices without destroying them."""
     global _made, _lock
     _of_parent.append(_made)
     _made, _lock = OrderedDict(), threading.Lock()

@@ -7,7 +7,7 @@ them three times, after the first time from the cache; sums of channels are in l
 
 from __future__ import annotations
 
-#: The most channels of a work-group.
+#: Maximum number of channels of a work-group.
 MOST_CHANNELS = 2048
 
 SOURCE = (

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled kernels as files, for later processes; a failure is never an error.
 
-The contents of the files are executed. So their folder must be the user's own and not writable by
+The contents of the files are executed. So their folder must belong to the user and not writable by
 others, each file has a checksum, and one that does not match is ignored and replaced.
 """
 
@@ -25,9 +25,9 @@ _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 _KEPT, _UNFINISHED = ".kernel", ".part"
 #: Bytes of all files; the most recently used ones are kept.
 _LIMIT = 64 << 20
-#: What code for a CPU depends on: machines of other kinds may share the folder.
+#: What code for a CPU depends on: different machines may share the folder.
 _OF_PROCESSOR = ("vendor_id", "model", "flags", "CPU", "Features")
-#: Settings of Intel's compilers that change what they make.
+#: Settings of Intel's compilers that change their output.
 _SETTINGS = ("CL_CONFIG_", "IGC_")
 
 
@@ -65,7 +65,7 @@ def key(queue: Any, source: str, options: str) -> str:
 
 
 def load(name: str) -> bytes | None:
-    """Return the binary that is kept under a name; None without an intact file."""
+    """Return the binary kept under a name; None if there is no intact file."""
     if not name:
         return None
     with contextlib.suppress(OSError), _opened() as where:
@@ -103,7 +103,7 @@ def _head(name: str, binary: bytes) -> bytes:
 
 @contextlib.contextmanager
 def _opened(create: bool = False) -> Iterator[int]:
-    """Open the folder; a descriptor of it stays the one whose owner was checked."""
+    """Open the folder; its descriptor keeps referring to the folder whose owner was checked."""
     path = folder()
     if path is None:
         raise FileNotFoundError(f"{_VARIABLE} is empty")

@@ -25,7 +25,7 @@ class Kernels:
     ----------
     trace : Trace
     source : str
-        The part after the common beginning.
+        The part after the common prelude.
     dtype : str
         Of the elements.
     vector : int
@@ -79,7 +79,7 @@ def _new(trace: Any, out: Out) -> Tensor:
 
 
 def defined(vectors: Tensors) -> list[str]:
-    """Return the macros that say which vectors there are."""
+    """Return the macros that say which vectors exist."""
     return [name for name, n in (("SCALED", "scale"), ("SHIFTED", "shift")) if n in vectors]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slices of an array by number as one kernel, and their gradient: sums of slices by number.
+"""Slices of an array by index as one kernel, and their gradient: sums of slices by index.
 
 The array is viewed as (outer, n, inner). A sum adds its terms in the order of the numbers, whatever
 the device: results are the same from run to run.
@@ -20,7 +20,7 @@ from sycl_dnn.trace.values import Tensor
 
 #: Kernels count slices in 32 bits.
 _MOST = 1 << 31
-#: The fewest elements of a slice in a group of the gradient: smaller parts share cache lines.
+#: Minimum elements of a slice in a group of the gradient: smaller parts share cache lines.
 _STRIPE = 64
 #: What is copied, by the bytes of an element.
 _WORDS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
@@ -76,7 +76,7 @@ __kernel void slices_added(__global const number *numbers, __global const elemen
 
 
 class Slices(NamedTuple):
-    """Which slices are meant: ``numbers`` (m,) along an axis of an array."""
+    """Which slices are selected: ``numbers`` (m,) along an axis of an array."""
 
     numbers: Tensor
     shape: tuple[int, ...]
@@ -101,14 +101,14 @@ def taken(x: Tensor, slices: Slices, composed: Callable[[], Tensor]) -> Tensor:
     x : Tensor
         Row-major, or copied.
     slices : Slices
-        Numbers out of range give NaN, 0 for integers, and have no gradient.
+        Numbers out of range give NaN (0 for integers) and have no gradient.
     composed : callable
         Records the same without kernels; second derivatives are its own.
 
     Returns
     -------
     Tensor
-        Shape of ``x`` with the number of numbers in place of the axis.
+        Shape of ``x`` with the count of numbers in place of the axis.
     """
     m = slices.numbers.size
     outer, n, inner = slices.sizes

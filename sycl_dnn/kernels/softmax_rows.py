@@ -9,7 +9,7 @@ from __future__ import annotations
 
 #: The longest row; for longer ones oneDNN's primitives are as fast.
 LONGEST = 64
-#: Vectors that are computed side by side, so that none waits for the sum of its row.
+#: Vectors computed side by side, so that none waits for the sum of its row.
 SIDE_BY_SIDE = 4
 
 #: ``LENGTH`` is that of a row. NaN in it, or only minus infinity, makes all of it NaN.

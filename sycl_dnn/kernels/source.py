@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The beginning of the sources of all kernels: elements as vectors of floats, sums of a group.
 
-One source is for CPUs and GPUs. ``V`` is the number of elements that a work-item reads at a time,
+One source serves CPUs and GPUs. ``V`` is the number of elements that a work-item reads at a time,
 ``L`` that of the work-items of a group: 1 on a CPU, whose vectors are ``V`` wide.
 """
 
 from __future__ import annotations
 
-#: How an element is read and written, by dtype: as the floats that kernels compute with, or by
-#: ``COPY`` as it is.
+#: How an element is read and written, by dtype: as the floats that kernels compute with, or
+#: unchanged by ``COPY``.
 _ELEMENTS = {
     "float32": """
 typedef float element;
@@ -122,7 +122,7 @@ float stretch_sum(__global const element *p, int length) {
 
 
 def beginning(dtype: str, vector: int, items: int) -> str:
-    """Return the beginning of a source for elements of ``dtype``.
+    """Return the prelude of a source for elements of ``dtype``.
 
     Parameters
     ----------

@@ -15,10 +15,10 @@ from sycl_dnn.trace.values import Tensor
 #: Channels of a part of a row-major gradient, and elements of each that are kept for sums.
 _CHANNELS, _KEPT = 16, 1024
 
-#: Maxima have their channels innermost; ``taken`` has the number in its window of each maximum.
+#: Maxima have their channels innermost; ``taken`` has the index of each maximum in its window.
 #: Channels-last, an element of the input sums the gradients of the windows over it: at most
 #: ``MOST`` of them. Row-major, each maximum is added to its element, in a band of rows that fits
-#: the cache; what belongs to no row of the part is added after the band.
+#: the cache; anything outside the rows of the part is added after the band.
 _SOURCE = """
 #define LEAST(at, size, stride) max(0, ((at) - (size) + (stride)) / (stride))
 
