@@ -23,12 +23,12 @@ _SETTINGS = ("ONEAPI_", "OCL_ICD_", "SYCL_", "ONEDNN_", "DNNL_", "ZE_", "UR_")
 def collect() -> dict[str, Any]:
     """Return the report's data, as plain lists, dictionaries, strings and numbers.
 
-    Devices are listed, and each gets an engine of oneDNN's if oneDNN takes it.
+    Devices are listed, and each gets an engine if oneDNN accepts it.
 
     Returns
     -------
     dict
-        ``versions``: name to version, None where it is not installed or not visible;
+        ``versions``: name to version, None if it is not installed or not visible;
         ``location``: the folders of the package; ``devices``: one dictionary each;
         ``cpu_isa``: the instruction set that oneDNN uses; ``default``: filter string of the
         device that ``default_queue()`` takes, None without one; ``settings``: variables of the
@@ -106,7 +106,7 @@ def _has_aspect(found: dpctl.SyclDevice, name: str) -> bool:
 
 
 def _refusal(found: dpctl.SyclDevice) -> str | None:
-    """Return why oneDNN makes no engine for the device; None if it makes one."""
+    """Return why oneDNN creates no engine for the device; None if it does."""
     try:
         from sycl_dnn import _core
 

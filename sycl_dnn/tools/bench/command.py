@@ -26,7 +26,7 @@ Measure cases in benchdnn's language and print a line for each:
   python -m sycl_dnn bench --matmul --dt=f32,bf16 512x512:512x512
   python -m sycl_dnn bench --conv --batch=shapes.in --csv=conv.csv --plot=roofline.png
 
-Times are those of one run, in ms; rates are 10**9 operations and bytes a second. The exit status
+Times are those of one run, in ms; rates are 10**9 operations and bytes per second. The exit status
 is 0, 1 if no case could be measured, 2 for lines that cannot be read or devices that are not there.
 """
 
@@ -131,7 +131,7 @@ TEMPLATE = (
     "perf,%engine%,%impl%,%name%,%prb%,%Gops%,%ctime%,%-time%,%-Gflops%,%-bw%,%0time%,%0Gflops%,"
     "%0bw%"
 )
-#: Which time a figure is about, by the sign before it.
+#: Which time a figure refers to, by the sign before it.
 _TIMES: dict[str, Callable[[Figures], float]] = {
     "-": lambda f: f.min_ms,
     "0": lambda f: f.avg_ms,
@@ -197,7 +197,7 @@ def line(template: str, figures: Figures, engine: str) -> str:
 
 
 def write_json(path: Path, found: list[Figures], facts: dict[str, Any]) -> None:
-    """Write facts of the device and all figures."""
+    """Write facts about the device and all figures."""
     data = {"facts": facts, "cases": [one.as_dict() for one in found]}
     path.write_text(json.dumps(data, indent=1) + "\n")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One case from text to figures: made ready, repeated, timed, its work counted."""
+"""One case from text to figures: prepared, repeated, timed, its work counted."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def ready(case: Case, stream: Any, cold: str = "none") -> Prepared:
     case : Case
     stream : sycl_dnn.onednn.Stream
     cold : {"none", "wei", "all"}
-        Which arguments no run finds in the cache: there are as many copies as that takes.
+        Which arguments no run finds in the cache; there are as many copies as that requires.
 
     Raises
     ------
@@ -105,21 +105,21 @@ _WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
 
 
 def _recurrent(call: Call) -> int:
-    """Products of all cells: each weight meets each sample of each step once."""
+    """Products of all cells: each weight is applied to each sample of each step once."""
     steps, batch = call.tensors["src_layer"].dims[:2]
     weights = sum(prod(call.tensors[n].dims) for n in _WEIGHTS if n in call.tensors)
     return steps * batch * weights * (2 if call.is_backward else 1)
 
 
 def _dims(call: Call, name: str) -> tuple[int, ...]:
-    """Return the shape of a tensor or, where it is not part of the call, of its gradient."""
+    """Return the shape of a tensor or, if it is not part of the call, of its gradient."""
     return next(call.tensors[n].dims for n in (name, f"diff_{name}") if n in call.tensors)
 
 
 def _windows(small: str, large: str) -> Callable[[Call], int]:
     """Return a counter of products: windows of the large side, one for each pixel of the small.
 
-    Weights that lie over padding have nothing to do.
+    Weights over padding do not count.
     """
 
     def count(call: Call) -> int:
@@ -137,7 +137,7 @@ def _windows(small: str, large: str) -> Callable[[Call], int]:
     return count
 
 
-#: Drivers whose reference has to do something else than the primitive.
+#: Drivers whose reference does something other than the primitive.
 _PRODUCTS = {
     "rnn": _recurrent,
     "conv": _windows("dst", "src"),
@@ -154,7 +154,7 @@ def operations(call: Call) -> int:
 
 
 def bytes_moved(call: Call, arguments: dict[str, dict[str, Any]]) -> int:
-    """Return the bytes that a case reads and writes at least: each argument once.
+    """Return the minimum bytes that a case reads and writes: each argument once.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def bytes_moved(call: Call, arguments: dict[str, dict[str, Any]]) -> int:
 
 # --- Clocks: batches of submissions, timed from outside on a CPU, by the device on a GPU
 
-#: A batch is repeated until it takes this long, so that starting and waiting do not count.
+#: A batch is repeated until it takes this long, so that starting and waiting are negligible.
 _BATCH_SECONDS = 2e-3
 _MIN_BATCHES = 5
 _MAX_RUNS = 100_000
@@ -177,7 +177,7 @@ Batch = Callable[[int], float]
 
 
 def stream_for(device: dpctl.SyclDevice) -> dnnl.Stream:
-    """Return a stream whose runs follow each other; on a GPU, with events that have times.
+    """Return a stream whose runs follow each other; on a GPU, with timed events.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def stream_for(device: dpctl.SyclDevice) -> dnnl.Stream:
 
 
 def clock_of(stream: dnnl.Stream) -> str:
-    """Return which clock is used: ``device`` where the queue has profiling, else ``host``."""
+    """Return which clock is used: ``device`` if the queue has profiling, else ``host``."""
     return "device" if stream.sycl_queue.has_enable_profiling else "host"
 
 
@@ -233,7 +233,7 @@ def batches(stream: dnnl.Stream, primitive: Any, arguments: list[dict[str, Any]]
 
 
 def _length(batch: Batch, copies: int) -> int:
-    """Return how many runs make a batch; the runs that find it out are the warm-up."""
+    """Return how many runs make a batch; the runs that determine it are the warm-up."""
     length = copies
     while length < _MAX_RUNS:
         seconds = max(batch(length), 1e-9)
@@ -244,7 +244,7 @@ def _length(batch: Batch, copies: int) -> int:
 
 
 def samples(batch: Batch, copies: int, seconds: float, runs: int | None = None) -> list[float]:
-    """Return seconds for one run, of one batch after another.
+    """Yield the seconds of one run, batch after batch.
 
     Parameters
     ----------
@@ -314,11 +314,11 @@ class Figures:
     refusal: str = ""
 
     def gflops(self, ms: float) -> float:
-        """Return 10**9 operations a second, for a time in ms."""
+        """Return 10**9 operations per second, for a time in ms."""
         return self.flops / ms * 1e-6 if ms > 0 else 0.0
 
     def bandwidth(self, ms: float) -> float:
-        """Return 10**9 bytes a second, for a time in ms."""
+        """Return 10**9 bytes per second, for a time in ms."""
         return self.nbytes / ms * 1e-6 if ms > 0 else 0.0
 
     @property
@@ -365,7 +365,7 @@ def measure(case: Case, stream: Any, settings: Settings = Settings()) -> Figures
     Returns
     -------
     Figures
-        Without times, and with ``refusal``, where oneDNN or the memory refuses the case.
+        Without times, and with ``refusal``, if oneDNN or the memory refuses the case.
     """
     needed = memory_bytes(case.call())
     if needed > settings.max_memory:

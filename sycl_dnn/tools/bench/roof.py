@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The roof: what a device reaches, and cases below it, as a picture."""
+"""The roof: what a device can reach, and cases below it, as a picture."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Roof:
         return min(by_bytes, self.peaks[dtype]) if dtype in self.peaks else by_bytes
 
     def share(self, figures: Figures, dtype: str) -> float:
-        """Return which part of what is possible a case reaches: 1 is the roof.
+        """Return the fraction of what is possible that a case reaches: 1 is the roof.
 
         That is GFLOP/s for products and GB/s for everything else, of the median time. Data in a
         cache can be faster than the roof.
@@ -48,7 +48,7 @@ class Roof:
 
 
 def type_of(case: Case) -> str:
-    """Return the type whose peak counts for a case: that of its first source."""
+    """Return the type whose peak applies to a case: that of its first source."""
     tensors = case.call().tensors
     first = next((n for n in ("src", "src_layer", "diff_dst") if n in tensors), next(iter(tensors)))
     return tensors[first].dtype
@@ -80,11 +80,11 @@ def find(types: Iterable[str], stream: Any, settings: Settings) -> Roof:
     return Roof(copy.bandwidth(copy.median_ms), peaks)
 
 
-# --- The roofline picture: cases below what bandwidth and peak allow. Needs matplotlib
+# --- The roofline picture: cases below the limits of bandwidth and peak. Needs matplotlib
 
 
 def require_matplotlib() -> None:
-    """Raise where the picture cannot be drawn.
+    """Raise if the picture cannot be drawn.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def roofline(found: list[tuple[Figures, str]], roof: Roof, title: str):
     Returns
     -------
     matplotlib.figure.Figure
-        Operations a byte against GFLOP/s, both logarithmic; one roof and one colour for a type.
+        Operations per byte against GFLOP/s, both logarithmic; one roof and one colour per type.
     """
     from matplotlib.figure import Figure
 

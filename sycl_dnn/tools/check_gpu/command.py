@@ -26,7 +26,7 @@ zip with an HTML page to read and a JSON file to compare:
 
   python -m sycl_dnn check-gpu --report gpu_report.zip
 
-Each check runs in a process of its own: a driver that crashes or hangs is a row of the report.
+Each check runs in a separate process: a driver that crashes or hangs is a row of the report.
 Nothing is sent anywhere. The exit status is 0 if nothing failed, 1 if something did, 2 for wrong
 options, 3 if there is no GPU (the CPU is checked in its place).
 """
@@ -64,14 +64,14 @@ def _how(status: int | None) -> tuple[str, str]:
 
 
 def _lost(status: int | None, log: str, limit: float) -> Found:
-    """Return what is said of a process that left no result."""
+    """Return the summary for a process that left no result."""
     name, how = _how(status)
     said = f"not done after {limit:.0f} s" if status is None else how
     return found(name, said, [{"last lines": _last_lines(log)}], limit=limit)
 
 
 def _kept(result: Found, status: int | None, log: str) -> Found:
-    """Return what a check found, with how its process ended after it had written that."""
+    """Return what a check found, and how its process ended after writing that."""
     if status == 0:
         return result
     name, how = _how(status)
@@ -84,7 +84,7 @@ def _kept(result: Found, status: int | None, log: str) -> Found:
 
 
 def _wait(process: subprocess.Popen, result: Path, limit: float) -> int | None:
-    """Return the status of a process, or None if it still runs: the result is its last work."""
+    """Return the status of a process, or None if it still runs: it writes the result last."""
     end, written = time.monotonic() + limit, False
     while (left := end - time.monotonic()) > 0:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -97,18 +97,18 @@ def _wait(process: subprocess.Popen, result: Path, limit: float) -> int | None:
 def run(
     name: str, device: str, seconds: float, limit: float, **variables: str
 ) -> tuple[Found, str]:
-    """Run one check in a process of its own.
+    """Run one check in a separate process.
 
     Parameters
     ----------
     name : str
         One of ``CHECKS``, or ``devices``.
     device : str
-        A filter string of dpctl's.
+        A dpctl filter string.
     seconds : float
         How long the check may take.
     limit : float
-        The process and its children are ended after this many seconds.
+        The process and its children are killed after this many seconds.
     **variables
         Of the process's environment.
 
@@ -137,7 +137,7 @@ def run(
 
 
 def _end(process: subprocess.Popen) -> None:
-    """End a process that still runs, and what it started."""
+    """Kill a process that still runs, and what it started."""
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -145,7 +145,7 @@ def _end(process: subprocess.Popen) -> None:
 
 
 class Session:
-    """The checks of one run, in order, with what is left of the time.
+    """The checks of one run, in order, with the remaining time.
 
     minutes : for everything
     total : number of checks that the bar counts to, known once the devices are
@@ -160,11 +160,11 @@ class Session:
         self.variables: dict[str, str] = {}
 
     def left(self) -> float:
-        """Return the seconds that are left."""
+        """Return the remaining seconds."""
         return self.end - time.monotonic()
 
     def check(self, name: str, device: str, seconds: float) -> Found:
-        """Run a check, keep and print what it came to."""
+        """Run a check, keep and print its result."""
         start, log = time.monotonic(), ""
         if self.left() < 5:
             result = found("not run", "no time was left")
@@ -185,7 +185,7 @@ class Session:
 
 
 def _devices(session: Session) -> list[dict[str, Any]]:
-    """List devices; where Level Zero ends the process, list again without it."""
+    """List devices; if Level Zero ends the process, list again without it."""
     listed = session.check("devices", "", 0.05 * 60 * session.minutes)
     lost = "environment" not in listed["figures"]
     if lost and listed["status"] in ("crashed", "hung"):
@@ -195,7 +195,7 @@ def _devices(session: Session) -> list[dict[str, Any]]:
 
 
 def _chosen(devices: list[dict[str, Any]], wanted: str | None) -> list[dict[str, Any]]:
-    """Return the devices to check: GPUs on every backend, else the CPU, or the one asked for."""
+    """Return the devices to check: GPUs on every backend, else the CPU, or the one requested."""
     usable = [d for d in devices if d["engine"]]
     if wanted is not None:
         return [d for d in usable if _is_meant(d["filter_string"], wanted)][:1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of one device; each runs in a process of its own, which may crash or hang."""
+"""The checks of one device; each runs in a separate process, which may crash or hang."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def nature(found: Any) -> str:
 
 
 def found(status: str, summary: str, rows: list | None = None, **figures: Any) -> Found:
-    """Return what a check came to."""
+    """Return the result of a check."""
     return {"status": status, "summary": summary, "rows": rows or [], "figures": figures}
 
 
@@ -248,7 +248,7 @@ def _chain(queue: Any, start: float, length: int) -> float:
 
 
 def order(queue: Any, seconds: float) -> Found:
-    """Check that dpnp's and oneDNN's work stay in order without waits, from four threads too."""
+    """Check that work of dpnp and oneDNN stays in order without waits, also from four threads."""
     if nature(queue.sycl_device) == "simulated gpu":
         return found("not run", "a simulated GPU executes nothing, so no order can be seen")
     length, end, rows = 40, time.monotonic() + seconds, []
@@ -299,7 +299,7 @@ def _large(queue: Any, nature_: str) -> dict[str, Any]:
 
 
 def memory(queue: Any, seconds: float) -> Found:
-    """Check that repeated calls do not hold more and more memory, and use a large array."""
+    """Check that repeated calls do not use more and more memory, and use a large array."""
     what, end = nature(queue.sycl_device), time.monotonic() + seconds
     w = dpnp.ones((64, 64, 3, 3), dtype="f4", sycl_queue=queue)
     rows, sizes, calls = [_large(queue, what)], [], 0
@@ -359,7 +359,7 @@ def main(arguments: list[str]) -> None:
     else:
         result = CHECKS[name][0](sycl_dnn.default_queue(filter_string), float(seconds))
     faulthandler.cancel_dump_traceback_later()
-    # Complete or not there: drivers may crash at any time.
+    # Complete or missing: drivers may crash at any time.
     whole = Path(path).with_suffix(".new")
     whole.write_text(json.dumps(result))
     whole.replace(path)

@@ -72,14 +72,14 @@ SAMPLE: dict[str, Row] = {
     "normalize": (F.normalize, ((16, 10),)),
 }  # fmt: skip
 
-#: What Debian's driver says of the simulated Arc's large register files, which it does not know.
+#: What Debian's driver says about the simulated Arc's large register files, unknown to it.
 BEYOND_DRIVER = "work-items in a work-group cannot exceed"
-#: Largest difference, as a part of the largest value.
+#: Largest difference, as a fraction of the largest value.
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2}
 
 
 def inputs(name: str, dtype: str) -> list[np.ndarray]:
-    """Return random values for a function; they depend on its name alone."""
+    """Return random values for a function; they depend only on its name."""
     rng = np.random.default_rng(sum(map(ord, name)))
     return [rng.standard_normal(shape).astype(dtype) for shape in SAMPLE[name][1]]
 
@@ -94,7 +94,7 @@ def results(name: str, values: list[np.ndarray], queue: Any) -> list[dpnp.ndarra
 
 
 def difference(got: list[np.ndarray], wanted: list[np.ndarray]) -> float:
-    """Return the largest difference, as a part of each array's largest value; nan stays nan."""
+    """Return the largest difference, as a fraction of each array's largest value; nan stays nan."""
     worst = 0.0
     for a, b in zip(got, wanted, strict=True):
         high = a.astype("f8"), b.astype("f8")
@@ -137,7 +137,7 @@ def compare(queue: Any, reference: Any, seconds: float) -> list[dict[str, str]]:
     reference : dpctl.SyclQueue or None
         Of the CPU, which computes in float32; None to submit only.
     seconds : float
-        No further function is started after that time.
+        No function is started after that time.
     """
     has_halves = queue.sycl_device.has_aspect_fp16
     dtypes = ("float32", "float16") if has_halves else ("float32",)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-#: Nature of a device -> what a reader must know of the results.
+#: Nature of a device -> what a reader must know about the results.
 NATURES = {
     "gpu": "A real GPU executed everything.",
     "simulated gpu": (
@@ -21,7 +21,7 @@ NATURES = {
     "cpu": "NOT A GPU: the CPU executed everything.",
 }
 _BAD = ("failed", "crashed", "hung")
-#: The name of the executing GPU says it.
+#: The name of the executing GPU shows it.
 _CALLED = {"simulated gpu": " [simulated]"}
 
 
@@ -35,7 +35,7 @@ def verdict(data: dict[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     data : dict
-        What the report holds, as ``main`` of ``command.py`` collects it.
+        The report's data, as collected by ``main`` of ``command.py``.
     """
     results, checked = data["results"], data["checked"]
     bad = [r for r in results if r["status"] in _BAD]

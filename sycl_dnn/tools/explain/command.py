@@ -15,7 +15,7 @@ from sycl_dnn.tools.verify.command import parser_of, read_cases
 from sycl_dnn.tools.verify.driver import CaseError
 
 _DESCRIPTION = """\
-Say why oneDNN refuses a case or runs it slowly, and which cases near to it are better:
+Say why oneDNN refuses a case or runs it slowly, and which similar cases are better:
 
   python -m sycl_dnn explain --conv --dir=BWD_W --dt=bf16 --stag=abx mb1ic3ih227oc96kh11sh4
   python -m sycl_dnn explain --isa avx2 --matmul --dt=bf16 --attr-post-ops=relu 12x32:32x16
@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     found = parser_of("sycl_dnn explain", _DESCRIPTION)
     add = found.add_argument
     add("--isa", default="", metavar="L", help="limit the CPU to this level, such as avx2")
-    add("--all", action="store_true", help="list all variants that oneDNN takes")
+    add("--all", action="store_true", help="list all variants that oneDNN accepts")
     add("--limit", type=int, default=12, metavar="N", help="variants to list (12)")
     add("--json", type=Path, metavar="FILE", help="write everything as JSON")
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an answer of oneDNN means: notes in plain words, and better cases near to it."""
+"""What an answer of oneDNN means: notes in plain words, and better cases similar to it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Explanation:
     tried: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON has it."""
+        """Return everything in the form of the JSON."""
         near = [
             {"change": v.change, "line": v.case.line, "state": a.state, "impl": a.impl}
             for v, a in self.better
@@ -97,7 +97,7 @@ def notes(answer: Answer, free: Answer | None) -> tuple[str, ...]:
     answer : Answer
         With all implementations.
     free : Answer, optional
-        What oneDNN says to the case with all layouts ``any``.
+        oneDNN's answer to the case with all layouts ``any``.
     """
     if not answer.impl:
         return _about_refusal(answer)
@@ -110,9 +110,9 @@ def _ask(prober: Prober, found: list[Variant]) -> list[tuple[Variant, Answer]]:
 
 
 def explain(case: Case, prober: Prober, everything: bool = False) -> Explanation:
-    """Return why oneDNN answers to a case as it does, and what would be better.
+    """Return why oneDNN answers a case as it does, and what would be better.
 
-    Where no single change helps, changes of two things are tried.
+    If no single change helps, changes of two things are tried.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def explain(case: Case, prober: Prober, everything: bool = False) -> Explanation
     prober : Prober
         The device.
     everything : bool
-        List all variants that oneDNN takes, not only those with a better implementation.
+        List all variants that oneDNN accepts, not only those with a better implementation.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def explain(case: Case, prober: Prober, everything: bool = False) -> Explanation
     return Explanation(case, answer, notes(answer, free), tuple(better), len(asked))
 
 
-# --- Cases that differ from a given one in one thing, and what can be changed in a case
+# --- Cases that differ from a given one in one respect, and what can be changed in a case
 
 
 _TAGS = ("any", "abx", "axb")
@@ -298,7 +298,7 @@ CHANGES: tuple[Callable[[Case], Iterator[Change]], ...] = (
 
 @dataclass(frozen=True)
 class Variant:
-    """A case near to another.
+    """A case similar to another.
 
     change : what is different, in a few words
     case : Case
@@ -309,7 +309,7 @@ class Variant:
 
 
 def _changed(case: Case, texts: dict[str, str], problem: str) -> Case | None:
-    """Return the case with some options changed; None where that makes none."""
+    """Return the case with some options changed; None if that is not a case."""
     merged = {n: t for n, t in (case.texts | texts).items() if t}
     changed = Case(case.driver, problem, merged, case.place)
     try:
@@ -319,7 +319,7 @@ def _changed(case: Case, texts: dict[str, str], problem: str) -> Case | None:
 
 
 def variants(case: Case) -> list[Variant]:
-    """Return the cases that differ from one in one thing, the nearest first.
+    """Return the cases that differ from one in one respect, the nearest first.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def variants(case: Case) -> list[Variant]:
 
 
 def pairs(case: Case) -> list[Variant]:
-    """Return the cases that differ from one in two things."""
+    """Return the cases that differ from one in two respects."""
     first = variants(case)
     changed = (
         (f"{one.change}; {other.change}", other.case)

@@ -21,7 +21,7 @@ Start a Python program several times, as the ranks of sycl_dnn.distributed:
   python -m sycl_dnn launch -n 8 --hosts node01,node02 train.py
   python -m sycl_dnn launch -n 8 --nodes 2 --node-rank 1 --master-addr node01 train.py
 
-Each rank gets its part of the cores, and its lines of output begin with its number. When one ends
+Each rank gets its share of the cores, and its lines of output begin with its number. When one ends
 with an error all are ended, and its status is returned: that of the first, 128 + n for signal n,
 130 for Ctrl-C. No process is left.
 """
@@ -37,16 +37,16 @@ def parser() -> argparse.ArgumentParser:
     add = found.add_argument
     add("-n", "--ranks", type=int, default=1, metavar="N", help="ranks on this host (1)")
     add("--nodes", type=int, default=1, metavar="N", help="hosts, each with its launcher (1)")
-    add("--node-rank", type=int, default=0, metavar="I", help="which of them this is (0)")
-    add("--hosts", type=_names, metavar="A,B", help="start a launcher on each of them by ssh")
+    add("--node-rank", type=int, default=0, metavar="I", help="which of the hosts this is (0)")
+    add("--hosts", type=_names, metavar="A,B", help="start a launcher on each host by ssh")
     add("--remote-shell", default="ssh -o BatchMode=yes", metavar="COMMAND",
         help="takes a host and a line for its shell (%(default)s)")  # fmt: skip
     add("--end-with-input", action="store_true", help="end when standard input does")
     add("--master-addr", metavar="HOST", help="where rank 0 is (MASTER_ADDR, or this host)")
     add("--master-port", type=int, metavar="P", help="its port (MASTER_PORT, or a free one)")
-    add("--max-restarts", type=int, default=0, metavar="N", help="start again so often (0)")
+    add("--max-restarts", type=int, default=0, metavar="N", help="restart at most this often (0)")
     add("--no-pin", action="store_true", help="let all ranks use all cores")
-    add("--no-prefix", action="store_true", help="leave the lines of output as they are")
+    add("--no-prefix", action="store_true", help="leave the lines of output unchanged")
     add("-m", dest="module", action="store_true", help="the program is the name of a module")
     add("program", help="a Python file")
     add("arguments", nargs=argparse.REMAINDER, help="its arguments")

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-#: Seconds in which ranks may say why they end, after one has failed; and to end when asked.
+#: Seconds for ranks to say why they end after one has failed, and to end when told to.
 _LAST_WORDS, _GRACE = 3.0, 5.0
 _POLL = 0.02
 _PR_SET_PDEATHSIG = 1
@@ -24,7 +24,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Layout:
-    """How the ranks of a job lie on hosts and cores."""
+    """How the ranks of a job are placed on hosts and cores."""
 
     ranks: int
     nodes: int
@@ -36,7 +36,7 @@ class Layout:
 
 
 def cores_of(local_rank: int, ranks: int, cores: Sequence[int]) -> list[int]:
-    """Return the cores of one rank: neighbours, as many for each; shared where there are fewer.
+    """Return the cores of one rank: adjacent, the same number for each; shared if there are fewer.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def cores_of(local_rank: int, ranks: int, cores: Sequence[int]) -> list[int]:
 
 
 def environment_of(local_rank: int, layout: Layout, n_cores: int) -> dict[str, str]:
-    """Return the variables of one rank; what the user has set for threads stays."""
+    """Return the variables of one rank; the user's settings for threads are kept."""
     made = dict(os.environ)
     if layout.pins:
         made.setdefault("OMP_NUM_THREADS", str(n_cores))
@@ -70,16 +70,16 @@ def environment_of(local_rank: int, layout: Layout, n_cores: int) -> dict[str, s
 
 
 class RankProcess:
-    """One rank: a process in a session of its own, and the threads that pass its output on."""
+    """One rank: a process in its own session, and the threads that pass its output on."""
 
     def __init__(self, command: Sequence[str], local_rank: int, layout: Layout) -> None:
         self.rank = layout.node_rank * layout.ranks + local_rank
-        #: What the launcher calls it.
+        #: Its name in the launcher's messages.
         self.name = f"rank {self.rank}"
         all_cores = sorted(os.sched_getaffinity(0))
         cores = cores_of(local_rank, layout.ranks, all_cores)
         pipe = subprocess.PIPE if layout.has_prefix else None
-        # Inherited by the child, and put back.
+        # Inherited by the child, then restored.
         os.sched_setaffinity(0, cores if layout.pins else all_cores)
         try:
             self.process = subprocess.Popen(
@@ -109,7 +109,7 @@ class RankProcess:
                 self._readers.append(thread)
 
     def status(self) -> int | None:
-        """Return the exit status as a shell has it; None while it runs."""
+        """Return the exit status as in a shell; None while it runs."""
         found = self.process.poll()
         return found if found is None or found >= 0 else 128 - found
 
@@ -132,7 +132,7 @@ class RankProcess:
 
 
 def _die_with_parent() -> Callable[[], None]:
-    """Return what a child does first: it asks to be killed when the launcher is."""
+    """Return what a child does first: it requests to be killed when the launcher is."""
     libc = ctypes.CDLL(None)
     return lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -145,7 +145,7 @@ def _copy_lines(source: IO[bytes], target: Any, prefix: str) -> None:
 
 
 class _Asked(Exception):
-    """Somebody wants the job to end."""
+    """The job has been told to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -161,7 +161,7 @@ class Child(Protocol):
         """Begin to write its output."""
 
     def status(self) -> int | None:
-        """Return the exit status as a shell has it; None while it runs."""
+        """Return the exit status as in a shell; None while it runs."""
 
     def signal(self, number: int) -> None:
         """Send a signal."""
@@ -171,7 +171,7 @@ class Child(Protocol):
 
 
 def run_job(command: Sequence[str], layout: Layout) -> int:
-    """Run the ranks of this host to their end; return the status of the first that failed, or 0.
+    """Run the ranks of this host to completion; return the status of the first that failed, or 0.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def run_job(command: Sequence[str], layout: Layout) -> int:
 
 
 def run_children(starts: Sequence[Callable[[], Child]]) -> int:
-    """Start all and run them to their end; return the status of the first that failed, or 0."""
+    """Start all and run them to completion; return the status of the first that failed, or 0."""
     children: list[Child] = []
     handlers = {n: signal.signal(n, _raise_asked) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -228,7 +228,7 @@ def _wait(children: Sequence[Child]) -> int:
 
 
 def _end(children: Sequence[Child], number: int, patience: float) -> None:
-    """Let them end by themselves for a while, then ask them to."""
+    """Let them end by themselves for a while, then tell them to."""
     if not _all_end(children, patience):
         for child in children:
             if child.status() is None:

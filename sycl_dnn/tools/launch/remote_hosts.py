@@ -37,7 +37,7 @@ class HostProcess:
         """Do nothing: lines have the number of their rank already."""
 
     def status(self) -> int | None:
-        """Return the exit status as a shell has it; None while it runs."""
+        """Return the exit status as in a shell; None while it runs."""
         found = self._process.poll()
         return found if found is None or found >= 0 else 128 - found
 

@@ -50,14 +50,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _devices(given: list[str] | None) -> list[str]:
-    """Return the devices that are meant: without a word, the CPU and a GPU if there is one."""
+    """Return the selected devices: by default, the CPU and a GPU if there is one."""
     from sycl_dnn.device import usable_devices
 
     return given or [kind for kind in ("cpu", "gpu") if usable_devices(kind)]
 
 
 def _together(found: record.Record, others: list[record.Record]) -> record.Record:
-    """Return one record in which what was measured now replaces what the others say of it."""
+    """Return one record in which new measurements replace those of the other records."""
     merged = record.Record()
     order = dict.fromkeys(name for one in (*others, found) for name in one.targets)
     for one in (found, *others):

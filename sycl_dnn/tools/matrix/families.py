@@ -157,7 +157,7 @@ DATA = (
 )
 
 
-# --- What moves or sums elements
+# --- Primitives that move or sum elements
 
 MOVING = (
     Family(
@@ -333,7 +333,7 @@ FAMILIES: dict[str, Family] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A case and where it stands in the tables."""
+    """A case and its place in the tables."""
 
     kind: str
     types: str

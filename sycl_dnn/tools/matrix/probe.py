@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ask oneDNN for the implementation of a case, in a process of its own for each device and ISA.
+"""Query oneDNN for the implementation of a case, in a separate process per device and ISA.
 
 The level is a limit that oneDNN reads from the environment once, and its reasons are only in the
 log on standard output: both need a process of their own.
@@ -69,7 +69,7 @@ def rank(state_: str) -> int:
     return RANKS.get(state_, OPTIMISED)
 
 
-# --- Ask oneDNN for one case: which implementations it takes, which decline, and why
+# --- Query oneDNN for one case: which implementations accept it, which decline, and why
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,13 @@ class Attempt:
     scratchpad: int = 0
 
 
-#: The reason of an implementation that would take the case.
+#: The reason of an implementation that would accept the case.
 LEFT_OUT = "left out by --impl or --skip-impl"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What oneDNN says to one case.
+    """oneDNN's answer to one case.
 
     state : ``optimised``, ``simple``, ``ref``, ``refused``, ``invalid`` or ``died``
     impl : name of the implementation that would run
@@ -119,7 +119,7 @@ class Answer:
         if said or self.state != "refused":
             return said[-1] if said else self.error
         # oneDNN goes by a list for each combination of types. What the register of faults refuses
-        # has words of its own.
+        # has its own words.
         if self.error.endswith(": unimplemented"):
             return "oneDNN has no list of such types"
         return self.error.partition("): ")[2] or self.error
@@ -130,7 +130,7 @@ class Answer:
         return next(a for a in self.attempts if not a.reason)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name, as JSON has them."""
+        """Return the fields by name, as in the JSON."""
         return asdict(self)
 
 
@@ -160,7 +160,7 @@ def declined(log: str, row: str) -> list[Attempt]:
 
 
 def _taken(pd: Any, call: Call) -> Attempt:
-    """Return the implementation a descriptor stands at, with the layouts it wants."""
+    """Return the current implementation of a descriptor, with the layouts it requires."""
     if not call.attr.allows(pd.impl_info):
         return Attempt(pd.impl_info, LEFT_OUT)
     named = {name: pd.desc_of(name) for name in call.tensors}
@@ -182,7 +182,7 @@ def _refusal(error: DnnlError, attempts: list[Attempt]) -> Answer:
 
 
 def probe(case: Case, engine: Any, log: Any, every: bool = False) -> Answer:
-    """Return what oneDNN says to a case, without executing anything.
+    """Return oneDNN's answer to a case, without executing anything.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def probe(case: Case, engine: Any, log: Any, every: bool = False) -> Answer:
     log : object with ``take() -> str``
         What oneDNN wrote to its log since the last call.
     every : bool
-        Go through all implementations instead of stopping at the first that takes the case.
+        List all implementations, rather than stopping at the first that accepts the case.
 
     Returns
     -------
@@ -250,7 +250,7 @@ def _facts(stream: Any) -> dict[str, Any]:
 
 
 def serve(device: str) -> None:
-    """Write facts, then an answer for each case on standard input, one JSON a line."""
+    """Write facts, then an answer for each case on standard input, one JSON per line."""
     results = os.fdopen(os.dup(1), "w", buffering=1)
     log = runner.Log()
     stream = runner.stream_on(device)
@@ -274,12 +274,12 @@ class Prober:
     Attributes
     ----------
     facts : dict
-        What the process says of itself: device, kind, isa, simulated, driver and versions.
+        What the process reports about itself: device, kind, isa, simulated, driver and versions.
 
     Raises
     ------
     ProbeError
-        The process does not start; the text is its last word.
+        The process does not start; the message is its last output.
     """
 
     def __init__(self, device: str = "", isa: str = "") -> None:
@@ -308,7 +308,7 @@ class Prober:
         return (errors.strip().splitlines() or ["it said nothing"])[-1]
 
     def ask(self, case: Case, every: bool = False) -> Answer:
-        """Return the answer to one case; ``died`` if it took the process with it."""
+        """Return the answer to one case; ``died`` if it ended the process."""
         with contextlib.suppress(BrokenPipeError):
             asked = {"case": asdict(case), "every": every}
             self.process.stdin.write(json.dumps(asked) + "\n")  # type: ignore[union-attr]

@@ -29,12 +29,12 @@ class RecordError(ValueError):
 
 
 def text_of(answer: Answer) -> str:
-    """Return an answer as the file has it."""
+    """Return an answer in the form of the file."""
     return answer.impl if answer.impl else f"{answer.state}: {answer.reason}"
 
 
 def state_of(text: str) -> str:
-    """Return the state that an answer of the file stands for."""
+    """Return the state that an answer of the file represents."""
     word = text.partition(": ")[0]
     return word if word in _WITHOUT else probe.state(text)
 
@@ -53,11 +53,11 @@ class Record:
     absent: list[str] = field(default_factory=list)
 
     def put(self, target: str, line: str, answer: Answer) -> None:
-        """Keep what a target said to a case."""
+        """Keep the answer of a target to a case."""
         self.cases.setdefault(line, {})[target] = text_of(answer)
 
     def add(self, other: Record) -> None:
-        """Take over the targets of another matrix that this one does not have."""
+        """Add the targets of another matrix that this one lacks."""
         new = [name for name in other.targets if name not in self.targets]
         self.targets |= {name: other.targets[name] for name in new}
         for line, found in other.cases.items():
@@ -96,7 +96,7 @@ def load(path: Path) -> Record:
     Raises
     ------
     RecordError
-        It cannot be read, or does not have the form; the text begins with the path.
+        It cannot be read, or has another form; the message begins with the path.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -120,9 +120,9 @@ def _record(data: dict[str, Any]) -> Record:
     return Record(data["targets"], cases, data["absent"])
 
 
-# --- Fill a record: which targets a command means, and all cells on each
+# --- Fill a record: the targets that a command selects, and all cells on each
 
-#: Levels of the instruction set, oneDNN's names, from the oldest on.
+#: Levels of the instruction set, by oneDNN's names, from the oldest.
 LEVELS = (
     *("sse41", "avx2", "avx2_vnni", "avx2_vnni_2"),
     *("avx512_core", "avx512_core_vnni", "avx512_core_bf16"),
@@ -130,7 +130,7 @@ LEVELS = (
 )
 #: The highest level that the machine has.
 NATIVE = "native"
-#: What devices are called whose driver knows only a number.
+#: Names of devices whose driver reports only a number.
 _NAMES = {"0x56a0": "Arc A770", "0x4905": "DG1", "0x9a49": "Tiger Lake"}
 
 
@@ -158,7 +158,7 @@ def check_levels(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_meant(prober: Prober, absent: list[str]) -> bool:
-    """Whether the process has the level it was asked for; keep the level if not."""
+    """Whether the process has the requested level; keep the level if not."""
     if prober.isa in ("", prober.facts["isa"]) or prober.facts["kind"] != "cpu":
         return True
     absent.append(prober.isa)
@@ -212,14 +212,14 @@ def measure(
     return record
 
 
-# --- What differs between two matrices, and whether something got worse
+# --- What differs between two matrices, and whether anything got worse
 
 _SHOWN = 200
 
 
 @dataclass(frozen=True)
 class Change:
-    """A case to which a target gives another answer than before."""
+    """A case to which a target gives a different answer than before."""
 
     target: str
     line: str
@@ -238,7 +238,7 @@ class Change:
 
 @dataclass
 class Difference:
-    """Changes by what they are, and what only one side has.
+    """Changes by kind, and what only one side has.
 
     elsewhere : targets that were measured on two devices: their names, old and new
     unknown : targets that the old side lacks
@@ -258,7 +258,7 @@ class Difference:
 
     @property
     def failures(self) -> list[Change]:
-        """Changes for the worse on one and the same device."""
+        """Changes for the worse on the same device."""
         return [c for c in self.worse if c.target not in self.elsewhere]
 
     @property
@@ -268,7 +268,7 @@ class Difference:
 
     @property
     def other(self) -> Counter[tuple[str, str]]:
-        """Changes between answers of the same worth: (old, new) -> how many."""
+        """Changes between answers of equal worth: (old, new) -> how many."""
         return Counter((c.old, c.new) for c in self.changes if c.direction == 0)
 
 
