@@ -28,7 +28,7 @@ from sycl_dnn.errors import (
     Unimplemented,
 )
 
-#: Names that are loaded, with oneDNN's library (12 MB), on first use.
+#: Names that are loaded on first use, with oneDNN's library (12 MB).
 _LAZY = {
     "Accuracy": "sycl_dnn.compiler.int8.quantization",
     "Array": "sycl_dnn.trace.array",
@@ -109,7 +109,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     found = _found(name)
     if name != "__version__":
-        globals()[name] = found  # the next look finds it without this function
+        globals()[name] = found  # the next access finds it without this function
     return found
 
 
@@ -118,7 +118,7 @@ def _found(name: str) -> Any:
         return importlib.import_module(_SUBMODULES[name])
     if name in _LAZY:
         if not _LAZY[name].startswith("sycl_dnn.tools"):
-            # Operators of traced values stand for its functions.
+            # Operators of traced values call its functions.
             importlib.import_module("sycl_dnn.functional")
         return getattr(importlib.import_module(_LAZY[name]), name)
     if name == "__version__":

@@ -60,7 +60,7 @@ def _missing_lines(missing: dict[str, str]) -> list[str]:
 
 
 def format_report(data: dict[str, Any]) -> str:
-    """Return the data of ``report.collect()`` as text for people."""
+    """Return the data of ``report.collect()`` as readable text."""
     devices = [line for device in data["devices"] for line in _device_lines(device)]
     missing = [line for entry in data["missing"] for line in _missing_lines(entry)]
     sections = {
@@ -99,13 +99,13 @@ def report_command(arguments: list[str] | None = None) -> int:
 
 
 def command(name: str) -> Callable[[list[str]], int]:
-    """Return the function of a command; it takes arguments and returns an exit status."""
+    """Return the function of a command; it accepts arguments and returns an exit status."""
     module, function, _ = COMMANDS[name]
     return getattr(importlib.import_module(module), function)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command that the first argument names, the report without one."""
+    """Run the command that the first argument names; without one, the report."""
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] in COMMANDS:
         return command(words[0])(words[1:])
@@ -116,5 +116,5 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except BrokenPipeError:
-        # The reader of the output has gone; Python must not write to it at exit.
+        # The reader of the output is gone; Python must not write to it at exit.
         os._exit(1)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one place that uses private parts of dpnp and dpctl.
+"""The only place that uses private parts of dpnp and dpctl.
 
-Both have no public name for what is here: the address of an array's first element without a wait
-for its queue, and a dpnp array over memory that exists. ``NEEDED`` lists every private name, those
-that ``csrc/`` uses too; ``tests/test_dpnp_adapter.py`` looks each of them up.
+Neither has a public name for these: the address of an array's first element without a wait for its
+queue, and a dpnp array over existing memory. ``NEEDED`` lists every private name, including those
+that ``csrc/`` uses; ``tests/test_dpnp_adapter.py`` looks each of them up.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def array_of_class(kind: type, array: Any) -> Any:
 
 
 def address(array: Any) -> int:
-    """Return where a usm_ndarray's first element lies, or a dpctl.memory object begins.
+    """Return the address of a usm_ndarray's first element, or of a dpctl.memory object.
 
     The documented way, ``__sycl_usm_array_interface__``, waits for the queue.
     """
@@ -103,7 +103,7 @@ def view(array: Any, shape: Any, dtype: Any, strides: Any, offset: int = 0) -> A
 
 
 class _OnHost:
-    """The memory of a usm_ndarray as NumPy takes it; NumPy's array keeps this object."""
+    """The memory of a usm_ndarray as NumPy accepts it; NumPy's array keeps this object."""
 
     def __init__(self, array: Any) -> None:
         self._array = array

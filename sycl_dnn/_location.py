@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the compiled half of the package when Python runs from a source checkout.
+"""Find the extension when Python runs from a source checkout.
 
 The folder ``sycl_dnn/`` of a checkout hides an installed package of that name from programs that
 start there, and has no extension module. The installed files are used instead.
@@ -37,7 +37,7 @@ def _installed_folder() -> Path | None:
 
 
 def install_command(folder: Path = _FOLDER.parent) -> str:
-    """Return what to type when the package in ``folder`` is not installed well."""
+    """Return what to type if the package in ``folder`` is not installed properly."""
     is_checkout = (folder / "pyproject.toml").exists()
     return f"pip install {f'-e {folder}' if is_checkout else '--force-reinstall sycl_dnn'}"
 

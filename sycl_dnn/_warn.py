@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings that point at the program, not into this package."""
+"""Warnings that point at the caller's line, not into this package."""
 
 from __future__ import annotations
 

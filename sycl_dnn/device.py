@@ -42,7 +42,7 @@ def usable_devices(kind: str) -> list[dpctl.SyclDevice]:
 
 
 def lacks_compiler(devices: Iterable[dpctl.SyclDevice]) -> bool:
-    """Whether a GPU comes through Level Zero without the driver that oneDNN compiles with."""
+    """Whether a GPU is used through Level Zero without the driver that oneDNN compiles with."""
     through_level_zero = any(d.backend == dpctl.backend_type.level_zero for d in devices)
     return through_level_zero and not _runtime.has_gpu_compiler()
 
@@ -53,12 +53,12 @@ def is_simulated(kind: str) -> bool:
 
 
 def executes_on_cpu(device: dpctl.SyclDevice) -> bool:
-    """Whether it is the GPU of tests/executing_gpu.sh: values are right, times mean nothing."""
+    """Whether it is the GPU of tests/executing_gpu.sh: values are correct, times mean nothing."""
     return device.is_gpu and device.name.endswith("(executed by the CPU)")
 
 
 def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQueue:
-    """Return the queue of the first GPU that oneDNN can use, or of the CPU without one.
+    """Return the queue of the first GPU that oneDNN can use, or of the CPU if there is none.
 
     It is the queue that dpnp itself uses for arrays on that device. ``ONEAPI_DEVICE_SELECTOR``
     restricts the choice as everywhere in SYCL.
@@ -71,7 +71,7 @@ def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQue
     Returns
     -------
     dpctl.SyclQueue
-        The same queue at each call for a device; out of order, as dpnp's queues are.
+        The same queue at each call for a device; out of order, like dpnp's queues.
 
     Raises
     ------
