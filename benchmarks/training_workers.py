@@ -57,7 +57,9 @@ class Ours:
             value, grads = self._dnn.value_and_grad(entry.loss)(net, *batch)
             return value, *self._opt.update(grads, state, net)
 
-        self._step = self._dnn.compile(step) if self._way == "compiled" else step
+        # As in torch and JAX, parameters and moments are written over.
+        compiled = self._dnn.compile(donate=("net", "state"))
+        self._step = compiled(step) if self._way == "compiled" else step
 
     def step(self, number: int) -> Any:
         """Make one step."""

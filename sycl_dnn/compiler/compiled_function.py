@@ -51,7 +51,7 @@ class Compiled(Programs, Generic[P, R]):
             return found
         if policy.current().debug_nans:
             return looked_at(
-                self.__name__, lambda: self(*args, out=out, **kwargs), (args, kwargs),
+                self.__name__, lambda: self._undonated(*args, out=out, **kwargs), (args, kwargs),
                 lambda: subject(*args, **kwargs),
             )  # fmt: skip
         call, key = self._key(args, kwargs)
@@ -65,18 +65,28 @@ class Compiled(Programs, Generic[P, R]):
                 error, self.__name__, self._subject(), args, kwargs
             ) from None
         key += placed.facts
-        plan = self._find(key, call)
-        if plan is None:
-            try:
-                plan = self._made(key, placed, args, kwargs)
-            except MixedTraces:  # the function holds a value of the trace that it runs in
-                if out is not None:
-                    raise
+        try:
+            plan = self._plan_for(key, placed, args, kwargs)
+        except MixedTraces:  # the function holds a value of the trace that it runs in
+            if out is not None:
+                raise
+            plan = None
         if not isinstance(plan, Lowered):
             return self._subject()(*args, **kwargs)
         result = placed.run(plan)
-        placed.remember(self._plans, subject, policy.SOURCES, args, kwargs, key, plan)
+        if not self._donated:  # each call is examined
+            placed.remember(self._plans, subject, policy.SOURCES, args, kwargs, key, plan)
         return result
+
+    @property
+    def _undonated(self) -> Compiled:
+        """The same function with its arguments unchanged: they are needed after the call."""
+        if not self._donated:
+            return self
+        if self._other is None:
+            settings = (*self._settings()[:-1], ())
+            self._other = _compiled_again(self._subject(), settings, self._extra)
+        return self._other
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Return the compiled method of an instance; programs are kept for each instance."""
@@ -94,7 +104,7 @@ class Compiled(Programs, Generic[P, R]):
     def _settings(self) -> tuple[Any, ...]:
         return (
             self._constants, self._dtype, self._most, self._fallback, self._switches,
-            self._lowering,
+            self._lowering, self._donated,
         )  # fmt: skip
 
     def __reduce__(self) -> Any:
@@ -114,7 +124,7 @@ class Compiled(Programs, Generic[P, R]):
         """Return the same function compiled with additional passes over its graph."""
         made: Compiled[P, R] = Compiled(
             self._function, self._constants, self._dtype, self._most, self._fallback,
-            self._switches, self._lowering,
+            self._switches, self._lowering, self._donated,
         )  # fmt: skip
         made._extra = (*self._extra, *passes)
         return made

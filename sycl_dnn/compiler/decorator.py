@@ -27,6 +27,7 @@ def compile(
     fallback: str = "auto",
     passes: Mapping[str, bool] | None = None,
     lowering: str = "primitives",
+    donate: str | Sequence[str] = (),
 ) -> Compiled[P, R]: ...
 
 
@@ -40,6 +41,7 @@ def compile(
     fallback: str = "auto",
     passes: Mapping[str, bool] | None = None,
     lowering: str = "primitives",
+    donate: str | Sequence[str] = (),
 ) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 
 
@@ -52,6 +54,7 @@ def compile(
     fallback: str = "auto",
     passes: Mapping[str, bool] | None = None,
     lowering: str = "primitives",
+    donate: str | Sequence[str] = (),
 ) -> Any:
     """Compile a function over ``sycl_dnn.functional``, or a training step; also as a decorator.
 
@@ -83,6 +86,10 @@ def compile(
         How attention and products with post-ops run: as primitives, as partitions of oneDNN's Graph
         API where it offers one, or as whichever is faster, measured when a program is made.
         ``explain`` says which was chosen for each.
+    donate : str or sequence of str
+        Parameters that a call may write its results over, if they have a result's shape, strides
+        and dtype: the module and the state of a training step. What their arrays hold after
+        the call is not specified; use the results.
 
     Returns
     -------
@@ -91,7 +98,7 @@ def compile(
     Raises
     ------
     ValueError
-        An argument is out of its range.
+        An argument is out of its range, ``donate`` names what is constant.
     TypeError
         In a call: the function depends on values.
 
@@ -126,6 +133,6 @@ def compile(
     if function is None:
         return functools.partial(
             compile, constants=constants, dtype=dtype, cache_size=cache_size, fallback=fallback,
-            passes=passes, lowering=lowering,
+            passes=passes, lowering=lowering, donate=donate,
         )  # fmt: skip
-    return Compiled(function, constants, dtype, cache_size, fallback, passes, lowering)
+    return Compiled(function, constants, dtype, cache_size, fallback, passes, lowering, donate)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from sycl_dnn import tree
@@ -137,6 +137,8 @@ class Lowered(Plan):
         By name: passes switched on or off, against the defaults.
     lowering : str
         One of ``partitions.LOWERINGS``.
+    donated : collection of int
+        Numbers of the arrays that results may be written over.
     """
 
     def __init__(
@@ -152,6 +154,7 @@ class Lowered(Plan):
         extra: Sequence[Pass] = (),
         switches: Mapping[str, bool] | None = None,
         lowering: str = "primitives",
+        donated: Collection[int] = (),
     ) -> None:
         finals = finalized(trace, leaves, targets)
         self.graph = graph = Graph(trace, finals, _sharing(finals, targets))
@@ -165,11 +168,14 @@ class Lowered(Plan):
         #: The call's numbers as converted, in the order of the program's arguments.
         self._numbers: list[FromNumber] = [trace.tail[i] for i in sorted(trace.tail)]
         given += [trace.arguments[i] for i in sorted(trace.tail)]
+        #: What the function holds, if that must not be written over.
+        self.held = [v for _, v, _ in trace.captured if donated and not isinstance(v, Seed)]
         held = settle(graph, pool, queue, stream)
         overlaps = any(t.overlaps or t.in_place for t in (targets or {}).values())
         executable = Executable(
-            trace, list(graph.steps()), graph.finals, [*given, *held], keeps_order=overlaps
-        )
+            trace, list(graph.steps()), graph.finals, [*given, *held], keeps_order=overlaps,
+            donated=[given[i] for i in sorted(donated)],
+        )  # fmt: skip
         # A pass may have added results.
         super().__init__(executable, form, None if self._numbers else (), len(finals))
 

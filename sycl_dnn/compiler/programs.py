@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from sycl_dnn._dpnp import usm_array
 from sycl_dnn.call import arguments, cache
 from sycl_dnn.call.arguments import Collected, UserCall
 from sycl_dnn.call.cache import CacheInfo, Plans, misses_of, specialised
@@ -21,6 +22,7 @@ from sycl_dnn.compiler.known_fusions import KnownFusions
 from sycl_dnn.compiler.lowering import Lowered, targets_of, traced
 from sycl_dnn.compiler.tracing import CompileTrace
 from sycl_dnn.errors import Unimplemented
+from sycl_dnn.program.donation import are_alone
 from sycl_dnn.trace import nested_arguments, policy, profile_notes
 from sycl_dnn.trace.capabilities import multiplies
 from sycl_dnn.trace.replay import Replays
@@ -41,6 +43,7 @@ class Programs:
         fallback: str = "auto",
         passes: Mapping[str, bool] | None = None,
         lowering: str = "primitives",
+        donate: Sequence[str] = (),
         owner: Any = None,
     ) -> None:
         self._lowering = lowering
@@ -51,8 +54,11 @@ class Programs:
         self._extra: tuple[Any, ...] = ()
         #: For a function in a class: its compiled form for each instance, by id.
         self._methods: dict[int, Any] = {}
+        #: The same function without ``donate``, if it was needed.
+        self._other: Any = None
         self._constants = (constants,) if isinstance(constants, str) else tuple(constants)
-        self._signature = _signature(self._subject(), self._constants)
+        self._donated = (donate,) if isinstance(donate, str) else tuple(donate)
+        self._signature = _signature(self._subject(), self._constants, self._donated)
         self._dtype = dtype
         self._most = cache_size
         self._fallback = fallback
@@ -116,10 +122,26 @@ class Programs:
     def _plan(self, args: Any, kwargs: Any) -> Any:
         """Return the program for a call, made if it does not exist."""
         placed, key = self._placed(args, kwargs)
+        return self._plan_for(key, placed, args, kwargs)
+
+    def _plan_for(self, key: Any, placed: PlacedCall, args: Any, kwargs: Any) -> Any:
+        """Return the program for a call: one that overwrites its arrays if it may do so."""
+        if self._donated and placed.out is None:
+            plan = self._made((*key, "donate"), placed, args, kwargs, donates=True)
+            if not isinstance(plan, Lowered):
+                return plan
+            arrays = [*plan.arrays(placed), *map(usm_array, plan.held)]
+            if are_alone(arrays, plan.executable.overwritten):
+                return plan
         return self._made(key, placed, args, kwargs)
 
-    def _made(self, key: Any, placed: PlacedCall, args: Any, kwargs: Any) -> Any:
+    def _made(
+        self, key: Any, placed: PlacedCall, args: Any, kwargs: Any, donates: bool = False
+    ) -> Any:
         call = placed.call
+        plan = self._find(key, call)
+        if plan is not None:
+            return plan
         with self._plans.lock:
             plan = self._find(key, call)
             if plan is not None:
@@ -132,7 +154,8 @@ class Programs:
                 self,
                 call.numbers,
                 lambda static: profile_notes.trace(
-                    self.__name__, lambda: self._lowered(subject, args, kwargs, placed, static)
+                    self.__name__,
+                    lambda: self._lowered(subject, args, kwargs, placed, static, donates),
                 ),
                 self._plans.static_of(key),
             )
@@ -151,11 +174,15 @@ class Programs:
         kwargs: Any,
         placed: PlacedCall,
         static: frozenset[int],
+        donates: bool,
     ) -> tuple[Any, Check]:
         """Return a program, or what the device lacks for one, and the guard of its values."""
         place, call = placed.place, placed.call
+        given = self._named(self._donated, args, kwargs) if donates else []
+        given_away = {id(usm_array(array)) for array in given}
+        donated = [i for i, array in enumerate(call.arrays) if id(array) in given_away]
         args, kwargs = self._in_order(args, kwargs)
-        held = self._held(args, kwargs)
+        held = {id(array) for array in self._named(self._constants, args, kwargs)}
         before = Captures(subject, call.others, by_identity=True).check(())
         trace = CompileTrace(
             place.engine, self._lowered_to(place.engine), self._replays, self._fusions
@@ -178,7 +205,7 @@ class Programs:
         targets = targets_of(self.__name__, leaves, placed.out, call)
         lowered = Lowered(
             trace, leaves, form, n_given, self._pool, placed.queue, placed.stream, targets,
-            self._extra, self._switches, self._lowering,
+            self._extra, self._switches, self._lowering, donated,
         )  # fmt: skip
         lowered.check = check
         trace.end()
@@ -227,13 +254,13 @@ class Programs:
         )
         return None
 
-    def _held(self, args: Any, kwargs: Any) -> set[int]:
-        """Return the ids of the arrays in arguments named as constants."""
-        if not self._constants:
-            return set()
+    def _named(self, names: Sequence[str], args: Any, kwargs: Any) -> Sequence[Any]:
+        """Return the arrays in the arguments with these names."""
+        if not names:
+            return []
         bound = self._signature.bind(*args, **kwargs).arguments
-        values = [bound[n] for n in self._constants if n in bound]
-        return {id(array) for array in nested_arguments.arrays_of(values)}
+        values = [bound[n] for n in names if n in bound]
+        return nested_arguments.arrays_of(values)
 
     def cache_info(self) -> CacheInfo:
         """Return hits, misses, number of compiled programs and the maximum number of kinds."""
@@ -252,11 +279,17 @@ class Programs:
             self._fusions = KnownFusions()
 
 
-def _signature(function: Callable[..., Any], constants: tuple[str, ...]) -> inspect.Signature:
+def _signature(
+    function: Callable[..., Any], constants: tuple[str, ...], donated: tuple[str, ...]
+) -> inspect.Signature:
     signature = inspect.signature(function)
-    for name in constants:
-        if name not in signature.parameters:
-            raise ValueError(
-                f"compile: constants must name parameters of the function, got {name!r}"
-            )
+    for argument, names in (("constants", constants), ("donate", donated)):
+        for name in names:
+            if name not in signature.parameters:
+                raise ValueError(
+                    f"compile: {argument} must name parameters of the function, got {name!r}"
+                )
+    for name in donated:
+        if name in constants:
+            raise ValueError(f"compile: donate must not name constants, got {name!r}")
     return signature

@@ -16,6 +16,7 @@ from sycl_dnn._dpnp import place, view
 from sycl_dnn.errors import OutOfMemory
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.constants import Constants
+from sycl_dnn.program.donation import taken
 from sycl_dnn.program.segments import (
     Segment,
     live_steps,
@@ -144,6 +145,8 @@ class Executable:
         What a call also returns, unchanged, for a later reverse pass.
     keeps_order : bool
         As for ``scheduled``.
+    donated : list of Storage
+        Arguments that results may be written over.
     """
 
     def __init__(
@@ -154,6 +157,7 @@ class Executable:
         arguments: Sequence[Storage],
         kept: Sequence[Storage] = (),
         keeps_order: bool = False,
+        donated: Sequence[Storage] = (),
     ) -> None:
         self._keep = (trace, finals)  # registers are found by the ids of storages
         given = set(arguments)
@@ -170,6 +174,8 @@ class Executable:
         once = {id(s) for s in self.constants.steps}
         lists = scheduled([s for s in live if id(s) not in once], keeps_order)
         groups = [group for steps in lists for group in stretches(steps)]
+        #: Numbers of the arguments that results are written over.
+        self.overwritten = self._take(groups, finals, donated, kept)
         needed = {id(s) for s in wanted}
         for group, crossing in zip(groups, _crossing(groups), strict=True):
             self._number(group, crossing | needed)
@@ -211,6 +217,20 @@ class Executable:
     def is_argument(self, storage: Storage) -> bool:
         """Whether the caller passes a storage."""
         return self._registers.get(id(storage), self._n_arguments) < self._n_arguments
+
+    def _take(
+        self, groups: Sequence[list[Step] | ArrayStep], finals: Sequence[Tensor],
+        donated: Sequence[Storage], kept: Sequence[Storage],
+    ) -> frozenset[int]:  # fmt: skip
+        """Give results the registers of arguments; return which."""
+        if not donated:
+            return frozenset()
+        fixed = {id(t.storage) for s in self.constants.steps for t in s.inputs.values()}
+        donated = [s for s in donated if id(s) not in fixed and not s.constant]
+        steps = [s for g in groups for s in (g if isinstance(g, list) else [g])]
+        found = taken(steps, finals, donated, kept)
+        self._registers |= {key: self._registers[id(s)] for key, s in found.items()}
+        return frozenset(self._registers[id(s)] for s in found.values())
 
     def _number(self, group: list[Step] | ArrayStep, needed: set[int]) -> None:
         """Give registers to storages that other groups or the caller need from this one, by id."""

@@ -11,6 +11,7 @@ import dpnp
 
 from sycl_dnn import _core
 from sycl_dnn.onednn import Memory
+from sycl_dnn.program.donation import IN_PLACE
 from sycl_dnn.program.step_order import AnyStep, lifetimes, needs_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Target
@@ -304,10 +305,6 @@ def finalized(
     return [own_storage(trace, t, taken, parts, targets.get(i)) for i, t in enumerate(results)]
 
 
-#: Primitives that may write over their first input.
-_IN_PLACE = ("eltwise_forward", "softmax_forward", "binary", "layer_normalization_forward")
-
-
 def _conflicts(trace: Trace, target: Target) -> bool:
     """Whether writing to ``target`` could destroy an input that is still needed."""
     if target.overlaps:
@@ -315,7 +312,7 @@ def _conflicts(trace: Trace, target: Target) -> bool:
     if not target.in_place:
         return False
     only = trace.steps[0] if len(trace.steps) == 1 else None
-    return not (isinstance(only, Step) and only.primitive and only.primitive.name in _IN_PLACE)
+    return not (isinstance(only, Step) and only.primitive and only.primitive.name in IN_PLACE)
 
 
 def _seen_as(tensor: Tensor) -> Any:

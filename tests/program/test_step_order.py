@@ -42,14 +42,14 @@ def placed(*values):
 
 def backward(value, n_layers=3):
     """Return steps that make gradients one after another, and one that updates with each."""
-    x, rate, number = value(LARGE), value(1), value(1)
+    rate, number = value(1), value(1)
     chain = [value(1) for _ in range(n_layers + 1)]
     grads = [value(LARGE) for _ in range(n_layers)]
     new = [value(LARGE) for _ in range(n_layers)]
     made = [step([a], g, b) for a, g, b in zip(chain, grads, chain[1:], strict=False)]
     scale = [step([number], rate)]
     updates = [step([g, rate], p) for g, p in zip(grads, new, strict=True)]
-    return made, scale, updates, placed(x, number, chain[0], *new)
+    return made, scale, updates, placed(number, chain[0], *new)
 
 
 def test_an_update_follows_its_gradient_with_the_numbers_it_reads(value):

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results in the memory of arguments that the caller gives away."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from sycl_dnn._dpnp import address
+from sycl_dnn.program.step_order import AnyStep
+from sycl_dnn.trace.steps import Step, is_kernel
+from sycl_dnn.trace.values import Storage, Tensor
+
+#: Primitives that may write over their first input.
+IN_PLACE = ("eltwise_forward", "softmax_forward", "binary", "layer_normalization_forward")
+#: Smaller results are cheap to allocate, and shapes () and (1,) have one descriptor.
+_LEAST = 4096
+
+
+class Uses:
+    """When the storages of steps are read and written."""
+
+    def __init__(self, steps: Sequence[AnyStep]) -> None:
+        self.steps = steps
+        #: By id of a storage.
+        self.last_read: dict[int, int] = {}
+        self.first_write: dict[int, int] = {}
+        #: Those that calls over arrays see.
+        self.by_arrays: set[int] = set()
+        for i, step in enumerate(steps):
+            read = [id(t.storage) for t in step.inputs.values()]
+            written = [id(t.storage) for t in step.outputs.values()]
+            self.last_read.update(dict.fromkeys(read, i))
+            for key in written:
+                self.first_write.setdefault(key, i)
+            if not isinstance(step, Step):
+                self.by_arrays.update(read, written)
+
+    def may_take(self, result: Tensor, given: Storage) -> bool:
+        """Whether a result may be written where an argument is."""
+        made = id(result.storage)
+        if given.desc != result.desc or id(given) in self.first_write:
+            return False
+        if {id(given), made} & self.by_arrays:
+            return False
+        write, read = self.first_write[made], self.last_read.get(id(given), -1)
+        return read < write or (read == write and self.is_replaced(result, given))
+
+    def is_replaced(self, result: Tensor, given: Storage) -> bool:
+        """Whether the step that writes a result may write it over an argument that it reads."""
+        step = self.steps[self.first_write[id(result.storage)]]
+        reads = {n: t for n, t in step.inputs.items() if t.storage is given}
+        writes = {n: t for n, t in step.outputs.items() if t.storage is result.storage}
+        if not isinstance(step, Step) or len(reads) != 1 or len(writes) != 1:
+            return False
+        ((source, old),), ((target, new),) = reads.items(), writes.items()
+        if old.desc != new.desc or old.offset or new.offset:
+            return False
+        if is_kernel(step.primitive):  # kernels name so what they compute element by element
+            return target == f"new_{source}"
+        is_first = next(iter(step.inputs)) == source
+        return is_first and step.primitive is not None and step.primitive.name in IN_PLACE
+
+
+def taken(
+    steps: Sequence[AnyStep], finals: Iterable[Tensor], given: Iterable[Storage],
+    kept: Collection[Storage],
+) -> dict[int, Storage]:  # fmt: skip
+    """Return which arguments results are written over, by id of the result's storage.
+
+    Parameters
+    ----------
+    steps : list
+        In the order of the trace.
+    finals : list of Tensor
+        What a call returns.
+    given : list of Storage
+        Arguments that may be written over.
+    kept : collection of Storage
+        What a call also returns, unchanged.
+    """
+    uses, returned = Uses(steps), list(finals)
+    used = {id(s) for s in kept} | {id(t.storage) for t in returned}
+    free = [s for s in given if id(s) not in used]
+    results = {id(t.storage): t for t in returned if _is_made(t, uses)}
+    found: dict[int, Storage] = {}
+    # First what a step replaces, then any that is no longer needed.
+    for is_wanted in (uses.is_replaced, lambda result, given: True):
+        for key, result in results.items():
+            if key in found:
+                continue
+            for one in free:
+                if uses.may_take(result, one) and is_wanted(result, one):
+                    found[key] = one
+                    free.remove(one)
+                    break
+    return found
+
+
+def _is_made(tensor: Tensor, uses: Uses) -> bool:
+    """Whether a result is a whole storage that the steps write."""
+    storage = tensor.storage
+    if storage.argument is not None or storage.constant or storage.desc is None:
+        return False
+    is_whole = not tensor.offset and tensor.desc.get_size() == storage.nbytes
+    return is_whole and storage.nbytes >= _LEAST and id(storage) in uses.first_write
+
+
+# --- Whether the arrays of one call may be written over
+
+
+def are_alone(arrays: Sequence[Any], numbers: Collection[int]) -> bool:
+    """Whether the arrays with these numbers are writable and overlap no other.
+
+    Parameters
+    ----------
+    arrays : list
+        Those of a call: usm_ndarrays, and the bytes of seeds.
+    numbers : collection of int
+    """
+    spans = [(*_span(a), i) for i, a in enumerate(arrays) if a.__class__ is not bytes]
+    spans.sort()
+    reached, reaching = -1, -1
+    for start, end, i in spans:
+        if start < reached and (i in numbers or reaching in numbers):
+            return False
+        if end > reached:
+            reached, reaching = end, i
+    return all(arrays[i].flags.writable for i in numbers)
+
+
+def _span(array: Any) -> tuple[int, int]:
+    if array.flags.forc:
+        start = address(array)
+        return start, start + array.size * array.itemsize
+    start = address(array.usm_data)
+    return start, start + array.usm_data.nbytes

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that results are written over: only those that were given away, and never too early."""
+
+import copy
+import pickle
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn, optim
+from sycl_dnn.trace import policy
+
+WIDTH = 320
+
+
+def adding(x, y):
+    return x + y
+
+
+@pytest.fixture
+def array(queue):
+    """Return a maker of arrays that are large enough to be written over."""
+    rng = np.random.default_rng(0)
+
+    def make():
+        return dpnp.asarray(rng.normal(size=(8, WIDTH)), "float32", sycl_queue=queue)
+
+    return make
+
+
+def address(array):
+    return array.get_array()._pointer
+
+
+def overwritten(compiled, *args):
+    return compiled._program(args, {}).executable.overwritten
+
+
+def training(opt):
+    def step(net, state, x):
+        loss = sycl_dnn.value_and_grad(lambda net, x: F.mean(F.square(net(x))))
+        value, grads = loss(net, x)
+        return value, *opt.update(grads, state, net)
+
+    return step
+
+
+@pytest.mark.parametrize("kind", [optim.AdamW, optim.SGD, optim.Lion, optim.Adam])
+@pytest.mark.parametrize("kernels", ["always", "never"])
+def test_a_training_step_writes_over_parameters_and_moments(queue, array, kind, kernels):
+    layers = [nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.LayerNorm(WIDTH)]
+    net = nn.Sequential(*layers).to(queue)
+    opt = kind(1e-2, **({"momentum": 0.9} if kind is optim.SGD else {}))
+    step, other = training(opt), copy.deepcopy(net)
+    kept, giving = sycl_dnn.compile(step), sycl_dnn.compile(step, donate=("net", "state"))
+    states = [opt.init(net), opt.init(other)]
+    weights = [layer.weight for layer in (other[0], other[2])]
+    with policy.using(kernels=kernels):
+        for x in [array() for _ in range(3)]:
+            value, net, states[0] = kept(net, states[0], x)
+            same, other, states[1] = giving(other, states[1], x)
+            assert float(value) == float(same)
+        n_taken = len(overwritten(giving, other, states[1], x))
+    if kernels == "always" and kind in (optim.Adam, optim.AdamW):
+        assert n_taken == 2 * 3
+        assert all(
+            layer.weight is w for layer, w in zip((other[0], other[2]), weights, strict=True)
+        )
+    assert n_taken >= 2
+    results = ((net, states[0]), (other, states[1]))
+    for wanted, got in zip(*map(sycl_dnn.tree.leaves, results), strict=True):
+        np.testing.assert_array_equal(dpnp.asnumpy(got), dpnp.asnumpy(wanted))
+
+
+def test_arguments_that_are_not_named_stay(array):
+    x, y = array(), array()
+    before = dpnp.asnumpy(x), dpnp.asnumpy(y)
+    made = sycl_dnn.compile(adding, donate="x")(x, y)
+    assert address(made) == address(x)
+    np.testing.assert_array_equal(dpnp.asnumpy(y), before[1])
+    np.testing.assert_array_equal(dpnp.asnumpy(made), sum(before))
+
+
+def test_nothing_is_overwritten_unless_asked(array):
+    x, y = array(), array()
+    assert not overwritten(sycl_dnn.compile(adding), x, y)
+
+
+def test_what_is_read_later_is_not_written_over(array):
+    def twice(x, y):
+        doubled = F.matmul(x, F.transpose(y, 0, 1)) @ y
+        return doubled, F.matmul(F.exp(doubled * 1e-3), F.transpose(x, 0, 1)) @ x
+
+    x, y = array(), array()
+    wanted = [dpnp.asnumpy(a) for a in sycl_dnn.compile(twice)(x, y)]
+    got = sycl_dnn.compile(twice, donate=("x", "y"))(x, y)
+    for one, other in zip(got, wanted, strict=True):
+        np.testing.assert_array_equal(dpnp.asnumpy(one), other)
+    assert address(got[0]) not in (address(x), address(y))
+
+
+@pytest.mark.parametrize(
+    "overlapping",
+    [lambda a: (a, a), lambda a: (a, a[:]), lambda a: (a[:-1], a[1:]), lambda a: (a[1:], a[:-1])],
+)
+def test_arrays_that_overlap_others_stay(array, overlapping):
+    whole = array()
+    before = dpnp.asnumpy(whole)
+    x, y = overlapping(whole)
+    wanted = dpnp.asnumpy(x) + dpnp.asnumpy(y)
+    compiled = sycl_dnn.compile(adding, donate="x")
+    for _ in range(2):
+        np.testing.assert_array_equal(dpnp.asnumpy(compiled(x, y)), wanted)
+        np.testing.assert_array_equal(dpnp.asnumpy(whole), before)
+    apart = array(), array()
+    apart = apart[0][: len(x)], apart[1][: len(x)]
+    assert address(compiled(*apart)) == address(apart[0])
+
+
+def test_an_array_that_the_function_holds_stays(array):
+    held, y = array(), array()
+    before = dpnp.asnumpy(held)
+    compiled = sycl_dnn.compile(lambda x, y: F.exp(x + y) * held, donate="x")
+    compiled(held, y)
+    np.testing.assert_array_equal(dpnp.asnumpy(held), before)
+    assert address(compiled(y, held)) == address(y)
+
+
+def test_a_read_only_array_stays(array):
+    x, y = array(), array()
+    before = dpnp.asnumpy(x)
+    x.flags["WRITABLE"] = False
+    compiled = sycl_dnn.compile(adding, donate="x")
+    np.testing.assert_array_equal(dpnp.asnumpy(compiled(x, y)), before + dpnp.asnumpy(y))
+    np.testing.assert_array_equal(dpnp.asnumpy(x), before)
+
+
+def test_an_argument_that_is_a_result_itself_stays(array):
+    compiled = sycl_dnn.compile(lambda x, y: (x, x + y), donate="x")
+    x, y = array(), array()
+    before = dpnp.asnumpy(x)
+    same, made = compiled(x, y)
+    assert same is x
+    np.testing.assert_array_equal(dpnp.asnumpy(x), before)
+    np.testing.assert_array_equal(dpnp.asnumpy(made), before + dpnp.asnumpy(y))
+
+
+def test_out_goes_where_it_is_asked_for(array):
+    x, y, out = array(), array(), array()
+    before = dpnp.asnumpy(x)
+    assert sycl_dnn.compile(adding, donate="x")(x, y, out=out) is out
+    np.testing.assert_array_equal(dpnp.asnumpy(x), before)
+
+
+def test_a_search_for_nan_keeps_the_arguments(array):
+    x, y = array(), array()
+    x[0] = np.nan
+    compiled = sycl_dnn.compile(lambda x, y: F.log(F.relu(x * 0 - 1) - 1) + y, donate=("x", "y"))
+    with sycl_dnn.debug_nans(), pytest.raises(FloatingPointError):
+        compiled(y, y + 0)
+    assert not overwritten(compiled._undonated, x, y)
+
+
+def test_a_bound_call_steps_on(array):
+    x, y = array(), array()
+    wanted = dpnp.asnumpy(x) + dpnp.asnumpy(y) + dpnp.asnumpy(y)
+    bound = sycl_dnn.compile(adding, donate="x").bind(x, y)
+    bound()
+    assert bound().get_array() is x.get_array()
+    np.testing.assert_array_equal(dpnp.asnumpy(x), wanted)
+
+
+def test_copies_of_the_function_give_the_same_away(array):
+    compiled = sycl_dnn.compile(adding, donate="x")
+    for other in (copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
+        x, y = array(), array()
+        assert address(other(x, y)) == address(x)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({"donate": "z"}, "donate must name parameters.*'z'"),
+     ({"donate": "x", "constants": "x"}, "donate must not name constants.*'x'")],
+)  # fmt: skip
+def test_names_are_checked(options, reason):
+    with pytest.raises(ValueError, match=reason):
+        sycl_dnn.compile(adding, **options)
