@@ -17,11 +17,16 @@ sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t>
     }
     return queue.submit([&](sycl::handler &h) {
         h.depends_on(depends);
+        if (copy) {
+            h.host_task(
+                [copy = copy, src = addresses[0], dst = addresses[1]] { copy->run(src, dst); });
+            return;
+        }
         int position = 0;
         for (void *address : addresses) h.set_arg(position++, address);
         for (const number &given : numbers)
             std::visit([&](auto value) { h.set_arg(position++, value); }, given);
-        h.parallel_for(sycl::nd_range<1>(global, local), handle);
+        h.parallel_for(sycl::nd_range<1>(global, local), *handle);
     });
 }
 
@@ -39,7 +44,13 @@ Kernel make_kernel(const py::object &kernel, const std::string &name, const py::
                                 std::to_string(global) + " and " + std::to_string(local));
     std::vector<Kernel::number> given;
     for (const auto &item : numbers) given.push_back(number_of(item));
-    return {name, kernel_of(kernel), std::move(given), global, local};
+    return {name, kernel_of(kernel), nullptr, std::move(given), global, local};
+}
+
+Kernel make_copy(const std::string &from, const std::string &to,
+                 const std::vector<HostCopy::axis> &axes) {
+    const std::string name = "copy_" + from + "_to_" + to;
+    return {name, std::nullopt, std::make_shared<HostCopy>(from, to, axes), {}, 1, 1};
 }
 
 }  // namespace
@@ -53,6 +64,11 @@ void bind_kernel(py::module_ &m) {
         .def_readonly("name", &Kernel::name)
         .def_readonly("global_size", &Kernel::global)
         .def_readonly("local_size", &Kernel::local)
+        .def_static("copy", &make_copy, py::arg("from_type"), py::arg("to_type"), py::arg("axes"),
+                    "A copy between plain layouts of float32, bfloat16 and float16 by the host: "
+                    "sizes, strides of the source and of the destination, outermost axis first.")
+        .def_static("can_copy", &HostCopy::has, py::arg("from_type"), py::arg("to_type"),
+                    "Whether this processor converts between the two types.")
         .def_static("program_binary", &program_binary, py::arg("program"), py::arg("queue"),
                     "What the driver made of a dpctl.program.SyclProgram for a queue's device; "
                     "empty where it does not tell.")

@@ -2,21 +2,25 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <sycl/sycl.hpp>
 #include <variant>
 #include <vector>
 
 #include "bind.hpp"
+#include "host_copy.hpp"
 
 namespace sycl_dnn {
 
 // A kernel that was compiled at run time, as a step of a Program. Its parameters are the addresses
-// of the step's values in their order, followed by `numbers`.
+// of the step's values in their order, followed by `numbers`. Or, in its place, a copy by the host.
 struct Kernel {
     using number = std::variant<int32_t, float>;
 
     std::string name;
-    sycl::kernel handle;
+    std::optional<sycl::kernel> handle;
+    std::shared_ptr<const HostCopy> copy;
     std::vector<number> numbers;
     size_t global;  // work-items in all, a multiple of `local`
     size_t local;

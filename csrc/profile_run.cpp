@@ -146,8 +146,10 @@ sycl::event run_kernel(const Kernel &k, const Stream &stream,
                        const std::vector<dnnl_exec_arg_t> &args, const events &depends,
                        const submission &submit) {
     const std::string shapes = shapes_of(args);
-    return recorded(stream, depends, submit, clock::device, nullptr, k.name + " " + shapes, [&] {
-        subject made{"primitive", k.name, "opencl", false, {}, {}, nullptr, nullptr};
+    const clock from = k.copy ? clock_of(stream.engine) : clock::device;
+    return recorded(stream, depends, submit, from, nullptr, k.name + " " + shapes, [&] {
+        subject made{"primitive", k.name, k.copy ? "host" : "opencl", false, {}, {},
+                     nullptr,     nullptr};
         for (const dnnl_exec_arg_t &a : args)
             made.tensors.push_back(tensor_of(std::to_string(a.arg), desc_of(a.memory)));
         return made;

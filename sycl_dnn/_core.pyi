@@ -1609,6 +1609,18 @@ class Kernel:
     """
 
     @staticmethod
+    def can_copy(from_type: str, to_type: str) -> bool:
+        """
+        Whether this processor converts between the two types.
+        """
+
+    @staticmethod
+    def copy(from_type: str, to_type: str, axes: collections.abc.Sequence[typing.Annotated[collections.abc.Sequence[int], 'FixedSize(3)']]) -> Kernel:
+        """
+        A copy between plain layouts of float32, bfloat16 and float16 by the host: sizes, strides of the source and of the destination, outermost axis first.
+        """
+
+    @staticmethod
     def program_binary(program: typing.Any, queue: dpctl.SyclQueue) -> bytes:
         """
         What the driver made of a dpctl.program.SyclProgram for a queue's device; empty where it does not tell.
@@ -2962,4 +2974,4 @@ RUNTIME_DIM_VAL: int = -9223372036854775808
 RUNTIME_F32_VAL: float
 RUNTIME_S32_VAL: int = -2147483648
 RUNTIME_SIZE_VAL: int = 9223372036854775808
-_interface: int = 18
+_interface: int = 19

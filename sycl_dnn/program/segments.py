@@ -12,6 +12,7 @@ import dpnp
 from sycl_dnn import _core
 from sycl_dnn.onednn import Memory
 from sycl_dnn.program.donation import IN_PLACE
+from sycl_dnn.program.host_copies import host_copy
 from sycl_dnn.program.step_order import AnyStep, lifetimes, needs_of
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Target
@@ -346,8 +347,9 @@ class Segment:
 
     def _row(self, index: int, step: Step) -> tuple[Any, list[tuple[int, int]]]:
         tensors = {**step.inputs, **step.outputs}
-        if is_kernel(step.primitive):
-            return step.primitive, [(i, self._value(t)) for i, t in enumerate(tensors.values())]
+        kernel = _kernel_of(step.primitive)
+        if kernel is not None:
+            return kernel, [(i, self._value(t)) for i, t in enumerate(tensors.values())]
         args = [(_core.argument_id(n), self._value(t)) for n, t in tensors.items()]
         scratchpad = self._arena.scratchpads.get(index)
         if scratchpad is not None:
@@ -388,3 +390,10 @@ def stretches(steps: Sequence[AnyStep]) -> list[list[Step] | ArrayStep]:
         else:
             groups.append([step])
     return groups
+
+
+def _kernel_of(primitive: Any) -> _core.Kernel | None:
+    """Return the kernel of a step, or the one that copies in its reorder's place."""
+    if primitive is None or is_kernel(primitive):
+        return primitive
+    return host_copy(primitive.primitive_desc)

@@ -33,6 +33,28 @@ def multiplies(engine: Any, dtype: str) -> bool:
     return True
 
 
+@functools.lru_cache(64)
+def joins(engine: Any, dtype: str) -> bool:
+    """Return whether an engine has a concat for a dtype that is faster than a copy of each part.
+
+    A CPU without instructions for 16-bit floats copies them by oneDNN's slow reference.
+
+    Parameters
+    ----------
+    engine : Engine
+    dtype : str
+        Of a tensor that oneDNN can describe.
+    """
+    if engine.kind is not _core.engine_kind.cpu:
+        return True
+    desc = layout.row_major((16, 16), dtype)
+    try:
+        pd = _core.concat(engine, srcs=[desc, desc], concat_dimension=1)
+    except Unimplemented:
+        return False
+    return not pd.impl_info.startswith("ref")
+
+
 # --- How much a device's caches hold
 
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")

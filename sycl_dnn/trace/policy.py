@@ -105,8 +105,9 @@ def set_kernels(mode: str) -> None:
     ----------
     mode : {"auto", "always", "never"}
         ``"auto"``: where they were measured to be faster, which is on CPUs and for arrays of at
-        least about a megabyte. ``"always"``: wherever one is available, on GPUs too. ``"never"``:
-        only oneDNN's primitives.
+        least about a megabyte, and for copies of 16-bit floats on CPUs without instructions for
+        them, which the host makes. ``"always"``: wherever one is available, on GPUs too.
+        ``"never"``: only oneDNN's primitives.
 
     Notes
     -----

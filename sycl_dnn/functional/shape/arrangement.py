@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import dpnp
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.embeddings import embedding
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
+from sycl_dnn.kernels.rows_of_tables import Slices, taken
 from sycl_dnn.trace import pointwise, views
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -64,9 +66,53 @@ def flip(input: dpnp.ndarray | Array, dims: int | Sequence[int]) -> dpnp.ndarray
 
 
 def _flipped(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    if not x.ndim:
+    made = x
+    for axis in axes if x.ndim else ():
+        made = _turned(made, axis, x.shape[axis] - 1, -1)
+    return _of_its_own(x, made)
+
+
+def _of_its_own(x: Tensor, made: Tensor) -> Tensor:
+    """Return what was made of ``x``, a copy where nothing moved: a result shares no memory."""
+    if made is not x or not x.ndim:
+        return made
+    return moved(x, lambda a: dpnp.copy(a, order="C"), lambda g: g)
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Makes ``first``, ``first + step``, ... modulo n, in int32."""
+
+    first: int
+    step: int
+    n: int
+    takes_queue: ClassVar[bool] = True
+
+    def __call__(self, queue: Any) -> dpnp.ndarray:
+        """Return them as an array on a queue."""
+        numbers = dpnp.arange(self.n, dtype="int32", sycl_queue=queue)
+        return (self.first + self.step * numbers) % self.n
+
+
+def _turned(x: Tensor, axis: int, first: int, step: int) -> Tensor:
+    """Return the slices ``first``, ``first + step``, ... modulo their number; step 1 or -1."""
+    n = x.shape[axis]
+    back = -first if step == 1 else first  # a reversal is its own inverse
+    numbered = _Numbers(first, step, n)
+
+    def by_dpnp(a: dpnp.ndarray) -> dpnp.ndarray:
+        return dpnp.take(a, numbered(queue=a.sycl_queue), axis=axis)
+
+    def body() -> Tensor:
+        (numbers,) = x.trace.array_call(numbered, [], [Out((n,), "int32")])
+        return taken(x, Slices(numbers, x.shape, axis), composed)
+
+    def composed() -> Tensor:
+        return moved(x, by_dpnp, lambda g: _turned(g, axis, back, step))
+
+    if not x.size or n == 1:
         return x
-    return moved(x, lambda a: dpnp.flip(a, axes).copy(), lambda g: _flipped(g, axes))
+    return x.trace.closed({"src": x}, body, lambda g: {"src": _turned(g, axis, back, step)})
 
 
 @operation
@@ -110,11 +156,13 @@ def roll(
 
 
 def _rolled(x: Tensor, by: tuple[int, ...], axes: tuple[int, ...]) -> Tensor:
-    back = tuple(-n for n in by)
-    shift = by if axes else by[0]
-    return moved(
-        x, lambda a: dpnp.roll(a, shift, axis=axes or None), lambda g: _rolled(g, back, axes)
-    )
+    made = x if axes else views.reshape(x, (x.size,))
+    for axis, shift in zip(axes or (0,), by, strict=True):
+        n = max(made.shape[axis], 1)
+        made = _turned(made, axis, -shift % n, 1) if shift % n else made
+    if not axes and any(shift % max(x.size, 1) for shift in by):
+        return views.reshape(made, x.shape)
+    return _of_its_own(x, made if axes else x)
 
 
 _TRIANGLE = """Return the part of matrices {where} a diagonal and the diagonal, zeros elsewhere.

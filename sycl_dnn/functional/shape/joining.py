@@ -13,6 +13,7 @@ from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout, views
+from sycl_dnn.trace.capabilities import joins
 from sycl_dnn.trace.gradients import rule_for
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Storage, Tensor
@@ -41,7 +42,8 @@ def join(parts: Sequence[Tensor], axis: int) -> Tensor:
 
 def _concat(parts: Sequence[Tensor], axis: int, shape: tuple[int, ...]) -> Tensor:
     first = parts[0]
-    if first.desc.is_plain and not all(_lies_along(p, first) for p in parts):
+    is_fast = joins(first.trace.engine, first.dtype) and all(_lies_along(p, first) for p in parts)
+    if first.desc.is_plain and not is_fast:
         return _placed(parts, axis, shape)
     made = first.trace.primitive(
         "concat",

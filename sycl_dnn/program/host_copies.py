@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies to, from and among 16-bit floats by the host, where oneDNN has only its reference.
+
+On CPUs without instructions for them, oneDNN's reorder takes 50 ns an element: a hundred times what
+memory needs. All functions that compute in float32 there convert with these.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+from sycl_dnn import _core
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import policy
+
+#: The implementation that copies replace.
+_REFERENCE = "simple:any"
+#: Size and strides of source and destination of an axis.
+_Axis = tuple[int, ...]
+
+
+def host_copy(pd: _core.PrimitiveDesc) -> _core.Kernel | None:
+    """Return the step that copies as a reorder does; None where oneDNN's reorder is to run.
+
+    Parameters
+    ----------
+    pd : PrimitiveDesc
+        Of any primitive.
+    """
+    if pd.name != "reorder" or not _is_wanted(pd):
+        return None
+    src, dst = pd.src_desc, pd.dst_desc
+    known = _is_plain(src) and _is_plain(dst) and not pd.primitive_attr.calls
+    source, target = (dtypes.NAMES.get(desc.data_type, "") for desc in (src, dst))
+    if not known or not _core.Kernel.can_copy(source, target):
+        return None
+    return _core.Kernel.copy(source, target, _merged(src, dst))
+
+
+def _is_wanted(pd: _core.PrimitiveDesc) -> bool:
+    """Whether a reorder is slow, or is to be replaced wherever it can."""
+    mode = policy.current().kernels
+    if mode == "never" or pd.engine.kind is not _core.engine_kind.cpu:
+        return False
+    return mode == "always" or pd.impl_info == _REFERENCE
+
+
+def _is_plain(desc: _core.MemoryDesc) -> bool:
+    is_known = _core.RUNTIME_DIM_VAL not in (*desc.dims, *desc.strides)
+    return desc.is_plain and is_known and math.prod(desc.dims) > 0
+
+
+def _merged(src: _core.MemoryDesc, dst: _core.MemoryDesc) -> list[_Axis]:
+    """Return the axes in the order of the destination's memory, contiguous ones as one."""
+    given = zip(dst.dims, src.strides, dst.strides, strict=True)
+    axes: list[_Axis] = sorted((a for a in given if a[0] > 1), key=lambda a: -a[2])
+    made = axes[:1]
+    for (_, *outer), axis in pairwise(axes):
+        if outer == [axis[0] * axis[1], axis[0] * axis[2]]:
+            made[-1] = (made[-1][0] * axis[0], *axis[1:])
+        else:
+            made.append(axis)
+    return made
