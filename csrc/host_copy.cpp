@@ -2,7 +2,6 @@
 #include "host_copy.hpp"
 
 #include <cstring>
-#include <type_traits>
 
 #include "errors.hpp"
 
@@ -17,9 +16,6 @@ namespace {
 struct bfloat16 {
     uint16_t bits;
 };
-struct float16 {
-    uint16_t bits;
-};
 
 uint32_t bits_of(float v) {
     uint32_t u;
@@ -27,8 +23,7 @@ uint32_t bits_of(float v) {
     return u;
 }
 
-void convert(bfloat16 from, bfloat16 &to) { to = from; }
-void convert(float16 from, float16 &to) { to = from; }
+void convert(uint16_t from, uint16_t &to) { to = from; }
 
 void convert(bfloat16 from, float &to) {
     const uint32_t u = uint32_t(from.bits) << 16;
@@ -46,12 +41,8 @@ template <class From, class To>
 void copy_row(const void *src, void *dst, int64_t n, int64_t src_step, int64_t dst_step) {
     const auto *p = static_cast<const From *>(src);
     auto *q = static_cast<To *>(dst);
-    if (src_step == 1 && dst_step == 1) {
-        if constexpr (std::is_same_v<From, To>) {
-            std::memcpy(q, p, n * sizeof *q);
-        } else {
-            for (int64_t i = 0; i < n; ++i) convert(p[i], q[i]);
-        }
+    if (src_step == 1 && dst_step == 1) {  // apart, so that the compiler writes vectors
+        for (int64_t i = 0; i < n; ++i) convert(p[i], q[i]);
         return;
     }
     for (int64_t i = 0; i < n; ++i) convert(p[i * src_step], q[i * dst_step]);
@@ -60,31 +51,31 @@ void copy_row(const void *src, void *dst, int64_t n, int64_t src_step, int64_t d
 #if defined(__x86_64__)
 #define WITH_F16C __attribute__((target("avx,f16c")))
 
-WITH_F16C void widen_row(const void *src, void *dst, int64_t n, int64_t src_step,
-                         int64_t dst_step) {
-    const auto *p = static_cast<const uint16_t *>(src);
-    auto *q = static_cast<float *>(dst);
-    int64_t i = 0;
-    if (src_step == 1 && dst_step == 1)
-        for (; i + 8 <= n; i += 8) {
-            const __m128i given = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p + i));
-            _mm256_storeu_ps(q + i, _mm256_cvtph_ps(given));
-        }
-    for (; i < n; ++i) q[i * dst_step] = _cvtsh_ss(p[i * src_step]);
+WITH_F16C void convert_half(uint16_t from, float &to) { to = _cvtsh_ss(from); }
+WITH_F16C void convert_half(float from, uint16_t &to) {
+    to = _cvtss_sh(from, _MM_FROUND_TO_NEAREST_INT);
+}
+WITH_F16C void convert_eight(const uint16_t *from, float *to) {
+    const auto given = _mm_loadu_si128(reinterpret_cast<const __m128i *>(from));
+    _mm256_storeu_ps(to, _mm256_cvtph_ps(given));
+}
+WITH_F16C void convert_eight(const float *from, uint16_t *to) {
+    const auto made = _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(to), made);
 }
 
-WITH_F16C void narrow_row(const void *src, void *dst, int64_t n, int64_t src_step,
-                          int64_t dst_step) {
-    const auto *p = static_cast<const float *>(src);
-    auto *q = static_cast<uint16_t *>(dst);
+template <class From, class To>
+WITH_F16C void half_row(const void *src, void *dst, int64_t n, int64_t src_step, int64_t dst_step) {
+    const auto *p = static_cast<const From *>(src);
+    auto *q = static_cast<To *>(dst);
     int64_t i = 0;
     if (src_step == 1 && dst_step == 1)
-        for (; i + 8 <= n; i += 8)
-            _mm_storeu_si128(reinterpret_cast<__m128i *>(q + i),
-                             _mm256_cvtps_ph(_mm256_loadu_ps(p + i), _MM_FROUND_TO_NEAREST_INT));
-    for (; i < n; ++i) q[i * dst_step] = _cvtss_sh(p[i * src_step], _MM_FROUND_TO_NEAREST_INT);
+        for (; i + 8 <= n; i += 8) convert_eight(p + i, q + i);
+    for (; i < n; ++i) convert_half(p[i * src_step], q[i * dst_step]);
 }
 
+constexpr HostCopy::row widen_row = half_row<uint16_t, float>;
+constexpr HostCopy::row narrow_row = half_row<float, uint16_t>;
 bool has_f16c() { return __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c"); }
 #else
 constexpr HostCopy::row widen_row = nullptr, narrow_row = nullptr;
@@ -101,8 +92,8 @@ struct way {
 const way ways[] = {
     {"float32", "bfloat16", copy_row<float, bfloat16>, 4, 2, false},
     {"bfloat16", "float32", copy_row<bfloat16, float>, 2, 4, false},
-    {"bfloat16", "bfloat16", copy_row<bfloat16, bfloat16>, 2, 2, false},
-    {"float16", "float16", copy_row<float16, float16>, 2, 2, false},
+    {"bfloat16", "bfloat16", copy_row<uint16_t, uint16_t>, 2, 2, false},
+    {"float16", "float16", copy_row<uint16_t, uint16_t>, 2, 2, false},
     {"float16", "float32", widen_row, 2, 4, true},
     {"float32", "float16", narrow_row, 4, 2, true},
 };
@@ -121,7 +112,9 @@ HostCopy::HostCopy(const std::string &from, const std::string &to, std::vector<a
     : axes(std::move(a)) {
     const way *found = way_of(from, to);
     if (!found)
-        throw invalid_arguments("HostCopy: this processor does not convert " + from + " to " + to);
+        throw invalid_arguments(
+            "Kernel.copy: from_type and to_type must be types that this processor converts, got " +
+            from + " and " + to);
     if (axes.empty()) axes.push_back({1, 1, 1});
     copy_row = found->copy;
     src_size = found->src_size;
