@@ -57,7 +57,7 @@ Program::frame Program::make_frame() const {
 }
 
 // Frames that are searched for one with the right addresses.
-static constexpr size_t looked_at = 16;
+static constexpr size_t frames_examined = 16;
 
 bool Program::is_placed(const frame &f, const arguments &given, char *arena) const {
     for (size_t i = 0; i < values.size(); ++i) {
@@ -77,7 +77,7 @@ Program::frame &Program::lease_frame(const arguments &given, char *arena) {
         return *found;
     };
     size_t n = 0;
-    for (auto f = frames.begin(); f != frames.end() && n < looked_at; ++f, ++n)
+    for (auto f = frames.begin(); f != frames.end() && n < frames_examined; ++f, ++n)
         if (!f->leased && is_placed(*f, given, arena) && is_complete(f->last_use)) return lend(f);
     // The one that was submitted longest ago is the likeliest to be complete.
     if (!frames.empty() && !frames.front().leased && is_complete(frames.front().last_use))

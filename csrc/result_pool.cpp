@@ -14,7 +14,7 @@
 namespace sycl_dnn {
 
 // Blocks of one size that are tried before a new one is made.
-static constexpr size_t looked_at = 16;
+static constexpr size_t newest_examined = 16;
 static constexpr size_t smallest_step = 256;
 
 ResultPool::ResultPool(const py::object &q, size_t m) : most(m), queue(q) {}
@@ -29,7 +29,7 @@ size_t ResultPool::rounded(size_t nbytes) {
 ResultPool::block &ResultPool::taken(py::handle kind, size_t nbytes, block &unpooled) {
     const size_t size = rounded(nbytes);
     blocks &known = by_size[{kind.ptr(), size}];
-    for (size_t n = std::min(known.size(), looked_at); n > 0; --n) {
+    for (size_t n = std::min(known.size(), newest_examined); n > 0; --n) {
         // What was freed last is the likeliest to be in the processor's cache.
         if (is_free(known.front())) return known.front();
         known.push_back(std::move(known.front()));

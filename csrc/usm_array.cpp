@@ -7,7 +7,7 @@ namespace sycl_dnn {
 
 namespace {
 
-enum class state { unknown, right, wrong };
+enum class verdict { unknown, right, wrong };
 
 bool are_sizes(const Py_ssize_t *sizes, const py::tuple &expected) {
     for (size_t i = 0; i < expected.size(); ++i)
@@ -33,11 +33,11 @@ bool agrees(const UsmArray &fields, py::handle array) {
 }  // namespace
 
 const UsmArray *usm_array(py::handle array, const py::object &type) {
-    static state known = state::unknown;  // under the GIL
+    static verdict known = verdict::unknown;  // under the GIL
     if (reinterpret_cast<PyObject *>(Py_TYPE(array.ptr())) != type.ptr()) return nullptr;
     const auto *fields = reinterpret_cast<const UsmArray *>(array.ptr());
-    if (known == state::unknown) known = agrees(*fields, array) ? state::right : state::wrong;
-    return known == state::right ? fields : nullptr;
+    if (known == verdict::unknown) known = agrees(*fields, array) ? verdict::right : verdict::wrong;
+    return known == verdict::right ? fields : nullptr;
 }
 
 static std::vector<Py_ssize_t> dense(const Py_ssize_t *shape, int ndim, bool is_row_major) {
