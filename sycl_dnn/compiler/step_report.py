@@ -6,7 +6,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from sycl_dnn import _core
 from sycl_dnn.compiler.step_graph import Graph, Node
+from sycl_dnn.program.host_copies import host_copy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Part:
     row : str
         The primitive; "dpnp" for a call of dpnp, "zeros" for memory that is cleared.
     implementation : str
-        oneDNN's name for it.
+        oneDNN's name for it; "opencl" for a kernel, "host" for a copy by a task of the host.
     shape, dtype
         Of the result.
     fused : tuple of str
@@ -118,7 +120,7 @@ def _part(node: Node) -> Part:
     made = next(iter(node.outputs.values()))
     return Part(
         row=node.row,
-        implementation=node.pd.impl_info if node.pd is not None else _called(node),
+        implementation=_called(node) if node.pd is None else _implementation(node.pd),
         shape=tuple(made.shape),
         dtype=made.dtype,
         fused=tuple(node.fused),
@@ -127,6 +129,11 @@ def _part(node: Node) -> Part:
         times=node.part[1],
         milliseconds=dict(node.times),
     )
+
+
+def _implementation(pd: _core.PrimitiveDesc) -> str:
+    # As profiles name it.
+    return pd.impl_info if host_copy(pd) is None else "host"
 
 
 def _called(node: Node) -> str:

@@ -76,6 +76,13 @@ def test_conversions(queue, source, target, shape, compiled):
         assert copies_of(function, x) == [f"copy_{source}_to_{target}"]
 
 
+def test_reports_name_what_copies(queue):
+    narrow = sycl_dnn.compile(lambda x: as_primitives_convert(x, "bfloat16"))
+    with sycl_dnn.kernel_mode("always"):
+        (step,) = narrow.explain(placed(np.ones((64, 64)), queue)).parts
+    assert (step.implementation == "host") == queue.sycl_device.is_cpu
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_transposed_and_sliced(queue, dtype):
     with np.errstate(over="ignore"):
