@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives as steps of programs, and layers in parts; two ranks."""
+"""Collectives as steps of programs, and layers in parts."""
 
+import pytest
 from rank_jobs import needs_oneccl, run_ranks
 
 
 @needs_oneccl
-def test_values_and_gradients_in_traces():
-    lines = run_ranks(2, "traced_collectives.py")
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_values_and_gradients_in_traces(ranks):
+    lines = run_ranks(ranks, "traced_collectives.py")
     cases = ("sum", "mean", "broadcast", "gather", "scatter", "all_to_all", "buckets")
-    assert sorted(lines) == sorted(f"[{r}] {case} right" for r in range(2) for case in cases)
+    assert sorted(lines) == sorted(f"[{r}] {case} right" for r in range(ranks) for case in cases)
 
 
 @needs_oneccl
-def test_layers_in_parts_are_whole_ones():
-    lines = run_ranks(2, "parallel_layers.py")
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_layers_in_parts_are_whole_ones(ranks):
+    lines = run_ranks(ranks, "parallel_layers.py")
     assert sorted(lines) == sorted(
-        f"[{r}] {c} right" for r in range(2) for c in ("products", "norm")
+        f"[{r}] {c} right" for r in range(ranks) for c in ("products", "norm")
     )

@@ -19,33 +19,34 @@ def loss(net, x):
 
 
 def check_products(group, queue):
-    first, second = nn.Linear(6, 8).to(queue), nn.Linear(8, 4).to(queue)
-    table = nn.Embedding(10, 6).to(queue)
+    first, second = nn.Linear(6, 12).to(queue), nn.Linear(12, 4).to(queue)
+    table = nn.Embedding(12, 6).to(queue)
     whole = nn.Sequential(table, first, nn.Tanh(), second)
     parts = nn.Sequential(
         dist.VocabularyParallelEmbedding.of(table), dist.ColumnParallelLinear.of(first), nn.Tanh(),
         dist.RowParallelLinear.of(second),
     )  # fmt: skip
-    x = dpnp.asarray(np.random.default_rng(1).integers(0, 10, (3, 5)), sycl_queue=queue)
+    x = dpnp.asarray(np.random.default_rng(1).integers(0, 12, (3, 5)), sycl_queue=queue)
     close(parts(x), whole(x))
     value, want = sycl_dnn.value_and_grad(loss)(whole, x)
     for call in (sycl_dnn.value_and_grad(loss), sycl_dnn.compile(sycl_dnn.value_and_grad(loss))):
         found, got = call(parts, x)
         close(found, value)
-        n, r = group.size, group.rank
-        close(got[0].weight, want[0].weight[r * 10 // n : (r + 1) * 10 // n])
-        close(got[1].weight, want[1].weight[r * 8 // n : (r + 1) * 8 // n])
-        close(got[1].bias, want[1].bias[r * 8 // n : (r + 1) * 8 // n])
-        close(got[3].weight, want[3].weight[:, r * 8 // n : (r + 1) * 8 // n])
+        n = 12 // group.size
+        own = slice(group.rank * n, group.rank * n + n)
+        close(got[0].weight, want[0].weight[own])
+        close(got[1].weight, want[1].weight[own])
+        close(got[1].bias, want[1].bias[own])
+        close(got[3].weight, want[3].weight[:, own])
         close(got[3].bias, want[3].bias)
     gathered = dist.ColumnParallelLinear.of(first, gather_output=True)
     y = table(x)
     close(gathered(y), first(y))
-    dy = dpnp.ones((3, 5, 8), dtype="float32", sycl_queue=queue)
+    dy = dpnp.ones((3, 5, 12), dtype="float32", sycl_queue=queue)
     pulls = [sycl_dnn.vjp(lambda v, f=f: f(v), y)[1] for f in (gathered, first)]
     close(*(pull(dy)[0] for pull in pulls))
-    own = dist.ColumnParallelLinear(4, 2 * group.size, device=queue)
-    assert own.weight.shape == (2, 4)
+    made = dist.ColumnParallelLinear(4, 2 * group.size, device=queue)
+    assert made.weight.shape == (2, 4)
     assert dist.RowParallelLinear(2 * group.size, 4, device=queue).weight.shape == (4, 2)
 
 
