@@ -35,15 +35,24 @@ def begin(
     parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True,
                         help="a step is one program, or runs operation by operation")  # fmt: skip
     if ranks:
-        parser.add_argument("--distributed", action="store_true", help="join a launcher's ranks")
+        add_ranks(parser)
     if more is not None:
         more(parser)
     options = parser.parse_args()
-    queue = open_queue(options.device)
-    if ranks and options.distributed:
-        queue = dist.init().queue  # each rank has a device of its own
+    queue = open_ranks(options) if ranks else open_queue(options.device)
     sycl_dnn.manual_seed(options.seed)
     return options, queue
+
+
+def add_ranks(parser: argparse.ArgumentParser) -> None:
+    """Add the option that makes a program one of several ranks."""
+    parser.add_argument("--distributed", action="store_true", help="join a launcher's ranks")
+
+
+def open_ranks(options: argparse.Namespace) -> Any:
+    """Return the queue of the device that the options name, or of this rank's own device."""
+    queue = open_queue(options.device)
+    return dist.init().queue if options.distributed else queue
 
 
 def train(
@@ -56,9 +65,7 @@ def train(
     """
 
     def step(net: Any, state: Any, *batch: Any) -> Any:
-        value, grads = sycl_dnn.value_and_grad(loss)(net, *batch)
-        if group.size > 1:
-            value, grads = dist.all_reduce(value, "mean"), dist.average_gradients(grads)
+        value, grads = averaged(*sycl_dnn.value_and_grad(loss)(net, *batch))
         return value, *opt.update(grads, state, net)
 
     group = ranks_of(options)
@@ -76,6 +83,13 @@ def train(
 def ranks_of(options: argparse.Namespace) -> dist.Group:
     """Return the ranks that train together: this process alone unless the options say otherwise."""
     return dist.init(device=None if getattr(options, "distributed", False) else options.device)
+
+
+def averaged(value: Any, grads: Any) -> tuple[Any, Any]:
+    """Return loss and gradients of all ranks' rows together; alone as they are."""
+    if dist.init().size == 1:
+        return value, grads
+    return dist.all_reduce(value, "mean"), dist.average_gradients(grads)
 
 
 def own_rows(rows: Any) -> Any:

@@ -3,7 +3,8 @@
 
 Shows convolution, ReLU, LRN, max pool, inner product and log-softmax, forward and backward, on
 memory that they share with dpnp: dpnp feeds the images, computes the loss and updates the weights
-in place, without a copy or a wait. The network is in ``_digits_net.py``.
+in place, without a copy or a wait. The network is in ``_digits_net.py``. Several ranks share every
+batch: ``python -m sycl_dnn launch -n 2 examples/train_digits.py --distributed``.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from typing import Any
 
 import dpnp
 import numpy as np
-from _common import finish, make_parser, print_implementations, start
+from _common import finish, make_parser, print_implementations
 from _digits_net import DigitsNet
+from _training import add_ranks, open_ranks, own_rows, ranks_of
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from tqdm import tqdm
+
+from sycl_dnn import distributed as dist
 
 GOAL = 0.97
 
@@ -33,9 +37,13 @@ def parse_arguments():
     parser.add_argument("--momentum", type=float, default=0.9, help="of the gradient descent")
     parser.add_argument("--seed", type=int, default=0, help="of the split, weights and order")
     parser.add_argument("--output", type=Path, default=Path("out/train_digits.png"), help="figure")
-    options, queue = start(parser)
+    add_ranks(parser)
+    options = parser.parse_args()
     if not 0 < options.batch <= 1347 or options.epochs < 1 or (options.steps or 1) < 1:
         parser.error("--epochs and --steps must be at least 1, --batch in 1..1347")
+    queue = open_ranks(options)
+    if options.batch % ranks_of(options).size:
+        parser.error("--batch must be a multiple of the number of ranks")
     return options, queue
 
 
@@ -81,7 +89,7 @@ def batches(data, size, random):
         order = dpnp.asarray(random.permutation(len(data)), sycl_queue=data.images.sycl_queue)
         images, one_hot = data.images[order], data.one_hot[order]
         for i in range(0, len(data) - size + 1, size):
-            yield images[i : i + size], one_hot[i : i + size]
+            yield own_rows(images[i : i + size]), own_rows(one_hot[i : i + size])
 
 
 def train_step(net, descent, images, one_hot, rate):
@@ -91,6 +99,10 @@ def train_step(net, descent, images, one_hot, rate):
     net.forward()
     loss = (net.diff * net.log_probabilities).sum()
     net.backward()
+    if dist.init().size > 1:
+        loss = dist.all_reduce(loss, "mean")
+        for _, gradient in net.parameters():
+            dist.all_reduce(gradient, "mean", out=gradient)
     descent.step(rate)
     return float(loss)
 
@@ -101,7 +113,8 @@ def train(net, data, options):
     descent = MomentumDescent(net.parameters(), options.momentum)
     source = batches(data, options.batch, np.random.default_rng(options.seed))
     losses, start = [], time.perf_counter()
-    for step in (bar := tqdm(range(n_steps), desc="training", unit="step")):
+    silent = not ranks_of(options).is_main
+    for step in (bar := tqdm(range(n_steps), desc="training", unit="step", disable=silent)):
         rate = options.rate * (1 - step / n_steps)
         images, one_hot = next(source)
         losses.append(train_step(net, descent, images, one_hot, rate))
@@ -151,14 +164,15 @@ def main() -> None:
     """Train, test, draw; fail if too few held-out digits are recognised."""
     options, queue = parse_arguments()
     training, held_out = Digits.load(queue, options.seed)
-    net = DigitsNet(queue, options.batch, seed=options.seed)
+    net = DigitsNet(queue, options.batch // ranks_of(options).size, seed=options.seed)
     print_implementations(net.implementations)
     losses, seconds = train(net, training, options)
     found = predict(net, held_out)
     accuracy = np.mean(found == held_out.labels)
     print(f"{len(losses)} steps in {seconds:.1f} s, {1e3 * seconds / len(losses):.2f} ms per step")
     print(f"loss {losses[-1]:.4f}, held-out accuracy {accuracy:.4f}")
-    draw(options.output, losses, held_out, found)
+    if ranks_of(options).is_main:
+        draw(options.output, losses, held_out, found)
     if not options.no_check and accuracy < GOAL:
         raise SystemExit(f"failed: the held-out accuracy must be at least {GOAL}")
     finish(options, "train_digits")

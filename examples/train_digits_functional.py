@@ -2,7 +2,8 @@
 """Train the digit classifier of ``train_digits.py`` with functions instead of primitives.
 
 The same network and descent: convolution, ReLU, LRN, max pool, linear, cross-entropy. The gradient
-comes from ``sycl_dnn.vjp``.
+comes from ``sycl_dnn.vjp``. Several ranks share every batch: ``python -m sycl_dnn launch -n 2
+examples/train_digits_functional.py --distributed``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import time
 
 import dpnp
 import numpy as np
-from _common import finish, make_parser, open_queue
+from _common import finish, make_parser
+from _training import add_ranks, averaged, open_ranks, own_rows, ranks_of
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from tqdm import tqdm
@@ -62,11 +64,14 @@ def train(parameters, images, labels, options):
     velocities = [dpnp.zeros_like(p) for p in parameters]
     one = dpnp.ones((), dtype="f4", sycl_queue=images.sycl_queue)
     losses = []
-    for step in (bar := tqdm(range(options.steps), desc="training", unit="step")):
-        chosen = dpnp.asarray(rng.permutation(len(images))[:64], sycl_queue=images.sycl_queue)
+    steps, silent = range(options.steps), not ranks_of(options).is_main
+    for step in (bar := tqdm(steps, desc="training", unit="step", disable=silent)):
+        rows = own_rows(rng.permutation(len(images))[:64])
+        chosen = dpnp.asarray(rows, sycl_queue=images.sycl_queue)
         value, pullback = sycl_dnn.vjp(loss, parameters, images[chosen], labels[chosen])
+        value, grads = averaged(value, pullback(one)[0])
         rate = options.rate * (1 - step / options.steps)
-        for p, v, gradient in zip(parameters, velocities, pullback(one)[0], strict=True):
+        for p, v, gradient in zip(parameters, velocities, grads, strict=True):
             v *= 0.9
             v += gradient
             p -= rate * v
@@ -83,8 +88,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the split, weights and order")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32",
                         help="of products (autocast)")  # fmt: skip
+    add_ranks(parser)
     options = parser.parse_args()
-    queue = open_queue(options.device)
+    queue = open_ranks(options)
     images, held_out, labels, held_out_labels = load(queue, options.seed)
     parameters = initial_parameters(queue, options.seed)
     start = time.perf_counter()

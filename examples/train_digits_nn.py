@@ -11,12 +11,20 @@ from pathlib import Path
 
 import numpy as np
 from _common import finish
-from _training import add_dropout, begin, check, ranks_of, shuffled, synchronised, write_once
+from _training import (
+    add_dropout,
+    averaged,
+    begin,
+    check,
+    ranks_of,
+    shuffled,
+    synchronised,
+    write_once,
+)
 from tqdm import tqdm
 from train_digits_functional import load
 
 import sycl_dnn
-from sycl_dnn import distributed as dist
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
 
@@ -40,9 +48,7 @@ def main() -> None:
 
     def step(net, state, images, labels):
         loss = lambda net: F.cross_entropy(net(images), labels)  # noqa: E731
-        value, grads = sycl_dnn.value_and_grad(loss)(net)
-        if group.size > 1:
-            value, grads = dist.all_reduce(value, "mean"), dist.average_gradients(grads)
+        value, grads = averaged(*sycl_dnn.value_and_grad(loss)(net))
         return value, *opt.update(grads, state, net)
 
     run = sycl_dnn.compile(step) if options.compile else step

@@ -29,7 +29,7 @@ def test_digits_are_learnt_by_two_ranks_with_the_state_in_parts(tmp_path):
 
 def losses(text):
     """Return the loss at the start and later ones."""
-    found = re.search(r"loss ([\d.]+) to ([\d.]+)(?:, then to ([\d.]+) and ([\d.]+))?", text)
+    found = re.search(r"loss ([\d.]+)(?: to ([\d.]+))?(?:, then to ([\d.]+) and ([\d.]+))?", text)
     return [float(number) for number in found.groups() if number]
 
 
@@ -37,6 +37,9 @@ def losses(text):
 @pytest.mark.parametrize(
     ("name", "more"),
     [
+        ("train_digits", []),
+        ("train_digits_functional", []),
+        ("lstm_text", []),
         ("train_digits_nn", ["--dropout", "0"]),
         ("resume", ["--dropout", "0"]),
         ("resnet_cifar_like", []),
