@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the devices of the pip wheels visible, and say why a GPU is not among them.
+"""Make the devices of the pip wheels visible, and say why no GPU is among them.
 
 The wheels ship Intel's OpenCL CPU driver but register it nowhere. OCL_ICD_FILENAMES is read when
 devices are listed for the first time in the process, so it is set when the package is imported.
@@ -20,7 +20,7 @@ from types import ModuleType
 from sycl_dnn._warn import warn
 
 _DRIVER = "libintelocl.so"
-#: The wheel's libOpenCL and CPU driver need these and have no run path to find them.
+#: The wheel's libOpenCL and CPU driver need these but have no run path to find them.
 _PRELOADED = ("libintlc.so.5", "libimf.so", "libirng.so", "libsvml.so")
 
 #: What ``prepare`` did, one sentence each, for ``python -m sycl_dnn``.
@@ -50,7 +50,7 @@ def distribution_file(distribution: str, name: str) -> Path | None:
 
 
 def driver_in_wheel() -> Path | None:
-    """Return the CPU driver that pip installed with oneDNN; None if it is not there."""
+    """Return the CPU driver that pip installed with oneDNN; None if there is none."""
     return distribution_file("intel-opencl-rt", _DRIVER)
 
 
@@ -101,7 +101,7 @@ def _preload() -> None:
 
 
 def prepare() -> None:
-    """Register the CPU driver and preload its libraries. Lists no device; safe to repeat."""
+    """Register the CPU driver and preload its libraries. Lists no devices; safe to repeat."""
     global _prepared
     if _prepared:
         return
@@ -117,17 +117,17 @@ def prepare() -> None:
         warn(problem)
 
 
-# --- Use dpnp's extension modules for the first time while one thread runs
+# --- First calls of dpnp's extension modules, made while one thread runs
 
 _TAKES_ARRAYS = re.compile(r"\w+\((?P<parameters>.*usm_ndarray.*)\) ->")
 
 
 def use_dpnp_once() -> None:
-    """Make the first call of each extension module of dpnp, which several threads must not make.
+    """Call each of dpnp's extension modules once, which is not safe in several threads.
 
-    dpnp 0.20 hangs there: the first thread makes a static variable and releases the GIL meanwhile,
-    the second waits for that variable with the GIL. The calls are refused for their arguments, all
-    None, and take some 15 ms in all.
+    dpnp 0.20 hangs there: the first thread makes a static variable and releases the GIL meanwhile;
+    the second waits for that variable and holds the GIL. All arguments are None, so the calls are
+    refused; they take some 15 ms in all.
     """
     switching = sys.getswitchinterval()
     sys.setswitchinterval(10.0)  # other threads may be under way already
@@ -151,7 +151,7 @@ def _call_with_none(module: ModuleType) -> None:
         return
 
 
-# --- Find out why a machine's Intel GPU is not among the SYCL devices: from its files alone
+# --- Why a machine's Intel GPU is not among the SYCL devices, found out from files alone
 
 _INTEL, _DISPLAY = "0x8086", "0x03"
 _GPU_OPENCL, _GPU_LEVEL_ZERO = "intel-opencl/libigdrcl.so", "libze_intel_gpu.so.1"
@@ -208,11 +208,11 @@ def _gpu_drivers(root: Path) -> list[Path]:
     return [path for path in paths if path.exists()]
 
 
-# --- What Level Zero needs: a loader that is new enough, and OpenCL's driver beside it
+# --- What Level Zero needs: a recent loader, and the OpenCL driver
 
 _SELECTOR = "ONEAPI_DEVICE_SELECTOR"
 _LOADER = "libze_loader.so.1"
-#: SYCL 2026 crashes with 1.8 as soon as there is a GPU, and not with 1.16; between them is unknown.
+#: SYCL 2026 crashes with 1.8 as soon as there is a GPU, but not with 1.16; others were not tried.
 _OLDEST_LOADER = (1, 16)
 #: Variables that make Debian's driver simulate a GPU (tests/simulated_gpu.sh).
 _SIMULATION = {"NEOReadDebugKeys": "1", "SetCommandStreamReceiver": "1"}
@@ -221,11 +221,11 @@ _SIMULATION = {"NEOReadDebugKeys": "1", "SetCommandStreamReceiver": "1"}
 def level_zero_problem(root: Path = Path("/")) -> str:
     """Return why listing devices would end this process; "" if nothing is known.
 
-    SYCL calls functions that old Level Zero loaders (``libze1``) lack, if they find a GPU.
+    If it finds a GPU, SYCL calls functions that old Level Zero loaders (``libze1``) lack.
 
     Parameters
     ----------
-    root : the file system to look at; LD_LIBRARY_PATH comes before it
+    root : the file system to search; LD_LIBRARY_PATH comes first
     """
     loader = _level_zero_loader(root)
     version = _version_of(loader) if loader else None
@@ -250,14 +250,14 @@ def _level_zero_loader(root: Path) -> Path | None:
 
 
 def _version_of(library: Path) -> tuple[int, ...] | None:
-    """Return the version in the name of the file that a library's link leads to."""
+    """Return the version in the name of the file that a library's link points to."""
     numbers = library.resolve().name.partition(".so.")[2].split(".")
     known = len(numbers) > 1 and all(number.isdecimal() for number in numbers)
     return tuple(map(int, numbers[:2])) if known else None
 
 
 def _may_take_level_zero() -> bool:
-    """Whether ONEAPI_DEVICE_SELECTOR leaves Level Zero in."""
+    """Whether ONEAPI_DEVICE_SELECTOR admits Level Zero."""
     terms = os.environ.get(_SELECTOR, "").lower().split(";")
     wanted = [term.partition(":")[0] for term in terms if term and not term.startswith("!")]
     return "!level_zero:*" not in terms and (
@@ -271,7 +271,7 @@ def is_simulating() -> bool:
 
 
 def avoid_crash() -> None:
-    """Leave Level Zero out of this process's devices, if listing them would end it."""
+    """Hide Level Zero from this process if listing its devices would end the process."""
     if level_zero_problem():
         os.environ[_SELECTOR] = "opencl:*"
 

@@ -27,12 +27,12 @@ from sycl_dnn.trace.values import Tensor
 
 
 def operation_of(function: Any) -> Any:
-    """Return the operation of one of our functions; None for a user's function."""
+    """Return the operation of one of this package's functions; None for a user's function."""
     return getattr(function, "operation", None)
 
 
 def body_of(function: Any) -> Any:
-    """Return what is traced: the body of one of our functions, others unchanged."""
+    """Return what is traced: the body of one of this package's functions, any other unchanged."""
     operation = operation_of(function)
     return function if operation is None else operation.body
 
@@ -57,7 +57,7 @@ def key_of(function: Any) -> Any:
 
 
 def name_of(function: Any, default: str = "") -> str:
-    """Return what to call a function in errors and profiles."""
+    """Return the name of a function for errors and profiles."""
     return getattr(function, "__name__", default or type(function).__name__)
 
 
@@ -71,7 +71,7 @@ ARRAY_TYPES = ArrayTypes(
     frozen=Frozen,
     memory=list(KINDS.values()),
 )
-#: How annotations call arrays.
+#: The names of arrays in annotations.
 _ARRAYS = frozenset(("dpnp.ndarray", "ArrayLike", "Tensor", "Array"))
 _PLAIN = frozenset((int, float, bool, str, type(None)))
 
@@ -87,13 +87,13 @@ class Collected:
     def __init__(self) -> None:
         #: usm_ndarrays (and the bytes of seeds), in order.
         self.arrays: list[Any] = []
-        #: The same as the caller gave them.
+        #: The same arrays as the caller passed them.
         self.objects: list[Any] = []
         self.frozen: dict[int, Any] | None = None
         self.traced = False
 
     def token(self, value: Any) -> Any:
-        """Return what a plan depends on of ``value``, and note its arrays."""
+        """Return the part of ``value`` that a plan depends on, and note its arrays."""
         kind = value.__class__
         if kind is dpnp.ndarray:
             array = value.get_array()
@@ -131,7 +131,7 @@ class Collected:
         return self._parameter_token(value, kind)
 
     def _note_held(self, held: Any) -> None:
-        """Note what a container computes with; functions of ours look into nothing."""
+        """Note what a container computes with; functions of this package inspect nothing."""
 
     def _frozen_token(self, value: Frozen) -> Any:
         if self.frozen is None:
@@ -165,7 +165,7 @@ class UserCall(Collected):
     Parameters
     ----------
     holds_frozen : bool
-        Whether frozen arrays are constants of the plan, which then depends on which they are.
+        Whether frozen arrays are constants of the plan, which then depends on their identity.
     """
 
     __slots__ = ("_holds_frozen", "numbers", "others")
@@ -182,7 +182,7 @@ class UserCall(Collected):
         self.others: list[Any] = []
 
     def token(self, value: Any) -> Any:
-        """Return what a plan depends on of ``value``; note its arrays, numbers and objects."""
+        """Return the part of ``value`` that a plan depends on; note arrays, numbers and objects."""
         kind = type(value)
         if kind is dpnp.ndarray:  # as below, without another call
             array = value.get_array()
@@ -231,9 +231,9 @@ def held_token(value: Any) -> Any:
 
 
 def check_tensors(name: str, body: Any, args: Any, kwargs: Any) -> None:
-    """Raise TypeError for a parameter that is annotated as an array and got something else.
+    """Raise TypeError for a parameter that is annotated as an array but was given something else.
 
-    Asked only after a body has failed: bodies take it for granted.
+    Called only after a body has failed, since bodies do not check.
     """
     given = inspect.signature(body).bind(*args, **kwargs).arguments
     for parameter, annotation in inspect.get_annotations(body).items():

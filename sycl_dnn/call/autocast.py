@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``autocast``: products in a narrow dtype, what adds up many numbers in float32."""
+"""``autocast``: products in a narrow dtype, long sums in float32."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ WIDE = frozenset((
 #: Functions of operands of one dtype: all become the widest of them.
 WIDEST = frozenset(("bilinear",))
 
-#: What is cast; float64, float8 and integers are left alone.
+#: The dtypes that are cast; float64, float8 and integers are left alone.
 _CAST = ("float32", "float16", "bfloat16")
 _NAMES = ("bfloat16", "float16")
-#: Arguments that a narrow primitive takes in float32 as well: not rounded, and no step more.
+#: Arguments that a narrow primitive also accepts in float32: no rounding, no extra step.
 _KEPT = ("attn_mask", "bias")
 
 
@@ -119,7 +119,7 @@ def casting(body: Callable[..., Any]) -> Callable[..., Any]:
         if region is None:
             return body(*args, **kwargs)
         target = _target(name, region, (args, tuple(kwargs.values())))
-        # What a function does inside is its own affair.
+        # Functions that it calls are not cast again.
         with policy.using(autocast=None):
             if target is None:
                 return body(*args, **kwargs)
@@ -158,7 +158,7 @@ def _target(name: str, region: str, given: Any) -> str | None:
 
 
 def _cast(value: Any, target: str, name: str) -> Any:
-    """Return nested arguments with each tensor of a dtype that is cast in the dtype ``target``."""
+    """Return nested arguments with every tensor that is to be cast in the dtype ``target``."""
     if isinstance(value, Tensor):
         is_kept = name in _KEPT and value.dtype == "float32"
         if value.dtype not in _CAST or is_kept:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function and its reverse pass as one trace: cut in two executables, or part of another."""
+"""A function and its reverse pass as one trace: cut into two executables, or part of another."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sycl_dnn.trace.views import filled
 class Differentiated:
     """The executables of a function and of its reverse pass.
 
-    What the second reads of the first is kept from the one call to the other.
+    What the second reads from the first is kept between the two calls.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Differentiated:
         for entry in trace.tape:
             entry.function = entry.function or name
         leaves, self.form = nested_arguments.result_of(result, name, trace.capture)
-        #: The form of what the pullback takes, and how many of the leaves that is.
+        #: The structure of what the pullback takes, and its number of leaves.
         self.seed_form = self.form
         n_primary = len(leaves)
         if has_aux:
@@ -87,12 +87,12 @@ class Differentiated:
         self.forward = Executable(trace, trace.steps[:n_steps], finals, given, kept)
         self.reverse = Executable(trace, later, grads, [*seed_storages, *kept])
         trace.end()
-        # The forward pass passes it on: a seed must not be drawn again.
+        # The forward pass hands it over: a seed must not be drawn again.
         self.reverse.captured = []
         trace.tape = []  # executables keep the trace
         #: Whether a call keeps numbers of the host, such as seeds.
         self.keeps_scalars = any(s.scalar for s in kept)
-        #: Argument of the reverse pass: that of the forward pass which it is.
+        #: By argument of the reverse pass: the same argument of the forward pass.
         self.passed_on = {
             len(seed_storages) + i: s.argument for i, s in enumerate(kept) if s.argument is not None
         }
@@ -134,7 +134,7 @@ class Differentiated:
 def _kept(
     trace: Trace, later: Sequence[Any], grads: Sequence[Tensor], seeds: Sequence[Storage]
 ) -> list[Storage]:
-    """Return what the reverse pass reads of the forward pass, each once.
+    """Return what the reverse pass reads from the forward pass, each item once.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def _kept(
     return kept
 
 
-# --- ``vjp`` inside a function that is traced itself: both passes join that trace
+# --- ``vjp`` inside a traced function: both passes join its trace
 
 
 class InnerPullback:

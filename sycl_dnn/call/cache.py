@@ -21,7 +21,7 @@ from sycl_dnn.trace.steps import NeedsAnotherDevice
 
 _MOST_GUARDED = 16
 _MOST_VALUES = 64
-#: By code: the numbers whose values some trace needed.
+#: By code: the numbers whose values a trace needed.
 _needed: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
 
 
@@ -33,7 +33,7 @@ class Found(NamedTuple):
 
 
 class Variants:
-    """Plans that have their key in common."""
+    """Plans that share a key."""
 
     __slots__ = ("_plans", "static")
 
@@ -71,7 +71,7 @@ class Variants:
                 del self._plans[values]
 
     def add(self, static: frozenset[int], numbers: Any, check: Check, plan: Any) -> None:
-        """Keep a plan; the oldest go."""
+        """Keep a plan; drop the oldest."""
         if static != self.static:
             self._plans.clear()
             self.static = static
@@ -115,12 +115,12 @@ def _memory_of(code: Any) -> set[int]:
 
 
 def _remembered(memory: Any, code: Any, make: Callable[[], Any]) -> Any:
-    """Return what is remembered of a function by its code, or something new."""
+    """Return what is remembered of a function by its code, or a new record."""
     while isinstance(code, tuple):
         code = code[-1]
     try:
         return memory.setdefault(code, make())
-    except TypeError:  # nothing that weak references take
+    except TypeError:  # accepts no weak references
         return make()
 
 
@@ -141,7 +141,7 @@ class Misses:
             return
         same_names = arguments.keys() == self._last.keys()
         changed = [n for n in arguments if same_names and arguments[n] != self._last[n]]
-        # That shapes differ is in the nature of many programs.
+        # Many programs have differing shapes by nature.
         only = changed[0] if len(changed) == 1 and not arguments[changed[0]][1] else ""
         self._count = self._count + 1 if only and only == self._argument else 1 if only else 0
         self._argument, self._last = only, arguments
@@ -205,7 +205,7 @@ class Plans:
 
     def _use(self, key: Hashable) -> None:
         self._hits += 1
-        # Another thread may just have dropped it; the plan itself is good.
+        # Another thread may just have dropped it; the plan itself is valid.
         with contextlib.suppress(KeyError):
             self._kept.move_to_end(key)
 
@@ -301,7 +301,7 @@ _owners: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def watch(owner: Any) -> None:
-    """Count the plans of an owner that has its own, while it lives.
+    """Include the plans of an owner that keeps its own, as long as it lives.
 
     It has ``cache_info()``, ``clear()`` and ``resize(capacity)``.
     """
@@ -328,7 +328,7 @@ def info() -> CacheInfo:
 def memory() -> int:
     """Return the bytes that are kept for results, in use or not; at most 1 GiB for a queue.
 
-    Results use the memory of dropped ones again.
+    Results reuse the memory of dropped ones.
     """
     return allocation.total_bytes()
 
@@ -343,7 +343,7 @@ def clear() -> None:
 
 
 def resize(capacity: int) -> None:
-    """Set how many plans are kept; the least recently used go first.
+    """Set how many plans are kept; the least recently used are dropped first.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 
 The walk starts at a function and follows its closure, the globals that its code reads, defaults, a
 bound ``self``, and from there functions, classes, containers and instances of the user's. Of an
-instance it follows those attributes that some code on the way names. What it finds becomes the
+instance it follows the attributes that code on the way names. What it finds becomes the
 source of one Python function that compares: the identical object first, equality second.
 """
 
@@ -57,7 +57,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def same_numbers(a: Any, b: np.ndarray) -> bool:
-    """Whether an array of NumPy's still holds what it did."""
+    """Whether a NumPy array still holds the same values."""
     return (
         a.__class__ is np.ndarray
         and a.dtype == b.dtype
@@ -93,7 +93,7 @@ class Captures:
         self._names: set[str] = set()
         self._by_any_name = False
         known = None
-        # Names that are found late may concern instances that were met early.
+        # Names found late may belong to instances met early.
         while known != (len(self._names), self._by_any_name):
             known = (len(self._names), self._by_any_name)
             self._begin()
@@ -201,7 +201,7 @@ class Captures:
             self._array(value, place)
         elif isinstance(value, _FIXED):
             self._fixed(value, place)
-        elif "guarded_by_identity" in vars(kind):  # what such an object counts changes no program
+        elif "guarded_by_identity" in vars(kind):  # what it counts changes no program
             self._must_be(value, place)
         elif isinstance(value, types.FunctionType):
             self._function(value, place)
@@ -331,7 +331,7 @@ class Captures:
             self._vary(f"it calls {value.__module__}.{value.__qualname__}")
         elif value.__closure__ is None:
             self._must_be(value, place)
-        else:  # a wrapper: of a function of the user's, perhaps
+        else:  # a wrapper, perhaps of a user's function
             name = self._name(value, place)
             self._unless(f"{name}.__code__ is not {self._constant(value.__code__)}")
             self._closure(value, name)
@@ -366,7 +366,7 @@ class Captures:
             elif not code_facts.is_library(module):
                 try:
                     found = importlib.import_module(module)
-                except ImportError:  # one that the function can do without
+                except ImportError:  # one that the function does not need
                     self._vary(f"it imports {module}, which is not there")
                     continue
                 k = self._constant(found)
@@ -405,7 +405,7 @@ class Captures:
             self._type(value, is_called=True)
 
     def _type(self, kind: type, is_called: bool = False) -> None:
-        """Look at what instances of a user's class find in it."""
+        """Inspect what instances of a user's class find in it."""
         if id(kind) in self._seen and not is_called:
             return
         name = self._seen.get(id(kind)) or self._name(kind, self._constant(kind))
@@ -421,7 +421,7 @@ class Captures:
                 is_first = getattr(kind, attribute, None) is content
                 if is_first and isinstance(content, (types.FunctionType, *_VALUES)):
                     self._visit(content, f"{name}.{attribute}")
-                else:  # what super() finds, and what a class gives out in another form
+                else:  # what super() finds, and what a class returns in another form
                     self._visit(content, f"{self._constant(owner)}.__dict__[{attribute!r}]")
 
     def _concerns(self, name: str, content: Any, is_called: bool) -> bool:
@@ -471,7 +471,7 @@ class Captures:
                 self._visit(content, f"{inner}[{attribute!r}]")
         if is_whole:
             return
-        # An instance's own attribute would go first.
+        # An instance's own attribute would take precedence.
         for attribute in sorted(self._names.intersection(dir(kind))):
             if attribute not in own and not attribute.startswith("__"):
                 self._unless(f"{attribute!r} in {inner}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``init`` and ``Group``: the processes that work together, each with its device."""
+"""``init`` and ``Group``: processes that work together, each on its own device."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class Group:
     is_main : bool
         Whether this is rank 0: the one that prints and saves.
     queue : dpctl.SyclQueue
-        That of this rank's device.
+        The queue of this rank's device.
     """
 
-    #: Functions that hold a group are traced once for it, whatever it counts.
+    #: A function that holds a group is traced once for it, whatever the group has counted.
     guarded_by_identity = True
 
     def __init__(
@@ -101,7 +101,7 @@ class Group:
         return made
 
     def exchange(self, key: str, text: bytes, about: str) -> list[bytes]:
-        """Return what each member says under a key, by rank; through rank 0 of the job.
+        """Return what each member sends under a key, by rank; it passes through rank 0 of the job.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class Group:
         return self._job.link.gather(key, list(self.members), text, self.timeout, about)
 
     def barrier(self) -> None:
-        """Wait until all members are here, and this rank's work on its queue is done.
+        """Wait until this rank's queue is idle and all members have arrived.
 
         Raises
         ------
@@ -133,9 +133,9 @@ class Group:
         Parameters
         ----------
         colour : int or None
-            None: this rank is in none of the new groups, and gets None.
+            With None, this rank joins none of the new groups and gets None.
         key : int
-            Ranks in the new group follow it, then those in this group.
+            Orders the ranks in the new group; equal keys keep the order of this group.
 
         Returns
         -------
@@ -175,19 +175,19 @@ class Group:
         return self._pairs[other]
 
     def must_compare(self) -> bool:
-        """Whether the next collective is to be compared with those of the others; counts it."""
+        """Count a collective; return whether it must be compared with those of the others."""
         self._compared += 1
         return self._job.checked is None or self._compared <= self._job.checked
 
     def refuse_if_gone(self, words: str) -> None:
-        """Raise RuntimeError if a member is no longer there."""
+        """Raise RuntimeError if a member has ended."""
         gone = self._job.link.first_gone(list(self.members))
         if gone:
             raise RuntimeError(f"{words}: {gone}")
 
 
 class OfGroup:
-    """What modules of a group share: they keep its name, which is a part of their form."""
+    """What modules of a group share: they keep the group's name as part of their structure."""
 
     _group_name: str
 
@@ -209,11 +209,11 @@ def init(timeout: float = 600.0, checking: str | None = None, device: str | None
         Seconds. A rank that waits longer for another one ends with an error that names it.
     checking : {"first", "always", "never"}, optional
         Which collectives are compared with those of the other ranks before they run: kind, dtype,
-        size and order. "first" means the first 100 of a group, and is the default. The variable
-        ``SYCL_DNN_CHECK_COLLECTIVES`` is the default.
+        size and order. "first" means the first 100 of a group. By default the variable
+        ``SYCL_DNN_CHECK_COLLECTIVES`` decides; without it, "first".
     device : str, optional
-        A filter string, as for ``default_queue``. By default each rank takes the GPU of its local
-        rank among those of Level Zero, and the CPU where there are none.
+        A filter string, as for ``default_queue``. By default each rank takes the Level
+        Zero GPU whose number is its local rank, or the CPU where there are none.
 
     Returns
     -------
@@ -250,7 +250,7 @@ def init(timeout: float = 600.0, checking: str | None = None, device: str | None
 
 
 def current() -> Group:
-    """Return the group of ``init``, which is called if nobody has."""
+    """Return the group of ``init``; call ``init`` if nothing has yet."""
     return init() if _default is None else _default
 
 
@@ -264,7 +264,7 @@ def _joined(timeout: float, checking: str | None, device: str | None) -> Group:
     if here.size == 1:
         job = Job(None, timeout, _CHECKING[mode], default_queue(device))
         return Group(job, (0,), 0, 0, "world")
-    oneccl_library.library_path()  # refused before anybody waits for the others
+    oneccl_library.library_path()  # refused before any rank waits for another
     if here.rank == 0:
         _core.ControlLink.start_hub(here.port, here.size)
     link = _core.ControlLink(here.address, here.port, here.rank, here.size, timeout)
@@ -281,7 +281,7 @@ def _joined(timeout: float, checking: str | None, device: str | None) -> Group:
 
 
 def _queue_of_rank(local_rank: int, device: str | None) -> dpctl.SyclQueue:
-    """Return the queue of the device that is this rank's."""
+    """Return the queue of this rank's device."""
     if device is not None:
         queue = default_queue(device)
         _check_backend(queue.sycl_device)
@@ -299,9 +299,9 @@ def _check_backend(device: dpctl.SyclDevice) -> None:
 
 
 def _leave(job: Job, members: list[int]) -> None:
-    """End as it should: after the others have what this rank sent them."""
+    """Leave the job after the others have received what this rank sent them."""
     job.link.leave()
-    # Where an error ends this process the others may wait for it.
+    # After an error here the others may be inside a collective and never get to their end.
     if not hasattr(sys, "last_value"):
         with contextlib.suppress(RuntimeError, KeyboardInterrupt):
             job.link.gather("end", members, b"", _LAST_WAIT, "end")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rank of how many this process is, as its launcher says, and where rank 0 listens."""
+"""Rank of this process, number of ranks and where rank 0 listens, as the launcher says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: Variables for rank, number of ranks and rank on this host, by launcher; the first that fits.
+#: Each launcher's variables for rank, number of ranks and rank on this host; the first set wins.
 _LAUNCHERS = (
     ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
@@ -32,7 +32,7 @@ class RankEnvironment:
 
 
 def read_environment(variables: Mapping[str, str] | None = None) -> RankEnvironment:
-    """Return what the launcher said; rank 0 of 1 without a launcher.
+    """Return what the launcher says; without a launcher, rank 0 of 1.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> RankEnvironm
 def _is_task(given: Mapping[str, str]) -> bool:
     """Return whether ``srun`` started this process.
 
-    Batch scripts also have SLURM_PROCID, and those submitted from a task all variables of its step.
+    Batch scripts have SLURM_PROCID too; one submitted from a task inherits its step's variables.
     """
     if given["SLURM_PROCID"] != "0":
         return True

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """oneDNN's Graph API: operations, partitions, compiled partitions; and calls on arrays.
 
-``Graph`` has all operations as methods. What it stands on is here as well, under oneDNN's names:
+``Graph`` has all operations as methods. Its parts are here too, under oneDNN's names:
 ``graph`` (``OpGraph``), ``op``, ``partition``, ``compiled_partition``, ``logical_tensor``; tensors
 and caches.
 """
@@ -43,7 +43,7 @@ from sycl_dnn.graph.nodes import Value
 from sycl_dnn.graph.rows import OPERATIONS
 from sycl_dnn.graph.tensor import Tensor, logical_tensor_of
 
-#: The classes under the names that ``dnnl::graph`` has for them.
+#: The classes under their names in ``dnnl::graph``.
 graph = OpGraph
 op = Op
 partition = Partition

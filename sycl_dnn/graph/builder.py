@@ -44,16 +44,16 @@ class Graph(Operations, _core.OpGraph):
     """A graph of oneDNN's operations: build it, print its partitions, compile it, call it.
 
     Each operation is a method named as in oneDNN's C header. Tensors come first, attributes by
-    keyword. A Python number in the place of a tensor stands for a constant.
+    keyword. A Python number in place of a tensor is a constant.
 
     Parameters
     ----------
     engine : {"cpu", "gpu"} or Engine
-        For which kind of device the graph is partitioned.
+        The kind of device that the graph is partitioned for.
     fpmath_mode : str or fpmath_mode, optional
-        Which conversions of f32 oneDNN may do inside, such as ``"bf16"``.
+        How far oneDNN may narrow f32 inside, such as ``"bf16"``.
     data_format : {"NXC", "NCX"}, optional
-        The default of convolutions, pooling, norms and so on: channels last, as in oneDNN, or
+        The default of convolutions, pooling and normalizations: channels last, as in oneDNN, or
         second, as in PyTorch. ``"NCX"`` also changes the default of
         ``weights_format`` to output channels, input channels, kernel (``OIX``, ``IOX``).
 
@@ -66,8 +66,8 @@ class Graph(Operations, _core.OpGraph):
 
     Notes
     -----
-    Source: oneDNN ``dnnl::graph::graph``; the low level (``add_op``, ``get_partitions``...) is
-    there as well.
+    Source: oneDNN ``dnnl::graph::graph``. The low level (``add_op``, ``get_partitions``...) is
+    available too.
     """
 
     def input(
@@ -83,14 +83,14 @@ class Graph(Operations, _core.OpGraph):
         Parameters
         ----------
         shape : sequence of int or None, optional
-            None for a size that only calls know, or for all of it.
+            None for a size known only at the call, or for the whole shape.
         dtype : str or dtype
             ``"f32"``, ``"bf16"``, ``"s8"``... or ``"float32"``, ``"bfloat16"``, ``"int8"``...
         name : str, optional
             Of the argument of a call; ``in0``, ``in1``... by default.
         constant : bool
-            It does not change, so that oneDNN may keep what it derives from it if the constant
-            tensor cache is on. The cache identifies it by address: see
+            The tensor does not change, so oneDNN may keep what it derives from it if the constant
+            tensor cache is on. The cache identifies the tensor by address: see
             ``set_constant_tensor_cache_capacity``.
 
         Returns
@@ -130,9 +130,9 @@ class Graph(Operations, _core.OpGraph):
         Parameters
         ----------
         data : dpnp.ndarray, Array, numpy.ndarray or number
-            Must not be written to afterwards. What is not on the device is copied there.
+            Must not be written to afterwards. Data that is not on the device is copied there.
         dtype : str or dtype, optional
-            That of ``data`` by default; of a number ``"f32"``.
+            The dtype of ``data`` by default; ``"f32"`` for a number.
         name : str, optional
 
         Returns
@@ -150,7 +150,7 @@ class Graph(Operations, _core.OpGraph):
         return value
 
     def output(self, value: Value, *, name: str = "") -> Value:
-        """Make a value a result of the graph, also if operations read it.
+        """Make a value a result of the graph, even if operations read it.
 
         Values that no operation reads are results without this. Once any value is marked, calls
         return the marked ones only, in the order of the marks.
@@ -221,7 +221,7 @@ class Graph(Operations, _core.OpGraph):
         dtypes: Sequence[str],
         name: str = "",
     ) -> tuple[Value, ...]:
-        """Put a Python function into the graph, which oneDNN leaves alone.
+        """Put a Python function into the graph; oneDNN leaves it alone.
 
         Parameters
         ----------
@@ -243,11 +243,11 @@ class Graph(Operations, _core.OpGraph):
         return nodes.add_wildcard(self, function, inputs, shapes, dtypes, name)
 
     def finalize(self) -> None:
-        """End building. Results that operations read get an ``End``, as oneDNN wants it."""
+        """End building. Results that operations read get an ``End``, as oneDNN requires."""
         with self._ending:
             if not self.is_finalized:
                 self._end_results()
-                # oneDNN does not tell it of a finalized graph.
+                # oneDNN does not report it for a finalized graph.
                 self.fpmath = self.get_fpmath_mode()
                 super().finalize()
 
@@ -259,12 +259,12 @@ class Graph(Operations, _core.OpGraph):
                 self.end(value)
 
     def partitions(self, policy: str = "fusion") -> list[_core.Partition]:
-        """Return what oneDNN made of the graph, in an order in which it can run.
+        """Return oneDNN's partitions of the graph in an order in which they can run.
 
         Parameters
         ----------
         policy : {"fusion", "debug"}
-            ``debug`` makes a partition of each operation.
+            ``debug`` makes each operation a partition.
 
         Returns
         -------
@@ -300,11 +300,11 @@ class Graph(Operations, _core.OpGraph):
         return pictures.to_dot(self)
 
     def to_mermaid(self) -> str:
-        """Return a Mermaid flowchart, with partitions as ``to_dot`` shows them."""
+        """Return a Mermaid flowchart that shows partitions as ``to_dot`` does."""
         return pictures.to_mermaid(self)
 
     def to_svg(self) -> str:
-        """Return an SVG picture, with partitions as ``to_dot`` shows them."""
+        """Return an SVG picture that shows partitions as ``to_dot`` does."""
         return pictures.to_svg(self)
 
     def summary(self) -> str:
@@ -317,7 +317,7 @@ class Graph(Operations, _core.OpGraph):
         return nodes.add(self, row, given)
 
     def __repr__(self) -> str:
-        if not hasattr(self, "nodes"):  # the constructor failed: there is nothing behind it
+        if not hasattr(self, "nodes"):  # the constructor failed, so nothing can be shown
             return "<Graph that could not be made>"
         state = "finalized" if self.is_finalized else "open"
         return f"<Graph of {len(self.nodes)} operations for {self.engine_kind.name}, {state}>"

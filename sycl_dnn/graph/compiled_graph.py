@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def set_constant_tensor_cache_capacity(engine_kind: Any, megabytes: int) -> None:
-    """Give memory to what oneDNN derives from constant tensors; 0 turns the cache off.
+    """Set the capacity of oneDNN's cache of what it derives from constant tensors; 0 turns it off.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def set_constant_tensor_cache_capacity(engine_kind: Any, megabytes: int) -> None
 
 # --- Constants of graphs on the device
 
-#: What dpnp has a dtype for.
+#: Types that dpnp has dtypes for.
 _OWN = ("bool", "float32", "float16", "int64", "int32", "int8", "uint8")
 
 
@@ -89,7 +89,7 @@ def _on_device(value: Value, queue: Any) -> Any:
 
 # --- CompiledGraph: a graph that is called with arrays
 
-#: Plans that one compiled graph keeps, one for each set of shapes and strides.
+#: The most plans that a compiled graph keeps, one for each set of shapes and strides.
 MOST_PLANS = 32
 #: Classes of arrays whose calls can be repeated without Python.
 _REPEATED = (dpnp.ndarray, Array)
@@ -144,7 +144,7 @@ class CompiledGraph:
         InvalidArguments
             An array is missing, or its shape does not fit.
         TypeError
-            An argument's dtype is another one.
+            An argument has another dtype.
         dpnp.exceptions.ExecutionPlacementError
             An array belongs to another queue.
         """
@@ -157,7 +157,7 @@ class CompiledGraph:
         return made[0] if len(made) == 1 else tuple(made)
 
     def _remember(self, plan: Plan, args: tuple[Any, ...], arrays: dict[str, Any]) -> None:
-        """Let calls like this one, which has run, go without Python if they can."""
+        """Let calls like this one, which has run, bypass Python if they can."""
         inputs = self.graph.inputs
         names = (*list(inputs)[: len(args)], *arrays)
         if not all(type(v) in _REPEATED for v in (*args, *arrays.values())):
@@ -187,10 +187,10 @@ class CompiledGraph:
         Parameters
         ----------
         *args, **arrays
-            As for a call; times are left out without them.
+            As for a call; without them, times are left out.
         rounds : int
-            The least time of that many is reported, in milliseconds. Each step is waited for, so
-            the times add up to more than a call takes.
+            Number of runs; the shortest time is reported, in milliseconds. Each step is waited for,
+            so the times add up to more than a call takes.
 
         Returns
         -------
@@ -222,7 +222,7 @@ class CompiledGraph:
         return self._plans.info()
 
     def resize(self, capacity: int) -> None:
-        """Keep no more plans than this, and never more than ``MOST_PLANS``."""
+        """Limit the number of plans; ``MOST_PLANS`` is the most."""
         self._plans.resize(min(capacity, MOST_PLANS))
 
     def clear(self) -> None:

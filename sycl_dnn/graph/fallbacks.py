@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs in place of an operation that oneDNN does not take as a partition by itself."""
+"""What runs in place of an operation that oneDNN does not accept as a partition of its own."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def select(node: Node) -> Callable[[Arrays], list[Any]]:
     return lambda a: [_functional().where(a["cond"], a["src_0"], a["src_1"])]
 
 
-#: Operations of two operands, one of which may be a number of the host.
+#: Operations of two operands, of which one may be a host scalar.
 OF_NUMBERS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div"}
 
 
@@ -96,13 +96,13 @@ def align_corners(node: Node) -> Callable[[Arrays], list[Any]]:
 
 
 def spread_pixel(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
-    """Repeat the one pixel of each image."""
+    """Repeat each image's only pixel."""
     shape = plan.shapes[node.outputs[0].id]
     return lambda a: [_functional().broadcast_to(a["src"], shape)]
 
 
 def gathered_pixel(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
-    """Add all that reached the one pixel of each image."""
+    """Sum the gradients that reach each image's only pixel."""
 
     def run(arrays: Arrays) -> list[Any]:
         n = len(arrays["diff_dst"].shape)
@@ -113,7 +113,7 @@ def gathered_pixel(node: Node, plan: Plan) -> Callable[[Arrays], list[Any]]:
 
 
 def _per(node: Node) -> tuple[int | None, int | None]:
-    """Return the axis of scales and how many neighbours along it share one."""
+    """Return the axis of the scales and the number of neighbours along it that share one."""
     a = node.attributes
     if a["qtype"] == "per_group":
         shape = a.get("group_shape")
@@ -127,7 +127,7 @@ def _per(node: Node) -> tuple[int | None, int | None]:
 
 
 def _scales(node: Node, arrays: Arrays, queue: Any) -> tuple[Any, Any]:
-    """Return scales and zero points as arrays, without an axis if there is one."""
+    """Return scales and zero points as arrays; a single one has no axis."""
     a, zps = node.attributes, arrays.get("zps")
     scales = arrays.get("scales")
     if scales is None:
@@ -173,11 +173,11 @@ def dequantize(node: Node) -> Callable[[Arrays], list[Any]]:
     return run
 
 
-# --- Operations as graphs of their own that oneDNN takes: after another operation
+# --- Operations in small graphs that oneDNN accepts: after another operation
 
 
 def copied_input(graph: Any, value: Any, plan: Plan, dtype: str | None = None) -> Any:
-    """Add an input to a graph of its own for a value of a plan."""
+    """Add an input to such a graph for a value of a plan."""
     kind, label = dtype or value.dtype, f"v{value.id}"
     if value.property == "host_scalar":
         return graph.scalar(kind, name=label)
@@ -207,7 +207,7 @@ def _dropout_of_ones(shape: tuple[int, ...], queue: Any) -> Any:
 
 
 def dropout_mask(src: Any, seed: int, offset: int, probability: float) -> Any:
-    """Return 1 where dropout keeps an element, else 0; that depends on its place alone."""
+    """Return 1 where dropout keeps an element, else 0; only its position decides."""
     queue = src.sycl_queue
     ones = dpnp.ones(src.shape, dtype="f4", sycl_queue=queue)
     return _dropout_of_ones(tuple(src.shape), queue)(ones, seed, offset, probability) != 0
@@ -215,18 +215,18 @@ def dropout_mask(src: Any, seed: int, offset: int, probability: float) -> Any:
 
 # --- Operations over bf16 or f16 that the device has no instructions for, as a graph in f32
 
-#: Types that CPUs have no arithmetic of, or not all.
+#: Types for which not every CPU has instructions.
 _NARROW = ("bf16", "f16")
 
 
 def lacking(nodes: Sequence[Node], plan: Plan) -> list[str]:
-    """Return the types of some operations' tensors that the device has no arithmetic of."""
+    """Return the types of the operations' tensors for which the device has no instructions."""
     met = {v.dtype for node in nodes for v in (*node.values, *node.outputs)}
     return [k for k in _NARROW if k in met and not multiplies(plan.engine, dtypes.LONG[k])]
 
 
 def _warn(nodes: Sequence[Node], kinds: str, plan: Plan) -> None:
-    """Say once that operations are computed in f32."""
+    """Warn once that operations are computed in f32."""
     names = ", ".join(dict.fromkeys(node.operation.name for node in nodes))
     policy.warn_once(
         policy.FallbackWarning,
@@ -245,7 +245,7 @@ class WideStep:
     ----------
     nodes : sequence of Node
     writes : sequence of int
-        Numbers of the values that something outside of the group needs.
+        Numbers of the values that are needed outside the group.
     plan : Plan
 
     Raises
@@ -267,7 +267,7 @@ class WideStep:
         graph = _wide_graph(self.nodes, list(given.values()), self.writes, plan)
         self.graph_call = graph.compile(plan.queue)
         self.reason = f"this device has no instructions for {kinds}; runs in f32"
-        #: What it became: all shapes are known.
+        #: The resulting graph, with all shapes known.
         self.plan: Plan = self.graph_call.plans[-1]
         _warn(nodes, kinds, plan)
 
@@ -337,7 +337,7 @@ def _widened(array: Any) -> Any:
     return functional.astype(array, "float32")
 
 
-# --- What runs in place of an operation that oneDNN does not take as a partition by itself
+# --- What runs in place of an operation that oneDNN does not accept as a partition of its own
 
 
 class Way(NamedTuple):
@@ -367,7 +367,7 @@ _OF_PIXELS = {"interpolate": spread_pixel, "interpolate_backward": gathered_pixe
 _SELECT_REASON = "GPUs read a condition as if it lay like the result; runs in sycl_dnn"
 _PIXEL_REASON = "oneDNN writes elsewhere for images of one pixel; runs in sycl_dnn"
 _REFUSED_REASON = "oneDNN has no reorder with these scales and zero points; runs in sycl_dnn"
-#: For the documentation: what is never a partition by itself, and why.
+#: For the documentation: what is never a partition of its own, and why.
 REASONS = {name: reason for name, (_, reason) in _WAYS.items()} | {
     "dropout": "a partition only after an elementwise operation or MatMul; runs after LeakyReLU "
     "with slope 1, which changes nothing",
@@ -385,7 +385,7 @@ def way(node: Node, plan: Plan, problem: Exception | None = None) -> Way:
     Raises
     ------
     Unimplemented
-        Nothing else computes it either.
+        Nothing else computes it.
     """
     name = node.operation.name
     if node.function is not None:

@@ -53,7 +53,7 @@ class Value:
     ) -> None:
         self.graph, self.id, self.dtype, self.shape = graph, id, dtype, shape
         self.name = name or f"t{id}"
-        #: The operation that makes it, and which of its outputs it is.
+        #: The operation that makes it, and its number among the outputs.
         self.node, self.number = node, number
         self.property = property
         self._data = data
@@ -198,7 +198,7 @@ _CONVERT = {
 
 
 def check_attribute(operation: Operation, attribute: Attribute, value: Any) -> Any:
-    """Return the value as oneDNN takes it."""
+    """Return the value as oneDNN accepts it."""
     convert, rule = _CONVERT[attribute.kind]
     try:
         converted = convert(value)
@@ -237,7 +237,7 @@ def output_dtype(operation: Operation, number: int, inputs: dict, asked: Any) ->
 
 # --- Adding operations to a graph: arguments checked, shapes and data types of results known
 
-#: What the formats of weights are where channels stand second.
+#: Formats of weights where channels come second.
 _SECOND = {"XIO": "OIX", "XOI": "IOX"}
 
 
@@ -317,7 +317,7 @@ def _attributes(graph: Graph, row: Operation, given: dict[str, Any]) -> dict[str
 
 
 def _check_dtypes(row: Operation, inputs: dict[str, Any]) -> None:
-    """Tensors that oneDNN wants alike are alike: those whose types are one class in the row."""
+    """Check that tensors have one dtype where the row puts their types in one class."""
     if row.name in _MIXED:
         return
     flat = [(n, v) for n, given in inputs.items() for v in _as_list(given)]
@@ -328,7 +328,7 @@ def _check_dtypes(row: Operation, inputs: dict[str, Any]) -> None:
                          value.dtype)  # fmt: skip
 
 
-#: Sizes that memory descriptors take.
+#: Sizes that memory descriptors accept.
 _LARGEST = 2**56 - 1
 #: Operations whose tensors of the same class may differ.
 _MIXED = ("add", "subtract", "multiply", "divide", "dynamic_dequantize", "rms_norm")

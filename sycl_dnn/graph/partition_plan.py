@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 _STRIDED = _core.layout_type.strided
 _PRODUCTS = ("convolution", "conv_transpose", "matmul")
 _DEQUANTIZE = ("dequantize", "dynamic_dequantize")
-#: What a dequantised value may go through on its way to a product of integers.
+#: Operations allowed between a dequantised value and a product of integers.
 _MOVES = ("type_cast", "static_reshape", "static_transpose", "reorder")
-#: Operations whose kernels for CPUs take tensors with gaps for dense ones.
+#: Operations whose CPU kernels treat tensors with gaps as dense.
 _READ_AS_DENSE = {"layer_norm", "layer_norm_backward", "dynamic_dequantize"}
 
 
@@ -41,7 +41,7 @@ def why_wrong(
     layouts: Mapping[int, _core.LogicalTensor],
     engine: Any,
 ) -> str:
-    """Return what is wrong with a partition of these operations; "" for nothing."""
+    """Return the known fault of a partition of these operations, or ""."""
     if _multiplies_integers(group) and saturates(engine):
         return "this CPU adds products of 8-bit integers in 16 bits, which do not hold them all"
     return faults.why_wrong(_told(group, shapes, layouts), engine.kind.name)
@@ -139,7 +139,7 @@ def _dense(array: Any) -> Any:
     return type(array)(dpnp.ascontiguousarray(array.data), array.dtype)
 
 
-# --- The steps of a plan: compiled partitions, and operations that run as something else
+# --- The steps of a plan: compiled partitions, and operations that run otherwise
 
 
 class PartitionStep:
@@ -153,7 +153,7 @@ class PartitionStep:
     ) -> None:
         self.compiled, self.nodes, self.copied = compiled, nodes, tuple(copied)
         compiled.label = "+".join(node.operation.name for node in nodes)
-        # A tensor that two operations read is a port for each.
+        # A tensor that two operations read is one port for each.
         self.reads = list(dict.fromkeys(t.id for t in compiled.inputs))
         self.writes = [t.id for t in compiled.outputs]
 
@@ -167,7 +167,7 @@ class PartitionStep:
 
 
 class FallbackStep:
-    """An operation that runs as something else than a partition."""
+    """An operation that does not run as a partition."""
 
     __slots__ = ("nodes", "reads", "reason", "run_arrays", "writes")
     compiled: _core.CompiledPartition | None = None
@@ -215,7 +215,7 @@ class Plan:
         self.engine, self.stream = owner.engine, owner.stream
         self.layouts: dict[int, _core.LogicalTensor] = {}
         self.steps: list[PartitionStep | FallbackStep | WideStep] = []
-        #: Fused partitions that oneDNN then did not compile: operations, and its words.
+        #: Fused partitions that oneDNN then failed to compile: operations, and its message.
         self.refused: list[tuple[list[Node], str]] = []
         self._values = {v.id: v for v in self._all_values()}
         self._place_inputs(inputs, owner.constant)
@@ -223,14 +223,14 @@ class Plan:
         self._ends = {v.id for v in self.graph.outputs}
         if not self._add_whole():
             self._build_steps(owner.partitions)
-        #: For each step: tensors that nothing needs after it.
+        #: For each step, the tensors that nothing needs after it.
         self.drops = self._last_uses()
-        #: What the owner finds it by.
+        #: The key by which the owner finds it.
         self.key: Any = None
         self._call_plans: dict[tuple[int, ...], _core.CallPlan | None] = {}
 
     def _add_whole(self) -> bool:
-        """Let the whole graph run in f32 if the device lacks its types: so oneDNN can fuse it."""
+        """Run the whole graph in f32 if the device lacks its types, so that oneDNN can fuse it."""
         nodes = [n for n in self.graph.nodes if n.operation.name != "end"]
         if any(n.function is not None for n in nodes):
             return False  # which gets values of the types that the graph says
@@ -300,7 +300,7 @@ class Plan:
         return why_wrong(group, self.shapes, self.layouts | self._rows_for(group), self.engine)
 
     def _rows_for(self, group: Sequence[Node]) -> dict[int, _core.LogicalTensor]:
-        """Return row-major layouts of what kernels must not read in another one."""
+        """Return row-major layouts for the tensors that kernels must read so."""
         is_gpu = self.engine.kind is not _core.engine_kind.cpu
         told = list(zip(group, _told(group, self.shapes, self.layouts), strict=True))
         values = []
@@ -339,7 +339,7 @@ class Plan:
             self.layouts[tensor.id] = tensor
 
     def _add_alone(self, group: list[Node]) -> None:
-        """Give each operation of a partition that oneDNN did not compile a step of its own."""
+        """Give each operation of a partition that oneDNN did not compile its own step."""
         if len(group) == 1:
             self._add_fallback(group[0])
             return
@@ -359,7 +359,7 @@ class Plan:
         self._append(step)
 
     def _add_wide(self, group: list[Node], writes: list[int]) -> bool:
-        """Let operations run in f32 if that is what the device lacks; return whether they do."""
+        """Run operations in f32 if the device lacks their types; return whether they do."""
         if policy.current().fallback == "error" or not lacking(group, self):
             return False
         try:
@@ -414,7 +414,7 @@ class Plan:
         return partition.compile(inputs, outputs, self.engine)
 
     def _last_uses(self) -> list[list[int]]:
-        """Return for each step which tensors nothing needs after it."""
+        """Return, for each step, the tensors that nothing needs after it."""
         kept = self._ends | set(self.constants)
         last: dict[int, int] = {}
         for number, step in enumerate(self.steps):
@@ -426,7 +426,7 @@ class Plan:
         return drops
 
     def allocate(self, id: int, stream: Any, kind: Any) -> Any:
-        """Return new memory for a tensor: of its own for results, else of the queue's pool."""
+        """Return new memory for a tensor: its own for results, otherwise from the queue's pool."""
         layout = self.layouts[id]
         dtype = layout.data_type.name
         size = max(layout.mem_size, 1)
@@ -444,7 +444,7 @@ class Plan:
         return Tensor(wanted, self.engine, in_layout(tensor.to_array(), wanted, self.queue))
 
     def adopt(self, value: Any, array: Any) -> Any:
-        """Return a tensor over an array that something else than a partition made."""
+        """Return a tensor over an array that did not come from a partition."""
         wanted = self.layouts[value.id]
         array = in_layout(array, wanted, self.queue)
         return Tensor(wanted, self.engine, array)

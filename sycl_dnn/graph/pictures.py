@@ -163,7 +163,7 @@ def to_svg(graph: Graph) -> str:
     )
 
 
-# --- What became of a graph, as a table: partitions, operations, how they run, how long
+# --- A compiled graph as a table: partitions, operations, how they run, how long
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:
@@ -200,7 +200,7 @@ def of_plan(plan: Plan, times: list[float] | None = None) -> str:
 
 
 def _cells(number: str, step: Any) -> tuple[str, ...]:
-    """Return what the table says of a step."""
+    """Return the row of a step."""
     size = 0
     if step.compiled is not None:
         size = step.compiled.scratchpad_logical_tensor.mem_size
@@ -212,7 +212,7 @@ def _kinds(nodes: Sequence[Node]) -> str:
 
 
 def timed(plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any, rounds: int) -> list[float]:
-    """Return the least milliseconds of each step over some rounds, waiting after each step."""
+    """Return the shortest time of each step in milliseconds over some rounds, each waited for."""
     best = [float("inf")] * len(plan.steps)
     for _ in range(rounds):
         live = dict(tensors) | plan.constants

@@ -69,7 +69,7 @@ def _carried(plan: Plan, id: int) -> str | None:
 
 
 def _place_others(plan: Plan, numbers: dict[int, int], blanks: list[Any]) -> None:
-    """Give memory to what steps hand on; what is read no more makes room for what comes later."""
+    """Give memory to what steps pass on; tensors no longer read make room for later ones."""
     free: dict[int, list[int]] = defaultdict(list)
     sizes: dict[int, int] = {}
     for step, done in zip(plan.steps, plan.drops, strict=True):

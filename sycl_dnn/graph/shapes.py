@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shapes of results. A rule takes the shapes of the inputs by name and the attributes by name.
 
-It returns one shape for each output of the row, those that are left out included, or None where a
-shape is given by a tensor's values. What breaks a rule raises ``Broken(argument, rule, value)``.
+It returns one shape for each output of the row, omitted ones included, or None where a tensor's
+values give the shape. An argument that breaks a rule raises ``Broken(argument, rule, value)``.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _ones(value: tuple[int, ...] | None, n: int) -> tuple[int, ...]:
 
 
 def _window(spatial: Shape, kernel: Shape, a: Attrs, up: bool = False) -> Shape:
-    """Return the sizes of what windows give, rounded up for ``ceil``."""
+    """Return the sizes of the result of windows, rounded up for ``ceil``."""
     _check_lengths(a, len(spatial))
     dilations = _ones(a.get("dilations"), len(spatial))
     auto = a.get("auto_pad", "None")
@@ -284,7 +284,7 @@ def _check_kernel(src: Shape, kernel: Shape, weights: Shape) -> None:
 
 
 def given_shape(name: str):
-    """Return the rule that an attribute says the shape."""
+    """Return the rule that an attribute gives the shape."""
 
     def rule(s: Shapes, a: Attrs) -> list[Shape] | None:
         shape = a.get(name)

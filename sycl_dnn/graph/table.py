@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operation of the Graph API takes and gives: the classes of ``rows.py``."""
+"""What an operation of the Graph API takes and returns: the classes of ``rows.py``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ATTRIBUTE_KINDS = {
     "rounding_type weights_format accumulation_mode",
 }
 KIND_OF = {name: kind for kind, names in ATTRIBUTE_KINDS.items() for name in names.split()}
-#: What strings can be, spelt as oneDNN wants them; rows override by ``name{a/b}``.
+#: Values of strings as oneDNN spells them; rows override with ``name{a/b}``.
 CHOICES = {
     "auto_broadcast": ("numpy", "none"),
     "auto_pad": ("None", "SAME_UPPER", "SAME_LOWER", "VALID"),

@@ -100,7 +100,7 @@ class Tensor(_core.GraphTensor):
         Or any object with ``__sycl_usm_array_interface__``. Shared, not copied, and kept alive
         while an execution uses it. Without it, memory of the logical tensor's size is allocated.
     usm_type : {"device", "shared", "host"}
-        Kind of that allocation.
+        The kind of that allocation.
 
     Raises
     ------
@@ -136,9 +136,9 @@ class Tensor(_core.GraphTensor):
         super().__init__(logical_tensor, engine, *_checked(logical_tensor, array))
 
     def set_data_handle(self, array: Any) -> None:
-        """Let the tensor lie in another array from now on; nothing is copied.
+        """Place the tensor in another array from now on; nothing is copied.
 
-        Executions that were submitted before keep theirs, which stays alive until they are done.
+        Executions submitted before keep the old array, which stays alive until they are done.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ def _checked(tensor: _core.LogicalTensor, array: Any) -> tuple[Any, int, Any, bo
 
 
 def array_over(tensor: _core.LogicalTensor, owner: Any) -> Any:
-    """Return the array that lies in memory as the logical tensor says."""
+    """Return the array over memory that the logical tensor describes."""
     from dpnp.tensor import usm_ndarray
 
     if not is_memory(owner):
