@@ -212,7 +212,7 @@ def _gpu_drivers(root: Path) -> list[Path]:
 
 _SELECTOR = "ONEAPI_DEVICE_SELECTOR"
 _LOADER = "libze_loader.so.1"
-#: SYCL 2026 crashes with 1.8 as soon as there is a GPU, but not with 1.16; others were not tried.
+#: SYCL 2026 crashes with 1.8 as soon as there is a GPU, not with 1.16; versions between: unknown.
 _OLDEST_LOADER = (1, 16)
 #: Variables that make Debian's driver simulate a GPU (tests/simulated_gpu.sh).
 _SIMULATION = {"NEOReadDebugKeys": "1", "SetCommandStreamReceiver": "1"}

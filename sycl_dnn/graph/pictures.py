@@ -212,7 +212,7 @@ def _kinds(nodes: Sequence[Node]) -> str:
 
 
 def timed(plan: Plan, tensors: dict[int, Any], stream: Any, kind: Any, rounds: int) -> list[float]:
-    """Return the shortest time of each step in milliseconds over some rounds, each waited for."""
+    """Return each step's least milliseconds over some rounds, waiting after each step."""
     best = [float("inf")] * len(plan.steps)
     for _ in range(rounds):
         live = dict(tensors) | plan.constants
