@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs in place of an operation that oneDNN does not accept as a partition of its own."""
+"""What runs in place of an operation that oneDNN does not accept as a separate partition."""
 
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ def _widened(array: Any) -> Any:
     return functional.astype(array, "float32")
 
 
-# --- What runs in place of an operation that oneDNN does not accept as a partition of its own
+# --- What runs in place of an operation that oneDNN does not accept as a separate partition
 
 
 class Way(NamedTuple):
@@ -367,7 +367,7 @@ _OF_PIXELS = {"interpolate": spread_pixel, "interpolate_backward": gathered_pixe
 _SELECT_REASON = "GPUs read a condition as if it lay like the result; runs in sycl_dnn"
 _PIXEL_REASON = "oneDNN writes elsewhere for images of one pixel; runs in sycl_dnn"
 _REFUSED_REASON = "oneDNN has no reorder with these scales and zero points; runs in sycl_dnn"
-#: For the documentation: what is never a partition of its own, and why.
+#: For the documentation: what is never a separate partition, and why.
 REASONS = {name: reason for name, (_, reason) in _WAYS.items()} | {
     "dropout": "a partition only after an elementwise operation or MatMul; runs after LeakyReLU "
     "with slope 1, which changes nothing",
