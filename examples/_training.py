@@ -93,9 +93,10 @@ def averaged(value: Any, grads: Any) -> tuple[Any, Any]:
 
 
 def own_rows(rows: Any) -> Any:
-    """Return this rank's rows of a batch, as many as each other rank has; alone all of them."""
+    """Return this rank's rows of a batch, as many as every other rank has; alone, all of them."""
     group = dist.init()
-    return rows if group.size == 1 else rows[group.rank :: group.size]
+    n = len(rows) - len(rows) % group.size
+    return rows if group.size == 1 else rows[group.rank : n : group.size]
 
 
 def synchronised(net: Any, options: argparse.Namespace) -> Any:

@@ -17,7 +17,7 @@ from sycl_dnn import onednn as dnnl
 from sycl_dnn.device import explain_absence, is_simulated, usable_devices
 
 #: A driver that hangs cannot be interrupted: after so many seconds in one test the run ends.
-TIME_LIMIT = 300
+TIME_LIMIT = 200
 TALLY = pytest.StashKey[dict]()
 STDERR = pytest.StashKey[int]()
 STATUS = pytest.StashKey[int]()
