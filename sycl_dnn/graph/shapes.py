@@ -330,6 +330,27 @@ def pool(s: Shapes, a: Attrs) -> list[Shape]:
     return [_with_spatial(src[0], channels(src, a), spatial, a)]
 
 
+# oneDNN crashes where gradients of a pool have different numbers of axes.
+
+
+def avg_pool_backward(s: Shapes, a: Attrs) -> list[Shape] | None:
+    """diff_src has the shape that the attribute gives."""
+    diff, shape = s["diff_dst"], a.get("src_shape")
+    if shape is None:
+        return None
+    if len(shape) != len(diff):
+        raise Broken("src_shape", f"have {len(diff)} axes as diff_dst has", tuple(shape))
+    return [tuple(shape)]
+
+
+def max_pool_backward(s: Shapes, a: Attrs) -> list[Shape]:
+    """diff_src is like src."""
+    src, diff = s["src"], s["diff_dst"]
+    if len(diff) != len(src):
+        raise Broken("diff_dst", f"have {len(src)} axes as src has", diff)
+    return [src]
+
+
 def interpolate(s: Shapes, a: Attrs) -> list[Shape] | None:
     """Spatial sizes are given, or scaled and rounded down."""
     src = s["src"]

@@ -68,7 +68,15 @@ def test_channels_are_last_unless_said_otherwise(g):
     assert y.shape == (1, 6, 6, 6)
 
 
+WINDOW = {"strides": (2, 2), "pads_begin": (1, 0), "pads_end": (1, 1), "kernel": (3, 2)}
+
 REFUSED = {
+    "max_pool_backward: diff_dst must have 4 axes as src has": lambda g, x: g.max_pool_backward(
+        g.input((2, 3, 32, 7)), g.input((4,)), **WINDOW
+    ),
+    "avg_pool_backward: src_shape must have 1 axes": lambda g, x: g.avg_pool_backward(
+        g.input((4,)), src_shape=(2, 3, 32, 7), **WINDOW, exclude_pad=True
+    ),
     "matmul: weights must have 3 rows": lambda g, x: g.matmul(x, g.input((4, 5))),
     r"matmul: weights must have batch axes": lambda g, x: g.matmul(
         g.input((2, 4, 3)), g.input((5, 3, 2))
