@@ -68,13 +68,10 @@ def train(
         value, grads = averaged(*sycl_dnn.value_and_grad(loss)(net, *batch))
         return value, *opt.update(grads, state, net)
 
-    group = ranks_of(options)
-
     run = sycl_dnn.compile(step) if options.compile else step
     state, values = opt.init(net) if state is None else state, []
     with sycl_dnn.autocast(options.dtype):  # "float32" casts nothing
-        silent = not group.is_main
-        for _ in tqdm(range(options.steps), desc="training", unit="step", disable=silent):
+        for _ in progress(range(options.steps), options):
             value, net, state = run(net, state, *next(batches))
             values.append(value)  # a number only when it is asked for: nothing waits here
     return net, state, [float(v) for v in values]
@@ -83,6 +80,11 @@ def train(
 def ranks_of(options: argparse.Namespace) -> dist.Group:
     """Return the ranks that train together: this process alone unless the options say otherwise."""
     return dist.init(device=None if getattr(options, "distributed", False) else options.device)
+
+
+def progress(steps: Any, options: argparse.Namespace) -> Any:
+    """Return steps whose iteration draws a bar, on rank 0 alone."""
+    return tqdm(steps, desc="training", unit="step", disable=not ranks_of(options).is_main)
 
 
 def averaged(value: Any, grads: Any) -> tuple[Any, Any]:

@@ -15,8 +15,7 @@ from typing import Any
 import dpnp
 import numpy as np
 from _common import finish, make_parser
-from _training import add_ranks, averaged, open_ranks, own_rows, ranks_of
-from tqdm import tqdm
+from _training import add_ranks, averaged, open_ranks, own_rows, progress
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -54,8 +53,7 @@ def train(parameters, text, options, queue):
     moments = [(dpnp.zeros_like(p), dpnp.zeros_like(p)) for p in parameters]
     one = dpnp.ones((), dtype="f4", sycl_queue=queue)
     losses = []
-    steps, silent = range(1, options.steps + 1), not ranks_of(options).is_main
-    for step in (bar := tqdm(steps, desc="training", unit="step", disable=silent)):
+    for step in (bar := progress(range(1, options.steps + 1), options)):
         starts = own_rows(rng.integers(0, len(text) - LENGTH - 1, BATCH))
         windows = np.stack([text[s : s + LENGTH + 1] for s in starts], axis=1)
         letters = dpnp.asarray(windows, sycl_queue=queue)

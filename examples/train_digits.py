@@ -17,10 +17,9 @@ import dpnp
 import numpy as np
 from _common import finish, make_parser, print_implementations
 from _digits_net import DigitsNet
-from _training import add_ranks, open_ranks, own_rows, ranks_of
+from _training import add_ranks, open_ranks, own_rows, progress, ranks_of
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from tqdm import tqdm
 
 from sycl_dnn import distributed as dist
 
@@ -42,8 +41,9 @@ def parse_arguments():
     if not 0 < options.batch <= 1347 or options.epochs < 1 or (options.steps or 1) < 1:
         parser.error("--epochs and --steps must be at least 1, --batch in 1..1347")
     queue = open_ranks(options)
-    if options.batch % ranks_of(options).size:
-        parser.error("--batch must be a multiple of the number of ranks")
+    n_ranks = ranks_of(options).size
+    if options.batch % n_ranks:
+        parser.error(f"--batch must be a multiple of the {n_ranks} ranks, got {options.batch}")
     return options, queue
 
 
@@ -101,7 +101,7 @@ def train_step(net, descent, images, one_hot, rate):
     net.backward()
     if dist.init().size > 1:
         loss = dist.all_reduce(loss, "mean")
-        for _, gradient in net.parameters():
+        for _, gradient, _ in descent.parameters:
             dist.all_reduce(gradient, "mean", out=gradient)
     descent.step(rate)
     return float(loss)
@@ -113,8 +113,7 @@ def train(net, data, options):
     descent = MomentumDescent(net.parameters(), options.momentum)
     source = batches(data, options.batch, np.random.default_rng(options.seed))
     losses, start = [], time.perf_counter()
-    silent = not ranks_of(options).is_main
-    for step in (bar := tqdm(range(n_steps), desc="training", unit="step", disable=silent)):
+    for step in (bar := progress(range(n_steps), options)):
         rate = options.rate * (1 - step / n_steps)
         images, one_hot = next(source)
         losses.append(train_step(net, descent, images, one_hot, rate))

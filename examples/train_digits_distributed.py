@@ -15,8 +15,7 @@ from typing import Any
 import dpnp
 import numpy as np
 from _common import finish
-from _training import begin, check, ranks_of
-from tqdm import tqdm
+from _training import begin, check, progress, ranks_of
 from train_digits_functional import load
 
 import sycl_dnn
@@ -63,7 +62,7 @@ def main() -> None:
 
     run = sycl_dnn.compile(step) if options.compile else step
     state, losses, source = way.init(net), [], batches(len(images), 64, options.seed)
-    for _ in tqdm(range(options.steps), desc="training", unit="step", disable=not group.is_main):
+    for _ in progress(range(options.steps), options):
         chosen = dpnp.asarray(next(source), sycl_queue=queue)
         value, net, state = run(net, state, images[chosen], labels[chosen])
         losses.append(value)

@@ -13,10 +13,9 @@ import time
 import dpnp
 import numpy as np
 from _common import finish, make_parser
-from _training import add_ranks, averaged, open_ranks, own_rows, ranks_of
+from _training import add_ranks, averaged, open_ranks, own_rows, progress
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from tqdm import tqdm
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -64,8 +63,7 @@ def train(parameters, images, labels, options):
     velocities = [dpnp.zeros_like(p) for p in parameters]
     one = dpnp.ones((), dtype="f4", sycl_queue=images.sycl_queue)
     losses = []
-    steps, silent = range(options.steps), not ranks_of(options).is_main
-    for step in (bar := tqdm(steps, desc="training", unit="step", disable=silent)):
+    for step in (bar := progress(range(options.steps), options)):
         rows = own_rows(rng.permutation(len(images))[:64])
         chosen = dpnp.asarray(rows, sycl_queue=images.sycl_queue)
         value, pullback = sycl_dnn.vjp(loss, parameters, images[chosen], labels[chosen])

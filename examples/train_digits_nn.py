@@ -16,12 +16,11 @@ from _training import (
     averaged,
     begin,
     check,
-    ranks_of,
+    progress,
     shuffled,
     synchronised,
     write_once,
 )
-from tqdm import tqdm
 from train_digits_functional import load
 
 import sycl_dnn
@@ -41,7 +40,6 @@ def make_net(dropout=0.2):
 def main() -> None:
     """Train and test; fail if too few held-out digits are recognised."""
     options, queue = begin(__doc__, steps=300, rate=0.01, more=add_dropout)
-    group = ranks_of(options)
     images, held_out, labels, held_out_labels = load(queue, options.seed)
     opt = optim.AdamW(optim.schedules.one_cycle(options.rate, options.steps), max_norm=1.0)
     net = synchronised(make_net(options.dropout), options).to(queue)
@@ -55,8 +53,7 @@ def main() -> None:
     state, losses = opt.init(net), []
     batches = shuffled((images, labels), 64, options.seed)
     with sycl_dnn.autocast(options.dtype):  # "float32" casts nothing
-        silent = not group.is_main
-        for _ in tqdm(range(options.steps), desc="training", unit="step", disable=silent):
+        for _ in progress(range(options.steps), options):
             value, net, state = run(net, state, *next(batches))
             losses.append(value)  # a number only when it is asked for: nothing waits here
     path = Path("out") / "train_digits_nn.safetensors"

@@ -272,15 +272,16 @@ def conv(s: Shapes, a: Attrs) -> list[Shape]:
     first, second, kernel = split_weights(weights, a)
     outputs, inputs = (first, second) if a["weights_format"] == "OIX" else (second, first)
     _check_channels("weights", inputs * a["groups"], channels(src, a), weights)
-    _check_kernel(src, kernel, weights)
+    _check_axes(s, "weights", weights, "src")
     if s.get("bias") is not None and s["bias"] != (outputs,):
         raise Broken("bias", f"have shape {(outputs,)}", s["bias"])
     return [_with_spatial(src[0], outputs, _window(_spatial(src, a), kernel, a), a)]
 
 
-def _check_kernel(src: Shape, kernel: Shape, weights: Shape) -> None:
-    if len(kernel) != len(src) - 2:
-        raise Broken("weights", f"have {len(src)} axes as src has", weights)
+def _check_axes(s: Shapes, name: str, shape: Shape, other: str) -> None:
+    """Raise unless a shape has as many axes as an input; oneDNN crashes on some others."""
+    if len(shape) != len(s[other]):
+        raise Broken(name, f"have {len(s[other])} axes as {other} has", shape)
 
 
 def given_shape(name: str):
@@ -299,7 +300,7 @@ def conv_transpose(s: Shapes, a: Attrs) -> list[Shape]:
     first, second, kernel = split_weights(weights, a)
     inputs, outputs = (first, second) if a["weights_format"] == "IOX" else (second, first)
     _check_channels("weights", inputs, channels(src, a), weights)
-    _check_kernel(src, kernel, weights)
+    _check_axes(s, "weights", weights, "src")
     spatial = _spatial(src, a)
     _check_lengths(a, len(spatial))
     extra = a.get("output_padding") or (0,) * len(spatial)
@@ -318,7 +319,7 @@ def conv_transpose_backward_data(s: Shapes, a: Attrs) -> list[Shape]:
     diff, weights = s["diff_dst"], s["weights"]
     first, second, kernel = split_weights(weights, a)
     inputs = first if a["weights_format"] == "IOX" else second
-    _check_kernel(diff, kernel, weights)
+    _check_axes(s, "weights", weights, "diff_dst")
     return [_with_spatial(diff[0], inputs, _window(_spatial(diff, a), kernel, a), a)]
 
 
@@ -330,25 +331,17 @@ def pool(s: Shapes, a: Attrs) -> list[Shape]:
     return [_with_spatial(src[0], channels(src, a), spatial, a)]
 
 
-# oneDNN crashes where gradients of a pool have different numbers of axes.
-
-
 def avg_pool_backward(s: Shapes, a: Attrs) -> list[Shape] | None:
     """diff_src has the shape that the attribute gives."""
-    diff, shape = s["diff_dst"], a.get("src_shape")
-    if shape is None:
-        return None
-    if len(shape) != len(diff):
-        raise Broken("src_shape", f"have {len(diff)} axes as diff_dst has", tuple(shape))
-    return [tuple(shape)]
+    if a.get("src_shape") is not None:
+        _check_axes(s, "src_shape", tuple(a["src_shape"]), "diff_dst")
+    return given_shape("src_shape")(s, a)
 
 
 def max_pool_backward(s: Shapes, a: Attrs) -> list[Shape]:
     """diff_src is like src."""
-    src, diff = s["src"], s["diff_dst"]
-    if len(diff) != len(src):
-        raise Broken("diff_dst", f"have {len(src)} axes as src has", diff)
-    return [src]
+    _check_axes(s, "diff_dst", s["diff_dst"], "src")
+    return same(s, a)
 
 
 def interpolate(s: Shapes, a: Attrs) -> list[Shape] | None:

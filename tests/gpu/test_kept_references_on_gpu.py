@@ -25,8 +25,9 @@ def offered(pd):
 @pytest.fixture
 def older(gpu):
     """GPUs before Xe-HPC."""
-    if any(kind in usable_devices("gpu")[0].name for kind in ("Xe-HPC", "Xe2")):
-        pytest.skip("Xe-HPC and newer have an optimised one")
+    name = usable_devices("gpu")[0].name
+    if any(kind in name for kind in ("Xe-HPC", "Xe2")):
+        pytest.skip(f"{name}: oneDNN has an optimised implementation from Xe-HPC on")
 
 
 @pytest.mark.usefixtures("older")

@@ -55,14 +55,12 @@ def _run(engine, stream):
     stream.wait()
 
 
-def test_an_engine_with_an_allocator_takes_memory_from_it(queue, constants):
-    if queue.sycl_device.is_gpu:
-        pytest.skip("a simulated device frees what it never ran")
-    pool = Pool(queue)
+def test_an_engine_with_an_allocator_takes_memory_from_it(cpu_queue, constants):
+    pool = Pool(cpu_queue)
     allocator = dnnl.make_allocator(pool.allocate, pool.deallocate)
-    engine = dnnl.make_engine_with_allocator(queue, allocator)
-    assert engine != dnnl.Engine(queue)
-    stream = dnnl.Stream(engine, queue)
+    engine = dnnl.make_engine_with_allocator(cpu_queue, allocator)
+    assert engine != dnnl.Engine(cpu_queue)
+    stream = dnnl.Stream(engine, cpu_queue)
     _run(engine, stream)
     assert pool.given >= 1
     assert len(pool.lent) <= 1, "what is no constant was taken back"
@@ -70,11 +68,9 @@ def test_an_engine_with_an_allocator_takes_memory_from_it(queue, constants):
     assert not pool.lent, "and so were the constants"
 
 
-def test_functions_of_c_run_without_python(queue, constants):
+def test_functions_of_c_run_without_python(cpu_queue, constants):
     """Their addresses go to the library as they are."""
-    if queue.sycl_device.is_gpu:
-        pytest.skip("a simulated device frees what it never ran")
-    pool = Pool(queue)
+    pool = Pool(cpu_queue)
     give = ctypes.CFUNCTYPE(ctypes.c_void_p, *[ctypes.c_size_t] * 2, *[ctypes.c_void_p] * 2)(
         lambda nbytes, alignment, device, context: pool.allocate(nbytes, alignment)
     )
@@ -82,8 +78,8 @@ def test_functions_of_c_run_without_python(queue, constants):
         lambda pointer, device, context, event: pool.deallocate(pointer, None)
     )
     addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in (give, take)]
-    engine = dnnl.make_engine_with_allocator(queue, dnnl.make_allocator(*addresses))
-    stream = dnnl.Stream(engine, queue)
+    engine = dnnl.make_engine_with_allocator(cpu_queue, dnnl.make_allocator(*addresses))
+    stream = dnnl.Stream(engine, cpu_queue)
     _run(engine, stream)
     assert pool.given >= 1
 

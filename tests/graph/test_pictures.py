@@ -64,33 +64,27 @@ def test_summary_of_a_graph_lists_partitions(g):
     assert [line.split()[-1] for line in lines[2:]] == ["yes", "no", "yes"]
 
 
-def test_summary_of_a_compiled_graph_tells_how_and_how_long(g, queue):
-    if not queue.sycl_device.is_cpu:
-        pytest.skip('a Graph("cpu") is compiled for queues of CPUs alone')
-    compiled = g.compile(queue)
+def test_summary_of_a_compiled_graph_tells_how_and_how_long(g, cpu_queue):
+    compiled = g.compile(cpu_queue)
     lines = compiled.summary().splitlines()
     assert "oneDNN partition" in lines[2]
     assert "eltwise primitive" in lines[3]
-    x = dpnp.ones((8, 16), dtype="f4", sycl_queue=queue)
-    w = dpnp.ones((16, 16), dtype="f4", sycl_queue=queue)
+    x = dpnp.ones((8, 16), dtype="f4", sycl_queue=cpu_queue)
+    w = dpnp.ones((16, 16), dtype="f4", sycl_queue=cpu_queue)
     lines = compiled.summary(x, w).splitlines()
     assert lines[0].split()[-1] == "ms"
     assert all(float(line.split()[-1]) > 0 for line in lines[2:])
 
 
-def test_summary_needs_shapes(queue):
-    if not queue.sycl_device.is_cpu:
-        pytest.skip('a Graph("cpu") is compiled for queues of CPUs alone')
+def test_summary_needs_shapes(cpu_queue):
     g = Graph("cpu")
     g.relu(g.input((None, 4)))
     with pytest.raises(InvalidArguments, match="arrays must be given"):
-        g.compile(queue).summary()
+        g.compile(cpu_queue).summary()
 
 
-def test_summary_names_what_was_not_compiled_as_one(queue):
+def test_summary_names_what_was_not_compiled_as_one(cpu_queue):
     """Groups of 8 are too small for oneDNN's products of 4-bit weights."""
-    if not queue.sycl_device.is_cpu:
-        pytest.skip('a Graph("cpu") is compiled for queues of CPUs alone')
     g = Graph("cpu", "bf16")
     g.set_fpmath_mode("bf16", True)
     x = g.input((4, 16), "bf16")
@@ -103,7 +97,7 @@ def test_summary_names_what_was_not_compiled_as_one(queue):
     a, b = (g.matmul(x, weights(16, 24), dtype="f32") for _ in range(2))
     hidden = g.multiply(g.multiply(a, g.sigmoid(a)), b)
     g.matmul(g.type_cast(hidden, dtype="bf16"), weights(24, 16))
-    compiled = g.compile(queue)
+    compiled = g.compile(cpu_queue)
     lines = compiled.summary().splitlines()
     assert lines[-1].startswith("not compiled as one: DynamicDequantize + MatMul")
     # In f32 there is no conversion in between, but a line for the whole.

@@ -100,7 +100,7 @@ ROW_MAJOR, BATCH_FIRST, PART = (32, 16, 1), (16, 48, 1), (64, 16, 1)
 @pytest.mark.parametrize("strides", [BATCH_FIRST, PART])
 def test_steps_apart_are_warned_of(strides, engine):
     if engine.kind is dnnl.engine_kind.gpu:
-        pytest.skip("a fault of CPUs")
+        pytest.skip("rnn-strided-source is a fault of CPUs alone")
     with pytest.warns(OneDnnFaultWarning, match="steps of src_layer are not contiguous"):
         gru_gradients(engine, layer(*strides), layer(*ROW_MAJOR))
 

@@ -198,7 +198,7 @@ def by_torch(torch, name, options):
 def test_200_steps_are_those_of_torch(name, options):
     torch = pytest.importorskip("torch")
     if not hasattr(torch.optim, name):
-        pytest.skip("torch has no such optimiser")
+        pytest.skip(f"torch {torch.__version__} has no torch.optim.{name}")
     close(trained_by(name, tuple(options.items())), by_torch(torch, name, options), 3e-5)
 
 
