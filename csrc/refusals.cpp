@@ -145,19 +145,6 @@ void check_rnn_scales(const PrimitiveDesc &pd) {
                          &dnnl_primitive_attr_get_rnn_weights_projection_qparams);
 }
 
-// --- 4-bit numbers, two in a byte ---
-
-// Resampling counts one byte per element, and so writes past the end.
-void check_half_bytes(const PrimitiveDesc &pd) {
-    if (pd.handle.get_kind() != kind::resampling || !pd.engine.is_cpu()) return;
-    for (const int id : {DNNL_ARG_SRC, DNNL_ARG_DST, DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_DST}) {
-        const desc d = pd.argument_desc(id);
-        if (!d.is_zero() && (d.get_data_type() == dt::s4 || d.get_data_type() == dt::u4))
-            throw unimplemented(std::string(pd.name) + ": elements must have whole bytes, got " +
-                                describe(d));
-    }
-}
-
 // --- implementations that end the process or compute wrongly, where others do not ---
 
 // Generated code is unrolled over the whole normalised axis: 11 s and 1.6 GB for 2**26.
@@ -202,7 +189,6 @@ void refuse_unsafe(const PrimitiveDesc &pd) {
     check_conditions(pd);
     check_products(pd);
     check_rnn_scales(pd);
-    check_half_bytes(pd);
 }
 
 }  // namespace sycl_dnn

@@ -243,6 +243,14 @@ def half_bytes(pd: Any) -> bool:
     return any(d is not None and d.data_type.name in _HALF_BYTES for d in descs)
 
 
+def half_bytes_made(pd: Any) -> bool:
+    """Match 4-bit results, and 4-bit sources of resampling, whose offsets are counted in bytes."""
+    descs = [pd.dst_desc, pd.diff_src_desc, pd.diff_weights_desc]
+    if pd.name.startswith("resampling"):
+        descs += [pd.src_desc, pd.diff_dst_desc]
+    return any(d is not None and d.data_type.name in _HALF_BYTES for d in descs)
+
+
 def half_bytes_inside(pd: Any) -> bool:
     """Match 4-bit numbers with an offset in their memory, which only `ref` of matmul supports.
 

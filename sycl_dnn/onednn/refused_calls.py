@@ -20,19 +20,28 @@ PRODUCTS_WITH_BIAS = (
     "inner_product_backward_weights",
     "matmul",
 )
+WITH_HALF_BYTES = ("pooling", "prelu", "resampling", "shuffle")
 IN_ONE_LAYOUT = "all tensors must be dense and have the same layout"
 BIAS_APART = "a bias must be contiguous; pass a dense copy"
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
-        "resampling-half-bytes",
-        title="`resampling_forward`, `_backward`",
-        when="s4 or u4 tensors",
-        wrong="counts one byte per element and writes past the end",
-        instead="s8 or u8",
+        "half-bytes",
+        title="`binary`, `pooling_*`, `prelu_*`, `reduction`, `resampling_*`, `shuffle_*`",
+        when="`ref:any`, an s4 or u4 result; any s4 or u4 tensor of `resampling`",
+        wrong=(
+            "counts one byte per element: neighbours are overwritten, and `resampling` and "
+            "`shuffle` write past the end"
+        ),
+        instead="s8 or u8, or another type of result",
         met="refused",
-        rows=("resampling_forward", "resampling_backward"),
-        refused_by="check_half_bytes",
+        rows=(
+            "binary",
+            *(f"{kind}_{way}" for kind in WITH_HALF_BYTES for way in ("forward", "backward")),
+            "reduction",
+        ),
+        refuses=rules.half_bytes_made,
+        advice="results must have whole bytes, as must all tensors of resampling; pass s8 or u8",
     ),
     Fault(
         "bias-apart",

@@ -85,6 +85,7 @@ ELSEWHERE = {
     "softmax-gradient-apart": "tests/onednn/test_elements_apart.py",
     "graph-vectors-apart": "tests/onednn/test_elements_apart.py",
     "eltwise-six-axes": "tests/onednn/test_writes_past_the_end.py",
+    "half-bytes": "tests/onednn/test_half_bytes.py",
     "half-bytes-inside": "tests/onednn/test_writes_past_the_end.py",
     "softmax-wider-gradient": "tests/onednn/test_writes_past_the_end.py",
     "int8-saturation": "tests/helpers/lesser_cpu.py",

@@ -110,15 +110,3 @@ def test_code_for_a_long_row_is_not_generated(engine):
     for made in (pd, back):
         assert not made.impl_info.startswith("jit")
         dnnl.Primitive(made)
-
-
-@pytest.mark.parametrize("name", ["s4", "u4"])
-@pytest.mark.parametrize("narrow", ["src", "dst"])
-def test_resampling_of_half_bytes(engine, name, narrow):
-    """oneDNN counts a byte for each element and writes past the end."""
-    types = {"src": T, "dst": T} | {narrow: dnnl.data_type[name]}
-    with pytest.raises(Unimplemented, match="elements must have whole bytes"):
-        dnnl.resampling_forward(
-            engine, prop_kind=TRAIN, algorithm=dnnl.algorithm.resampling_nearest,
-            src=D((2, 3, 4), types["src"]), dst=D((2, 3, 16), types["dst"]),
-        )  # fmt: skip
