@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks compiled by ``sycl_dnn.compile`` against eager calls and other inference engines.
 
-Each library that is installed has a process of its own with two threads; blocks of calls alternate
+Each library that is installed has a separate process with two threads; blocks of calls alternate
 between them in one run. Results are compared first. Prints medians in ms, rates and the ratio to
 the compiled function, and after each dtype the time to compile, the peak memory so far and how much
 of the resident memory belongs to mapped files.
@@ -89,7 +89,7 @@ def measure(
 
 
 def of_network(options: Any, name: str, items: int) -> dict[str, Any]:
-    """Measure one network in processes of its own, so that their memory is that of the network."""
+    """Measure one network in separate processes, so that their memory is that of the network."""
     with tempfile.TemporaryDirectory() as folder:
         workers = started(options, folder)
         print(" against ".join(str(w.version) for w in workers.values()), flush=True)

@@ -4,7 +4,7 @@
     python benchmarks/compile_time.py                   # every workload, at two sizes each
     python benchmarks/compile_time.py gpt --sizes 6 12 --profile
 
-Each measurement is a process of its own, since oneDNN keeps what it compiled once. It prints the
+Each measurement is a separate process, since oneDNN keeps what it compiled once. It prints the
 CPU time of the first call of a compiled function, that of the first call with another shape, and
 what each step of the program cost.
 """
@@ -254,7 +254,7 @@ def measured(name: str, layers: int, with_profile: bool) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure each workload at its sizes in processes of their own, and print a table."""
+    """Measure each workload at its sizes in separate processes, and print a table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("workloads", nargs="*", default=list(WORKLOADS))
     parser.add_argument("--sizes", nargs="*", type=int)

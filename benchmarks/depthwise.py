@@ -26,7 +26,7 @@ TYPES = {"f32": dnnl.data_type.f32, "bf16": dnnl.data_type.bf16}
 
 
 class Chain:
-    """Primitives in a row over memories of their own."""
+    """Primitives in a row over their own memories."""
 
     def __init__(self, queue: Any) -> None:
         self.engine = dnnl.Engine(queue)

@@ -83,7 +83,7 @@ class Times:
 
 
 def gloo_sum(group: Any) -> Callable[[int], Callable[[], None]]:
-    """Return what makes a sum by torch's gloo over so many numbers, checked once."""
+    """Return what makes a sum by torch's gloo over this many numbers, checked once."""
     import torch
     import torch.distributed as gloo
 
@@ -125,7 +125,7 @@ def mpi_sum(group: Any) -> Callable[[int], Callable[[], None]] | None:
 
 
 def our_sum(group: Any, n: int) -> Callable[[], None]:
-    """Return our sum of so many numbers, in place and waited for."""
+    """Return our sum of this many numbers, in place and waited for."""
     import dpnp
 
     import sycl_dnn

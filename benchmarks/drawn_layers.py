@@ -51,7 +51,7 @@ FAMILIES: dict[str, Callable[[np.random.Generator, Shape], Drawn]] = {
 
 
 def drawn(count: int, seed: int) -> Iterator[Layer]:
-    """Yield ``count`` layers of each family; each has a dtype and a layout of its own."""
+    """Yield ``count`` layers of each family; each has its own dtype and layout."""
     for number, (family, make) in enumerate(FAMILIES.items()):
         rng = np.random.default_rng((seed, number))
         for _ in range(count):

@@ -42,7 +42,7 @@ REFERENCES = """## Reference implementations in sizes of networks
 Steps that oneDNN computes with its slow reference implementation (`ref`) for arrays as large as
 in networks, row-major and channels last. *Other way*: a dtype and a layout in which it has an
 optimised implementation of the same step; "none" where none was found in these dtypes, in a
-layout of its own choice, row-major, or channels last. For many pools oneDNN's reason is that its
+layout that it chooses, row-major, or channels last. For many pools oneDNN's reason is that its
 reference is faster ("heuristic fail: ocl ref_kernel is faster"). Recurrent cells are made of fast
 products and are not counted. What is left as it is, and why:
 

@@ -122,7 +122,7 @@ def measure(name: str, *, tiny: bool, compiled_alone: bool) -> dict[str, Any]:
 
 
 def counted(name: str, *options: str) -> dict[str, Any]:
-    """Return what a network says of itself and what was counted, from a process of its own."""
+    """Return what a network reports and what was counted, from a separate process."""
     phases, text = traced(__file__, "--measure", name, *options, timeout=3000)
     return json.loads(text.splitlines()[-1]) | {
         phase: dataclasses.asdict(asked) for phase, asked in phases.items()

@@ -3,7 +3,7 @@
 
     python benchmarks/late_network.py [--ranks 2 3 4] [--latency-ms 20] [--rounds 8]
 
-Each rank has a network of its own (Linux; as root), whose only way out is a TUN device. This
+Each rank has its own network (Linux; as root), whose only way out is a TUN device. This
 program passes packets on after the latency. Less the times of `--latency-ms 0`, a collective takes
 the latency times its messages that come one after the other, however busy the cores are.
 """
@@ -29,10 +29,10 @@ _NETWORK = bytes([10, 9, 0])
 
 
 def new_network(rank: int) -> int:
-    """Put this process into a network of its own; return the descriptor of its TUN device."""
+    """Put this process into a separate network; return the descriptor of its TUN device."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), "unshare: a network of its own is given to root alone")
+        raise OSError(ctypes.get_errno(), "unshare: only root may have a separate network")
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH", b"late", _IFF_TUN_NO_PI))
     for command in (
@@ -59,7 +59,7 @@ def start(rank: int, ranks: int, rounds: int) -> subprocess.Popen[bytes]:
 
 
 def pass_on(devices: list[int], processes: list[subprocess.Popen[bytes]], seconds: float) -> None:
-    """Pass packets on, so many seconds late, until all ranks have ended."""
+    """Pass packets on, this many seconds late, until all ranks have ended."""
     late: collections.deque[tuple[float, int, bytes]] = collections.deque()
     poll = select.poll()
     for device in devices:

@@ -178,7 +178,7 @@ def python_calls(call: Callable[[], Any]) -> int:
     entered: list[Any] = []
 
     def note(frame: Any, event: str, _: Any) -> None:
-        # Cython tells of its own functions as well.
+        # Cython reports its own functions as well.
         if event == "call" and not frame.f_code.co_filename.endswith((".pyx", ".pxd")):
             entered.append(frame)
 

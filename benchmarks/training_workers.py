@@ -89,7 +89,7 @@ class Torch:
         return tensor.contiguous(memory_format=last) if array.ndim == 4 else tensor
 
     def start(self, entry: Any, dtype: str, weights: Path) -> None:
-        """Make the network, its batches and the step; write the weights if nobody has."""
+        """Make the network, its batches and the step; write the weights if no other process has."""
         torch = self._torch
         net = entry.module()
         if weights.exists():

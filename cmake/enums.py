@@ -55,7 +55,7 @@ def members(text: str, cpp_type: str) -> list[str]:
     """Return the member names of the enum class that C++ calls ``cpp_type``, in order."""
     owner, name = cpp_type.split("::")[-2:]
     is_free = owner in ("dnnl", "graph")
-    # The Graph API has a status of its own, further down.
+    # The Graph API has its own status, below.
     mark = rf"^namespace {owner} {{" if is_free else rf"^(?:struct|class) {owner} [:{{]"
     start = re.search(mark, text, re.M).start()
     body = re.compile(rf"enum class {name}\b[^{{]*{{(.*?)}};", re.S).search(text, start).group(1)

@@ -66,7 +66,8 @@ HIDDEN void wrapped_wait(void *self, void *lock) __asm__("__wrap_" WAIT);
 void wrapped_wait(void *self, void *lock) { older_wait(self, lock); }
 
 // std::exception_ptr counts in two functions that newer headers call and older libraries keep to
-// themselves: a copy that nobody destroys adds one, the end of a copy that nobody made takes one.
+// themselves: a copy that is never destroyed adds one, the end of a copy that was never made
+// takes one.
 #define POINTER "_ZNSt15__exception_ptr13exception_ptr"
 __asm__(".symver older_copy," POINTER "C1ERKS0_@CXXABI_1.3.3");
 __asm__(".symver older_end," POINTER "D1Ev@CXXABI_1.3.3");

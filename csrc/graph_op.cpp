@@ -123,7 +123,26 @@ GraphOp make_op(size_t id, const py::object &kind, const std::vector<logical> &i
     return made;
 }
 
+// Number of axes of src, or DNNL_GRAPH_UNKNOWN_NDIMS.
+int source_rank(const GraphOp &op) {
+    if (op.kind == graph::op::kind::MaxPoolBackward) return rank_of(op.inputs[0]);
+    return op.attributes.contains("src_shape") ? int(py::len(op.attributes["src_shape"]))
+                                               : DNNL_GRAPH_UNKNOWN_NDIMS;
+}
+
 }  // namespace
+
+void check_pool_axes(const GraphOp &op) {
+    const bool max_pool = op.kind == graph::op::kind::MaxPoolBackward;
+    if (!max_pool && op.kind != graph::op::kind::AvgPoolBackward) return;
+    const size_t diff_dst = max_pool ? 1 : 0;
+    if (op.inputs.size() <= diff_dst) return;
+    const int wanted = source_rank(op), rank = rank_of(op.inputs[diff_dst]);
+    if (wanted == DNNL_GRAPH_UNKNOWN_NDIMS || rank == DNNL_GRAPH_UNKNOWN_NDIMS || wanted == rank)
+        return;
+    throw invalid_arguments(label(op) + ": diff_dst must have as many axes as src, " +
+                            std::to_string(wanted) + ", got " + describe(op.inputs[diff_dst]));
+}
 
 void bind_graph_op(py::module_ &m) {
     py::class_<GraphOp>(m, "Op", "An operation of a graph: kind, tensors and attributes.")

@@ -44,6 +44,9 @@ struct Partition {
     bool scales;    // has constant scales or zero points
 };
 
+// Throws where oneDNN would crash: tensors of a pool's gradient with different numbers of axes.
+void check_pool_axes(const GraphOp &op);
+
 // Memory in the layout of a logical tensor. Immutable.
 struct GraphTensor {
     graph::tensor handle;

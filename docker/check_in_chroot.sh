@@ -39,7 +39,7 @@ done
 dockerfile=$1
 shift
 
-# Mounts are made in a namespace of their own: they end with it, and the removal below cannot reach what was mounted.
+# Mounts are made in a separate namespace: they end with it, and the removal below cannot reach what was mounted.
 if [ -z "${CHROOT:-}" ]; then
     root=${keep:-$(mktemp -d)}
     [ -n "$keep" ] || trap 'rm -rf "$root"' EXIT

@@ -61,7 +61,7 @@ class Example:
         )
 
     def empty(self, layout: dnnl.MemoryDesc) -> dnnl.Memory:
-        """Return a tensor whose values nobody has written yet."""
+        """Return a tensor whose values are not written yet."""
         return dnnl.Memory(layout, self.engine)
 
     def reordered(
@@ -122,7 +122,7 @@ class Example:
 def run(program: Callable[[Example], None], doc: str | None, **options: tuple[Any, str]) -> None:
     """Run an example; where the device lacks what it shows, say so and exit with 0.
 
-    ``options`` are those of its own: name, default value and help.
+    ``options`` are its own: name, default value and help.
     """
     parser = make_parser(doc)
     for name, (value, text) in options.items():

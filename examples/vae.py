@@ -36,7 +36,7 @@ def loss(net, images, noise):
 
 
 def main() -> None:
-    """Train; fail if digits do not come back; write digits that nobody has seen."""
+    """Train; fail if digits do not come back; write digits that no data set has."""
     options, queue = begin(__doc__, steps=600, rate=3e-3)
     images, _ = digit_images(queue)
     images = F.flatten(images, 1)

@@ -55,7 +55,7 @@ MAY_LACK = {
 
 
 def run(name, *options, folder):
-    """Run an example in a process and a folder of its own."""
+    """Run an example in a separate process and folder."""
     return start([EXAMPLES / f"{name}.py", *options], folder, 900)
 
 

@@ -37,7 +37,7 @@ tutorials/matmul/cpu_sgemm_and_matmul tutorials/matmul/inference_int8_matmul
 tutorials/matmul/matmul_with_weight_only_quantization tutorials/matmul/mxfp_matmul
 ukernels/cpu_brgemm
 """
-#: Under names of their own, from before this table.
+#: Under other names, from before this table.
 EARLIER = {"cross_device_reorder.py", "usm_interop.py"}
 
 

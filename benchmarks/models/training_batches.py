@@ -12,7 +12,7 @@ Batch = Callable[[np.random.Generator], tuple[np.ndarray, ...]]
 
 
 def batches(batch: Batch, count: int) -> list[tuple[np.ndarray, ...]]:
-    """Return so many batches."""
+    """Return this many batches."""
     rng = np.random.default_rng(0)
     return [batch(rng) for _ in range(count)]
 

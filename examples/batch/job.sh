@@ -6,7 +6,7 @@
 #   VENV=FOLDER    the environment (.venv); one that is there without our mark is used as it is
 #   TASKS=FILE     a job of an array takes the arguments in the line of its number, from 1
 #   TASK=N         that number, where no scheduler says it
-#   MINUTES=N      after so many the example is asked to stop, as Slurm's --signal does before its limit
+#   MINUTES=N      after this many the example is asked to stop, as Slurm's --signal does before its limit
 # An example that ends with status 75 has steps left: the job is submitted again, at most AGAIN times (20).
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where oneDNN's graphs take their memory: functions of a framework with a pool of its own."""
+"""Where oneDNN's graphs take their memory: functions of a framework with its own pool."""
 
 from __future__ import annotations
 

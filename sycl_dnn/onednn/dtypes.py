@@ -206,7 +206,7 @@ def _promoted_integers(kinds: set[str]) -> str:
     return np.result_type(*(np.dtype(n) for n in kinds)).name
 
 
-#: What a Python number counts as; it never widens an array of its own kind.
+#: What a Python number counts as; it never widens an array of the same kind.
 _OF_NUMBERS = {bool: "bool", int: "int64", float: "float32"}
 
 

@@ -327,7 +327,7 @@ def desc_of_array(array: Any, data_type: Any = None) -> _core.MemoryDesc:
     array : dpnp.ndarray or usm_ndarray
         No negative strides. A 0-d array counts as shape (1,).
     data_type : member of ``data_type``, optional
-        Needed where dpnp has no dtype of its own: ``bf16`` in uint16; ``f8_*``, ``e8m0`` in uint8.
+        Needed where dpnp has no such dtype: ``bf16`` in uint16; ``f8_*``, ``e8m0`` in uint8.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 
 oneDNN tells its reasons only in its verbose log, which is switched on by the environment when the
 library is first used and goes to the process's standard output. So the creation is repeated in a
-short-lived process of its own, only when the reasons are read.
+separate, short-lived process, only when the reasons are read.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ AnyStep = Step | ArrayStep
 
 #: Every value starts at a multiple of this many bytes.
 ALIGNMENT = 256
-#: Values of up to so many bytes may be made early: the numbers that an update of large ones reads.
+#: Values of up to this many bytes may be made early: numbers that an update of large ones reads.
 _SMALL = 4096
 #: Fewer steps have no order to choose.
 _LEAST_STEPS = 4

@@ -15,7 +15,7 @@ from sycl_dnn.trace.steps import NeedsAnotherDevice
 
 @pytest.fixture
 def lack(monkeypatch):
-    """A CPU device takes the part of the one that lacks something; then nobody is warned."""
+    """A CPU device takes the part of the one that lacks something; then there is no warning."""
     monkeypatch.setattr(cpu_fallback, "_announce", lambda *about: None)
     return NeedsAnotherDevice("row", sycl_dnn.Unimplemented.__new__(sycl_dnn.Unimplemented))
 

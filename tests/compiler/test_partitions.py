@@ -200,7 +200,7 @@ def test_threads_share_a_partition(make):
 
 
 def test_calls_of_dpnp_write_to_out_as_well(make):
-    """What a call over arrays makes was once left in an array of its own."""
+    """What a call over arrays makes was once left in its own array."""
     function = lambda x: F.pow(F.abs(x) + 0.5, F.abs(x))  # noqa: E731
     x = make(6, 7)
     out = dpnp.zeros_like(x)

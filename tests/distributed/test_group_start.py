@@ -128,7 +128,7 @@ print(group.size, dist.all_reduce(dpnp.ones(2, sycl_queue=group.queue)).tolist()
 
 def test_several_ranks_say_what_to_install(no_oneccl, tmp_path):
     words = "several ranks need oneCCL, which is not installed; type: " + oneccl_library.INSTALL
-    # Before it waits for rank 0, which nobody has started.
+    # Before it waits for rank 0, which is not running.
     code = "import sycl_dnn.distributed as dist; dist.init(timeout=600)"
     done = run_without(no_oneccl, tmp_path, "-c", code, RANK="1", WORLD_SIZE="2")
     assert done.returncode == 1
@@ -191,7 +191,7 @@ def test_other_launchers_start_ranks(launcher):
 
 
 def without_network():
-    """Return what starts a program in a network of its own, where no name server answers."""
+    """Return what starts a program in its own network, where no name server answers."""
     command = ["unshare", "--net"]
     if shutil.which("unshare") is None or subprocess.run([*command, "true"]).returncode:
         pytest.skip("unshare --net is not there or not allowed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of this folder in processes of their own."""
+"""Programs of this folder in separate processes."""
 
 import subprocess
 import sys

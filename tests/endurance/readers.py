@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads that read results straight after their calls: python -m endurance.readers NUMBER [KIND].
 
-Prints for each kind of call and of queue how many of so many reads were wrong. Nothing but dpnp
+Prints for each kind of call and of queue how many of the reads were wrong. Nothing but dpnp
 waits. Two processes keep the CPUs busy meanwhile.
 """
 
@@ -71,7 +71,7 @@ class Readers:
             self.errors.append(repr(error))
 
     def count(self, kind, number):
-        """Return how many of so many reads were wrong."""
+        """Return how many of the reads were wrong."""
         self.wrong.clear()
         threads = [threading.Thread(target=self.work, args=(kind, n, number // N_THREADS))
                    for n in range(N_THREADS)]  # fmt: skip

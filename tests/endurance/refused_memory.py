@@ -18,7 +18,7 @@ ROOM = [n << 20 for n in (0, 1, 4, 16, 33, 64, 100, 130, 200, 300)]
 
 
 def limit(room):
-    """Allow so many bytes more than are mapped now; None: any number."""
+    """Allow this many bytes more than are mapped now; None: any number."""
     with open("/proc/self/statm") as statm:
         mapped = int(statm.read().split()[0]) * resource.getpagesize()
     most = resource.getrlimit(resource.RLIMIT_AS)[1]

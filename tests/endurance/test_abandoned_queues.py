@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dropped queue worked on is let go of, though nobody waited for that queue."""
+"""What a dropped queue worked on is let go of, though that queue was never waited for."""
 
 from fresh_process import output
 

@@ -26,7 +26,7 @@ def test_no_result_is_read_too_early_by_eight_threads():
 
 @pytest.mark.parametrize("options", [[], ["inside"]])
 def test_first_uses_of_dpnp_by_eight_threads_do_not_hang(options):
-    """Two of its threads wait for each other where nobody has used its extension modules before."""
+    """Two of its threads wait for each other where its extension modules were not used before."""
     assert lines_of("first_uses", *options) == ["0 wrong []"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A primitive has the layouts of its own implementation, whatever becomes of its descriptor."""
+"""A primitive has the layouts of its own implementation, even if its descriptor changes."""
 
 from endurance.processes import lines_of
 

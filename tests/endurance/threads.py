@@ -56,6 +56,6 @@ class Crew:
 
 
 def mixed(n_threads, calls, queue=None):
-    """Run threads with so many calls each on one queue."""
+    """Run threads with this many calls each on one queue."""
     queue = queue or dpctl.SyclQueue("cpu")
     return Crew(Shared(queue), calls).run(n_threads)

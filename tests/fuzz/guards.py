@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memories with known bytes around them, which nobody may change."""
+"""Memories with known bytes around them, which must not change."""
 
 import dpctl.memory
 import numpy as np

@@ -36,7 +36,7 @@ def changed(draw, case):
 
 
 def strided(draw, desc):
-    """The same tensor with strides of its own."""
+    """The same tensor with other strides."""
     if not isinstance(desc, dnnl.MemoryDesc) or not desc.is_plain:
         return desc
     strides = [draw(absurd) if chance(draw, 3) else s + draw(small) for s in desc.strides]

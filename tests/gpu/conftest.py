@@ -16,7 +16,7 @@ from simulated import leave
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.device import explain_absence, is_simulated, usable_devices
 
-#: A driver that hangs cannot be interrupted: after so many seconds in one test the run ends.
+#: A driver that hangs cannot be interrupted: after this many seconds in one test the run ends.
 TIME_LIMIT = 200
 TALLY = pytest.StashKey[dict]()
 STDERR = pytest.StashKey[int]()

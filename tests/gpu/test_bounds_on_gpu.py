@@ -11,7 +11,7 @@ MIB = 2**20
 
 
 class Sums:
-    """A chain of additions, each with arrays of its own that the caller drops at once."""
+    """A chain of additions, each with new arrays that the caller drops at once."""
 
     def __init__(self, gpu, n):
         # A queue that holds nothing of other tests.

@@ -22,7 +22,7 @@ def gpu():
 
 @pytest.fixture
 def queue(gpu):
-    """An out-of-order queue of its own."""
+    """A new out-of-order queue."""
     return dpctl.SyclQueue(gpu)
 
 

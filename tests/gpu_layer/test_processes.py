@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-# Compiles so many kernels and runs each.
+# Compiles this many kernels and runs each.
 COMPILE = """
 import sys, dpctl, dpnp, sycl_dnn
 from dpctl.program import create_program_from_source
@@ -37,7 +37,7 @@ for _ in range(20):
 
 @pytest.fixture
 def traced(python, tmp_path):
-    """Run code with an empty cache of its own; return how many programs were compiled."""
+    """Run code with its own empty cache; return how many programs were compiled."""
 
     def run(code, **variables):
         variables = {"EXECUTING_GPU_CACHE": str(tmp_path), **variables}

@@ -43,6 +43,24 @@ def test_partition_tells_its_ports(kind, engine):
     assert single.ops == [0]
 
 
+WINDOW = {"strides": (2, 2), "pads_begin": (0, 0), "pads_end": (0, 0), "kernel": (2, 2)}
+GRADIENTS_OF_POOLS = {
+    "MaxPoolBackward": ([(2, 3, 8, 8), (4,)], {}),
+    "AvgPoolBackward": ([(4,)], {"src_shape": (2, 3, 8, 8), "exclude_pad": True}),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS_OF_POOLS)
+def test_gradients_of_pools_need_as_many_axes(kind, name):
+    """oneDNN ends the process."""
+    shapes, attrs = GRADIENTS_OF_POOLS[name]
+    inputs = [sg.LogicalTensor(i, "f32", shape) for i, shape in enumerate(shapes)]
+    op = sg.Op(0, name, inputs, [sg.LogicalTensor(9, "f32", (2, 3, 8, 8))], WINDOW | attrs)
+    for taker in (sg.Graph(kind).add_op, lambda op: sg.Partition(op, kind)):
+        with pytest.raises(InvalidArguments, match=r"diff_dst must have as many axes as src, 4"):
+            taker(op)
+
+
 @pytest.mark.parametrize(
     ("inputs", "outputs", "words"),
     [

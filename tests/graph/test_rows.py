@@ -113,7 +113,7 @@ def test_schema_takes_all_attributes_and_choices(name):
     row = OPERATIONS[name]
     least = _minimal(row) | EXTRA.get(name, {})
     for attribute in row.attributes:
-        # Rules between several attributes have tests of their own.
+        # Rules between several attributes have their own tests.
         if attribute.is_flag or attribute.kind != "str":
             continue
         for choice in attribute.choices:

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def in_threads(n: int, work: Callable[[int], Any]) -> None:
-    """Call ``work(0)`` to ``work(n - 1)``, each in a thread of its own, and wait for all.
+    """Call ``work(0)`` to ``work(n - 1)``, each in a separate thread, and wait for all.
 
     Raises what one of them raised.
     """

@@ -10,7 +10,7 @@ from sycl_dnn.device import is_simulated
 def by_turns(number, kinds):
     """Return the kinds that case ``number`` is tried in on the GPU: one of them on a simulated one.
 
-    Nothing is computed there, and each kind compiles kernels of its own: half a second each.
+    Nothing is computed there, and each kind compiles its own kernels: half a second each.
     """
     return [kinds[number % len(kinds)]] if is_simulated("gpu") else list(kinds)
 

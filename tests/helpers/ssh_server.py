@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ssh server on this machine: a port, keys and settings of its own in a folder."""
+"""An ssh server on this machine: its port, keys and settings in a folder."""
 
 import contextlib
 import getpass

@@ -263,7 +263,7 @@ def _parameters(signature, changed):
 
 
 def _wrapped(name, parts, result):
-    """Return a function on one line, or with its parameters on lines of their own, filled."""
+    """Return a function on one line, or with its parameters on separate lines, filled."""
     whole = f"def {name}({', '.join(parts)}) -> {result}: ..."
     if len(whole) <= 100:
         return whole

@@ -60,7 +60,7 @@ def test_gradients(queue, layout, shape, kernel, stride, padding, dtype):
     with sycl_dnn.kernel_mode("always"):
         y, pullback = sycl_dnn.vjp(function, x)
     dy = placed(rng.integers(-9, 9, y.shape), queue, "channels_last", dtype)
-    # GPUs' primitives number the elements of windows in a way of their own.
+    # GPUs' primitives number the elements of windows in their own way.
     is_cpu = queue.sycl_device.is_cpu
     assert kernels_of(pullback, dy) == ([KERNELS[layout]] if is_cpu else [])
     _, made = both_passes(function, [x], dy)

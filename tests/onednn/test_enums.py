@@ -17,7 +17,7 @@ PLAIN = (
 FLAGS = ("normalization_flags", "rnn_flags")
 NUMBERS = ("arg", "format_tag")
 
-#: Numbers as dnnl_types.h has them; whoever reads a log of oneDNN meets these.
+#: Numbers as dnnl_types.h has them; logs of oneDNN show these.
 VALUES = {
     "prop_kind.forward_training": 64,
     "prop_kind.forward_inference": 96,

@@ -38,7 +38,7 @@ def takes_another_path(case, engine):
 
 
 def run_and_warnings(case, stream, arrays, **options):
-    """Run a case; the hint of a backward primitive may have a fault of its own."""
+    """Run a case; the hint of a backward primitive may have its own fault."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OneDnnFaultWarning)
         outputs = run(case, stream, arrays, **options)

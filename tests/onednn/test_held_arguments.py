@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a submission uses lives from its check on, whoever takes it out of the arguments."""
+"""What a submission uses lives from its check on, even if it is taken out of the arguments."""
 
 import gc
 import subprocess
@@ -37,7 +37,7 @@ class Meanwhile:
 
 
 class Fresh:
-    """A sequence that makes its items anew for whoever asks."""
+    """A sequence that makes its items anew each time."""
 
     def __init__(self, *makers):
         self.makers, self.made = makers, []

@@ -179,7 +179,7 @@ except InvalidArguments as error:
 
 
 def test_select_needs_its_condition():
-    """In a process of its own, because oneDNN crashes."""
+    """In a separate process, because oneDNN crashes."""
     run = [sys.executable, "-c", SELECT_WITHOUT_CONDITION]
     done = subprocess.run(run, capture_output=True, text=True)
     assert done.returncode == 0

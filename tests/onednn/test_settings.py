@@ -12,7 +12,7 @@ from sycl_dnn import onednn as dnnl
 
 
 def python(code, **env):
-    """Run a program in a process of its own; return what it prints."""
+    """Run a program in a separate process; return what it prints."""
     done = subprocess.run(
         [sys.executable, "-c", "from sycl_dnn import onednn as dnnl\n" + code],
         capture_output=True, text=True, env={**os.environ, **env},

@@ -210,7 +210,7 @@ for make in (slopes, cell):
 
 
 def test_empty_weights_do_not_end_the_process():
-    """In a process of its own, because oneDNN divides by zero."""
+    """In a separate process, because oneDNN divides by zero."""
     done = subprocess.run([sys.executable, "-c", EMPTY_WEIGHTS], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "True\nTrue\n"), done.stderr
 

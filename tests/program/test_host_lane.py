@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long programs on a CPU keep to one of SYCL's threads, and hold up nobody."""
+"""Long programs on a CPU keep to one of SYCL's threads, and hold up no other program."""
 
 import threading
 import time

@@ -227,7 +227,7 @@ def test_the_first_level_zero_loader_counts(real_gpu, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("without", ["sys/bus/pci/devices/3/vendor", *LEVEL_ZERO])
-def test_an_old_loader_harms_nobody_without_a_gpu_and_its_driver(without, real_gpu):
+def test_an_old_loader_does_no_harm_without_a_gpu_and_its_driver(without, real_gpu):
     loader(real_gpu, "1.8.0")
     (real_gpu / without).unlink()
     assert _runtime.level_zero_problem(real_gpu) == ""

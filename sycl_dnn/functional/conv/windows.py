@@ -60,7 +60,7 @@ def per_axis(name: str, argument: str, value: Any, rank: int, least: int = 1) ->
 
 
 def pads_per_axis(name: str, value: Any, rank: int) -> Pads:
-    """Return (before, after) for each axis; an axis' entry may be a pair of its own."""
+    """Return (before, after) for each axis; an axis may have its own pair."""
     if isinstance(value, (tuple, list)) and any(isinstance(v, (tuple, list)) for v in value):
         if len(value) != rank:
             raise ValueError(f"{name}: padding must have {rank} entries, got {value!r}")

@@ -82,7 +82,7 @@ def _numbers(name: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
 
 
 def gathered(name: str, x: Tensor, axis: int, index: Tensor) -> Tensor:
-    """Return the elements that ``index`` names along an axis, one for each of its own."""
+    """Return the elements that ``index`` names along an axis, one for each element of ``index``."""
     if not index.size:
         return zeros(x.trace, index.shape, x.dtype)
     if not x.ndim:

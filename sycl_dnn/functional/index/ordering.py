@@ -207,7 +207,7 @@ def unique(
 
     Notes
     -----
-    The host waits for the device, which knows how many there are. Each NaN is one of its own. It
+    The host waits for the device, which knows how many there are. Each NaN is unique. It
     has no gradient. Source: ``torch.unique``.
     """
     x = _given("unique", input)

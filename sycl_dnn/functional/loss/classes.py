@@ -75,7 +75,7 @@ def as_float(target: Tensor) -> Tensor:
         _column(halves.view(target.shape, tuple(2 * s for s in target.strides), step))
         for step in (0, 1)
     )
-    # The lower half has a sign of its own: what it adds up to is off by 2**32 where it is negative.
+    # The lower half has its own sign: what it adds up to is off by 2**32 where it is negative.
     zero = filled(target.trace, 0.0, (1, 1, 1), "float32")
     return fused(algorithm.binary_lt, low, zero, plus(high), scale(2.0**32), plus(low))
 

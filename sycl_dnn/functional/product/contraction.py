@@ -142,7 +142,7 @@ def _diagonal(x: Tensor, letters: str) -> Term:
 
 
 def _reduced(term: Term, kept: set[str]) -> Term:
-    """Return a term summed over the letters that nobody else has."""
+    """Return a term summed over the letters that no other term has."""
     x, letters = term
     axes = [i for i, c in enumerate(letters) if c not in kept]
     if not axes:

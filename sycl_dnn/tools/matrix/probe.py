@@ -2,7 +2,7 @@
 """Query oneDNN for the implementation of a case, in a separate process per device and ISA.
 
 The level is a limit that oneDNN reads from the environment once, and its reasons are only in the
-log on standard output: both need a process of their own.
+log on standard output: both need a separate process.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Record:
     attributes : str
         Post-ops, scales and the rest in short.
     inserted : bool
-        A reorder that nobody asked for: the layer put it between layouts or dtypes.
+        A reorder that was not asked for: the layer put it between layouts or dtypes.
     reference : bool
         oneDNN's slow reference implementation.
     was_cached : bool or None
@@ -95,7 +95,7 @@ class Record:
         When the submission began, on the clock of ``time.perf_counter_ns``, and how long it took.
         For ``"dpnp"``, ``"create"`` and ``"trace"``: the work on the host.
     time : int or None
-        How long it ran; None where nobody measured.
+        How long it ran; None where it was not measured.
     clock : str
         Where ``time`` comes from: ``"device"`` (the event's times), ``"host_task"`` (the same of
         the CPU device, whose work is a task of the host), ``"wall"`` (from the submission until
@@ -196,7 +196,7 @@ class Summary:
     time_ms, host_ms : float
         Measured time of the executions, and the host's to submit them.
     inserted, inserted_ms, inserted_share
-        Reorders that nobody asked for.
+        Reorders that were not asked for.
     reference, reference_ms, reference_share
         Executions by oneDNN's slow reference implementations.
     dpnp, dpnp_ms, dpnp_share

@@ -200,7 +200,7 @@ class Common:
         self.forced = {name: text} if text else {}
 
     def texts(self, texts: dict[str, str]) -> dict[str, str]:
-        """Return a case's options with those that are forced in place of its own."""
+        """Return a case's options with those that are forced in place of those given."""
         if not self.forced:
             return texts
         own = {n: t for n, t in texts.items() if n not in ("impl", "skip-impl")}

@@ -233,7 +233,7 @@ _INDENT = "\n" + " " * 14
 
 
 def why(result: dict[str, Any]) -> str:
-    """Return the reason, then what each implementation said on a line of its own."""
+    """Return the reason, then what each implementation said on a separate line."""
     return _INDENT.join([result["reason"], *(result.get("reasons") or [])])
 
 

@@ -18,7 +18,7 @@ C = (2, 32, 6, 6)
 
 @dataclass(frozen=True)
 class Fusion:
-    """A function of one input and constants that becomes so many steps, copies left out."""
+    """A function of one input and constants that becomes this many steps, copies left out."""
 
     name: str
     function: Callable[..., Any]

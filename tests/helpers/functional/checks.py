@@ -53,7 +53,7 @@ class Checks:
 
 
 def _computes(case: Case) -> bool:
-    """Whether a case is one function of the layer in a dtype that has kernels of its own."""
+    """Whether a case is one function of the layer in a dtype that has its own kernels."""
     return hasattr(case.function, "operation") and case.dtype != "float16"
 
 

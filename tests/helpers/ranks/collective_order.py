@@ -88,7 +88,7 @@ def beside(group):
 
 
 def growth(group, count):
-    """Return how many MB the process grows by in so many collectives, after a tenth as many."""
+    """Return how many MB the process grows by in this many collectives, after a tenth as many."""
     x = dpnp.zeros(1000, dtype="float32", sycl_queue=group.queue)
     step = sycl_dnn.compile(lambda v: F.mul(dist.all_reduce(v), 0.5))
 

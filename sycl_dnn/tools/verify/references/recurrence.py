@@ -12,7 +12,7 @@ src_layer (T, N, SLC), src_iter (L, D, N, SIC), src_iter_c (L, D, N, DHC), augru
 (T, N, 1), weights_layer (L, D, SLC, G, DHC), weights_iter (L, D, SIC, G, DHC), bias
 (L, D, G, DHC; linear-before-reset cells: G + 1), weights_peephole (L, D, 3, DHC),
 weights_projection (L, D, DHC, DIC) -> dst_layer (T, N, DLC), dst_iter (L, D, N, DIC),
-dst_iter_c (L, D, N, DHC). Absent states are 0. The two directions are stacks of their own that
+dst_iter_c (L, D, N, DHC). Absent states are 0. The two directions are separate stacks that
 meet in dst_layer only.
 
 The forward pass is written once, on `tape` nodes; the backward pass differentiates it, so it

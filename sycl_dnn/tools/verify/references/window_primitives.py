@@ -4,7 +4,7 @@
 Shapes: src (N, C, *S), dst (N, O, *T), weights (O, C, *K) or, with groups, (G, O/G, C/G, *K),
 bias (O,); S, T and K have one to three axes. Deconvolution has its weights in the same order
 (destination channels first) and is the convolution's gradient with source and destination
-exchanged, so it needs no contraction of its own.
+exchanged, so it needs no separate contraction.
 
 dst = src * base ** -beta with base = k + alpha / n * (sum of src**2 over the neighbourhood).
 The neighbourhood reaches (local_size - 1) // 2 elements to both sides on each of its axes (so

@@ -116,7 +116,7 @@ def _prelu(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
     return [made["diff_src"], made["diff_weights"].reshape(t["slope"].shape)]
 
 
-# --- Quantisation by tensor, channel and group; whoever stores results rounds and saturates
+# --- Quantisation by tensor, channel and group; results are rounded and saturated
 
 
 def _scales(t: Tensors, a: Attrs, ndim: int) -> tuple[Array, Array]:
@@ -190,7 +190,7 @@ def _gen_index(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
 
 @operation("dropout")
 def _dropout(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    """Whoever calls this knows the random numbers: ``kept`` is 1 where an element stays."""
+    """Drop where the caller's random numbers say: ``kept`` is 1 where an element stays."""
     factor = 1 / (1 - t["probability"].item()) if t["probability"].item() < 1 else 0.0
     return [t["src"] * t["kept"] * factor, t["kept"]]
 
