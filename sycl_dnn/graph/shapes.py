@@ -18,6 +18,10 @@ Shapes = Mapping[str, Any]
 Attrs = Mapping[str, Any]
 
 
+#: Shapes and attributes to shapes.
+Rule = Callable[[Shapes, Attrs], "list[Any] | None"]
+
+
 class Broken(Exception):
     """A rule about one argument does not hold."""
 
@@ -284,16 +288,6 @@ def _check_axes(s: Shapes, name: str, shape: Shape, other: str) -> None:
         raise Broken(name, f"have {len(s[other])} axes as {other} has", shape)
 
 
-def given_shape(name: str):
-    """Return the rule that an attribute gives the shape."""
-
-    def rule(s: Shapes, a: Attrs) -> list[Shape] | None:
-        shape = a.get(name)
-        return None if shape is None else [tuple(shape)]
-
-    return rule
-
-
 def conv_transpose(s: Shapes, a: Attrs) -> list[Shape]:
     """Weights are I, O/groups and the kernel."""
     src, weights = s["src"], s["weights"]
@@ -331,19 +325,6 @@ def pool(s: Shapes, a: Attrs) -> list[Shape]:
     return [_with_spatial(src[0], channels(src, a), spatial, a)]
 
 
-def avg_pool_backward(s: Shapes, a: Attrs) -> list[Shape] | None:
-    """diff_src has the shape that the attribute gives."""
-    if a.get("src_shape") is not None:
-        _check_axes(s, "src_shape", tuple(a["src_shape"]), "diff_dst")
-    return given_shape("src_shape")(s, a)
-
-
-def max_pool_backward(s: Shapes, a: Attrs) -> list[Shape]:
-    """diff_src is like src."""
-    _check_axes(s, "diff_dst", s["diff_dst"], "src")
-    return same(s, a)
-
-
 def interpolate(s: Shapes, a: Attrs) -> list[Shape] | None:
     """Spatial sizes are given, or scaled and rounded down."""
     src = s["src"]
@@ -359,3 +340,82 @@ def interpolate(s: Shapes, a: Attrs) -> list[Shape] | None:
         return [_with_spatial(src[0], channels(src, a), tuple(given), a)]
     sizes = tuple(int(n * scale) for n, scale in zip(spatial, given, strict=True))
     return [_with_spatial(src[0], channels(src, a), sizes, a)]
+
+
+# --- Gradients: diff_dst has the shape of the forward result; oneDNN crashes on some others
+
+
+def _check_gradient(s: Shapes, names: Mapping[str, str], *forward: list[Shape]) -> None:
+    given = s["diff_dst"]
+    wanted = [made[0] for made in forward]
+    if given not in wanted:
+        raise Broken("diff_dst", f"have shape {wanted[0]}, as {names['src']} gives", given)
+
+
+def _forward(rule: Rule, s: Shapes, a: Attrs, names: Mapping[str, str]) -> list[Any]:
+    """Apply the forward rule to arguments that have other names in the gradient."""
+    try:
+        return rule({n: s.get(given, a.get(given)) for n, given in names.items()}, a) or []
+    except Broken as problem:
+        name, *rest = problem.args
+        raise Broken(names.get(name, name), *rest) from None
+
+
+def by_source(rule: Rule) -> Rule:
+    """Return the rule of a gradient by the source, whose shape is ``dst_shape``."""
+    names = {"src": "dst_shape", "weights": "weights"}
+
+    def backward(s: Shapes, a: Attrs) -> list[Shape] | None:
+        if a.get("dst_shape") is None:
+            _check_axes(s, "weights", s["weights"], "diff_dst")
+            _check_lengths(a, len(s["diff_dst"]) - 2)
+            return None
+        shape = tuple(a["dst_shape"])
+        _check_gradient(s, names, _forward(rule, s, {**a, "dst_shape": shape}, names))
+        return [shape]
+
+    return backward
+
+
+def by_weights(rule: Rule) -> Rule:
+    """Return the rule of a gradient by the weights, whose shape is ``weights_shape``."""
+    names = {"src": "src", "weights": "weights_shape"}
+
+    def backward(s: Shapes, a: Attrs) -> list[Shape] | None:
+        if a.get("weights_shape") is None:
+            _check_axes(s, "diff_dst", s["diff_dst"], "src")
+            _check_lengths(a, len(s["src"]) - 2)
+            return None
+        shape = tuple(a["weights_shape"])
+        _check_gradient(s, names, _forward(rule, s, {**a, "weights_shape": shape}, names))
+        return [shape]
+
+    return backward
+
+
+def pool_backward(src: str) -> Rule:
+    """Return the rule of a pool's gradient, which may have been rounded either way."""
+    names = {"src": src}
+
+    def backward(s: Shapes, a: Attrs) -> list[Shape] | None:
+        given = s["src"] if src == "src" else a.get(src)
+        if given is None:
+            _check_lengths(a, len(s["diff_dst"]) - 2)
+            return None
+        shape = tuple(given)
+        both = (
+            _forward(pool, {src: shape}, {**a, "rounding_type": way}, names)
+            for way in ("floor", "ceil")
+        )
+        _check_gradient(s, names, *both)
+        return [shape]
+
+    return backward
+
+
+def interpolate_backward(s: Shapes, a: Attrs) -> list[Shape]:
+    """diff_src is like src."""
+    made = interpolate({"src": s["src"], "sizes": s.get("sizes")}, a)
+    if made is not None:
+        _check_gradient(s, {"src": "src"}, made)
+    return [s["src"]]

@@ -71,10 +71,25 @@ def test_channels_are_last_unless_said_otherwise(g):
 WINDOW = {"strides": (2, 2), "pads_begin": (1, 0), "pads_end": (1, 1), "kernel": (3, 2)}
 
 REFUSED = {
-    "max_pool_backward: diff_dst must have 4 axes as src has": lambda g, x: g.max_pool_backward(
+    r"max_pool_backward: diff_dst must have shape \(2, 2, 16": lambda g, x: g.max_pool_backward(
         g.input((2, 3, 32, 7)), g.input((4,)), **WINDOW
     ),
-    "avg_pool_backward: src_shape must have 1 axes": lambda g, x: g.avg_pool_backward(
+    "max_pool_backward: strides must be positive": lambda g, x: g.max_pool_backward(
+        g.input((2, 32, 7, 3)), g.input((2, 16, 4, 3)), **WINDOW | {"strides": (0, 2)}
+    ),
+    "convolution_backward_data: dst_shape must have": lambda g, x: g.convolution_backward_data(
+        g.input((2, 6, 6, 5)), g.input((3, 3, 4, 5)), dst_shape=[], **ONES, dilations=(1, 1)
+    ),
+    "convolution_backward_weights: diff_dst must have shape": lambda g, x: (
+        g.convolution_backward_weights(
+            g.input((2, 8, 7, 4)), g.input((2, 6, 6, 6)), weights_shape=(3, 3, 4, 6), **ONES,
+            dilations=(1, 1),
+        )
+    ),
+    "interpolate_backward: diff_dst must have shape": lambda g, x: g.interpolate_backward(
+        g.input((2, 4, 5, 3)), g.input((2, 8, 9, 3)), mode="nearest", sizes=(8, 10)
+    ),
+    r"avg_pool_backward: .*, as src_shape gives": lambda g, x: g.avg_pool_backward(
         g.input((4,)), src_shape=(2, 3, 32, 7), **WINDOW, exclude_pad=True
     ),
     "matmul: weights must have 3 rows": lambda g, x: g.matmul(x, g.input((4, 5))),
