@@ -9,6 +9,8 @@ are required, else ``name=default``.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sycl_dnn.graph import shapes
 from sycl_dnn.graph.table import Operation, operation
 
@@ -31,7 +33,7 @@ _NORM = "src:F gamma?:P beta?:P -> dst:src mean?keep_stats:gamma variance?keep_s
 
 same, back = shapes.same, shapes.like("src_or_dst")
 
-_ROWS = [
+_ROWS: list[tuple[Any, ...]] = [
     # Elementwise, one tensor
     ("Abs", "abs", _ONE, "", same, "Absolute values."),
     ("AbsBackward", "abs_backward", _BACK, "", same, "Gradient of ``abs``."),

@@ -142,12 +142,7 @@ def _attribute(text: str) -> Attribute:
 
 
 def operation(
-    kind: str,
-    name: str,
-    tensors: str,
-    attributes: str,
-    infer: Callable[..., Any] | None,
-    summary: str,
+    kind: str, name: str, tensors: str, attributes: str, infer: Callable[..., Any], summary: str
 ) -> Operation:
     """Return a row from its text: ``src:F bias?:F -> dst:src``, ``axis!:int``..."""
     ins, _, outs = tensors.partition("->")
