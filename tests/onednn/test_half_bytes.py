@@ -70,6 +70,12 @@ CASES = {
 WHOLE_BYTES = "results must have whole bytes"
 
 
+@pytest.fixture(autouse=True)
+def _on_cpus(stream):
+    if not stream.sycl_queue.sycl_device.is_cpu:
+        pytest.skip("what CPUs compute; GPUs refuse other cases: tests/gpu/test_faults_on_gpu.py")
+
+
 @pytest.mark.parametrize("half", [T.s4, T.u4], ids=["s4", "u4"])
 @pytest.mark.parametrize("case", CASES)
 def test_results_of_half_bytes_are_refused(engine, case, half):
