@@ -16,8 +16,6 @@ import numpy as np
 Shape = tuple[int, ...]
 Shapes = Mapping[str, Any]
 Attrs = Mapping[str, Any]
-
-
 #: Shapes and attributes to shapes.
 Rule = Callable[[Shapes, Attrs], "list[Any] | None"]
 
@@ -361,33 +359,21 @@ def _forward(rule: Rule, s: Shapes, a: Attrs, names: Mapping[str, str]) -> list[
         raise Broken(names.get(name, name), *rest) from None
 
 
-def by_source(rule: Rule) -> Rule:
-    """Return the rule of a gradient by the source, whose shape is ``dst_shape``."""
-    names = {"src": "dst_shape", "weights": "weights"}
+def conv_backward(rule: Rule, wanted: str) -> Rule:
+    """Return the rule of a gradient whose shape is an attribute: dst_shape or weights_shape."""
+    by_source = wanted == "dst_shape"
+    names = (
+        {"src": wanted, "weights": "weights"} if by_source else {"src": "src", "weights": wanted}
+    )
+    other = "weights" if by_source else "src"
 
     def backward(s: Shapes, a: Attrs) -> list[Shape] | None:
-        if a.get("dst_shape") is None:
-            _check_axes(s, "weights", s["weights"], "diff_dst")
+        if a.get(wanted) is None:
+            _check_axes(s, other, s[other], "diff_dst")
             _check_lengths(a, len(s["diff_dst"]) - 2)
             return None
-        shape = tuple(a["dst_shape"])
-        _check_gradient(s, names, _forward(rule, s, {**a, "dst_shape": shape}, names))
-        return [shape]
-
-    return backward
-
-
-def by_weights(rule: Rule) -> Rule:
-    """Return the rule of a gradient by the weights, whose shape is ``weights_shape``."""
-    names = {"src": "src", "weights": "weights_shape"}
-
-    def backward(s: Shapes, a: Attrs) -> list[Shape] | None:
-        if a.get("weights_shape") is None:
-            _check_axes(s, "diff_dst", s["diff_dst"], "src")
-            _check_lengths(a, len(s["src"]) - 2)
-            return None
-        shape = tuple(a["weights_shape"])
-        _check_gradient(s, names, _forward(rule, s, {**a, "weights_shape": shape}, names))
+        shape = tuple(a[wanted])
+        _check_gradient(s, names, _forward(rule, s, {**a, wanted: shape}, names))
         return [shape]
 
     return backward

@@ -86,7 +86,7 @@ for n in range(1, 6001):
 """
 
 
-# Its own process: what earlier tests left in the heap gives or takes tens of megabytes.
+# A separate process: what earlier tests left in the heap gives or takes tens of megabytes.
 def test_memory_is_bounded_over_many_shapes():
     early, late = map(int, fresh_process.output(SHAPES).split())
     assert late - early < 10e6

@@ -62,7 +62,7 @@ OTHERS = {
     "full_like": ((2.0,), {}),
     "astype": (("float32",), {}), "asarray": (("float32",), {}),
 }  # fmt: skip
-#: They take a QuantizedTensor, its own scale, a condition, or no array.
+#: They take a QuantizedTensor, a separate scale, a condition, or no array.
 ELSEWHERE = {"PackedSequence", "ctc_loss", "nms", "pack_padded_sequence", "pad_packed_sequence",
              "roi_align", "arange", "full", "linspace", "ones", "rand", "randn", "zeros",
              "QuantizedTensor", "bce_with_logits", "dequantize", "quantized_conv1d",

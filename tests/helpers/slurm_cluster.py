@@ -13,7 +13,7 @@ import pytest
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "sinfo", "scontrol")
 _SYSTEM_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
-#: The second host is another, never resolved, name of this machine: rank 0 is on the first.
+#: The second host is another name of this machine, never resolved: rank 0 is on the first.
 _SETTINGS = """\
 ClusterName=here
 SlurmctldHost={host}(127.0.0.1)
