@@ -48,7 +48,7 @@ graph::status add_unless_known(OpGraph &g, const GraphOp &op) {
     if (g.kinds.count(op.id))
         throw invalid_arguments("Graph.add_op: the number of an operation must be new, got " +
                                 text_of(op));
-    check_pool_axes(op);
+    check_gradient_axes(op);
     const auto status = g.handle.add_op(op.handle, false);
     if (status == graph::status::success) g.kinds.emplace(op.id, op.kind);
     return status;

@@ -100,6 +100,19 @@ std::string label(const GraphOp &op) {
     return std::string(py::str(py::cast(op.kind).attr("name"))) + " '" + op.name + "'";
 }
 
+// Attributes of the windows of convolutions and pools: oneDNN divides by some of them.
+bool is_of_windows(attr a) {
+    return a == attr::strides || a == attr::dilations || a == attr::kernel;
+}
+
+void check_windows(const std::string &what, attr a, const py::object &value) {
+    if (!is_of_windows(a)) return;
+    for (const auto size : value.cast<std::vector<int64_t>>())
+        if (size < 1)
+            throw invalid_arguments(what + "have positive numbers, got " +
+                                    std::string(py::repr(value)));
+}
+
 void set_attr(GraphOp &op, const py::object &name, const py::object &value) {
     const auto a = enum_of<attr>("op_attr", name, "Op.set_attr: attr");
     const auto what = "Op.set_attr: " + std::string(py::str(py::cast(a).attr("name"))) + " of " +
@@ -108,6 +121,7 @@ void set_attr(GraphOp &op, const py::object &name, const py::object &value) {
     if (!fits(kind_of(a), value))
         throw invalid_arguments(what + rule_of(kind_of(a)) + ", got " +
                                 std::string(py::repr(value)));
+    check_windows(what, a, value);
     give(op.handle, a, value);
     op.attributes[py::cast(a).attr("name")] = value;
 }
@@ -123,25 +137,33 @@ GraphOp make_op(size_t id, const py::object &kind, const std::vector<logical> &i
     return made;
 }
 
-// Number of axes of src, or DNNL_GRAPH_UNKNOWN_NDIMS.
-int source_rank(const GraphOp &op) {
-    if (op.kind == graph::op::kind::MaxPoolBackward) return rank_of(op.inputs[0]);
-    return op.attributes.contains("src_shape") ? int(py::len(op.attributes["src_shape"]))
-                                               : DNNL_GRAPH_UNKNOWN_NDIMS;
-}
-
 }  // namespace
 
-void check_pool_axes(const GraphOp &op) {
-    const bool max_pool = op.kind == graph::op::kind::MaxPoolBackward;
-    if (!max_pool && op.kind != graph::op::kind::AvgPoolBackward) return;
-    const size_t diff_dst = max_pool ? 1 : 0;
-    if (op.inputs.size() <= diff_dst) return;
-    const int wanted = source_rank(op), rank = rank_of(op.inputs[diff_dst]);
-    if (wanted == DNNL_GRAPH_UNKNOWN_NDIMS || rank == DNNL_GRAPH_UNKNOWN_NDIMS || wanted == rank)
-        return;
-    throw invalid_arguments(label(op) + ": diff_dst must have as many axes as src, " +
-                            std::to_string(wanted) + ", got " + describe(op.inputs[diff_dst]));
+// oneDNN's kernels of gradients read as many sizes as diff_dst has axes, whatever they are given.
+void check_gradient_axes(const GraphOp &op) {
+    const auto check = [&](const char *name, int given, const logical &diff_dst) {
+        const int wanted = rank_of(diff_dst);
+        if (wanted == DNNL_GRAPH_UNKNOWN_NDIMS || given == DNNL_GRAPH_UNKNOWN_NDIMS ||
+            wanted == given)
+            return;
+        throw invalid_arguments(label(op) + ": diff_dst must have as many axes as " + name + ", " +
+                                std::to_string(given) + ", got " + describe(diff_dst));
+    };
+    using kind = graph::op::kind;
+    if (op.kind == kind::MaxPoolBackward && op.inputs.size() > 1)
+        return check("src", rank_of(op.inputs[0]), op.inputs[1]);
+    const struct {
+        kind of;
+        const char *shape;
+        size_t diff_dst;
+    } given[] = {{kind::AvgPoolBackward, "src_shape", 0},
+                 {kind::ConvolutionBackwardData, "dst_shape", 0},
+                 {kind::ConvolutionBackwardWeights, "weights_shape", 1},
+                 {kind::ConvTransposeBackwardWeights, "weights_shape", 1}};
+    for (const auto &rule : given)
+        if (op.kind == rule.of && op.inputs.size() > rule.diff_dst &&
+            op.attributes.contains(rule.shape))
+            check(rule.shape, int(py::len(op.attributes[rule.shape])), op.inputs[rule.diff_dst]);
 }
 
 void bind_graph_op(py::module_ &m) {

@@ -15,7 +15,7 @@ namespace {
 
 Partition single(const GraphOp &op, const py::object &kind) {
     const auto where = enum_of<dnnl::engine::kind>("engine_kind", kind, "Partition: engine_kind");
-    check_pool_axes(op);
+    check_gradient_axes(op);
     return {graph::partition(op.handle, where), op.kind == graph::op::kind::StaticReshape,
             op.kind == graph::op::kind::GenIndex,
             op.kind == graph::op::kind::Quantize || op.kind == graph::op::kind::Dequantize};

@@ -44,8 +44,8 @@ struct Partition {
     bool scales;    // has constant scales or zero points
 };
 
-// Throws where oneDNN would crash: tensors of a pool's gradient with different numbers of axes.
-void check_pool_axes(const GraphOp &op);
+// Throws where oneDNN would crash: a gradient whose tensors have different numbers of axes.
+void check_gradient_axes(const GraphOp &op);
 
 // Memory in the layout of a logical tensor. Immutable.
 struct GraphTensor {

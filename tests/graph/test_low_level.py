@@ -43,22 +43,40 @@ def test_partition_tells_its_ports(kind, engine):
     assert single.ops == [0]
 
 
-WINDOW = {"strides": (2, 2), "pads_begin": (0, 0), "pads_end": (0, 0), "kernel": (2, 2)}
-GRADIENTS_OF_POOLS = {
-    "MaxPoolBackward": ([(2, 3, 8, 8), (4,)], {}),
-    "AvgPoolBackward": ([(4,)], {"src_shape": (2, 3, 8, 8), "exclude_pad": True}),
-}
+PADS = {"strides": (2, 2), "pads_begin": (0, 0), "pads_end": (0, 0)}
+POOL = PADS | {"kernel": (2, 2)}
+CONV = PADS | {"dilations": (1, 1)}
+#: Gradients whose tensors have different numbers of axes: shapes, attributes, and who has others.
+GRADIENTS = {
+    "MaxPoolBackward": ([(2, 3, 8, 8), (4,)], POOL, "src, 4"),
+    "AvgPoolBackward": ([(4,)], POOL | {"src_shape": (2, 3, 8, 8), "exclude_pad": True},
+                        "src_shape, 4"),
+    "ConvolutionBackwardData": ([(2, 3, 8, 8), (3, 3, 1, 1)], CONV | {"dst_shape": ()},
+                                "dst_shape, 0"),
+    "ConvolutionBackwardWeights": ([(2, 3, 8, 8), (2, 3, 4, 4)], CONV | {"weights_shape": (3, 3)},
+                                   "weights_shape, 2"),
+    "ConvTransposeBackwardWeights": ([(2, 3, 4, 4), (2, 3, 8, 8)], CONV | {"weights_shape": (3,)},
+                                     "weights_shape, 1"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GRADIENTS_OF_POOLS)
-def test_gradients_of_pools_need_as_many_axes(kind, name):
-    """oneDNN ends the process."""
-    shapes, attrs = GRADIENTS_OF_POOLS[name]
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_need_as_many_axes(kind, name):
+    """oneDNN ends the process, or reads sizes that are not there."""
+    shapes, attrs, words = GRADIENTS[name]
     inputs = [sg.LogicalTensor(i, "f32", shape) for i, shape in enumerate(shapes)]
-    op = sg.Op(0, name, inputs, [sg.LogicalTensor(9, "f32", (2, 3, 8, 8))], WINDOW | attrs)
+    op = sg.Op(0, name, inputs, [sg.LogicalTensor(9, "f32", (2, 3, 8, 8))], attrs)
     for taker in (sg.Graph(kind).add_op, lambda op: sg.Partition(op, kind)):
-        with pytest.raises(InvalidArguments, match=r"diff_dst must have as many axes as src, 4"):
+        with pytest.raises(InvalidArguments, match=f"diff_dst must have as many axes as {words}"):
             taker(op)
+
+
+@pytest.mark.parametrize("name", ["strides", "dilations", "kernel"])
+def test_windows_have_positive_sizes_and_steps(name):
+    """oneDNN divides by a stride of 0, which ends the process."""
+    kind = "MaxPool" if name == "kernel" else "Convolution"
+    with pytest.raises(InvalidArguments, match=rf"{name} of {kind} .* positive.*\(1, 0\)"):
+        sg.Op(0, kind, attrs={name: (1, 0)})
 
 
 @pytest.mark.parametrize(
