@@ -13,7 +13,7 @@ import dpnp
 import numpy as np
 from _common import finish, make_parser, open_queue
 from _resnet50 import ResNet50, load_parameters, random_parameters
-from resnet50_inference import median_time, photograph
+from resnet50_inference import check_sizes, median_time, photograph
 
 import sycl_dnn
 
@@ -27,10 +27,10 @@ def parse_arguments():
     parser.add_argument("--weights", type=Path, help="state dict, .npz or .safetensors")
     parser.add_argument("--batch", type=int, default=1, help="copies of the photograph")
     parser.add_argument("--repeats", type=int, default=10, help="calls to time")
+    parser.add_argument("--size", type=int, default=224, help="rows and columns of an image")
     parser.add_argument("--explain", action="store_true", help="print every step")
     options = parser.parse_args()
-    if options.batch < 1 or options.repeats < 1:
-        parser.error("--batch and --repeats must be at least 1")
+    check_sizes(parser, options)
     return options
 
 
@@ -55,7 +55,7 @@ def main() -> None:
     queue = open_queue(options.device)
     parameters = load_parameters(options.weights) if options.weights else random_parameters(0)
     network = ResNet50(parameters, queue)
-    images = photograph(queue, options.batch)
+    images = photograph(queue, options.batch, options.size)
     found = versions(network, images, not options.no_check)
     wanted = dpnp.asnumpy(network(images))
     for name, call in found.items():

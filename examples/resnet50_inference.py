@@ -33,17 +33,27 @@ def parse_arguments():
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--batch", type=int, default=1, help="copies of the photograph")
     parser.add_argument("--repeats", type=int, default=10, help="calls to time")
+    parser.add_argument("--size", type=int, default=224, help="rows and columns of an image")
     options = parser.parse_args()
-    if options.batch < 1 or options.repeats < 1:
-        parser.error("--batch and --repeats must be at least 1")
+    check_sizes(parser, options)
     return options
 
 
-def photograph(queue, batch: int):
-    """Return the photograph as (batch, 3, 224, 224), scaled on the device and normalised."""
+def check_sizes(parser, options) -> None:
+    """End with a message if an option is out of range."""
+    if options.batch < 1 or options.repeats < 1:
+        parser.error("--batch and --repeats must be at least 1")
+    if options.size < 32:
+        parser.error(f"--size must be at least 32, got {options.size}: the network halves it five times")
+
+
+def photograph(queue, batch: int, size: int = 224):
+    """Return the photograph's middle as (batch, 3, size, size), scaled and normalised."""
     pixels = load_sample_image("china.jpg").transpose(2, 0, 1)[None] / np.float32(255)
     image = dpnp.asarray((pixels - MEAN) / DEVIATION, sycl_queue=queue)
-    image = F.interpolate(image, size=(256, 384), mode="bilinear")[:, :, 16:240, 80:304]
+    image = F.interpolate(image, size=(size * 8 // 7, size * 12 // 7), mode="bilinear")
+    top, left = ((extent - size) // 2 for extent in image.shape[2:])
+    image = image[:, :, top : top + size, left : left + size]
     return dpnp.ascontiguousarray(dpnp.repeat(image, batch, axis=0))
 
 
@@ -98,7 +108,7 @@ def main() -> None:
     queue = open_queue(options.device)
     parameters = load_parameters(options.weights) if options.weights else random_parameters(0)
     network = ResNet50(parameters, queue, options.dtype)
-    image = photograph(queue, options.batch)
+    image = photograph(queue, options.batch, options.size)
     images = sycl_dnn.asarray(image, dtype=options.dtype)
 
     logits = dpnp.asnumpy(F.astype(network(images), "float32"))
