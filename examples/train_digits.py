@@ -29,7 +29,7 @@ GOAL = 0.97
 def parse_arguments():
     """Read the command line; return the options and the queue."""
     parser = make_parser(__doc__)
-    parser.add_argument("--epochs", type=int, default=40, help="passes over the training images")
+    parser.add_argument("--epochs", type=int, default=20, help="passes over the training images")
     parser.add_argument("--steps", type=int, help="stop after this many steps")
     parser.add_argument("--batch", type=int, default=64, help="images per step")
     parser.add_argument("--rate", type=float, default=0.1, help="learning rate at the start")

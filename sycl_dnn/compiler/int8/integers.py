@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from sycl_dnn import _core
@@ -27,23 +28,26 @@ Found = dict[int, Storage]
 
 
 def staying_scales(
-    graph: Graph, products: Products, ranges: Ranges, may_be_signed: bool
+    graph: Graph, products: Products, passing: Collection[int], ranges: Ranges, may_be_signed: bool
 ) -> dict[int, Scale]:
-    """Return the scales of the values that remain integers, by the ids of their storages."""
+    """Return the scales of the values that remain integers, by the ids of their storages.
+
+    ``passing`` has the ids of the nodes that may pass integers on unchanged.
+    """
     keys = {id(node.dst.storage): key for key, node in products.values()}
     found: Found = {}
     for _, node in products.values():
         storage = node.dst.storage
         if _is_whole(node.dst) and graph.is_inner(storage):
             found[id(storage)] = storage
-    _add_passed_on(graph, found)
+    _add_passed_on(graph, passing, found)
     while True:
-        kept = {k: s for k, s in found.items() if _can_stay(graph, products, s, found)}
+        kept = {k: s for k, s in found.items() if _can_stay(graph, products, passing, s, found)}
         if len(kept) == len(found):
             break
         found = kept
     scales: dict[int, Scale] = {}
-    for group in _groups(graph, found):
+    for group in _groups(graph, passing, found):
         covered = [ranges.range(keys[i], "dst") for i in group if i in keys]
         low, high = min(low for low, _ in covered), max(high for _, high in covered)
         scale = scale_of(low, high, may_be_signed)
@@ -65,10 +69,10 @@ def _sources(node: Node) -> list[Tensor]:
     return list(node.inputs.values())
 
 
-def _add_passed_on(graph: Graph, found: Found) -> None:
+def _add_passed_on(graph: Graph, passing: Collection[int], found: Found) -> None:
     """Add values made from others that may be integers; in order, so chains are followed."""
     for node in graph.nodes:
-        if not passes_on(node):
+        if id(node) not in passing:
             continue
         dst = node.dst.storage
         are_known = all(id(t.storage) in found and _is_whole(t) for t in _sources(node))
@@ -76,11 +80,11 @@ def _add_passed_on(graph: Graph, found: Found) -> None:
             found[id(dst)] = dst
 
 
-def _groups(graph: Graph, found: Found) -> list[list[int]]:
+def _groups(graph: Graph, passing: Collection[int], found: Found) -> list[list[int]]:
     """Return the ids of the values, in groups that must share a scale."""
     group_of = {key: [key] for key in found}
     for node in graph.nodes:
-        if not passes_on(node) or id(node.dst.storage) not in found:
+        if id(node) not in passing or id(node.dst.storage) not in found:
             continue
         joined = group_of[id(node.dst.storage)]
         for tensor in _sources(node):
@@ -92,20 +96,26 @@ def _groups(graph: Graph, found: Found) -> list[list[int]]:
     return list({id(group): group for group in group_of.values()}.values())
 
 
-def _can_stay(graph: Graph, products: Products, storage: Storage, found: Found) -> bool:
+def _can_stay(
+    graph: Graph, products: Products, passing: Collection[int], storage: Storage, found: Found
+) -> bool:
     writer = graph.writers(storage)[0]
-    if passes_on(writer) and any(id(t.storage) not in found for t in _sources(writer)):
+    if id(writer) in passing and any(id(t.storage) not in found for t in _sources(writer)):
         return False
     readers = graph.readers(storage)
-    return bool(readers) and all(_takes(graph, products, n, storage, found) for n in readers)
+    taken = (_takes(graph, products, passing, n, storage, found) for n in readers)
+    return bool(readers) and all(taken)
 
 
-def _takes(graph: Graph, products: Products, node: Node, storage: Storage, found: Found) -> bool:
+def _takes(
+    graph: Graph, products: Products, passing: Collection[int],
+    node: Node, storage: Storage, found: Found,
+) -> bool:  # fmt: skip
     """Whether a node can read integers from a storage."""
     names = [n for n, t in node.inputs.items() if t.storage is storage]
     if len(names) != 1 or not _is_whole(node.inputs[names[0]]):
         return False
-    if passes_on(node):
+    if id(node) in passing:
         return id(node.dst.storage) in found
     if id(node) not in products:
         return False
@@ -149,8 +159,9 @@ class Quantizer:
     def __call__(self, graph: Graph) -> None:
         """Rewrite the graph."""
         refused: set[int] = set()
+        weights: dict[int, tuple[Any, list[Node]]] = {}
         while True:
-            made = _Rewriting(graph, self._ranges, refused).run()
+            made = _Rewriting(graph, self._ranges, refused, weights).run()
             if made is None:
                 graph.drop_dead()
                 return
@@ -158,15 +169,28 @@ class Quantizer:
 
 
 class _Rewriting:
-    """One attempt: which values become integers, then the nodes."""
+    """One attempt: which values become integers, then the nodes.
 
-    def __init__(self, graph: Graph, ranges: Ranges, refused: set[int]) -> None:
+    ``refused`` has the ids of the nodes that oneDNN refused in earlier attempts, and ``weights``
+    what these recorded for the weights of a node.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        ranges: Ranges,
+        refused: set[int],
+        weights: dict[int, tuple[Any, list[Node]]],
+    ) -> None:
         self._graph = graph
         self._trace = graph.trace
         self._products: dict[int, tuple[Any, Node]] = {}
         for key, node in integer_candidates(graph).items():
             if ranges.knows(key) and id(node) not in refused:
                 self._products[id(node)] = (key, node)
+        #: The ids of the nodes that may pass integers on.
+        self._passing = {id(n) for n in graph.nodes if passes_on(n)} - refused
+        self._weights_of = weights
         self._ranges = ranges
         # For int8 sources oneDNN would halve the weights itself, with a second rounding.
         self._is_exact = not saturates(graph.trace.engine)
@@ -177,13 +201,15 @@ class _Rewriting:
 
     def run(self) -> int | None:
         """Rewrite; or return the id of a node that oneDNN cannot run, with nothing changed."""
-        self._scales = staying_scales(self._graph, self._products, self._ranges, self._is_exact)
+        self._scales = staying_scales(
+            self._graph, self._products, self._passing, self._ranges, self._is_exact
+        )
         made: list[tuple[Node, list[Node], Node]] = []
         for node in list(self._graph.nodes):
             if id(node) in self._products:
                 key, _ = self._products[id(node)]
                 new, node_copies = self._product(node, key)
-            elif passes_on(node) and self._is_narrow(node.dst):
+            elif id(node) in self._passing and self._is_narrow(node.dst):
                 new, node_copies = self._passed_on(node), []
             else:
                 continue
@@ -212,8 +238,11 @@ class _Rewriting:
         graph, attr = self._graph, _core.PrimitiveAttr()
         src_scale = self._scales.get(id(node.inputs["src"].storage))
         src_scale = src_scale or scale_of(*self._ranges.range(key, "src"), self._is_exact)
-        made, copies = graph.recorded(lambda: self._operands(node, src_scale))
-        inputs, weights = made
+        if id(node) not in self._weights_of:
+            self._weights_of[id(node)] = graph.recorded(lambda: self._weights(node))
+        (weights, scales), first = self._weights_of[id(node)]
+        inputs, copies = graph.recorded(lambda: self._operands(node, src_scale))
+        inputs["attr_scales_weights"] = scales
         src = inputs["src"]
         inputs |= self._scaled(attr, "src", src_scale)
         attr.set_scales_mask("weights", _output_mask(node, weights))
@@ -234,18 +263,18 @@ class _Rewriting:
         packed, more = graph.recorded(lambda: self._trace.reorder(weights, pd.desc_of("weights")))
         inputs["weights"] = packed
         fused = [*node.fused, f"{src.dtype} x int8 -> {dst.dtype}"]
-        return node.with_pd(pd, inputs=inputs, outputs={"dst": dst}, fused=fused), copies + more
+        new = node.with_pd(pd, inputs=inputs, outputs={"dst": dst}, fused=fused)
+        return new, first + copies + more
 
-    def _operands(self, node: Node, scale: Scale) -> tuple[dict[str, Tensor], Tensor]:
-        """Record source, bias and scales as inputs by name, and the weights as integers."""
+    def _operands(self, node: Node, scale: Scale) -> dict[str, Tensor]:
+        """Record source and bias as inputs by name."""
         src = node.inputs["src"]
-        src = self._integers(src) if self._is_narrow(src) else self._quantized(src, scale)
-        weights, scales = self._weights(node)
-        inputs = {"src": src, "attr_scales_weights": scales}
+        is_narrow = self._is_narrow(src)
+        inputs = {"src": self._integers(src) if is_narrow else self._quantized(src, scale)}
         if "bias" in node.inputs:
             bias = origin(self._graph, node.inputs["bias"])
             inputs["bias"] = self._trace.convert(bias, "float32")
-        return inputs, weights
+        return inputs
 
     def _quantized(self, src: Tensor, scale: Scale) -> Tensor:
         key = (id(src.storage), src.offset, src.desc, scale)
@@ -321,6 +350,7 @@ class _Rewriting:
         changes |= {"srcs": given} if "srcs" in node.params else {"src": given[0]}
         pd = rebuilt(self._trace.engine, node, node.attr, **changes)
         if isinstance(pd, Refusal):
+            node.refused.append(f"integers: {pd}")
             return None
         fused = [*node.fused, f"{dst.dtype} -> {dst.dtype}"]
         return node.with_pd(pd, inputs=inputs, outputs={"dst": dst}, fused=fused)

@@ -104,6 +104,21 @@ def test_a_residual_of_another_type_than_the_result(make):
     assert_same(made(x), block(x), 0.1)
 
 
+@pytest.mark.parametrize("n", [32, 64])
+def test_pools_that_have_no_fast_integers_compute_in_float32(n, make):
+    """On GPUs larger images have a fast pool of float32 alone; quantisation did not end there."""
+    w, last = make(64, 3, 7, 7), make(64, 64, 1, 1)
+
+    def stem(x):
+        x = F.relu(F.conv2d(x, w, stride=2, padding=3))
+        return F.conv2d(F.max_pool2d(x, 3, stride=2, padding=1), last)
+
+    x = make(1, 3, n, n)
+    made, accuracy = sycl_dnn.quantize(sycl_dnn.compile(stem), [x])
+    assert accuracy[0].relative < 0.03, str(accuracy[0])
+    assert_same(made(x), stem(x), 0.1)
+
+
 def test_other_shapes_take_the_same_ranges(make):
     w, b = make(24, 16, 3, 3), make(24)
     compiled = sycl_dnn.compile(lambda x: F.relu(F.conv2d(x, w, b, padding=1)))
