@@ -130,7 +130,7 @@ class CpuPullback:
         self._queue = queue
         self._cpu = cpu
 
-    def __call__(self, dy: Any) -> tuple[Any, ...]:
+    def __call__(self, dy: Any = 1.0) -> tuple[Any, ...]:
         """Return one gradient for each positional argument, on the arguments' device."""
         there = nested_arguments.replaced(dy, lambda v: moved(v, self._cpu))
         return nested_arguments.replaced(self._pullback(there), lambda v: moved(v, self._queue))

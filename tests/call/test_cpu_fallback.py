@@ -77,3 +77,9 @@ def test_out(lack, queue):
     made = cpu_fallback.run_on_cpu(F.batch_norm.operation, lack, queue, (x, mean, var), {}, y)
     assert made is y
     np.testing.assert_allclose(to_numpy(y), to_numpy(F.batch_norm(x, mean, var)), rtol=1e-6)
+
+
+def test_the_pullback_of_a_number_takes_no_argument(lack, queue):
+    x = _arguments("float32", queue)[0]
+    _, pullback = cpu_fallback.vjp_on_cpu(vjp, lambda a: F.sum(F.square(a)), lack, queue, (x,), {})
+    np.testing.assert_allclose(to_numpy(pullback()[0]), 2 * to_numpy(x), rtol=1e-6)
