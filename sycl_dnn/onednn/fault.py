@@ -263,6 +263,12 @@ def half_bytes_inside(pd: Any) -> bool:
     return inside and not pd.impl_info.startswith("ref")
 
 
+def narrow_statistics(pd: Any) -> bool:
+    """Match mean and variance that are not float32."""
+    found = (pd.desc_of(name) for name in ("mean", "variance"))
+    return any(d is not None and d.data_type.name not in ("f32", "undef") for d in found)
+
+
 def clears_too_much(pd: Any) -> bool:
     """Match a diff_src that is smaller than the padded diff_dst, whose size oneDNN clears in it."""
     given, made = pd.diff_dst_desc, pd.diff_src_desc

@@ -246,6 +246,21 @@ FAULTS: tuple[Fault, ...] = (
         advice="elements must have whole bytes on GPUs; use s8 or u8",
     ),
     Fault(
+        "layer-norm-narrow-statistics-gpu",
+        title="`layer_normalization_*`, GPU",
+        when=(
+            "`stat` of f16 or bf16 (`ocl:reusable:ref`; the simulated Arc selects it; CPUs refuse "
+            "it, as the guide says)"
+        ),
+        wrong="mean and variance are read and written as f32, past the end of their memory",
+        instead="`stat` of f32",
+        met="refused",
+        rows=("layer_normalization_forward", "layer_normalization_backward"),
+        device="gpu",
+        refuses=rules.narrow_statistics,
+        advice="stat must be f32",
+    ),
+    Fault(
         "softmax-six-axes-gpu",
         title="`softmax_forward`, `softmax_backward`, GPU",
         when="six axes or more (`ocl:reusable`, which the simulated Arc selects)",

@@ -480,8 +480,9 @@ def test_a_bias_with_gaps_is_still_taken_for_dense(stream, values, unchecked):
     assert not np.array_equal(found.asnumpy()[:8], np.arange(8) * 2), told
 
 
-#: Of test_tensors_apart_on_gpu.py.
+#: The first of test_narrow_statistics_on_gpu.py, the others of test_tensors_apart_on_gpu.py.
 IN_ANOTHER_FILE = (
+    "layer-norm-narrow-statistics-gpu",
     "tensors-apart-gpu",
     "reduction-gaps-gpu",
     "inner-product-result-gpu",

@@ -38,8 +38,9 @@ def test_the_gpu_comes_first(gpu, stream):
 
 
 @pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
-def test_each_kind_of_usm(usm_type, gpu, stream):
-    array = dpnp.zeros((8, 8), dtype="f4", sycl_queue=gpu, usm_type=usm_type)
+def test_each_kind_of_usm(usm_type, gpu, stream, has_values):
+    array = dpnp.full((8, 8), 2.0, dtype="f4", sycl_queue=gpu, usm_type=usm_type)
+    gpu.wait()
     wrapped = dnnl.Memory.from_array(array, stream.engine)
     assert wrapped.to_array().usm_type == usm_type
     assert wrapped.pointer == array.get_array()._pointer
@@ -48,6 +49,8 @@ def test_each_kind_of_usm(usm_type, gpu, stream):
     square(stream.engine, 8).execute(
         stream, {"src": wrapped, "weights": wrapped, "dst": made}
     ).wait()
+    if has_values:
+        assert (made.to_array().asnumpy() == 32).all()
 
 
 def test_reorder_between_devices(stream, cpu_stream, has_values):
@@ -71,11 +74,32 @@ def test_reorder_between_devices(stream, cpu_stream, has_values):
         dnnl.Primitive(there).execute(stream, {"src": on_gpu, "dst": on_gpu})
 
 
-def test_events_cross_devices(stream, cpu_stream):
-    on_gpu, on_cpu = square(stream.engine), square(cpu_stream.engine)
-    first = on_gpu.execute(stream, memories(on_gpu, stream.engine))
-    second = on_cpu.execute(cpu_stream, memories(on_cpu, cpu_stream.engine), [first])
-    on_gpu.execute(stream, memories(on_gpu, stream.engine), [second]).wait()
+MATRIX = dnnl.MemoryDesc((64, 64), F32)
+
+
+def test_events_cross_devices(stream, cpu_stream, has_values):
+    """Three products of one another by turns, each with nothing but the event of the last."""
+    made = [[dnnl.Memory(MATRIX, s.engine) for _ in range(2)] for s in (stream, cpu_stream)]
+    for memory in (m for pair in made for m in pair):
+        memory.to_array()[...] = 1 / 64
+        memory.to_array().sycl_queue.wait()
+    products = [square(s.engine) for s in (stream, cpu_stream)]
+    moves = [
+        dnnl.Primitive(dnnl.reorder(a.engine, src=MATRIX, dst=MATRIX, dst_engine=b.engine))
+        for a, b in ((stream, cpu_stream), (cpu_stream, stream))
+    ]
+    (gpu_in, gpu_out), (cpu_in, cpu_out) = made
+    args = {"src": gpu_in, "weights": gpu_in, "dst": gpu_out}
+    event = products[0].execute(stream, args)
+    event = moves[0].execute(stream, {"src": gpu_out, "dst": cpu_in}, [event])
+    args = {"src": cpu_in, "weights": cpu_in, "dst": cpu_out}
+    event = products[1].execute(cpu_stream, args, [event])
+    event = moves[1].execute(stream, {"src": cpu_out, "dst": gpu_in}, [event])
+    args = {"src": gpu_in, "weights": gpu_in, "dst": gpu_out}
+    products[0].execute(stream, args, [event]).wait()
+    if has_values:
+        # A matrix of 1/64 is its own square.
+        assert (gpu_out.to_array().asnumpy() == 1 / 64).all()
 
 
 def test_memory_and_stream_of_the_other_device_are_refused(stream, cpu_stream, cpu):
@@ -93,19 +117,22 @@ def test_memory_and_stream_of_the_other_device_are_refused(stream, cpu_stream, c
         dnnl.Memory.from_array(array, stream.engine)
 
 
-def test_queued_calls_whose_arrays_were_deleted(gpu):
+def test_queued_calls_whose_arrays_were_deleted(gpu, has_values):
     stream = dnnl.Stream(dnnl.Engine(gpu), gpu, ordered=True)
-    primitive = square(stream.engine)
+    primitive, made = square(stream.engine), []
     for i in range(200):
         src = dpnp.full((64, 64), float(i), dtype="f4", sycl_queue=gpu)
         args = {"src": dnnl.Memory.from_array(src, stream.engine)}
         args["weights"] = args["src"]
-        args["dst"] = dnnl.Memory.from_array(dpnp.empty_like(src), stream.engine)
+        made.append(dpnp.empty_like(src))
+        args["dst"] = dnnl.Memory.from_array(made[-1], stream.engine)
         primitive.execute(stream, args)
         del src, args
     gc.collect()
     stream.wait()
     assert stream.pending == 0
+    if has_values:
+        assert [float(m[5, 7]) for m in made] == [64.0 * i * i for i in range(200)]
 
 
 @pytest.mark.parametrize(("n", "calls", "most"), [(8, 200, 63), (4096, 6, 1)])
@@ -128,27 +155,33 @@ def test_what_finished_executions_used_is_let_go(n, calls, most, gpu):
     assert stream.pending == 0
 
 
-def test_threads_share_one_primitive(gpu):
+def test_threads_share_one_primitive(gpu, has_values):
     engine = dnnl.Engine(gpu)
     primitive = square(engine)
-    failures = []
+    failures, made = [], {}
 
-    def work():
+    def work(number):
         stream = dnnl.Stream(engine, dpctl.SyclQueue(gpu.sycl_context, gpu.sycl_device))
         try:
             args = memories(primitive, engine)
+            for name in ("src", "weights"):
+                args[name].to_array()[...] = number
+                args[name].to_array().sycl_queue.wait()
             for _ in range(20):
                 primitive.execute(stream, args)
             stream.wait()
+            made[number] = args["dst"].to_array().asnumpy()
         except Exception as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
     assert failures == []
+    if has_values:
+        assert all((made[number] == 64.0 * number * number).all() for number in range(4))
 
 
 BUSY = """

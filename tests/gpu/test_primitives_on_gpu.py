@@ -12,6 +12,7 @@ from case_runner import (
     is_refused,
     relative_error,
     run,
+    upload,
 )
 from cases import CASES
 
@@ -54,10 +55,14 @@ def test_every_row_is_tried():
 
 
 def retyped(pd, data_type):
-    """The same parameters with every f32 descriptor in another data type."""
+    """The same parameters with every f32 descriptor but statistics in another data type."""
     given = {}
     for key, value in pd.parameters.items():
-        if isinstance(value, dnnl.MemoryDesc) and value.data_type is dnnl.data_type.f32:
+        if (
+            key != "stat"
+            and isinstance(value, dnnl.MemoryDesc)
+            and value.data_type is dnnl.data_type.f32
+        ):
             free = value.format_kind is dnnl.format_kind.any
             value = dnnl.MemoryDesc(value.dims, data_type, *(["any"] if free else []))
         given[key] = value
@@ -72,14 +77,24 @@ HALF_ROWS = (
 
 @pytest.mark.parametrize("data_type", ["f16", "bf16"])
 @pytest.mark.parametrize("row", HALF_ROWS)
-def test_half_types_are_submitted(row, data_type, stream):
+def test_half_types(row, data_type, stream, has_values):
     case = CASES[row][0]
     f32 = describe(case, stream.engine)
     pd = getattr(dnnl, row)(stream.engine, **retyped(f32, dnnl.data_type[data_type]))
-    primitive = dnnl.Primitive(pd)
-    slots = primitive.arguments
-    args = {n: dnnl.Memory(s["desc"], stream.engine) for n, s in slots.items() if s["required"]}
-    primitive.execute(stream, args).wait()
+    arrays = case.inputs()
+    done = execute(case, pd, stream, arrays)
+    if has_values:
+        for name, expected in case.expected(arrays).items():
+            got = in_f32(done[name], stream).reshape(expected.shape)
+            assert relative_error(got, expected) < (5e-3 if data_type == "f16" else 4e-2), name
+
+
+def in_f32(memory, stream):
+    """Return the values of a Memory of any data type as a NumPy array."""
+    plain = dnnl.Memory(dnnl.MemoryDesc(memory.desc.dims, dnnl.data_type.f32), stream.engine)
+    reorder = dnnl.reorder(stream.engine, src=memory.desc, dst=plain.desc)
+    dnnl.Primitive(reorder).execute(stream, {"src": memory, "dst": plain}).wait()
+    return download(plain, stream)
 
 
 def window(engine, data_type, weights_type):
@@ -97,11 +112,19 @@ def window(engine, data_type, weights_type):
     )  # fmt: skip
 
 
-def test_int8_convolution_is_submitted(stream):
-    primitive = dnnl.Primitive(window(stream.engine, "s8", "s8"))
-    slots = primitive.arguments
-    args = {n: dnnl.Memory(s["desc"], stream.engine) for n, s in slots.items() if s["required"]}
-    primitive.execute(stream, args).wait()
+def test_int8_convolution(stream, has_values):
+    pd = window(stream.engine, "s8", "s8")
+    rng = np.random.default_rng(0)
+    shapes = {"src": (2, 16, 8, 8), "weights": (16, 16, 3, 3)}
+    arrays = {name: rng.integers(-3, 3, shape).astype("f4") for name, shape in shapes.items()}
+    args = {name: upload(a, pd.desc_of(name), stream) for name, a in arrays.items()}
+    args["dst"] = dnnl.Memory(pd.dst_desc, stream.engine)
+    dnnl.Primitive(pd).execute(stream, args).wait()
+    if has_values:
+        padded = np.pad(arrays["src"], ((0, 0), (0, 0), (1, 1), (1, 1)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+        exact = np.einsum("nchwij,ocij->nohw", windows, arrays["weights"])
+        np.testing.assert_array_equal(in_f32(args["dst"], stream), np.clip(exact, -128, 127))
 
 
 def test_f64_is_refused_with_reasons(stream):
