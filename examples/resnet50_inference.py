@@ -44,7 +44,9 @@ def check_sizes(parser, options) -> None:
     if options.batch < 1 or options.repeats < 1:
         parser.error("--batch and --repeats must be at least 1")
     if options.size < 32:
-        parser.error(f"--size must be at least 32, got {options.size}: the network halves it five times")
+        parser.error(
+            f"--size must be at least 32, got {options.size}: the network halves it five times"
+        )
 
 
 def photograph(queue, batch: int, size: int = 224):

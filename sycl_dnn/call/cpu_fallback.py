@@ -39,10 +39,15 @@ def _arrays(args: Any, kwargs: Any) -> list[Any]:
     return found
 
 
+def _has_doubles(arrays: list[Any]) -> bool:
+    return any(str(getattr(a, "dtype", "")) == "float64" for a in arrays)
+
+
 def refusal(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> Unimplemented:
     """Return the error with the name of the function and the engine's message."""
-    has_doubles = any(str(getattr(a, "dtype", "")) == "float64" for a in arrays)
-    hint = "; it computes no float64: convert with astype('float32')" if has_doubles else ""
+    hint = (
+        "; it computes no float64: convert with astype('float32')" if _has_doubles(arrays) else ""
+    )
     where = queue.sycl_device.name
     error = Unimplemented(
         f"{name}: oneDNN has no {lack.row} for these arrays on {where}{hint}\n"
@@ -54,7 +59,9 @@ def refusal(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) 
 
 def _announce(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> None:
     """Warn that the CPU takes over; raise the engine's error if that is not possible."""
-    if queue.sycl_device.is_cpu or policy.current().fallback == "error":
+    # The CPU engine has no float64.
+    is_possible = not queue.sycl_device.is_cpu and not _has_doubles(arrays)
+    if not is_possible or policy.current().fallback == "error":
         raise refusal(name, lack, queue, arrays) from None
     policy.warn_once(
         policy.FallbackWarning,

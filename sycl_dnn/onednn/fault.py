@@ -269,6 +269,33 @@ def narrow_statistics(pd: Any) -> bool:
     return any(d is not None and d.data_type.name not in ("f32", "undef") for d in found)
 
 
+#: Primitives whose kernels for GPUs compute f64 in f64, unless there is a bias or a post-op.
+_EXACT_IN_DOUBLES = (
+    "matmul", "conv", "deconv", "inner", "pooling", "softmax_forward", "reorder", "concat",
+    "shuffle",
+)  # fmt: skip
+#: All that can be inexact, for the register: recurrent cells have no f64.
+INEXACT_IN_DOUBLES = tuple(
+    row
+    for row in _core.ROWS
+    if not row.startswith(("softmax_forward", "pooling", "reorder", "concat", "shuffle"))
+    and not any(word in row for word in ("rnn", "lstm", "gru"))
+)
+
+
+def doubles_in_float(pd: Any) -> bool:
+    """Match f64 where GPUs compute in f32: exact are products, pools, softmax, and copies."""
+    given = pd.parameters
+    descs = [d for d in given.values() if isinstance(d, _core.MemoryDesc)]
+    if not any(d.data_type is _core.data_type.f64 for d in descs):
+        return False
+    if not pd.name.startswith(_EXACT_IN_DOUBLES):
+        return True
+    has_bias = any(given.get(name) is not None for name in ("bias", "diff_bias"))
+    post_ops = pd.primitive_attr.get("set_post_ops")
+    return has_bias or bool(post_ops and len(post_ops[-1][0]))
+
+
 def clears_too_much(pd: Any) -> bool:
     """Match a diff_src that is smaller than the padded diff_dst, whose size oneDNN clears in it."""
     given, made = pd.diff_dst_desc, pd.diff_src_desc

@@ -2,7 +2,8 @@
 """The register of oneDNN's faults: read by warnings, the compiler, graphs and the verifier.
 
 ``FAULTS`` is the one table, found by comparing with float64 references; its rows are in
-``cpu_faults``, ``refused_calls`` and ``gpu_faults``. docs/onednn_in_python.md shows it.
+``cpu_faults``, ``refused_calls``, ``gpu_faults`` and ``gpu_type_faults``.
+docs/onednn_in_python.md shows it.
 ``tests/onednn/test_fault_register.py`` reproduces the rows, and fails when oneDNN fixes one, so
 that the row can go.
 """
@@ -16,13 +17,18 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn._warn import warn
 from sycl_dnn.errors import OneDnnFaultWarning, Unimplemented
-from sycl_dnn.onednn import cpu_faults, gpu_faults, refused_calls
+from sycl_dnn.onednn import cpu_faults, gpu_faults, gpu_type_faults, refused_calls
 from sycl_dnn.onednn.fault import Fault, GraphOp
 
 __all__ = ["FAULTS", "Fault", "explain", "explain_partition", "spoils", "table", "why_wrong"]
 
 PAGE = "docs/onednn_in_python.md"
-FAULTS = (*cpu_faults.FAULTS, *refused_calls.FAULTS, *gpu_faults.FAULTS)
+FAULTS = (
+    *cpu_faults.FAULTS,
+    *refused_calls.FAULTS,
+    *gpu_faults.FAULTS,
+    *gpu_type_faults.FAULTS,
+)
 _WATCHED: dict[str, list[Fault]] = {}
 for _fault in FAULTS:
     for _row in _fault.rows if _fault.warns or _fault.refuses else ():

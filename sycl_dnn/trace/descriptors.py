@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from sycl_dnn import _core
+from sycl_dnn.errors import Unimplemented
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.apart import has_gaps
+from sycl_dnn.onednn.fault import doubles_in_float
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.steps import Layout, Out, describe
 from sycl_dnn.trace.values import Tensor
@@ -86,6 +88,15 @@ def warn_of_reference(row: str, pd: _core.PrimitiveDesc) -> None:
         (row, name),
         f"{row}: oneDNN has only its reference implementation ({name}) for {pd}; it is slow",
     )
+
+
+def refuse_inexact(pd: _core.PrimitiveDesc) -> None:
+    """Refuse float64 where a GPU computes it with the accuracy of float32."""
+    if pd.engine.kind is _core.engine_kind.gpu and doubles_in_float(pd):
+        raise Unimplemented(
+            f"{pd.name}: on this GPU oneDNN computes float64 with the accuracy of float32 "
+            f"({pd.impl_info})"
+        )
 
 
 # --- A primitive's parameters in float32, for engines that lack a narrower type

@@ -15,6 +15,7 @@ from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.descriptors import (
     NARROW,
     parameters_of,
+    refuse_inexact,
     warn_of_reference,
     wide_out,
     wide_post_ops,
@@ -245,6 +246,7 @@ class Trace(TraceState):
         try:
             given = parameters_of(row, inputs, outputs, ask, params)
             pd = self.descriptor(row, given, attr, prefer)
+            refuse_inexact(pd)
         except errors.Unimplemented as error:
             params = {**params, "composed": composed}
             return self._fall_back(row, inputs, outputs, ask, attr, params, error)

@@ -65,6 +65,7 @@ NOT_REPRODUCED = {
     "prelu-nothing-gpu": "the binding runs nothing; only a program in C could show it",
     "empty-tensors-gpu": "the extension refuses it before oneDNN sees it",
     "lstm-bf16-cell-gpu": "test_refusals_on_gpu.py",
+    "doubles-in-float-gpu": "only with --fp64: tests/functional/test_float64.py",
     "rnn-weights-of-integers-gpu": "test_integer_cells_on_gpu.py",
 }
 

@@ -8,6 +8,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn import onednn as dnnl
 
 
 @pytest.fixture
@@ -29,22 +30,35 @@ def test_plain_weights_may_be_written_between_calls(make):
         np.testing.assert_array_equal(dpnp.asnumpy(F.conv2d(x, w)), wanted)
 
 
-def test_frozen_weights_are_packed_once(make):
+def n_packed(queue):
+    """Return how many packed copies one weight needs; a GPU's reference takes it as it is."""
+    desc = dnnl.MemoryDesc((2, 8, 9, 9), "f32", "any")
+    weights = dnnl.MemoryDesc((16, 8, 3, 3), "f32", "any")
+    pd = dnnl.convolution_forward(
+        dnnl.Engine(queue), prop_kind="forward_inference", algorithm="convolution_direct",
+        src=desc, weights=weights, dst=dnnl.MemoryDesc((2, 16, 7, 7), "f32", "any"),
+        strides=(1, 1), padding_l=(0, 0), padding_r=(0, 0),
+    )  # fmt: skip
+    return 0 if "ocl:ref" in pd.impl_info else 1
+
+
+def test_frozen_weights_are_packed_once(make, queue):
     x, w = make(2, 8, 9, 9), sycl_dnn.freeze(make(16, 8, 3, 3))
     first = dpnp.asnumpy(F.conv2d(x, w))
-    (packed,) = w.packed.values()
+    packed = list(w.packed.values())
+    assert len(packed) == n_packed(queue)
     second = dpnp.asnumpy(F.conv2d(x, w))
-    assert next(iter(w.packed.values())) is packed
+    assert all(a is b for a, b in zip(w.packed.values(), packed, strict=True))
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(first, dpnp.asnumpy(F.conv2d(x, w.data)))
 
 
-def test_two_batch_sizes_share_one_packed_copy(make):
+def test_two_batch_sizes_share_one_packed_copy(make, queue):
     w = sycl_dnn.freeze(make(16, 8, 3, 3))
     for n in (2, 3):
         F.conv2d(make(n, 8, 9, 9), w)
-    assert len(w.packed) == 1
-    assert w.nbytes_packed >= w.data.nbytes
+    assert len(w.packed) == n_packed(queue)
+    assert w.nbytes_packed >= w.data.nbytes * n_packed(queue)
 
 
 def test_frozen_arrays_refuse_writing(make):
@@ -64,15 +78,17 @@ def test_freeze_refuses_what_is_no_array():
 def test_packed_copies_die_with_the_frozen_array(make, queue):
     """Nothing but the frozen array holds them: a thousand of 4 MB each would not fit otherwise."""
     x, resident = make(1, 64, 8, 8), []
-    for i in range(60):
+    # What calls on a GPU have used may stay up to 256 MiB.
+    last, most = (159, 300) if queue.sycl_device.is_gpu else (59, 40)
+    for i in range(last + 1):
         w = sycl_dnn.freeze(make(256, 64, 8, 8))
         F.conv2d(x, w)
         queue.wait()
         del w
-        if i in (20, 59):
+        if i in (20, last):
             gc.collect()
             resident.append(resident_mb())
-    assert resident[1] - resident[0] < 40, resident
+    assert resident[1] - resident[0] < most, resident
 
 
 def test_gradient_with_frozen_weights(make):
