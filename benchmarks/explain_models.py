@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write what ``sycl_dnn.compile`` makes of networks, and a picture of a partitioned graph.
+"""Write the compiled programs of networks, and a picture of a partitioned graph.
 
 The pages are those of docs/explained.
 """

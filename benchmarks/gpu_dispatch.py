@@ -2,8 +2,8 @@
 """Which implementation oneDNN picks on GPUs for each function, forward and gradient; write a page.
 
 Functions are recorded on simulated GPUs (tests/simulated_gpu.sh), with the largest cases of their
-tests and with arrays as large as in networks: descriptors are made, no step is compiled. Where one
-has oneDNN's reference implementation, other dtypes and layouts are asked for the same.
+tests and with arrays as large as in networks. Descriptors are created, but no step is compiled. If
+one has oneDNN's reference implementation, the same is tried in other dtypes and layouts.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _other_way(pd: Any, engine: Any) -> str:
 
 
 def _network_sizes(queue: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield name, dtype and a function without arguments, for what tests have in small only."""
+    """Yield name, dtype and a call without arguments of what tests have only in small sizes."""
     import dpnp
 
     import sycl_dnn
@@ -211,7 +211,7 @@ def _network_sizes(queue: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def collect() -> dict[str, Any]:
-    """Return implementations by function, and what has a reference only."""
+    """Return implementations by function, and the steps that have only a reference."""
     from functional.on_device import device_arguments
 
     import sycl_dnn
@@ -235,7 +235,7 @@ def collect() -> dict[str, Any]:
 
 
 def references_of(queue: Any) -> Iterator[tuple[str, str, str, str]]:
-    """Yield function, dtype, step and other way of each slow reference in sizes of networks."""
+    """Yield function, dtype, step and alternative of each slow reference in sizes of networks."""
     from sycl_dnn import onednn as dnnl
     from sycl_dnn.trace.descriptors import is_slow_reference
 
@@ -257,7 +257,7 @@ def _on_simulated(gpu: str) -> dict[str, Any]:
 
 
 def _merged(found: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
-    """Yield rows, with the names of the GPUs that have the same."""
+    """Yield rows with the names of the GPUs that share them."""
     by_row: dict[str, list[str]] = defaultdict(list)
     for gpu, rows in found.items():
         for row in rows:
@@ -267,7 +267,7 @@ def _merged(found: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
 
 
 def page(record: dict[str, Any]) -> str:
-    """Return the page of what was collected."""
+    """Return the page of the collected results."""
     lines = [HEAD + REFERENCES + "| function | step | other way | dtypes | GPUs |"]
     lines.append("|---|---|---|---|---|")
     references = {
@@ -294,7 +294,7 @@ def main() -> None:
     parser.add_argument("--collect", action="store_true", help=argparse.SUPPRESS)
     if parser.parse_args().collect:
         print(json.dumps(collect()), flush=True)
-        os._exit(0)  # the simulated driver may abort on its way out
+        os._exit(0)  # the simulated driver may abort at exit
     PAGE.write_text(page({gpu: _on_simulated(gpu) for gpu in GPUS}))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count what a call of each network asks of a GPU: kernels, copies, waits, memory; write a page.
+"""Count what a call of each network requires of a GPU: kernels, copies, waits, memory.
 
-Each network runs on simulated GPUs (tests/simulated_gpu.sh), which execute nothing: what is counted
-does not depend on values. Times are not measured.
+It writes a page. Each network runs on simulated GPUs (tests/simulated_gpu.sh), which execute
+nothing; the counts do not depend on values. Times are not measured.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ How many steps of the compiled network run on which implementation.
 
 
 def measure(name: str, *, tiny: bool, compiled_alone: bool) -> dict[str, Any]:
-    """Call a network and mark the phases for the trace; return what it says of itself."""
+    """Call a network and mark the phases for the trace; return what it reports about itself."""
     import dpnp
     from models import zoo
 
@@ -201,7 +201,7 @@ def _on_simulated(gpu: str, name: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure what was asked for, keep it in the record, and write the page."""
+    """Measure the requested networks, add them to the record, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gpu", choices=GPUS, action="append", help="all of them if left away")
     parser.add_argument("--network", choices=NETWORKS, action="append", help="likewise")
@@ -214,7 +214,7 @@ def main() -> None:
     if options.measure:
         asked = {"tiny": options.tiny, "compiled_alone": options.compiled_alone}
         print(json.dumps(measure(options.measure, **asked)), flush=True)
-        os._exit(0)  # the simulated driver may abort on its way out
+        os._exit(0)  # the simulated driver may abort at exit
     if options.counted:
         print(json.dumps(counted(options.counted)))
         return
