@@ -33,7 +33,7 @@ def penalty(params, images):
 
 
 def loss(params, real, drawn, mixed):
-    """Return the critic's loss: low if it gives real images high numbers and drawn ones low ones."""
+    """Return the critic's loss, which rewards high numbers for real images, low for drawn ones."""
     margin = F.mean(critic(params, drawn)) - F.mean(critic(params, real))
     held = penalty(params, mixed)
     return margin + WEIGHT * held, held
