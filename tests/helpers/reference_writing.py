@@ -16,7 +16,7 @@ from sycl_dnn import onednn as dnnl
 DOCS = Path(__file__).parents[2] / "docs" / "api"
 GUIDE = "https://uxlfoundation.github.io/oneDNN/v3.13/dev_guide_{}.html"
 
-#: Beginning of the names -> page of the guide, data types, notes on implementations.
+#: Prefix of the names -> page of the guide, data types, notes on implementations.
 NOTES = {
     "convolution": (
         "convolution",
@@ -180,7 +180,7 @@ _KINDS = {
 
 
 def notes_of(name):
-    """The longest key that the name begins with, as a row of `NOTES`."""
+    """The row of `NOTES` with the longest key that is a prefix of the name."""
     return NOTES[max((k for k in NOTES if name.startswith(k)), key=len)]
 
 
@@ -207,7 +207,7 @@ def _kind(name, annotation):
 
 
 def primitive_section(name):
-    """Parameters, arguments of execution, data types, notes and the guide's page of one."""
+    """Parameters, execution arguments, data types, notes and the guide's page of one primitive."""
     parameters, executed = dnnl.ROWS[name]
     page, types, notes = notes_of(name)
     lines = [f"## {name}", "", "| parameter | type | default |", "|---|---|---|"]
@@ -329,7 +329,7 @@ def family_page(family):
     return _HEAD + "\n".join(parts) + "\n```\n"
 
 
-#: File -> the function that makes its text.
+#: File -> the function that returns its text.
 PAGES = {
     "primitives.md": primitives_page,
     "enumerations.md": enumerations_page,
