@@ -23,7 +23,7 @@ FIRST, END, FILE = sys.argv[3:] or (0, 12, "")
 BATCH, LETTERS, LENGTH, WIDTH = 32, 11, 8, 16
 #: Several buckets in each network.
 BUCKET_BYTES = 4096
-#: The gradient of a key's bias is only rounding errors, which Adam scales to whole steps.
+#: A key's bias has only rounding errors as gradient; Adam's default bound makes them whole steps.
 BOUND = 1e-5
 
 
