@@ -29,7 +29,7 @@ DTYPES = ("float32", "float16", "bfloat16")
 HEAD = """# Implementations on GPUs
 
 What oneDNN picks for each function of `sycl_dnn.functional` and its gradient on simulated GPUs
-(`tests/simulated_gpu.sh`), in float32, float16 and bfloat16. Descriptors were made, nothing ran.
+(`tests/simulated_gpu.sh`), in float32, float16 and bfloat16. Descriptors were created, nothing ran.
 Written by
 
     python benchmarks/gpu_dispatch.py
@@ -41,35 +41,35 @@ REFERENCES = """## Reference implementations in sizes of networks
 
 Steps that oneDNN computes with its slow reference implementation (`ref`) for arrays as large as
 in networks, row-major and channels last. *Other way*: a dtype and a layout in which it has an
-optimised implementation of the same step; "none" where none was found in these dtypes, in a
+optimised implementation of the same step; "none" if none was found in these dtypes, in a
 layout that it chooses, row-major, or channels last. For many pools oneDNN's reason is that its
-reference is faster ("heuristic fail: ocl ref_kernel is faster"). Recurrent cells are made of fast
-products and are not counted. What is left as it is, and why:
+reference is faster ("heuristic fail: ocl ref_kernel is faster"). Recurrent cells are composed of
+fast products and are not counted. These references remain in use:
 
-- *The gradient of layer_norm*, by which instance_norm, group_norm and rms_norm go as well. oneDNN
-  3.13 has four kernels of it: `ocl:vectorized` for Xe-HPC and newer alone (Data Center GPU Max,
-  Battlemage), `ocl:simple` for float64 alone, and `ocl:ref` and `ocl:reusable:ref`, in which one
-  work-item goes along a row and one down a column. The simulated Arc, DG1 and Tiger Lake are
-  offered the last two and nothing else for (4096, 1024) and (32, 128, 768), in the three dtypes,
-  with axes in any order or oneDNN's, with and without weights, with global statistics. Made of
-  other primitives the gradient is four reductions and some six element-wise passes over the array
-  in place of two kernels; whether that is less time only a GPU can tell.
-- *Max-pools of float16 in training.* `ocl:xe` takes float16 in inference alone (then it is
-  chosen, channels last, as is `jit:ir`); its gradient takes float16 always. Through float32 it
-  would be two conversions and twice the memory for one pass. As bfloat16 over the same bits
-  numbers have the same order, but infinities and NaN of float16 are finite numbers there, and the
-  smallest numbers depend on how the GPU treats denormal ones. Not done without a GPU to compare
-  and to measure on.
+- *The gradient of layer_norm*, which instance_norm, group_norm and rms_norm also use. oneDNN
+  3.13 has four kernels for it: `ocl:vectorized` only for Xe-HPC and newer (Data Center GPU Max,
+  Battlemage), `ocl:simple` only for float64, and `ocl:ref` and `ocl:reusable:ref`, in which one
+  work-item processes a whole row or column. On the simulated Arc, DG1 and Tiger Lake only the
+  last two are available for (4096, 1024) and (32, 128, 768), in the three dtypes, with axes in
+  any order or oneDNN's, with and without weights, with global statistics. Composed of other
+  primitives, the gradient would be four reductions and about six element-wise passes over the
+  array in place of two kernels. Whether that is faster must be measured on a GPU.
+- *Max-pools of float16 in training.* `ocl:xe` accepts float16 only in inference (then it is
+  chosen, channels last, as is `jit:ir`); its gradient always accepts float16. In float32 it
+  would take two conversions and twice the memory for one pass. If the same bits are read as
+  bfloat16, numbers have the same order, but infinities and NaN of float16 are finite numbers, and
+  the smallest numbers depend on how the GPU treats denormal ones. This was not done without a GPU
+  for comparisons and measurements.
 
-`tests/gpu/test_kept_references_on_gpu.py` fails when oneDNN offers these GPUs more.
+`tests/gpu/test_kept_references_on_gpu.py` fails when oneDNN offers more for these GPUs.
 
 """
 ALL = """
 ## All functions
 
 Implementations of the steps of the largest case of each function's tests, in the three dtypes,
-forward and gradient, without reorders. These are small: odd numbers of channels have reference
-implementations that multiples of 16 have not.
+forward and gradient, without reorders. These cases are small: odd numbers of channels have
+reference implementations where multiples of 16 do not.
 
 """
 

@@ -138,7 +138,7 @@ def _notes(
     if totals.dropped:
         lines.append(f"{totals.dropped} records dropped: the limit is {len(records)}")
     if is_simulated("gpu") and "device" in totals.clocks:
-        lines.append("the GPU is simulated: it executes nothing, so its times say nothing")
+        lines.append("the GPU is simulated: it executes nothing, so its times mean nothing")
     return lines + _advice(records, queues)
 
 
@@ -152,7 +152,7 @@ def _advice(records: Sequence[Record], queues: Sequence[dict[str, Any]]) -> list
     devices = sorted({queues[r.queue]["device"] for r in without if r.queue is not None})
     return [
         f"{len(without)} executions on {', '.join(devices)} without a time: use "
-        'profile(wait=True), or a queue made with property="enable_profiling"'
+        'profile(wait=True), or a queue created with property="enable_profiling"'
     ]
 
 

@@ -42,7 +42,7 @@ def parser_of(command: str, description: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     found.add_argument("--device", default="", metavar="D", help="cpu, gpu or a dpctl filter")
-    found.add_argument("--engine", dest="device", metavar="D", help="the same, benchdnn's name")
+    found.add_argument("--engine", dest="device", metavar="D", help="the same, as in benchdnn")
     return found
 
 
@@ -54,8 +54,9 @@ Run cases in benchdnn's language through sycl_dnn.onednn and compare with NumPy:
   python -m sycl_dnn verify --conv "mb1ic3ih8oc4kh3" --dir=BWD_W --dt=bf16
   python -m sycl_dnn verify --batch=tests/conformance/conv.in --jobs=2
 
-Options of drivers, --reset and --batch=FILE are read in order and stay; those after the last
-problem of the command line count for that line as a whole. docs/verify.md has the grammar.
+Options of drivers, --reset and --batch=FILE are read in order and remain set. On the command
+line, options after the last problem also apply to the problems directly before them.
+docs/verify.md has the grammar.
 The exit status is 0 if nothing failed, 1 if something did or a case broke a rule (INVALID), 2 for
 lines that cannot be read, 130 and 143 after Ctrl-C and SIGTERM.
 """
@@ -74,9 +75,9 @@ def parser() -> argparse.ArgumentParser:
     add = found.add_argument
     add("--jobs", type=int, default=1, metavar="N", help="processes (1)")
     add("--json", type=Path, metavar="FILE", help="write all results")
-    add("--csv", type=Path, metavar="FILE", help="write one row a case")
+    add("--csv", type=Path, metavar="FILE", help="write one row for each case")
     add("--list", action="store_true", help="print the cases and run nothing")
-    add("--quiet", action="store_true", help="print failures and the table only")
+    add("--quiet", action="store_true", help="print only failures and the table")
     add("--sample", type=int, metavar="N", help="run N of the cases, drawn by --seed")
     add("--seed", type=int, default=0, metavar="S", help="for --sample (0)")
     add("--expect-invalid", action="store_true", help="cases that break a rule are not failures")
@@ -284,7 +285,7 @@ def summary(counts: dict[str, Counter], skipped: Counter[str]) -> str:
         cells = "".join(f"{count[s]:>14}" for s in shown)
         rows.append(f"{name:<11}{sum(count.values()):>8}{cells}")
     for reason, number in skipped.most_common():
-        rows.append(f"{number} combinations of options make no case: {reason}")
+        rows.append(f"{number} combinations of options are not cases: {reason}")
     return "\n".join(rows)
 
 

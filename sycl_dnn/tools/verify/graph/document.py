@@ -87,7 +87,7 @@ def _truth(value: Any, what: str) -> bool:
 
 def _text_checks(value: Any, what: str) -> str:
     if not isinstance(value, str) or len(value) > 100:
-        raise Broken(f"{what} must be a short text, got {value!r:.80}")
+        raise Broken(f"{what} must be a short string, got {value!r:.80}")
     return value
 
 
@@ -356,7 +356,7 @@ def parse(text: str, name: str = "") -> Document:
     given = mapping(given, "the file")
     texts = sequence(given.get("graph"), "graph", most=MAX_OPS)
     if not texts:
-        raise Broken("graph must hold an operation, got none")
+        raise Broken("graph must have an operation, got none")
     tensors: dict[int, TensorText] = {}
     ops = [_op(one, tensors) for one in texts]
     if len({op.id for op in ops}) < len(ops):

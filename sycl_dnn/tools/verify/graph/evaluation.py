@@ -85,7 +85,7 @@ class Evaluation:
                 found[name] = self._shaken(self.values[number], size)
         if op.kind == "Dropout":
             if self.dropped is None:
-                raise Refusal("Dropout: its random numbers are known on a device only")
+                raise Refusal("Dropout: its random numbers are known only on a device")
             found["kept"] = self.dropped(op, self.values)
         return found
 
