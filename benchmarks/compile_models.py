@@ -105,7 +105,7 @@ def of_network(options: Any, name: str, items: int) -> dict[str, Any]:
 
 
 def check(results: dict[str, np.ndarray], name: str, dtype: str) -> None:
-    """Stop if variants do not compute the same."""
+    """Stop if variants do not compute the same results."""
     wanted = results[BASE]
     for variant, found in results.items():
         error = np.abs(found - wanted).max() / np.abs(wanted).max()
@@ -128,7 +128,7 @@ def parse_arguments() -> Any:
 
 
 def main() -> None:
-    """Measure all networks, or those that are asked for."""
+    """Measure all networks, or the requested ones."""
     options = parse_arguments()
     print(describe_machine())
     found: dict[str, Any] = {}

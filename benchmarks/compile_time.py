@@ -4,9 +4,9 @@
     python benchmarks/compile_time.py                   # every workload, at two sizes each
     python benchmarks/compile_time.py gpt --sizes 6 12 --profile
 
-Each measurement is a separate process, since oneDNN keeps what it compiled once. It prints the
+Each measurement is a separate process, since oneDNN caches what it compiled. It prints the
 CPU time of the first call of a compiled function, that of the first call with another shape, and
-what each step of the program cost.
+the cost of each step of the program.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def adamw(p: Any, g: Any, m: Any, v: Any, rate: Any, decay: float = 0.01) -> tup
 
 
 def updated(parameters: Any, grads: Any, moments: Any, rate: Any) -> list[Any]:
-    """Return parameters and moments after a step of AdamW over all of them."""
+    """Return all parameters and moments after a step of AdamW."""
     return [
         adamw(p, g, m, v, rate) for p, g, (m, v) in zip(parameters, grads, moments, strict=True)
     ]
@@ -69,7 +69,7 @@ def decoder_shapes(layers: int) -> list[tuple[int, ...]]:
 
 
 def decoder_loss(parameters: list[Any], x: Any, labels: Any) -> Any:
-    """Return the cross entropy of a GPT-like decoder with norms before each part."""
+    """Return the cross-entropy of a GPT-like decoder with a norm before each part."""
     batch, length, width = x.shape
     p = iter(parameters)
     for _ in range((len(parameters) - 3) // 12):
@@ -169,13 +169,13 @@ def residual_arguments(layers: int, batch: int = 2) -> tuple[Any, ...]:
 
 
 def encoder(parameters: dict[str, Any], x: Any) -> Any:
-    """Return what the layers of BERT make of (N, L, 64)."""
+    """Return the result of BERT's layers for (N, L, 64)."""
     config = bert.Config(layers=len(parameters) // 16, width=64, heads=4, inner=128)
     return bert.forward(parameters, config, x)
 
 
 def encoder_arguments(layers: int, batch: int = 2) -> tuple[Any, ...]:
-    """Return the parameters of an encoder, and sequences of ``8 * batch``."""
+    """Return the parameters of an encoder, and sequences of length ``8 * batch``."""
     config = bert.Config(layers=layers, width=64, heads=4, inner=128)
     return on_device(bert.random_parameters(config)), array(1, 8 * batch, 64)
 
@@ -208,7 +208,7 @@ def reader_arguments(layers: int, batch: int = 2) -> tuple[Any, ...]:
     return parameters, array(1, 3, 64, 160 * batch)
 
 
-#: By name: the function, its arguments by number of layers, what is constant, sizes to measure.
+#: By name: the function, its arguments by number of layers, constants, sizes to measure.
 WORKLOADS: dict[str, tuple[Any, Any, tuple[str, ...], tuple[int, ...]]] = {
     "gpt": (decoder_step, decoder_arguments, (), (6, 12)),
     "dense": (dense_step, dense_arguments, (), (64, 128)),
@@ -227,15 +227,15 @@ def compiled(name: str) -> Any:
 
 
 def measured(name: str, layers: int, with_profile: bool) -> dict[str, float]:
-    """Compile a workload, then for another shape; return the seconds of CPU time and the steps."""
+    """Compile a workload, then for another shape; return seconds of CPU time and the steps."""
     arguments = WORKLOADS[name][1]
     function = compiled(name)
-    # What importing and the first call of any function cost is not part of it.
+    # The cost of imports and of the first call of any function is excluded.
     sycl_dnn.compile(F.relu)(array(4, 4))
     found: dict[str, float] = {}
     profile, args = cProfile.Profile(), ()
     for what, batch in (("first", 2), ("shape", 3)):
-        # Constants are those of the first call: the function is known.
+        # The constants are those of the first call, so the function is known.
         kept = args[: len(WORKLOADS[name][2])]
         args = (*kept, *arguments(layers, batch)[len(kept) :])
         sycl_dnn.synchronize()

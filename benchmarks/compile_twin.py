@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile the C++ twins of the benchmarks, once for each source and oneDNN version.
 
-Headers and libraries are those of the wheels; programs stay in a folder of the user below the
-system's temporary one.
+Headers and libraries are those of the wheels. Programs are kept in the user's own folder inside
+the system's temporary one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def compiler_arguments() -> tuple[list[str], list[str]]:
         find_file("intel-sycl-rt", "/libsycl.so").parent,
     }
     before = [*FLAGS, *(f"-isystem{path}" for path in sorted(headers))]
-    # An RPATH, unlike a RUNPATH, also serves the libraries that libdnnl needs.
+    # Unlike a RUNPATH, an RPATH also applies to the libraries that libdnnl needs.
     after = [f"-L{path}" for path in sorted(libraries)]
     after += ["-ldnnl", "-lsycl", "-pthread", "-Wl,--disable-new-dtags"]
     after += [f"-Wl,-rpath,{path}" for path in sorted(libraries)]
@@ -60,7 +60,7 @@ def compiler_arguments() -> tuple[list[str], list[str]]:
 
 
 def cache_folder() -> Path:
-    """Make the user's own folder for compiled twins below the system's temporary folder."""
+    """Create the user's own folder for compiled twins inside the system's temporary folder."""
     folder = Path(tempfile.gettempdir()) / f"sycl_dnn-twins-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
@@ -69,7 +69,7 @@ def cache_folder() -> Path:
 
 
 def compile_twin(name: str) -> Path:
-    """Compile ``cpp/<name>.cpp`` unless that was done before; give the path of the program."""
+    """Compile ``cpp/<name>.cpp`` unless that was done before; return the path of the program."""
     source = SOURCES / f"{name}.cpp"
     before, after = compiler_arguments()
     cxx = compiler()

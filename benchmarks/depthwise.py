@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A 1x1 convolution with the depthwise one after it as a post-op, against the two one by one.
+"""A 1x1 convolution with the following depthwise one as a post-op, against two primitives.
 
-Both ways are bound programs over channels-last images; blocks of calls alternate in one process,
-and the least time of a block counts. Post-ops and packed weights are those that ``compile`` gives.
+Both variants are bound programs over channels-last images. Blocks of calls alternate in one
+process, and the shortest time of a block counts. Post-ops and packed weights are those of
+``compile``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sycl_dnn
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.errors import DnnlError
 
-#: Channels in and between, side of the image, stride: blocks of MobileNetV3 and EfficientNet-B0.
+#: Channels in and in between, side of the image, stride: blocks of MobileNetV3, EfficientNet-B0.
 SHAPES = (
     (16, 64, 112, 2), (16, 96, 112, 2), (24, 144, 56, 1), (40, 240, 28, 2), (80, 480, 14, 1),
     (112, 672, 14, 1), (64, 64, 112, 1),
@@ -26,7 +27,7 @@ TYPES = {"f32": dnnl.data_type.f32, "bf16": dnnl.data_type.bf16}
 
 
 class Chain:
-    """Primitives in a row over their own memories."""
+    """A sequence of primitives over their own memories."""
 
     def __init__(self, queue: Any) -> None:
         self.engine = dnnl.Engine(queue)
@@ -35,7 +36,7 @@ class Chain:
         self.names: list[str] = []
 
     def add(self, pd: Any, src: Any, rng: np.random.Generator) -> Any:
-        """Append a primitive whose other arguments are filled with numbers; return its result."""
+        """Append a primitive, fill its other arguments with numbers, and return its result."""
         primitive = dnnl.Primitive(pd)
         made = {"src": src, "dst": dnnl.Memory(pd.dst_desc, self.engine)}
         for name, slot in primitive.arguments.items():
@@ -56,7 +57,7 @@ class Chain:
         return made
 
     def __call__(self, n: int) -> float:
-        """Return seconds of one run, out of ``n`` in a row."""
+        """Return the seconds of one run, averaged over ``n`` consecutive ones."""
         start = time.perf_counter()
         for _ in range(n):
             for primitive, args in self.calls:

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that work together: speed of the collectives, of training, and what overlap hides.
+"""Several ranks: speed of collectives and of training, and the latency that overlap hides.
 
     python benchmarks/distributed.py [all_reduce|training|overlap|model ...] [--ranks 2]
 
-`all_reduce`: 4 KB to 64 MB, oneCCL as here against torch's gloo, and mpi4py where it is installed.
-`training`: a GPT's steps by one rank while the others rest, by all ranks apart, and by all together
-with averaged gradients; the batch of a rank is the same. `overlap`: the same steps with 15 ms of
-latency put into every collective, with the reverse pass going on beside them and without.
-`model`: what scale_model.py predicts for such a step from what its parts take, against runs with
-0 to 40 ms of latency. Under `mpirun` the first one compares with mpi4py instead of gloo.
+`all_reduce`: 4 KB to 64 MB, this package's oneCCL against torch's gloo, or against mpi4py under
+`mpirun`. `training`: a GPT's steps by one rank while the others are idle, by all ranks separately,
+and by all together with averaged gradients; the batch of a rank is the same. `overlap`: the same
+steps with 15 ms of latency added to every collective, overlapping with the reverse pass or not.
+`model`: the prediction of scale_model.py for such a step from the times of its parts, against runs
+with 0 to 40 ms of latency.
 
-Ranks are pinned to a core each. Values are compared before anything is timed. All ways are in each
-process and take turns, so that other work on the machine meets them alike.
+Each rank is pinned to a core. Values are compared before anything is timed. Each process runs all
+variants alternately, so that other programs on the machine affect them equally.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from typing import Any
 
 SIZES = [4 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]
 LATENCY = 0.015
-#: Of the gradients of the GPT, which are 21 MB together.
+#: Of the gradients of the GPT, which are 21 MB in total.
 BUCKET = 4 << 20
 
 
 def block(call: Callable[[], Any], count: int) -> tuple[float, float]:
-    """Return microseconds of a call, and those of this process's CPU time."""
+    """Return microseconds of a call: elapsed time, and CPU time of this process."""
     start, busy = time.perf_counter(), time.process_time()
     for _ in range(count):
         call()
@@ -44,13 +44,13 @@ def block(call: Callable[[], Any], count: int) -> tuple[float, float]:
 
 
 def largest(group: Any, values: tuple[float, ...]) -> list[float]:
-    """Return for each value the largest of all ranks."""
+    """Return the largest of all ranks for each value."""
     said = group.exchange("times", " ".join(map(str, values)).encode(), "times")
     return [max(row) for row in zip(*([float(v) for v in t.split()] for t in said), strict=True)]
 
 
 class Times:
-    """Of some ways, which take turns: microseconds of a call in each round, the slowest rank's."""
+    """Microseconds of a call by the slowest rank, for each of several variants and each round."""
 
     def __init__(
         self, group: Any, ways: dict[str, Callable[[], Any]], count: int, rounds: int
@@ -69,12 +69,12 @@ class Times:
         return statistics.median(self.wall[name]) / 1e3
 
     def ratio(self, over: str, under: str, factor: float = 1) -> float:
-        """Return the median over the rounds of one way's time over another's."""
+        """Return the median over the rounds of one variant's time over another's."""
         pairs = zip(self.wall[over], self.wall[under], strict=True)
         return statistics.median(factor * a / b for a, b in pairs)
 
     def more(self, late: str, name: str) -> float:
-        """Return the median over the rounds of how many milliseconds longer one way takes."""
+        """Return the median over the rounds of the milliseconds that one variant takes longer."""
         pairs = zip(self.wall[late], self.wall[name], strict=True)
         return statistics.median(a - b for a, b in pairs) / 1e3
 
@@ -83,7 +83,7 @@ class Times:
 
 
 def gloo_sum(group: Any) -> Callable[[int], Callable[[], None]]:
-    """Return what makes a sum by torch's gloo over this many numbers, checked once."""
+    """Return a function that sums this many numbers by torch's gloo; it is checked once."""
     import torch
     import torch.distributed as gloo
 
@@ -105,7 +105,7 @@ def gloo_sum(group: Any) -> Callable[[int], Callable[[], None]]:
 
 
 def mpi_sum(group: Any) -> Callable[[int], Callable[[], None]] | None:
-    """Return the same by mpi4py; None where it is not installed or MPI did not start the ranks."""
+    """Return the same by mpi4py; None if it is not installed or MPI did not start the ranks."""
     if "PMI_RANK" not in os.environ:
         return None
     try:
@@ -125,7 +125,7 @@ def mpi_sum(group: Any) -> Callable[[int], Callable[[], None]] | None:
 
 
 def our_sum(group: Any, n: int) -> Callable[[], None]:
-    """Return our sum of this many numbers, in place and waited for."""
+    """Return our sum of this many numbers, in place and with a wait."""
     import dpnp
 
     import sycl_dnn
@@ -144,7 +144,7 @@ def our_sum(group: Any, n: int) -> Callable[[], None]:
 
 
 def all_reduce(group: Any, rounds: int) -> None:
-    """Print a row for each size; the least time counts, and the slowest rank's."""
+    """Print a row for each size: the shortest time of the slowest rank."""
     others = {
         "mpi4py": mpi_sum(group),
         "gloo": None if "PMI_RANK" in os.environ else gloo_sum(group),
@@ -170,7 +170,7 @@ def all_reduce(group: Any, rounds: int) -> None:
 
 @contextlib.contextmanager
 def nothing_beside() -> Iterator[None]:
-    """Let functions that are traced meanwhile wait for each collective where it stands."""
+    """Make functions traced in this block wait for each collective immediately."""
     from sycl_dnn.distributed.traced_collectives import CollectiveStep
 
     start = CollectiveStep.start_into
@@ -182,7 +182,7 @@ def nothing_beside() -> Iterator[None]:
 
 
 class Training:
-    """A GPT that each rank has, and one way to make its steps, of ``rows`` sequences."""
+    """A GPT on each rank, and one variant of its training steps over ``rows`` sequences."""
 
     def __init__(self, group: Any, averages: bool, rows: int = 16) -> None:
         import dpnp
@@ -204,7 +204,7 @@ class Training:
         def step(net: Any, state: Any, *batch: Any) -> Any:
             value, grads = sycl_dnn.value_and_grad(entry.loss)(net, *batch)
             if averages:
-                # Ranks come to collectives in this order: the loss is there first.
+                # Ranks reach the collectives in this order: the loss is available first.
                 value = dist.all_reduce(value, "mean")
                 grads = dist.average_gradients(grads, BUCKET)
             return value, *opt.update(grads, state, net)
@@ -213,18 +213,18 @@ class Training:
         self._loss = sycl_dnn.compile(entry.loss)
 
     def forward(self) -> float:
-        """Compute the loss alone."""
+        """Compute only the loss."""
         return float(self._loss(self.net, *self._batch))
 
     def __call__(self) -> float:
-        """Make a step; return its loss."""
+        """Run a step; return its loss."""
         value, self.net, self.state = self._step(self.net, self.state, *self._batch)
         self._queue.wait()
         return float(value)
 
 
 def n_collectives(training: Training) -> int:
-    """Return how many there are in a step: the buckets, and that of the loss."""
+    """Return the number of collectives in a step: the buckets, and that of the loss."""
     from sycl_dnn import tree
     from sycl_dnn.distributed.gradient_buckets import buckets
 
@@ -232,7 +232,7 @@ def n_collectives(training: Training) -> int:
 
 
 def training(group: Any, rounds: int) -> None:
-    """Print the throughput of all ranks over that of one."""
+    """Print the throughput of all ranks relative to that of one."""
     alone, together = Training(group, False), Training(group, True)
     losses = [alone(), together()]
     mean = (
@@ -257,7 +257,7 @@ def training(group: Any, rounds: int) -> None:
 
 
 def overlap(group: Any, rounds: int) -> None:
-    """Print what of an injected latency is hidden."""
+    """Print which share of an added latency is hidden."""
     beside, after = Training(group, True, 8), Training(group, True, 8)
     with nothing_beside():
         losses = [after()]
@@ -286,7 +286,7 @@ def overlap(group: Any, rounds: int) -> None:
 
 
 def late(call: Callable[[], Any], seconds: float) -> Callable[[], None]:
-    """Return the call with so much latency in each collective."""
+    """Return the call with this latency in each collective."""
     from sycl_dnn import _core
 
     def run() -> None:
@@ -298,7 +298,7 @@ def late(call: Callable[[], Any], seconds: float) -> Callable[[], None]:
 
 
 def model(group: Any, rounds: int) -> None:
-    """Print steps with latency as predicted from one without, and as measured."""
+    """Print steps with latency, as predicted from one without and as measured."""
     import scale_model
 
     alone, beside, after = (Training(group, averages, 2) for averages in (False, True, True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random layers of each family that moves more than it computes, between 1 and 30 MB of float32."""
+"""Random layers of the families bound by memory, between 1 and 30 MB of float32."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 
 def _image(rng: np.random.Generator) -> Shape:
-    """Return a shape (N, C, H, W) of a size that is drawn evenly by its logarithm."""
+    """Return a shape (N, C, H, W) whose size is drawn with a uniform logarithm."""
     while True:
         size = np.exp(rng.uniform(np.log(_SMALLEST), np.log(_LARGEST)))
         channels, side = int(rng.choice(_CHANNELS)), int(rng.choice(_SIDES))
@@ -33,7 +33,7 @@ def _groups(rng: np.random.Generator, x: Shape) -> int:
     return int(rng.choice([g for g in (1, 4, 8, 16, 32, x[1]) if x[1] % g == 0]))
 
 
-#: By family: function, shapes, further arguments.
+#: By family: function, shapes, additional arguments.
 Drawn = tuple[str, tuple[Shape, ...], dict[str, Any]]
 FAMILIES: dict[str, Callable[[np.random.Generator, Shape], Drawn]] = {
     "batch_norm training": lambda rng, x: ("batch_norm", _vectors(x, 2), {"training": True}),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write what ``sycl_dnn.compile`` makes of networks, and a picture of a partitioned graph.
+"""Write the compiled programs of networks, and a picture of a partitioned graph.
 
 The pages are those of docs/explained.
 """
@@ -24,8 +24,8 @@ PAGES = {
 }
 HEAD = """# {title}
 
-What `explain()` of the compiled function says. Lines with `+` were taken into the step before them,
-lines with `-` might have been and were not. Parameters are random, which changes nothing here;
+The report of the compiled function's `explain()`. Lines with `+` were fused into the step above,
+lines with `-` could have been but were not. Parameters are random, which does not matter here;
 implementations are those of an x86-64 CPU with AVX-512 and bfloat16. Written by
 
     python benchmarks/explain_models.py

@@ -2,8 +2,8 @@
 """Which implementation oneDNN picks on GPUs for each function, forward and gradient; write a page.
 
 Functions are recorded on simulated GPUs (tests/simulated_gpu.sh), with the largest cases of their
-tests and with arrays as large as in networks: descriptors are made, no step is compiled. Where one
-has oneDNN's reference implementation, other dtypes and layouts are asked for the same.
+tests and with arrays as large as in networks. Descriptors are created, but no step is compiled. If
+one has oneDNN's reference implementation, the same is tried in other dtypes and layouts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DTYPES = ("float32", "float16", "bfloat16")
 HEAD = """# Implementations on GPUs
 
 What oneDNN picks for each function of `sycl_dnn.functional` and its gradient on simulated GPUs
-(`tests/simulated_gpu.sh`), in float32, float16 and bfloat16. Descriptors were made, nothing ran.
+(`tests/simulated_gpu.sh`), in float32, float16 and bfloat16. Descriptors were created, nothing ran.
 Written by
 
     python benchmarks/gpu_dispatch.py
@@ -41,35 +41,35 @@ REFERENCES = """## Reference implementations in sizes of networks
 
 Steps that oneDNN computes with its slow reference implementation (`ref`) for arrays as large as
 in networks, row-major and channels last. *Other way*: a dtype and a layout in which it has an
-optimised implementation of the same step; "none" where none was found in these dtypes, in a
+optimised implementation of the same step; "none" if none was found in these dtypes, in a
 layout that it chooses, row-major, or channels last. For many pools oneDNN's reason is that its
-reference is faster ("heuristic fail: ocl ref_kernel is faster"). Recurrent cells are made of fast
-products and are not counted. What is left as it is, and why:
+reference is faster ("heuristic fail: ocl ref_kernel is faster"). Recurrent cells are composed of
+fast products and are not counted. These references remain in use:
 
-- *The gradient of layer_norm*, by which instance_norm, group_norm and rms_norm go as well. oneDNN
-  3.13 has four kernels of it: `ocl:vectorized` for Xe-HPC and newer alone (Data Center GPU Max,
-  Battlemage), `ocl:simple` for float64 alone, and `ocl:ref` and `ocl:reusable:ref`, in which one
-  work-item goes along a row and one down a column. The simulated Arc, DG1 and Tiger Lake are
-  offered the last two and nothing else for (4096, 1024) and (32, 128, 768), in the three dtypes,
-  with axes in any order or oneDNN's, with and without weights, with global statistics. Made of
-  other primitives the gradient is four reductions and some six element-wise passes over the array
-  in place of two kernels; whether that is less time only a GPU can tell.
-- *Max-pools of float16 in training.* `ocl:xe` takes float16 in inference alone (then it is
-  chosen, channels last, as is `jit:ir`); its gradient takes float16 always. Through float32 it
-  would be two conversions and twice the memory for one pass. As bfloat16 over the same bits
-  numbers have the same order, but infinities and NaN of float16 are finite numbers there, and the
-  smallest numbers depend on how the GPU treats denormal ones. Not done without a GPU to compare
-  and to measure on.
+- *The gradient of layer_norm*, which instance_norm, group_norm and rms_norm also use. oneDNN
+  3.13 has four kernels for it: `ocl:vectorized` only for Xe-HPC and newer (Data Center GPU Max,
+  Battlemage), `ocl:simple` only for float64, and `ocl:ref` and `ocl:reusable:ref`, in which one
+  work-item processes a whole row or column. On the simulated Arc, DG1 and Tiger Lake only the
+  last two are available for (4096, 1024) and (32, 128, 768), in the three dtypes, with axes in
+  any order or oneDNN's, with and without weights, with global statistics. Composed of other
+  primitives, the gradient would be four reductions and about six element-wise passes over the
+  array in place of two kernels. Whether that is faster must be measured on a GPU.
+- *Max-pools of float16 in training.* `ocl:xe` accepts float16 only in inference (then it is
+  chosen, channels last, as is `jit:ir`); its gradient always accepts float16. In float32 it
+  would take two conversions and twice the memory for one pass. If the same bits are read as
+  bfloat16, numbers have the same order, but infinities and NaN of float16 are finite numbers, and
+  the smallest numbers depend on how the GPU treats denormal ones. This was not done without a GPU
+  for comparisons and measurements.
 
-`tests/gpu/test_kept_references_on_gpu.py` fails when oneDNN offers these GPUs more.
+`tests/gpu/test_kept_references_on_gpu.py` fails when oneDNN offers more for these GPUs.
 
 """
 ALL = """
 ## All functions
 
 Implementations of the steps of the largest case of each function's tests, in the three dtypes,
-forward and gradient, without reorders. These are small: odd numbers of channels have reference
-implementations that multiples of 16 have not.
+forward and gradient, without reorders. These cases are small: odd numbers of channels have
+reference implementations where multiples of 16 do not.
 
 """
 
@@ -161,7 +161,7 @@ def _other_way(pd: Any, engine: Any) -> str:
 
 
 def _network_sizes(queue: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield name, dtype and a function without arguments, for what tests have in small only."""
+    """Yield name, dtype and a call without arguments of what tests have only in small sizes."""
     import dpnp
 
     import sycl_dnn
@@ -211,7 +211,7 @@ def _network_sizes(queue: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def collect() -> dict[str, Any]:
-    """Return implementations by function, and what has a reference only."""
+    """Return implementations by function, and the steps that have only a reference."""
     from functional.on_device import device_arguments
 
     import sycl_dnn
@@ -235,7 +235,7 @@ def collect() -> dict[str, Any]:
 
 
 def references_of(queue: Any) -> Iterator[tuple[str, str, str, str]]:
-    """Yield function, dtype, step and other way of each slow reference in sizes of networks."""
+    """Yield function, dtype, step and alternative of each slow reference in sizes of networks."""
     from sycl_dnn import onednn as dnnl
     from sycl_dnn.trace.descriptors import is_slow_reference
 
@@ -257,7 +257,7 @@ def _on_simulated(gpu: str) -> dict[str, Any]:
 
 
 def _merged(found: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
-    """Yield rows, with the names of the GPUs that have the same."""
+    """Yield rows with the names of the GPUs that share them."""
     by_row: dict[str, list[str]] = defaultdict(list)
     for gpu, rows in found.items():
         for row in rows:
@@ -267,7 +267,7 @@ def _merged(found: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
 
 
 def page(record: dict[str, Any]) -> str:
-    """Return the page of what was collected."""
+    """Return the page of the collected results."""
     lines = [HEAD + REFERENCES + "| function | step | other way | dtypes | GPUs |"]
     lines.append("|---|---|---|---|---|")
     references = {
@@ -294,7 +294,7 @@ def main() -> None:
     parser.add_argument("--collect", action="store_true", help=argparse.SUPPRESS)
     if parser.parse_args().collect:
         print(json.dumps(collect()), flush=True)
-        os._exit(0)  # the simulated driver may abort on its way out
+        os._exit(0)  # the simulated driver may abort at exit
     PAGE.write_text(page({gpu: _on_simulated(gpu) for gpu in GPUS}))
 
 

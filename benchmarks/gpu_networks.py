@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count what a call of each network asks of a GPU: kernels, copies, waits, memory; write a page.
+"""Count what a call of each network requires of a GPU: kernels, copies, waits, memory.
 
-Each network runs on simulated GPUs (tests/simulated_gpu.sh), which execute nothing: what is counted
-does not depend on values. Times are not measured.
+It writes a page. Each network runs on simulated GPUs (tests/simulated_gpu.sh), which execute
+nothing; the counts do not depend on values. Times are not measured.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GPUS = {"arc": "Arc A770", "dg1": "DG1", "tgl": "Tiger Lake"}
 NETWORKS = ("resnet50-1", "bert-128", "gpt-step", "mobilenetv3-1", "unet-256")
 HEAD = """# Networks on GPUs: kernels, waits, memory
 
-What one call of each network asks of the driver, once it has been compiled and called before.
+What one call of each network requests from the driver, after it was compiled and called before.
 **Nothing was executed and no time was measured**: the GPUs are simulated (`tests/simulated_gpu.sh
 --backend level_zero`), oneDNN chooses as it would for the real ones, and calls are counted in
 SYCL's trace of the driver. `tests/gpu/test_host_waits_on_gpu.py` has the bounds. Written by
@@ -42,40 +42,40 @@ Each network was run on each GPU of `tests/simulated_gpu.sh`.
 """
 COMPILED = """## Compiled
 
-`sycl_dnn.compile` in float32. *Steps* are what was planned, *kernels* what was launched: oneDNN
-splits some steps. *Copies* are memory operations on the queue, *waits* calls in which the host
+`sycl_dnn.compile` in float32. *Steps* were planned, *kernels* were launched: oneDNN
+splits some steps. *Copies* are memory operations on the queue, *waits* are calls in which the host
 waits for the device between the input and the result. *Fallbacks* ran on the CPU or in another
-dtype; *reference* steps have oneDNN's slow implementation only: four pools of MobileNetV3.
+dtype; *reference* steps have only oneDNN's slow implementation: four pools of MobileNetV3.
 On DG1 and Tiger Lake a product in float32 with a bias is two kernels (`ocl:with_po`), on Arc one.
-The three reorders of each layer of BERT lay heads apart: some of oneDNN's kernels misread matrices
-that lie between one another's elements, and the machine code for GPUs could not be checked.
+The three reorders of each layer of BERT separate the heads: some of oneDNN's kernels misread
+interleaved matrices, and the machine code for GPUs could not be checked.
 
 """
 OPERATIONS = """
 ## Operation by operation
 
 The same networks called without `compile`. In GPT the waits are those of dpnp's own `+` of arrays,
-two in each layer; those of other networks were not looked at. They vary by one from run to run.
+two in each layer; those of other networks were not examined. They vary by one from run to run.
 
 """
 MEMORY = """
 ## Memory
 
-MiB. *Planned*: intermediate values of a call, scratchpads included. *Constants*: what was computed
-from the parameters. *Peak*: the most that the process had allocated at once: parameters, constants,
-inputs, and what calls in both forms need.
+MiB. *Planned*: intermediate values of a call, including scratchpads. *Constants*: values computed
+from the parameters. *Peak*: the most memory that the process had allocated at the same time:
+parameters, constants, inputs, and what calls in both forms need.
 
 """
 IMPLEMENTATIONS = """
 ## Implementations
 
-How many steps of the compiled network run on which implementation.
+Number of steps of the compiled network by implementation.
 
 """
 
 
 def measure(name: str, *, tiny: bool, compiled_alone: bool) -> dict[str, Any]:
-    """Call a network and mark the phases for the trace; return what it says of itself."""
+    """Call a network and mark the phases for the trace; return what it reports about itself."""
     import dpnp
     from models import zoo
 
@@ -201,7 +201,7 @@ def _on_simulated(gpu: str, name: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure what was asked for, keep it in the record, and write the page."""
+    """Measure the requested networks, add them to the record, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gpu", choices=GPUS, action="append", help="all of them if left away")
     parser.add_argument("--network", choices=NETWORKS, action="append", help="likewise")
@@ -214,7 +214,7 @@ def main() -> None:
     if options.measure:
         asked = {"tiny": options.tiny, "compiled_alone": options.compiled_alone}
         print(json.dumps(measure(options.measure, **asked)), flush=True)
-        os._exit(0)  # the simulated driver may abort on its way out
+        os._exit(0)  # the simulated driver may abort at exit
     if options.counted:
         print(json.dumps(counted(options.counted)))
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write what each implementation gave on the executing GPU, from results of the verifier.
+"""Write the result of each implementation on the executing GPU, from the verifier's output.
 
 The table goes into docs/gpu_tests.md, which has the command.
 """
@@ -26,13 +26,13 @@ COLUMNS = {
 
 
 def implementation(result: dict[str, Any]) -> str:
-    """Return the implementation without what names its layout; "-" where there is none."""
+    """Return the implementation without the name of its layout; "-" if there is none."""
     name = result["impl"].removesuffix(":any")
     return f"`{name}`" if name else "-"
 
 
 def table(results: list[dict[str, Any]]) -> str:
-    """Return rows of primitive and implementation, with the number of cases by what they gave."""
+    """Return rows of primitive and implementation, with the number of cases by result."""
     columns = {status: column for column, statuses in COLUMNS.items() for status in statuses}
     counts: dict[tuple[str, str], Counter[str]] = {}
     for result in results:
@@ -47,7 +47,7 @@ def table(results: list[dict[str, Any]]) -> str:
 
 
 def page(text: str, made: str) -> str:
-    """Return the page with another table between its marks."""
+    """Return the page with a new table between its markers."""
     pattern = re.compile(re.escape(BEGIN) + ".*" + re.escape(END), re.DOTALL)
     return pattern.sub(lambda _: f"{BEGIN}\n{made}\n{END}", text)
 

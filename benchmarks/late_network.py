@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an all_reduce takes where every message between ranks is late, against scale_model.py.
+"""The time of an all_reduce if every message between ranks is delayed, against scale_model.py.
 
     python benchmarks/late_network.py [--ranks 2 3 4] [--latency-ms 20] [--rounds 8]
 
-Each rank has its own network (Linux; as root), whose only way out is a TUN device. This
-program passes packets on after the latency. Less the times of `--latency-ms 0`, a collective takes
-the latency times its messages that come one after the other, however busy the cores are.
+Each rank has its own network (Linux; as root), whose only connection is a TUN device. This
+program forwards packets after the latency. Minus the times of `--latency-ms 0`, a collective takes
+the latency times the number of its consecutive messages, even if the cores are busy.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def new_network(rank: int) -> int:
 
 
 def start(rank: int, ranks: int, rounds: int) -> subprocess.Popen[bytes]:
-    """Start this program as a rank, in the network that this process is in."""
+    """Start this program as a rank in the network of this process."""
     variables = {
         "RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank),
         "MASTER_ADDR": "10.9.0.1", "MASTER_PORT": "29777", "CCL_KVS_IFACE": "late",
@@ -59,7 +59,7 @@ def start(rank: int, ranks: int, rounds: int) -> subprocess.Popen[bytes]:
 
 
 def pass_on(devices: list[int], processes: list[subprocess.Popen[bytes]], seconds: float) -> None:
-    """Pass packets on, this many seconds late, until all ranks have ended."""
+    """Forward packets with this delay in seconds until all ranks have ended."""
     late: collections.deque[tuple[float, int, bytes]] = collections.deque()
     poll = select.poll()
     for device in devices:
@@ -77,7 +77,7 @@ def pass_on(devices: list[int], processes: list[subprocess.Popen[bytes]], second
 
 
 def as_rank(rounds: int) -> None:
-    """Print the median time of each size, as the slowest rank has it."""
+    """Print the median time of the slowest rank for each size."""
     import dpnp
 
     import sycl_dnn
@@ -102,7 +102,7 @@ def as_rank(rounds: int) -> None:
 
 
 def main() -> int:
-    """Start the ranks, once for each number of them."""
+    """Start the ranks, once for each number of ranks."""
     import scale_model
 
     parser = argparse.ArgumentParser(

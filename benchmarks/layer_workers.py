@@ -17,9 +17,9 @@ import numpy as np
 from layer_cases import Layer
 from required import require
 
-#: A block repeats its call for about so long.
+#: A block repeats its call for about this long.
 BLOCK_SECONDS = 0.4
-#: Calls before that: memory is fresh in the first ones.
+#: Calls before that: the first ones use new memory.
 WARM_UP = 4
 _SEED = 0
 
@@ -30,7 +30,7 @@ def values(layer: Layer) -> list[np.ndarray]:
     arrays = [rng.standard_normal(s, dtype=np.float32) for s in layer.shapes]
     if layer.function == "batch_norm" and len(arrays) > 3:
         arrays[2] = np.abs(arrays[2]) + 1  # variances
-    # Weights of a size that keeps results near 1.
+    # Weights are scaled to keep results near 1.
     return [arrays[0], *(a / np.sqrt(max(a.size / a.shape[0], 1)) for a in arrays[1:])]
 
 
@@ -42,12 +42,12 @@ def lstm_weights(size: int) -> list[np.ndarray]:
 
 
 def _of_batch_norm(arrays: list[Any]) -> tuple[Any, ...]:
-    """Return the arguments: with running statistics where there are five arrays."""
+    """Return the arguments, with running statistics if there are five arrays."""
     return tuple(arrays) if len(arrays) > 3 else (arrays[0], None, None, *arrays[1:])
 
 
 def _places(layer: Layer, args: tuple[Any, ...]) -> list[int]:
-    """Return the arguments that gradients are asked for, by number; no running statistics."""
+    """Return the indices of the arguments that need gradients; running statistics do not."""
     given = args[1:3] if layer.function == "batch_norm" else ()
     is_array = [hasattr(a, "shape") or isinstance(a, list) for a in args]
     return [i for i, a in enumerate(args) if is_array[i] and not any(a is s for s in given)]
@@ -56,7 +56,7 @@ def _places(layer: Layer, args: tuple[Any, ...]) -> list[int]:
 def _of_arrays(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, places: list[int]
 ) -> Any:
-    """Return the function of these arguments alone."""
+    """Return the function of only these arguments."""
 
     def call(*arrays: Any) -> Any:
         given = list(args)
@@ -94,7 +94,7 @@ class Ours:
         y, pullback = self._dnn.vjp(
             _of_arrays(function, args, kwargs, places), *(args[i] for i in places)
         )
-        # Any gradient of the result's own layout will do; torch gets ones.
+        # Any gradient in the result's layout is sufficient; torch gets ones.
         dy = (y[0], None) if isinstance(y, tuple) else y
 
         def forward() -> None:
@@ -108,7 +108,7 @@ class Ours:
         return {"forward": {"eager": forward}, "backward": {"eager": backward}}
 
     def _channels_last(self, x: Any) -> Any:
-        """Return an activation as the layer before hands it over."""
+        """Return an activation in the layout of the previous layer's result."""
         bits = x.data if isinstance(x, self._dnn.Array) else x
         last = self._dpnp.ascontiguousarray(self._dpnp.moveaxis(bits, 1, -1))
         moved = self._dpnp.moveaxis(last, -1, 1)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers through ``sycl_dnn.functional`` against torch eager on the CPU, forward and backward.
 
-Both run with two threads, in alternating blocks of one run; torch in the better of its memory
+Both run with two threads, in alternating blocks of one run, and torch in the better of its memory
 formats. Prints medians in ms, their range and the ratio, and writes a plot.
 """
 
@@ -58,13 +58,13 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
-        with contextlib.suppress(BrokenPipeError):  # a process that has died already
+        with contextlib.suppress(BrokenPipeError):  # a process that has already ended
             self._process.stdin.close()
         self._process.wait()
 
 
 def best(blocks: list[dict[str, list[float]]]) -> tuple[float, str, list[float]] | str:
-    """Return the median, name and times of the fastest variant; the error where there is one."""
+    """Return the median, name and times of the fastest variant, or the error."""
     if "error" in blocks[0]:
         return str(blocks[0]["error"])
     joined = {v: [t for b in blocks for t in b[v]] for v in blocks[0]}
@@ -75,7 +75,7 @@ def best(blocks: list[dict[str, list[float]]]) -> tuple[float, str, list[float]]
 def compare(
     workers: dict[str, Worker], layer: Layer, dtype: str, direction: str, rounds: int, block: float
 ) -> float | None:
-    """Measure one row; print and return its ratio to torch; None for what torch lacks."""
+    """Measure one row; print and return its ratio to torch, None for what torch lacks."""
     blocks: dict[str, list[Any]] = {name: [] for name in workers}
     for _ in range(rounds):
         for name, worker in workers.items():
@@ -120,7 +120,7 @@ def plot(ratios: dict[str, float], path: Path) -> None:
 
 
 def summed_up(ratios: dict[str, float], families: Sequence[str]) -> None:
-    """Print geometric means, of all rows and by family, and the rows above 1.05."""
+    """Print geometric means of all rows and by family, and the rows above 1.05."""
 
     def mean(values: list[float]) -> str:
         return f"{math.exp(statistics.fmean(map(math.log, values))):.3f} of {len(values)} rows"
@@ -137,7 +137,7 @@ def summed_up(ratios: dict[str, float], families: Sequence[str]) -> None:
 
 
 def options_of_call() -> argparse.Namespace:
-    """Return what the command line says."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="blocks per row and library")
     parser.add_argument("--block", type=float, default=0.4, help="seconds of a block")
@@ -159,7 +159,7 @@ def options_of_call() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure all rows, or those that are asked for."""
+    """Measure all rows, or the requested ones."""
     options = options_of_call()
     if options.plot:
         require("matplotlib")

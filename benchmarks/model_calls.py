@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the libraries of `model_workers.py` share: calls by variant, nests of arrays."""
+"""What the libraries of `model_workers.py` share: calls by variant, nested arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-#: What only ours has: integers throughout, integers as weights alone.
+#: Only in our library: integers throughout, or only as weights.
 OWN_DTYPES = ("int8", "w8", "w4")
 Calls = dict[str, Callable[[], Any]]
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from model_calls import Calls, mapped
 
-#: By name: dtype of the weights, elements that share a scale.
+#: By name: dtype of the weights, number of elements that share a scale.
 WEIGHTS = {"w8": ("int8", None), "w4": ("int4", 64)}
 
 
 class Ours:
-    """Eager functions, compiled ones, the same from a C++ loop, and integers."""
+    """Eager functions, compiled ones, compiled ones from a C++ loop, and integers."""
 
     def __init__(self, entries: dict[str, Any], folder: Path) -> None:
         import dpnp
@@ -59,7 +59,7 @@ class Ours:
         return {n: self._waiting(c) for n, c in found.items()}
 
     def _narrowed(self, weight: Any, dtype: str, group: int | None) -> Any:
-        """Return a matrix (N, K) of integers with a scale for each row, or for groups in it."""
+        """Return a matrix (N, K) of integers with a scale for each row, or for groups within it."""
         groups = {} if group is None else {"group_size": group}
         axis = 0 if group is None else 1
         return self._dnn.functional.quantize_dynamic(weight, dtype, axis, **groups)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks through torch, for `model_workers.py`; the others read what it exports."""
+"""Networks through torch, for `model_workers.py`; the other libraries read its exports."""
 
 from __future__ import annotations
 

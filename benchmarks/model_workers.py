@@ -21,13 +21,13 @@ from model_ours import Ours
 from model_torch import Torch
 from models import zoo
 
-#: Results that are sent along for comparison.
+#: Number of results that are sent for comparison.
 N_SHOWN = 64
 LIBRARIES = {"ours": Ours, "torch": Torch, "onnxruntime": OnnxRuntime, "openvino": OpenVino}
 
 
 def answer(library: Any, name: str, dtype: str) -> dict[str, Any]:
-    """Return times in ms by variant, results, time to compile, memory at its peak and of files."""
+    """Return times in ms by variant, results, time to compile, peak memory and mapped files."""
     found: dict[str, Any] = {"times": {}, "results": {}}
     for variant, call in library.calls(name, dtype).items():
         values = library.numpy(first(call())).astype(np.float64).ravel()
@@ -40,7 +40,7 @@ def answer(library: Any, name: str, dtype: str) -> dict[str, Any]:
 
 
 def mapped_files_mb() -> float:
-    """Return how much of the resident memory is code and data of files, shared by processes."""
+    """Return how much resident memory is code and data of files, shared by processes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith("RssFile")) / 1024
 

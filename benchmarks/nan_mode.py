@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ``set_nan("propagate")`` costs: memory-bound functions and a fused convolution on a CPU.
 
-Blocks of calls alternate between the two settings in one process; prints medians and least times
-in ms, and the ratio of the medians.
+Blocks of calls alternate between the two settings in one process. Prints medians and minima in ms,
+and the ratio of the medians.
 """
 
 from __future__ import annotations

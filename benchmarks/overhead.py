@@ -5,17 +5,18 @@
 the binding's (at most 8, polling 50 us, then blocking). ``each``: a wait after every execution.
 Blocks alternate between the two; the difference counts, since times drift with the machine.
 
-A CPU primitive is handed to a thread of SYCL's pool. That costs a few us or tens of us, by where
-the system has put the thread, which it often does once for the life of a process. So between two
-processes whose threads are free to move, luck decides, whatever their language. ``--placement``:
+A CPU primitive is passed to a thread of SYCL's pool. That costs a few us or tens of us, depending
+on where the system has placed the thread, which often does not change for the life of a process. So
+the difference between two processes whose threads are free to move is random, in any language.
+``--placement``:
 
-    together    both processes have one CPU: what Python itself adds
-    apart       the calling thread of each is bound to one CPU, all others to a second
-    free        where the system puts them; look at several runs
+together    both processes have one CPU: what Python itself adds
+apart       the calling thread of each is bound to one CPU, all others to a second
+free        the system places them; compare several runs
 
 ``--calls`` compares the ways to call one function instead: eager, bound, compiled, a graph, ``vjp``
-and its pullback: what each costs more than a bound call (``vjp and pullback``: than two), and the
-number of Python functions that it enters.
+and its pullback. It prints what each costs more than a bound call (``vjp and pullback``: than two),
+and the number of Python functions that it enters.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.graph import Graph
 
-#: What one call may cost more than in C++, in us.
+#: The most that one call may cost above C++, in us.
 MOST_OVER_CPP = 2.0
-#: What the ways to call may cost more, in us, and than which.
+#: The most that each way to call may cost above another, in us, and which other.
 MOST_OVER = {"eager": 2.0, "compiled": 2.0, "graph": 2.0, "vjp and pullback": 6.0}
 OVER_BOUND = {"eager": "bound", "compiled": "bound", "graph": "bound"} | {
     "vjp and pullback": "two bound"
@@ -86,7 +87,7 @@ def each(execute: Callable, stream: Any, args: dict, count: int) -> None:
 
 
 def python_runner(loop: Callable, operation: str, engine: Any) -> timing.Runner:
-    """Return a runner that gives us per call of the Python loop."""
+    """Return a runner that returns us per call of the Python loop."""
     primitive, args = tiny(operation, engine)
     stream = dnnl.Stream(engine, ordered=False)
 
@@ -102,26 +103,26 @@ def python_runner(loop: Callable, operation: str, engine: Any) -> timing.Runner:
 
 
 def twin_runner(ask: Callable[[str, int], float], operation: str) -> timing.Runner:
-    """Return a runner that gives us per call of the C++ loop."""
+    """Return a runner that returns us per call of the C++ loop."""
     return lambda count: [ask(operation, CALLS) for _ in range(count)]
 
 
 def bind_threads(pid: int) -> None:
-    """Bind the calling thread of a process to one CPU and all others that it has to a second."""
+    """Bind the calling thread of a process to one CPU and all its other threads to a second."""
     for thread in map(int, os.listdir(f"/proc/{pid}/task")):
         with contextlib.suppress(ProcessLookupError):  # it has just ended
             os.sched_setaffinity(thread, CPUS[:1] if thread == pid else CPUS[1:2])
 
 
 def place_apart(runners: dict[str, timing.Runner], twin: Any) -> None:
-    """Bind the threads of both sides, once a first run has made those of the pool."""
+    """Bind the threads of both sides, after a first run has created those of the pool."""
     for runner, pid in zip(runners.values(), (twin.pid, os.getpid()), strict=True):
         runner(1)
         bind_threads(pid)
 
 
 def median_gap(times: list[float], base: list[float], blocks: int) -> float:
-    """Return the median over the blocks of what one side takes more than the other."""
+    """Return the median over the blocks of the difference between the sides."""
     own, other = (np.median(np.reshape(t, (blocks, 5)), axis=1) for t in (times, base))
     return float(np.median(own - other))
 
@@ -145,7 +146,7 @@ def measure(operation: str, mode: str, engine: Any, twin: Any, options: Any) -> 
 
 
 def ways(queue: Any) -> dict[str, Callable[[], Any]]:
-    """Return ways to call a relu of 1x16x8x8; ``two bound`` is what vjp and pullback may cost."""
+    """Return ways to call a relu of 1x16x8x8; ``two bound`` is compared with vjp and pullback."""
     x = dpnp.ones((1, 16, 8, 8), dtype="f4", sycl_queue=queue)
     graph = Graph(queue.sycl_device.device_type.name)
     graph.relu(graph.input(x.shape, "f32", name="src"))
@@ -190,7 +191,7 @@ def python_calls(call: Callable[[], Any]) -> int:
 
 
 def call_runner(call: Callable[[], Any], queue: Any) -> timing.Runner:
-    """Return a runner that gives us per call."""
+    """Return a runner that returns us per call."""
 
     def run(count: int) -> list[float]:
         times = []
@@ -230,7 +231,7 @@ def main() -> int:
     parser.add_argument("--json", help="also write the figures to this file")
     options = parser.parse_args()
     if options.placement == "together":
-        os.sched_setaffinity(0, CPUS[:1])  # threads and processes made from now on inherit it
+        os.sched_setaffinity(0, CPUS[:1])  # threads and processes created from now on inherit it
     queue = sycl_dnn.default_queue()
     engine = dnnl.Engine(queue)
     print(f"{timing.describe_machine()}\nplacement of threads: {options.placement}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""End with what to install where a benchmark lacks a package."""
+"""End with instructions if a benchmark lacks a package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def require(*modules: str) -> None:
 
 
 def require_package(name: str) -> None:
-    """End the program unless a distribution, of headers perhaps, is installed."""
+    """End the program unless a distribution is installed, which may contain only headers."""
     try:
         metadata.distribution(name)
     except metadata.PackageNotFoundError:

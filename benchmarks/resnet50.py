@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ResNet-50's forward pass by functions, by the same calls in a C++ loop, and by torch eager.
 
-All on two threads in alternating blocks of one run. Their logits are compared first.
+All use two threads, in alternating blocks of one run. Their logits are compared first.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def measure(workers: dict[str, Worker], batch: int, dtype: str, rounds: int) -> 
 
 
 def check(logits: dict[str, Any], dtype: str) -> None:
-    """Stop if the variants do not compute the same."""
+    """Stop if the variants do not compute the same results."""
     first = next(iter(logits.values()))
     for name, found in logits.items():
         error = np.abs(found - first).max() / np.abs(first).max()

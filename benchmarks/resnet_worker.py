@@ -22,7 +22,7 @@ def images(batch: int) -> np.ndarray:
 
 
 class Ours:
-    """``examples/_resnet50.py`` as it is, and bound as a plan: the same calls from a C++ loop."""
+    """``examples/_resnet50.py`` unchanged, and bound as a plan: the same calls from a C++ loop."""
 
     def __init__(self) -> None:
         import _resnet50

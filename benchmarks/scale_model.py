@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What collectives and training steps cost by a model of latency and bandwidth.
+"""The cost of collectives and training steps by a model of latency and bandwidth.
 
     python benchmarks/scale_model.py [--latency-us 5] [--gb-per-s 10] [--step-ms 100] [--mb 400]
 
 Prints what the model predicts for 2 to 1,024 devices: **a prediction**, not a measurement.
-docs/distributed_scale.md explains it; `distributed.py model` holds it against runs.
+docs/distributed_scale.md explains it; `distributed.py model` compares it with runs.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Link:
-    """How long a message takes: ``latency`` seconds and its bytes over ``rate`` bytes a second."""
+    """The time of a message: ``latency`` seconds plus its bytes over ``rate`` bytes a second."""
 
     latency: float
     rate: float
 
 
 def ring(ranks: int, nbytes: float, link: Link) -> float:
-    """Return seconds of an all_reduce in a ring: 2 (n - 1) messages of a part each."""
+    """Return the seconds of an all_reduce in a ring: 2 (n - 1) messages of one part each."""
     return 2 * (ranks - 1) * (link.latency + nbytes / ranks / link.rate)
 
 
 def tree(ranks: int, nbytes: float, link: Link) -> float:
-    """Return the same over a tree of pairs: all bytes up to the root, and down again."""
+    """Return the same for a tree of pairs: all bytes up to the root, and down again."""
     return 2 * math.ceil(math.log2(ranks)) * (link.latency + nbytes / link.rate)
 
 
@@ -42,11 +42,12 @@ def step(
     forward: float, reverse: float, update: float, collectives: Sequence[float],
     beside: bool = True, work: float = 0.0,
 ) -> float:  # fmt: skip
-    """Return seconds of a training step whose gradients are reduced in buckets.
+    """Return the seconds of a training step whose gradients are reduced in buckets.
 
-    The buckets are ready at equal times during the reverse pass, the last one at its end. One
-    collective runs at a time; ``beside`` the reverse pass, or all after it. ``work`` is what each
-    takes of the cores that compute, beside which nothing goes on: on CPUs the sums and copies.
+    The buckets are complete at equal intervals during the reverse pass, the last one at its end.
+    One collective runs at a time, overlapping with the reverse pass if ``beside`` is true, else
+    after it. ``work`` is the time that each takes from the computing cores, which overlaps with
+    nothing: on CPUs the sums and copies.
     """
     reverse += work * len(collectives)
     end = 0.0

@@ -3,7 +3,7 @@
 
 The networks are those of examples/cnn_training_f32.py, cnn_training_bf16.py and
 rnn_training_f32.py. Blocks of steps alternate between the two sides; results must be equal
-before anything is timed. PyTorch is compared where it is installed and the device is the CPU.
+before anything is timed. PyTorch is compared if it is installed and the device is the CPU.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from _training_data import HEAD_SHAPES, HeadData, LstmData, lstm_shapes  # noqa:
 #: Largest relative difference of checksums from the twin's, and from torch's in f32 and bf16.
 EQUAL = 1e-6
 CLOSE = {"f32": 1e-3, "bf16": 3e-2}
-#: What Python may cost: its time over the C++ time.
+#: The most that Python may cost: its time over the C++ time.
 MOST_OVER_TWIN = 1.03
 
 
@@ -48,20 +48,20 @@ def lstm_data() -> LstmData:
 
 
 def arrays(shapes: tuple, scales: tuple) -> list[np.ndarray]:
-    """Make test values of each shape and scale, with seeds 1, 2, ..."""
+    """Return test values of each shape and scale, with seeds 1, 2, ..."""
     rows = enumerate(zip(shapes, scales, strict=True), 1)
     return [values(shape, seed, scale) for seed, (shape, scale) in rows]
 
 
 def torch_head(data_type: str) -> Any:
-    """Make the head of AlexNet in PyTorch."""
+    """Create the head of AlexNet in PyTorch."""
     import torch_nets
 
     return torch_nets.AlexNetHead(data_type, head_data())
 
 
 def torch_lstm() -> Any:
-    """Make the LSTM in PyTorch."""
+    """Create the LSTM in PyTorch."""
     import torch_nets
 
     return torch_nets.GnmtLstm(lstm_data())
@@ -69,7 +69,7 @@ def torch_lstm() -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Net:
-    """A network: how to make it on each side, and how much faster than torch it must be."""
+    """A network: how to create it on each side, and how much faster than torch it must be."""
 
     twin: tuple[str, ...]
     build: Callable[[dpctl.SyclQueue], Any]
@@ -89,7 +89,7 @@ def head(data_type: str, least: float) -> Net:
 
 
 def build_lstm(queue: dpctl.SyclQueue) -> Any:
-    """Make the LSTM."""
+    """Create the LSTM."""
     return GnmtLstm(queue, lstm_data())
 
 
@@ -101,7 +101,7 @@ NETS = {
 
 
 def runner(network: Any) -> timing.Runner:
-    """Return a function that makes a number of steps and gives the time of each, in ms."""
+    """Return a function that runs a number of steps and returns the time of each, in ms."""
 
     def run(count: int) -> list[float]:
         times = []
@@ -115,7 +115,7 @@ def runner(network: Any) -> timing.Runner:
 
 
 def checksums(network: Any) -> dict[str, list[float]]:
-    """Make one step and return `checksum` of each output."""
+    """Run one step and return the `checksum` of each output."""
     network.step()
     outputs: Mapping[str, Any] = network.outputs
     return {
@@ -156,7 +156,7 @@ def report(
 
 
 def measure(name: str, queue: dpctl.SyclQueue, options: argparse.Namespace) -> dict:
-    """Make all comparisons of one network."""
+    """Run all comparisons of one network."""
     print(f"\n{name}")
     net = NETS[name]
     network = net.build(queue)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fair timing: blocks of runs alternate between the sides; sums up, and names the machine."""
+"""Fair timing: alternating blocks of runs, their summary, and a description of the machine."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def alternate(
     Parameters
     ----------
     runners : mapping of str to callable
-        A runner makes the number of runs that it is given and returns their times.
+        A runner performs the given number of runs and returns their times.
     blocks, per_block : int
         Number of blocks of each runner, and of timed runs in a block.
     warm_up : int
-        Runs at the start of each block whose times are dropped: the caches hold the other's data.
+        Runs at the start of each block whose times are dropped, since caches have others' data.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def alternate(
     """
     times: dict[str, list[float]] = {name: [] for name in runners}
     for block in range(blocks):
-        # Who goes first changes, so that a drift of the clock rate favours neither.
+        # The order alternates, so that a drift of the clock rate favours neither side.
         order = list(runners) if block % 2 == 0 else list(reversed(runners))
         for name in order:
             times[name] += runners[name](warm_up + per_block)[warm_up:]
@@ -58,10 +58,10 @@ class Summary:
 def summary(
     times: Mapping[str, Sequence[float]], base: str, per_block: int = 1
 ) -> dict[str, Summary]:
-    """Sum up what `alternate` returned.
+    """Summarise what `alternate` returned.
 
-    The ratio is the median over the blocks of (median of the block / median of the base's block
-    next to it): other load on the machine comes and goes, and neighbours share it.
+    The ratio is the median over the blocks of (median of the block / median of the base's adjacent
+    block): other load on the machine varies, and adjacent blocks share it.
     """
 
     def block_medians(name: str) -> list[float]:
@@ -78,7 +78,7 @@ def summary(
 
 
 def print_table(title: str, rows: Mapping[str, Summary], unit: str) -> None:
-    """Print one line per runner: median, range, and ratio to the base."""
+    """Print one line for each runner: median, range, and ratio to the base."""
     width = max(len(name) for name in rows)
     print(f"\n{title}, {unit}")
     print(f"  {'':{width}}   median  [     min -      max]   ratio")
@@ -101,7 +101,7 @@ def cpu_model() -> str:
 
 
 def version_of(package: str) -> str | None:
-    """Installed version of ``package``, None where it is absent."""
+    """Installed version of ``package``, None if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -109,7 +109,7 @@ def version_of(package: str) -> str | None:
 
 
 def describe_machine() -> str:
-    """Describe CPU, load, the setting that changes the dispatch cost, and versions, in lines."""
+    """Describe CPU, load, the setting that affects the dispatch cost, and versions, in lines."""
     versions = ((package, version_of(package)) for package in PACKAGES)
     pool = os.environ.get("SYCL_QUEUE_THREAD_POOL_SIZE", "unset")
     available = len(os.sched_getaffinity(0))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seed networks in PyTorch on the CPU: what `seed_nets.py` compares with.
+"""The seed networks in PyTorch on the CPU, for the comparison in `seed_nets.py`.
 
-Imported only where torch is installed. Arrays and outputs as in ``examples/_training_data.py``,
+Imported only if torch is installed. Arrays and outputs are those of ``examples/_training_data.py``,
 ``_alexnet_head.py`` and ``_gnmt_lstm.py``.
 """
 
@@ -13,7 +13,7 @@ from torch.nn import functional
 
 
 class AlexNetHead:
-    """Convolution, ReLU, LRN, max pooling and back; bf16 by autocast, as torch users do it."""
+    """Convolution, ReLU, LRN, max pooling and back; bf16 by autocast, as is usual in torch."""
 
     def __init__(self, data_type: str, data) -> None:
         src, weights, bias, diff_dst = map(torch.from_numpy, data)
@@ -27,7 +27,7 @@ class AlexNetHead:
         self._weights.grad = self._bias.grad = None
         with self._autocast:
             x = functional.conv2d(self._src, self._weights, self._bias, stride=4)
-            # LRN is not among the operations of autocast; it runs in the type that it gets.
+            # LRN is not one of autocast's operations; it runs in the type of its input.
             x = functional.local_response_norm(x.relu(), 5, alpha=1e-4, beta=0.75, k=1.0)
             dst = functional.max_pool2d(x, 3, 2)
         dst.backward(self._diff_dst.to(dst.dtype))

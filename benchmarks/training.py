@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training steps, compiled by ``sycl_dnn.compile``, against torch, JAX and MLX.
 
-One text of each network runs in ours and in torch, another (`rivals/nets.py`) in JAX and MLX, all
-from the same weights, so that losses of the first steps are compared before anything is timed.
-JAX and MLX take part where ``--sides`` names them and an interpreter has them (``--python``). A
-step is loss, gradients and AdamW. Each way to run it has a process with two threads; blocks of
-steps alternate between them. Prints medians in ms, ours over theirs, the first step and the peak
-memory; at the end geometric means.
+One source of each network runs in our library and in torch, another (`rivals/nets.py`) in JAX and
+MLX. All start from the same weights, and the losses of the first steps are compared before anything
+is timed. JAX and MLX are included if ``--sides`` names them and an interpreter has them
+(``--python``). A step is loss, gradients and AdamW. Each variant has a process with two threads;
+blocks of steps alternate between them. Prints medians in ms, ours over theirs, the first step, the
+peak memory and, at the end, geometric means.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from models import training_batches
 from timing import describe_machine
 
 PROGRAM = Path(__file__).with_name("training_workers.py")
-#: Library and way of each process; torch comes first and writes the weights.
+#: Library and variant of each process; torch is first and writes the weights.
 SIDES = {
     "torch": ("torch", "eager"),
     "torch.compile": ("torch", "compile"),
@@ -36,12 +36,12 @@ SIDES = {
     "mlx": ("mlx", "compiled"),
 }
 DEFAULT = ("torch", "torch.compile", "ours")
-#: Largest difference of a loss from torch's, relative to it; rates move all weights by then.
+#: Largest relative difference of a loss from torch's; by then all weights have changed.
 TOLERANCE = {"float32": 2e-3, "bfloat16": 3e-2}
 
 
 class Side(Worker):
-    """A process that makes training steps in one way."""
+    """A process that runs training steps in one variant."""
 
     def __init__(self, name: str, kind: str, python: str) -> None:
         library, self._way = SIDES[name]
@@ -54,7 +54,7 @@ class Side(Worker):
 
 
 def wrong(losses: dict[str, list[float]], title: str, dtype: str) -> list[str]:
-    """Return the sides whose losses are not the same; they are not timed."""
+    """Return the sides whose losses differ; they are not timed."""
     wanted = losses.get("torch") or next(iter(losses.values()), [])
     found = []
     for side, values in losses.items():
@@ -67,7 +67,7 @@ def wrong(losses: dict[str, list[float]], title: str, dtype: str) -> list[str]:
 
 
 def answers(sides: dict[str, Side], title: str, *request: Any) -> dict[str, Any]:
-    """Ask the sides in their order; one whose process has stopped is named and left out."""
+    """Query the sides in order; one whose process has stopped is named and left out."""
     found: dict[str, Any] = {}
     for side, worker in sides.items():
         try:
@@ -78,7 +78,7 @@ def answers(sides: dict[str, Side], title: str, *request: Any) -> dict[str, Any]
 
 
 def measure(options: Any, name: str, dtype: str, folder: str) -> tuple[dict[str, Any], bool]:
-    """Measure one network in one dtype; return what was timed, and whether any side failed."""
+    """Measure one network in one dtype; return the times, and whether any side failed."""
     kind = "tiny" if options.tiny else "full"
     python = dict(options.python)
     workers = {side: Side(side, kind, python.get(side, sys.executable)) for side in options.sides}
@@ -152,7 +152,7 @@ def parse_arguments() -> Any:
 
 
 def main() -> None:
-    """Measure all networks, or those that are asked for."""
+    """Measure all networks, or the requested ones."""
     options = parse_arguments()
     print(describe_machine())
     found: dict[str, Any] = {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps in one library; `training.py` starts one process for each way to run them.
+"""Training steps in one library; `training.py` starts one process for each variant.
 
-A request is one line of JSON: ``["start", network, dtype, folder]`` makes network, optimiser and
-step and answers with the losses of the first steps; ``["block"]`` answers with times in ms.
+A request is one line of JSON. ``["start", network, dtype, folder]`` creates network, optimiser and
+step, and returns the losses of the first steps. ``["block"]`` returns times in ms.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from required import require
 
 #: Steps whose losses are compared; the first ones trace, compile and pack.
 N_COMPARED = 4
-#: A block repeats its step for about so long, and at least so often.
+#: A block repeats its step for about this many seconds, and at least this often.
 BLOCK_SECONDS, LEAST = 1.0, 3
-#: Small: the first step of AdamW is the sign of gradients, of which some are nothing but rounding.
+#: Small: the first step of AdamW is the sign of gradients, some of which are only rounding.
 RATE = 1e-4
 
 
@@ -57,7 +57,7 @@ class Ours:
             value, grads = self._dnn.value_and_grad(entry.loss)(net, *batch)
             return value, *self._opt.update(grads, state, net)
 
-        # As in torch and JAX, parameters and moments are written over.
+        # As in torch and JAX, parameters and moments are overwritten.
         compiled = self._dnn.compile(donate=("net", "state"))
         self._step = compiled(step) if self._way == "compiled" else step
 
@@ -89,7 +89,7 @@ class Torch:
         return tensor.contiguous(memory_format=last) if array.ndim == 4 else tensor
 
     def start(self, entry: Any, dtype: str, weights: Path) -> None:
-        """Make the network, its batches and the step; write the weights if no other process has."""
+        """Create network, batches and step; write the weights if no other process has."""
         torch = self._torch
         net = entry.module()
         if weights.exists():
@@ -115,7 +115,7 @@ class Torch:
 
 
 class Modules:
-    """Ours or torch's side, whose networks are one text of modules."""
+    """Our side or torch's, whose networks share one source of modules."""
 
     def __init__(self, side: Any, kind: str) -> None:
         from models import training_zoo
@@ -136,20 +136,20 @@ class Rival:
         self.version, self.step = self._side.version, self._side.step
 
     def start(self, name: str, dtype: str, weights: Path) -> None:
-        """Make parameters, batches and the step; torch has written the weights."""
+        """Create parameters, batches and the step; torch has written the weights."""
         given = training_batches.TINY if self._kind == "tiny" else training_batches.FULL
         batches = training_batches.batches(given[name], N_COMPARED)
         self._side.start(name, self._kind, dtype, weights, batches)
 
 
 class Worker:
-    """Answers requests of one process."""
+    """Answers the requests to one process."""
 
     def __init__(self, library: Any) -> None:
         self._library, self._count = library, 0
 
     def start(self, name: str, dtype: str, folder: str) -> dict[str, Any]:
-        """Make all; return the first losses, the time of the first step, resident memory."""
+        """Create all; return the first losses, the time of the first step, resident memory."""
         self._library.start(name, dtype, Path(folder) / f"{name}.npz")
         before, losses, times = peak_mb(), [], []
         for number in range(N_COMPARED):
@@ -171,7 +171,7 @@ class Worker:
 
 def peak_mb() -> float:
     """Return the largest resident memory of this process so far."""
-    # Not getrusage: its maximum begins with that of the process that started this one.
+    # Not getrusage: its maximum starts from that of the process that started this one.
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 

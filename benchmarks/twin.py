@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C++ twins of the benchmarks: start one, talk to it, compare its results.
+"""C++ twins of the benchmarks: start one, communicate with it, compare its results.
 
 A twin is a program of ``benchmarks/cpp`` that makes the same oneDNN calls as a Python benchmark.
-It sets up once and then obeys commands on stdin (``cpp/protocol.hpp`` lists them), so that blocks
-of runs can alternate between the two processes while the other one is asleep.
+It sets up once and then executes commands from stdin (``cpp/protocol.hpp`` lists them), so that
+blocks of runs can alternate between the two processes while the other one sleeps.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["Twin", "checksum", "difference", "values"]
 
 
 def opencl_cpu_driver() -> dict[str, str]:
-    """Environment that makes the CPU device of the pip wheels visible; empty where it is already.
+    """Environment that makes the CPU device of the pip wheels visible; empty if it already is.
 
-    The same driver under two names would give two devices.
+    The same driver under two names would appear as two devices.
     """
     listed = os.environ.get("OCL_ICD_FILENAMES", "")
     vendors = Path(os.environ.get("OCL_ICD_VENDORS", "/etc/OpenCL/vendors"))
@@ -47,7 +47,7 @@ class Twin:
         Name of the program, as for `compile_twin`.
     device : {"cpu", "gpu"}
     *options : str
-        Words of the program's command line, such as ``"bf16"`` or ``"in_order"``.
+        Arguments of the program's command line, such as ``"bf16"`` or ``"in_order"``.
     env : mapping, optional
         Environment variables to add to those of this process.
     """
@@ -94,7 +94,7 @@ class Twin:
             process.stdin.write(" ".join(map(str, words)) + "\n")
             process.stdin.flush()
         except BrokenPipeError:
-            pass  # the reason, if it left one, is still to be read
+            pass  # its reason, if any, is still to be read
         line = process.stdout.readline()
         if not line:
             raise RuntimeError(f"{self.name}: ended with code {process.wait()}")

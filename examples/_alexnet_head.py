@@ -21,13 +21,13 @@ class AlexNetHead:
     queue : dpctl.SyclQueue
     data : HeadData
     data_type : {"f32", "bf16"}
-        What the tensors inside are stored in; sums are always float32.
+        Data type of the inner tensors; sums are always float32.
     bias_type : {"f32", "bf16"}
         The same for the bias.
     diff_bias_type : {"f32", "bf16"}
         The same for its gradient.
     is_huge : bool
-        Whether values of 1e9 and more come out of the convolution.
+        Whether the convolution's results reach 1e9 or more.
 
     Attributes
     ----------
@@ -66,6 +66,6 @@ class AlexNetHead:
         self.outputs: dict[str, dpnp.ndarray] = {n: m.to_array() for n, m in results.items()}
 
     def step(self) -> None:
-        """Forward and backward once; returns when ``outputs`` are there."""
+        """Run forward and backward once; return when ``outputs`` are complete."""
         self._plan.forward.submit()
         self._plan.backward.run()

@@ -12,13 +12,13 @@ from sycl_dnn import onednn as dnnl
 
 
 class Chain:
-    """Primitives with their arguments, each run after the one added before it.
+    """Primitives with their arguments, run in the order in which they were added.
 
     Parameters
     ----------
     queue : dpctl.SyclQueue
-        Where everything runs. The ordered stream makes one sequence, chained by events, of the
-        primitives and of dpnp's own work on the queue.
+        Where everything runs. The ordered stream chains the primitives and what dpnp submits to
+        the queue into one sequence by events.
 
     Attributes
     ----------
@@ -47,15 +47,15 @@ class Chain:
         return memory
 
     def space(self, desc: dnnl.MemoryDesc) -> dnnl.Memory:
-        """Allocate what ``desc`` describes."""
+        """Allocate a tensor of ``desc``."""
         return dnnl.Memory(desc, self.engine)
 
     def space_if_used(self, desc: dnnl.MemoryDesc) -> dnnl.Memory | None:
-        """Allocate what ``desc`` describes; None for what the implementation does not use."""
+        """Allocate a tensor of ``desc``; None if the implementation does not use it."""
         return None if desc.is_zero else self.space(desc)
 
     def place_for(self, user: dnnl.Memory, desc: dnnl.MemoryDesc) -> dnnl.Memory:
-        """Return where a primitive that writes ``desc`` puts what ``user`` shall hold."""
+        """Return the tensor that a primitive writes in the layout ``desc`` for ``user``."""
         return user if user.desc == desc else dnnl.Memory(desc, self.engine)
 
     # --- steps ---
@@ -73,7 +73,7 @@ class Chain:
         self.implementations.append((name, "Memory.zero", "memset"))
 
     def reordered(self, name: str, memory: dnnl.Memory, desc: dnnl.MemoryDesc) -> dnnl.Memory:
-        """Return ``memory`` as ``desc`` wants it: itself, or a copy that the next step makes."""
+        """Return ``memory`` in the layout ``desc``: itself, or a copy that the next step makes."""
         copy = self.place_for(memory, desc)
         self.copy_back(name, copy=memory, user=copy)
         return copy
@@ -85,7 +85,7 @@ class Chain:
             self.add(name, pd, src=copy, dst=user)
 
     def submit(self) -> None:
-        """Submit all steps; returns at once."""
+        """Submit all steps and return immediately."""
         for submit in self._submissions:
             submit()
 

@@ -26,7 +26,7 @@ def make_parser(doc: str | None) -> argparse.ArgumentParser:
 
 
 def open_queue(device: str | None) -> dpctl.SyclQueue:
-    """Return the queue that dpnp uses on ``device`` and say on which device that is."""
+    """Return the queue that dpnp uses on ``device``, and print which device that is."""
     try:
         queue = sycl_dnn.default_queue(device)
     except sycl_dnn.NoDeviceError as error:

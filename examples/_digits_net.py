@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small image classifier: what its layers are, and how they are joined and run."""
+"""A small image classifier: its layers, and how they are connected and run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DigitsNet:
         random = np.random.default_rng(seed)
 
         def start(*shape):
-            """Weights at random, of the size that keeps values from growing, and no bias."""
+            """Set random weights, scaled to keep the size of values, and zero biases."""
             scale = np.sqrt(2 / np.prod(shape[1:]))
             return random.normal(0, scale, shape), np.zeros(shape[0])
 
@@ -54,7 +54,7 @@ class DigitsNet:
         self.log_probabilities = output.to_array()
 
     def parameters(self):
-        """Return pairs of dpnp arrays: what is learned, and its gradient."""
+        """Return pairs of dpnp arrays: a parameter and its gradient."""
         pairs = [
             pair
             for layer in self.weighted

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the examples with oneDNN's own objects share: tensors, primitives, checks, the end."""
+"""What the examples with oneDNN's objects share: tensors, primitives, checks, the last line."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Example:
         return self.rng.standard_normal(shape, dtype=np.float32)
 
     def memory(self, values: Any, tag: str | None = None, dtype: str | None = None) -> dnnl.Memory:
-        """Return a tensor with ``values``; a reorder gives it another layout or type."""
+        """Return a tensor with ``values``, reordered if it has another layout or type."""
         host = np.asarray(values, None if hasattr(values, "dtype") else np.float32)
         plain = dnnl.Memory.from_array(dpnp.asarray(host, sycl_queue=self.queue), self.engine)
         if tag is None and dtype is None:
@@ -61,13 +61,13 @@ class Example:
         )
 
     def empty(self, layout: dnnl.MemoryDesc) -> dnnl.Memory:
-        """Return a tensor whose values are not written yet."""
+        """Return an uninitialised tensor."""
         return dnnl.Memory(layout, self.engine)
 
     def reordered(
         self, memory: dnnl.Memory, layout: dnnl.MemoryDesc, attr: Any = None, **scales: dnnl.Memory
     ) -> dnnl.Memory:
-        """Return ``memory`` as ``layout``; itself if it is that already."""
+        """Return ``memory`` in ``layout``; itself if it already has that."""
         if memory.desc == layout and attr is None:
             return memory
         result = self.empty(layout)
@@ -78,8 +78,8 @@ class Example:
     def run(self, pd: dnnl.PrimitiveDesc, **arguments: dnnl.Memory) -> dict[str, dnnl.Memory]:
         """Run a primitive; return its arguments and results by name.
 
-        Tensors that lie otherwise than ``pd`` wants are reordered. Results that are not among the
-        arguments are allocated in the layout of ``pd``, so they must be given where that is open.
+        Tensors in another layout than ``pd`` requires are reordered. Results that are not among the
+        arguments are allocated in the layout of ``pd``, so they must be passed if that is open.
         """
         primitive = dnnl.Primitive(pd)
         print(f"{pd.name}: {pd.impl_info}")
@@ -93,7 +93,7 @@ class Example:
         return arguments
 
     def values(self, memory: dnnl.Memory) -> np.ndarray:
-        """Return the values of a tensor, whatever its layout and type, as float32."""
+        """Return the values of a tensor of any layout and type as float32."""
         plain = self.reordered(memory, dnnl.MemoryDesc(memory.desc.dims, dnnl.data_type.f32))
         return plain.to_array().asnumpy()
 
@@ -104,7 +104,7 @@ class Example:
         self._compare(name, got, wanted, tolerance, largest, "of the largest value")
 
     def compare_integers(self, name: str, got: Any, wanted: np.ndarray, most: int = 1) -> None:
-        """Print the largest error and fail if it is above ``most``: 1 where rounding decides."""
+        """Print the largest error and fail if it is above ``most``: 1 if rounding may differ."""
         differ = np.unique(wanted).size > 1
         assert self.options.no_check or differ, f"{name}: equal values prove nothing"
         self._compare(name, got, wanted, most, 1, "in integers")
@@ -120,9 +120,9 @@ class Example:
 
 
 def run(program: Callable[[Example], None], doc: str | None, **options: tuple[Any, str]) -> None:
-    """Run an example; where the device lacks what it shows, say so and exit with 0.
+    """Run an example; if the device lacks what it shows, say so and exit with 0.
 
-    ``options`` are its own: name, default value and help.
+    ``options`` are those of the example: name, default value and help.
     """
     parser = make_parser(doc)
     for name, (value, text) in options.items():

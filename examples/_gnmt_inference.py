@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A translator of the GNMT kind: encoder, attention, decoder, all of LSTM layers; and in NumPy."""
+"""A translator like GNMT: encoder, attention, decoder with LSTM layers; the same in NumPy."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from _numpy_layers import lstm_step
 from sycl_dnn import onednn as dnnl
 
 SENTENCES, WORDS, FEATURES, GATES = 16, 10, 128, 4
-# Layers, directions, channels from the layer below, and of the state before (with the context).
+# Layers, directions, channels of the layer below and of the previous state (with the context).
 STACKS = {
     "both_ways": (1, 2, FEATURES, FEATURES),
     "joining": (1, 1, 2 * FEATURES, FEATURES),
     "upper": (2, 1, FEATURES, FEATURES),
     "decoder": (4, 1, FEATURES, 2 * FEATURES),
 }
-# int8: u8 = 63 * value + 64 holds the outputs of LSTM layers, which lie between -1 and 1.
+# int8: u8 = 63 * value + 64 represents the outputs of LSTM layers, which are in [-1, 1].
 DATA_SCALE, DATA_SHIFT = 63.0, 64.0
 GATE_AND_CHANNEL = (1 << 3) + (1 << 4)
 
 
 def random_weights(example: Example) -> dict[str, dict[str, np.ndarray]]:
-    """Return weights of the stacks, and of the attention."""
+    """Return the weights of the stacks and of the attention."""
     small = np.float32(1 / np.sqrt(FEATURES))
     stacks = {}
     for name, (layers, directions, below, before) in STACKS.items():
@@ -44,7 +44,7 @@ def random_weights(example: Example) -> dict[str, dict[str, np.ndarray]]:
 
 
 class Stack:
-    """LSTM layers as one primitive for ``n_words`` at a time; weights are packed once."""
+    """LSTM layers as one primitive over ``n_words`` words; weights are packed once."""
 
     def __init__(
         self, example: Example, name: str, weights: dict, n_words: int, dtypes: tuple[str, str]
@@ -57,7 +57,7 @@ class Stack:
         direction = dnnl.rnn_direction
         state = states(layers, directions, before)
         if name != "decoder":
-            # Zeros, given all the same: on GPUs oneDNN 3.13 begins with what memory holds.
+            # Zeros must be passed: on GPUs oneDNN 3.13 would start from uninitialised memory.
             state = {given: state[given] for given in ("src_iter", "src_iter_c")}
         self.pd = dnnl.lstm_forward(
             example.engine,
@@ -85,7 +85,7 @@ class Stack:
             self.constants[matrix] = example.reordered(plain, self.pd.desc_of(matrix), self.attr)
 
     def __call__(self, words: dnnl.Memory, **before: dnnl.Memory) -> dict[str, dnnl.Memory]:
-        """Run the layers; float32 words are quantized first where the layers are of int8."""
+        """Run the layers; float32 words are quantized first for int8 layers."""
         wanted = self.pd.desc_of("src_layer")
         if wanted.data_type != words.desc.data_type:
             words = self.example.reordered(words, wanted, self.attr)
@@ -103,7 +103,7 @@ def quantization(weights: dict[str, np.ndarray]) -> dnnl.PrimitiveAttr:
 
 
 def states(layers: int, directions: int, before: int) -> dict[str, dnnl.MemoryDesc]:
-    """Return what a stack reads and writes that is called word by word."""
+    """Return the states that a stack called word by word reads and writes."""
     plain = desc((layers, directions, SENTENCES, FEATURES), "ldnc")
     with_context = desc((layers, directions, SENTENCES, before), "ldnc")
     return {
@@ -115,9 +115,9 @@ def states(layers: int, directions: int, before: int) -> dict[str, dnnl.MemoryDe
 
 
 def context(xp: Any, weights: dict, annotations: Any, projected: Any, state: Any) -> Any:
-    """Return what the decoder attends to, (N, F); ``xp`` is numpy or dpnp.
+    """Return the context of the decoder, (N, F); ``xp`` is numpy or dpnp.
 
-    annotations (T, N, F), the same times weights ``projected``, state (N, F).
+    annotations (T, N, F), ``projected``: the same times weights, state (N, F).
     """
     energies = xp.tanh(projected + state @ weights["state"]) @ weights["alignment"]
     shares = xp.exp(energies - energies.max(axis=0))
@@ -145,7 +145,7 @@ def translate(example: Example, weights: dict, source: np.ndarray, integers: boo
 
 
 def decode(example: Example, attention: dict, decoder: Stack, annotations: Any) -> np.ndarray:
-    """Write word by word; attention is dpnp's work, on the memory of the primitives."""
+    """Write word by word; dpnp computes the attention, on the memory of the primitives."""
     queue = example.queue
     attention = {name: dpnp.asarray(x, sycl_queue=queue) for name, x in attention.items()}
     projected = annotations @ attention["words"]

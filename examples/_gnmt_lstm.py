@@ -27,7 +27,7 @@ class Weights:
 
 
 class Side:
-    """One of the two primitives: what its forward pass leaves for its backward pass.
+    """One of the two primitives: what its forward pass keeps for its backward pass.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class Side:
 class GnmtLstm:
     """An LSTM layer, forward and back to all gradients, over sentences of two lengths.
 
-    A left primitive runs all of them over the first ``short`` words. A right one
-    runs the long ones over the other words: it starts from the first ``n_long`` rows of the
-    state that the left one leaves, and returns the gradient of those rows. Both add to the same
+    A left primitive processes the first ``short`` words of all sentences. A right one
+    processes the other words of the long ones: it starts from the first ``n_long`` rows of the
+    left one's last state, and returns the gradient of those rows. Both add to the same
     gradients of the parameters.
 
     Parameters
@@ -91,17 +91,17 @@ class GnmtLstm:
         self._backward()
 
     def step(self) -> None:
-        """Forward and backward once; returns when ``outputs`` are there."""
+        """Run forward and backward once; return when ``outputs`` are complete."""
         self._chain.run()
 
     def _side(self, name: str, whole: list, dims: tuple, offsets: tuple) -> Side:
         chain = self._chain
-        # Views of arrays: on GPUs, cells of oneDNN 3.13 pass over the offset of a submemory.
+        # Views of arrays: on GPUs, cells of oneDNN 3.13 ignore the offset of a submemory.
         part = tuple(slice(at, at + n) for at, n in zip(offsets, dims, strict=True))
         src, diff_dst, diff_src = (
             dnnl.Memory.from_array(memory.to_array()[part], chain.engine) for memory in whole
         )
-        # oneDNN 3.13 takes the rows of src_layer for dense when it forms diff_weights_layer.
+        # oneDNN 3.13 assumes dense rows of src_layer when it computes diff_weights_layer.
         dense = dnnl.MemoryDesc(dims, F32, "tnc")
         tensors = {
             "src_layer": chain.reordered(f"{name} src reorder", src, dense),
@@ -121,7 +121,7 @@ class GnmtLstm:
     def _join_forward(self) -> None:
         """Let the right primitive start from the first rows of the left one's last state."""
         chain, left, right = self._chain, self._left, self._right
-        # Without src_iter, oneDNN 3.13 forms diff_weights_iter from the wrong states: give zeros.
+        # Without src_iter, oneDNN 3.13 computes diff_weights_iter from wrong states: pass zeros.
         start = dnnl.MemoryDesc(self._left_state, F32, "ldnc")
         left.tensors |= {f"src_{state}": chain.zeros(start) for state in STATES}
         left.forward = self._forward_desc(left, dnnl.MemoryDesc(self._left_state, F32, "any"))
@@ -143,7 +143,7 @@ class GnmtLstm:
         )
 
     def _packed(self, when: str, given: Weights, pd: dnnl.PrimitiveDesc) -> Weights:
-        """Return the parameters in the layouts that ``pd`` wants."""
+        """Return the parameters in the layouts that ``pd`` requires."""
         return Weights(
             *(
                 self._chain.reordered(f"{when} {name} reorder", memory, pd.desc_of(name))
@@ -177,7 +177,7 @@ class GnmtLstm:
     def _join_backward(self) -> None:
         """Let the right primitive write the gradient of the state that it started from.
 
-        The left primitive reads it; the rows of the short sentences stay 0.
+        The left primitive reads it; the rows of the short sentences remain 0.
         """
         chain, left, right = self._chain, self._left, self._right
         left.backward = self._backward_desc(left, dnnl.MemoryDesc(self._left_state, F32, "any"))
@@ -204,5 +204,5 @@ class GnmtLstm:
             self.outputs[name] = user[name].to_array()
 
     def _sum_for(self, user: dnnl.Memory, desc: dnnl.MemoryDesc) -> dnnl.Memory:
-        """Return where gradients add up: ``user`` itself or, in another layout, a tensor."""
+        """Return the tensor that gradients are added to: ``user``, or one in another layout."""
         return user if user.desc == desc else self._chain.zeros(desc)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all layers of a network do: add their oneDNN primitives, forward and backward, to a plan.
 
-Layouts and types inside are oneDNN's choice (``any``): a reorder is added wherever what one
-primitive has is not what the next one wants. What the user sees is float32, row-major.
+oneDNN chooses inner layouts (``any``): a reorder is added wherever a primitive requires another
+layout or type than the previous one writes. The user's tensors are float32, row-major.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ TRAINING = dnnl.prop_kind.forward_training
 
 
 class Plan:
-    """Where layers put their steps: a chain from input to output, and one back to the gradients.
+    """The steps of all layers: a chain from input to output, and one back to the gradients.
 
-    ``data_type`` is what the tensors between the layers are stored in, ``bias_type`` and
-    ``diff_bias_type`` the same for the biases and for their gradients: members of
+    ``data_type`` is the type of the tensors between the layers, ``bias_type`` and
+    ``diff_bias_type`` those of the biases and of their gradients: members of
     ``onednn.data_type`` by name.
     """
 
@@ -60,7 +60,7 @@ class Weighted:
         self._add_forward(src)
 
     def make_backward(self, diff_dst, wants_diff_src=True):
-        """Add the gradients of weights and bias and, if wanted, of the input; return that."""
+        """Add the gradients of weights, bias and, if requested, the input; return the last."""
         self._add_weights_gradient(diff_dst)
         return self._add_data_gradient(diff_dst) if wants_diff_src else None
 
@@ -121,14 +121,14 @@ class Weighted:
 class Plain:
     """A layer without weights: one primitive forward, one backward.
 
-    ``parameters`` go to both. ``keeps`` names what the backward one reads beside ``diff_dst``, each
-    with the parameter that takes its descriptor, if any.
+    ``parameters`` are passed to both. ``keeps`` names what the backward one reads besides
+    ``diff_dst``, each with the parameter for its descriptor, if any.
     """
 
     row = ""
     parameters: dict[str, Any] = {}
     keeps: dict[str, Any] = {}
-    #: Implementations that are skipped: what their names begin with.
+    #: Prefixes of the names of implementations that are skipped.
     avoids: tuple[str, ...] = ()
 
     def __init__(self, plan, src, dst_shape=None):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layers of the example networks: which primitive each one is, with its parameters."""
+"""The layers of the example networks: their primitives with parameters."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Relu(Plain):
 
 
 class LocalResponseNorm(Plain):
-    """Divides by the power of the neighbouring channels, as AlexNet does."""
+    """Divides by the power of the neighbouring channels, as in AlexNet."""
 
     row, keeps = "lrn", {"src": "src", "workspace": None}
     parameters = {
@@ -59,7 +59,7 @@ class LocalResponseNorm(Plain):
     }
 
     def __init__(self, plan, src, *, is_huge=False):
-        # The third power of the sum of squares leaves float32 there, for inputs from about 1e9.
+        # The third power of the sum of squares overflows float32 there, for inputs from about 1e9.
         self.avoids = ("lrn_jit", "jit") if is_huge else ()
         super().__init__(plan, src)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The training steps of the examples once more in NumPy: float64, written from the formulas."""
+"""The training steps of the examples in NumPy and float64, written from the formulas."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def head_of_image(
 ) -> tuple:
     """Forward: columns (363, 3025), weights (96, 363) -> what backward needs, and clear winners.
 
-    A winner is clear when it is above the second of its window by more than ``margin``, in units
-    of the root mean square of what is pooled.
+    A winner is clear if it exceeds the second largest of its window by more than ``margin``, in
+    units of the root mean square of the pooled values.
     """
     side = int(np.sqrt(columns.shape[1]))
     conv = (weights @ columns + bias[:, None]).reshape(-1, side, side)
@@ -67,9 +67,9 @@ def alexnet_head(data: HeadData, margin: float = 0.0) -> dict[str, np.ndarray]:
     -------
     dict of str to array
         dst, diff_weights, diff_bias; and ``clear``, bool like dst, False where the two largest
-        values of a pooling window are within ``margin`` (see `head_of_image`): there rounding
-        decides which one gets the gradient, and a comparison must give it none. The gradients
-        here are those of ``diff_dst * clear``.
+        values of a pooling window are within ``margin`` (see `head_of_image`). Rounding decides
+        which of them gets the gradient, so a comparison must set that gradient to 0. The
+        gradients here are those of ``diff_dst * clear``.
     """
     src, weights, bias, diff_dst = data
     flat = np.asarray(weights, "f8").reshape(len(weights), -1)
@@ -97,10 +97,10 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 def lstm_forward(below: np.ndarray, recurrent: np.ndarray, lengths: list[int]) -> tuple:
-    """Run the cell: ``below`` (T, N, 4, C) is the input's share of the gates, with the bias.
+    """Run the cell: ``below`` (T, N, 4, C) is the input's part of the gates, with the bias.
 
-    ``lengths[t]`` sentences, the first ones, have a word at step t. Returns the activated gates
-    (T, N, 4, C), states before (T + 1, N, C) and cells before (T + 1, N, C) each step.
+    The first ``lengths[t]`` sentences have a word at step t. Returns the activated gates
+    (T, N, 4, C), and the states (T + 1, N, C) and cells (T + 1, N, C) before each step.
     """
     steps, n, _, channels = below.shape
     gates = np.zeros(below.shape)
@@ -122,7 +122,7 @@ def lstm_backward(
     diff_dst: np.ndarray,
     lengths: list[int],
 ) -> np.ndarray:
-    """Gradient in the gates before activation, (T, N, 4, C), from that in the states after."""
+    """Gradient in the gates before activation, (T, N, 4, C), from that in the resulting states."""
     diff = np.zeros(gates.shape)
     dh, dc = (np.zeros(diff_dst.shape[1:]) for _ in range(2))
     for t, live in reversed(list(enumerate(lengths))):

@@ -20,7 +20,7 @@ def convolve(
 
 
 def max_pool(src: np.ndarray, kernel: int, stride: int, skipped: int = 0) -> np.ndarray:
-    """Return the largest value of each window; ``skipped`` pixels lie between those of one."""
+    """Return the largest value of each window; ``skipped`` pixels are between those of a window."""
     extent = kernel + (kernel - 1) * skipped
     seen = sliding_window_view(src, (extent, extent), (2, 3))[:, :, ::stride, ::stride]
     return seen[..., :: skipped + 1, :: skipped + 1].max((4, 5))
@@ -53,7 +53,7 @@ def lstm_step(
 
 
 def unroll(step, arrays: dict[str, np.ndarray], n_states: int = 1) -> np.ndarray:
-    """Return the outputs (T, N, D) of all layers' steps in float64, from states that are 0.
+    """Return the outputs (T, N, D) of all steps through all layers in float64, from zero states.
 
     ``arrays`` has src_layer (T, N, C), weights_layer (L, 1, C, G, D), weights_iter
     (L, 1, D, G, D) and bias (L, 1, G, D). ``step(x, weights_layer, weights_iter, bias, *states)``

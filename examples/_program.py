@@ -15,7 +15,7 @@ from _common import make_parser, print_implementations
 
 
 def parser(doc: str | None) -> argparse.ArgumentParser:
-    """Return the options that all training programs have; ``--help`` shows all of ``doc``."""
+    """Return a parser with the common options of training programs; ``--help`` shows ``doc``."""
     p = make_parser(doc)
     p.description = doc
     p.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -41,12 +41,12 @@ def train(network: Any, steps: int) -> None:
 def compare(
     outputs: Mapping[str, Any], expected: Mapping[str, np.ndarray], tolerance: float
 ) -> None:
-    """Compare each output with NumPy's by relative error in the Euclidean norm; exit if too big."""
+    """Compare each output with NumPy's by relative Euclidean error; exit if it is too large."""
     failed = False
     for name, array in outputs.items():
         difference = array.asnumpy().astype("f8") - expected[name]
         error = np.linalg.norm(difference) / np.linalg.norm(expected[name])
-        good = error <= tolerance  # not so for a nan
+        good = error <= tolerance  # false for a nan
         failed |= not good
         print(f"  {name:20} error {error:.1e} {'ok' if good else 'TOO BIG'}")
     if failed:

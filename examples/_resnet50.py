@@ -55,7 +55,7 @@ def random_parameters(seed: int) -> dict[str, np.ndarray]:
         elif name.endswith("running_var"):
             values = rng.uniform(0.8, 1.2, shape)
         elif name.endswith("weight"):
-            # Small in the last norm of a block, so that the sum over 16 blocks stays bounded.
+            # Small in the last norm of a block, so that the sum over 16 blocks remains bounded.
             values = rng.uniform(0.8, 1.2, shape) * (0.3 if ".bn3." in name else 1.0)
         else:
             values = 0.1 * rng.standard_normal(shape)
@@ -64,7 +64,7 @@ def random_parameters(seed: int) -> dict[str, np.ndarray]:
 
 
 def load_parameters(path: Path) -> dict[str, np.ndarray]:
-    """Read a state dict: .npz, or .safetensors where that package is installed."""
+    """Read a state dict: .npz, or .safetensors if that package is installed."""
     if path.suffix == ".safetensors":
         from safetensors.numpy import load_file
 
@@ -85,7 +85,7 @@ class ResNet50:
     parameters : dict of numpy.ndarray
     queue : dpctl.SyclQueue
     dtype : {"float32", "bfloat16"}
-        Of weights and activations; normalisation keeps its parameters in float32.
+        Of weights and activations; parameters of normalisation remain in float32.
     """
 
     def __init__(self, parameters: dict[str, np.ndarray], queue, dtype: str = "float32") -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the examples of training share: options, one loop over compiled steps, data, pictures."""
+"""What the training examples share: options, one loop over compiled steps, data, pictures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def begin(
 ) -> tuple[argparse.Namespace, Any]:  # fmt: skip
     """Read the command line; return options and queue. ``more(parser)`` adds options.
 
-    With ``ranks`` the program can be one of several that a launcher starts: see `own_rows`.
+    With ``ranks`` the program can be one of several started by a launcher: see `own_rows`.
     """
     parser = make_parser(doc)
     parser.add_argument("--steps", type=int, default=steps, help="steps of training")
@@ -59,9 +59,9 @@ def train(
     net: Any, opt: Any, loss: Callable[..., Any], batches: Iterator[Any], options: Any,
     state: Any = None,
 ) -> tuple[Any, Any, list[float]]:  # fmt: skip
-    """Make the steps that ``options`` ask for; return module, state and the loss of each step.
+    """Run the steps that ``options`` request; return module, state and the loss of each step.
 
-    Ranks average gradients and loss, which are those of all their batches together.
+    Ranks average gradients and losses, so these are those of all batches together.
     """
 
     def step(net: Any, state: Any, *batch: Any) -> Any:
@@ -73,36 +73,36 @@ def train(
     with sycl_dnn.autocast(options.dtype):  # "float32" casts nothing
         for _ in progress(range(options.steps), options):
             value, net, state = run(net, state, *next(batches))
-            values.append(value)  # a number only when it is asked for: nothing waits here
+            values.append(value)  # converted to a number later: nothing waits here
     return net, state, [float(v) for v in values]
 
 
 def ranks_of(options: argparse.Namespace) -> dist.Group:
-    """Return the ranks that train together: this process alone unless the options say otherwise."""
+    """Return the ranks that train together: only this process unless the options say otherwise."""
     return dist.init(device=None if getattr(options, "distributed", False) else options.device)
 
 
 def progress(steps: Any, options: argparse.Namespace) -> Any:
-    """Return steps whose iteration draws a bar, on rank 0 alone."""
+    """Return steps whose iteration draws a progress bar, only on rank 0."""
     return tqdm(steps, desc="training", unit="step", disable=not ranks_of(options).is_main)
 
 
 def averaged(value: Any, grads: Any) -> tuple[Any, Any]:
-    """Return loss and gradients of all ranks' rows together; alone as they are."""
+    """Return loss and gradients of all ranks' rows together; unchanged for a single process."""
     if dist.init().size == 1:
         return value, grads
     return dist.all_reduce(value, "mean"), dist.average_gradients(grads)
 
 
 def own_rows(rows: Any) -> Any:
-    """Return this rank's rows of a batch, as many as every other rank has; alone, all of them."""
+    """Return this rank's rows of a batch, the same number on every rank; all for one process."""
     group = dist.init()
     n = len(rows) - len(rows) % group.size
     return rows if group.size == 1 else rows[group.rank : n : group.size]
 
 
 def synchronised(net: Any, options: argparse.Namespace) -> Any:
-    """Return a network whose batch normalization is that of all ranks' rows; alone as it is."""
+    """Return a network that normalizes over all ranks' rows; unchanged for a single process."""
     return dist.SyncBatchNorm.convert(net) if ranks_of(options).size > 1 else net
 
 
@@ -117,7 +117,7 @@ def write_once(
 
 
 def add_dropout(parser: argparse.ArgumentParser) -> None:
-    """Add an option: with 0 ranks have one process's losses. They draw masks for their own rows."""
+    """Add an option: 0 gives the losses of a single process, as ranks draw masks for their rows."""
     parser.add_argument("--dropout", type=float, default=0.2, help="part of the numbers dropped")
 
 
@@ -131,7 +131,7 @@ def digit_images(queue: Any, size: int = 8) -> tuple[Any, Any]:
 
 
 def shuffled(arrays: tuple[Any, ...], size: int, seed: int) -> Iterator[tuple[Any, ...]]:
-    """Yield batches of rows without end, in a new order each time; of ranks, each its own rows."""
+    """Yield batches of rows without end, in a new order each time; each rank gets its own rows."""
     rng = np.random.default_rng(seed)
     while True:
         order = rng.permutation(len(arrays[0]))
@@ -142,7 +142,7 @@ def shuffled(arrays: tuple[Any, ...], size: int, seed: int) -> Iterator[tuple[An
 
 
 def save_picture(images: Any, name: str, columns: int = 8) -> Path:
-    """Write gray images (N, 1, H, W) from -1 to 1 side by side into ``out``; return the path."""
+    """Write grey images (N, 1, H, W) from -1 to 1 side by side into ``out``; return the path."""
     from matplotlib import image
 
     path = Path("out") / f"{name}.png"
@@ -157,6 +157,6 @@ def save_picture(images: Any, name: str, columns: int = 8) -> Path:
 
 
 def check(options: argparse.Namespace, rule: str, is_met: bool) -> None:
-    """End the program if what it trained is not good enough."""
+    """End the program if its trained network is not good enough."""
     if not options.no_check and not is_met:
         raise SystemExit(f"failed: {rule}")

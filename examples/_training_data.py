@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes into the training steps: float32 NumPy arrays, and their shapes."""
+"""The inputs of the training steps: float32 NumPy arrays, and their shapes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class HeadData(NamedTuple):
-    """The head of AlexNet: a batch of 32 images through convolution and pooling.
+    """Inputs of the head of AlexNet: a batch of 32 images, for convolution and pooling.
 
     ``diff_dst`` is the gradient of the loss in the output of the pooling.
     """
@@ -20,16 +20,16 @@ class HeadData(NamedTuple):
     diff_dst: np.ndarray  # (32, 96, 27, 27)
 
 
-#: Of the arrays of ``HeadData``, in its order.
+#: Shapes of the arrays of ``HeadData``, in its order.
 HEAD_SHAPES = ((32, 3, 227, 227), (96, 3, 11, 11), (96,), (32, 96, 27, 27))
 
 
 class LstmData(NamedTuple):
-    """An LSTM layer over T words of N sentences, C channels wide.
+    """Inputs of an LSTM layer over T words of N sentences, C channels wide.
 
-    The sentences lie padded: the first ``n_long`` have T words, the others ``short``. Gates come
-    in the order input, forget, candidate, output. Padding of ``src``, and of the gradient of the
-    loss in the layer's output, ``diff_dst``, is not read.
+    The sentences are padded: the first ``n_long`` have T words, the others ``short``. The order of
+    gates is input, forget, candidate, output. Padding of ``src``, and of ``diff_dst``, the gradient
+    of the loss in the layer's output, is not read.
     """
 
     src: np.ndarray  # (T, N, C)

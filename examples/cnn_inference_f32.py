@@ -14,8 +14,8 @@ from sycl_dnn import onednn as dnnl
 
 LRN: dict[str, Any] = {"size": 5, "alpha": 1e-4, "beta": 0.75, "k": 1.0}
 POOL = {"kernel": 3, "stride": 2}
-# Name, and what it does: shape of the weights (groups, O / groups, C / groups, K, K), stride and
-# padding of a convolution with ReLU; outputs of a fully connected layer.
+# Name and parameters: shape of the weights (groups, O / groups, C / groups, K, K), stride and
+# padding of a convolution with ReLU; number of outputs of a fully connected layer.
 LAYERS = (
     ("conv", (1, 96, 3, 11, 11), 4, 0),
     ("lrn",),
@@ -35,14 +35,14 @@ SHARED: dict[str, Any] = {"prop_kind": dnnl.prop_kind.forward_inference}
 
 
 class Net:
-    """The network on a device, ``x``, and in NumPy, ``wanted``, one layer after the other."""
+    """The network layer by layer, on a device (``x``) and in NumPy (``wanted``)."""
 
     def __init__(self, example: Example, image: np.ndarray) -> None:
         self.example, self.wanted = example, image.astype("f8")
         self.x = example.memory(image, "nhwc")
 
     def random(self, *shape: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights that keep the size of the values, and biases."""
+        """Return weights that keep the size of values, and biases."""
         fan_in = np.prod(shape[1:] if len(shape) < 5 else shape[2:])
         weights = self.example.normal(*shape) * np.float32(np.sqrt(2 / fan_in))
         n_out = np.prod(shape[: 1 if len(shape) < 5 else 2])
@@ -105,7 +105,7 @@ class Net:
         )
 
     def linear(self, n_out: int) -> None:
-        """Connect all values with all outputs; the last ones are not rectified."""
+        """Connect all values with all outputs; the last layer's outputs are not rectified."""
         weights, bias = self.random(n_out, *self.x.desc.dims[1:])
         flat = self.wanted.reshape(len(self.wanted), -1).astype("f4")
         self.wanted = flat @ weights.reshape(n_out, -1).T + bias

@@ -15,7 +15,7 @@ SCALES = {"src": 0.02, "weights": 0.002, "dst": 0.08}
 
 
 def make_convolution(example: Example) -> dnnl.PrimitiveDesc:
-    """Return u8 images times s8 weights; u8 results, which ReLU makes positive."""
+    """Return the convolution of u8 images with s8 weights and ReLU; results are u8."""
     attr = post_ops(RELU)
     for name in SCALES:
         attr.set_scales_mask(name, 0)
@@ -35,7 +35,7 @@ def make_convolution(example: Example) -> dnnl.PrimitiveDesc:
 
 
 def scaled(example: Example, memory, layout, side: str, scale) -> dnnl.Memory:
-    """Return ``memory`` as ``layout``, divided (side "dst") or multiplied ("src") by a scale."""
+    """Return ``memory`` in ``layout``, divided (side "dst") or multiplied ("src") by a scale."""
     attr = dnnl.PrimitiveAttr()
     attr.set_scales_mask(side, 0)
     return example.reordered(memory, layout, attr, **{f"attr_scales_{side}": scale})

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train the head of AlexNet in bfloat16: convolution, ReLU, LRN, max pooling, and back.
 
-The network of cnn_training_f32.py with tensors stored in bfloat16. The user's data stay float32:
-reorders convert on the way in and out. Counterpart of oneDNN's cnn_training_bf16.cpp.
+The network of cnn_training_f32.py with tensors stored in bfloat16. The user's data remain float32:
+reorders convert inputs and outputs. Counterpart of oneDNN's cnn_training_bf16.cpp.
 
 The check computes the whole step again in float64 NumPy, without rounding anything to bfloat16,
-and compares every element of the output and of both gradients. The gradient that goes in is 0
-where rounding decides which element of a pooling window is the largest.
+and compares every element of the output and of both gradients. The incoming gradient is 0 where
+rounding decides which element of a pooling window is the largest.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from _common import start
 
 import sycl_dnn
 
-# bfloat16 has 8 bits: a tensor is off by 2**-9 after each rounding.
+# bfloat16 has 8 bits: each rounding has an error of 2**-9.
 MARGIN = 2.0**-5
 TOLERANCE = 0.01
 
 
 def main() -> None:
-    """Train as the options say."""
+    """Train according to the options."""
     parser = _program.parser(__doc__)
     for name in ("bias", "diff-bias"):
         parser.add_argument(

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train the head of AlexNet in float32: convolution, ReLU, LRN, max pooling, and back.
 
-Batch 32 of 3x227x227 images; oneDNN chooses layouts, reorders are made where needed. Counterpart
-of oneDNN's cnn_training_f32.cpp. ``--data guide`` takes the numbers of oneDNN's
-cpu_cnn_training_f32.c, each tensor 0, 1, 2 ... 1636, 0, 1 ...: the convolution's results reach 1e9,
-which oneDNN's fastest LRN of CPUs turns into zeros, so another one is chosen.
+Batch 32 of 3x227x227 images; oneDNN chooses layouts, reorders are added where needed. Counterpart
+of oneDNN's cnn_training_f32.cpp. ``--data guide`` uses the numbers of oneDNN's
+cpu_cnn_training_f32.c, each tensor 0, 1, 2 ... 1636, 0, 1 ... With them the convolution's results
+reach 1e9, for which oneDNN's fastest LRN on CPUs returns zeros, so another one is chosen.
 
 The check computes the whole step again in float64 NumPy and compares every element of the output
-and of both gradients. The gradient that goes in is 0 where rounding decides which element of a
-pooling window is the largest.
+and of both gradients. The incoming gradient is 0 where rounding decides which element of a pooling
+window is the largest.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from _alexnet_head import AlexNetHead
 from _common import start
 from _training_data import HEAD_SHAPES, HeadData
 
-#: How far apart the two largest values of a pooling window must be, for rounding not to turn
-#: them over; see `_numpy_check.head_of_image`.
+#: The minimum distance between the two largest values of a pooling window for which rounding
+#: cannot swap them; see `_numpy_check.head_of_image`.
 MARGIN = 1e-5
 TOLERANCE = 1e-5
 
 
 def inputs(kind: str) -> HeadData:
-    """Make images, parameters, and gradient of the loss in the output: random, or the guide's."""
+    """Return images, parameters and the loss's gradient in the output: random, or the guide's."""
     if kind == "guide":
         counted = (np.arange(math.prod(shape)) % 1637 for shape in HEAD_SHAPES)
         return HeadData(

@@ -13,7 +13,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
 
 TIMES, WIDTH = 50, 32
-#: How much of an image is left at each time; arXiv:2102.09672, equation 17.
+#: Share of the image that remains at each time; arXiv:2102.09672, equation 17.
 LEFT = np.cos((np.arange(TIMES) + 1) / (TIMES + 1) * np.pi / 2).astype("f4") ** 2
 
 
@@ -46,7 +46,7 @@ def loss(net, noisy, times, noise):
 
 
 def draw(net, count, queue):
-    """Return images made of noise, step by step: DDIM, arXiv:2010.02502."""
+    """Return images generated from noise step by step: DDIM, arXiv:2010.02502."""
     run = sycl_dnn.compile(lambda net, x, times: net(x, times))
     x = F.randn(count, 1, 8, 8, device=queue)
     for time in reversed(range(TIMES)):
@@ -58,7 +58,7 @@ def draw(net, count, queue):
 
 
 def main() -> None:
-    """Train; fail if too much of the noise is left; write a picture of what was drawn."""
+    """Train; fail if too much of the noise remains; write a picture of generated digits."""
     options, queue = begin(__doc__, steps=600, rate=3e-3)
     images, _ = digit_images(queue)
     rng = np.random.default_rng(options.seed)

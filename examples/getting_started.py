@@ -2,7 +2,7 @@
 """First steps: ReLU on a tensor with oneDNN's objects.
 
 Shows engine, stream, memory descriptor, memory, primitive descriptor and primitive, in the order
-in which oneDNN's own ``getting_started.cpp`` makes them.
+in which oneDNN's ``getting_started.cpp`` creates them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def relu(queue, values):
     engine = dnnl.Engine(queue)
     stream = dnnl.Stream(engine, queue)
 
-    # Dimensions always come as N, C, H, W; the tag tells how they lie in memory.
+    # The order of dimensions is always N, C, H, W; the tag describes their layout in memory.
     n, h, w, c = values.shape
     desc = dnnl.MemoryDesc((n, c, h, w), dnnl.data_type.f32, dnnl.format_tag.nhwc)
     src = dnnl.Memory(desc, engine, usm_type="shared")

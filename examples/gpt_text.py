@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPT over letters learns Python's own documentation, then writes with a cache of keys.
+"""A GPT over letters learns Python's documentation, then writes text with a cache of keys.
 
-The text is what ``help()`` of keywords and operators prints. All steps of writing are one program.
+The text is the output of ``help()`` for keywords and operators. All letters are written by one
+compiled program.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class GPT(nn.Module):
         return self.head(self.blocks(x, mask, is_causal=True))
 
     def step(self, letter, place, caches):
-        """Return the logits after one more letter, and the caches that hold it."""
+        """Return the logits after one more letter, and the caches that include it."""
         x, caches = self.blocks.step(self.letters(letter) + self.places(place), caches)
         return self.head(x[:, -1]), caches
 
@@ -69,7 +70,7 @@ def write(net, start, n, queue, rng):
 
 
 def main() -> None:
-    """Train and write; fail if the loss does not come down."""
+    """Train and write; fail if the loss does not decrease enough."""
     options, queue = begin(__doc__, steps=300, rate=4e-3, more=lambda parser: parser.add_argument(
         "--letters", type=int, default=50, help="how many to write, 50 at most"))  # fmt: skip
     raw = "\n".join(topics[name] for name in sorted(topics))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A critic with a gradient penalty (WGAN-GP): a loss that holds a gradient, in one program.
+"""A critic with a gradient penalty (WGAN-GP): a loss that contains a gradient, in one program.
 
 The penalty keeps the norm of the critic's gradient in its input near 1. Its derivative in the
 weights is a second derivative: it is compared with finite differences, then the critic is trained.
@@ -33,7 +33,7 @@ def penalty(params, images):
 
 
 def loss(params, real, drawn, mixed):
-    """Return the critic's loss: high numbers for real images, low ones for drawn ones."""
+    """Return the critic's loss, which rewards high numbers for real images, low for drawn ones."""
     margin = F.mean(critic(params, drawn)) - F.mean(critic(params, real))
     held = penalty(params, mixed)
     return margin + WEIGHT * held, held
@@ -49,7 +49,7 @@ def step(params, real, drawn, mixed, rate):
 
 
 def slope_error(params, images, rng) -> float:
-    """Return how far the penalty's gradient is from finite differences, relative."""
+    """Return the relative error of the penalty's gradient against finite differences."""
     value, grads = sycl_dnn.value_and_grad(penalty)(params, images)
     moves = {
         n: dpnp.asarray(rng.standard_normal(p.shape).astype("f4"), sycl_queue=p.sycl_queue)

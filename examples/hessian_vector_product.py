@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Newton's method without a Hessian: products of it with vectors, by a gradient of a gradient.
+"""Newton's method without a Hessian: its products with vectors, by a gradient of a gradient.
 
 A regularised logistic regression is fitted by conjugate gradients on Hessian-vector products.
-NumPy has the whole Hessian in float64 to compare with.
+NumPy computes the whole Hessian in float64 for comparison.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequences of different lengths, packed: an LSTM adds up the numbers that are marked."""
+"""Packed sequences of different lengths: an LSTM adds up the marked numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from _training import begin, check, own_rows, train
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
 
-#: Of the sequences of each batch: a program is made for them, once.
+#: Lengths of the sequences in each batch: one program is compiled for them, once.
 LENGTHS = np.repeat(np.arange(20, 4, -1), 4)
 
 
@@ -36,7 +36,7 @@ def loss(net, x, sums):
 
 
 def batch(rng, queue):
-    """Return numbers with two marks in each sequence, garbage behind its end, and the sums."""
+    """Return numbers with two marks in each sequence, garbage after its end, and the sums."""
     x = np.stack([rng.uniform(-1, 1, (len(LENGTHS), LENGTHS[0])), np.zeros((64, 20))], 2)
     sums = np.zeros(len(LENGTHS))
     for i, n in enumerate(LENGTHS):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A character model of Apache's license: embedding, two LSTM layers, linear; then a sample.
 
-The text lies in the repository. The loss must come down to 45 % of what it is at the start.
+The text is in the repository. The loss must decrease to 45 % of its initial value.
 Several ranks share every batch: ``python -m sycl_dnn launch -n 2 examples/lstm_text.py
 --distributed``.
 """
@@ -48,7 +48,7 @@ def loss(parameters, letters, following) -> Any:
 
 
 def train(parameters, text, options, queue):
-    """Descend by Adam; return the loss of each step."""
+    """Train with Adam; return the loss of each step."""
     rng = np.random.default_rng(options.seed)
     moments = [(dpnp.zeros_like(p), dpnp.zeros_like(p)) for p in parameters]
     one = dpnp.ones((), dtype="f4", sycl_queue=queue)
@@ -70,7 +70,7 @@ def train(parameters, text, options, queue):
 
 
 def sample(parameters, alphabet, n, queue, seed):
-    """Return ``n`` letters that the model says one after the other."""
+    """Return ``n`` letters that the model writes one after the other."""
     rng = np.random.default_rng(seed)
     letter, state, said = alphabet.index("T"), None, []
     for _ in range(n):
@@ -83,7 +83,7 @@ def sample(parameters, alphabet, n, queue, seed):
 
 
 def main() -> None:
-    """Train, say something, fail if nothing was learned."""
+    """Train, write a sample, fail if nothing was learned."""
     parser = make_parser(__doc__)
     parser.add_argument("--steps", type=int, default=250, help="steps of the descent")
     parser.add_argument("--rate", type=float, default=4e-3, help="learning rate")

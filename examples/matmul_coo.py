@@ -14,7 +14,7 @@ M, K, N, DENSITY = 64, 96, 48, 0.1
 
 
 def main(example: Example) -> None:
-    """Three buffers make the tensor: values, their rows, and their columns."""
+    """Build the tensor from three buffers: values, their rows, and their columns."""
     src = example.normal(M, K) * (example.rng.random((M, K)) < DENSITY)
     rows, columns = np.nonzero(src)
     sparse = dnnl.Memory(

@@ -15,7 +15,7 @@ F32, S32 = dnnl.data_type.f32, dnnl.data_type.s32
 
 
 def main(example: Example) -> None:
-    """Three buffers make the tensor: values, their columns, and where each row starts."""
+    """Build the tensor from three buffers: values, their columns, and where each row starts."""
     src = example.normal(M, K) * (example.rng.random((M, K)) < DENSITY)
     rows, columns = np.nonzero(src)
     starts = np.searchsorted(rows, np.arange(M + 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multiply matrices of 8-bit floating point numbers, of both formats, with scales.
+"""Multiply matrices of 8-bit floating-point numbers in both formats, with scales.
 
 Counterpart of oneDNN's matmul_f8_quantization.
 """
@@ -10,7 +10,7 @@ from _example import Example, desc, run
 from sycl_dnn import onednn as dnnl
 
 M, K, N = 4, 8, 4
-# Largest number, and half the distance of neighbours relative to them.
+# Largest number, and half the relative distance of neighbouring numbers.
 FORMATS = {"f8_e5m2": (57344.0, 2**-3), "f8_e4m3": (448.0, 2**-4)}
 
 

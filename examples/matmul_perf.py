@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many operations a second matrix products of each data type make.
+"""Operations per second of matrix products in each data type.
 
 Counterpart of oneDNN's matmul_perf.
 """
@@ -15,7 +15,7 @@ TYPES = {"f32": "f32", "f16": "f16", "bf16": "bf16", "s8": "s32"}  # inputs, res
 
 
 def multiply(example: Example, size: int, dtype: str) -> float:
-    """Return the seconds of one product of square matrices, without the first, which is checked."""
+    """Return the seconds of one product of square matrices; the first is checked, not timed."""
     shape = (size, size)
     pd = dnnl.matmul(
         example.engine,
@@ -23,7 +23,7 @@ def multiply(example: Example, size: int, dtype: str) -> float:
         weights=desc(shape, dtype=dtype),
         dst=desc(shape, "ab", TYPES[dtype]),
     )
-    # Few values other than 0: all sums are exact in all types.
+    # Few values are not 0, so all sums are exact in all types.
     a, b = (
         (example.rng.integers(-2, 3, shape) * (example.rng.random(shape) < 0.1)).astype("f4")
         for _ in range(2)

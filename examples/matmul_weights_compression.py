@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multiply with int8 weights of which most are 0, packed by a reorder.
+"""Multiply with int8 weights that are mostly 0, packed by a reorder.
 
 Counterpart of oneDNN's cpu_matmul_weights_compression.
 """
@@ -13,7 +13,7 @@ M, K, N, DENSITY = 512, 512, 512, 0.1
 
 
 def main(example: Example) -> None:
-    """Pack once; the kernel unpacks in the cache. oneDNN has it for CPUs with AMX."""
+    """Pack once; the kernel unpacks in the cache. oneDNN has it only for CPUs with AMX."""
     src = example.rng.integers(-5, 6, (M, K)).astype("i1")
     weights = example.rng.integers(-5, 6, (K, N)).astype("i1")
     weights *= example.rng.random((K, N)) < DENSITY

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scale a product by a number of the host: no buffer, no copy to the device.
+"""Scale a product by a number on the host: no buffer, no copy to the device.
 
 Counterpart of oneDNN's matmul_with_host_scalar_scale.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let oneDNN choose the layouts: convolution with ``any``, then ReLU and pooling that follow.
+"""Let oneDNN choose the layouts: convolution with ``any``, then ReLU and pooling in that layout.
 
-Shows the layouts and implementations that a chain of primitives gets, and reorders only where the
-user's plain layout meets the chosen one.
+Shows the layouts and implementations of a chain of primitives, with reorders only between the
+user's plain layout and the chosen one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def describe_chain(engine):
 
 
 def reordered(stream, name, memory, desc):
-    """Return ``memory`` in the layout of ``desc``: itself if it has it, else a reordered copy."""
+    """Return ``memory`` in the layout of ``desc``: itself if it has that, else a reordered copy."""
     if memory.desc == desc:
         print(f"{name:<8} {desc}: no reorder")
         return memory

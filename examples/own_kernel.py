@@ -2,7 +2,7 @@
 """Your own kernel between two primitives, on the same memory: by events, then in order.
 
 The kernel is OpenCL C, compiled at run time by ``dpctl.program``. It squares the result of a
-product; softmax takes it from there. Nothing is copied, and the host waits once, at the end.
+product, which softmax then reads. Nothing is copied, and the host waits once, at the end.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Step:
         self.kernel = program.get_sycl_kernel("squares")
 
     def submit(self, stream, chained):
-        """Submit all three; return the last event. ``chained``: each after the event before."""
+        """Submit all three; return the last event. ``chained``: each waits for the event before."""
         args = {"src": self.src, "weights": self.weights, "dst": self.between}
         done = self.product.execute(stream, args)
-        # The argument of the kernel is the memory that the array lies in.
+        # The argument of the kernel is the memory of the array.
         array = self.between.owner[0]
         done = self.queue.submit_async(
             self.kernel, [array], [ROWS * COLUMNS], dEvents=[done] if chained else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three ways to a convolution with ReLU: plain layouts, those that oneDNN chooses, and fused.
+"""Three ways to compute a convolution with ReLU: plain layouts, oneDNN's layouts, and fused.
 
 Counterpart of oneDNN's performance_profiling. With ONEDNN_VERBOSE=profile_exec in the
 environment oneDNN prints each primitive with its time.
@@ -35,7 +35,7 @@ def convolution(example: Example, tag: str, attr=None) -> dnnl.PrimitiveDesc:
 
 
 def rectify(example: Example, memory: dnnl.Memory) -> dnnl.Memory:
-    """Run ReLU in place, in the layout that the tensor has."""
+    """Run ReLU in place, in the layout of the tensor."""
     pd = dnnl.eltwise_forward(
         example.engine,
         prop_kind=dnnl.prop_kind.forward_inference,
@@ -52,18 +52,18 @@ def naive(example: Example, **tensors: dnnl.Memory) -> dnnl.Memory:
 
 
 def blocked(example: Example, **tensors: dnnl.Memory) -> dnnl.Memory:
-    """Let oneDNN choose the layouts; `Example.run` reorders what lies otherwise."""
+    """Let oneDNN choose the layouts; `Example.run` reorders tensors in other layouts."""
     return rectify(example, example.run(convolution(example, "any"), **tensors)["dst"])
 
 
 def fused(example: Example, **tensors: dnnl.Memory) -> dnnl.Memory:
-    """Let the convolution rectify what it has in registers."""
+    """Let the convolution rectify its results in registers."""
     pd = convolution(example, "any", post_ops(RELU))
     return example.run(pd, **tensors)["dst"]
 
 
 def main(example: Example) -> None:
-    """Time the three; the first run of each, which makes the primitives, does not count."""
+    """Time the three; the first run of each, which creates the primitives, does not count."""
     batch, size = example.options.batch, example.options.size
     src, weights = example.normal(batch, WEIGHTS[1], size, size), example.normal(*WEIGHTS)
     tensors = {"src": example.memory(src), "weights": example.memory(weights)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A residual network on coloured images of CIFAR's size, made of digits; the text is torch's."""
+"""A residual network on coloured digits in CIFAR's size; the code is written as for torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sycl_dnn import nn, optim
 
 
 class Block(nn.Module):
-    """Two convolutions beside a shortcut."""
+    """Two convolutions and a shortcut."""
 
     def __init__(self, inputs, outputs, stride):
         super().__init__()
@@ -51,7 +51,7 @@ class ResNet(nn.Module):
 
 
 def coloured(images, seed):
-    """Return digits in a bright colour on a dark one, moved by some pixels, with noise."""
+    """Return digits in a bright colour on a dark one, shifted by some pixels, with noise."""
     rng, host = np.random.default_rng(seed), dpnp.asnumpy(images) / 2 + 0.5
     colours = rng.uniform(0.2, 1, (2, len(host), 3, 1, 1)).astype("f4")
     made = colours[0] * host - colours[1] * (1 - host) + 0.1 * rng.standard_normal(host.shape)
@@ -66,7 +66,7 @@ def loss(net, images, labels):
 
 
 def main() -> None:
-    """Train on three quarters; fail if too few of the others are recognised."""
+    """Train on three quarters of the images; fail if too few of the others are recognised."""
     options, queue = begin(__doc__, steps=200, rate=0.01)
     images, labels = digit_images(queue, 32)
     images, n = coloured(images, options.seed), 1350

@@ -2,8 +2,8 @@
 """Training that is interrupted and continues from a file, bit for bit as without interruption.
 
 With ``--checkpoint FILE`` it is one job of several (batch/README.md): it continues from the file if
-there is one, and stops with status 75 when the scheduler says that the time is over. With
-``--distributed`` rank 0 writes; another number of ranks may continue from the file.
+there is one, and stops with status 75 when the scheduler announces the end of the job. With
+``--distributed`` rank 0 writes; a different number of ranks may continue from the file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sycl_dnn import nn, optim
 
 
 def make_net(options, queue):
-    """Return a network whose dropout draws numbers and whose statistics run."""
+    """Return a network with dropout, which draws numbers, and running statistics."""
     net = nn.Sequential(
         nn.Flatten(), nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Dropout(options.dropout),
         nn.Linear(64, 10),
@@ -48,12 +48,12 @@ def loss(net, images, labels):
 
 
 def make_optimiser(options):
-    """Return an optimiser whose schedule is that of the whole training."""
+    """Return an optimiser with the schedule of the whole training."""
     return optim.AdamW(optim.schedules.cosine(options.rate, 2 * options.steps), max_norm=1.0)
 
 
 def warnings_of_scheduler():
-    """Return a list that gets the signals by which schedulers say that a job ends soon."""
+    """Return a list that collects the signals by which schedulers announce the end of a job."""
     seen = []
     for number in (signal.SIGTERM, signal.SIGUSR1):
         signal.signal(number, lambda got, _: seen.append(signal.Signals(got).name))
@@ -61,13 +61,13 @@ def warnings_of_scheduler():
 
 
 def is_over(warned, options, queue):
-    """Whether the scheduler has warned any rank: all stop after the same step."""
+    """Whether the scheduler has warned any rank, so that all stop after the same step."""
     ranks_of(options)
     return bool(dist.all_reduce(dpnp.asarray(len(warned), sycl_queue=queue), "max"))
 
 
 def one_job(options, queue) -> None:
-    """Go on from the checkpoint; raise SystemExit(75) if steps are left when the time is over."""
+    """Continue from the checkpoint; raise SystemExit(75) if steps remain when the job must end."""
     warned, whole, path = warnings_of_scheduler(), 2 * options.steps, options.checkpoint
     data, opt, net = digit_images(queue), make_optimiser(options), make_net(options, queue)
     now = {"net": net, "state": opt.init(net), "step": 0}
@@ -89,14 +89,14 @@ def one_job(options, queue) -> None:
 
 
 def more(parser) -> None:
-    """Add the options of a training that takes several jobs."""
+    """Add the options of a training that consists of several jobs."""
     add_dropout(parser)
     parser.add_argument("--checkpoint", type=Path, help="continue from this file, and write it")
     parser.add_argument("--every", type=int, default=50, help="steps from checkpoint to checkpoint")
 
 
 def main() -> None:
-    """Train twice as long at once and in two parts; fail if the weights differ in one bit."""
+    """Train without interruption and in two parts; fail if the weights differ in one bit."""
     options, queue = begin(__doc__, steps=100, rate=0.01, more=more)
     if options.checkpoint:
         one_job(options, queue)
@@ -110,7 +110,7 @@ def main() -> None:
     write_once(options, sycl_dnn.save_checkpoint, path, **parts)
     net, state, rest = train(net, opt, loss, batches, options, state)
 
-    # As in another process: all that counts comes from the file.
+    # As in another process: the whole state is read from the file.
     fresh = make_net(options, queue)
     found = sycl_dnn.load_checkpoint(path, net=fresh, state=opt.init(fresh), step=0)
     batches = itertools.islice(shuffled(data, 64, options.seed), found["step"], None)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train an LSTM layer of GNMT, 1024 channels wide, over sentences of two lengths.
 
-11 sentences of 35 words and 6 of 8 words lie padded in one array. Two primitives, one for the
-words that all sentences have and one for the rest of the long ones, share state, parameters and
-gradients. Counterpart of oneDNN's rnn_training_f32.cpp.
+11 sentences of 35 words and 6 of 8 words are padded in one array. Two primitives share state,
+parameters and gradients: one for the words that all sentences have, and one for the rest of the
+long ones. Counterpart of oneDNN's rnn_training_f32.cpp.
 
 The check computes the whole step again in float64 NumPy, in one loop over words, and compares
 every element of the outputs and of the gradients in words, weights and bias.
@@ -25,7 +25,7 @@ TOLERANCE = 1e-5
 
 
 def inputs() -> LstmData:
-    """Make random words, parameters, and gradient of the loss in the output."""
+    """Return random words and parameters, and a random gradient of the loss in the output."""
     random = np.random.default_rng(0)
     shapes = lstm_shapes(LONG, N_LONG + N_SHORT, CHANNELS)
     scale = np.float32(1 / 32)  # 1 / sqrt(CHANNELS)
@@ -37,7 +37,7 @@ def inputs() -> LstmData:
 
 
 def main() -> None:
-    """Train as the options say, then check unless ``--no-check``."""
+    """Train according to the options, then check unless ``--no-check``."""
     options, queue = start(_program.parser(__doc__))
     data = inputs()
     network = GnmtLstm(queue, data)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network as a scikit-learn estimator: scaled, searched over, cross-validated, on a device.
+"""A network as a scikit-learn estimator on a device, with scaling, a search and cross-validation.
 
-It takes no ``--distributed``: fits of a search depend on each other in nothing, so scikit-learn's
-``n_jobs`` divides them among processes, without a collective.
+It has no ``--distributed``: the fits of a search are independent, so scikit-learn's ``n_jobs``
+divides them among processes, without a collective.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train an image classifier through oneDNN primitives alone: handwritten digits, 8x8 pixels.
+"""Train an image classifier with oneDNN primitives only: handwritten digits, 8x8 pixels.
 
 Shows convolution, ReLU, LRN, max pool, inner product and log-softmax, forward and backward, on
-memory that they share with dpnp: dpnp feeds the images, computes the loss and updates the weights
+memory that they share with dpnp: dpnp writes the images, computes the loss and updates the weights
 in place, without a copy or a wait. The network is in ``_digits_net.py``. Several ranks share every
 batch: ``python -m sycl_dnn launch -n 2 examples/train_digits.py --distributed``.
 """
@@ -84,7 +84,7 @@ class MomentumDescent:
 
 
 def batches(data, size, random):
-    """Yield device arrays (images, one_hot) in random order, all of the same size, for ever."""
+    """Yield device arrays (images, one_hot) of one size in random order, without end."""
     while True:
         order = dpnp.asarray(random.permutation(len(data)), sycl_queue=data.images.sycl_queue)
         images, one_hot = data.images[order], data.one_hot[order]
@@ -108,7 +108,7 @@ def train_step(net, descent, images, one_hot, rate):
 
 
 def train(net, data, options):
-    """Return the loss of each step and the seconds that the steps took."""
+    """Return the loss of each step and the duration of the steps in seconds."""
     n_steps = options.steps or options.epochs * (len(data) // options.batch)
     descent = MomentumDescent(net.parameters(), options.momentum)
     source = batches(data, options.batch, np.random.default_rng(options.seed))
@@ -133,7 +133,7 @@ def predict(net, data):
 
 
 def draw(path, losses, data, found):
-    """Write a figure with the loss of each step and digits that were taken for others."""
+    """Write a figure with the loss of each step and misclassified digits."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -5,7 +5,7 @@
     python -m sycl_dnn launch -n 2 examples/train_digits_distributed.py --distributed
     python -m sycl_dnn launch -n 2 examples/train_digits_distributed.py --distributed --sharded
 
-The losses are those of one process to rounding; the ranks compare them at every step.
+The losses are those of one process up to rounding; the ranks compare them at every step.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sycl_dnn import nn, optim
 
 
 def add_options(parser: Any) -> None:
-    """Add what this program takes besides."""
+    """Add the additional options of this program."""
     parser.add_argument("--sharded", action="store_true", help="divide the optimiser's state")
 
 

@@ -58,7 +58,7 @@ def load(queue, seed):
 
 
 def train(parameters, images, labels, options):
-    """Descend with momentum; return the loss of each step."""
+    """Train with momentum; return the loss of each step."""
     rng = np.random.default_rng(options.seed)
     velocities = [dpnp.zeros_like(p) for p in parameters]
     one = dpnp.ones((), dtype="f4", sycl_queue=images.sycl_queue)

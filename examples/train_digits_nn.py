@@ -55,7 +55,7 @@ def main() -> None:
     with sycl_dnn.autocast(options.dtype):  # "float32" casts nothing
         for _ in progress(range(options.steps), options):
             value, net, state = run(net, state, *next(batches))
-            losses.append(value)  # a number only when it is asked for: nothing waits here
+            losses.append(value)  # converted to a number later: nothing waits here
     path = Path("out") / "train_digits_nn.safetensors"
     path.parent.mkdir(exist_ok=True)
     write_once(options, sycl_dnn.save, path, net)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network trained by torch continues here: its state dict is loaded, all but the head is frozen.
+"""Continue with a network trained by torch: load its state dict, freeze all but the head.
 
-torch learns digits below 5, the new head those from 5 on. Without torch the program says so.
+torch learns the digits below 5, the new head those from 5 to 9. Without torch the program says so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sycl_dnn import nn, optim
 
 
 def make_net(nn: types.ModuleType):
-    """Return the network, of torch's modules or ours."""
+    """Return the network, built from torch's modules or ours."""
     body = nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
         nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
@@ -31,8 +31,8 @@ def make_net(nn: types.ModuleType):
 
 
 def trained_by_torch(images, labels):
-    """Return the state dict of the network after some steps of torch's, and some logits."""
-    torch: Any = importlib.import_module("torch")  # not among what the examples need
+    """Return the state dict of the network after some steps in torch, and some logits."""
+    torch: Any = importlib.import_module("torch")  # not a requirement of the examples
     torch.manual_seed(0)
     net = make_net(torch.nn)
     opt = torch.optim.AdamW(net.parameters(), 3e-3)
@@ -54,7 +54,7 @@ def loss(net, images, labels):
 
 
 def main() -> None:
-    """Load, compare, train the head; fail if it knows too few digits."""
+    """Load, compare, train the head; fail if it recognises too few digits."""
     options, queue = begin(__doc__, steps=150, rate=0.01)
     if importlib.util.find_spec("torch") is None:
         print("transfer_from_torch: skipped, torch is not installed")
@@ -67,7 +67,7 @@ def main() -> None:
     error = float(np.abs(found - wanted).max())
     net[1] = nn.Linear(512, 5).to(queue)
     net.train().freeze(lambda name: name.startswith("0."))
-    net[0].eval()  # its running statistics stay torch's
+    net[0].eval()  # keeps torch's running statistics
     rows = labels >= 5
     images, labels = images[rows], labels[rows] - 5
     batches = shuffled((images[:600], labels[:600]), 64, options.seed)

@@ -18,7 +18,7 @@ SHAPE = (64, 1000)
 
 
 def make_softmax(engine, desc):
-    """Return the primitive of softmax over the rows of a matrix."""
+    """Return a softmax primitive over the rows of a matrix."""
     pd = dnnl.softmax_forward(
         engine,
         prop_kind=dnnl.prop_kind.forward_inference,
@@ -31,7 +31,7 @@ def make_softmax(engine, desc):
 
 
 def show(name, memory, pointer):
-    """Print where a tensor lies; it must be where the other library put it."""
+    """Print the address of a tensor, which must be where the other library put it."""
     print(f"{name:<22} at {pointer:#x}, in oneDNN at {memory.pointer:#x}")
     assert memory.pointer == pointer, "a copy was made"
 
@@ -40,7 +40,7 @@ def main() -> None:
     """Compute the entropy of softmax(scale * x) with dpnp, oneDNN and dpnp again."""
     options, queue = start(make_parser(__doc__))
     engine = dnnl.Engine(queue)
-    # An ordered stream puts primitives into one sequence with dpnp's kernels.
+    # An ordered stream runs primitives in one sequence with dpnp's kernels.
     stream = dnnl.Stream(engine, queue, ordered=True)
 
     values = np.random.default_rng(0).normal(size=SHAPE).astype("f4")

@@ -14,7 +14,7 @@ CODE = 8
 
 
 class Autoencoder(nn.Module):
-    """Maps images (N, 64) to codes and back; ``noise`` (N, CODE) moves the codes."""
+    """Maps images (N, 64) to codes and back; ``noise`` (N, CODE) perturbs the codes."""
 
     def __init__(self):
         super().__init__()
@@ -22,13 +22,13 @@ class Autoencoder(nn.Module):
         self.decoder = nn.Sequential(nn.Linear(CODE, 256), nn.SiLU(), nn.Linear(256, 64), nn.Tanh())
 
     def forward(self, x, noise):
-        """Return the images again, and mean and logarithm of the variance of their codes."""
+        """Return the reconstructed images, and mean and log-variance of their codes."""
         mean, spread = self.encoder(x).chunk(2, 1)
         return self.decoder(mean + noise * F.exp(spread * 0.5)), mean, spread
 
 
 def loss(net, images, noise):
-    """Return the squared error of an image and what its code tells, in nats."""
+    """Return the squared error of an image and the information in its code, in nats."""
     again, mean, spread = net(images, noise)
     error = F.sum(F.square(again - images)) * 2.0
     told = F.sum(F.exp(spread) + F.square(mean) - 1.0 - spread) * 0.5
@@ -36,7 +36,7 @@ def loss(net, images, noise):
 
 
 def main() -> None:
-    """Train; fail if digits do not come back; write digits that no data set has."""
+    """Train; fail if digits are not reconstructed; write a picture of new digits."""
     options, queue = begin(__doc__, steps=600, rate=3e-3)
     images, _ = digit_images(queue)
     images = F.flatten(images, 1)

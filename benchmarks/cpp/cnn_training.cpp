@@ -3,7 +3,7 @@
 // gradients of weights and bias. Twin of the Python programs of oneDNN's cnn_training_f32 and
 // cnn_training_bf16: user data is f32 in nchw, oihw and x; primitives choose their layouts.
 //     cnn_training cpu|gpu [f32|bf16] [bf16_bias] [in_order]
-// bf16_bias keeps bias and diff_bias in bf16 on the way; without it they are f32 throughout.
+// bf16_bias keeps bias and diff_bias in bf16 in between; they are f32 throughout by default.
 // Test values (floor.hpp), as (seed, scale): src (1, 1), weights (2, 1/16), bias (3, 1/16),
 // diff_dst (4, 1).
 #include "net.hpp"
@@ -40,7 +40,7 @@ class AlexNetHead {
     memory::desc any(const dims &shape) const { return {shape, precision_, tag::any}; }
     memory::desc bias_desc() const { return {bias_shape, bias_type_, tag::x}; }
 
-    // A workspace is passed only where the implementation asks for one.
+    // A workspace is passed only if the implementation requires one.
     void with_workspace(Arguments &arguments, const memory &workspace) const {
         if (workspace) arguments[DNNL_ARG_WORKSPACE] = workspace;
     }

@@ -25,11 +25,11 @@ using type = memory::data_type;
 using events = std::vector<sycl::event>;
 
 // One oneDNN primitive on a CPU queue is one host task. A long chain of pending host tasks costs
-// quadratic time, and waking a sleeping thread costs more than a short primitive, so on CPU queues
-// the chain is drained often and the wait polls before it blocks. GPU queues need neither.
+// quadratic time, and waking a sleeping thread costs more than a short primitive. So on CPU queues
+// the chain is drained often, and the wait polls before it blocks. GPU queues need neither.
 struct Policy {
     int drain = 0;       // wait after this many submissions; 0: only at the end
-    double poll_us = 0;  // look at the event for this long before blocking
+    double poll_us = 0;  // poll the event for this long before blocking
 };
 
 inline void wait(sycl::event &event, double poll_us) {
@@ -65,13 +65,13 @@ struct Session {
     dnnl::stream stream;
 };
 
-// Something to submit: takes the events that it must follow, gives its own.
+// Something to submit: accepts the events that it depends on, returns its own.
 struct Step {
     std::string name, implementation;
     std::function<sycl::event(const events &)> submit;
 };
 
-// Submits steps one after the other, each after the one before it.
+// Submits steps in order, each dependent on the previous one.
 class Chain {
   public:
     Chain(const Session &session, Policy policy)
@@ -98,7 +98,7 @@ class Chain {
 
 using Arguments = std::unordered_map<int, memory>;
 
-// The C entry point takes the argument list as it is; the C++ one converts the map at each call.
+// The C entry point accepts the argument list unchanged; the C++ one converts the map at each call.
 inline Step primitive_step(const Session &session, std::string name, std::string implementation,
                            dnnl::primitive primitive, Arguments owned) {
     std::vector<dnnl_exec_arg_t> list;
@@ -151,7 +151,7 @@ inline memory filled(Session &session, const dims &shape, tag layout, std::uint3
     return mem;
 }
 
-// Sum, sum of magnitudes, and scalar product with value(i, 99, 1), which sees a wrong order.
+// Sum, sum of magnitudes, and scalar product with value(i, 99, 1), which detects a wrong order.
 inline std::vector<double> checksum(Session &session, const memory &mem) {
     std::vector<float> host(elements(mem));
     session.queue.memcpy(host.data(), mem.get_data_handle(), host.size() * sizeof(float)).wait();

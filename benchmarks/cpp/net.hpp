@@ -33,14 +33,14 @@ class Net {
         steps_.push_back(zero_step(session_, name, target));
     }
 
-    // `have` as `want` describes it: itself, or a reordered copy.
+    // `have` in the layout of `want`: itself, or a reordered copy.
     memory as(const std::string &name, const memory &have, const memory::desc &want) {
         const memory copy = place_for(have, want);
         copy_back(name, have, copy);
         return copy;
     }
 
-    // Where a primitive that writes `desc` puts what `user` shall hold: see copy_back.
+    // The memory that a primitive writes in the layout `desc` for `user`: see copy_back.
     memory place_for(const memory &user, const memory::desc &desc) const {
         return user.get_desc() == desc ? user : memory(desc, session_.engine);
     }
@@ -60,7 +60,7 @@ class Net {
         return std::chrono::duration<double, std::milli>(clock::now() - start).count();
     }
 
-    // Median time of each step, waited for one by one.
+    // Median time of each step, with a wait after each.
     std::vector<double> profile_ms(int repeats) const {
         std::vector<std::vector<double>> times(steps_.size());
         for (int r = 0; r < repeats; ++r)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time per execute of a tiny primitive, the same loop as in benchmarks/overhead.py.
 //     overhead cpu|gpu [in_order]
-//     chain OP COUNT [DRAIN [POLL_US]]    each call behind the one before, one wait at the end
+//     chain OP COUNT [DRAIN [POLL_US]]    each call after the previous one, one wait at the end
 //     each OP COUNT [POLL_US]             a wait after every call; POLL_US 0, the default, blocks
 //     wake COUNT                          us for two threads to wake each other once, no SYCL
 // OP is relu (1x16x8x8, nchw) or matmul (16x16 times 16x16, row-major), both f32; the reply is
@@ -75,7 +75,7 @@ double each_us(const Step &step, int count, double poll_us) {
     return us_per_call(start, count);
 }
 
-// What handing work to a sleeping thread and back costs here; it explains most of a short call.
+// The cost of passing work to a sleeping thread and back; it explains most of a short call.
 double wake_us(int count) {
     std::mutex guard;
     std::condition_variable changed;

@@ -6,7 +6,7 @@
 //     quit                           ends the program (so does the end of stdin)
 // The training programs add
 //     run COUNT [DRAIN [POLL_US]]    {"ms": [one time per step], "drain": ..., "poll_us": ...}
-//     profile REPEATS                median ms of each primitive, waited for one by one
+//     profile REPEATS                median ms of each primitive, with a wait after each
 // A failure replies {"error": "..."}.
 #pragma once
 
@@ -108,7 +108,7 @@ inline std::string info(const Session &session, const std::string &program,
            json("onednn", version) + ", " + json("compiler", __VERSION__);
 }
 
-// `program DEVICE [OPTION...]`: the options are single words, looked for by name.
+// `program DEVICE [OPTION...]`: the options are single words, found by name.
 class Options {
   public:
     Options(int argc, char **argv) : words_(argv + 1, argv + argc) {
@@ -125,7 +125,7 @@ class Options {
     std::vector<std::string> words_;
 };
 
-// Runs `body(options)`; a failure of the setup becomes the reply to the first command.
+// Runs `body(options)`; a failure of the setup is the reply to the first command.
 inline int run_main(int argc, char **argv, const std::function<int(const Options &)> &body) {
     try {
         return body(Options(argc, argv));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One training step of an LSTM layer as in GNMT, over sentences of two lengths; twin of the Python
 // program of oneDNN's rnn_training_f32.
-//     N0 sentences of T0 steps and N1 sentences of T1 < T0 steps lie padded in (T0, N0 + N1, C).
-// The left primitive runs all N0 + N1 sentences over the first T1 steps, the right one the N0 long
-// sentences over the other T0 - T1 steps. The right one starts from the first N0 rows of the state
-// that the left one leaves. Backward goes right, then left; the right one writes the gradient of
-// those rows, the other N1 rows stay zero. Both add to the same weight gradients.
+//     N0 sentences of T0 steps and N1 of T1 < T0 steps are padded in (T0, N0 + N1, C).
+// The left primitive processes the first T1 steps of all N0 + N1 sentences, the right one the other
+// T0 - T1 steps of the N0 long sentences. The right one starts from the first N0 rows of the left
+// one's last state. Backward runs the right one, then the left one. The right one writes the
+// gradient of those rows, the other N1 rows remain zero. Both add to the same weight gradients.
 //     rnn_training cpu|gpu [f32] [in_order]
 // Test values (floor.hpp), as (seed, scale): src (1, 1), weights_layer (2, 1/32), weights_iter
 // (3, 1/32), bias (4, 1/32), diff_dst (5, 1).
@@ -80,8 +80,8 @@ class Lstm {
         fill_side("right", right_, right_shape, right_offset);
     }
     void fill_side(const std::string &name, Side &side, const dims &shape, const dims &offset) {
-        // oneDNN 3.13 takes the rows of src_layer for dense and ignores the offset when it forms
-        // diff_weights_layer: give it a dense copy. Forward gains more than the copy costs.
+        // oneDNN 3.13 assumes dense rows of src_layer and ignores the offset when it computes
+        // diff_weights_layer: pass a dense copy. Forward gains more than the copy costs.
         side.src = net_.as(name + " src reorder", view(src_, shape, offset), tnc(shape));
         side.diff_src = view(diff_src_, shape, offset);
         side.diff_dst = view(diff_dst_, shape, offset);
@@ -97,8 +97,8 @@ class Lstm {
                 Net::attributes()};
     }
     void describe_forward() {
-        // Without src_iter, oneDNN 3.13 forms diff_weights_iter from the states after each step
-        // instead of before it: start from zeros that are there.
+        // Without src_iter, oneDNN 3.13 computes diff_weights_iter from the states after each step
+        // instead of those before it: start from explicit zeros.
         const memory::desc start(left_state, type::f32, tag::ldnc);
         left_.src_iter = zeros(session_, start);
         left_.src_iter_c = zeros(session_, start);

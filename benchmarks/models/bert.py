@@ -69,7 +69,7 @@ def forward(p: dict[str, Any], config: Config, x: Any) -> Any:
 
 
 def layer(p: dict[str, Any], config: Config, at: str, x: Any) -> Any:
-    """Return what one layer makes of hidden states (B, S, W)."""
+    """Return the result of one layer for hidden states (B, S, W)."""
     y = attention(p, config, f"{at}attention.self.", x)
     x = _normed(p, f"{at}attention.output.", x + _dense(p, f"{at}attention.output.dense", y))
     y = F.gelu(_dense(p, f"{at}intermediate.dense", x))
@@ -77,7 +77,7 @@ def layer(p: dict[str, Any], config: Config, at: str, x: Any) -> Any:
 
 
 def attention(p: dict[str, Any], config: Config, at: str, x: Any) -> Any:
-    """Return attention of (B, S, W) to itself."""
+    """Return self-attention of (B, S, W)."""
     batch, length, width = x.shape
     shape = (batch, length, config.heads, width // config.heads)
     q, k, v = (

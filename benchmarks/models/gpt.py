@@ -66,7 +66,7 @@ def random_parameters(config: Config, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def step(p: dict[str, Any], config: Config, x: Any, keys: list[Any], values: list[Any]) -> Any:
-    """Return logits (B, V) and the caches with one row more.
+    """Return logits (B, V) and the caches with one more row.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library that `training_nets.py` is read with: torch where ``LIBRARY`` says so, else ours."""
+"""The library that `training_nets.py` uses: torch if ``LIBRARY`` says so, else ours."""
 
 from __future__ import annotations
 

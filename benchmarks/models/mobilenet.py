@@ -47,7 +47,7 @@ FIRST, LAST, HIDDEN, CLASSES = 16, 960, 1280, 1000
 
 
 def gate_width(inner: int) -> int:
-    """Return the channels inside a gate: a quarter, in eights, not less than nine tenths of it."""
+    """Return the channels inside a gate: a quarter, in multiples of 8, at least 90 % of that."""
     made = max(8, (inner // 4 + 4) // 8 * 8)
     return made + 8 if made < 0.9 * (inner / 4) else made
 
@@ -106,7 +106,7 @@ def forward(p: dict[str, Any], x: Any, blocks: tuple[Block, ...] = LARGE) -> Any
 
 
 def residual(p: dict[str, Any], at: str, x: Any, block: Block) -> Any:
-    """Return what one inverted residual makes of (N, C, H, W)."""
+    """Return the result of one inverted residual for (N, C, H, W)."""
     act = getattr(F, block.activation)
     y = x
     if f"{at}expand.weight" in p:

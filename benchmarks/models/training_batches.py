@@ -47,7 +47,7 @@ FULL: dict[str, Batch] = {
     "mobilenetv3": partial(_images, 16, 96, 100),
     "bert": partial(_sentences, 2, 128, 30522, 2),
 }
-#: The same in sizes at which times mean nothing.
+#: The same in small sizes, at which times mean nothing.
 TINY: dict[str, Batch] = {
     "gpt": partial(_text, 2, 8, 50),
     "resnet18": partial(_images, 8, 64, 10),

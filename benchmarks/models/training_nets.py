@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks that are trained, as modules in one text that runs under torch.nn and sycl_dnn.nn."""
+"""Networks that are trained: modules in one source that runs under torch.nn and sycl_dnn.nn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from models.library import F, cat, nn
 
 
 class Attention(nn.Module):
-    """Attention of a sequence to itself."""
+    """Self-attention of a sequence."""
 
     def __init__(self, width, heads, causal):
         super().__init__()
@@ -88,7 +88,7 @@ class Bert(nn.Module):
 
 
 class Residual(nn.Module):
-    """Two convolutions beside a shortcut."""
+    """Two convolutions and a shortcut."""
 
     def __init__(self, inputs, outputs, stride):
         super().__init__()
@@ -109,7 +109,7 @@ class Residual(nn.Module):
 
 
 class ResNet18(nn.Module):
-    """ResNet-18 with the stem of ImageNet's."""
+    """ResNet-18 with the stem of the ImageNet version."""
 
     def __init__(self, classes=100, width=64):
         super().__init__()
@@ -129,7 +129,7 @@ class ResNet18(nn.Module):
 
 
 class TimedBlock(nn.Module):
-    """Two convolutions with group normalization, beside a shortcut; time is added between."""
+    """Two convolutions with group normalization, and a shortcut; time is added in between."""
 
     def __init__(self, inputs, outputs, time):
         super().__init__()
@@ -146,7 +146,7 @@ class TimedBlock(nn.Module):
 
 
 class UNet(nn.Module):
-    """The network of a diffusion model: which noise was added to images."""
+    """The network of a diffusion model: it estimates the noise that was added to images."""
 
     def __init__(self, channels=3, widths=(64, 128, 256), time=128, steps=1000):
         super().__init__()
@@ -186,7 +186,7 @@ class UNet(nn.Module):
 
 
 class Classifier(nn.Module):
-    """Sentences by a bidirectional LSTM."""
+    """A classifier of sentences: a bidirectional LSTM."""
 
     def __init__(self, vocabulary=10000, width=128, hidden=256, layers=1, classes=4):
         super().__init__()
@@ -201,7 +201,7 @@ class Classifier(nn.Module):
 
 
 class Squeeze(nn.Module):
-    """Channels scaled by what the whole image says."""
+    """Scales channels by a function of the whole image."""
 
     def __init__(self, channels, inner):
         super().__init__()

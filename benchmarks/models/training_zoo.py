@@ -20,7 +20,7 @@ class Entry:
     """A network with batches of one size."""
 
     module: Callable[[], Any]
-    #: ``batch(rng)`` is what ``loss(net, *batch)`` takes, as NumPy arrays.
+    #: ``batch(rng)`` returns what ``loss(net, *batch)`` accepts, as NumPy arrays.
     batch: given.Batch
     loss: Callable[..., Any]
 
@@ -42,7 +42,7 @@ def text_loss(net: Any, letters: Any, following: Any) -> Any:
 
 
 def noise_loss(net: Any, images: Any, steps: Any, noise: Any) -> Any:
-    """Return the mean square error of a guess at the noise."""
+    """Return the mean square error of the estimated noise."""
     return F.mse_loss(net(images, steps), noise)
 
 
@@ -65,7 +65,7 @@ _SIZES = {
 }
 #: What is measured.
 ENTRIES = {name: Entry(module, given.FULL[name], loss) for name, (module, loss) in _MODULES.items()}
-#: The same in sizes at which times mean nothing.
+#: The same in small sizes, at which times mean nothing.
 TINY = {
     name: Entry(partial(module, *_SIZES[name]), given.TINY[name], loss)
     for name, (module, loss) in _MODULES.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The networks by name: parameters, function, and the shapes of what they are called with."""
+"""The networks by name: parameters, function, and the shapes of their inputs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Shape = tuple[int, ...]
 class Entry:
     """A network with inputs of one size."""
 
-    #: Whose global ``F`` the function calls; another library takes its place.
+    #: The module whose global ``F`` the function calls; another library can replace it.
     module: types.ModuleType
     parameters: Callable[[], dict[str, np.ndarray]]
-    #: Takes parameters and arrays; returns an array, or a tuple with one first.
+    #: Accepts parameters and arrays; returns an array, or a tuple that starts with one.
     function: Callable[..., Any]
-    #: A list stands for a list of arrays.
+    #: A list means a list of arrays.
     shapes: tuple[Shape | list[Shape], ...]
-    #: What a call handles, for rates.
+    #: What a call processes, for rates.
     items: int = 1
 
     def arrays(self) -> list[Any]:
@@ -94,7 +94,7 @@ ENTRIES = {
     "mobilenetv3-16": _images(*_MOBILE, 16, 224),
     "unet-256": _unet(256),
 }
-#: The same in sizes at which times mean nothing.
+#: The same in small sizes, at which times mean nothing.
 TINY = {
     "resnet50-1": _images(*_RESNET, 1, 64),
     "bert-128": _bert(16, bert.Config(layers=1, width=64, heads=4, inner=128)),

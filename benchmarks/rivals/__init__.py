@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trained networks in JAX and MLX, which `training.py` compares with."""
+"""The trained networks in JAX and MLX, for the comparison in `training.py`."""

@@ -16,7 +16,7 @@ BETAS, EPS, DECAY = (0.9, 0.999), 1e-8, 1e-2
 
 
 class Operations:
-    """What the networks call, by JAX's names."""
+    """The operations of the networks in JAX."""
 
     xp = jnp
     gelu = staticmethod(lambda x: jax.nn.gelu(x, approximate=False))
@@ -43,12 +43,12 @@ class Operations:
         )  # fmt: skip
 
     def max_pool(self, x: Any) -> Any:
-        """Windows of 3 by 3, each second, with one row more around."""
+        """Pool windows of 3 by 3 with stride 2 and a padding of 1."""
         pads = ((0, 0), (1, 1), (1, 1), (0, 0))
         return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), pads)
 
     def lstm(self, gates: Any, weight: Any, reverse: bool) -> Any:
-        """Map (N, T, 4 hidden), the inputs' share, to (N, T, hidden)."""
+        """Map (N, T, 4 hidden), the inputs' part of the gates, to (N, T, hidden)."""
 
         def step(state: Any, share: Any) -> Any:
             h, c = state
@@ -78,7 +78,7 @@ class Side:
         self.version = f"jax {jax.__version__}"
 
     def start(self, name: str, kind: str, dtype: str, weights: Path, batches: list[Any]) -> None:
-        """Make parameters, batches and the step."""
+        """Create parameters, batches and the step."""
         narrow = None if dtype == "float32" else jnp.dtype(dtype)
         loss = losses.loss_of(name, kind, Operations(), narrow)
         parameters, running = losses.split_state(np.load(weights), (2, 3, 1, 0))
@@ -99,7 +99,7 @@ class Side:
         self._step = jax.jit(step, donate_argnums=(0, 1, 2, 3, 4))
 
     def step(self, number: int) -> Any:
-        """Make one step."""
+        """Run one step."""
         batch = self._batches[number % len(self._batches)]
         value, self._p, self._m, self._v, self._running, self._t = self._step(
             self._p, self._running, self._m, self._v, self._t, *batch

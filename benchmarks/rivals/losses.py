@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The losses of `models/training_zoo.py`, and how parameters of torch become those of a rival."""
+"""The losses of `models/training_zoo.py`, and conversions of torch's parameters for rivals."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _HEADS = {"gpt": (8, 4), "bert": (12, 4)}
 def loss_of(name: str, kind: str, ops: Any, narrow: Any) -> Callable[..., Any]:
     """Return ``loss(parameters, statistics, *batch)``, which returns a number and statistics.
 
-    ``narrow`` is the dtype that matrices and images are converted to, None for float32; norms,
-    losses and sums stay in float32, as autocast has them.
+    ``narrow`` is the dtype that matrices and images are converted to, None for float32. Norms,
+    losses and sums remain in float32, as under autocast.
     """
     function = {"lstm": nets.classifier}.get(name) or getattr(nets, name)
     more = [_HEADS[name][kind == "tiny"]] if name in _HEADS else []
@@ -42,7 +42,7 @@ def loss_of(name: str, kind: str, ops: Any, narrow: Any) -> Callable[..., Any]:
 
 
 def split_state(weights: Any, axes: tuple[int, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return parameters and running statistics; weights of convolutions have these axes."""
+    """Return parameters and running statistics; weights of convolutions get these axes."""
     given = {n: weights[n] for n in weights if not n.endswith("num_batches_tracked")}
     turned = {n: np.ascontiguousarray(a.transpose(axes)) if a.ndim == 4 else a
               for n, a in given.items()}  # fmt: skip

@@ -16,7 +16,7 @@ from rivals import losses
 
 
 class Operations:
-    """What the networks call, by MLX's names."""
+    """The operations of the networks in MLX."""
 
     xp = mx
     gelu, silu, relu, hardswish = map(staticmethod, (nn.gelu, nn.silu, nn.relu, nn.hardswish))
@@ -42,11 +42,11 @@ class Operations:
         return mx.conv2d(x, weight, stride, padding, groups=groups)
 
     def max_pool(self, x: Any) -> Any:
-        """Windows of 3 by 3, each second, with one row more around."""
+        """Pool windows of 3 by 3 with stride 2 and a padding of 1."""
         return nn.MaxPool2d(3, 2, 1)(x)
 
     def lstm(self, gates: Any, weight: Any, reverse: bool) -> Any:
-        """Map (N, T, 4 hidden), the inputs' share, to (N, T, hidden)."""
+        """Map (N, T, 4 hidden), the inputs' part of the gates, to (N, T, hidden)."""
         length, made = gates.shape[1], {}
         h = c = mx.zeros((gates.shape[0], gates.shape[2] // 4), gates.dtype)
         for t in reversed(range(length)) if reverse else range(length):
@@ -65,7 +65,7 @@ class Side:
         self.version = f"mlx {importlib.metadata.version('mlx')}"
 
     def start(self, name: str, kind: str, dtype: str, weights: Path, batches: list[Any]) -> None:
-        """Make parameters, batches and the step."""
+        """Create parameters, batches and the step."""
         narrow = None if dtype == "float32" else getattr(mx, dtype)
         graded = mx.value_and_grad(losses.loss_of(name, kind, Operations(), narrow))
         parameters, running = losses.split_state(np.load(weights), (0, 2, 3, 1))
@@ -88,7 +88,7 @@ class Side:
         mx.eval(held)
 
     def step(self, number: int) -> Any:
-        """Make one step."""
+        """Run one step."""
         value = self._step(*self._batches[number % len(self._batches)])
         mx.eval(value, self._held)
         return value

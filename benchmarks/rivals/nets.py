@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The networks of `models/training_nets.py` as functions of parameters by their names in torch.
 
-``ops`` has what JAX and MLX call differently (`jax_side.py`, `mlx_side.py`). Images are channels
-last, as both libraries compute fastest. Running statistics go into ``ops.updates``.
+``ops`` has the operations that differ between JAX and MLX (`jax_side.py`, `mlx_side.py`). Images
+are channels-last, which is fastest in both libraries. Running statistics are put into
+``ops.updates``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MOBILE = (
 
 
 class Network:
-    """Parameters, and the layers that take them by name."""
+    """Parameters, and the layers that use them by name."""
 
     def __init__(self, ops: Any, parameters: dict[str, Any]) -> None:
         self.ops, self.p = ops, parameters
@@ -63,7 +64,7 @@ class Network:
         )
 
     def attention(self, name: str, x: Any, heads: int, causal: bool) -> Any:
-        """Return attention of (N, T, C) to itself."""
+        """Return self-attention of (N, T, C)."""
         n, t, c = x.shape
         parts = self.linear(f"{name}.qkv", x).reshape(n, t, 3, heads, c // heads)
         y = self.ops.attention(parts[:, :, 0], parts[:, :, 1], parts[:, :, 2], causal)
@@ -74,7 +75,7 @@ class Network:
         return self.linear(f"{name}.down", self.ops.gelu(self.linear(f"{name}.up", x)))
 
     def count(self, prefix: str, suffix: str = ".") -> int:
-        """Return how many modules with numbers there are, ``suffix`` after the number."""
+        """Return how many numbered modules there are, with ``suffix`` after the number."""
         found = (re.match(rf"{re.escape(prefix)}(\d+){re.escape(suffix)}", name) for name in self.p)
         return len({match[1] for match in found if match})
 
@@ -145,7 +146,7 @@ def _inverted(
 ) -> Any:
     act = net.ops.hardswish if hard else net.ops.relu
     y, i, at = x, 0, f"{at}.block"
-    # The first convolution is depthwise where it would not widen.
+    # The first convolution is depthwise if it would not widen.
     if net.p[f"{at}.0.weight"].size != kernel**2 * x.shape[-1]:
         y, i = act(net.batch_norm(f"{at}.1", net.conv(f"{at}.0", y))), 3
     y = net.conv(f"{at}.{i}", y, stride, kernel // 2, y.shape[-1])

@@ -1,12 +1,12 @@
 #!/bin/bash
-# One batch job: make the environment, run an example on the GPU where there is one, keep the log.
+# One batch job: create the environment, run an example, on a GPU if there is one, and keep the log.
 # usage: examples/batch/job.sh [EXAMPLE [ARGUMENT...]]     (default: train_digits.py)
-# By the environment (sbatch --export=ALL,NAME=..., qsub -v NAME=...), each may be left out:
-#   MODULES="a b"  to `module load` first      PYTHON=...  interpreter that makes the environment
-#   VENV=FOLDER    the environment (.venv); one that is there without our mark is used as it is
-#   TASKS=FILE     a job of an array takes the arguments in the line of its number, from 1
-#   TASK=N         that number, where no scheduler says it
-#   MINUTES=N      after this many the example is asked to stop, as Slurm's --signal does before its limit
+# Environment variables (sbatch --export=ALL,NAME=..., qsub -v NAME=...), all optional:
+#   MODULES="a b"  to `module load` first      PYTHON=...  interpreter that creates the environment
+#   VENV=FOLDER    the environment (.venv); an existing one without our marker is used unchanged
+#   TASKS=FILE     a job of an array reads its arguments from the line of its number, counted from 1
+#   TASK=N         that number, if no scheduler sets it
+#   MINUTES=N      minutes after which the example is told to stop, as by Slurm's --signal before its limit
 # An example that ends with status 75 has steps left: the job is submitted again, at most AGAIN times (20).
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
@@ -26,7 +26,7 @@ shift $(($# > 0))
 mkdir -p logs
 log=logs/$(basename "$example" .py)-${job//[^A-Za-z0-9._-]/_}${task:+_$task}.log
 
-# Sites have compilers and interpreters as modules; without MODULES nothing is loaded.
+# Sites provide compilers and interpreters as modules; without MODULES nothing is loaded.
 load_modules() {
     local name
     for name in ${MODULES:-}; do
@@ -34,7 +34,7 @@ load_modules() {
     done
 }
 
-# Jobs that start together wait here for the first one to install.
+# Jobs that start at the same time wait here for the first one to install.
 make_environment() {
     local installed=$venv/examples-installed
     flock 9
@@ -57,7 +57,7 @@ print("device:", "GPU" if device.is_gpu else "CPU (no GPU seen)", device.name.st
 END
 }
 
-# What schedulers send to this shell reaches the example, and its status is ours.
+# Signals from schedulers to this shell are forwarded to the example, and its status is ours.
 run_example() {
     local child timer='' status=0
     "$venv/bin/python" "examples/$example" "$@" &
@@ -67,7 +67,7 @@ run_example() {
         (sleep $((MINUTES * 60)) && kill -USR1 "$child") >logs/.timer 2>&1 9>&- &
         timer=$!
     fi
-    # A wait that a signal ends says nothing of the child.
+    # A wait that is ended by a signal says nothing about the child.
     while wait "$child" || status=$?; ((status > 128)) && kill -0 "$child" 2>>logs/.timer; do
         status=0
     done
@@ -80,7 +80,7 @@ submit_again() {
     if [ -n "${SLURM_JOB_ID:-}" ]; then
         scontrol requeue "$SLURM_JOB_ID"
     elif [ -n "${PBS_JOBID:-}" ]; then
-        # Words with spaces do not survive `qsub -v` everywhere: they go by a file.
+        # Words with spaces do not survive `qsub -v` everywhere, so they are passed in a file.
         local file=logs/again-${job//[^A-Za-z0-9._-]/_}${task:+_$task}
         echo "$example $*" >"$file"
         qsub -v "AGAIN=$((again - 1)),TASKS=$file,TASK=1${MINUTES:+,MINUTES=$MINUTES}${VENV:+,VENV=$VENV}${MODULES:+,MODULES=$MODULES}" \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the examples of the Graph API share: start, arrays, a graph run and compared, the end."""
+"""What the examples of the Graph API share: start, arrays, running and comparing, the last line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sycl_dnn.graph import Graph  # noqa: E402
 
 
 class Example:
-    """One program: its options, its queue, and what it compares."""
+    """One program: its options, its queue and its comparisons."""
 
     def __init__(self, doc: str | None) -> None:
         self.options, self.queue = start(make_parser(doc))
@@ -31,7 +31,7 @@ class Example:
         return Graph(self.kind, **settings)
 
     def normal(self, *shape: int) -> np.ndarray:
-        """Return random numbers, exact in bfloat16 so that references see the same ones."""
+        """Return random numbers, exact in bfloat16 so that references use the same ones."""
         x = self.rng.standard_normal(shape, dtype=np.float32)
         return (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
 

@@ -12,7 +12,7 @@ SHAPES = {"gate": (SIZE, HIDDEN), "up": (SIZE, HIDDEN), "down": (HIDDEN, SIZE)}
 
 
 def main() -> None:
-    """Weights are (u4 - zero point) * scale, one scale for each group of columns."""
+    """Weights are (u4 - zero point) * scale, with one scale for each group of columns."""
     example = Example(__doc__)
     graph = example.graph(fpmath_mode="bf16")
     graph.set_fpmath_mode("bf16", True)  # integers may become bfloat16 as well

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gated layer where gate and up are halves of one matrix, taken as views.
+"""The gated layer with gate and up as views of the halves of one matrix.
 
 Counterpart of oneDNN's gated_mlp_wei_combined.
 """
@@ -11,7 +11,7 @@ ROWS, SIZE, HIDDEN = 8, 64, 128
 
 
 def main() -> None:
-    """Columns of one array on the device are two inputs; nothing is copied."""
+    """Pass columns of one device array as two inputs; nothing is copied."""
     example = Example(__doc__)
     graph = example.graph()
     x = graph.input((ROWS, SIZE), name="x")

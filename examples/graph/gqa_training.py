@@ -23,7 +23,7 @@ def forward(graph: Graph) -> None:
 
 
 def backward(graph: Graph) -> None:
-    """Results: the gradients by q, k and v; the weights come again from the statistics."""
+    """Results: the gradients in q, k and v; the weights are recomputed from the statistics."""
     q, k, v = (graph.input(s, name=n) for n, s in SHAPES.items())
     o, do = (graph.input(SHAPES["q"], name=n) for n in ("o", "do"))
     stats = graph.input((*SHAPES["q"][:-1], 1), name="stats")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causal attention of the last queries to all keys, the mask made inside the partition.
+"""Causal attention of the last queries to all keys, with the mask computed in the partition.
 
 Counterpart of oneDNN's sdpa_bottom_right_causal_mask.
 """
@@ -11,7 +11,7 @@ BATCH, HEADS, QUERIES, KEYS, SIZE = 2, 8, 16, 64, 32
 
 
 def main() -> None:
-    """Compare the indices of rows and columns; numbers stay on the host."""
+    """Compare the indices of rows and columns; numbers remain on the host."""
     example = Example(__doc__)
     graph = example.graph()
     query = graph.input((BATCH, HEADS, QUERIES, SIZE), name="q")

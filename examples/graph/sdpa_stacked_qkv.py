@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention over queries, keys and values that lie interleaved in one array, without a copy.
+"""Attention over queries, keys and values that are interleaved in one array, without a copy.
 
 Counterpart of oneDNN's sdpa_stacked_qkv.
 """
@@ -10,7 +10,7 @@ BATCH, LENGTH, HEADS, SIZE = 2, 64, 8, 32
 
 
 def main() -> None:
-    """Give views: a call compiles for the strides that it gets."""
+    """Pass views: a call compiles for the strides of its arguments."""
     example = Example(__doc__)
     graph = example.graph()
     query, key, value = (graph.input((BATCH, HEADS, LENGTH, SIZE), name=n) for n in "qkv")

@@ -12,7 +12,7 @@ from sycl_dnn import onednn as dnnl
 
 
 def main() -> None:
-    """Make a partition of a MatMul, compile it, execute it with an event."""
+    """Create a partition of a MatMul, compile it, execute it with an event."""
     example = Example(__doc__)
     engine = dnnl.Engine(example.queue)
     stream = dnnl.Stream(engine, example.queue)

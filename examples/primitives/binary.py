@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multiply two tensors of which one is broadcast along the width, then ReLU, in place.
+"""Multiply two tensors, one of them broadcast along the width, then ReLU, in place.
 
 Counterpart of oneDNN's primitives/binary.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Concatenate ten tensors along the channels; oneDNN makes the descriptor of the result.
+"""Concatenate ten tensors along the channels; oneDNN creates the descriptor of the result.
 
 Counterpart of oneDNN's primitives/concat.
 """

@@ -14,7 +14,7 @@ OUT = (SIZE - 1) * STRIDE + KERNEL - 2 * PADDING
 
 
 def expected(src, weights, bias):
-    """Return the result in NumPy: each input pixel adds the kernel times its value."""
+    """Return NumPy's result: each input pixel adds the kernel times its value."""
     whole = np.zeros((N, OC, OUT + 2 * PADDING, OUT + 2 * PADDING))
     reach = (SIZE - 1) * STRIDE + 1
     for y, x in np.ndindex(KERNEL, KERNEL):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Group normalization with one channel a group: instance normalization of volumes, in place.
+"""Group normalization with one channel per group: instance normalization of volumes, in place.
 
 Counterpart of oneDNN's primitives/group_normalization.
 """
@@ -13,7 +13,7 @@ SHAPE, EPSILON = (2, 32, 20, 28, 28), 1e-10
 
 
 def main(example: Example) -> None:
-    """Normalize each channel of each volume by itself."""
+    """Normalize each channel of each volume separately."""
     src, scale, shift = example.normal(*SHAPE), example.normal(SHAPE[1]), example.normal(SHAPE[1])
     flags = dnnl.normalization_flags
     pd = dnnl.group_normalization_forward(

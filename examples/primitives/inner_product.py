@@ -13,7 +13,7 @@ SHAPE, OC = (3, 3, 227, 227), 96
 
 
 def main(example: Example) -> None:
-    """Multiply all pixels of an image with the weights of each output; weights are reordered."""
+    """Multiply all pixels of an image by the weights of each output; weights are reordered."""
     src, weights = example.normal(*SHAPE), example.normal(OC, *SHAPE[1:])
     bias = example.normal(OC)
     pd = dnnl.inner_product_forward(
@@ -33,7 +33,7 @@ def main(example: Example) -> None:
     )
     flat = src.reshape(SHAPE[0], -1).astype("f8")
     wanted = np.maximum(flat @ weights.reshape(OC, -1).T.astype("f8") + bias, 0)
-    # GPUs' reference adds 150,000 products of an element one after the other.
+    # On GPUs the reference adds the 150,000 products of an element one by one.
     example.compare("dst", got["dst"], wanted, 5e-5)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Max pooling with dilation; the workspace tells the gradient where each maximum was.
+"""Max pooling with dilation; the workspace has the position of each maximum for the gradient.
 
 Counterpart of oneDNN's primitives/pooling.
 """

@@ -12,7 +12,7 @@ N_SRC, SHAPE = 10, (3, 3, 227, 227)
 
 
 def main(example: Example) -> None:
-    """Make the weighted sum; oneDNN makes the descriptor of the result."""
+    """Compute the weighted sum; oneDNN creates the descriptor of the result."""
     srcs, scales = example.normal(N_SRC, *SHAPE), example.normal(N_SRC)
     pd = dnnl.sum(example.engine, scales=scales.tolist(), srcs=[desc(SHAPE, "nhwc") for _ in srcs])
     tensors = {f"multiple_src_{i}": example.memory(x, "nhwc") for i, x in enumerate(srcs)}

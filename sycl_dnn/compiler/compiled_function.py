@@ -23,7 +23,7 @@ from sycl_dnn.trace.values import MixedTraces
 
 
 class Compiled(Programs, Generic[P, R]):
-    """A function that runs as one fused program. Made by ``compile``.
+    """A function that runs as one fused program. Created by ``compile``.
 
     Calls accept and return what the function does: arrays, nested in lists, tuples and dicts, and
     parameters that are not arrays. For each new combination of shapes, strides, dtypes, parameters

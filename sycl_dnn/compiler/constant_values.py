@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What depends only on constants: found, computed once, and inserted as memories."""
+"""Values that depend only on constants: found, computed once, and inserted as memories."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Keys:
         return found
 
 
-# --- What depends only on constants: found, computed once, and inserted as memories
+# --- Values that depend only on constants: found, computed once, and inserted as memories
 
 
 def constant_ids(graph: Graph) -> frozenset[int]:

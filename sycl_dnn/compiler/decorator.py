@@ -62,8 +62,8 @@ def compile(
     ----------
     function : callable
         Accepts and returns trees of arrays. A function in a class becomes a method, with programs
-        for each instance. It is called once for each program, with objects in place of arrays that
-        have shape and dtype but no values.
+        for each instance. It is called once for each program. Arrays are then replaced by objects
+        that have shape and dtype but no values.
     constants : str or sequence of str
         Parameters whose arrays are constant, such as weights; frozen arrays and those that the
         function refers to itself always are. What depends only on constants is computed once.
@@ -77,19 +77,19 @@ def compile(
         What happens if the device lacks an operation, or arithmetic in ``dtype``: ``"auto"`` runs
         the function operation by operation, or in float32; ``"error"`` raises ``Unimplemented``.
     passes : dict of str to bool, optional
-        Rewrites to switch on or off by name, for measurements: ``fuse_depthwise`` (on) runs
+        Rewrites to switch on or off by name, for measurements. ``fuse_depthwise`` (on) runs
         depthwise convolutions inside the 1x1 ones before them, ``join_products`` (on) joins
         products that have the same source, ``write_into_parts`` (on) writes inputs of a
         concatenation directly into the result.
 
     lowering : {"primitives", "partitions", "measured"}
         How attention and products with post-ops run: as primitives, as partitions of oneDNN's Graph
-        API where it offers one, or as whichever is faster, measured when a program is made.
+        API if it offers one, or as the faster of the two, measured when a program is compiled.
         ``explain`` says which was chosen for each.
     donate : str or sequence of str
-        Parameters that a call may write its results over, if they have a result's shape, strides
-        and dtype: the module and the state of a training step. What their arrays hold after
-        the call is not specified; use the results.
+        Parameters that a call may overwrite with its results, if they have a result's shape,
+        strides and dtype: the module and the state of a training step. The contents of their
+        arrays after the call are not specified; use the results.
 
     Returns
     -------
@@ -98,20 +98,20 @@ def compile(
     Raises
     ------
     ValueError
-        An argument is out of its range, ``donate`` names what is constant.
+        An argument is out of its range, or ``donate`` names a constant.
     TypeError
         In a call: the function depends on values.
 
     Notes
     -----
-    Constants must not be written to. Results computed from them do not change, while other parts of
-    the program may see the new values; after ``clear`` it reads them again.
+    Constants must not be written to. Results computed from them would not change, while other parts
+    of the program might read the new values. After ``clear`` they are read again.
 
     What the function reads from outside is compared at each call: numbers, strings and enumerations
     by value, arrays by identity, functions by their code, containers and instances by their
-    contents. If something was rebound, the function is compiled again, and the program made from
-    the old value is dropped. What no comparison can detect (time, random numbers, files, iterators,
-    values that dpnp computes while tracing) does not change.
+    contents. If something was rebound, the function is compiled again, and the program with the old
+    value is dropped. Changes that no comparison can detect (time, random numbers, files, iterators,
+    values that dpnp computes while tracing) are ignored.
 
     Floats among the arguments are values of each call as long as they are combined only with arrays
     and numbers. If the function needs the value of one (in a comparison, as a parameter of a

@@ -128,7 +128,7 @@ class Lowered(Plan):
     n_given : int
         Arrays that a call passes; they were the trace's first arguments.
     pool : Pool
-        What is computed from constants.
+        Values computed from constants.
     targets : dict, optional
         By number of the result: the array to which the caller wants it written.
     extra : sequence of callable
@@ -168,7 +168,7 @@ class Lowered(Plan):
         #: The call's numbers as converted, in the order of the program's arguments.
         self._numbers: list[FromNumber] = [trace.tail[i] for i in sorted(trace.tail)]
         given += [trace.arguments[i] for i in sorted(trace.tail)]
-        #: What the function holds, if that must not be written over.
+        #: What the function refers to, if that must not be overwritten.
         self.held = [v for _, v, _ in trace.captured if donated and not isinstance(v, Seed)]
         held = settle(graph, pool, queue, stream)
         overlaps = any(t.overlaps or t.in_place for t in (targets or {}).values())
@@ -180,7 +180,7 @@ class Lowered(Plan):
         super().__init__(executable, form, None if self._numbers else (), len(finals))
 
     def arrays(self, placed: PlacedCall, held: Sequence[Any] = ()) -> list[Any]:
-        """Return the arrays of a call, and those made from its numbers.
+        """Return the arrays of a call, and those created from its numbers.
 
         Raises
         ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of a function: one for each kind of argument, made once, bounded in number."""
+"""The programs of a function: one for each kind of argument, compiled once, limited in number."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Programs:
         return plan
 
     def _plan(self, args: Any, kwargs: Any) -> Any:
-        """Return the program for a call, made if it does not exist."""
+        """Return the program for a call, compiled if it does not exist."""
         placed, key = self._placed(args, kwargs)
         return self._plan_for(key, placed, args, kwargs)
 

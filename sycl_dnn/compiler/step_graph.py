@@ -411,7 +411,7 @@ class Graph:
     def joined(self, function: Callable[..., Any], *args: Any) -> Any:
         """Return the result of a function over tensors, with its previous steps if there are any.
 
-        It has no part in gradients.
+        It is not part of gradients.
         """
         with untaped(self.trace):
             return self.trace.joined(function, function, args, {}, is_taped=False)

@@ -73,7 +73,7 @@ class CompileTrace(Trace):
         return shared_descriptors.shared.described(self.engine, row, params, attr)
 
     def primitive_of(self, pd: Any, inserted: bool = False) -> Planned:
-        """Return a placeholder for a primitive: many are fused with others and never made."""
+        """Return a placeholder for a primitive: many are fused with others and never created."""
         return Planned(pd, inserted)
 
     def joined(

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which primitives compute the gradient of which; reverse passes that can be differentiated.
 
-Most rows give only the names of their backward rows. What these read and write follows from their
+Most rows have only the names of their backward rows. Their inputs and outputs follow from their
 signatures: ``diff_X`` among the inputs is the gradient of the output ``X``, among the outputs that
-of the input ``X``; any other input is the forward's own.
+of the input ``X``; any other input is an argument of the forward row.
 
-The gradient of an entry is recorded with its fast primitives, and what it recorded on the tape is
-kept with it. An outer reverse pass goes over that inner tape; if the inner tape does not show how
-the gradient depends on its operands, it uses a composition of the forward operation, and without
-one it raises.
+The gradient of an entry is recorded with fast primitives, and the tape of that recording is kept
+with the entry. An outer reverse pass differentiates that inner tape. If the inner tape does not
+show how the gradient depends on its operands, a composition of the forward operation is used.
+Without one, the outer pass raises.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def number(x: Tensor, value: float) -> Tensor:
 
 
 def masked(x: Tensor, kind: algorithm, bound: float, dy: Tensor) -> Tensor:
-    """Return ``dy``, but 0 where ``x`` compares so with ``bound``; NaN never does."""
+    """Return ``dy``, but 0 where this comparison of ``x`` with ``bound`` holds; never for NaN."""
     return select(binary(kind, x, number(x, bound), "bool"), number(dy, 0.0), dy)
 
 

@@ -205,7 +205,7 @@ def _number(x: Tensor, value: float) -> Tensor:
 
 
 def _is(kind: algorithm, x: Tensor, bound: float) -> Tensor:
-    """Return 1 where ``x`` compares so with ``bound``, else 0."""
+    """Return 1 where the comparison of ``x`` with ``bound`` holds, else 0."""
     return binary(kind, x, _number(x, bound), x.dtype)
 
 

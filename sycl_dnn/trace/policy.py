@@ -104,14 +104,14 @@ def set_kernels(mode: str) -> None:
     Parameters
     ----------
     mode : {"auto", "always", "never"}
-        ``"auto"``: where they were measured to be faster, which is on CPUs and for arrays of at
-        least about a megabyte, and for copies of 16-bit floats on CPUs without instructions for
-        them, which the host makes. ``"always"``: wherever one is available, on GPUs too.
+        ``"auto"``: where they were measured to be faster: on CPUs for arrays of at least about
+        a megabyte, and for copies of 16-bit floats by the host on CPUs without instructions for
+        them. ``"always"``: wherever one is available, also on GPUs.
         ``"never"``: only oneDNN's primitives.
 
     Notes
     -----
-    Kernels are OpenCL C, so they need a device of OpenCL's and a driver with a compiler. On other
+    Kernels are OpenCL C, so they need an OpenCL device and a driver with a compiler. On other
     devices, including those of Level Zero, oneDNN's primitives run. The first call of a kind takes
     about 0.1 s longer.
 

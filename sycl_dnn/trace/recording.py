@@ -177,9 +177,9 @@ class Trace(TraceState):
         return made
 
     def update(self, argument: Tensor, value: Tensor, name: str) -> None:
-        """Record that a call writes ``value`` into the array that it gave as ``argument``.
+        """Record that a call writes ``value`` into the array passed as ``argument``.
 
-        Steps recorded before read the old content, later ones the new. ``name`` represents the
+        Steps recorded earlier read the old content, later ones the new. ``name`` represents the
         array in errors: ``"<function>: <argument>"``.
         """
         storage = argument.storage
@@ -334,10 +334,11 @@ class Trace(TraceState):
     ) -> list[Tensor]:
         """Record a call over dpnp arrays for what oneDNN lacks.
 
-        ``function(*arrays)`` returns one array, or as many as there are ``outs``; if it has a true
-        attribute ``takes_queue`` it gets the ``queue`` of the call as well. ``rule(entry, grads)``
-        gives the gradients by the names ``"0"``, ``"1"``... of the inputs. ``reads`` are the inputs
-        in the layouts that it accepts; ``is_repeated`` calls it again even if they are constant.
+        ``function(*arrays)`` returns one array, or as many as there are ``outs``. If it has a true
+        attribute ``takes_queue``, it also gets the ``queue`` of the call. ``rule(entry, grads)``
+        returns the gradients by the names ``"0"``, ``"1"``... of the inputs. ``reads`` has the
+        inputs in the layouts that it accepts. ``is_repeated`` calls it again even if they are
+        constant.
         """
         named = {str(i): t for i, t in enumerate(inputs)}
         read = named if reads is None else {str(i): t for i, t in enumerate(reads)}

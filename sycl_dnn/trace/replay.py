@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a function recorded, recorded again for operands of the same layouts.
 
-Layers repeat, and whatever does not depend on the changed shape is the same in each compilation of
-a function. Replaying a call skips its checks, its choice of layouts and its questions to oneDNN.
+Layers repeat, and everything that does not depend on the changed shape is the same in each
+compilation of a function. Replaying a call skips its checks, its choice of layouts and its queries
+to oneDNN.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ class _Unlike(Exception):
     """A call or its arguments cannot be identified well enough to be replayed."""
 
 
-# --- Keys: all that a body can see of its arguments
+# --- Keys: everything that a body can read from its arguments
 
 
 def _token(value: Any, operands: list[Tensor]) -> Any:
-    """Return all that a body can see of an argument, and note its tensors."""
-    kind = type(value)  # the class that a number of the call shows is float
+    """Return everything that a body can read from an argument, and note its tensors."""
+    kind = type(value)  # the __class__ of a number of the call is float
     if kind is Tensor:
         storage = value.storage
         if storage.memory is not None:
@@ -52,7 +53,7 @@ def _token(value: Any, operands: list[Tensor]) -> Any:
             storage.argument is None, first, same,
         )  # fmt: skip
     if kind is float:
-        return (float, value.hex())  # tells the zeros apart
+        return (float, value.hex())  # distinguishes the zeros
     if kind in _PLAIN:
         return (kind, value)
     if kind is tuple or kind is list:
@@ -73,7 +74,7 @@ class _TensorForm:
 
 @dataclass(frozen=True)
 class _StepForm:
-    """A step; a copy that later calls may share has ``wanted``, its layout."""
+    """A step; ``wanted`` is the layout of a copy that later calls may share."""
 
     pd: Any
     inserted: bool

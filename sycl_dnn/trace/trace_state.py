@@ -122,7 +122,7 @@ class TraceState:
         return pd
 
     def primitive_of(self, pd: _core.PrimitiveDesc, inserted: bool = False) -> Any:
-        """Return what a step has for a primitive; ``inserted`` as for ``Primitive``."""
+        """Return the primitive of a step; ``inserted`` as for ``Primitive``."""
         return _core.Primitive(pd, inserted)
 
     def check_place(self, value: Any) -> None:

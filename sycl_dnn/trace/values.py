@@ -43,8 +43,8 @@ class Operators:
     """``+ - * / ** @ < <= > >=``; numbers and arrays may be on either side.
 
     A dpnp array on the left is tried first, and raises TypeError except for arrays of its own
-    class. Python tries the right operand first only if that is of a subclass: traced arrays are.
-    With an ``Array`` write ``a + x``, or ``sycl_dnn.functional.sub(x, a)``.
+    class. Python tries the right operand first only if its class is a subclass, which is true for
+    traced arrays. With an ``Array`` write ``a + x``, or ``sycl_dnn.functional.sub(x, a)``.
     """
 
     __slots__ = ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which steps of a trace write a storage, found without going through all steps."""
+"""Which steps of a trace write a storage, found without a search through all steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sycl_dnn.trace.values import Storage
 class Writers:
     """The steps of a trace by the storages that they write, in order.
 
-    A trace only ever appends to its list of steps, so each question reads what is new since the
+    A trace only appends to its list of steps, so each query reads the steps added since the
     last one: each step is read once.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the arithmetic of a device can do, as oneDNN's primitives say and compute it."""
+"""The arithmetic that a device has, according to oneDNN's primitives and their results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sycl_dnn.errors import Unimplemented
 
 @functools.cache
 def lacks(queue, dtype):
-    """Whether a device has no additions of a type, by oneDNN's name: many CPUs of bf16 or f16."""
+    """Whether a device cannot add in a type (oneDNN's name): many CPUs lack bf16 or f16."""
     desc = dnnl.MemoryDesc((16,), dnnl.data_type[dtype])
     add = dnnl.algorithm.binary_add
     try:
@@ -25,7 +25,7 @@ def lacks(queue, dtype):
 
 
 def is_older_than_avx2(queue):
-    """Whether oneDNN has kernels for SSE4.1 or AVX only: many without post-ops and layouts."""
+    """Whether oneDNN has only kernels for SSE4.1 or AVX, many without post-ops and layouts."""
     return queue.sycl_device.is_cpu and dnnl.get_effective_cpu_isa().name in ("sse41", "avx")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays for the tests of memory, and what oneDNN sees in them."""
+"""Arrays for the tests of memory, and what oneDNN reads from them."""
 
 from sycl_dnn import onednn as dnnl
 
@@ -13,7 +13,7 @@ def usm(array):
 
 
 def doubled(memory, stream):
-    """The values that oneDNN sees in a memory, times two."""
+    """The values that oneDNN reads from a memory, times two."""
     dst = dnnl.Memory(D(memory.desc.dims, F32), stream.engine)
     pd = dnnl.sum(stream.engine, scales=[2.0], srcs=[memory.desc], dst=dst.desc)
     dnnl.Primitive(pd).execute(stream, {"multiple_src_0": memory, "dst": dst}).wait()

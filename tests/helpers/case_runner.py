@@ -13,7 +13,7 @@ from sycl_dnn import onednn as dnnl
 from sycl_dnn.device import executes_on_cpu
 from sycl_dnn.onednn import faults
 
-#: Parameters whose execution argument has another name.
+#: Parameters whose execution argument has a different name.
 RENAMED = {"src0": "src_0", "src1": "src_1", "src2": "src_2"}
 RENAMED |= {"attention": "augru_attention", "diff_attention": "diff_augru_attention"}
 
@@ -34,9 +34,9 @@ ROWS_NOT_ON_GPU = {
     "group_normalization_backward", "augru_forward", "augru_backward", "lbr_augru_forward",
     "lbr_augru_backward",
 }  # fmt: skip
-#: Further cases that it refuses there: LSTM with peephole or projection, transposed winograd.
+#: Other cases that it refuses there: LSTM with peephole or projection, transposed winograd.
 WORDS_NOT_ON_GPU = ("peephole", "projection", "deconvolution_winograd")
-#: No product in OpenCL C makes one column; real GPUs have machine code.
+#: No product in OpenCL C computes a single column; real GPUs have machine code.
 COLUMNS = {f"{cell}_backward:ones" for cell in ("lstm", "gru", "lbr_gru")}
 #: Tensors that oneDNN is free to lay out as it likes.
 FREE = re.compile(r"(diff_)?weights")
@@ -54,7 +54,7 @@ def is_refused(case, engine):
 
 
 def faulty_outputs(case, engine):
-    """What known faults of oneDNN spoil on this device; the case names those of CPUs."""
+    """The outputs affected by known faults on this device; the case names those of CPUs."""
     if engine.kind is dnnl.engine_kind.cpu:
         return case.faulty
     forward = case.forward_case
@@ -101,7 +101,7 @@ def _plain_parameter(parameter, value):
 
 
 def parameters(case, hint=None, any_weights=True):
-    """Return what a case's row is called with."""
+    """Return the parameters of the call of a case's row."""
     given = {}
     for parameter in dnnl.ROWS[case.row][0].split():
         if parameter == "hint_fwd_pd":
@@ -116,7 +116,7 @@ def parameters(case, hint=None, any_weights=True):
 
 
 def describe(case, engine, hint=None, any_weights=True, **options):
-    """Return the primitive descriptor of a case; ``options`` go to the row's function."""
+    """Return the primitive descriptor of a case; ``options`` are passed to the row's function."""
     return getattr(dnnl, case.row)(engine, **parameters(case, hint, any_weights), **options)
 
 
@@ -144,7 +144,7 @@ def download(memory, stream):
 
 
 def _new_output(case, name, desc, stream):
-    """Outputs start as NaN, so that what is left unwritten shows; weight gradients of RNN as 0."""
+    """Return an output of NaN, so that unwritten elements show; 0 for weight gradients of RNN."""
     accumulates = "weights_iter" in case.shapes and name.startswith("diff_")
     if name == "workspace" or desc.data_type is not dnnl.data_type.f32:
         return dnnl.Memory(desc, stream.engine)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random functions over a few arrays, for comparing compiled with eager."""
+"""Random functions over a few arrays, for comparisons of compiled with eager calls."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _random(rng: Any, shape: tuple[int, ...], queue: Any, scale: float = 1.0) ->
 
 
 class Drawn:
-    """A function made of drawn steps; text tells which, for hypothesis' report."""
+    """A function composed of drawn steps, which its text lists for hypothesis' report."""
 
     def __init__(self, shape: tuple[int, ...], steps: list[tuple[Any, ...]], is_last: bool) -> None:
         self.shape = shape

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare what compiled functions return with what the functions themselves do."""
+"""Compare the results of compiled functions with those of the functions themselves."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def assert_same(got: Any, wanted: Any, tolerance: float = 2e-5) -> None:
 
 
 def assert_in_integers(report: Any, queue: Any) -> None:
-    """Some step multiplies integers, or all that could say that floats are as fast here."""
+    """Check that a step multiplies integers, or that all candidates say floats are as fast here."""
     if any("x int8" in text for part in report.parts for text in part.fused):
         return
     refused = [text for part in report.parts for text in part.refused if "integers: " in text]
     assert refused, str(report)
     assert all("would run as" in text for text in refused), str(report)
-    # With the instructions for it oneDNN has fast kernels for each product.
+    # With instructions for integers, oneDNN has fast kernels for each product.
     assert saturates(queue), str(report)
 
 
 def slow_parts(report: Any, queue: Any) -> list[Any]:
-    """Return the parts that reference kernels compute; the executing GPU has hardly any others."""
+    """Return the parts that use reference kernels; the executing GPU has hardly any others."""
     return [] if executes_on_cpu(queue.sycl_device) else list(report.slow)
 
 
 def reference_warnings(caught: Any, queue: Any) -> list[Any]:
-    """Return the warnings of reference kernels; the executing GPU has hardly any others."""
+    """Return the warnings about reference kernels; the executing GPU has hardly any others."""
     if executes_on_cpu(queue.sycl_device):
         return []
     return [w for w in caught if w.category is sycl_dnn.ReferenceWarning]

@@ -30,14 +30,14 @@ FORMS = {
 
 
 def require_isa(isa):
-    """Skip what needs an instruction set that this CPU lacks."""
+    """Skip a test that needs an instruction set that this CPU lacks."""
     has = dnnl.get_effective_cpu_isa()
     if has.value & dnnl.cpu_isa[isa.lower()].value != dnnl.cpu_isa[isa.lower()].value:
         pytest.skip(f"needs {isa.upper()}; this CPU has {has.name.upper()}")
 
 
 def require(pd, engine, what):
-    """Skip what oneDNN lacks on a GPU or on a CPU without AVX-512; with AVX-512 it has all."""
+    """Skip what oneDNN lacks on a GPU or a CPU without AVX-512; with AVX-512 it has everything."""
     if pd is None:
         isa = dnnl.get_effective_cpu_isa().name
         has_all = engine.kind is dnnl.engine_kind.cpu and isa.startswith("avx512")

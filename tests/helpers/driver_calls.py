@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program asks of a GPU's driver, counted in SYCL's own trace of it (SYCL_UR_TRACE).
+"""The calls of a program to a GPU's driver, counted in SYCL's trace (SYCL_UR_TRACE).
 
-The program marks where something begins by writing a line with ``mark`` of this module.
+The program marks the start of a phase by writing a line with ``mark`` of this module.
 """
 
 import os
@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 
 _MARK = "== phase "
-#: The runtime writes a call twice; the second line has its arguments.
+#: The runtime logs a call twice; the second line has its arguments.
 _CALL = re.compile(r"<--- (ur\w+)\((.*)")
 _ALLOCATIONS = {f"urUSM{kind}Alloc" for kind in ("Device", "Shared", "Host")}
 _ALLOCATED = re.compile(r"\.size = (?P<size>\d+), \.ppMem = 0x\w+ \((?P<address>0x\w+)\)")
@@ -20,7 +20,7 @@ _WAITS = {"urQueueFinish", "urEventWait"}
 
 @dataclass
 class Asked:
-    """What was asked of the driver in one phase."""
+    """The calls to the driver in one phase."""
 
     #: Kernels that were launched.
     kernels: int = 0
@@ -30,12 +30,12 @@ class Asked:
     waits: int = 0
     #: Allocations of USM.
     allocations: int = 0
-    #: Most bytes of USM that were allocated at once, from the first phase on.
+    #: Largest number of bytes of USM allocated at the same time, from the first phase onwards.
     peak_bytes: int = 0
 
 
 def mark(phase):
-    """Begin a phase, in the program that is traced."""
+    """Start a phase in the traced program."""
     sys.stdout.flush()
     os.write(1, f"{_MARK}{phase}\n".encode())
 
@@ -53,7 +53,7 @@ def _add(asked, name, arguments, live):
 
 
 def counted(text):
-    """Return what each phase of a trace asked for, by the names of the phases."""
+    """Return the calls in each phase of a trace, by the names of the phases."""
     phases, live = {}, {}
     asked = Asked()
     for line in text.splitlines():
@@ -65,9 +65,9 @@ def counted(text):
 
 
 def traced(*command, timeout=600, **variables):
-    """Run Python with these arguments; return what its phases asked for, and its output.
+    """Run Python with these arguments; return the calls in its phases, and its output.
 
-    Output that is not of the trace is returned as text, such as JSON of the program's own.
+    Output that is not part of the trace, such as the program's own JSON, is returned as a string.
     """
     done = subprocess.run(
         [sys.executable, *map(str, command)],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptors in few words, memories that hold one number, and what memories hold."""
+"""Short forms for descriptors, memories filled with one number, and contents of memories."""
 
 import dpnp
 

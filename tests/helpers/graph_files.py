@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON files of graph cases, and their options as texts."""
+"""The JSON files of graph cases, and their options as strings."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same work in several threads at a time."""
+"""The same work in several threads at the same time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 def in_threads(n: int, work: Callable[[int], Any]) -> None:
     """Call ``work(0)`` to ``work(n - 1)``, each in a separate thread, and wait for all.
 
-    Raises what one of them raised.
+    Raises the error of one of them, if any.
     """
     errors: list[BaseException] = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in both layouts, and PyTorch's answers in float64, for tests of kernels."""
+"""Arrays in both layouts, and PyTorch's results in float64, for tests of kernels."""
 
 import dpnp
 import numpy as np
@@ -12,7 +12,7 @@ TOLERANCE = {"float32": 2e-6, "bfloat16": 1e-2, "float16": 2e-3}
 
 
 def placed(values, queue, layout="row_major", dtype="float32"):
-    """Return an array of a layout and dtype with these values."""
+    """Return an array with these values in a layout and dtype."""
     moved = np.moveaxis(values, 1, -1) if layout == "channels_last" else values
     array = dpnp.asarray(np.ascontiguousarray(moved, np.float32), sycl_queue=queue)
     array = array if dtype == "float32" else F.astype(array, dtype)
@@ -36,7 +36,7 @@ def both_passes(function, arrays, dy, mode="always"):
 
 
 def torch_passes(function, arrays, dy, dtype="float64"):
-    """Return the same of a function over torch's tensors."""
+    """Return the same for a function over torch's tensors."""
     import torch
 
     dtype = getattr(torch, dtype)

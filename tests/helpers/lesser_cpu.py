@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and their gradients against NumPy, for the CPU that ONEDNN_MAX_CPU_ISA names.
+"""Functions and their gradients against NumPy, on a CPU limited by ONEDNN_MAX_CPU_ISA.
 
     ONEDNN_MAX_CPU_ISA=AVX2 python tests/helpers/lesser_cpu.py
 
-Prints the instruction set in force and what it checked; the exit status is 1 where a value is off.
+Prints the instruction set in use and what it checked; the exit status is 1 if a value is wrong.
 """
 
 import dpnp
@@ -44,7 +44,7 @@ def sigmoid(x):
 
 
 def lstm_states(x, w_ih, w_hh):
-    """Return the states of an LSTM over (T, N, C) that begins with zeros."""
+    """Return the states of an LSTM over (T, N, C) that starts from zeros."""
     h = c = np.zeros((x.shape[1], w_hh.shape[1]))
     states = []
     for step in x:
@@ -110,7 +110,7 @@ def check(name, got, wanted, dtype="float32"):
 
 
 def check_function(name, dtype):
-    """Compare value and gradients, these along a random direction with central differences."""
+    """Compare values, and gradients with central differences along a random direction."""
     function, reference, arguments = CASES[name]
     given = [to_device(a, dtype) for a in arguments]
     wide = [to_numpy(a) for a in given]
@@ -136,7 +136,7 @@ def quantized(values, scale):
 
 
 def check_integers(source):
-    """Compare products whose sums of pairs are beyond 16 bits."""
+    """Compare products whose sums of pairs exceed 16 bits."""
     top = np.iinfo(source).max
     x = np.full((3, 64), top, source)
     w = RNG.integers(100, 128, (5, 64)).astype(np.int8)
@@ -151,7 +151,7 @@ def check_integers(source):
 
 
 def check_shifted_weights():
-    """A product whose weights have zero points: CPUs without AVX-512 read them in one order."""
+    """Check weights with zero points, for which CPUs without AVX-512 support only one order."""
     x, w = drawn(3, 32), drawn(6, 32)
     for dtype, axis, group in (("uint8", 0, None), ("uint4", 1, 16)):
         weight = F.quantize_dynamic(to_device(w), dtype, axis, group)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make virtual environments in which chosen packages or libraries are not installed."""
+"""Create virtual environments without chosen packages or libraries."""
 
 import importlib.machinery
 import importlib.metadata
@@ -17,7 +17,7 @@ from sycl_dnn import _core, _runtime
 def make(folder, without=()):
     """Link all installed packages and libraries into a new environment, without sycl_dnn.
 
-    ``without`` has the beginnings of further names to leave out. Returns its site-packages.
+    ``without`` has prefixes of additional names to leave out. Returns its site-packages.
     """
     venv.create(folder, symlinks=True, with_pip=False)
     site = next(Path(folder).glob("lib/python*/site-packages"))
@@ -51,7 +51,7 @@ def copy_sources(folder):
 
 
 def install_extension(site):
-    """Install the extension and the record of the package, as pip does; return the former."""
+    """Install the extension and the package's record, as pip does; return the extension."""
     extension = site / "sycl_dnn" / f"_core{importlib.machinery.EXTENSION_SUFFIXES[0]}"
     extension.parent.mkdir(exist_ok=True)
     shutil.copy(_core.__file__, extension)

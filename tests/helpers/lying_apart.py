@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execute a primitive over tensors of any strides with the same numbers in each layout."""
+"""Execute a primitive over tensors with any strides and the same numbers in each layout."""
 
 from contextlib import contextmanager
 from zlib import crc32
@@ -11,13 +11,13 @@ from sycl_dnn import _core
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.onednn import faults
 
-#: Elements after each tensor, for what is written past its end.
+#: Elements after each tensor, to detect writes past its end.
 ROOM = 512
 
 
 @contextmanager
 def unchecked():
-    """Make descriptors without warnings and refusals of known faults."""
+    """Create descriptors without warnings about known faults and without refusals for them."""
     _core._watch(set(), faults.check)
     try:
         yield
@@ -30,7 +30,7 @@ def _seen(flat, desc):
 
 
 def _filled(name, desc):
-    """Return the flat memory of a plain float32 tensor: numbers by its name, 77 between them."""
+    """Return the flat memory of a plain float32 tensor: numbers by its name, 77 in the gaps."""
     flat = np.full(desc.get_size() // 4 + ROOM, 77, "f4")
     numbers = np.random.default_rng(crc32(name.encode())).random(desc.dims, "f4")
     _seen(flat, desc)[...] = numbers + 0.5

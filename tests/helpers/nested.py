@@ -21,7 +21,7 @@ def on_device(array: np.ndarray) -> dpnp.ndarray:
 
 
 class Nested:
-    """A case, and random numbers that gradients are multiplied with to a single number."""
+    """A case, and the random factors that reduce gradients to a single number."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -43,7 +43,7 @@ class Nested:
         return sycl_dnn.vjp(self.function, *self._given)[0].shape
 
     def slopes(self, order: int = 2) -> Callable[..., Any]:
-        """Return the function of the operands whose gradient is of this order."""
+        """Return the function of the operands whose gradient has this order."""
         (dy,) = self.factors([self.shape()])
         made: Callable[..., Any] = _weighted(self.function, on_device(dy))
         factors = [on_device(a) for a in self.factors([a.shape for a in self.operands], 2)]
@@ -94,7 +94,7 @@ class Nested:
 
 
 class _Torch:
-    """torch.nn.functional, and torch for what is not there, with the names of this package."""
+    """torch.nn.functional, and torch for what that lacks, with the names of this package."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch

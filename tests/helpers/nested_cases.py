@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that are differentiated twice, written for this package and for torch alike."""
+"""Functions that are differentiated twice, written for both this package and torch."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Ranges that values are drawn from; distances between elements are larger than any step.
+#: Ranges from which values are drawn; distances between elements are larger than any step.
 _RANGES = {"any": (-2.0, 2.0), "positive": (0.3, 2.0), "share": (0.1, 0.9)}
 
 
 class Case(NamedTuple):
-    """A function of ``(F, *arrays)``, and the arrays that it has gradients in."""
+    """A function of ``(F, *arrays)``, and the arrays in which it has gradients."""
 
     function: Callable[..., Any]
     shapes: tuple[tuple[int, ...], ...]
     values: str = "any"
-    #: What the function takes beside the arrays, made anew from a number generator.
+    #: Other arguments of the function, created again from a random generator.
     more: Callable[[Any], tuple[np.ndarray, ...]] = lambda rng: ()
     tolerance: float = 1e-4
 
@@ -29,7 +29,7 @@ class Case(NamedTuple):
         made = []
         for number, shape in enumerate(self.shapes):
             n = int(np.prod(shape))
-            # All different and none at a kink, so that finite differences see one branch.
+            # All different and none at a kink, so that finite differences stay within one branch.
             steps = (rng.permutation(n) + 0.3 + 0.2 * number) / max(n, 1)
             made.append((low + (high - low) * steps).reshape(shape).astype("f4").astype("f8"))
         return made, list(self.more(rng))
@@ -54,7 +54,7 @@ _CONV = ((2, 4, 6, 6), (6, 4, 3, 3), (6,))
 _CHANNELS = ((3, 4, 5, 5), (4,), (4,))
 _ATTENTION = ((2, 2, 5, 4), (2, 2, 6, 4), (2, 2, 6, 3))
 
-#: Of one operand, smooth or in pieces: these are differentiated three times, too.
+#: Smooth or piecewise functions of one operand: these are also differentiated three times.
 ELEMENTWISE = {
     "relu": Case(_one("relu"), _X),
     "relu6": Case(_one("relu6"), _X),

@@ -29,7 +29,7 @@ def _end(text, start, pair="{}"):
 
 
 def _flat(text):
-    """The text without what stands in braces, and without the arguments in brackets."""
+    """The text without the contents of braces and without the arguments in parentheses."""
     kept, braces, brackets = [], 0, 0
     for character in text:
         braces += (character == "{") - (character == "}")
@@ -41,7 +41,7 @@ def _flat(text):
 
 
 def _declared(text, owner=""):
-    """Public names in front of brackets that a type precedes."""
+    """Public names that follow a type and precede a parenthesis."""
     flat = re.sub(r"\)\s*(?:const|noexcept)?\s*:[^;]*;", ");", _flat(text))
     parts = re.split(r"\b(public|private|protected):", flat)
     public = parts[0] + "".join(
@@ -52,7 +52,7 @@ def _declared(text, owner=""):
 
 
 def classes():
-    """Class -> names of its public methods; classes within classes by a path with ::."""
+    """Class -> names of its public methods; nested classes by a path with ::."""
     found = {}
     for header in HEADERS:
         text = header_text(header)
@@ -74,7 +74,7 @@ def _visit(text, prefix, space, found):
 
 
 def functions():
-    """Names of the functions that belong to no class."""
+    """Names of the functions that do not belong to a class."""
     found = set()
     for header in HEADERS:
         text, at = header_text(header), 0

@@ -14,13 +14,13 @@ from sycl_dnn.distributed.oneccl_library import is_installed
 
 PROGRAMS = Path(__file__).parent / "ranks"
 ROOT = Path(__file__).parents[2]
-#: What oneCCL says at its start of its variables, and what a CPU without bfloat16 computes with.
+#: oneCCL's messages about its variables at start, and about how CPUs without bfloat16 compute.
 _WARNINGS = re.compile(r"^.*\|CCL_WARN\|.*\n|^.*FallbackWarning: .*\n\[\d+\]   .*\n", re.MULTILINE)
 needs_oneccl = pytest.mark.skipif(not is_installed(), reason="oneccl is not installed")
 
 
 def environment(**variables):
-    """Return the variables of a launcher's process: the CPU alone, the helpers on the path."""
+    """Return the variables of a launcher's process: only the CPU, and the helpers on the path."""
     path = [str(ROOT), str(ROOT / "tests" / "helpers"), os.environ.get("PYTHONPATH", "")]
     made = {n: v for n, v in os.environ.items() if n not in ("RANK", "WORLD_SIZE")}
     made |= {"ONEAPI_DEVICE_SELECTOR": "opencl:cpu", "PYTHONPATH": os.pathsep.join(path)}
@@ -41,7 +41,7 @@ def launch_command(ranks, program, *arguments, options=()):
 
 
 def run_ranks(ranks, program, *arguments, options=(), status=0, **variables):
-    """Run a program to its end; return its lines, those of errors after the others."""
+    """Run a program to its end; return its lines of output, then those of errors."""
     done = subprocess.run(
         launch_command(ranks, program, *arguments, options=options),
         capture_output=True, text=True, timeout=900, cwd=ROOT, env=environment(**variables),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What profiles recorded, in short."""
+"""The records of profiles in short form."""
 
 
 def names(p, kind="primitive"):

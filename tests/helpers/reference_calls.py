@@ -15,7 +15,7 @@ def exact(arrays):
 
 
 def run(case, arrays):
-    """All that the reference gives for a case."""
+    """All outputs of the reference for a case."""
     return reference(case.row, case.params, arrays, case.shapes)
 
 

@@ -16,7 +16,7 @@ from sycl_dnn import onednn as dnnl
 DOCS = Path(__file__).parents[2] / "docs" / "api"
 GUIDE = "https://uxlfoundation.github.io/oneDNN/v3.13/dev_guide_{}.html"
 
-#: Beginning of the names -> page of the guide, data types, notes on implementations.
+#: Prefix of the names -> page of the guide, data types, notes on implementations.
 NOTES = {
     "convolution": (
         "convolution",
@@ -67,19 +67,19 @@ NOTES = {
     "binary": (
         "binary",
         "f32, bf16, f16, s32, u8, s8, in any mixture.",
-        "Dimensions of 1 broadcast in either source. `binary_select` takes src2, a condition of "
+        "Dimensions of 1 broadcast in either source. `binary_select` accepts src2, a condition of "
         "s8. Comparisons give 0 and 1 in the type of dst.",
     ),
     "reduction": (
         "reduction",
         "f32, bf16, f16, s32, s8, u8; the norms of floats only.",
-        "Dimensions of dst that are 1 are reduced, at least one. p and eps serve the norms.",
+        "Dimensions of dst that are 1 are reduced, at least one. p and eps are for the norms.",
     ),
     "reorder": (
         "reorder",
-        "Every pair but those that the device has no reorder for; no f64 on CPUs.",
+        "Every pair for which the device has a reorder; no f64 on CPUs.",
         "Two engines copy between devices; it then runs on the GPU's stream. Scales and zero "
-        "points quantise on the way. There is one implementation, so no next_impl.",
+        "points quantise the copy. There is one implementation, so no next_impl.",
     ),
     "concat": (
         "concat",
@@ -112,7 +112,7 @@ NOTES = {
         "lrn",
         "f32, bf16, f16.",
         "dst = src * (k + alpha * sum(x**2) / n) ** -beta. Whether there is a workspace depends "
-        "on the implementation; one that is not needed may be given all the same.",
+        "on the implementation; one that is not needed may still be passed.",
     ),
     "batch_normalization": (
         "batch_normalization",
@@ -165,7 +165,7 @@ NOTES = {
 #: Shapes that all recurrent cells have in common.
 RNN = (
     "src_layer (T, N, C), src_iter (L, D, N, H), weights_layer (L, D, C, G, H), weights_iter "
-    "(L, D, H, G, H), bias (L, D, G, H). Gradients of weights are added to what is there, unless "
+    "(L, D, H, G, H), bias (L, D, G, H). Gradients of weights are added to existing values, unless "
     "flags is diff_weights_overwrite."
 )
 _HEAD = "<!-- Written by tests/helpers/reference_writing.py. -->\n\n"
@@ -180,7 +180,7 @@ _KINDS = {
 
 
 def notes_of(name):
-    """The longest key that the name begins with, as a row of `NOTES`."""
+    """The row of `NOTES` with the longest key that is a prefix of the name."""
     return NOTES[max((k for k in NOTES if name.startswith(k)), key=len)]
 
 
@@ -207,7 +207,7 @@ def _kind(name, annotation):
 
 
 def primitive_section(name):
-    """Parameters, arguments of execution, data types, notes and the guide's page of one."""
+    """Parameters, execution arguments, data types, notes and the guide's page of one primitive."""
     parameters, executed = dnnl.ROWS[name]
     page, types, notes = notes_of(name)
     lines = [f"## {name}", "", "| parameter | type | default |", "|---|---|---|"]
@@ -227,11 +227,11 @@ def primitive_section(name):
 def primitives_page():
     """Return the page of all primitives."""
     intro = (
-        "# Primitives\n\nEach function makes a `PrimitiveDesc`; `Primitive(pd).execute(stream, "
-        "args)` runs it. Parameters are given by\nname, behind the engine. Enumerations are members "  # noqa: E501
-        "or their names. What a descriptor does not use falls away from the\narguments of "
-        "execution; `Primitive.arguments` has those that are left, and what attributes add. "
-        "Types are those that\noneDNN documents; the device has the last word "
+        "# Primitives\n\nEach function creates a `PrimitiveDesc`; `Primitive(pd).execute(stream, "
+        "args)` runs it. Parameters are passed by\nname, after the engine. Enumerations are members "  # noqa: E501
+        "or their names. What a descriptor does not use is not among the\narguments of "
+        "execution; `Primitive.arguments` has the remaining ones, and those that attributes add. "
+        "Types are those that\noneDNN documents; a device may support fewer "
         "([support matrix](../support_matrix.md)).\n"
     )
     return _HEAD + "\n".join([intro, *(primitive_section(n) for n in sorted(dnnl.PRIMITIVES))])
@@ -258,7 +258,8 @@ def enumerations_page():
     """Return the page of enumerations and settings."""
     parts = [
         "# Enumerations and settings\n\nMembers are those of the installed oneDNN's headers. "
-        'Wherever one is expected, its name will do: `"f32"`; of flags\nseveral, joined by `|`. '
+        'Wherever one is expected, its name is accepted: `"f32"`; for '
+        "flags\nseveral, joined by `|`. "
         "`format_tag` has the names of all layouts, and `arg` the numbers of execution arguments.\n"
     ]
     for name, cls in enumerations().items():
@@ -329,7 +330,7 @@ def family_page(family):
     return _HEAD + "\n".join(parts) + "\n```\n"
 
 
-#: File -> the function that makes its text.
+#: File -> the function that returns its text.
 PAGES = {
     "primitives.md": primitives_page,
     "enumerations.md": enumerations_page,

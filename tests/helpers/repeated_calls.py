@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that are made again, and whether they went without Python."""
+"""Repeated calls, and whether they ran without Python."""
 
 import dpnp
 
@@ -12,6 +12,6 @@ def array(queue, *shape, value=1.0, **kwargs):
 
 
 def taken(call):
-    """Call; return the result and how often the short way was taken."""
+    """Call; return the result and how often the fast path was used."""
     before = cache.plans.calls.hits
     return call(), cache.plans.calls.hits - before

@@ -3,12 +3,12 @@
 
     python tests/helpers/run_examples.py FILE... [-- OPTION...]
 
-Every example gets the options. One line each says how it ended; the output of one that fails
+Every example gets the options. One line for each says how it ended; the output of one that fails
 is printed. ``--report FILE`` before the files writes exit statuses and outputs as JSON. The exit
-status is 0 if all examples' are. Modules that examples share stay loaded.
+status is 0 if those of all examples are. Modules that examples share remain loaded.
 
-``--once-more SECONDS`` is for drivers that crash or hang: an example that ends the process, or says
-nothing for so long, is run once more in a new process, and so are those after it.
+``--once-more SECONDS`` is for drivers that crash or hang: an example that ends the process, or
+prints nothing for that long, is run once more in a new process, followed by those after it.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def run_all(files: tuple[Path, ...], *options: str) -> dict[Path, tuple[int, str
 
 
 def follow(child: subprocess.Popen, silence: float) -> list[str]:
-    """Print what a process prints until it ends, and end it where it says nothing for so long."""
+    """Print the output of a process until it ends; end it if it prints nothing for that long."""
     lines = []
     while True:
         patience = threading.Timer(silence, child.kill)
@@ -90,7 +90,7 @@ def follow(child: subprocess.Popen, silence: float) -> list[str]:
 
 
 def run_twice(files: list[Path], options: list[str], silence: float) -> int:
-    """Run the files in child processes; return 1 if one fails, or twice ends its process."""
+    """Run the files in child processes; return 1 if one fails, or ends its process twice."""
     failed, ended = False, set()
     while files:
         command = [sys.executable, __file__, *map(str, files), "--", *options]

@@ -13,7 +13,7 @@ import pytest
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "sinfo", "scontrol")
 _SYSTEM_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
-#: The second host is another name of this machine, never resolved: rank 0 is on the first.
+#: The second host is another name of this machine that is never resolved: rank 0 is on the first.
 _SETTINGS = """\
 ClusterName=here
 SlurmctldHost={host}(127.0.0.1)
@@ -58,7 +58,7 @@ def free_ports(number):
 
 @contextlib.contextmanager
 def slurm_cluster(folder):
-    """Run a cluster of two hosts; yield the variables by which Slurm's commands find it."""
+    """Run a cluster of two hosts; yield the variables with which Slurm's commands find it."""
     programs, host = needed_programs(), socket.gethostname().partition(".")[0]
     settings = folder / "slurm.conf"
     settings.write_text(
@@ -73,7 +73,7 @@ def slurm_cluster(folder):
     files = [f"--{option}={folder}/munge.{name}" for name, option in given.items()]
     files.append(f"--log-file={folder}/munge.log")
     with contextlib.ExitStack() as stack:
-        # One that is forced takes a folder that others may not enter.
+        # A forced one accepts a folder that others may not enter.
         _start(stack, folder, [programs["munged"], "--foreground", "--force", *files])
         _start(stack, folder, [programs["slurmctld"], "-D", "-f", str(settings)])
         for name in (host, f"{host}-b"):
@@ -92,7 +92,7 @@ def _start(stack, folder, command):
 
 
 def _wait_until_idle(sinfo, variables, folder):
-    """Wait until both hosts take jobs."""
+    """Wait until both hosts accept jobs."""
     command, end = [sinfo, "--noheader", "--states=idle", "--format=%D"], time.monotonic() + 120
     while True:
         done = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small primitives that are right but for what a test changes."""
+"""Small primitives that are valid except for what a test changes."""
 
 from sycl_dnn import onednn as dnnl
 
@@ -19,7 +19,7 @@ HALF = f32(2, 8, 2, 2)
 
 
 def conv(e, row="convolution_forward", **changes):
-    """A 3x3 convolution of 8 to 16 channels that is right but for ``changes``."""
+    """A 3x3 convolution of 8 to 16 channels that is valid except for ``changes``."""
     given = {
         "prop_kind": TRAINING, "algorithm": ALG.convolution_direct, "src": f32(2, 8, 9, 9),
         "weights": f32(16, 8, 3, 3), "dst": f32(2, 16, 9, 9), "strides": (1, 1),
@@ -121,6 +121,6 @@ def rnn_attr():
 
 
 def softmax_of_integers(e, **options):
-    """Ask for what neither CPUs nor GPUs have."""
+    """Request what neither CPUs nor GPUs have."""
     d = dnnl.MemoryDesc((2, 8), T.s32)
     return softmax(e, src=d, dst=d, **options)

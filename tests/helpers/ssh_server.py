@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-#: Where OpenSSH's server goes to give up its rights; the system's service makes it.
+#: The folder in which OpenSSH's server drops its privileges; the system's service creates it.
 _EMPTY_FOLDER = Path("/run/sshd")
 
 _SERVER = """\
@@ -34,7 +34,7 @@ LogLevel ERROR
 
 
 def server_program():
-    """Return the path of sshd, which wants to be started by its full path."""
+    """Return the path of sshd, which must be started by its full path."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     found = shutil.which("sshd", path=path)
     if found is None or not shutil.which("ssh") or not shutil.which("ssh-keygen"):
@@ -44,7 +44,7 @@ def server_program():
 
 @contextlib.contextmanager
 def ssh_server(folder):
-    """Run a server; yield its port, and the command that takes a host and a line for its shell."""
+    """Run a server; yield its port, and the command to run a line in the shell of a host."""
     program = server_program()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -70,7 +70,7 @@ def ssh_server(folder):
 
 @contextlib.contextmanager
 def _empty_folder():
-    """Make the folder of a server of root where no service has made it."""
+    """Create the folder for a server that runs as root, if no service has created it."""
     if os.getuid() or _EMPTY_FOLDER.exists():
         yield
         return
@@ -82,7 +82,7 @@ def _empty_folder():
 
 
 def _wait_for(server, port, log):
-    """Wait until the server answers."""
+    """Wait until the server responds."""
     while True:
         with contextlib.suppress(ConnectionRefusedError):
             return socket.create_connection(("127.0.0.1", port), timeout=600).close()

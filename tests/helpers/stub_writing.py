@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the stubs: of the extension, and of the packages whose names are made at run time.
+"""Write the stubs of the extension, and of the packages whose names are created at run time.
 
 ``python tests/helpers/stub_writing.py`` writes all of them; tests/test_stubs.py compares.
 """
@@ -23,13 +23,13 @@ HEADER = "# SPDX-License-Identifier: Apache-2.0\n# Written by tests/helpers/stub
 
 # --- the extension ---
 
-#: What pybind11 writes for the numbers and lists that its casters take.
+#: What pybind11 writes for the numbers and lists that its casters accept.
 _NUMBERS = {
     "typing.SupportsInt | typing.SupportsIndex": "int",
     "typing.SupportsFloat | typing.SupportsIndex": "float",
 }
 _EVENTS = "collections.abc.Sequence[dpctl.SyclEvent]"
-#: What pybind11 knows as "object": (class, function) -> annotations of arguments and result.
+#: What pybind11 calls "object": (class, function) -> annotations of arguments and result.
 _OBJECTS = {
     ("Engine", "__init__"): {"queue": "dpctl.SyclQueue | dpctl.SyclDevice | str"},
     ("Engine", "sycl_queue"): {"return": "dpctl.SyclQueue"},
@@ -73,7 +73,7 @@ def _expression(text):
 
 
 class _Qualified(ast.NodeTransformer):
-    """Names of module-level classes that a member of the class hides, by way of the module."""
+    """Qualifies names of module-level classes that are hidden by a member of the class."""
 
     def __init__(self, hidden):
         self.hidden = hidden
@@ -91,7 +91,7 @@ def _members(cls):
 
 
 def _improved(node, owner=None, hidden=()):
-    """Mend the annotations of one function."""
+    """Correct the annotations of one function."""
     args = node.args
     every = [*args.posonlyargs, *args.args, *args.kwonlyargs]
     known = _OBJECTS.get((owner, node.name), {})
@@ -121,7 +121,7 @@ def _improved(node, owner=None, hidden=()):
 
 
 def _overloads(node):
-    """Return both forms of a function that makes a descriptor: ``allow_empty`` may give None."""
+    """Return both forms of a function for a descriptor: ``allow_empty`` may return None."""
     made = copy.deepcopy(node)
     for form, value in ((node, "False"), (made, "True")):
         form.decorator_list = [_expression("typing.overload")]
@@ -147,7 +147,7 @@ def _enumeration(cls):
 
 
 def core_stub(text):
-    """Return the stub of the extension with types in place of what pybind11 writes."""
+    """Return the stub of the extension with types in place of those that pybind11 writes."""
     for given, plain in _NUMBERS.items():
         text = text.replace(given, plain)
     tree = ast.parse(re.sub(r"tuple\[\.\.\., tuple\[type, \.\.\.\]\]", "tuple[Any, ...]", text))
@@ -216,7 +216,7 @@ def _forms(name, signature):
     if not re.search(rf"^(Sequence\[)?{re.escape(_BOTH)}( \| float)?\]?$", str(first.annotation)):
         yield {}, result
         return
-    # Two operands that may be numbers decide together.
+    # Two operands that may be numbers determine the result together.
     deciding = [p for p in parameters.values() if str(p.annotation) == str(first.annotation)]
     deciding = deciding if "float" in str(first.annotation) else [first]
     kept = {p.name: str(p.annotation).replace(_BOTH, "A") for p in deciding}
@@ -388,7 +388,7 @@ def optim_stub():
     return "\n".join([HEADER, *lines]) + "\n"
 
 
-#: Stub -> what makes it.
+#: Stub -> the function that returns it.
 STUBS = {
     PACKAGE / "__init__.pyi": package_stub,
     PACKAGE / "onednn" / "__init__.pyi": onednn_stub,
@@ -398,7 +398,7 @@ STUBS = {
 
 
 def write():
-    """Write all stubs and let ruff lay those of Python modules out."""
+    """Write all stubs, those of Python modules formatted by ruff."""
     with tempfile.TemporaryDirectory() as folder:
         CORE.write_text(core_stub(generate_core(Path(folder))))
     for path, make in STUBS.items():

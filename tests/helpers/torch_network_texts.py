@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of whole networks for torch that compute with arrays in ``__init__``."""
+"""Source texts of whole networks for torch that compute with arrays in ``__init__``."""
 
 #: As ``torch_texts.TEXTS``.
 NETWORKS = {

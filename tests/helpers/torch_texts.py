@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of modules as people write them for torch: the tests run each under both."""
+"""Source texts of modules as users write them for torch: tests run each under both libraries."""
 
 from torch_network_texts import NETWORKS
 

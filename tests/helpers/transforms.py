@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a function is run over traced values."""
+"""Helpers to run a function over traced values."""
 
 import sycl_dnn
 

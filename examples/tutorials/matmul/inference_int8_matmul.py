@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""int8 product of any number of rows with weights that are packed once: runtime dimensions.
+"""int8 product of any number of rows with weights packed once: runtime dimensions.
 
 Counterpart of oneDNN's tutorials/matmul/inference_int8_matmul.
 """
@@ -33,7 +33,7 @@ def make_matmul(example: Example) -> dnnl.PrimitiveDesc:
 def main(example: Example) -> None:
     """Use one primitive for 1 and 100 rows."""
     pd = make_matmul(example)
-    # 7 bits: CPUs without VNNI add products in pairs, in 16 bits that saturate.
+    # 7 bits: CPUs without VNNI add products in pairs in 16 bits, with saturation.
     integers = example.rng.integers(-64, 64, (K, N)).astype("i1")
     scales = example.rng.uniform(0.02, 0.04, N).astype("f4")
     constants = {

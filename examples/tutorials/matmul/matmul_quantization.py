@@ -13,7 +13,7 @@ M, K, N = 10, 30, 20
 
 
 def range_of(name: str, values: np.ndarray, dtype: str) -> tuple[float, int]:
-    """Return scale and zero point so that the values fill the integers; s8 has zero point 0."""
+    """Return scale and zero point so that the values use all integers; zero point 0 for s8."""
     # u8 uses 7 bits: products of pairs are added in 16 bits on CPUs without VNNI.
     low, high = (-127, 126) if dtype == "s8" else (1, 127)
     scale = float(values.max() - values.min()) / (high - low)
@@ -37,7 +37,7 @@ def quantize(example: Example, name: str, values: np.ndarray, dtype: str) -> tup
 
 
 def main(example: Example) -> None:
-    """Compare with the product in float32: the error of 7 bits is a few percent at most."""
+    """Compare with the product in float32: the error of 7 bits is at most a few percent."""
     a = example.rng.uniform(-2, 1.4, (M, K)).astype("f4")
     b = example.rng.uniform(-1, 1, (K, N)).astype("f4")
     src, src_scale, src_zero = quantize(example, "A", a, "u8")

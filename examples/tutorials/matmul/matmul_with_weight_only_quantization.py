@@ -13,7 +13,7 @@ M, K, N, GROUP = 100, 64, 1000, 32
 
 
 def main(example: Example) -> None:
-    """Weights are a quarter of the size; the product is one of floats."""
+    """Use weights of a quarter of the size; the product is computed in floats."""
     src = example.normal(M, K)
     weights = example.rng.integers(-128, 128, (K, N)).astype("i1")
     scales = example.rng.uniform(0.01, 0.02, (K // GROUP, N)).astype("f4")
@@ -26,7 +26,7 @@ def main(example: Example) -> None:
     pd = dnnl.matmul(
         example.engine,
         src=desc((M, K), "ab"),
-        # Unit stride along K: the one order of weights with zero points that all CPUs support.
+        # Unit stride along K: the only order of weights with zero points that all CPUs support.
         weights=desc((K, N), "ba", "s8"),
         dst=desc((M, N), "ab"),
         attr=attr,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multiply matrices of the MX format: 8-bit floats, each 32 with a power of two as scale.
+"""Multiply matrices in the MX format: 8-bit floats, every 32 of them with a power of two as scale.
 
-The result is in that format too. It comes as float32 and is clipped when it is converted: oneDNN
-3.13 would find its scales (``dynamic_mx``), and make NaN of what they leave beyond 448.
+The result is in that format, too. It is computed in float32 and clipped in the conversion: oneDNN
+3.13 could compute its scales (``dynamic_mx``), but converts scaled values above 448 to NaN.
 
 Counterpart of oneDNN's tutorials/matmul/mxfp_matmul.
 """
@@ -16,20 +16,20 @@ M, K, N, BLOCK, LARGEST = 96, 128, 64, 32, 448.0
 
 
 def exponents(values: np.ndarray) -> np.ndarray:
-    """Return the biased exponent of each block of the last axis, so that its values fit e4m3."""
+    """Return the biased exponent of each block of the last axis that makes its values fit e4m3."""
     largest = np.abs(values.reshape(*values.shape[:-1], -1, BLOCK)).max(-1)
     return (np.floor(np.log2(largest)) - np.floor(np.log2(LARGEST)) + 127).astype("u1")
 
 
 def quantize(example: Example, values: np.ndarray, tag: str) -> tuple:
-    """Return the matrix in e4m3, its scales, and what both stand for; blocks are along rows."""
+    """Return the matrix in e4m3, its scales, and the values of both; blocks are along rows."""
     biased = exponents(values)
     scales = np.repeat(2.0 ** (biased.astype("f4") - 127), BLOCK, -1)
     rounded = example.memory(np.clip(values / scales, -LARGEST, LARGEST).astype("f4"))
     dims = values.shape if tag == "ab" else values.shape[::-1]
     elements = example.reordered(rounded, desc(values.shape, "ab", "f8_e4m3"))
     meant = example.values(elements) * scales
-    # The same bytes are the transposed matrix with columns in a row; scales are (K / 32, N) there.
+    # The same bytes are the transposed matrix with contiguous columns; its scales are (K / 32, N).
     tensor = dnnl.Memory(desc(dims, tag, "f8_e4m3"), example.engine, elements.owner[0])
     return tensor, e8m0(example, biased if tag == "ab" else biased.T), meant
 
@@ -56,7 +56,7 @@ def make_matmul(example: Example) -> dnnl.PrimitiveDesc:
 
 
 def main(example: Example) -> None:
-    """Multiply, and bring the result into the MX format."""
+    """Multiply, and convert the result to the MX format."""
     pd = make_matmul(example)
     src, src_scales, a = quantize(example, example.normal(M, K), "ab")
     weights, weights_scales, b = quantize(example, example.normal(N, K), "ba")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One matrix product primitive for all shapes and transpositions, as sgemm is one function.
+"""One matrix product primitive for all shapes and transpositions, like the function sgemm.
 
 Counterpart of oneDNN's tutorials/matmul/cpu_sgemm_and_matmul.
 """
@@ -23,7 +23,7 @@ def make_matmul(example: Example) -> dnnl.PrimitiveDesc:
 
 
 def operand(example: Example, transposed: str, rows: int, columns: int) -> tuple:
-    """Return a matrix (rows, columns) in NumPy and as memory; a transposed one lies so."""
+    """Return a matrix (rows, columns) in NumPy and as memory, transposed in memory if requested."""
     stored = example.normal(*((columns, rows) if transposed == "T" else (rows, columns)))
     plain = example.memory(stored)
     if transposed != "T":
@@ -33,7 +33,7 @@ def operand(example: Example, transposed: str, rows: int, columns: int) -> tuple
 
 
 def main(example: Example) -> None:
-    """Compute alpha * op(A) @ op(B) by one primitive descriptor; NumPy stands for sgemm."""
+    """Compute alpha * op(A) @ op(B) with one primitive descriptor; NumPy replaces sgemm."""
     pd = make_matmul(example)
     for trans_a, trans_b, m, n, k, alpha in CASES:
         a, src = operand(example, trans_a, m, k)

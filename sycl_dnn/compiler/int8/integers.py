@@ -171,8 +171,8 @@ class Quantizer:
 class _Rewriting:
     """One attempt: which values become integers, then the nodes.
 
-    ``refused`` has the ids of the nodes that oneDNN refused in earlier attempts, and ``weights``
-    what these recorded for the weights of a node.
+    ``refused`` has the ids of the nodes that oneDNN refused in earlier attempts. ``weights`` has
+    what those attempts recorded for the weights of a node.
     """
 
     def __init__(

@@ -57,7 +57,7 @@ def quantize(
     compiled : Compiled
         Its convolutions, transposed convolutions and products with constant weights are changed.
     calibration_arrays : sequence
-        Examples of arguments: an array each, or a tuple of arguments. The function runs on all of
+        Examples of arguments, each an array or a tuple of arguments. The function runs on all of
         them to find the range of every value.
     method : {"minmax", "percentile"}
         Use the smallest and largest values as ranges, or leave out the outermost.

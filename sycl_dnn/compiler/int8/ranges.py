@@ -29,8 +29,8 @@ class Scale(NamedTuple):
 def scale_of(low: float, high: float, may_be_signed: bool = True) -> Scale:
     """Return the 8-bit integers that cover a range best.
 
-    uint8 if there are no negative numbers, or few that are small; else int8 around 0, if that is
-    allowed.
+    uint8 if there are no negative numbers, or only a few small ones; otherwise int8 around 0, if
+    that is allowed.
     """
     low, high = min(low, 0.0), max(high, 0.0)
     if may_be_signed and low < 0 and -low > 0.5 * high:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fuse element-wise nodes into the primitives before them, as post-ops.
 
-This is the one place that decides which nodes run as one: a partition of another library could be
+This is the only place that decides which nodes run as one. A partition of another library could be
 inserted here.
 """
 

@@ -63,8 +63,8 @@ def _is_by_rows(tensor: Tensor) -> bool:
 _MOST_ROWS = 2
 #: Bytes of float32 weights below which packing does not pay.
 _LEAST_BYTES = 4 << 20
-#: Blocks of 16 outputs by data types of source and weights. What oneDNN chooses for "any" computes
-#: one output after the other and reaches two thirds of the memory's bandwidth in bfloat16.
+#: Blocks of 16 outputs by data types of source and weights. oneDNN's choice for "any" computes the
+#: outputs one by one and reaches two thirds of the memory's bandwidth in bfloat16.
 _TAGS = {
     ("float32", "float32"): "BA16a16b",
     ("bfloat16", "bfloat16"): "BA16a16b2a",

@@ -240,7 +240,7 @@ def _operands(graph: Graph, group: list[Node]) -> tuple[Tensor, Tensor | None]:
     return weights, join(parts, 0)
 
 
-# --- Inputs of concatenations are written directly into their part of the result, where oneDNN can
+# --- Inputs of concatenations are written directly into their part of the result, if possible
 
 
 def write_into_parts(graph: Graph) -> None:
@@ -305,7 +305,7 @@ def _moved(graph: Graph, node: Node, name: str, offset: int) -> Refusal | None:
 
 
 def _is_torn(node: Node) -> bool:
-    """Whether a concatenation on a GPU reads or writes what has gaps.
+    """Whether a concatenation on a GPU reads or writes tensors with gaps.
 
     The fault concat-gaps-gpu: gaps of a result are written. Gaps in a source lead to the reference
     implementation.

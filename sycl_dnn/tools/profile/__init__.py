@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ran, for how long, and why so slowly: ``sycl_dnn.profile``, ``python -m sycl_dnn trace``."""
+"""What ran, how long it took and why: ``sycl_dnn.profile``, ``python -m sycl_dnn trace``."""
 
 from __future__ import annotations
 

@@ -69,12 +69,12 @@ def _write(done: Profile, options: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a program under ``profile``; print the table and write the files asked for.
+    """Run a program under ``profile``; print the table and write the requested files.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        Options, the program and its arguments; those of the command line.
+        Options, the program and its arguments; by default those of the command line.
 
     Returns
     -------

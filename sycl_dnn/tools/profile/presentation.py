@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of records: tables, trace events, a picture."""
+"""Presentations of records: tables, trace events and a plot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEYS = (*(f.name for f in fields(Record)), "shape")
 
 @dataclass
 class Group:
-    """Executions that have some attributes in common."""
+    """Executions that share some attributes."""
 
     key: tuple[Any, ...]
     calls: int = 0
@@ -118,7 +118,7 @@ def table(
 def _notes(
     totals: Summary, records: Sequence[Record], queues: Sequence[dict[str, Any]]
 ) -> list[str]:
-    """Return lines about the whole."""
+    """Return the lines about the whole profile."""
     n, spent = totals.executions, totals.time_ms
     timed = f"{spent:.3f} ms ({', '.join(totals.clocks)}), " if totals.clocks else ""
     lines = [f"{n} executions: {timed}{totals.host_ms:.3f} ms on the host to submit"]
@@ -138,12 +138,12 @@ def _notes(
     if totals.dropped:
         lines.append(f"{totals.dropped} records dropped: the limit is {len(records)}")
     if is_simulated("gpu") and "device" in totals.clocks:
-        lines.append("the GPU is simulated: it executes nothing, so its times say nothing")
+        lines.append("the GPU is simulated: it executes nothing, so its times mean nothing")
     return lines + _advice(records, queues)
 
 
 def _advice(records: Sequence[Record], queues: Sequence[dict[str, Any]]) -> list[str]:
-    """Say how executions get a time that have none."""
+    """Say how to get times for executions that have none."""
     without = [r for r in records if r.is_execution and r.time is None]
     if not without:
         return []
@@ -152,13 +152,13 @@ def _advice(records: Sequence[Record], queues: Sequence[dict[str, Any]]) -> list
     devices = sorted({queues[r.queue]["device"] for r in without if r.queue is not None})
     return [
         f"{len(without)} executions on {', '.join(devices)} without a time: use "
-        'profile(wait=True), or a queue made with property="enable_profiling"'
+        'profile(wait=True), or a queue created with property="enable_profiling"'
     ]
 
 
 # --- Records as events of the trace format that chrome://tracing and Perfetto read
 
-#: Process of the host's tracks; queue number n is process n + 1.
+#: Process of the host's tracks; queue n is process n + 1.
 _HOST = 0
 #: Clocks closer than this, in ns, are one clock; an offset would only add noise.
 _SAME_CLOCK = 1_000_000
@@ -169,8 +169,8 @@ def trace_events(
 ) -> list[dict[str, Any]]:
     """Return the events; ``ts`` and ``dur`` are microseconds since the first record.
 
-    The host has a track for each thread; each queue has as many as ran at the same time. An arrow
-    leads from each submission to what it started.
+    The host has a track for each thread. Each queue has as many tracks as executions that ran at
+    the same time. An arrow leads from each submission to the execution that it started.
     """
     first = min((r.begin for r in records), default=0)
     offsets = _offsets(records)
@@ -185,18 +185,18 @@ def trace_events(
 
 
 def _offsets(records: Sequence[Record]) -> dict[tuple[Any, str], int]:
-    """Return, by queue and clock, what to add to come to the host's clock."""
+    """Return, by queue and clock, the offset to the host's clock."""
     apart: dict[tuple[Any, str], list[int]] = defaultdict(list)
     for r in records:
         if r.clock and r.queue is not None:
-            # The device took note of the submission while the host made it.
+            # The device recorded the submission while the host made it.
             apart[r.queue, r.clock].append(r.begin + r.host // 2 - r.submitted)
     found = {key: int(statistics.median(values)) for key, values in apart.items()}
     return {key: 0 if abs(v) < _SAME_CLOCK else v for key, v in found.items()}
 
 
 def _lanes(records: Sequence[Record], offsets: Mapping[tuple[Any, str], int]) -> dict[int, int]:
-    """Return, by number of the record, a track of its queue that is free at that time."""
+    """Return, by index of the record, a track of its queue that is free at that time."""
     timed = [
         (r.started + offsets[r.queue, r.clock], n)
         for n, r in enumerate(records)
@@ -261,7 +261,7 @@ def _host_event(record: Record, first: int) -> dict[str, Any]:
 def _device_events(
     number: int, record: Record, first: int, begin: int, lane: int
 ) -> list[dict[str, Any]]:
-    """Return the execution, and the arrow to it from its submission."""
+    """Return the execution and the arrow from its submission to it."""
     assert record.queue is not None
     assert record.time is not None
     here = {"pid": record.queue + 1, "tid": lane, "ts": (begin - first) / 1e3}
@@ -275,21 +275,21 @@ def _device_events(
     ]
 
 
-# --- A picture of a profile
+# --- A plot of a profile
 
-#: What a bar is made of: label, colour, and which records belong to it; the first that fits.
+#: Parts of a bar: label, colour and which records belong to it; the first match counts.
 PARTS: tuple[tuple[str, str, Callable[[Record], bool]], ...] = (
     ("inserted reorder", "#e8a33d", lambda r: r.inserted),
     ("ref implementation", "#c8443c", lambda r: r.reference),
     ("dpnp", "#8a6fb0", lambda r: r.kind == "dpnp"),
     ("oneDNN", "#3c78b4", lambda r: True),
 )
-#: Bars; what is less becomes one.
+#: Largest number of bars; all shorter ones are merged into one more.
 _MOST = 15
 
 
 def parts_by_name(records: Sequence[Record]) -> dict[str, list[float]]:
-    """Return milliseconds by name and, in a list, by part; the longest first."""
+    """Return milliseconds by name and, in a list, by part, the longest first."""
     found: dict[str, list[float]] = {}
     for record, spent in zip(records, charged(records)[1], strict=True):
         if record.is_execution:
@@ -304,7 +304,7 @@ def parts_by_name(records: Sequence[Record]) -> dict[str, list[float]]:
 
 
 def plot(records: Sequence[Record], path: str | os.PathLike[str]) -> None:
-    """Draw the picture of ``Profile.plot``."""
+    """Draw the plot of ``Profile.plot``."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``profile``: a with block whose executions are recorded."""
+"""``profile``: records what is executed in a ``with`` block."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sycl_dnn.tools.profile.records import Record, Summary, records_of, summariz
 
 
 class Profile:
-    """What ran inside of a with block. Made by ``profile``.
+    """What ran inside a ``with`` block. Created by ``profile``.
 
-    Records may be read inside of the block too, and from several threads.
+    Records may also be read inside the block, and from several threads.
 
     Attributes
     ----------
     queues : list of dict
-        By the number in ``Record.queue``: device, whether it is a CPU, in order, profiling.
+        Indexed by ``Record.queue``: device, whether it is a CPU, in order, with profiling.
     """
 
     def __init__(self, wait: bool, limit: int) -> None:
@@ -37,7 +37,7 @@ class Profile:
         self._threads: dict[int, str] = {}
 
     def __enter__(self) -> Profile:
-        """Record from here on."""
+        """Start recording."""
         with self._lock:
             if self._state != "new":
                 raise RuntimeError("profile: a profile can be entered only once")
@@ -52,7 +52,7 @@ class Profile:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Record no more; what was recorded stays, errors propagate."""
+        """Stop recording. Records are kept, errors propagate."""
         self._recorder.stop()
         self._note_threads()
         self._state = "closed"
@@ -64,7 +64,7 @@ class Profile:
 
     @property
     def records(self) -> list[Record]:
-        """What ran so far, in order of submission; waits for what is unfinished."""
+        """What has run so far, in order of submission; waits for unfinished executions."""
         with self._lock:
             is_final = self._state == "closed"
             if self._records and self._state == "read":
@@ -78,17 +78,17 @@ class Profile:
 
     @property
     def dropped(self) -> int:
-        """Records that the limit left no room for: they are counted, nothing else is known."""
+        """Number of records beyond the limit; nothing else is known about them."""
         return self._recorder.dropped
 
     @property
     def queues(self) -> list[dict[str, Any]]:
-        """The queues that records name by number."""
+        """The queues that records refer to by index."""
         return self._recorder.queues()
 
     @property
     def threads(self) -> dict[int, str]:
-        """Names of threads by number, of those that lived at the block's begin or end."""
+        """Names of the threads that were alive at the start or end of the block, by number."""
         return dict(self._threads)
 
     @property
@@ -105,7 +105,7 @@ class Profile:
             ``"shape"`` (primitive, implementation, tensors and attributes), or attributes of
             ``Record``: ``"name"``, ``"implementation"``, ``"kind"``, ``"thread"``, ``"queue"``...
         top : int, optional
-            How many groups; the rest becomes one line.
+            Number of groups; the rest become one line.
 
         Returns
         -------
@@ -144,7 +144,7 @@ class Profile:
         Parameters
         ----------
         path : path
-            The picture's file; its ending says the format.
+            The plot's file; its extension determines the format.
 
         Raises
         ------
@@ -159,26 +159,26 @@ class Profile:
 
 
 def profile(*, wait: bool = False, limit: int = 100_000) -> Profile:
-    """Record every primitive that the process executes inside of a ``with`` block.
+    """Record every primitive that the process executes inside a ``with`` block.
 
-    Recorded are primitives of ``sycl_dnn.onednn``, ``functional``, compiled functions, plans and
-    partitions of graphs, calls of dpnp for what oneDNN lacks, the making of primitives and the
+    It records the primitives of ``sycl_dnn.onednn``, ``functional``, compiled functions and plans,
+    partitions of graphs, calls of dpnp for what oneDNN lacks, the creation of primitives and the
     tracing of functions, from all threads. Results do not change. Without an open block the cost
     is one check of a number for each execution. Several blocks may be open, nested or in different
-    threads: each records all that runs while it is open.
+    threads: each records everything that runs while it is open.
 
     Parameters
     ----------
     wait : bool
-        Run each execution of the process to its end before the next, so that each has a time on
-        any queue: from its submission to the end of waiting, where the queue has no profiling.
+        Complete each execution of the process before the next, so that each has a time on any
+        queue. If the queue has no profiling, that time is from submission to the end of the wait.
     limit : int
-        Most records that are kept; the rest is counted in ``dropped``.
+        Maximum number of records that are kept; the rest are counted in ``dropped``.
 
     Returns
     -------
     Profile
-        A context manager; read it inside of the block or after it.
+        A context manager; read it inside the block or after it.
 
     Raises
     ------
@@ -187,9 +187,9 @@ def profile(*, wait: bool = False, limit: int = 100_000) -> Profile:
 
     Notes
     -----
-    Times of execution come from SYCL's events where the queue was made with profiling:
-    ``dpctl.SyclQueue("gpu", property="enable_profiling")``. An event is that of the last kernel of
-    a primitive. On the CPU device it is a task of the host. On other queues only the submission
+    Times of execution come from SYCL's events if the queue was created with profiling:
+    ``dpctl.SyclQueue("gpu", property="enable_profiling")``. The event is that of a primitive's
+    last kernel. On the CPU device it is a task of the host. On other queues only the submission
     is timed, unless ``wait`` is set.
 
     Source: oneDNN developer guide, "Profiling oneDNN Performance"; SYCL 2020, "Profiling".

@@ -13,7 +13,7 @@ from sycl_dnn.trace.descriptors import is_slow_reference
 
 
 def attributes_text(attr: Any) -> str:
-    """Return the settings of a PrimitiveAttr: ``"relu+add scales_mask=src,0 fpmath_mode=bf16"``."""
+    """Return a PrimitiveAttr's settings: ``"relu+add scales_mask=src,0 fpmath_mode=bf16"``."""
     return " ".join(_setting(name, given) for name, given in attr.calls)
 
 
@@ -41,7 +41,7 @@ def _value(value: Any) -> str:
 
 # --- One thing that ran, as data
 
-#: Kinds of records that are work on arrays; the others are what the host prepared.
+#: Kinds of records that compute on arrays; the others are preparation on the host.
 EXECUTIONS = ("primitive", "fill", "partition", "dpnp")
 
 
@@ -54,7 +54,7 @@ class TensorFacts(NamedTuple):
         oneDNN's name: ``"src"``, ``"weights"``, ``"attr_scales_dst"``...
     dtype : str
     shape : tuple of int
-        -1 where it is not known.
+        -1 if a size is not known.
     layout : str
         oneDNN's tag in letters, ``"acdb"``, or strides.
     """
@@ -77,35 +77,35 @@ class Record:
     ----------
     kind : str
         ``"primitive"``; ``"fill"`` (zeros); ``"partition"`` of a graph; ``"dpnp"`` (a call of it);
-        ``"create"`` (a primitive was made); ``"trace"`` (a plan was made).
+        ``"create"`` (a primitive was created); ``"trace"`` (a plan was created).
     name : str
         Row of the primitive, operations of the partition, or name of the function.
     implementation : str
-        As oneDNN calls it; empty for what is not a primitive.
+        oneDNN's name of it; empty if the record is not a primitive.
     tensors : tuple of TensorFacts
     attributes : str
         Post-ops, scales and the rest in short.
     inserted : bool
-        A reorder that was not asked for: the layer put it between layouts or dtypes.
+        A reorder that the caller did not request: the layer inserted it between layouts or dtypes.
     reference : bool
         oneDNN's slow reference implementation.
     was_cached : bool or None
-        Of ``"create"``: whether oneDNN's primitive cache had it; None where that is not known.
+        Of ``"create"``: whether oneDNN's primitive cache had it; None if that is not known.
     begin, host : int
         When the submission began, on the clock of ``time.perf_counter_ns``, and how long it took.
-        For ``"dpnp"``, ``"create"`` and ``"trace"``: the work on the host.
+        For ``"dpnp"``, ``"create"`` and ``"trace"``: the time on the host.
     time : int or None
-        How long it ran; None where it was not measured.
+        How long it ran; None if it was not measured.
     clock : str
-        Where ``time`` comes from: ``"device"`` (the event's times), ``"host_task"`` (the same of
-        the CPU device, whose work is a task of the host), ``"wall"`` (from the submission until
-        waiting for it ended), or ``""``.
+        Where ``time`` comes from: ``"device"`` (the event's times), ``"host_task"`` (the event's
+        times on the CPU device, which executes in a task of the host), ``"wall"`` (from the
+        submission to the end of the wait for it), or ``""``.
     submitted, started, finished : int
-        On the clock of ``clock``; 0 where it is ``""``.
+        On the clock that ``clock`` names; 0 if it is ``""``.
     thread : int
-        The system's number of the thread that submitted.
+        The system's number of the submitting thread.
     queue : int or None
-        Number in ``Profile.queues``.
+        Index in ``Profile.queues``.
     """
 
     kind: str
@@ -128,12 +128,12 @@ class Record:
 
     @property
     def is_execution(self) -> bool:
-        """Whether work on arrays was done; else something was prepared."""
+        """Whether it computed on arrays; otherwise it is preparation."""
         return self.kind in EXECUTIONS
 
     @property
     def shape(self) -> str:
-        """The tensors as one text."""
+        """The tensors as one string."""
         return " ".join(map(str, self.tensors))
 
     def as_dict(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class Record:
 
 
 def records_of(subjects: Sequence[Any], rows: Iterable[tuple[Any, ...]]) -> list[Record]:
-    """Return the records that the extension has, in order of submission."""
+    """Return the extension's records, in order of submission."""
     facts = [_facts(s) for s in subjects]
     made = [_record(facts[row[0]], row) for row in rows]
     return sorted(made, key=lambda r: r.begin)
@@ -179,7 +179,7 @@ def _record(facts: dict[str, Any], row: tuple[Any, ...]) -> Record:
     )
 
 
-# --- Totals of a profile, and the time that each record is charged with
+# --- Totals of a profile, and the time that counts for each record
 
 
 @dataclass(frozen=True)
@@ -189,22 +189,22 @@ class Summary:
     Attributes
     ----------
     measure : str
-        What shares are about: ``"time"`` of execution if any was measured, else ``"host"``.
+        What shares refer to: ``"time"`` of execution if any was measured, else ``"host"``.
     clocks : tuple of str
         Where times come from; see ``Record.clock``.
     executions : int
     time_ms, host_ms : float
-        Measured time of the executions, and the host's to submit them.
+        Measured time of the executions, and the host's time to submit them.
     inserted, inserted_ms, inserted_share
-        Reorders that were not asked for.
+        Reorders that the caller did not request.
     reference, reference_ms, reference_share
         Executions by oneDNN's slow reference implementations.
     dpnp, dpnp_ms, dpnp_share
         Calls of dpnp for what oneDNN lacks.
     created, cache_misses, creation_ms
-        Primitives made, how many of them oneDNN's cache did not have (None if unknown), the time.
+        Primitives created, how many of them were not in oneDNN's cache (None if unknown), the time.
     plan_misses, tracing_ms
-        Calls that had to be traced first, and the time of that, creations included.
+        Calls that had to be traced first, and the time for that, including creation of primitives.
     dropped : int
         Records beyond the limit.
     """
@@ -232,7 +232,7 @@ class Summary:
 
 
 def _nested(records: Sequence[Record]) -> dict[int, int]:
-    """Return, by position, what to take off calls of dpnp: executions inside of them."""
+    """Return, by index, the time of executions inside calls of dpnp, to subtract from them."""
     inner: dict[int, int] = {}
     open_calls: dict[int, list[tuple[int, int]]] = {}
     for number, record in enumerate(records):
@@ -250,8 +250,8 @@ def _nested(records: Sequence[Record]) -> dict[int, int]:
 def charged(records: Sequence[Record]) -> tuple[str, list[int]]:
     """Return the measure, ``"time"`` or ``"host"``, and what each record counts in it, in ns.
 
-    Where executions were measured only those count. Calls of dpnp do not count what is recorded
-    inside of them.
+    If executions were measured, only those count. The time of a call of dpnp does not include
+    what is recorded inside it.
     """
     measure = "time" if any(r.time is not None and r.is_execution for r in records) else "host"
     inner = _nested(records)
@@ -295,7 +295,7 @@ def summarized(records: Sequence[Record], dropped: int = 0) -> Summary:
 
 
 def _covered(traces: Sequence[Record]) -> int:
-    """Return the time of traces, those inside of others not counted twice."""
+    """Return the time of traces without counting nested ones twice."""
     ends: dict[int, int] = {}
     total = 0
     for trace in traces:

@@ -13,7 +13,7 @@ from sycl_dnn.tools.verify import storage
 from sycl_dnn.tools.verify.options import Dropout, PostOp, Quantity
 from sycl_dnn.tools.verify.storage import item_bits
 
-#: Parameters of the low level whose execution argument has another name.
+#: Parameters of the low level whose execution argument has a different name.
 _RENAMED = {"src0": "src_0", "src1": "src_1", "src2": "src_2", "attention": "augru_attention"}
 _RENAMED |= {"diff_attention": "diff_augru_attention"}
 _ENUMS = {
@@ -26,11 +26,11 @@ _ENUMS = {
 
 @dataclass(frozen=True)
 class Tensor:
-    """Shape, type and layout that a case asks for.
+    """Shape, type and layout that a case requests.
 
     tag : None is row-major, ``any`` leaves the choice to oneDNN
-    strides : in place of a tag
-    runtime : mask of the dimensions that are given at execution
+    strides : replace a tag
+    runtime : mask of the dimensions that are passed at execution
     encoding : ``csr``, ``coo`` or ``packed`` with ``nnz`` values
     """
 
@@ -48,7 +48,7 @@ class Tensor:
         return prod(self.dims) * item_bits(self.dtype) // 8
 
     def desc(self) -> Any:
-        """Return the MemoryDesc, without the dimensions that come at execution."""
+        """Return the MemoryDesc, without the dimensions that are passed at execution."""
         if self.encoding:
             return _sparse(self)
         dims = tuple(
@@ -73,9 +73,9 @@ def _sparse(tensor: Tensor) -> Any:
 
 @dataclass(frozen=True)
 class Attributes:
-    """The attributes of a case, masks still as policies.
+    """The attributes of a case, with masks still as policies.
 
-    impl, skip_impl : parts of names, one of which an implementation must have, or must not
+    impl, skip_impl : parts of names; an implementation's name must contain one, or must not
     """
 
     scales: tuple[Quantity, ...] = ()
@@ -92,7 +92,7 @@ class Attributes:
     skip_impl: tuple[str, ...] = ()
 
     def allows(self, impl: str) -> bool:
-        """Whether ``--impl`` and ``--skip-impl`` leave an implementation of this name."""
+        """Whether ``--impl`` and ``--skip-impl`` allow an implementation of this name."""
         wanted = not self.impl or any(name in impl for name in self.impl)
         return wanted and not any(name in impl for name in self.skip_impl)
 
@@ -104,10 +104,10 @@ class Call:
     driver : benchdnn's name of the primitive
     row : name of the function in `sycl_dnn.onednn`
     params : parameters that are not tensors; enumeration members as strings
-    tensors : every input and output, those that no descriptor is given for included
-    forward : of backward rows: the forward call that makes the hint and the workspace
+    tensors : every input and output, including those without a descriptor
+    forward : of backward rows: the forward call that provides the hint and the workspace
     inplace : the output is written over the first input
-    facts : what the driver's rules of filling and comparing want to remember
+    facts : what the driver's rules for filling and comparing need later
     """
 
     driver: str
@@ -162,7 +162,7 @@ def describe(call: Call, engine: Any, hint: Any, attr: Any) -> Any:
     Raises
     ------
     sycl_dnn.errors.Unimplemented, sycl_dnn.errors.InvalidArguments
-        What the low level raises.
+        As raised by the low level.
     """
     given = {}
     for parameter in _core.ROWS[call.row][0].split():
@@ -177,14 +177,14 @@ def describe(call: Call, engine: Any, hint: Any, attr: Any) -> Any:
     return getattr(dnnl, call.row)(engine, **given, attr=attr)
 
 
-# --- Which dimensions scales, zero points and operands have their own values along
+# --- The dimensions along which scales, zero points and operands have separate values
 
 _WEIGHTED = ("conv", "deconv", "ip")
 _BITS = {"per_dim_0": 1, "per_dim_1": 2, "per_dim_01": 3, "per_dim_2": 4, "per_dim_3": 8}
 
 
 def argument(call: Call, name: str) -> str:
-    """Return the execution argument that an attribute's argument stands for."""
+    """Return the execution argument that an attribute's argument means."""
     if name in ("src", "src_0"):
         return "src_0" if call.driver == "binary" else "src"
     return name
@@ -218,7 +218,7 @@ def dims_of(call: Call, name: str) -> tuple[int, ...]:
 
 
 def broadcast_dims(call: Call, policy: str | int, name: str = "src_1") -> tuple[int, ...]:
-    """Return the dims of a post-op's operand: those of dst, 1 outside of the mask."""
+    """Return the dims of a post-op's operand: those of dst, 1 outside the mask."""
     dst = call.tensors["dst"].dims
     mask = mask_of(call, name, policy, len(dst))
     return tuple(n if mask >> axis & 1 else 1 for axis, n in enumerate(dst))
@@ -263,7 +263,7 @@ def depthwise(call: Call, op: PostOp) -> tuple[Tensor, Tensor]:
 
 
 def _slopes(call: Call, op: PostOp) -> Tensor:
-    """Return the weights of a prelu post-op, which lie channels last."""
+    """Return the weights of a prelu post-op, which are channels-last."""
     return Tensor(broadcast_dims(call, op.policy), "f32", "axb")
 
 
@@ -290,7 +290,7 @@ def extra_tensors(call: Call) -> dict[str, Tensor]:
 
 
 def memory_bytes(call: Call) -> int:
-    """Return what a call needs at most in bytes: device memory and float64 arrays of the host."""
+    """Return the most bytes that a call needs: device memory and float64 arrays of the host."""
     tensors = [*call.tensors.values(), *extra_tensors(call).values()]
     return sum(t.nbytes + 4 * 8 * prod(t.dims) for t in tensors)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From case files to cases: words, options that stay, nested files, products of lists.
+"""From case files to cases: words, options that remain set, nested files, products of lists.
 
-Source: benchdnn's documentation of batch files. Line ends mean no more than blanks, ``#`` at the
-start of a word hides the rest of its line, a word that ends in a backslash goes on in the next, and
-a backslash alone joins its neighbours.
+Source: benchdnn's documentation of batch files. Line ends are equivalent to blanks. ``#`` at the
+start of a word comments out the rest of its line. A word that ends in a backslash continues in the
+next one, and a single backslash joins its neighbours.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_DEPTH = 8
 
 
 class Word(NamedTuple):
-    """A word and where it stands: ``file:line``, or ``command line``."""
+    """A word and its place: ``file:line``, or ``command line``."""
 
     text: str
     place: str
@@ -47,7 +47,7 @@ def _words_of_line(line: str) -> Iterator[str]:
 
 
 def words_of_text(text: str, name: str) -> Iterator[Word]:
-    """Iterate over the words of a case file's text; ``name`` is what places are called after."""
+    """Iterate over the words of a case file's text; ``name`` is the file's name in places."""
     held, glue = None, False
     for number, line in enumerate(text.splitlines(), start=1):
         for part in _words_of_line(line):
@@ -84,11 +84,11 @@ def words_of_file(path: Path) -> Iterator[Word]:
     yield from words_of_text(text, str(path))
 
 
-# --- Options as they stand at some point of a case file, and the product that their lists make
+# --- The options in force at some point of a case file, and the product of their lists
 
 
 class State:
-    """Values of a driver's options as they stand at some point of a case file."""
+    """The values of a driver's options at some point of a case file."""
 
     def __init__(self, options: Iterable[Option]) -> None:
         self.options = {o.name: o for o in options}
@@ -103,25 +103,25 @@ class State:
         return name in self.options
 
     def set(self, name: str, value: str) -> None:
-        """Set one option from its text."""
+        """Set one option from a string."""
         self.values[name] = self.options[name].values(value)
 
     def count(self) -> int:
-        """Return how many combinations the lists make."""
+        """Return the number of combinations of the lists."""
         number = 1
         for values in self.values.values():
             number *= len(values)
         return number
 
     def combinations(self) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
-        """Iterate over (values by option, texts of those that are not the default)."""
+        """Iterate over (values by option, strings of those that are not the default)."""
         for chosen in itertools.product(*self.values.values()):
             named = dict(zip(self.values, chosen, strict=True))
             texts = {n: t for n, (t, _) in named.items() if t != self.options[n].default}
             yield {n: value for n, (_, value) in named.items()}, texts
 
 
-# --- Options of no driver: which cases, which implementations, and those that are ignored here
+# --- Options of no driver: which cases, which implementations, and options that are ignored
 
 #: Options of benchdnn that change how it measures, prints or allocates: read and ignored.
 WITHOUT_EFFECT = frozenset(
@@ -152,8 +152,8 @@ def _index(text: str) -> int:
 class Common:
     """What ``--match``, ``--start``, ``--global-impl`` and ``--global-skip-impl`` say.
 
-    match : what a case's line must contain; ``--reset`` forgets that of a case file
-    forced : texts of options that replace those of every case
+    match : pattern that a case's line must contain; ``--reset`` drops one set by a case file
+    forced : options as strings, which replace those of every case
     ignored : names that were ignored, in order
     """
 
@@ -165,12 +165,12 @@ class Common:
         self.ignored: dict[str, None] = {}
 
     def reset(self) -> None:
-        """Forget what ``--reset`` ends."""
+        """Drop what ``--reset`` ends."""
         if self.match_of_file:
             self.match, self.match_of_file = None, False
 
     def _match(self, text: str, in_file: bool) -> None:
-        # A file's own choice of problems is a part of the file; the user's comes first.
+        # A file's choice of problems is part of the file; the user's takes precedence.
         if self.match is None or self.match_of_file or not in_file:
             self.match, self.match_of_file = _pattern(text), in_file
 
@@ -200,21 +200,21 @@ class Common:
         self.forced = {name: text} if text else {}
 
     def texts(self, texts: dict[str, str]) -> dict[str, str]:
-        """Return a case's options with those that are forced in place of those given."""
+        """Return a case's options, with forced ones replacing its own."""
         if not self.forced:
             return texts
         own = {n: t for n, t in texts.items() if n not in ("impl", "skip-impl")}
         return own | self.forced
 
     def keeps(self, line: str) -> bool:
-        """Whether this case is to run; counts those that match."""
+        """Whether this case should run; counts the cases that match."""
         if self.match is not None and not self.match.search(line):
             return False
         self.seen += 1
         return self.seen > self.start
 
 
-# --- From words to cases: options that stay, drivers, nested files, products of lists
+# --- From words to cases: options that remain set, drivers, nested files, products of lists
 
 COMMAND_LINE = "command line"
 MAX_PRODUCT = 200_000
@@ -228,12 +228,12 @@ def replay(line: str, settings: Iterable[str] = ()) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """One case as text: enough to run it anywhere.
+    """One case as strings: enough to run it anywhere.
 
     driver : benchdnn's name
     problem : the problem descriptor
     texts : options that are not the default
-    place : where it stands
+    place : ``file:line``, or ``command line``
     """
 
     driver: str
@@ -249,7 +249,7 @@ class Case:
 
     @property
     def replay(self) -> str:
-        """The command that runs this case alone, on the default device."""
+        """The command that runs only this case, on the default device."""
         return replay(self.line)
 
     @property
@@ -269,14 +269,15 @@ class Case:
 
 
 def state_of(driver: Driver) -> State:
-    """Return the options of a driver as they stand before any is given."""
+    """Return the options of a driver before any is given."""
     return State((*driver.options, *driver.attributes))
 
 
 def _located(word: Word, folder: Path) -> Word:
-    """Return ``--case=FILE`` with the file as the present folder sees it.
+    """Return ``--case=FILE`` with the path relative to the current folder.
 
-    The file is searched for beside the case file, in its folders above, and here.
+    The file is searched for next to the case file, in the folders above that, and in the
+    current folder.
     """
     given = Path(word.text.removeprefix(graph.PREFIX))
     places = [folder, *list(folder.resolve().parents)[:4], Path()]
@@ -291,7 +292,7 @@ def _located(word: Word, folder: Path) -> Word:
 
 
 class Reader:
-    """Reads words and gives cases; options stay until they are set again."""
+    """Reads words and yields cases; options remain set until they are set again."""
 
     def __init__(self, driver: str = "", drivers: Mapping[str, Driver] = ALL_DRIVERS) -> None:
         self.driver, self.drivers = driver, drivers
@@ -312,7 +313,7 @@ class Reader:
         Raises
         ------
         CaseError
-            A word cannot be read; the text begins with its place.
+            A word cannot be read; the message begins with its place.
         """
         for word in words:
             if word.text.startswith("--batch="):
@@ -355,7 +356,7 @@ class Reader:
 
     def _set(self, word: Word, name: str, value: str) -> None:
         state = self.state(word)
-        # A few names are written both ways.
+        # A few names have both spellings.
         spellings = (name, name.replace("_", "-"), name.replace("-", "_"))
         known = next((n for n in spellings if state.knows(n)), None)
         if known is None:
@@ -390,5 +391,5 @@ class Reader:
 
 
 def read_file(path: Path) -> Iterator[Case]:
-    """Iterate over the cases of a file; it names its driver itself."""
+    """Iterate over the cases of a file, which names its driver itself."""
     yield from Reader().cases(words_of_file(path), path.parent)

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 def parser_of(command: str, description: str) -> argparse.ArgumentParser:
-    """Return a parser with the choice of the device.
+    """Return a parser with the options for the device.
 
     Parameters
     ----------
     command : str
-        As it is typed after ``python -m``.
+        As typed after ``python -m``.
     description : str
-        Printed as it is.
+        Printed unchanged.
     """
     found = argparse.ArgumentParser(
         prog=f"python -m {command}",
@@ -42,7 +42,7 @@ def parser_of(command: str, description: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     found.add_argument("--device", default="", metavar="D", help="cpu, gpu or a dpctl filter")
-    found.add_argument("--engine", dest="device", metavar="D", help="the same, benchdnn's name")
+    found.add_argument("--engine", dest="device", metavar="D", help="the same, as in benchdnn")
     return found
 
 
@@ -54,8 +54,9 @@ Run cases in benchdnn's language through sycl_dnn.onednn and compare with NumPy:
   python -m sycl_dnn verify --conv "mb1ic3ih8oc4kh3" --dir=BWD_W --dt=bf16
   python -m sycl_dnn verify --batch=tests/conformance/conv.in --jobs=2
 
-Options of drivers, --reset and --batch=FILE are read in order and stay; those after the last
-problem of the command line count for that line as a whole. docs/verify.md has the grammar.
+Options of drivers, --reset and --batch=FILE are read in order and remain set. On the command
+line, options after the last problem also apply to the problems directly before them.
+docs/verify.md has the grammar.
 The exit status is 0 if nothing failed, 1 if something did or a case broke a rule (INVALID), 2 for
 lines that cannot be read, 130 and 143 after Ctrl-C and SIGTERM.
 """
@@ -69,14 +70,14 @@ def byte_count(text: str) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the options that no driver has."""
+    """Return the parser of the options that do not belong to a driver."""
     found = parser_of("sycl_dnn verify", _DESCRIPTION)
     add = found.add_argument
     add("--jobs", type=int, default=1, metavar="N", help="processes (1)")
     add("--json", type=Path, metavar="FILE", help="write all results")
-    add("--csv", type=Path, metavar="FILE", help="write one row a case")
+    add("--csv", type=Path, metavar="FILE", help="write one row for each case")
     add("--list", action="store_true", help="print the cases and run nothing")
-    add("--quiet", action="store_true", help="print failures and the table only")
+    add("--quiet", action="store_true", help="print only failures and the table")
     add("--sample", type=int, metavar="N", help="run N of the cases, drawn by --seed")
     add("--seed", type=int, default=0, metavar="S", help="for --sample (0)")
     add("--expect-invalid", action="store_true", help="cases that break a rule are not failures")
@@ -105,7 +106,7 @@ def _in_front(words: list[str]) -> list[str]:
 
 
 def read_cases(arguments: list[str], graphs: bool = False) -> tuple[list, Reader]:
-    """Return the cases of a command line, and what read them, with what it left out."""
+    """Return the cases of a command line and their reader, which has what was left out."""
     from sycl_dnn.tools.verify.case_files import COMMAND_LINE, Reader, Word
     from sycl_dnn.tools.verify.drivers import ALL_DRIVERS, DRIVERS
 
@@ -115,14 +116,14 @@ def read_cases(arguments: list[str], graphs: bool = False) -> tuple[list, Reader
 
 
 def _settings(options: argparse.Namespace) -> list[str]:
-    """Return what a line that repeats a case must say of this run."""
+    """Return the settings of this run that a line to repeat a case must include."""
     usual, names = parser().parse_args([]), ("device", "max_memory", "max_operations")
     given = {n: getattr(options, n) for n in names if getattr(options, n) != getattr(usual, n)}
     return [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
 
 
 def _obstacle(options: argparse.Namespace) -> str:
-    """Return what would make the whole run worthless; "" for nothing."""
+    """Return what would make the whole run useless; "" if nothing does."""
     import sycl_dnn
 
     for name, path in (("json", options.json), ("csv", options.csv)):
@@ -136,14 +137,14 @@ def _obstacle(options: argparse.Namespace) -> str:
 
 
 class _Terminated(BaseException):
-    """A SIGTERM has come."""
+    """A SIGTERM was received."""
 
 
 def _terminate(number: int, frame: Any) -> None:
     raise _Terminated
 
 
-#: What ends a run early -> what the table says of it, and the exit status.
+#: What ends a run early -> what the table says about it, and the exit status.
 _ENDS: dict[type[BaseException], tuple[str, int]] = {
     KeyboardInterrupt: ("interrupted", 130),
     _Terminated: ("terminated", 143),
@@ -151,7 +152,7 @@ _ENDS: dict[type[BaseException], tuple[str, int]] = {
 
 
 def _collect(output: Report, options: argparse.Namespace, limits: Limits, cases: list) -> int:
-    """Run the cases; return the exit status of what ended the run early, 0 for nothing."""
+    """Run the cases; return the exit status of what ended the run early, 0 if nothing did."""
     from sycl_dnn.tools.verify.runner import Pool
 
     pool = Pool(options.device, limits, options.timeout)
@@ -223,7 +224,7 @@ if __name__ == "__main__":
         os._exit(1)
 
 
-# --- Lines, tables and files that a run leaves
+# --- Lines, tables and files that a run writes
 
 
 _COLUMNS = ("driver", "status", "line", "place", "impl", "error", "reason", "seconds")
@@ -233,7 +234,7 @@ _INDENT = "\n" + " " * 14
 
 
 def why(result: dict[str, Any]) -> str:
-    """Return the reason, then what each implementation said on a separate line."""
+    """Return the reason, then that of each implementation on a separate line."""
     return _INDENT.join([result["reason"], *(result.get("reasons") or [])])
 
 
@@ -249,7 +250,7 @@ def line(result: dict[str, Any]) -> str:
 
 
 class Progress:
-    """A bar on a terminal, nothing where there is none."""
+    """A progress bar on a terminal; nothing without a terminal."""
 
     def __init__(self, total: int | None, out: TextIO) -> None:
         self.total, self.out, self.done = total, out, 0
@@ -257,7 +258,7 @@ class Progress:
         self.bad = 0
 
     def clear(self) -> None:
-        """Wipe the bar, before something else is printed."""
+        """Clear the bar before something else is printed."""
         if self.shown:
             self.out.write("\r\x1b[K")
 
@@ -284,15 +285,15 @@ def summary(counts: dict[str, Counter], skipped: Counter[str]) -> str:
         cells = "".join(f"{count[s]:>14}" for s in shown)
         rows.append(f"{name:<11}{sum(count.values()):>8}{cells}")
     for reason, number in skipped.most_common():
-        rows.append(f"{number} combinations of options make no case: {reason}")
+        rows.append(f"{number} combinations of options are not cases: {reason}")
     return "\n".join(rows)
 
 
 class Report:
-    """Takes results as they come; prints, counts, keeps.
+    """Accepts results as they arrive; prints, counts and keeps them.
 
     verbose : print a line for each case, not only for those that need attention
-    settings : device and limits as the user gave them, for lines that repeat a case
+    settings : device and limits as the user passed them, for lines that repeat a case
     """
 
     def __init__(self, total: int | None, verbose: bool, settings: Sequence[str] = ()) -> None:
@@ -302,7 +303,7 @@ class Report:
         self.counts: dict[str, Counter] = {}
 
     def add(self, result: dict[str, Any]) -> None:
-        """Take one result."""
+        """Add one result."""
         self.results.append(result)
         self.counts.setdefault(result["driver"], Counter())[result["status"]] += 1
         bad = result["status"] in FAILURES
@@ -316,7 +317,7 @@ class Report:
         self.progress.step(result)
 
     def finish(self, skipped: Counter[str]) -> bool:
-        """Print the table and what was left out, by reason; return whether nothing failed."""
+        """Print the table and, by reason, what was left out; return whether nothing failed."""
         self.progress.clear()
         known = [r for r in self.results if r["status"] == "KNOWN"]
         if known and not self.verbose:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input data: few significant bits, so that low precision says something and sums are exact.
+"""Input data: few significant bits, so that sums are exact and low precision can be tested.
 
 Source: oneDNN's guide on quantisation (dynamic quantisation, MX and others).
 """
@@ -56,11 +56,11 @@ _COARSE |= {"f4_e3m0": Fill(-2, 2), "e8m0": Fill(1, 1)}
 
 
 def usual(dtype: str) -> Fill:
-    """Return how primitives without long sums are fed."""
+    """Return the usual inputs of primitives without long sums."""
     return _INTEGERS.get(dtype) or _COARSE.get(dtype) or Fill(-16, 16, 0.25)
 
 
-#: Largest source and weights where sums are to be exact.
+#: Largest source and weights if sums must be exact.
 _SOURCE = {"f32": 32, "f64": 32, "u8": 8, "s8": 4, "s32": 8, "f8_e5m2": 2, "f4_e2m1": 2}
 _SOURCE |= {"u4": 4, "f4_e3m0": 1}
 _WEIGHTS = {"f32": 32, "f64": 32, "s8": 4, "u8": 4, "bf16": 4, "u4": 4, "s4": 4}
@@ -76,7 +76,7 @@ def summand(dtype: str, is_weights: bool) -> Fill:
 def exact_density(first: Fill, second: Fill, n_sum: int, dst: str) -> float:
     """Return the share of non-zeros for which ``n_sum`` products add up without rounding.
 
-    A destination of few bits limits it as well; a saturating one is to be saturated at times.
+    A destination of few bits also limits it; one that saturates should do so occasionally.
     """
     digits = min(storage.DIGITS[dst], 24)
     most = 2.0**digits / max(first.high * second.high, 1)
@@ -103,7 +103,7 @@ def symmetric(rng, dims, groups: tuple[int, ...], step: float, top: int) -> np.n
 
 
 def generator(key: str, name: str) -> np.random.Generator:
-    """Return the random numbers of one argument of one case: the same in each run."""
+    """Return the random generator for one argument of one case, the same in each run."""
     return np.random.default_rng(zlib.crc32(f"{key}|{name}".encode()))
 
 
@@ -137,13 +137,13 @@ def _operand_values(call: Call, name: str, tensor: Tensor, rng) -> np.ndarray:
     return Fill(low, 4).draw(rng, tensor.dims)
 
 
-# --- Scales of ``dst`` that oneDNN finds itself, from the largest value of each group
+# --- Scales of ``dst`` that oneDNN computes from the largest value of each group
 
 POLICIES = ("mx", "dynamic_fp")
 
 
 def quantity(call: Call) -> Quantity | None:
-    """Return the scale of ``dst`` that the execution writes; None where there is none."""
+    """Return the scale of ``dst`` that the execution writes; None if there is none."""
     dynamic = (q for q in call.attr.scales if q.arg == "dst" and q.policy in POLICIES)
     return next(dynamic, None)
 
@@ -159,7 +159,7 @@ def scales(scale: Quantity, x: np.ndarray, dtype: str) -> np.ndarray:
     """Return the scale of each group of ``x``, whose results have type ``dtype``.
 
     MX rounds both the largest value and that of the type down to powers of two before it divides.
-    The other way oneDNN 3.13 gives groups of zeros the scale 1 and has no bounds.
+    In the other mode, oneDNN 3.13 gives groups of zeros the scale 1 and has no bounds.
     """
     top = _largest_of_groups(x, scale.groups)
     if scale.policy == "mx":
@@ -245,7 +245,7 @@ def _apply(call: Call, op: PostOp, index: int, x: np.ndarray, arrays: Arrays) ->
 
 
 def _dropped(p: float, x: np.ndarray, arrays: Arrays) -> np.ndarray:
-    """Drop what the mask says that oneDNN wrote, or what it left as 0 where there is none."""
+    """Drop by the mask that oneDNN wrote or, without a mask, wherever it left a 0."""
     kept = arrays["dropped_mask"] != 0
     return np.where(kept, x / (1 - p) if p < 1 else 0.0, 0.0)
 
@@ -273,7 +273,7 @@ def expected(call: Call, arrays: Arrays) -> Arrays:
     ----------
     call : Call
     arrays : stored values of all inputs and of the arguments that attributes add; ``old_dst`` is
-        what dst held before, ``dropped_mask`` what dropout kept
+    the previous content of dst, ``dropped_mask`` what dropout kept
     """
     if "rnn_quantisation" in call.facts:
         return _stored_states(
@@ -282,7 +282,7 @@ def expected(call: Call, arrays: Arrays) -> Arrays:
     with np.errstate(all="ignore"):
         results = dict(reference(call.row, call.params, dequantised(call, arrays), call.shapes))
         if call.params.get("algorithm") == "pooling_max" and "dst" in results:
-            # A window over nothing but padding.
+            # A window that contains only padding.
             nothing = np.isneginf(results["dst"])
             results["dst"][nothing] = smallest(call.tensors["dst"].dtype)
         if "dst" in results and not call.is_backward:
@@ -292,7 +292,7 @@ def expected(call: Call, arrays: Arrays) -> Arrays:
 
 
 def _scaled_to_fit(call: Call, x: np.ndarray) -> Arrays:
-    """Return ``dst`` and its scales, where oneDNN chooses them."""
+    """Return ``dst`` and its scales, if oneDNN chooses them."""
     wanted, dtype = quantity(call), call.tensors["dst"].dtype
     if wanted is None:
         return {}
@@ -327,18 +327,18 @@ def _stored_states(call: Call, results: Arrays) -> Arrays:
 
 
 def needs_old_dst(call: Call) -> bool:
-    """Whether a post-op reads what dst held before."""
+    """Whether a post-op reads the previous content of dst."""
     return any(op.kind == "sum" for op in call.attr.post_ops)
 
 
-# --- What inputs hold: drawn, named by the case, or left by a forward pass
+# --- Values of inputs: drawn, named by the case, or left by a forward pass
 
-#: fill(call, name, tensor, rng) -> values, or None for the usual ones.
+#: fill(call, name, tensor, rng) -> values, or None for the default ones.
 Filler = Callable[[Call, str, Tensor, Any], "np.ndarray | None"]
 
 
 def reduced(src: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
-    """Return sums of the source over groups of its last dimension."""
+    """Return the sums of the source over groups along its last dimension."""
     return src.reshape(*dims, -1).sum(axis=-1)
 
 
@@ -369,7 +369,7 @@ def forward_outputs(call: Call) -> set[str]:
 
 
 def referenced(forward: Call, key: str, filler: Filler) -> Arrays:
-    """Return a forward call's inputs, and its results by the reference, rounded."""
+    """Return a forward call's inputs, and its rounded results by the reference."""
     arrays: Arrays = {}
     written = forward_outputs(forward)
     for name, tensor in forward.tensors.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a case may need and come to, and what a driver is: options, problems, calls, data."""
+"""Limits and results of cases, and drivers: options, problems, calls, data."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from sycl_dnn.tools.verify.tolerance import Rule
 
 
 class CaseError(ValueError):
-    """A line that cannot be read; the text is ``file:line: message``."""
+    """A line that cannot be read; the message is ``file:line: message``."""
 
 
 class Skip(Exception):
-    """A combination of options that makes no case; it is left out and counted."""
+    """A combination of options that is not a case; it is left out and counted."""
 
 
 class Refusal(Exception):
-    """A case that will not be run, with the rule that says so."""
+    """A case that is not run, with the rule that excludes it."""
 
 
 class Beyond(Refusal):
-    """A case that needs more than the limits of this tool or the memory of the machine."""
+    """A case that exceeds the limits of this tool or the memory of the machine."""
 
 
 class Failure(Exception):
-    """oneDNN made a primitive and then refused to execute it.
+    """oneDNN created a primitive and then refused to execute it.
 
     impl : name of the implementation
     """
@@ -41,23 +41,23 @@ class Failure(Exception):
         self.impl = impl
 
 
-# --- What a case may need, and what it comes to
+# --- Limits of a case, and its result
 
-#: Cases that did not run: oneDNN has no implementation, a rule of the case or of this tool says so,
-#: a limit of this tool.
+#: Cases that did not run: oneDNN has no implementation, a rule of the case or of this tool
+#: excludes them, or they exceed a limit of this tool.
 REFUSALS = ("UNIMPLEMENTED", "SKIPPED", "LIMITS")
-#: What a case can come to; the last ones make the exit status 1, `INVALID` unless it is expected.
+#: Results of a case; the last ones make the exit status 1, `INVALID` only if it is not expected.
 STATUSES = ("PASSED", "SUBMITTED", *REFUSALS, "INVALID", "KNOWN", "MISTRUSTED", "FAILED")
 FAILURES = ("MISTRUSTED", "FAILED")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a case may need, and whether its results are checked.
+    """The limits of a case, and whether its results are checked.
 
     memory : bytes, on device and host together
     operations : multiplications of the reference
-    check : compare; without it cases are only submitted, as for a device that computes nothing
+    check : compare; otherwise cases are only submitted, as for a device that computes nothing
     """
 
     memory: int = 2 << 30
@@ -76,10 +76,10 @@ class Outcome(NamedTuple):
 
 @dataclass
 class Result:
-    """What became of a case.
+    """The result of a case.
 
     status : one of `STATUSES`
-    reason : why it was refused, which fault is known, what is wrong
+    reason : why it was refused, which known fault it has, or what is wrong
     error : largest error of all outputs, by the measure of the rule
     impl : oneDNN's name of the implementation
     """
@@ -114,14 +114,14 @@ class Driver:
     """One driver of benchdnn.
 
     name : as in ``--name``
-    options : besides attributes
+    options : in addition to attributes
     read : problem text -> namespace with a ``name``
-    call : (problem, values of the options) -> Call; raises Skip where they make no case
+    call : (problem, values of the options) -> Call; raises Skip if they are not a case
     attributes : options of attributes
-    run : (what `call` gives, stream, key of the data, limits) -> Outcome, of drivers that are no
-        primitive
+    run : (result of `call`, stream, key of the data, limits) -> Outcome, for drivers that are not
+    primitives
     rule : (call, output) -> Rule
-    fill : (call, argument, tensor, rng) -> values, None for the usual ones
+    fill : (call, argument, tensor, rng) -> values, None for the default ones
     operations : call -> multiplications of the reference, to refuse what would take hours
     """
 
@@ -194,6 +194,6 @@ def strides_of(text: str) -> tuple[int, ...]:
 
 
 def require(condition: Any, why: str) -> None:
-    """Skip a combination of options that makes no case."""
+    """Skip a combination of options that is not a case."""
     if not condition:
         raise Skip(why)

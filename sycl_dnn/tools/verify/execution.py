@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a call on a device: memories made, filled, passed by name, read back."""
+"""Run a call on a device: create and fill memories, pass them by name, read them back."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def memory(values: np.ndarray, tensor: Tensor, desc: Any, stream: Any) -> Any:
     return dnnl.Memory(desc, stream.engine, arrays)
 
 
-# --- One execution: memories made, filled, passed by name, read back
+# --- One execution: create and fill memories, pass them by name, read them back
 
 
 class Execution:
@@ -59,11 +59,11 @@ class Execution:
         self.buffers: dict[str, storage.Buffer] = {}
 
     def tensor(self, name: str) -> Tensor | None:
-        """Return what the case says of an argument."""
+        """Return what the case says about an argument."""
         return self.call.tensors.get(name) or self.extra.get(name)
 
     def values(self, name: str, tensor: Tensor) -> np.ndarray:
-        """Return (and remember) what an input holds, as its type holds it."""
+        """Return (and remember) the values of an input as its type can represent them."""
         if name == "attr_precomputed_reductions_src":
             self.arrays[name] = data.reduced(self.arrays["src"], tensor.dims)
         if name not in self.arrays:
@@ -81,7 +81,7 @@ class Execution:
         return tensor.concrete() if runtime or not known else desc
 
     def add_input(self, name: str, slot: dict) -> None:
-        """Make and fill the memory of an input."""
+        """Create and fill the memory of an input."""
         tensor = self.tensor(name)
         if tensor is None:
             self.args[name] = self._number(name, slot)
@@ -125,7 +125,7 @@ class Execution:
         return storage.Buffer(desc, self.stream, raw.view(np.uint8)).memory
 
     def add_output(self, name: str, slot: dict) -> None:
-        """Make the memory of an output, full of a pattern or of what it starts from."""
+        """Create the memory of an output, filled with a pattern or its initial values."""
         tensor = self.tensor(name)
         if self.call.inplace and name in ("dst", "diff_src") and self._share(name, slot):
             return
@@ -137,7 +137,7 @@ class Execution:
             self._keep(name, storage.Buffer(desc, self.stream))
 
     def _start(self, name: str, desc: Any) -> np.ndarray | None:
-        """Values that an output must hold before: those of a sum, or 0 where it accumulates."""
+        """Return the initial values of an output, if needed: those of a sum, 0 to accumulate."""
         if name == "dst" and data.needs_old_dst(self.call):
             rng = data.generator(self.key, "old_dst")
             tensor = Tensor(desc.dims, desc.data_type.name)
@@ -151,7 +151,7 @@ class Execution:
         return None
 
     def _share(self, name: str, slot: dict) -> bool:
-        """Let the output lie over the first input, if they have one layout."""
+        """Let the output share the memory of the first input, if they have the same layout."""
         first = "diff_dst" if name == "diff_src" else _first_source(self.buffers)
         source = self.buffers.get(first)
         if source is None or source.desc != slot["desc"]:
@@ -162,7 +162,7 @@ class Execution:
         return True
 
     def run(self, given: dict[str, Any]) -> None:
-        """Execute; ``given`` are memories of the forward run by argument."""
+        """Execute; ``given`` has memories of the forward run by argument."""
         slots = self.primitive.arguments
         ordered = sorted(slots.items(), key=lambda item: item[1]["output"])
         for name, slot in ordered:
@@ -176,7 +176,7 @@ class Execution:
         self.primitive.execute(self.stream, self.args).wait()
 
     def results(self) -> tuple[Arrays, dict[str, str]]:
-        """Return outputs as float64 by name, and what was written out of place."""
+        """Return outputs as float64 by name, and what was written outside them."""
         outputs, problems = {}, {}
         for name, slot in self.primitive.arguments.items():
             if not slot["output"] or name not in self.buffers:
@@ -193,12 +193,12 @@ def _first_source(names: Any) -> str:
     return next((n for n in ("src", "src_0", "multiple_src_0") if n in names), "src")
 
 
-# --- Run a call on a device, its forward call first where it needs one
+# --- Run a call on a device, first its forward call if it needs one
 
 
 @dataclass
 class Run:
-    """What one execution leaves."""
+    """The results of one execution."""
 
     impl: str
     inputs: Arrays
@@ -208,7 +208,7 @@ class Run:
     warned: tuple[str, ...] = ()
 
     def dtype(self, name: str) -> str:
-        """Return the data type that an output really has."""
+        """Return the actual data type of an output."""
         return self.buffers[name].desc.data_type.name
 
 
@@ -222,7 +222,7 @@ def _described(call: Call, engine: Any, hint: Any = None) -> Any:
 
 
 def _take_allowed(pd: Any, call: Call) -> None:
-    """Go on to the first implementation that the case allows."""
+    """Advance to the first implementation that the case allows."""
     names = []
     while not call.attr.allows(pd.impl_info):
         names.append(pd.impl_info)
@@ -240,9 +240,9 @@ def prepare(call: Call, engine: Any) -> tuple[Any, Any, tuple[str, ...]]:
 def _from_forward(
     forward: Call, read: Iterable[str], pd: Any, hint: Any, stream: Any, key: str, filler: Filler
 ) -> tuple[Arrays, dict[str, Any]]:
-    """Return what a backward run, which reads ``read``, has from the forward one.
+    """Return what a backward run, which reads ``read``, gets from the forward run.
 
-    That is values, and the workspace by argument.
+    That is values, and the workspace, by argument.
     """
     if pd.workspace_desc.is_zero:
         needed = not data.forward_outputs(forward).isdisjoint(read)
@@ -254,12 +254,12 @@ def _from_forward(
 
 
 def run(call: Call, stream: Any, key: str, filler: Filler) -> Run:
-    """Run a call once, its forward call first where it needs a workspace.
+    """Run a call once, after its forward call if it needs a workspace.
 
     Raises
     ------
     sycl_dnn.errors.DnnlError
-        What the low level raises, while describing or executing.
+        As raised by the low level while describing or executing.
     """
     pd, hint, warned = prepare(call, stream.engine)
     arrays: Arrays = {}

@@ -14,7 +14,7 @@ POLICIES = (
 
 
 def check(value: str, known: Iterable[str], what: str) -> str:
-    """Return a name that must be one of those known."""
+    """Return a name that must be one of the known ones."""
     if value not in known:
         raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
     return value
@@ -65,7 +65,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Dropout:
-    """Dropout; ``tag`` is empty where no mask is asked for, by no tag or by ``undef``."""
+    """Dropout; ``tag`` is empty if no mask is requested: without a tag, or with ``undef``."""
 
     p: float
     seed: int = 0
@@ -262,8 +262,8 @@ class Option:
     """An option with a comma list of values.
 
     name : str            without dashes, as benchdnn spells it
-    read : callable       text of one list item -> value; ValueError with the rule it breaks
-    default : str         what is read when nothing was given
+    read : callable       string of one list item -> value; ValueError with the rule it breaks
+    default : str         what is read if nothing was given
     """
 
     name: str
@@ -271,7 +271,7 @@ class Option:
     default: str = ""
 
     def values(self, text: str) -> list[tuple[str, Any]]:
-        """Return the items of a list with their texts; an empty text is the default."""
+        """Return the items of a list with their strings; an empty string is the default."""
         parts = [part or self.default for part in text.split(",")]
         if len(parts) > MAX_LIST:
             raise ValueError(f"--{self.name} must have at most {MAX_LIST} items")
@@ -287,9 +287,9 @@ class Names(Option):
 
 
 def one_of(*names: str, **others: str) -> Callable[[str], str]:
-    """Return a reader of one of these names, whose case does not matter.
+    """Return a reader of one of these names, in upper or lower case.
 
-    ``others`` are further spellings: oneDNN's own names for the same.
+    ``others`` are additional spellings: oneDNN's own names for the same.
     """
     known = {name.lower(): name for name in names} | others
 
@@ -328,7 +328,7 @@ def real(text: str) -> float:
 
 
 def text(value: str) -> str:
-    """Take a word as it is."""
+    """Return a word unchanged."""
     return value
 
 

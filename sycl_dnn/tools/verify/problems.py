@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Problem descriptors: ``16x32:1x32`` and ``mb2ic3ih8oc4kh3``, with what they leave out."""
+"""Problem descriptors such as ``16x32:1x32`` and ``mb2ic3ih8oc4kh3``, and their defaults."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def letters(text: str, keys: tuple[str, ...], reals: tuple[str, ...] = ()) -> tu
 
 def _whole(key: str, text: str) -> int:
     if not text.isdigit():
-        raise ValueError(f"{key} must be an integer from 0 on, got {text}")
+        raise ValueError(f"{key} must be an integer of at least 0, got {text}")
     if int(text) > MAX_DIM:
         raise ValueError(f"{key} must be at most 2**40, got {text}")
     return int(text)
@@ -82,7 +82,7 @@ def _keys(groups: str) -> tuple[str, ...]:
 
 
 def _rank(found: dict, groups: str) -> int:
-    """Return the number of spatial axes that the descriptor speaks of."""
+    """Return the number of spatial axes in the descriptor."""
     for axis, rank in zip("dhw", (3, 2, 1), strict=True):
         if any(found.get(group + axis) for group in groups):
             return rank
@@ -90,7 +90,7 @@ def _rank(found: dict, groups: str) -> int:
 
 
 def _spread(found: dict, group: str, rank: int) -> list[int | None]:
-    """Values of one group on the axes; what is left out is taken from the axis before."""
+    """Values of one group on the axes; missing ones are those of the previous axis."""
     values: list[int | None] = []
     for axis in "dhw"[3 - rank :]:
         value = found.get(group + axis)
@@ -105,8 +105,8 @@ def _extent(kernel: int, dilation: int) -> int:
 def windows(found: dict, inverse: bool = False) -> SimpleNamespace:
     """Fill in what a descriptor of convolution or pooling leaves out, axis by axis.
 
-    Returns i, o, k, s, d, pl and pr: tuples over the spatial axes. ``inverse`` is deconvolution,
-    where the destination is the larger side.
+    Returns i, o, k, s, d, pl and pr: tuples over the spatial axes. ``inverse`` means deconvolution,
+    whose destination is the larger side.
     """
     rank = _rank(found, "iok")
     if not rank:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases from text to result, in this process or in several."""
+"""Run cases, in this process or in several."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _check_limits(call: Call, limits: Limits) -> None:
 
 
 def _as_chosen(call: Call, impl: str) -> Call:
-    """Return the call with the algorithm that ``convolution_auto`` came to: winograd, on GPUs."""
+    """Return the call with the algorithm that ``convolution_auto`` selected: winograd, on GPUs."""
     if call.params.get("algorithm") != "convolution_auto" or "wino" not in impl:
         return call
     return replace(call, params=call.params | {"algorithm": "convolution_winograd"})
@@ -104,13 +104,13 @@ def run_case(case: Case, stream: Any, limits: Limits = Limits()) -> Result:  # n
     ----------
     case : Case
     stream : sycl_dnn.onednn.Stream
-    limits : refuse what needs more
+    limits : cases that need more are refused
 
     Returns
     -------
     Result
-        Never raises for what a case or the library does; only bugs of this package come through
-        as ``FAILED`` with the exception's text.
+        Never raises for what a case or the library does; bugs of this package appear only as
+        ``FAILED`` with the exception's message.
     """
     start, error, impl = time.perf_counter(), 0.0, ""
     try:
@@ -134,23 +134,23 @@ def run_case(case: Case, stream: Any, limits: Limits = Limits()) -> Result:  # n
     )
 
 
-# --- What a worker process does
+# --- The worker process
 
 
-#: NumPy's threads beside those of oneDNN double the time of a small product of matrices.
+#: NumPy's threads in addition to oneDNN's double the time of a small product of matrices.
 _REFERENCES = {"OPENBLAS_NUM_THREADS": "1"}
 _LOG = {"ONEDNN_VERBOSE": "dispatch,check", "ONEDNN_VERBOSE_TIMESTAMP": "0"}
 
 
 class Log:
-    """What the library wrote to standard output since the last call."""
+    """The library's output to standard output since the last call."""
 
     def __init__(self) -> None:
         self.file = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the process)
         os.dup2(self.file.fileno(), 1)
 
     def take(self) -> str:
-        """Return the text and forget it."""
+        """Return the output and drop it."""
         sys.stdout.flush()
         size = os.fstat(1).st_size
         text = os.pread(self.file.fileno(), min(size, 1 << 20), 0).decode(errors="replace")
@@ -167,14 +167,14 @@ def _reasons(text: str) -> list[str]:
     for line in text.splitlines():
         fields = line.split(",")
         reason = log._parse(line, fields[6]) if len(fields) > 7 else log._parse(line, "")
-        # Of graphs the log tells which pattern an operation matches.
+        # For graphs the log says which pattern an operation matches.
         if reason and "node matching" not in reason:
             found.append(reason)
     return list(dict.fromkeys(found))
 
 
 def stream_on(device: str) -> Any:
-    """Return a Stream on the device that is meant."""
+    """Return a Stream on the selected device."""
     import sycl_dnn
     from sycl_dnn import onednn as dnnl
 
@@ -183,7 +183,7 @@ def stream_on(device: str) -> Any:
 
 
 def serve(device: str, limits: dict[str, Any]) -> None:
-    """Run cases until standard input ends; a simulated device is not asked for results."""
+    """Run cases until standard input ends; results of a simulated device are not read."""
     results = os.fdopen(os.dup(1), "w", buffering=1)
     log = Log()
     from sycl_dnn.device import is_simulated
@@ -204,11 +204,11 @@ def environment() -> dict[str, str]:
     return {**_REFERENCES, **os.environ, **_LOG}
 
 
-# --- Cases spread over worker processes; one that kills or hangs its process is a failure
+# --- Cases distributed over worker processes; one that ends or hangs its process is a failure
 
 
 class _Worker:
-    """A process with at most one case in hand."""
+    """A process that runs at most one case at a time."""
 
     def __init__(self, device: str, limits: Limits) -> None:
         command = [sys.executable, "-m", "sycl_dnn.tools.verify.runner", device]
@@ -240,7 +240,7 @@ class _Worker:
             self.stdin.flush()
 
     def take(self) -> dict[str, Any] | None:
-        """Return the result of the case in hand; None if the process has died."""
+        """Return the result of the current case; None if the process has ended."""
         line = self.stdout.readline()
         return json.loads(line) if line.endswith("\n") else None
 
@@ -255,7 +255,7 @@ class _Worker:
             return self.process.wait()
 
     def obituary(self, status: int) -> str:
-        """Return why the process is gone."""
+        """Return why the process ended."""
         how = f"exit status {status}"
         if status < 0:
             how = signal.Signals(-status).name
@@ -287,7 +287,7 @@ class Pool:
         return one.end()
 
     def _ready(self) -> Iterator[tuple[_Worker, dict[str, Any]]]:
-        """Wait for results; a worker that died or hangs gives a failure."""
+        """Wait for results; a worker that ended or hangs is a failure."""
         for key, _ in self.selector.select(timeout=1.0):
             one = key.data
             result, seconds = one.take(), time.monotonic() - one.since
@@ -302,7 +302,7 @@ class Pool:
                 yield one, _failure(one.case, f"not done after {self.timeout:g} s", seconds)
 
     def run(self, cases: Iterable[Case], count: int) -> Iterator[dict[str, Any]]:
-        """Iterate over results as they come."""
+        """Iterate over results as they arrive."""
         waiting = iter(cases)
         idle: collections.deque[_Worker] = collections.deque()
         for case in waiting:
@@ -329,7 +329,7 @@ class Pool:
         one.give(case)
 
     def close(self) -> None:
-        """Kill what is still at work."""
+        """Kill the workers that are still running."""
         for one in list(self.busy):
             one.process.kill()
             self._drop(one)

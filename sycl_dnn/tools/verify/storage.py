@@ -4,9 +4,9 @@
 Element positions are computed here from a descriptor's strides and blocks, so packing and
 unpacking do not depend on oneDNN's reorders, which are themselves under test.
 
-An output's buffer starts out full of a pattern. Afterwards the elements are compared, padding of
-blocked layouts must be 0, and gaps between strides and the bytes past the end must still hold
-the pattern.
+An output's buffer is first filled with a pattern. After execution the elements are compared,
+padding of blocked layouts must be 0, and gaps between strides and the bytes past the end must
+still contain the pattern.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sycl_dnn.onednn import dtypes
 _ROWS = {name: row for name, row in dtypes.SHORT.items() if name != "boolean"}
 INTEGERS = {name: (row.low, row.high) for name, row in _ROWS.items() if not row.is_float}
 FOUR_BIT = tuple(name for name, row in _ROWS.items() if row.bits == 4)
-#: Bits of a mantissa, the hidden one included, or of an integer's magnitude.
+#: Bits of a mantissa, including the hidden one, or of an integer's magnitude.
 DIGITS = {name: row.digits for name, row in _ROWS.items()}
 
 
@@ -33,7 +33,7 @@ def epsilon(dtype: str) -> float:
 
 
 def item_bits(dtype: str) -> int:
-    """Return the bits of one element."""
+    """Return the number of bits of one element."""
     return _ROWS[dtype].bits
 
 
@@ -57,7 +57,7 @@ def _table(dtype: str) -> np.ndarray:
 
 
 def _encode_small(values: np.ndarray, dtype: str) -> np.ndarray:
-    """Round to nearest even code; what is too large becomes the type's own overflow."""
+    """Round to nearest even code; numbers that are too large become the type's overflow."""
     table = _table(dtype)
     half = len(table) // 2
     finite = np.flatnonzero(np.isfinite(table[:half]))
@@ -80,7 +80,7 @@ def _encode_small(values: np.ndarray, dtype: str) -> np.ndarray:
 def encode(values: np.ndarray, dtype: str) -> np.ndarray:
     """Return float64 values in the array dtype that holds ``dtype``, rounded and saturated.
 
-    4-bit codes come one in a byte.
+    4-bit codes are stored one in a byte.
     """
     values = np.asarray(values, dtype=np.float64)
     if dtype in INTEGERS:
@@ -96,17 +96,17 @@ def encode(values: np.ndarray, dtype: str) -> np.ndarray:
             # The bits of the exponent, so the next power of two towards 0.
             return np.clip(np.frexp(values)[1] + 126, 0, 254).astype(np.uint8)
         if _ROWS[dtype].exponent:
-            # oneDNN rounds twice as well, through f16 for f8.
+            # oneDNN rounds twice, too: through f16 for f8.
             between = np.float16 if dtype.startswith("f8") else np.float32
             single = values.astype(np.float32)
             return _encode_small(single.astype(between).astype(np.float64), dtype)
-        # Through f32, in which oneDNN computes: one rounding more, as there.
+        # oneDNN computes in f32, so it has this additional rounding, too.
         single = values.astype(np.float32) if dtype == "f16" else values
         return single.astype(_ROWS[dtype].dtype)
 
 
 def decode(codes: np.ndarray, dtype: str) -> np.ndarray:
-    """Return the float64 values of what `encode` gives."""
+    """Return the float64 values of what `encode` returns."""
     if dtype == "bf16":
         return (codes.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     if dtype == "e8m0":
@@ -119,7 +119,7 @@ def decode(codes: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
-    """Return values as ``dtype`` can hold them."""
+    """Return values as ``dtype`` can represent them."""
     return decode(encode(values, dtype), dtype)
 
 
@@ -139,13 +139,13 @@ def smallest(dtype: str) -> float:
     return float(row.low) if not row.is_float else -float(row.high)
 
 
-# --- Layouts: tags as benchdnn writes them, and where a layout puts each element in memory
+# --- Layouts: tags as benchdnn writes them, and the position of each element in memory
 
 _LETTERS = "abcdefghijkl"
 
 
 def expand_tag(tag: str, ndims: int) -> str:
-    """Return a tag with the ``x`` of meta tags replaced by the letters that remain.
+    """Return a tag with the ``x`` of meta tags replaced by the remaining letters.
 
     ``axb`` is ``abcd`` with b last for four dimensions: ``acdb``; ``abx`` is row-major.
     """
@@ -181,7 +181,7 @@ def describe(dims: tuple[int, ...], dtype: str, tag: str | None, strides: Any = 
     ----------
     dims, dtype : shape and name of the data type
     tag : a library name, a permutation of letters, a meta tag, ``any``; None is row-major
-    strides : elements by dimension, in place of a tag
+    strides : elements by dimension, which replace a tag
     """
     data_type = dnnl.data_type[dtype]
     if strides:
@@ -197,7 +197,7 @@ def describe(dims: tuple[int, ...], dtype: str, tag: str | None, strides: Any = 
 
 
 def _axis_positions(desc: Any, axis: int, count: int) -> np.ndarray:
-    """Position of each index of one dimension, inside blocks and between them."""
+    """Position of each index of one dimension, within blocks and between them."""
     index = np.arange(count) + desc.padded_offsets[axis] if count else np.arange(0)
     position, step = np.zeros(count, dtype=np.int64), 1
     inner = list(zip(desc.inner_blks, desc.inner_idxs, strict=True))
@@ -224,16 +224,16 @@ def positions(desc: Any, dims: tuple[int, ...] | None = None) -> np.ndarray:
 
 
 def is_open(desc: Any) -> bool:
-    """Whether elements lie where strides and blocks say: no opaque or compensated layout."""
+    """Whether strides and blocks give all positions: not an opaque or compensated layout."""
     if desc.format_kind is not dnnl.format_kind.blocked:
         return False
     if 0 in desc.dims:
         return True
-    if not desc.inner_nblks:  # 8-bit weights of recurrent cells on GPUs look plain
+    if not desc.inner_nblks:  # 8-bit weights of recurrent cells on GPUs seem plain
         return desc == dnnl.MemoryDesc(desc.dims, desc.data_type, strides=desc.strides)
     last = int(sum((n // b - 1) * s for n, b, s in _outer(desc)))
     elements = last + int(np.prod(desc.inner_blks))
-    # Compensation of int8 weights lies after the elements.
+    # Compensation of int8 weights is stored after the elements.
     return desc.size * 8 <= elements * item_bits(desc.data_type.name) + 7
 
 
@@ -244,7 +244,7 @@ def _outer(desc: Any):
     return zip(desc.padded_dims, blocks, desc.strides, strict=True)
 
 
-# --- Tensors in device memory: written and read byte by byte, with everything around them watched
+# --- Tensors in device memory: written and read byte by byte, with guards around them
 
 GUARD = 64
 #: A quiet NaN in f32, f16, bf16 and f8; an unlikely number in integers.
@@ -252,7 +252,7 @@ PATTERN = 0x7F
 
 
 class Buffer:
-    """A Memory with its bytes at hand.
+    """A Memory with access to its bytes.
 
     memory : sycl_dnn.onednn.Memory
     """
@@ -270,11 +270,11 @@ class Buffer:
 
     @property
     def usm(self) -> dpctl.memory.MemoryUSMDevice:
-        """The memory itself, the guard included."""
+        """The memory itself, including the guard."""
         return self._usm
 
     def bytes(self) -> np.ndarray:
-        """Return what the buffer holds, the guard included."""
+        """Return the content of the buffer, including the guard."""
         host = np.empty(self.nbytes + GUARD, dtype=np.uint8)
         self._usm.copy_to_host(host)
         return host
@@ -308,11 +308,11 @@ def to_bytes(values: np.ndarray, desc: Any) -> np.ndarray:
 
 
 def write(values: np.ndarray, desc: Any, stream: Any) -> Buffer:
-    """Return a buffer of ``desc`` with these values; opaque layouts go through a reorder."""
+    """Return a buffer of ``desc`` with these values; opaque layouts are written by a reorder."""
     if is_open(desc):
         return Buffer(desc, stream, to_bytes(values, desc))
     is_of_gpu = desc.format_kind is dnnl.format_kind.blocked and not desc.inner_nblks
-    # GPUs quantise weights of recurrent cells from floats only.
+    # GPUs quantise weights of recurrent cells only from floats.
     kind = dnnl.data_type.f32 if is_of_gpu else desc.data_type
     plain = dnnl.MemoryDesc(desc.dims, kind)
     source, target = Buffer(plain, stream, to_bytes(values, plain)), Buffer(desc, stream)
@@ -338,7 +338,7 @@ def read(buffer: Buffer) -> np.ndarray:
 
 
 def intrusion(buffer: Buffer) -> str:
-    """Return what was written where nothing should be: "" if all is well."""
+    """Return what was written where nothing should be written; "" if there is nothing."""
     host, before = buffer.bytes(), buffer.before
     if (host[buffer.nbytes :] != PATTERN).any():
         return "bytes past the end were written"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a result is right: benchdnn's rules of tolerance.
 
-An element passes if any rule accepts it: equal once rounded to the type; tiny; relative (tiny
-numbers: absolute) difference within the driver's threshold; or one of the allowances that
-attributes bring. Source: benchdnn's documentation and the thresholds of its drivers.
+An element passes if any rule accepts it: it is equal when rounded to the type; it is tiny; its
+relative (for tiny numbers absolute) difference is within the driver's threshold; or an attribute
+allows the difference. Source: benchdnn's documentation and the thresholds of its drivers.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _TINY = 1e-5
 
 @dataclass(frozen=True)
 class Rule:
-    """How close a driver's result has to be.
+    """How accurate a driver's result must be.
 
-    threshold : of the difference relative to the expected value, absolute where that is tiny
-    zeros : most zeros in percent before a comparison says nothing
-    absolute : differences below are accepted
-    norm : a small relative L2 norm of all differences is accepted as well
-    nan_ok : NaN may stand where a number was expected and the other way round
+    threshold : for the difference relative to the expected value, or absolute if that is tiny
+    zeros : percentage of zeros above which a comparison says nothing
+    absolute : smaller differences are accepted
+    norm : a small relative L2 norm of all differences is also accepted
+    nan_ok : a NaN may replace an expected number, and a number an expected NaN
     """
 
     threshold: float = 0.0
@@ -39,7 +39,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of one comparison; ``problem`` is empty where it passed."""
+    """The result of one comparison; ``problem`` is empty if it passed."""
 
     problem: str = ""
     error: float = 0.0
@@ -47,7 +47,7 @@ class Verdict:
 
 
 def _attribute_slack(call: Call, dtype: str, want: np.ndarray, diff: np.ndarray, rel: np.ndarray):
-    """Mask of elements that rules about attributes accept."""
+    """Mask of the elements that rules about attributes accept."""
     accepted = np.zeros(want.shape, dtype=bool)
     eps = storage.epsilon(dtype)
     kinds = {op.kind for op in call.attr.post_ops}
@@ -69,7 +69,7 @@ def _stochastic(call: Call, name: str) -> bool:
 
 
 def _near_half(want: np.ndarray, margin: float) -> np.ndarray:
-    """Elements so near to a half that f32 may have rounded them the other way."""
+    """Elements so close to a half that f32 may have rounded them in the other direction."""
     return np.abs(np.abs(want - np.floor(want)) - 0.5) <= 9e-6 + margin + 4e-7 * np.abs(want)
 
 
@@ -84,7 +84,7 @@ def _accept(call: Call, name: str, got: np.ndarray, want: np.ndarray, dtype: str
         good |= score <= rule.threshold
         good |= diff <= rule.absolute
     if dtype in storage.INTEGERS:
-        # What becomes of a NaN is nowhere defined.
+        # The result for a NaN is not defined.
         good |= np.isnan(want)
         good |= _near_half(want, rule.absolute) & (diff <= 1)
         if dtype == "s32":
@@ -114,7 +114,7 @@ def check(
 
     Parameters
     ----------
-    dtype : of the output; a fused convolution may give another one than its case names
+    dtype : of the output; a fused convolution may write a different one than its case names
     got : what the device wrote, float64
     want : reference, not rounded
     """
@@ -129,7 +129,7 @@ def check(
         )
         return Verdict(text, float(score[worst]))
     zeros = 100.0 * np.count_nonzero(got == 0) / max(got.size, 1)
-    # Where nothing goes in, zeros must come out.
+    # Without any input the result must be zeros.
     empty = any(0 in t.dims for t in call.tensors.values())
     all_dropped = call.attr.dropout is not None and call.attr.dropout.p == 1
     trusted = bool(got.size < 10 or zeros <= rule.zeros or empty or all_dropped)
@@ -137,7 +137,7 @@ def check(
 
 
 def amplification(call: Call) -> float:
-    """Return what common scales multiply a result, and so its error, with."""
+    """Return the factor by which common scales multiply a result, and so its error."""
     factor = 1.0
     for scale in call.attr.scales:
         value = 2.0 if scale.value is None else scale.value

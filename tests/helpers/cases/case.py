@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One call of one primitive, as data: enough to build it, feed it and know its result."""
+"""One call of one primitive, as data: enough to build and run it and to know its result."""
 
 import re
 import zlib
@@ -16,17 +16,17 @@ NUMPY_TYPES = {"f32": np.float32, "s8": np.int8, "u8": np.uint8, "s32": np.int32
 class Case:
     """A primitive with its parameters and the logical dims of all its tensors.
 
-    name : str            unique inside the row
+    name : str            unique within the row
     row : str             C++ struct name
-    params : dict         oneDNN parameters that are no descriptors; enumeration members as strings
-    shapes : dict         dims of every tensor argument, inputs and outputs, but no workspace
+    params : dict         oneDNN parameters that are not descriptors; enumeration members as strings
+    shapes : dict         dims of every tensor argument, inputs and outputs, except workspaces
     tags : dict           format tag of the arguments whose layout matters; others are free
-    forward : dict        backward rows: parameters of the forward row that makes the hint
+    forward : dict        backward rows: parameters of the forward row that creates the hint
     ranges : dict         (low, high) of an input's elements; others are in (-1, 1)
     steps : dict          an input's elements are multiples of this
     dtypes : dict         oneDNN data type of the arguments that are not f32
-    fault : str           a known fault of oneDNN that this case meets
-    faulty : tuple        the outputs which that fault spoils; the others can be compared
+    fault : str           a known fault of oneDNN that affects this case
+    faulty : tuple        the outputs that the fault affects; the others can be compared
     """
 
     name: str
@@ -58,7 +58,7 @@ class Case:
 
     @property
     def input_names(self):
-        """The arguments that the primitive reads, the workspace aside."""
+        """The arguments that the primitive reads, except the workspace."""
         return tuple(name for name in self.shapes if name not in self.output_names)
 
     @property
@@ -80,13 +80,13 @@ class Case:
         return draw_inputs(self, seed)
 
     def expected(self, arrays):
-        """What the primitive should write for these inputs: float64, by argument name."""
+        """The expected outputs for these inputs: float64, by argument name."""
         results = reference(self.row, self.params, arrays, self.shapes)
         return {name: results[name] for name in self.output_names}
 
 
 def _draw(case, name, seed):
-    """One random array; it depends on nothing but the case, the argument and the seed."""
+    """One random array; it depends only on the case, the argument and the seed."""
     key = zlib.crc32(f"{case.name}:{name}".encode())
     rng = np.random.default_rng((seed, key))
     low, high = case.ranges.get(name, (-1.0, 1.0))
@@ -101,9 +101,10 @@ def _draw(case, name, seed):
 def draw_inputs(case, seed=0):
     """Deterministic random inputs of a case: NumPy arrays by argument name.
 
-    For a backward row there is more than it reads: all inputs of the forward run too (whoever
-    needs its workspace must run it), and what the forward run writes and the backward row reads
-    (``dst`` of softmax, ``mean``, ``dst_layer``) is what the reference computes from them.
+    For a backward row there are more arrays than it reads: all inputs of the forward run are
+    included, since a caller that needs its workspace must run it. What the forward run writes and
+    the backward row reads (``dst`` of softmax, ``mean``, ``dst_layer``) is computed from them by
+    the reference.
     """
     forward = case.forward_case
     if forward is None:
@@ -119,7 +120,7 @@ def draw_inputs(case, seed=0):
 
 
 def backward_of(case, row, shapes, params, **changes):
-    """The backward case that belongs to a forward one, whose faults it does not inherit."""
+    """The backward case of a forward one, whose faults it does not inherit."""
     changes = {"fault": "", "faulty": ()} | changes
     return replace(case, row=row, params=params, shapes=shapes, forward=case.params, **changes)
 

@@ -7,7 +7,7 @@ from .case import Case, backward_of, without
 
 LAST = {"src": "acdb", "dst": "acdb"}
 
-# name: src, weights, then what is not dense, unpadded and with stride 1
+# name: src, weights, then parameters unless dense, unpadded and with stride 1
 CONVOLUTIONS = {
     "1x1": ((2, 8, 5, 5), (4, 8, 1, 1), {}),
     "same": ((2, 3, 7, 7), (5, 3, 3, 3), {"padding_l": (1, 1)}),
@@ -46,7 +46,7 @@ ROW_MAJOR_FAULT = (
     "source and destination are row-major too; weights of layout `any` are right."
 )
 
-# The same for deconvolution; weights are (destination, source) channels too.
+# The same for deconvolution; weights are (destination, source) channels, too.
 DECONVOLUTIONS = {
     "1x1": ((2, 8, 5, 5), (4, 8, 1, 1), {"tags": {"weights": "any"}}),
     "upsample": ((2, 3, 5, 4), (4, 3, 2, 2), {"strides": (2, 2)}),
@@ -68,7 +68,7 @@ DECONVOLUTIONS = {
 
 
 def _geometry(src, change):
-    """Strides, dilates and paddings; the right padding is that of the left if not given."""
+    """Strides, dilates and paddings; the right padding equals the left one if not given."""
     n = len(src) - 2
     left = change.get("padding_l", (0,) * n)
     return {
@@ -126,7 +126,7 @@ def _training(case):
 
 
 def _backward_data(case):
-    """The gradient in the source; it knows no bias."""
+    """The gradient in the source, which has no bias."""
     kind, names = case.row.removesuffix("_forward"), {"src": "diff_src", "dst": "diff_dst"}
     shapes = {names.get(name, name): dims for name, dims in case.shapes.items() if name != "bias"}
     tags = {names.get(name, name): tag for name, tag in case.tags.items()}

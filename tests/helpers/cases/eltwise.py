@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of eltwise, prelu and binary: every algorithm, every kind of broadcast."""
+"""Cases of eltwise, prelu and binary: every algorithm and every kind of broadcasting."""
 
 from .case import Case, backward_of, without
 
@@ -70,7 +70,7 @@ def _eltwise(name, algorithm, alpha, beta, shape, i=0, **changes):
 
 
 def _eltwise_cases(backward):
-    """All forward cases, or those that can be differentiated, then for training only."""
+    """All forward cases, or those that can be differentiated, then only for training."""
     cases = []
     for i, (algorithm, (alpha, beta, span)) in enumerate(ELTWISE.items()):
         i, shape = 0 if backward else i, SHAPES[i % len(SHAPES)]

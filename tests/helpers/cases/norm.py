@@ -90,7 +90,7 @@ def _statistics(row, src, params):
 
 
 def _normalization(row, name, src, params, tags):
-    """A forward case; layer normalization wants the type of scale and shift as a parameter."""
+    """A forward case; layer normalization requires the type of scale and shift as a parameter."""
     flags = params["flags"]
     shapes = {"src": src, "dst": src}
     if "use_global_stats" in flags or params["prop_kind"] == "forward_training":

@@ -5,7 +5,7 @@ from .case import Case, backward_of, without
 
 LAST = {"src": "acdb", "dst": "acdb"}
 
-# name: src, kernel, then what is not dense, unpadded and with stride 1
+# name: src, kernel, then parameters unless dense, unpadded and with stride 1
 WINDOWS = {
     "2x2": ((2, 3, 6, 8), (2, 2), {"strides": (2, 2)}),
     "overlapping": ((2, 16, 7, 7), (3, 3), {"strides": (2, 2), "padding_l": (1, 1)}),
@@ -75,7 +75,7 @@ def _inference(case):
 
 
 def _pooling_backward(case):
-    """The gradient; the maxima come from the forward run (its source, or its workspace)."""
+    """The gradient; the maxima are known from the forward run (its source, or its workspace)."""
     shapes = {f"diff_{name}": dims for name, dims in case.shapes.items()}
     tags = {f"diff_{name}": tag for name, tag in case.tags.items()}
     params = without(case.params, "prop_kind")

@@ -123,7 +123,7 @@ def _forward(cell, name, net):
 
 
 def _backward(case):
-    """Reads everything of the forward run; writes the gradient of each of its inputs."""
+    """Reads all tensors of the forward run; writes the gradient of each of its inputs."""
     shapes = case.shapes | {f"diff_{name}": dims for name, dims in case.shapes.items()}
     params = case.params | {"prop_kind": "backward"}
     row = case.row.replace("forward", "backward")

@@ -116,7 +116,7 @@ def _resampling(algorithm, name, src, size, tags):
 
 
 def _backward(case):
-    """Rows whose gradient reads diff_dst alone."""
+    """Rows whose gradient reads only diff_dst."""
     shapes = {f"diff_{name}": dims for name, dims in case.shapes.items()}
     tags = {f"diff_{name}": tag for name, tag in case.tags.items()}
     row = case.row.replace("forward", "backward")

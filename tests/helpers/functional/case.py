@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A case of a function: what it is called with, and what its results are compared with."""
+"""A case of a function: its arguments, and the reference for its results."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Spec:
-    """An array argument: its shape and how its values and layout are made."""
+    """An array argument: its shape, and the kind of its values and its layout."""
 
     shape: tuple[int, ...]
     #: "normal", "positive" (0.5 to 2), "unit" (0 to 1), "distinct"; of integers below ``high``
     #: "integer", and "places": as many neighbours as possible differ.
     values: str = "normal"
     high: int = 1
-    #: dtype of its own; None follows the case.
+    #: Its own dtype; None for that of the case.
     dtype: str | None = None
     #: "plain", "channels_last", "strided" (a view with gaps), "interleaved" (an odd number of
     #: columns, every other one), "reversed", "transposed".
@@ -37,9 +37,9 @@ class Spec:
 class Case:
     """One call, forward and gradient.
 
-    ``reference`` takes the arguments of the call with float64 (or integer) NumPy arrays in place
-    of dpnp arrays and returns an array or a nest of arrays. ``torch`` is the name in
-    torch.nn.functional, or a function over torch tensors; None has no counterpart.
+    ``reference`` accepts the arguments of the call, with float64 (or integer) NumPy arrays in
+    place of dpnp arrays, and returns an array or nested arrays. ``torch`` is the name in
+    torch.nn.functional, or a function over torch tensors; None if there is no counterpart.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Case:
     #: Factor on the tolerance of the dtype.
     slack: float = 1.0
     has_gradient: bool = True
-    #: Whether the simulated GPU tests submit it too.
+    #: Whether the tests on the simulated GPU also submit it.
     on_gpu: bool = False
 
     def __str__(self) -> str:
@@ -78,14 +78,14 @@ def _values(spec: Spec, rng: np.random.Generator) -> np.ndarray:
     if spec.values == "unit":
         return rng.uniform(0.0, 1.0, spec.shape)
     if spec.values == "distinct":
-        # No ties for maxima, even when rounded to bfloat16; of both signs.
+        # Without ties for maxima, even when rounded to bfloat16, and of both signs.
         n = int(np.prod(spec.shape))
         return ((rng.permutation(n) - n / 2) / 16).reshape(spec.shape)
     return rng.standard_normal(spec.shape)
 
 
 def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
-    """Return float64 values as the dtype can hold them."""
+    """Return float64 values as the dtype can represent them."""
     if dtype == "bfloat16":
         bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
         kept = ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32)
@@ -95,7 +95,7 @@ def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def numpy_arguments(case: Case, seed: int = 0) -> list[Any]:
-    """Return the positional arguments with NumPy arrays as the case's dtype holds them."""
+    """Return the positional arguments with NumPy arrays, rounded to the case's dtype."""
     rng = np.random.default_rng(seed)
 
     def make(value: Any) -> Any:
@@ -128,7 +128,7 @@ def arrays_of(value: Any) -> list[np.ndarray]:
 
 
 def filled(value: Any, arrays: list[Any]) -> Any:
-    """Return nested arguments with their arrays taken from ``arrays`` in order (consumed)."""
+    """Return nested arguments with arrays from ``arrays`` in order, which is consumed."""
     if isinstance(value, (Spec, np.ndarray)):
         return arrays.pop(0)
     if isinstance(value, (list, tuple)):
@@ -137,5 +137,5 @@ def filled(value: Any, arrays: list[Any]) -> Any:
 
 
 def queue_of(x):
-    """The queue of an array, a traced one too; None of anything else."""
+    """The queue of an array, including traced ones; None for anything else."""
     return x.trace.queue if hasattr(x, "storage") else getattr(x, "sycl_queue", None)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The properties that every case is tested for.
+"""The properties that are tested for every case.
 
-A test file has a list ``CASES`` and a ``class TestCases(Checks)`` whose ``cases`` are those. What
-is special is the rest of the file.
+A test file has a list ``CASES`` and a ``class TestCases(Checks)`` whose ``cases`` are those. The
+rest of the file contains special tests.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _STEP = 1e-6
 
 
 class Checks:
-    """The tests that the cases of a file go through."""
+    """The tests that run for all cases of a file."""
 
     cases: Sequence[Case] = ()
-    #: By name of a test without ``test_``: what it runs over in place of ``cases``.
+    #: By name of a test without ``test_``: the cases that it uses in place of ``cases``.
     instead: Mapping[str, Sequence[Case]] = {}
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Give each test its cases."""
+        """Parametrise each test with its cases."""
         if "case" in metafunc.fixturenames:
             name = metafunc.function.__name__.removeprefix("test_")
             given = self.instead.get(name, self.cases)
@@ -98,7 +98,7 @@ def check_gradient(case: Case, queue: Any) -> None:
     y, pullback = sycl_dnn.vjp(case.function, *device_arguments(case, queue), **case.kwargs)
     assert_close(case, y, case.reference(*values, **case.kwargs), "value")
     dy = [to_device(s, case.dtype, queue) for s in seeds]
-    # Integer results have no gradient; None stands in their place.
+    # Integer results have no gradient, so None replaces it.
     nested = iter(dy)
     shaped = [next(nested) if r.dtype.kind == "f" else None for r in results]
     grads = pullback(shaped[0] if len(results) == 1 else _like(y, iter(shaped)))
@@ -144,7 +144,7 @@ def _every(value: Any) -> list[Any]:
 
 
 def check_torch(case: Case, queue: Any) -> None:
-    """Compare values and gradients with torch, where it is installed."""
+    """Compare values and gradients with torch, if it is installed."""
     torch = pytest.importorskip("torch")
     named = isinstance(case.torch, str)
     function = getattr(torch.nn.functional, case.torch) if named else case.torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which implementations of oneDNN a function runs, forward and in its gradient."""
+"""The oneDNN implementations that a function runs, forward and in its gradient."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sycl_dnn.trace.nested_arguments import arguments_of
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Step, is_kernel
 
-#: Rows whose reference implementations leave the work to fast products and copies.
+#: Rows whose reference implementations are composed of fast products and copies.
 FAST = ("lstm", "gru", "lbr_gru", "vanilla_rnn", "concat")
 
 
@@ -53,7 +53,7 @@ def _has_work(step: Step) -> bool:
 
 
 def args_only(values: Any) -> Any:
-    """Return nested arguments with None in place of what is no tensor."""
+    """Return nested arguments with None in place of everything that is not a tensor."""
     from sycl_dnn.trace.values import Tensor
 
     if isinstance(values, (list, tuple)):

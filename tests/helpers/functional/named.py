@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of functions that torch has under their names, and what several files use of them."""
+"""Cases of functions that have the same name in torch, and what several files share."""
 
 from functional.case import Case, Spec
 
@@ -9,7 +9,7 @@ IMAGE = (2, 8, 5, 7)
 
 
 def by_torch(name):
-    """torch's function, or a tensor's method where torch has no function of that name."""
+    """torch's function, or a tensor's method if torch has no function of that name."""
 
     def call(*args, **kwargs):
         import torch

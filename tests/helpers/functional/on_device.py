@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of cases on a device, and comparisons of what comes back."""
+"""Arrays of cases on a device, and comparisons of results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sycl_dnn.errors import Unimplemented
 
 
 def to_device(values: np.ndarray, dtype: str, queue: Any, layout: str = "plain") -> Any:
-    """Return values as a dpnp array, or as an Array where dpnp lacks the dtype."""
+    """Return values as a dpnp array, or as an Array if dpnp lacks the dtype."""
     if dtype == "bfloat16":
         wide = _laid_out(np.asarray(values, np.float32), queue, "plain")
         narrow = sycl_dnn.asarray(wide, dtype="bfloat16")
@@ -28,7 +28,7 @@ def _laid_out(values: np.ndarray, queue: Any, layout: str) -> Any:
 
 
 def _relaid(plain: Any, layout: str) -> Any:
-    """Return an array of the same values with other strides."""
+    """Return an array of the same values with different strides."""
     rank = plain.ndim
     if layout == "plain" or rank == 0 or (layout == "channels_last" and rank < 3):
         return plain
@@ -39,7 +39,7 @@ def _relaid(plain: Any, layout: str) -> Any:
         return dpnp.ascontiguousarray(plain.transpose()).transpose()
     if layout == "reversed":
         return dpnp.ascontiguousarray(plain[::-1])[::-1]
-    if layout == "interleaved":  # rows begin before the row in front has ended
+    if layout == "interleaved":  # rows begin before the previous row has ended
         wide = dpnp.zeros((*plain.shape[:-1], 2 * plain.shape[-1] - 1), dtype=plain.dtype,
                           sycl_queue=plain.sycl_queue)  # fmt: skip
         wide[..., ::2] = plain
@@ -53,7 +53,7 @@ def _relaid(plain: Any, layout: str) -> Any:
 
 
 def to_numpy(array: Any) -> np.ndarray:
-    """Return an array's values as float64, integers as they are."""
+    """Return an array's values as float64, integers unchanged."""
     if isinstance(array, sycl_dnn.Array):
         array = array.astype("float32")
     values = dpnp.asnumpy(array)
@@ -78,7 +78,7 @@ def _dtype(spec: Spec, case: Case) -> str:
 
 
 def flat(value: Any) -> list[Any]:
-    """Return the leaves of nested results; None is left out."""
+    """Return the leaves of nested results except None."""
     if isinstance(value, (list, tuple)):
         return [leaf for v in value for leaf in flat(v)]
     return [] if value is None else [value]
@@ -102,7 +102,7 @@ def assert_close(case: Case, got: Any, wanted: Any, what: str = "result") -> Non
 
 
 def lacks_float16(queue: Any) -> bool:
-    """Whether float16 is computed in float32 on the queue's device: CPUs have it rarely."""
+    """Whether the queue's device computes float16 in float32, as most CPUs do."""
     d = dnnl.MemoryDesc((16,), dnnl.data_type.f16)
     add = dnnl.algorithm.binary_add
     try:

@@ -93,7 +93,7 @@ class Windows:
         geometry = list(zip(x.shape[2:], kernel, stride, padding, dilation, strict=True))
         self.size = tuple(pooled_size(*g, ceil_mode) for g in geometry)
         self.kernel = kernel
-        # Enough after the end for windows that hang over.
+        # Enough padding at the end for windows that extend beyond it.
         high = [k * d + s for _, k, s, _, d in geometry]
         skips = [d - 1 for d in dilation]
 
@@ -139,7 +139,7 @@ def avg_pool(
     count_include_pad=True,
     divisor_override=None,
 ):
-    """Mean of each window by PyTorch's rules of what it divides by."""
+    """Mean of each window, with PyTorch's rules for the divisor."""
     w = Windows(_batched(x, kernel_size), kernel_size, stride, padding, 1, ceil_mode)
     divisor = (w.counted if count_include_pad else w.inside).sum(axis=0)
     made = w.elements.sum(axis=0) / (divisor_override or divisor)
@@ -147,7 +147,7 @@ def avg_pool(
 
 
 def lp_pool(x, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """Lp norm of each window; windows that hang over count as full."""
+    """Lp norm of each window; windows that extend beyond the end count as full."""
     w = Windows(x, kernel_size, stride, 0, 1, ceil_mode)
     mean = (w.elements**norm_type).sum(axis=0) / w.inside.sum(axis=0)
     return (mean * np.prod(w.kernel)) ** (1 / norm_type)

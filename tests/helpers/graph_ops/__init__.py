@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of the Graph API as data, what they compute, and how they are run."""
+"""The operations of the Graph API as data, with their references, and helpers to run them."""
 
 from .cases import CASES, Case, T, rounded
 from .reference import evaluate

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention as oneDNN takes it for one partition: masks, heads, integers, gradients."""
+"""Attention in forms that oneDNN fuses into one partition: masks, heads, integers, gradients."""
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def sdpa_host_scale(g, dtype):
 
 
 def _mask(shape):
-    """0 or minus infinity; the first key is always seen."""
+    """0 or minus infinity; the first key is never masked."""
     mask = np.where(np.arange(np.prod(shape)).reshape(shape) % 3 == 1, -np.inf, 0.0)
     mask[..., 0] = 0.0
     return mask
@@ -87,7 +87,7 @@ def sdpa_causal_bottom_right(g, dtype):
 
 @pattern(*FLOATS)
 def sdpa_stacked_qkv(g, dtype):
-    """Views of one array (batch, sequence, heads, 3, size): only their strides tell."""
+    """Views of one array (batch, sequence, heads, 3, size), visible only in their strides."""
     q, k, v = _qkv(g, dtype)
     m = g.input((2, 1, 8, 8), "f32", name="mask")
     _attend(g, g.add(_scores(g, q, k, g.constant(4.0), "f32"), m), v, dtype)
@@ -142,7 +142,7 @@ def sdpa_training_forward(g, dtype):
 @pattern(*FLOATS, note="sdpa", grouped=False)
 @pattern(*FLOATS, note="gqa", grouped=True)
 def attention_training_backward(g, dtype, grouped):
-    """Probabilities again from the statistics; gradients of queries, keys and values."""
+    """Recompute probabilities from the statistics; gradients of queries, keys and values."""
     heads = (2, 3) if grouped else (2,)
     shared = (2, 1) if grouped else (2,)
     q = g.input((2, *heads, 8, 16), dtype, name="q")

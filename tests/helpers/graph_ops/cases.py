@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every operation of the Graph API alone, as data: tensors, attributes, values."""
+"""Every single operation of the Graph API as data: tensors, attributes, values."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +13,7 @@ _FILL = {
     NORMAL: lambda rng, shape: rng.standard_normal(shape),
     POSITIVE: lambda rng, shape: rng.uniform(0.5, 2.0, shape),
     UNIT: lambda rng, shape: rng.uniform(0.1, 0.9, shape),
-    # Nothing near 0, where slopes jump.
+    # No values near 0, where slopes jump.
     AWAY: lambda rng, shape: rng.uniform(0.2, 1.5, shape) * rng.choice([-1, 1], shape),
     BYTES: lambda rng, shape: rng.integers(0, 256, shape),
     SIGNED: lambda rng, shape: rng.integers(-128, 128, shape),
@@ -25,9 +25,9 @@ _OF_TYPE = {"u8": BYTES, "s8": SIGNED, "s4": NIBBLES, "boolean": TRUTH, "s32": S
 
 @dataclass(frozen=True)
 class T:
-    """A tensor: shape, how it is filled, its data type if it is not the case's.
+    """A tensor: shape, kind of values, and data type if it is not the case's.
 
-    ``fill`` may also be a function of the arrays before it.
+    ``fill`` may also be a function of the previous arrays.
     """
 
     shape: tuple
@@ -43,16 +43,16 @@ class T:
 
 @dataclass(frozen=True)
 class Case:
-    """One operation. ``dtypes`` are those that "the case's type" runs through."""
+    """One operation. ``dtypes`` are all values of "the case's type"."""
 
     op: str
     tensors: dict
     attrs: dict = field(default_factory=dict)
     dtypes: tuple = ("f32", "bf16")
     note: str = ""
-    #: Runs as something else than a partition.
+    #: Runs as something other than a partition.
     instead: bool = False
-    #: On the simulated GPU oneDNN refuses it.
+    #: oneDNN refuses it on the simulated GPU.
     refused_on_gpu: bool = False
     tolerance: float = 1.0
 
@@ -74,12 +74,12 @@ class Case:
 
 
 def hash_of(text):
-    """The same in each process."""
+    """A hash that is the same in each process."""
     return sum((i + 1) * ord(c) for i, c in enumerate(text))
 
 
 def rounded(values, dtype):
-    """Values as the data type holds them, in float64."""
+    """Values rounded to the data type, in float64."""
     x = np.asarray(values)
     if dtype == "bf16":
         bits = np.ascontiguousarray(x, np.float32).view(np.uint32)

@@ -6,7 +6,7 @@ FLOATS = ("f32", "bf16")
 
 
 def pattern(*dtypes, note="", **kwargs):
-    """Keep a function ``build(graph, dtype, **kwargs)`` that returns values of some inputs."""
+    """Register a function ``build(graph, dtype, **kwargs)`` that returns values of some inputs."""
 
     def keep(build):
         PATTERNS.append(((build.__name__ + ("-" + note if note else "")), build, dtypes, kwargs))

@@ -8,7 +8,7 @@ from .run import upload
 
 
 def values_of(graph, name, given):
-    """Values for each input, as its data type holds them."""
+    """Values for each input, rounded to its data type."""
     rng = np.random.default_rng(hash_of(name))
     made = {}
     for label, value in graph.inputs.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a graph of the builder computes: the references of `sycl_dnn.tools.verify`, node by node."""
+"""Results of a graph of the builder, by the references of `sycl_dnn.tools.verify` for each node."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from sycl_dnn.tools.verify.graph.ops import compute, stored
 def evaluate(graph, arrays, shapes):
     """Return the values of all tensors of a graph by id.
 
-    ``arrays`` are the inputs by name; ``shapes`` those of all tensors by id.
+    ``arrays`` has the inputs by name, ``shapes`` the shapes of all tensors by id.
     """
     values = {v.id: np.asarray(arrays[n], np.float64) for n, v in graph.inputs.items()}
     for v in graph.constants:

@@ -12,7 +12,7 @@ from sycl_dnn.onednn import dtypes
 
 from .reference import evaluate
 
-#: Relative to the largest value of a result: a few roundings of the type.
+#: Relative to the largest value of a result: a few rounding errors of the type.
 TOLERANCE = {"f32": 2e-5, "bf16": 2e-2, "f16": 3e-3}
 
 
@@ -59,7 +59,7 @@ def execute(graph, arrays, queue, **kwargs):
 
 
 def as_it_runs(compiled):
-    """Return a compiled graph, or the one of f32 that runs because the device lacks its types."""
+    """Return a compiled graph, or its f32 fallback if the device lacks its types."""
     (step, *others) = compiled.plans[-1].steps
     if not isinstance(step, WideStep):
         return compiled
@@ -79,7 +79,7 @@ def is_close(got, wanted, dtype, factor=1.0):
     """Whether a result is right within the rounding of its data type."""
     assert got.shape == wanted.shape, f"shape {got.shape}, wanted {wanted.shape}"
     if dtype in ("s8", "u8", "s32", "boolean"):
-        # A quotient that lies at one half may round either way.
+        # A quotient of exactly one half may be rounded in either direction.
         limit = 0 if dtype in ("s32", "boolean") else 1
         return np.abs(got - wanted).max(initial=0) <= limit
     same = np.isfinite(wanted)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph small enough to look at each of its parts."""
+"""A graph small enough to check each of its parts."""
 
 from sycl_dnn import graph as sg
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dpnp's work before and after a collective, without a wait; and what becomes of it without order.
+"""What dpnp submits before and after a collective without a wait; and the results without order.
 
 Steps of a program that do not need a collective do not wait for it.
 
-The control must not read by `dpnp.asnumpy` before all ranks have begun: that waits for the whole
-queue, whatever is registered, and so for a collective that waits for the others.
+The control must not read by `dpnp.asnumpy` before all ranks have started. That waits for the whole
+queue, registered or not, and so for a collective that waits for the other ranks.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ ROUNDS, SIZE = 100, 100_000
 
 
 def ordered(group):
-    """Return in how many rounds the sums are wrong."""
+    """Return the number of rounds in which the sums are wrong."""
     wrong = 0
     for i in range(ROUNDS):
         x = dpnp.full(SIZE, i + group.rank, dtype="int32", sycl_queue=group.queue)
@@ -41,9 +41,9 @@ def ordered(group):
 
 
 def unregistered(group):
-    """Return how many numbers of rank 0 are wrong where dpnp is not told of the collective.
+    """Return how many numbers of rank 0 are wrong if dpnp does not know about the collective.
 
-    Rank 1 comes to it only after rank 0's product is complete, which should come after the sum.
+    Rank 1 reaches it only after rank 0's product is complete, which should come after the sum.
     """
     stream = place_of(group.queue)[1]
     x = dpnp.full(SIZE, group.rank + 1, dtype="int32", sycl_queue=group.queue)
@@ -62,7 +62,7 @@ def unregistered(group):
 
 
 def beside(group):
-    """Return what rank 0 has of later steps before rank 1 comes to the collective before them."""
+    """Return what rank 0 has of later steps before rank 1 reaches the preceding collective."""
     step = sycl_dnn.compile(lambda v: (dist.all_reduce(v), F.mul(F.exp(v), 2.0)))
     start = dpnp.zeros(SIZE, dtype="float32", sycl_queue=group.queue)
     for values in (start, start + 1):
@@ -88,7 +88,7 @@ def beside(group):
 
 
 def growth(group, count):
-    """Return how many MB the process grows by in this many collectives, after a tenth as many."""
+    """Return by how many MB the process grows in this many collectives, after a tenth as many."""
     x = dpnp.zeros(1000, dtype="float32", sycl_queue=group.queue)
     step = sycl_dnn.compile(lambda v: F.mul(dist.all_reduce(v), 0.5))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong with ranks: cases by name; rank 1 is the one that differs."""
+"""Failures of ranks: cases by name; rank 1 is the one that differs."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def other_order(group, x):
 
 
 def refused_by_oneccl(group, x):
-    """Both ranks ask for a dtype that oneCCL does not have."""
+    """Both ranks request a dtype that oneCCL does not have."""
     y = dpnp.zeros(5, dtype="float32", sycl_queue=group.queue)
     memory = [place(usm_array(a)) for a in (x, y)]
     group.communicator.submit(
@@ -61,7 +61,7 @@ def killed(group, x):
 
 
 def killed_later(group, x):
-    """Not compared: the collective itself waits."""
+    """Not compared, since the collective itself waits."""
     if group.rank == 1:
         time.sleep(1)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -102,7 +102,7 @@ def out_of_memory(group, x):
 
 
 def interrupted(group, x):
-    """Rank 0 hears Ctrl-C while it waits."""
+    """Rank 0 receives Ctrl-C while it waits."""
     if group.rank == 1:
         threading.Event().wait()
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()

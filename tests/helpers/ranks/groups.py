@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splits, pairs, trees, barriers, and what is refused; four ranks."""
+"""Splits, pairs, trees, barriers and refusals, on four ranks."""
 
 import dpnp
 import numpy as np
@@ -15,7 +15,7 @@ def refused(kind, words, call):
 
 
 def check_trees(group):
-    """Every collective takes a tree, and gives what it gives for each array."""
+    """Every collective accepts a tree, and returns the same as for each array."""
     row = dpnp.arange(4, dtype="float32", sycl_queue=group.queue) + 10 * group.rank
     nested = {"b": (row, row.astype("int32")), "a": 2 * row}
 
@@ -36,7 +36,7 @@ def check_trees(group):
 
 
 def check_parts_of_the_data(group):
-    """Each sample goes to one rank, all to some rank but for the remainder of the division."""
+    """Each sample is on one rank at most, and only the remainder of the division on none."""
     for seed in (None, 3):
         parts = group.exchange(f"part {seed}", dist.own_part(43, seed).tobytes(), "parts")
         numbers = np.concatenate([np.frombuffer(part, "int64") for part in parts])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers in parts on the ranks against whole ones: values, gradients, running statistics."""
+"""Layers split across ranks against whole ones: values, gradients, running statistics."""
 
 import dpnp
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train from the last checkpoint, if there is one; the last rank dies once before step DYING.
+"""Train from the last checkpoint, if there is one; the last rank ends once before step DYING.
 
 restarted_training.py CHECKPOINT DYING
 """

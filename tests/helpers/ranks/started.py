@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What any launcher starts: each rank says who it is, and the sum of all ranks."""
+"""A program for any launcher: each rank prints its number and the sum of all ranks."""
 
 import dpnp
 

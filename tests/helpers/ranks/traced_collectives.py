@@ -40,7 +40,7 @@ def main():
                        np.concatenate([s[rank : rank + 1] for s in seeds])),
     }  # fmt: skip
     for name, (function, value, dy, grad) in cases.items():
-        # Work of oneDNN before and after: the collective is a step between two programs.
+        # oneDNN computes before and after it: the collective is a step between two programs.
         def around(v, function=function):
             return F.mul(function(F.mul(v, 2.0)), 0.5)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digits, a GPT and an LSTM, each trained in some ways: losses and parameters.
+"""Digits, a GPT and an LSTM, each trained in several ways: losses and parameters.
 
 trained_networks.py "digits:wrapped gpt:compiled" results.npz [FIRST END CHECKPOINT]
 
@@ -23,7 +23,7 @@ FIRST, END, FILE = sys.argv[3:] or (0, 12, "")
 BATCH, LETTERS, LENGTH, WIDTH = 32, 11, 8, 16
 #: Several buckets in each network.
 BUCKET_BYTES = 4096
-#: The gradient of a key's bias is rounding alone, of which Adam's own bound makes whole steps.
+#: A key's bias has only rounding errors as gradient; Adam's default bound makes them whole steps.
 BOUND = 1e-5
 
 
@@ -95,12 +95,12 @@ def step_of(opt, way):
             grads = dist.average_gradients(grads, BUCKET_BYTES)
         return dist.all_reduce(value, "mean"), *opt.update(grads, state, net)
 
-    # Wrapped: the averages are a part of the reverse pass, here by itself.
+    # Wrapped: the averages are part of the reverse pass, which runs separately here.
     return step if way in ("eager", "wrapped") else sycl_dnn.compile(step)
 
 
 def begun(network, way, group):
-    """Return a network that is the same on all ranks, whatever they had."""
+    """Return a network that is the same on all ranks, for any previous values."""
     sycl_dnn.manual_seed(group.rank if way == "wrapped" else 0)
     net = network().to(group.queue)
     if way != "wrapped":

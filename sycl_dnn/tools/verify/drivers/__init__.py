@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drivers, by benchdnn's names: of primitives, and that of graphs besides."""
+"""The drivers by benchdnn's names: those of primitives, and that of graphs."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _bias_type(given: str, direction: str) -> str:
 
 
 def _tensors(o: dict, dims: dict[str, tuple]) -> list[Tensor | None]:
-    """Source, weights, bias and destination as the options want them; no bias is a None."""
+    """Source, weights, bias and destination as the options say; None without a bias."""
     types = spread(o["dt"], 3, "dt")
     strides = spread(o["strides"], 3, "strides") if o["strides"] != ("",) else ("",) * 3
     found: list[Tensor | None] = []
@@ -138,12 +138,12 @@ def _read_ip(text: str) -> SimpleNamespace:
     return p
 
 
-#: Argument -> whether it counts as weights, by what is multiplied.
+#: Argument that may be multiplied -> whether it counts as weights.
 _FACTORS = {"src": False, "diff_dst": False, "weights": True}
 
 
 def n_summed(call: Call) -> int:
-    """Return how many products make one element of the result."""
+    """Return how many products are summed in one element of the result."""
     t = call.tensors
     if "diff_weights" in t:
         return t["diff_dst"].dims[0] * prod(t["diff_dst"].dims[2:])
@@ -164,7 +164,7 @@ def factors(call: Call) -> list[str]:
 
 
 def _halves_weights(call: Call) -> bool:
-    """Whether a convolution loses the last bit of its weights, so that they must be even."""
+    """Whether a convolution loses the last bit of its weights, so they must be even."""
     if call.driver == "ip" or not cpu_saturates():
         return False
     types = [t.dtype for n, t in call.tensors.items() if n in ("src", "weights")]
@@ -190,7 +190,7 @@ def fill_product(call: Call, name: str, tensor: Tensor, rng: Any):
 
 
 def _rule(call: Call, name: str) -> Rule:
-    # Winograd is on GPUs alone; its transforms round three times: 6.0005 for 6.
+    # Winograd exists only on GPUs. Its transforms round three times: 6.0005 for 6.
     eps = {"winograd": 2e-4}.get(call.params.get("algorithm", "").split("_")[-1], 0.0)
     if call.attr.fpmath[0] != "strict" or call.attr.accumulation not in ("strict", "f32", "s32"):
         eps = max(eps, 1e-5)
@@ -249,7 +249,7 @@ _LRNS = {"ACROSS": "lrn_across_channels", "WITHIN": "lrn_within_channel"}
 def _of_one_source(
     driver: str, row: str, o: dict[str, Any], params: dict[str, Any], src: Tensor, dst: Tensor
 ) -> Call:
-    """Return the call of a function of one source in the direction that is asked for."""
+    """Return the call of a function of one source in the requested direction."""
     require(o["dir"] in ("FWD_D", "FWD_I", "BWD_D"), "no such direction")
     tensors = {"src": src, "dst": dst}
     if o["dir"] != "BWD_D":

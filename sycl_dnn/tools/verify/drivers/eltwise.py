@@ -32,13 +32,13 @@ _FULL_NAMES |= {f"eltwise_{name}_use_dst_for_bwd": f"{name.upper()}_DST" for nam
 
 
 def read_dims(text: str) -> SimpleNamespace:
-    """Read a problem that is one shape."""
+    """Read a problem that consists of one shape."""
     (dims,), name = problems.tensors(text)
     return SimpleNamespace(name=name, dims=dims)
 
 
 def _constants_fit(name: str, alpha: float, beta: float) -> bool:
-    """Whether a function takes these constants; those that it ignores must be 0."""
+    """Whether a function accepts these constants; those that it ignores must be 0."""
     base = name.removesuffix("_dst")
     count = ELTWISE[base]
     if count == 0:
@@ -81,7 +81,7 @@ _POSITIVE = ("log", "sqrt", "pow")
 
 
 def _fill_eltwise(call: Call, name: str, tensor: Tensor, rng: Any):
-    """Draw small numbers, fractions and the edges of the function's pieces."""
+    """Draw small numbers, fractions and the boundaries of the function's pieces."""
     if name == "old_dst" or name not in ("src", "diff_dst"):
         return None
     if tensor.dtype in ("s32", "s8", "u8"):
@@ -174,7 +174,7 @@ def _rule_softmax(call: Call, name: str) -> Rule:
     log = call.params["algorithm"] == "softmax_log"
     factor = 10 * (5 if log else 1) * (4 if call.is_backward else 1)
     threshold = factor * epsilon("f32") if dtype == "f32" else epsilon(dtype)
-    # oneDNN's own logarithm is off by some 4e-6.
+    # oneDNN's own logarithm has an error of about 4e-6.
     absolute = (
         (8e-6 if log else 4e-6) * (4 if call.is_backward else 1)
         if dtype == "f32"

@@ -55,7 +55,7 @@ def _masks(text: str) -> tuple[int, ...]:
 
 
 def _destination_mask(masks: tuple[int, ...], ndims: int) -> int:
-    """Dimensions of dst that are unknown because those of a source are."""
+    """Return the mask of dst's dimensions that are unknown because a source's are."""
     src, weights = masks
     batch = (src | weights) & ((1 << (ndims - 2)) - 1)
     return batch | src & 1 << (ndims - 2) | weights & 1 << (ndims - 1)
@@ -66,7 +66,7 @@ def _tensor(dims, dtype, tag, strides, runtime, encoding) -> Tensor:
     if kind:
         nnz = max(round(prod(dims) * (1 - sparsity)), 1 if kind == "packed" else 0)
         return Tensor(dims, dtype, encoding=kind, nnz=nnz)
-    # Layouts are oneDNN's choice only where all sizes are known.
+    # oneDNN chooses layouts only if all sizes are known.
     return Tensor(dims, dtype, "abx" if runtime and tag == "any" else tag, strides, runtime)
 
 

@@ -64,7 +64,8 @@ def _rule_resampling(call: Call, name: str) -> Rule:
     if call.params["algorithm"] == "resampling_nearest" and not call.is_backward:
         return Rule(0.0, 99.0)
     threshold = 7 * max(map(epsilon, types))
-    # Coordinates are f32: their error grows with the size of an axis, and meets slopes up to 16.
+    # Coordinates are f32. Their error grows with the size of an axis and is multiplied by slopes
+    # of up to 16.
     size = max(max(t.dims[2:]) for t in call.tensors.values())
     return Rule(threshold, 99.0, 32 * epsilon("f32") * size)
 
@@ -111,7 +112,7 @@ def _reduction(p: SimpleNamespace, o: dict[str, Any]) -> Call:
 
 
 def _fill_reduced(call: Call, name: str, tensor: Tensor, rng: Any):
-    """Draw integers whose sum is exact; factors near 1 for products."""
+    """Draw integers whose sum is exact, or factors near 1 for products."""
     if name != "src":
         return None
     if call.params["algorithm"] == "reduction_mul":
@@ -191,7 +192,7 @@ def _exact(call: Call, name: str) -> Rule:
 
 
 def _fill_moved(call: Call, name: str, tensor: Tensor, rng: Any):
-    """Draw what the destination can hold, and now and then what it has to saturate."""
+    """Draw values that the destination can hold, and occasionally ones that it must saturate."""
     if name in ("old_dst",) or name.startswith("attr_"):
         return None
     low, high = (-64, 64) if tensor.dtype in ("f32", "bf16", "f16", "s32", "s8") else (0, 64)

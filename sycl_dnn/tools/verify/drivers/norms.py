@@ -150,7 +150,7 @@ def _rule(call: Call, name: str) -> Rule:
         return Rule(5e-6 * lost, 99.0, norm=True)
     if name in ("mean", "variance"):
         return Rule(2e-7, 100.0, 1e-7)
-    # What is left of nearly equal terms is known to f32's share of the terms.
+    # The difference of nearly equal terms has an error of f32's epsilon times the terms.
     absolute = (2e-6 if dtype in ("f32", "f16") else 1e-5) * amplification(call)
     zeros = 100.0 if dtype in ("s8", "u8") else 99.0
     return Rule(size * lost, zeros, absolute if dtype in ("f32", "bf16", "f16") else 0.0, norm=True)

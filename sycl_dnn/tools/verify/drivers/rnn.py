@@ -25,7 +25,7 @@ def _tag(name: str, tags: tuple[str, ...]) -> str | None:
 
 
 def _with_gaps(name: str, dims: tuple[int, ...], tag: str | None) -> tuple[int, ...]:
-    """Return strides with a gap: between the outermost parts of a layer, after rows of states."""
+    """Return strides with a gap between the outermost parts of a layer or after rows of states."""
     if name in _LAYERS and tag is not None:
         strides = list(dense_strides(dims, expand_tag(tag, len(dims))))
         strides[strides.index(max(strides))] += 1
@@ -44,7 +44,7 @@ def laid_out(
 
     Parameters
     ----------
-    dims, types : by argument; float32 where no type is named
+    dims, types : by argument; float32 if no type is named
     tags : of src_layer, weights and dst_layer
     gaps : whether layers with a tag, and all states, are not dense
     """
@@ -161,7 +161,7 @@ def _rnn(p: SimpleNamespace, o: dict[str, Any]) -> Call:
     require(o["with-projection"] or p.dic == p.dhc, "dic is dhc without a projection")
     quantised = "rnn_quantisation" in facts
     require(not (quantised and o["prop"] == "BWD_DW"), "quantised cells have no gradients")
-    # The library adds the stored integers there, and saturates.
+    # The library adds the stored integers there and saturates.
     require(not (quantised and o["direction"] == "sum"), "no quantised sum of directions")
     tags = (o["tag"] * 3)[:3] if len(o["tag"]) == 1 else o["tag"]
     require(len(tags) == 3, "three tags")
@@ -203,7 +203,7 @@ def _backward(o: dict, cell: str, params: dict, tensors: dict, facts: dict) -> C
 
 
 def _fill(call: Call, name: str, tensor: Tensor, rng: Any):
-    """Draw states in [-1, 1] and weights that keep the gates out of saturation."""
+    """Draw states in [-1, 1], and weights that keep the gates from saturating."""
     if tensor.dtype in ("u8", "s8") and name in _INPUTS:
         low, high = (0, 127) if tensor.dtype == "u8" else (-64, 64)
         return data.Fill(low, high).draw(rng, tensor.dims)
@@ -221,7 +221,7 @@ def _rule(call: Call, name: str) -> Rule:
     types = {t.dtype for t in call.tensors.values()}
     if call.facts.get("rnn_quantisation"):
         dtype = call.tensors[name].dtype
-        # A state that was rounded the other way moves the next ones.
+        # A state that was rounded in the other direction changes all later ones.
         layers, steps = (call.tensors[n].dims[0] for n in ("weights_layer", "src_layer"))
         size = log2_ceil(layers * steps)
         return Rule(0.0, 100.0, size if dtype in ("u8", "s8") else 1.5 * size / _SCALE)

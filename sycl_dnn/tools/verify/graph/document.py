@@ -27,11 +27,11 @@ MAX_SIZE = 2**40
 
 
 class Broken(ValueError):
-    """A graph file, or an option that changes it, breaks a rule; the text says which."""
+    """A graph file, or an option that changes it, breaks a rule; the message says which."""
 
 
 def one_of(value: Any, known: Iterable[str], what: str) -> str:
-    """Return a name that must be one of those known."""
+    """Return a name that must be one of the known ones."""
     if not isinstance(value, str) or value not in known:
         names = list(known)
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
@@ -87,7 +87,7 @@ def _truth(value: Any, what: str) -> bool:
 
 def _text_checks(value: Any, what: str) -> str:
     if not isinstance(value, str) or len(value) > 100:
-        raise Broken(f"{what} must be a short text, got {value!r:.80}")
+        raise Broken(f"{what} must be a short string, got {value!r:.80}")
     return value
 
 
@@ -109,7 +109,7 @@ ROWS: dict[str, Operation] = {row.kind: row for row in OPERATIONS.values()}
 
 @dataclass
 class TensorText:
-    """A logical tensor; ``strides`` is None where oneDNN or the case leaves them open."""
+    """A logical tensor; ``strides`` is None if oneDNN or the case leaves them open."""
 
     id: int
     dtype: str
@@ -135,7 +135,7 @@ class OpText:
         return ROWS[self.kind]
 
     def ports(self) -> Iterator[tuple[str, Any]]:
-        """Iterate over (name of the row's input, number), a list of them where it takes many."""
+        """Iterate over (name of the row's input, number), a list of numbers if it accepts many."""
         rest = list(self.inputs)
         for port in self.row.inputs:
             if port.many:
@@ -145,7 +145,7 @@ class OpText:
                 yield port.name, rest.pop(0)
 
     def attributes(self) -> dict[str, Any]:
-        """Return all attributes that have a value, defaults included."""
+        """Return all attributes that have a value, including defaults."""
         defaults = {a.name: a.default for a in self.row.attributes if a.default is not None}
         return defaults | self.attrs
 
@@ -190,7 +190,7 @@ class Document:
 
 
 def check_ports(op: OpText) -> None:
-    """Raise unless an operation has as many tensors as its kind takes and gives."""
+    """Raise unless an operation has as many inputs and outputs as its kind requires."""
     row = op.row
     least = sum(not port.optional for port in row.inputs)
     most = len(row.inputs) if not any(port.many for port in row.inputs) else MAX_LIST
@@ -204,7 +204,7 @@ def check_ports(op: OpText) -> None:
 
 # --- Which inputs of a graph have a batch as their first axis: those that ``--mb`` changes
 
-#: An attribute, or the meaning of their axes, holds a size that would not follow.
+#: Kinds with a size in an attribute, or in the meaning of an axis, that would not follow.
 _FIXED = (
     *("AvgPoolBackward", "ConvolutionBackwardData", "ConvolutionBackwardWeights"),
     *("ConvTransposeBackwardWeights", "GenIndex", "StaticReshape", "StaticTranspose", "Wildcard"),
@@ -233,7 +233,7 @@ def _carries(op: OpText, place: int, document: Document) -> bool:
 
 
 def tensors(document: Document) -> list[int]:
-    """Return the inputs whose first axis every reader takes for a batch, down to the results."""
+    """Return the inputs whose first axis is a batch to every reader, down to the results."""
     readers = document.readers()
     known: dict[int, bool] = {}
     for op in reversed(document.ops):
@@ -254,7 +254,7 @@ def _all_carry(
     return True
 
 
-# --- Read benchdnn's JSON: whatever a file of others holds, what it says is checked first
+# --- Read benchdnn's JSON: files may come from anywhere, so their content is checked first
 
 MAX_BYTES = 16 << 20
 MAX_OPS = 4096
@@ -283,7 +283,7 @@ def _tensor(text: Any) -> TensorText:
 
 
 def _merge(tensors: dict[int, TensorText], tensor: TensorText) -> int:
-    """Keep a tensor, or check that it is the one that has this number already."""
+    """Keep a tensor, or check that it equals the known one with this number."""
     known = tensors.setdefault(tensor.id, tensor)
     if known.dtype != tensor.dtype:
         raise Broken(
@@ -317,7 +317,7 @@ def _tensors(text: Any, what: str, tensors: dict[int, TensorText]) -> list[int]:
 
 
 def _ordered(ops: list[OpText]) -> list[OpText]:
-    """Return the operations so that each follows those whose results it reads."""
+    """Return the operations ordered so that each comes after those whose results it reads."""
     made: dict[int, OpText] = {}
     for op in ops:
         for number in op.outputs:
@@ -356,7 +356,7 @@ def parse(text: str, name: str = "") -> Document:
     given = mapping(given, "the file")
     texts = sequence(given.get("graph"), "graph", most=MAX_OPS)
     if not texts:
-        raise Broken("graph must hold an operation, got none")
+        raise Broken("graph must have an operation, got none")
     tensors: dict[int, TensorText] = {}
     ops = [_op(one, tensors) for one in texts]
     if len({op.id for op in ops}) < len(ops):
@@ -385,7 +385,7 @@ def read(path: Path) -> Document:
         raise Broken(f"{path.name}: {problem}") from None
 
 
-# --- Write a graph of the builder as benchdnn's JSON, to make a case of it
+# --- Write a graph of the builder as benchdnn's JSON, to use it as a case
 
 
 _TYPES = {"float": "f32", "floats": "f32[]", "int": "s64", "ints": "s64[]", "bool": "bool"}
@@ -444,7 +444,7 @@ def text(graph: Graph) -> str:
     Parameters
     ----------
     graph : Graph
-        With known shapes. Constants become inputs of the property ``constant``; what they hold is
+        With known shapes. Constants become inputs with the property ``constant``; their values are
         not written, since a case draws its data.
 
     Raises

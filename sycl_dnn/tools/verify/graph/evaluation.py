@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a graph's tensors in float64, and what its inputs hold."""
+"""Values of a graph's tensors in float64, and values for its inputs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from sycl_dnn.tools.verify.graph.document import Document, OpText, TensorText
 from sycl_dnn.tools.verify.graph.ops import OPERATIONS, compute, stored
 
 Values = dict[int, np.ndarray]
-#: (operation, values) -> 1 where dropout keeps an element.
+#: (operation, values) -> 1 for each element that dropout keeps.
 Dropped = Callable[[OpText, Values], np.ndarray]
 
-#: Operations that move or compare: no rounding happens in them.
+#: Operations that move or compare, so they do not round.
 _EXACT = (
     *("Concat", "End", "GenIndex", "GreaterEqual", "MaxPool", "Maximum", "Minimum", "ReLU"),
     *("ReduceMax", "ReduceMin", "Reorder", "Select", "StaticReshape", "StaticTranspose"),
 )
 _PRODUCTS = ("MatMul", "Conv")
-#: Rounding of what goes into a product, by fpmath mode.
+#: Rounding of the operands of a product, by fpmath mode.
 _CONVERTED = {"bf16": 2.0**-8, "any": 2.0**-8, "f16": 2.0**-11, "tf32": 2.0**-11}
 #: Roundings of f32 inside an operation with sums, as multiples of its epsilon.
 _F32_STEPS = 8.0
 
 
 def noise_of(op: OpText, dtype: str) -> float:
-    """Return how far a result may be off, relative to its size."""
+    """Return the error that a result may have, relative to its size."""
     if op.kind in _EXACT and dtype not in ("bf16", "f16"):
         return 0.0
     small = _F32_STEPS * storage.epsilon("f32")
@@ -50,11 +50,11 @@ class Evaluation:
     ----------
     document : Document
     values : dict
-        What is known, by number of the tensor; results are added.
+        Known values by number of the tensor; results are added.
     noise : numpy.random.Generator, optional
-        Draws a rounding error for each result; without it results are exact.
+        Draws a rounding error for each result; results are exact without it.
     dropped : callable, optional
-        The random numbers of dropout, which are the library's own.
+        Returns the random numbers of dropout, which are the library's own.
 
     Attributes
     ----------
@@ -85,12 +85,12 @@ class Evaluation:
                 found[name] = self._shaken(self.values[number], size)
         if op.kind == "Dropout":
             if self.dropped is None:
-                raise Refusal("Dropout: its random numbers are known on a device only")
+                raise Refusal("Dropout: its random numbers are known only on a device")
             found["kept"] = self.dropped(op, self.values)
         return found
 
     def run(self, op: OpText) -> None:
-        """Compute one operation from the values that are known."""
+        """Compute one operation from known values."""
         if op.row.name not in OPERATIONS:
             raise Refusal(f"op {op.id} ({op.kind}): there is no reference for it")
         tensors = self.document.tensors
@@ -124,7 +124,7 @@ _POSITIVE = ("Log", "Sqrt", "SqrtBackward", "Pow", "Reciprocal")
 
 @dataclass(frozen=True)
 class Place:
-    """An input: the operation that reads it, under which name, and what is known so far."""
+    """An input: the operation that reads it, its name there, and the values known so far."""
 
     op: OpText
     port: str
@@ -174,7 +174,7 @@ def _factor(p: Place) -> np.ndarray:
 
 
 def _added(p: Place) -> np.ndarray:
-    """Return a mask before a softmax: later keys are minus infinity."""
+    """Return a mask before a softmax, minus infinity for later keys."""
     shape = p.tensor.shape
     masks = p.feeds("SoftMax") or (p.feeds("Subtract") and len(shape) > 1)
     if not masks or len(p.values) == 0 or not _other_is_made(p):
@@ -191,7 +191,7 @@ def _other_is_made(p: Place) -> bool:
 
 
 def _length(p: Place) -> np.ndarray | None:
-    """Return the number of keys or queries, where indices are moved by it."""
+    """Return the number of keys or queries, if indices are shifted by it."""
     ports = [n for n in p.op.inputs if n != p.tensor.id]
     if p.tensor.dtype != "s32" or not ports or not _other_is_made(p):
         return None
@@ -213,7 +213,7 @@ def _subtrahend(p: Place) -> np.ndarray:
 
 
 def _chosen(p: Place) -> np.ndarray:
-    """Return a condition that leaves something in each row, or what stands for the rest."""
+    """Return a condition that keeps something in each row, or the replacement of the rest."""
     if p.port == "cond":
         cond = p.rng.integers(0, 1, p.tensor.shape, endpoint=True).astype(np.float64)
         if cond.ndim:
@@ -228,7 +228,7 @@ def _chosen(p: Place) -> np.ndarray:
 
 
 def _statistic(p: Place) -> np.ndarray:
-    """Return mean or variance: those of the source where gradients are computed."""
+    """Return mean or variance: those of the source if gradients are computed."""
     src = p.other("src")
     if not p.op.kind.endswith("Backward") or src is None:
         return p.uniform(0.5, 2.0) if p.port == "variance" else p.normal()
@@ -243,7 +243,7 @@ def _statistic(p: Place) -> np.ndarray:
 
 
 def _forward_value(p: Place) -> np.ndarray:
-    """Return what a backward operation reads: its source, or the result of the forward one."""
+    """Return the values that a backward operation reads: the source or the forward result."""
     attrs = p.op.attributes()
     signs = p.rng.choice((-1.0, 1.0), p.tensor.shape)
     positive = p.op.kind in _POSITIVE
@@ -272,7 +272,7 @@ def _quantity(p: Place) -> np.ndarray:
 
 
 Drawer = Callable[[Place], "np.ndarray | None"]
-#: (kind, input) or kind -> function; the first that fits is asked.
+#: (kind, input) or kind -> function; the first match is used.
 _RULES: dict[Any, Drawer] = {
     **{(kind, "weights"): _weights for kind in ("MatMul", "Convolution", "ConvTranspose")},
     ("Divide", "src_1"): _denominator,
@@ -296,7 +296,7 @@ _PORTS: dict[str, Drawer] = {
 
 
 def drawn(p: Place) -> np.ndarray:
-    """Return what an input holds, before it is rounded to its data type."""
+    """Return the values of an input before they are rounded to its data type."""
     if p.op.kind == "Add" or (p.op.kind == "Subtract" and p.tensor.dtype == "s32"):
         length = _length(p)
         if length is not None:
@@ -317,18 +317,18 @@ def drawn(p: Place) -> np.ndarray:
     return p.normal()
 
 
-# --- What the inputs of a graph hold
+# --- The values of the inputs of a graph
 
 
 def held(values: np.ndarray, dtype: str) -> np.ndarray:
-    """Return values as a tensor of the data type holds them."""
+    """Return values as a tensor of the data type can represent them."""
     return storage.rounded(values, "u8" if dtype == "boolean" else dtype)
 
 
 def inputs(document: Document, key: str, dropped: Dropped | None = None) -> Values:
     """Return the values of all inputs of a graph, the same for the same key.
 
-    Values that have to fit others, such as statistics, are computed from those on the way.
+    Values that must fit others, such as statistics, are computed from those along the way.
     """
     evaluation = Evaluation(document, {}, dropped=dropped)
     made = document.producers()
@@ -338,7 +338,7 @@ def inputs(document: Document, key: str, dropped: Dropped | None = None) -> Valu
             for number in given if isinstance(given, list) else [given]:
                 if number not in evaluation.values and number not in made:
                     waiting.append((port, document.tensors[number]))
-        # Statistics and the like are computed from what comes before or after them.
+        # Statistics and similar values are computed from those before or after them.
         for port, tensor in sorted(waiting, key=lambda w: w[0] in ("mean", "variance")):
             rng = generator(key, str(tensor.id))
             place = Place(op, port, tensor, evaluation.values, document, rng)
@@ -347,10 +347,10 @@ def inputs(document: Document, key: str, dropped: Dropped | None = None) -> Valu
     return {number: evaluation.values[number] for number in document.inputs()}
 
 
-# --- A graph on a device: operations added, partitions compiled and run, memory watched
+# --- A graph on a device: add operations, compile and run partitions, guard memory
 
 
-#: Marks and functions of the caller: nothing to run.
+#: Markers and functions of the caller, with nothing to run.
 _MARKS = ("End", "Wildcard")
 
 
@@ -366,7 +366,7 @@ def logical(tensor: TensorText) -> _core.LogicalTensor:
 
 
 def partitions(document: Document, kind: str) -> list[Any]:
-    """Return the partitions that hold something to run, in an order in which they can."""
+    """Return the partitions with something to run, in an order in which they can run."""
     graph = _core.OpGraph(kind)
     graph.set_fpmath_mode(document.fpmath, document.fpmath_to_int)
     for op in document.ops:
@@ -381,7 +381,7 @@ def partitions(document: Document, kind: str) -> list[Any]:
 
 
 def describe(tensor: TensorText) -> Any:
-    """Return the memory descriptor of the same elements; a tensor without axes has one element."""
+    """Return the memory descriptor of the same elements; one element if there are no axes."""
     dtype = "u8" if tensor.dtype == "boolean" else tensor.dtype
     dims, strides = tensor.shape or (1,), tensor.strides or (1,)
     return dnnl.MemoryDesc(dims, dnnl.data_type[dtype], strides=strides)
@@ -396,7 +396,7 @@ class Device:
         self.numbers: dict[int, float] = {}
 
     def write(self, number: int, values: np.ndarray) -> None:
-        """Make the memory of an input."""
+        """Create the memory of an input."""
         tensor = self.document.tensors[number]
         if tensor.property == "host_scalar":
             self.numbers[number] = values.item()
@@ -417,14 +417,14 @@ class Device:
         return Tensor(tensor, self.stream.engine, self.buffers[number].usm)
 
     def run(self, partition: Any) -> list[int]:
-        """Compile and execute a partition; return its results' numbers.
+        """Compile and execute a partition; return the numbers of its results.
 
         Raises
         ------
         Unimplemented
             oneDNN does not support it.
         Failure
-            It did not run.
+            It was not executed.
         """
         texts = self.document.tensors
         ins, outs = ports(partition)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver ``--graph``: a case is a JSON file, options change it. Source: benchdnn's manual."""
+"""The driver ``--graph``: cases are JSON files that options change. Source: benchdnn's manual."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _check_limits(document: Document, limits: Limits) -> None:
 
 
 def _kept_all(document: Document) -> Dropped:
-    """Return random numbers of dropout without asking the device for them."""
+    """Return random numbers of dropout without reading them from the device."""
     return lambda op, values: np.ones(document.tensors[op.inputs[0]].shape)
 
 
@@ -84,7 +84,7 @@ def _has_short_floats(document: Document) -> bool:
 
 
 def run(case: GraphCase, stream: Any, key: str, limits: Limits) -> Outcome:
-    """Run a graph partition by partition, and compare each one's results.
+    """Run a graph partition by partition and compare the results of each.
 
     Raises
     ------
@@ -115,16 +115,16 @@ def run(case: GraphCase, stream: Any, key: str, limits: Limits) -> Outcome:
     return comparison.outcome(impl) if limits.check else Outcome("SUBMITTED", impl=impl)
 
 
-# --- Results of partitions against references that start from what the device read
+# --- Results of partitions against references that start from the values that the device read
 
 
-#: Chains with errors that are computed.
+#: Number of references with drawn errors.
 RUNS = 3
-#: Results may be this many times further off than the furthest of these.
+#: A result's error may be this many times the largest error of those references.
 _MARGIN = 4.0
-#: Distance between the smallest numbers of short floats.
+#: Distance between the smallest numbers of narrow floats.
 _LEAST = {"f16": 2.0**-24, "f8_e5m2": 2.0**-16, "f8_e4m3": 2.0**-9}
-#: Share of zeros beyond which a comparison says nothing.
+#: Share of zeros above which a comparison says nothing.
 _ZEROS = 0.95
 
 
@@ -135,7 +135,7 @@ def _spread(raw: np.ndarray, others: list[np.ndarray]) -> float:
 
 
 def _allowed(raw: np.ndarray, dtype: str, spread: float) -> np.ndarray:
-    """Return how far each element may be off."""
+    """Return the error that each element may have."""
     finite = np.abs(np.where(np.isfinite(raw), raw, 0.0))
     slack = _MARGIN * spread + 16 * storage.epsilon("f32") * finite.max(initial=0.0)
     if dtype in storage.INTEGERS:
@@ -149,8 +149,8 @@ def check(name: str, got: np.ndarray, raw: np.ndarray, others: list, dtype: str)
     Parameters
     ----------
     got : what the device wrote
-    raw : reference, neither rounded nor saturated
-    others : references with errors
+    raw : the reference, neither rounded nor saturated
+    others : references with drawn errors
     """
     dtype = "u8" if dtype == "boolean" else dtype
     top = storage.largest(dtype)
@@ -177,7 +177,7 @@ def check(name: str, got: np.ndarray, raw: np.ndarray, others: list, dtype: str)
     return Verdict(error=float(np.max(score, initial=0.0)), trusted=trusted)
 
 
-# --- What a graph needs: estimated before anything is allocated
+# --- What a graph needs, estimated before anything is allocated
 
 
 def _positions(op: OpText, shapes: dict[str, tuple[int, ...]]) -> int:
@@ -201,13 +201,13 @@ def _products(op: OpText, document: Document) -> int:
 
 
 def operations(document: Document) -> int:
-    """Return how many products the references of a graph have."""
+    """Return how many products the references of a graph compute."""
     once = sum(_products(op, document) for op in document.ops if op.outputs)
     return once * (1 + RUNS)
 
 
 def memory(document: Document) -> int:
-    """Return what a graph needs in bytes, on the device and in the arrays of the host."""
+    """Return the bytes that a graph needs, on the device and in arrays of the host."""
     elements = sum(prod(t.shape) for t in document.tensors.values())
     strided = sum(
         sum((n - 1) * s for n, s in zip(t.shape, t.strides or (), strict=True)) + 1
@@ -218,7 +218,7 @@ def memory(document: Document) -> int:
 
 
 def _leaves_zeros(op: OpText, document: Document) -> bool:
-    """Whether nothing but zeros can come out, whatever goes in."""
+    """Whether the result can only be zeros, for any input."""
     if op.kind in ("Clamp", "ClampBackward"):
         return op.attrs["min"] == op.attrs["max"]
     if op.kind == "GenIndex":
@@ -227,12 +227,12 @@ def _leaves_zeros(op: OpText, document: Document) -> bool:
 
 
 class Comparison:
-    """Takes partitions as they have run and tells what the case comes to.
+    """Compares partitions after they have run, and determines the result of the case.
 
     Parameters
     ----------
     key : str
-        Draws the errors of the references.
+        Seed of the references' errors.
     """
 
     def __init__(
@@ -244,12 +244,12 @@ class Comparison:
         self.trusted, self.error = True, 0.0
 
     def fail(self, problem: str, fault: str = "") -> None:
-        """Keep a problem, with the name of the fault that explains it."""
+        """Record a problem, with the name of the fault that explains it."""
         self.problems.append(problem)
         self.faults.append(fault)
 
     def _references(self, ops: list[OpText], given: Values) -> list[Evaluation]:
-        """Return the exact reference and those with errors."""
+        """Return the exact reference and those with drawn errors."""
         noises = [generator(self.key, f"noise {i}") for i in range(RUNS)]
         found = []
         for noise in (None, *noises):
@@ -258,7 +258,7 @@ class Comparison:
         return found
 
     def _wrong(self, outputs: list[int], references: list[Evaluation]) -> list[str]:
-        """Return what is wrong with the present results."""
+        """Return what is wrong with the current results."""
         found = []
         exact, *shaken = references
         for number in outputs:
@@ -292,7 +292,7 @@ class Comparison:
             self.fail(problem, fault)
 
     def _described(self, ops: list[Any]) -> list[GraphOp]:
-        """Return operations as the register of faults takes them."""
+        """Return operations in the form that the register of faults accepts."""
         tensors = self.document.tensors
         return [
             GraphOp(
@@ -306,7 +306,7 @@ class Comparison:
         ]
 
     def outcome(self, impl: str) -> Outcome:
-        """Return what the case comes to."""
+        """Return the result of the case."""
         if self.problems and all(self.faults):
             return Outcome("KNOWN", f"{self.faults[0]} [{self.problems[0]}]", self.error, impl)
         if self.problems:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Change a graph as options say: shapes, attributes, kinds, data types, properties.
 
-Shapes of all results are worked out again from those of the inputs.
+Shapes of all results are computed again from those of the inputs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ShapeText:
-    """What ``--in-shapes`` says of a tensor; None where it keeps what the file has.
+    """What ``--in-shapes`` says about a tensor; None if it keeps the file's value.
 
     order : permutation of axes as letters, ``strides`` : numbers
     """
@@ -47,11 +47,11 @@ def _sizes(text: str, what: str) -> tuple[int, ...]:
 
 
 def by_number(text: str, read: Callable[[str], T]) -> dict[int, T]:
-    """Read ``ID:VALUE+ID:VALUE``; an empty text changes nothing."""
+    """Read ``ID:VALUE+ID:VALUE``; an empty string changes nothing."""
     found: dict[int, T] = {}
     for part in text.split("+") if text else ():
         number, colon, value = part.partition(":")
-        # benchdnn, which reads numbers up to what is none, has files with ID*TAG:SHAPE*TAG.
+        # benchdnn reads a number up to the first other character; its files have ID*TAG:SHAPE*TAG.
         number = number.partition("*")[0]
         if not colon or not value or not number.isdigit():
             raise ValueError(f"must be ID:VALUE, joined by +, got {part!r}")
@@ -92,7 +92,7 @@ def _attribute(name: str, text: str) -> Any:
         if kind in ("int", "float"):
             return {"int": int, "float": float}[kind](text)
         if kind in ("ints", "floats"):
-            # As there: the whole part of a fraction.
+            # As in benchdnn: the integer part of a fraction.
             one = (lambda part: int(float(part))) if kind == "ints" else float
             return tuple(one(part) for part in text.split("x"))
     except (KeyError, ValueError, OverflowError):
@@ -133,7 +133,7 @@ def dtypes(text: str) -> str | dict[int, str]:
 
 
 def op_kinds(text: str) -> dict[int, str]:
-    """Read ``--op-kind``; ``undef`` takes the operation out."""
+    """Read ``--op-kind``; ``undef`` removes the operation."""
     return by_number(text, _known((*ROWS, "undef"), "kind"))
 
 
@@ -149,7 +149,7 @@ def partitions(text: str) -> int:
     return int(text)
 
 
-# --- Shapes of results from those of inputs; what has to fit them follows
+# --- Shapes of results from those of inputs; everything that must fit them is adjusted
 
 LETTERS = "abcdefghijkl"
 
@@ -164,14 +164,14 @@ def order_of(tensor: TensorText) -> str:
 
 
 def set_shape(tensor: TensorText, dims: tuple[int, ...]) -> None:
-    """Give a tensor another shape; the order of its axes in memory stays if it can."""
+    """Give a tensor another shape; keep the order of its axes in memory if possible."""
     order = order_of(tensor) if len(dims) == len(tensor.shape) else LETTERS[: len(dims)]
     if dims != tensor.shape or tensor.strides is None:
         tensor.shape, tensor.strides = dims, dense_strides(dims, order)
 
 
 def _resize_channels(op: OpText, shape: tuple[int, ...]) -> None:
-    """Give quantisation by channel as many scales and zero points as there are channels."""
+    """Give quantisation by channel one scale and zero point for each channel."""
     if op.attrs.get("qtype") != "per_channel" or not op.attrs.get("scales"):
         return
     wanted = shape[rules.axis_of(op.attributes(), len(shape))]
@@ -182,7 +182,7 @@ def _resize_channels(op: OpText, shape: tuple[int, ...]) -> None:
 
 
 def _regroup(op: OpText, document: Document, asked: bool) -> None:
-    """Make groups follow the shapes of tensor and scales, or scales follow groups asked for."""
+    """Fit groups to the shapes of tensor and scales, or scales to requested groups."""
     if op.attrs.get("qtype") != "per_group" or len(op.inputs) < 2:
         return
     src, scales, *zps = (document.tensors[n] for n in op.inputs)
@@ -200,7 +200,7 @@ def _regroup(op: OpText, document: Document, asked: bool) -> None:
 
 
 def infer(op: OpText, document: Document, asked: dict[str, Any]) -> None:
-    """Set the shapes of what an operation writes."""
+    """Set the shapes of an operation's outputs."""
     if op.kind in ("Wildcard", "End"):
         return
     given: dict[str, Any] = {
@@ -228,10 +228,10 @@ def infer(op: OpText, document: Document, asked: dict[str, Any]) -> None:
 # --- Change a graph as options say: shapes, attributes, kinds, data types, properties
 
 _FLOATS = ("f32", "bf16", "f16")
-#: Operations whose data types are their meaning: --dt cannot change them.
+#: Operations that are defined by their data types: --dt cannot change them.
 _TYPED = ("TypeCast", "Quantize", "Dequantize", "DynamicQuantize", "DynamicDequantize")
 _KEPT = ("cond", "mask", "seed", "offset", "probability", "stats")
-#: Inputs and outputs of norms that follow --dt; statistics and parameters stay.
+#: Inputs and outputs of norms that follow --dt; statistics and parameters do not change.
 _NORM_DATA = ("src", "dst", "diff_dst", "diff_src")
 
 
@@ -289,7 +289,7 @@ def _change_kinds(document: Document, kinds: dict[int, str]) -> None:
 
 
 def _take_out(document: Document, op: OpText) -> None:
-    """Connect what an elementwise operation reads from another one with who reads its result."""
+    """Remove an elementwise operation: its readers read what it reads from another one."""
     made = document.producers()
     kept = op.inputs if len(op.inputs) == 1 else [n for n in op.inputs if n in made]
     if len(op.inputs) > 2 or len(op.outputs) != 1 or len(kept) != 1:
@@ -358,7 +358,7 @@ def rewrite(document: Document, options: dict[str, Any]) -> Document:
     Raises
     ------
     Broken
-        A number is not in the graph, or shapes do not fit.
+        The graph does not have a number, or shapes do not fit.
     """
     _change_inputs(document, options["in-shapes"], options["mb"] or 0)
     _change_attributes(document, options["op-attrs"])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every oneDNN primitive computes, in NumPy and float64, independent of oneDNN.
 
-`reference` is the entry. Names are those of oneDNN: parameters as its C++ constructors call
+`reference` is the entry point. Names are those of oneDNN: parameters as its C++ constructors call
 them, arrays as its execution arguments in lower case (``DNNL_ARG_DIFF_DST`` is ``diff_dst``),
-enumeration members as strings. Axes are in logical order whatever the layout in memory.
+enumeration members as strings. Axes are in logical order for any layout in memory.
 """
 
 from collections.abc import Callable
@@ -70,21 +70,22 @@ REFERENCES: dict[str, Callable] = (
 
 
 def reference(row, params, arrays, shapes=None):
-    """Compute what the primitive ``row`` writes.
+    """Compute the outputs of the primitive ``row``.
 
     Parameters
     ----------
     row : str                 C++ struct name, e.g. ``"convolution_backward_data"``
     params : dict             oneDNN parameters that are not descriptors
-    arrays : dict             inputs by execution argument; others than the row reads do no harm
+    arrays : dict             inputs by execution argument; others than the
+                              row reads are ignored
     shapes : dict             dims by execution argument; read by rows whose inputs leave the size
                               of the output open (reduction, resampling, deconvolution forward,
                               convolution backward, pooling backward, ...)
 
     Returns
     -------
-    dict of float64 arrays    by execution argument; never a workspace; more than was asked for is
-                              possible (``dst_iter`` of a network that was given none)
+    dict of float64 arrays    by execution argument, never a workspace; may include more
+                              than was requested (``dst_iter`` of a network without one)
     """
     exact = {name: np.asarray(array, dtype=np.float64) for name, array in arrays.items()}
     return REFERENCES[row](params, exact, shapes or {})

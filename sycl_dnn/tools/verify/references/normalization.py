@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch, layer and group normalization: one computation over three kinds of groups.
+"""Batch, layer and group normalization: one computation for three kinds of groups.
 
 A view of src decides which elements share statistics:
 
@@ -11,7 +11,7 @@ layer  (*B, C)              last        (*B,)           (C,), last axis
 group  (N, G, C/G, *S)      2, ...      (N, G)          (C,), axis 1 of src
 =====  ===================  ==========  ==============  ===================
 
-Statistics are inputs with the flag ``use_global_stats``, else they are taken from src; with
+With the flag ``use_global_stats`` statistics are inputs, otherwise they are computed from src. With
 ``rms_norm`` (layer only) the mean counts as 0 and ``variance`` is the mean square.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 
 
 class View(NamedTuple):
-    """How src is seen: its shape then, the averaged axes, and the shape of scale and shift."""
+    """A view of src: its shape, the averaged axes, and the shape of scale and shift."""
 
     shape: tuple
     averaged: tuple
@@ -61,7 +61,7 @@ def _statistics(params, arrays, view):
 
 
 def _normalised(params, arrays, view):
-    """Return the normalised source and what it was multiplied with, both in the view."""
+    """Return the normalised source and the factor it was multiplied by, both in the view."""
     mean, variance = _statistics(params, arrays, view)
     factor = 1 / np.sqrt(variance + params["epsilon"])
     return (arrays["src"].reshape(view.shape) - mean) * factor, factor
@@ -99,8 +99,9 @@ def forward(params, arrays, view):
 def backward(params, arrays, view):
     """Gradient: src, diff_dst, ... -> diff_src, [diff_scale, diff_shift, diff_src_1].
 
-    Statistics that the forward run computed are computed again from src. oneDNN finds the mask
-    of a fused ReLU in the workspace; here the forward ``shift`` (and ``src_1``) recompute it.
+    Statistics that the forward run computed are computed again from src. oneDNN reads the mask
+    of a fused ReLU from the workspace; here it is recomputed with the forward ``shift`` (and
+    ``src_1``).
     """
     shape, flags = arrays["src"].shape, params["flags"]
     x, factor = _normalised(params, arrays, view)

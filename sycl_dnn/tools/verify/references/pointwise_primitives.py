@@ -78,7 +78,7 @@ FORWARD = {
     "hardswish": lambda s, a, b: s * np.clip(a * s + b, 0.0, 1.0),
 }
 
-# clip and clip_v2 differ at s == beta only: the first passes the gradient, the second does not.
+# clip and clip_v2 differ only at s == beta: the first passes the gradient, the second does not.
 SLOPE = {
     "relu": lambda s, a, b: np.where(s > 0, 1.0, a),
     "tanh": lambda s, a, b: 1 - np.tanh(s) ** 2,
@@ -138,7 +138,7 @@ def eltwise_backward(params, arrays, shapes):
 
 
 def prelu_forward(params, arrays, shapes):
-    """Scale what is not positive: src, weights (same rank, axes of 1 broadcast) -> dst."""
+    """Scale non-positive elements: src, weights (same rank, axes of 1 broadcast) -> dst."""
     src = arrays["src"]
     return {"dst": np.where(src > 0, src, src * arrays["weights"])}
 
@@ -170,7 +170,7 @@ BINARY = {
 def binary(params, arrays, shapes):
     """Combine src_0 and src_1 (axes of 1 broadcast) -> dst; a comparison gives 0 or 1.
 
-    ``binary_select`` takes src_0 where src_2 is not zero and src_1 otherwise.
+    ``binary_select`` selects src_0 where src_2 is not zero and src_1 otherwise.
     """
     first, second = arrays["src_0"], arrays["src_1"]
     if params["algorithm"] == "binary_select":

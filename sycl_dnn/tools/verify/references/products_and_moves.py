@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrix products, reductions, and what moves elements without changing them."""
+"""Matrix products, reductions, and primitives that move elements without changing them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def weighted_sum(params, arrays, shapes):
     return {"dst": sum(terms)}
 
 
-# --- What moves elements without changing them: reorder, concat, shuffle; and resampling
+# --- Elements moved without changes: reorder, concat, shuffle; and resampling
 
 
 def reorder(params, arrays, shapes):
@@ -94,13 +94,13 @@ def concat(params, arrays, shapes):
 
 
 def _transpose_axis(x, axis, rows):
-    """Read ``axis`` as a matrix with ``rows`` rows and transpose it."""
+    """View ``axis`` as a matrix with ``rows`` rows and transpose it."""
     split = (*x.shape[:axis], rows, x.shape[axis] // rows, *x.shape[axis + 1 :])
     return np.swapaxes(x.reshape(split), axis, axis + 1).reshape(x.shape)
 
 
 def shuffle_forward(params, arrays, shapes):
-    """Transpose ``axis``, seen as (C / group_size, group_size): src -> dst."""
+    """Transpose ``axis``, viewed as (C / group_size, group_size): src -> dst."""
     src, axis = arrays["src"], params["axis"]
     return {"dst": _transpose_axis(src, axis, src.shape[axis] // params["group_size"])}
 
@@ -113,8 +113,8 @@ def shuffle_backward(params, arrays, shapes):
 def interpolation(n_src, n_dst, algorithm):
     """Return the matrix (n_dst, n_src) that resamples one axis.
 
-    Elements are cells, so the centre of output cell o lies at (o + 1/2) n_src / n_dst - 1/2;
-    coordinates outside the source take its edge. Nearest rounds halves up.
+    Elements are cells, so the centre of output cell o is at (o + 1/2) n_src / n_dst - 1/2.
+    Coordinates outside the source use its edge. Nearest rounds halves up.
     """
     at = (np.arange(n_dst) + 0.5) * n_src / n_dst - 0.5
     rows, matrix = np.arange(n_dst), np.zeros((n_dst, n_src))

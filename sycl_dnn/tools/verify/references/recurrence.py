@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recurrent networks, with exact gradients by reverse-mode differentiation of NumPy.
 
-An expression of `Node` objects computes its value at once and remembers how to send a gradient
-back. Plain arrays and numbers take part as constants.
+An expression of `Node` objects computes its value immediately and remembers how to propagate a
+gradient back. Plain arrays and numbers are constants in it.
 
 Sizes: T steps, N samples, L layers, D directions (1 or 2), G gates, SLC and SIC channels of
-the inputs from the layer below and the step before, DHC channels of the cell, DIC = DHC or,
+the inputs from the layer below and the previous step, DHC channels of the cell, DIC = DHC or,
 with a projection, its output; DLC = DIC, or 2 DIC for ``bidirectional_concat``.
 
 src_layer (T, N, SLC), src_iter (L, D, N, SIC), src_iter_c (L, D, N, DHC), augru_attention
@@ -13,10 +13,10 @@ src_layer (T, N, SLC), src_iter (L, D, N, SIC), src_iter_c (L, D, N, DHC), augru
 (L, D, G, DHC; linear-before-reset cells: G + 1), weights_peephole (L, D, 3, DHC),
 weights_projection (L, D, DHC, DIC) -> dst_layer (T, N, DLC), dst_iter (L, D, N, DIC),
 dst_iter_c (L, D, N, DHC). Absent states are 0. The two directions are separate stacks that
-meet in dst_layer only.
+meet only in dst_layer.
 
-The forward pass is written once, on `tape` nodes; the backward pass differentiates it, so it
-reads the forward inputs and none of the forward outputs or the workspace.
+The forward pass is written once, over `Node` objects. The backward pass differentiates it, so it
+reads the forward inputs, and neither the forward outputs nor the workspace.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def node(value):
 
 
 class Node:
-    """A value, the nodes it was computed from, and for each the map of gradients back."""
+    """A value, the nodes it was computed from, and the map of gradients back to each of them."""
 
     __array_ufunc__ = None  # array op node: let the node's reflected method do it
 
@@ -79,7 +79,7 @@ class Node:
 
 
 def apply(x, value, slope):
-    """Return a function of single elements, from its value and its derivative at ``x``."""
+    """Return an element-wise function, from its value and its derivative at ``x``."""
     return Node(value, (x, lambda g: g * slope))
 
 
@@ -96,7 +96,7 @@ def tanh(x):
 
 
 def relu(x, slope):
-    """Rectifier of a node, with this slope for what is not positive."""
+    """Rectifier of a node, with this slope for elements that are not positive."""
     factor = np.where(x.value > 0, 1.0, slope)
     return apply(x, x.value * factor, factor)
 
@@ -131,7 +131,7 @@ def _in_order(outputs):
 
 
 def derivatives(outputs, gradients):
-    """Send ``gradients`` of ``outputs`` back: fill ``gradient`` of all their sources."""
+    """Propagate ``gradients`` of ``outputs`` back: set ``gradient`` of all their sources."""
     for out, gradient in zip(outputs, gradients, strict=True):
         out.gradient = out.gradient + gradient
     for current in _in_order(outputs):
@@ -162,10 +162,10 @@ ACTIVATIONS = {
 
 
 class Cell:
-    """What one layer and direction knows: its weights, and how to make a step.
+    """One layer in one direction: its weights, and how it computes a step.
 
-    ``step(x, h, c, attention)`` gives the next h and c from this step's input, the last h and
-    c; only the LSTM has a c, and only a cell that ``attends`` reads the attention.
+    ``step(x, h, c, attention)`` returns the next h and c from this step's input and the last h
+    and c. Only the LSTM has a c, and only a cell that ``attends`` reads the attention.
     """
 
     attends = False
@@ -185,7 +185,7 @@ class Cell:
         return product if self.b is None else product + self.b[gate]
 
     def before(self, gate, h):
-        """Contribution of the step before to a gate."""
+        """Contribution of the previous step to a gate."""
         return h @ self.u[:, gate]
 
 
@@ -229,7 +229,7 @@ class Gru(Cell):
 
 
 class LbrGru(Gru):
-    """The reset gate acts after the linear map, whose own bias is the fourth one."""
+    """The reset gate acts after the linear map, which has its own, fourth bias."""
 
     def _candidate(self, x, h, reset):
         linear = self.before(2, h)
@@ -266,7 +266,7 @@ def _state(inputs, name, layer, direction, channels):
 
 
 def _stored(params):
-    """How a state is kept from step to step: ``state`` rounds it where a cell is quantised."""
+    """Return the form of a state between steps: ``state`` rounds it if a cell is quantised."""
     if "state" not in params:
         return lambda h: h
     return lambda h: Node(params["state"](h.value))

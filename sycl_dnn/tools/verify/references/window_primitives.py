@@ -3,12 +3,12 @@
 
 Shapes: src (N, C, *S), dst (N, O, *T), weights (O, C, *K) or, with groups, (G, O/G, C/G, *K),
 bias (O,); S, T and K have one to three axes. Deconvolution has its weights in the same order
-(destination channels first) and is the convolution's gradient with source and destination
-exchanged, so it needs no separate contraction.
+(destination channels first). It is the convolution's gradient with source and destination
+exchanged, so it does not need a separate contraction.
 
 dst = src * base ** -beta with base = k + alpha / n * (sum of src**2 over the neighbourhood).
-The neighbourhood reaches (local_size - 1) // 2 elements to both sides on each of its axes (so
-an even size sees one element less), but n is local_size to the power of the number of axes.
+The neighbourhood extends (local_size - 1) // 2 elements to both sides on each of its axes, so
+an even size covers one element less, but n is local_size to the power of the number of axes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 def pad_spatial(x, low, high, value=0.0):
     """Pad the last ``len(low)`` axes of ``x``; a negative ``high`` pads nothing.
 
-    oneDNN lets ``padding_r`` be negative (input columns that no window reaches), and windows are
-    cut out by position, so such columns may stay.
+    oneDNN allows a negative ``padding_r`` (input columns that no window reaches). Windows are
+    cut out by position, so such columns may remain.
     """
     untouched = [(0, 0)] * (x.ndim - len(low))
     widths = [(left, max(right, 0)) for left, right in zip(low, high, strict=True)]
@@ -47,10 +47,10 @@ def kernel_positions(kernel):
 
 
 def window(position, size, strides, dilation):
-    """Index of the padded input elements that one kernel ``position`` meets.
+    """Index of the padded input elements that one kernel ``position`` covers.
 
     ``size`` is the spatial size of the output; ``dilation`` counts skipped elements, 0 is dense.
-    The index selects an array (..., *size) out of a padded array (..., *S).
+    The index selects an array (..., *size) from a padded array (..., *S).
     """
     axes = zip(position, size, strides, dilation, strict=True)
     starts = [(p * (d + 1), n, s) for p, n, s, d in axes]
@@ -228,8 +228,9 @@ def pooling_forward(params, arrays, shapes):
 def pooling_backward(params, arrays, shapes):
     """Gradient: diff_dst -> diff_src (its shape comes from ``shapes``).
 
-    oneDNN finds the maxima in the workspace of the forward run. Here the forward source does
-    that: ``pooling_max`` needs ``src`` in ``arrays``. The first of equal maxima gets all.
+    oneDNN reads the positions of the maxima from the workspace of the forward run. Here they are
+    found in the forward source: ``pooling_max`` needs ``src`` in ``arrays``. The first of equal
+    maxima gets the whole gradient.
     """
     diff_dst, shape = arrays["diff_dst"], tuple(shapes["diff_src"])
     kernel, strides, dilation, low, high = _geometry_pool(params)
@@ -253,7 +254,7 @@ def _axes(params, ndim):
 
 
 def _neighbourhood(x, params):
-    """Sum of ``x`` over the neighbourhood of each element; outside of ``x`` is 0."""
+    """Sum of ``x`` over the neighbourhood of each element; 0 outside ``x``."""
     reach = (params["local_size"] - 1) // 2
     for axis in _axes(params, x.ndim):
         n = x.shape[axis]
@@ -264,7 +265,7 @@ def _neighbourhood(x, params):
 
 
 def _base(src, params):
-    """Return the quantity raised to -beta, and alpha / n."""
+    """Return the base that is raised to -beta, and alpha / n."""
     factor = params["alpha"] / params["local_size"] ** len(_axes(params, src.ndim))
     return params["k"] + factor * _neighbourhood(src**2, params), factor
 

@@ -25,9 +25,9 @@ def compute(name: str, tensors: Tensors, attributes: Attrs, shapes: Shapes) -> l
     tensors : mapping
         float64 arrays by input of the row; a sequence of them for ``concat``.
     attributes : mapping
-        All attributes that have a value, defaults included.
+        All attributes that have a value, including defaults.
     shapes : sequence
-        Shapes of the results, read where the inputs leave them open.
+        Shapes of the results, used if the inputs do not determine them.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def compute(name: str, tensors: Tensors, attributes: Attrs, shapes: Shapes) -> l
 
 
 def stored(values: Array, dtype: str) -> Array:
-    """Return values as a tensor of integers or 8-bit floats holds them; others stay exact."""
+    """Return values as tensors of integers or 8-bit floats hold them; others remain exact."""
     if dtype in storage.INTEGERS or dtype.startswith("f8"):
         return storage.rounded(values, dtype)
     return np.asarray(values, np.float64)

@@ -54,7 +54,7 @@ def _convolution_backward_data(name: str, t: Tensors, a: Attrs, shapes: Shapes) 
 
 @operation("convolution_backward_weights", "conv_transpose_backward_weights")
 def _backward_weights(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    """Compute; the transposed one has source and destination exchanged."""
+    """Compute the gradient; the transposed one has source and destination exchanged."""
     src, diff = first(t["src"], a), first(t["diff_dst"], a)
     if name.startswith("conv_transpose"):
         src, diff = diff, src
@@ -68,7 +68,7 @@ def _backward_weights(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[A
 
 @operation("conv_transpose")
 def _conv_transpose(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    """Compute the gradient of a convolution in its source; weights are (I, O/g, *K) of that."""
+    """Compute the gradient in a convolution's source; weights are its (I, O/g, *K)."""
     src, w = first(t["src"], a), weights(t["weights"], a)
     size = formed(shapes[0], a)
     params = geometry(a, size[2:], w.shape[2:])

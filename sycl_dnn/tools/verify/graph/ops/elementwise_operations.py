@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise operations, quantisation, reductions, norms, and what moves elements."""
+"""Elementwise operations, quantisation, reductions, norms, and moves of elements."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _dequantize(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
     return [(t["src"] - zps) * scales]
 
 
-# --- Reductions, and what moves elements
+# --- Reductions, and moves of elements
 
 REDUCE: dict[str, Callable[..., Array]] = {
     "l1": lambda x, **k: np.abs(x).sum(**k), "l2": lambda x, **k: np.sqrt((x**2).sum(**k)),
@@ -190,7 +190,7 @@ def _gen_index(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
 
 @operation("dropout")
 def _dropout(name: str, t: Tensors, a: Attrs, shapes: Shapes) -> list[Array]:
-    """Drop where the caller's random numbers say: ``kept`` is 1 where an element stays."""
+    """Drop by the caller's random numbers: ``kept`` is 1 for each element that remains."""
     factor = 1 / (1 - t["probability"].item()) if t["probability"].item() < 1 else 0.0
     return [t["src"] * t["kept"] * factor, t["kept"]]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of references, and data between the formats of the Graph API and of primitives."""
+"""The table of references; conversions between formats of the Graph API and of primitives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPERATIONS: dict[str, Reference] = {}
 
 
 def operation(*names: str) -> Callable[[Reference], Reference]:
-    """Keep a function as the reference of these operations."""
+    """Register a function as the reference of these operations."""
 
     def keep(function: Reference) -> Reference:
         OPERATIONS.update(dict.fromkeys(names, function))
@@ -57,7 +57,7 @@ def unweights(w: Array, a: Attrs) -> Array:
 
 
 def grouped(w: Array, groups: int) -> Array:
-    """Return weights with the groups in front."""
+    """Return weights with the groups as the first axis."""
     return w if groups == 1 else w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
 
 
