@@ -182,17 +182,21 @@ class TraceState:
         name = "bool" if dtype == "bool" and name == "uint8" else name
         return Tensor(self, Storage(desc), desc, name, shape)
 
-    def literal(self, values: np.ndarray) -> Tensor:
-        """Return a tensor of float32 values that are known while tracing."""
+    def literal(self, values: np.ndarray, dtype: str = "float32") -> Tensor:
+        """Return a tensor of values that are known while tracing.
+
+        It is of float64 if ``dtype`` is, else of float32.
+        """
         from sycl_dnn.onednn.memory import Memory
 
-        dense = np.ascontiguousarray(values, np.float32)
-        desc = layout.row_major(dense.shape, "float32")
+        dtype = dtype if dtype == "float64" else "float32"
+        dense = np.ascontiguousarray(values, dtype)
+        desc = layout.row_major(dense.shape, dtype)
         array = dpnp.asarray(dense, sycl_queue=self.engine.sycl_queue)
         storage = Storage(desc, memory=Memory(desc, self.engine, array))
         # Not packed once: only frozen arrays keep packed copies.
         storage.constant = False
-        return Tensor(self, storage, desc, "float32", dense.shape)
+        return Tensor(self, storage, desc, dtype, dense.shape)
 
     def view(
         self,

@@ -45,9 +45,9 @@ def _along(x: Tensor, axis: int, matrix: np.ndarray) -> Tensor:
     outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     shape = (*x.shape[:axis], n_out, *x.shape[axis + 1 :])
     if inner == 1:
-        right = x.trace.convert(x.trace.literal(matrix.T), x.dtype)
+        right = x.trace.convert(x.trace.literal(matrix.T, x.dtype), x.dtype)
         return reshape(product(reshape(x, (outer, n_in)), right), shape)
-    left = x.trace.convert(x.trace.literal(matrix[None]), x.dtype)
+    left = x.trace.convert(x.trace.literal(matrix[None], x.dtype), x.dtype)
     return reshape(product(left, reshape(x, (outer, n_in, inner))), shape)
 
 

@@ -86,8 +86,8 @@ def affine_grid(
     wide = converted(theta, "float64" if theta.dtype == "float64" else "float32")
     axes = [_centres(n, bool(align_corners)) for n in sizes[2:]]
     points = np.stack(np.meshgrid(*axes, indexing="ij")[::-1], -1).reshape(-1, rank)
-    base = theta.trace.literal(np.concatenate([points, np.ones_like(points[:, :1])], 1))
-    made = matmul(converted(base, wide.dtype), transpose(wide, (0, 2, 1)))
+    corners = np.concatenate([points, np.ones_like(points[:, :1])], 1)
+    made = matmul(theta.trace.literal(corners, wide.dtype), transpose(wide, (0, 2, 1)))
     return converted(reshape(made, (sizes[0], *sizes[2:], rank)), theta.dtype)
 
 
