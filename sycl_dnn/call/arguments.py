@@ -61,6 +61,13 @@ def name_of(function: Any, default: str = "") -> str:
     return getattr(function, "__name__", default or type(function).__name__)
 
 
+def kind_of(value: Any) -> str:
+    """Return the name of a value's class for errors: other libraries' with their package."""
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    return kind.__qualname__ if package == "builtins" else f"{package}.{kind.__qualname__}"
+
+
 # --- The arguments of a call: what they contribute to its key, and their arrays in order
 
 #: The classes of arrays, for the extension.
@@ -242,7 +249,7 @@ def check_tensors(name: str, body: Any, args: Any, kwargs: Any) -> None:
         optional = value is None and "None" in kinds
         if not kinds & _ARRAYS or parameter not in given or optional or isinstance(value, Tensor):
             continue
-        kind = type(given[parameter]).__name__
+        kind = kind_of(given[parameter])
         raise TypeError(f"{name}: {parameter} must be a dpnp.ndarray or Array, got {kind}")
 
 
@@ -281,7 +288,7 @@ def named(error: TypeError, name: str, function: Any, args: Any, kwargs: Any) ->
             try:
                 UserCall().token(leaf)
             except TypeError:
-                kind = type(leaf).__module__.partition(".")[0] + "." + type(leaf).__qualname__
+                kind = kind_of(leaf)
                 hint = "; dpnp.asarray copies it to the device" if kind.startswith("numpy") else ""
                 return TypeError(
                     f"{name}: {parameter}{path} must be a dpnp.ndarray, got {kind}{hint}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
 from typing import Any
 
 import dpnp
@@ -132,6 +133,16 @@ def test_pullback_of_a_scalar_takes_a_number_or_nothing(queue):
         ValueError, match=r"dy must be an array of shape \(4,\); a number is accepted"
     ):
         pullback()
+
+
+def test_arrays_of_other_libraries_are_named_with_their_package(queue):
+    x = dpnp.ones((2, 3), dtype="f4", sycl_queue=queue)
+    _, pullback = sycl_dnn.vjp(F.relu, x)
+    words = "pullback: dy must be a dpnp.ndarray or Array, got numpy.ndarray"
+    with pytest.raises(TypeError, match=words):
+        pullback(np.ones((2, 3), "f4"))
+    with pytest.raises(TypeError, match=r"linear: weight must be .*, got fractions.Fraction"):
+        F.linear(x, Fraction(1))
 
 
 def test_vjp_of_dicts_and_of_results_in_dicts(queue):
