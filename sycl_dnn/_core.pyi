@@ -733,7 +733,7 @@ class MemoryDesc:
         """
 
     @typing.overload
-    def __init__(self, dims: collections.abc.Sequence[int], data_type: _core.data_type | str, *, strides: collections.abc.Sequence[int]) -> None:
+    def __init__(self, dims: collections.abc.Sequence[int], data_type: _core.data_type | str, strides: collections.abc.Sequence[int]) -> None:
         """
         Plain layout by strides, in elements; 0 broadcasts.
         """
