@@ -155,6 +155,11 @@ class Collected:
                     "the device"
                 )
             return (kind, value.item())
+        if hasattr(value, "__dlpack__"):
+            raise TypeError(
+                f"arrays must be dpnp.ndarray, got {kind_of(value)}; sycl_dnn.asarray copies it to "
+                "the device"
+            )
         try:
             hash(value)
         except TypeError:

@@ -145,6 +145,17 @@ def test_arrays_of_other_libraries_are_named_with_their_package(queue):
         F.linear(x, Fraction(1))
 
 
+def test_arrays_of_torch_are_refused_with_the_way_to_convert_them(queue):
+    torch = pytest.importorskip("torch")
+    words = "arrays must be dpnp.ndarray, got torch.Tensor; sycl_dnn.asarray copies it"
+    for call in (F.relu, lambda x: F.cat([x, x]), F.sort):
+        with pytest.raises(TypeError, match=words):
+            call(torch.ones((2, 3)))
+    x = dpnp.ones((2, 3), dtype="f4", sycl_queue=queue)
+    with pytest.raises(TypeError, match=words):
+        F.linear(x, torch.ones((2, 3)))
+
+
 def test_vjp_of_dicts_and_of_results_in_dicts(queue):
     w, x = (dpnp.ones(s, dtype="f4", sycl_queue=queue) for s in ((4, 2), (3, 4)))
 
