@@ -145,6 +145,24 @@ def test_arrays_of_other_libraries_are_named_with_their_package(queue):
         F.linear(x, Fraction(1))
 
 
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: F.cat(None), r"cat: tensors must be a sequence of dpnp.ndarray, got NoneType"),
+        (lambda: F.cat(3), r"cat: tensors must be a sequence of dpnp.ndarray, got int"),
+        (lambda: F.stack(()), r"stack: tensors must hold at least one dpnp.ndarray, got \(\)"),
+        (lambda: F.stack([None]), r"stack: tensors\[0\] must be a dpnp.ndarray, got NoneType"),
+        (lambda: F.sort([1, 2]), r"sort: input must be a dpnp.ndarray, got list"),
+        (lambda: F.relu(), r"relu: missing a required argument: 'input'"),
+        (lambda: F.add(None, 2), r"add: input must be a dpnp.ndarray, got NoneType"),
+        (lambda: F.add(1, 2), r"add: at least one argument must be a dpnp.ndarray"),
+    ],
+)
+def test_calls_without_arrays_name_the_parameter(call, words):
+    with pytest.raises(TypeError, match=f"^{words}$"):
+        call()
+
+
 def test_arrays_of_torch_are_refused_with_the_way_to_convert_them(queue):
     torch = pytest.importorskip("torch")
     words = "arrays must be dpnp.ndarray, got torch.Tensor; sycl_dnn.asarray copies it"
