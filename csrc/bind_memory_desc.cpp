@@ -25,7 +25,7 @@ static void bind_factories(py::class_<desc> &c) {
              "Row-major layout of shape ``dims``.")
         .def(py::init(&make_with_tag), py::arg("dims"), py::arg("data_type"), py::arg("format_tag"),
              "Layout by tag: a member of ``format_tag`` or its name; ``any`` lets oneDNN choose.")
-        .def(py::init(&make_with_strides), py::arg("dims"), py::arg("data_type"), py::kw_only(),
+        .def(py::init(&make_with_strides), py::arg("dims"), py::arg("data_type"),
              py::arg("strides"), "Plain layout by strides, in elements; 0 broadcasts.")
         .def_static("csr", &make_csr, py::arg("dims"), py::arg("data_type"), py::arg("nnz"),
                     py::arg("index_dt"), py::arg("pointer_dt"),

@@ -19,6 +19,7 @@
 #include "dpctl/_sycl_event_api.h"
 #include "dpctl/_sycl_context.h"
 #include "dpctl/_sycl_device.h"
+#include "dpctl/_sycl_device_api.h"
 #include "dpctl/memory/_memory.h"
 #include "dpctl/memory/_memory_api.h"
 #include "dpctl/program/_program.h"
@@ -30,8 +31,9 @@ namespace sycl_dnn {
 static std::string type_name(py::handle object) { return Py_TYPE(object.ptr())->tp_name; }
 
 void import_dpctl() {
-    if (import_dpctl___sycl_queue() < 0 || import_dpctl___sycl_event() < 0 ||
-        import_dpctl__memory___memory() < 0 || import_dpctl__program___program() < 0)
+    if (import_dpctl___sycl_device() < 0 || import_dpctl___sycl_queue() < 0 ||
+        import_dpctl___sycl_event() < 0 || import_dpctl__memory___memory() < 0 ||
+        import_dpctl__program___program() < 0)
         throw py::error_already_set();
 }
 
@@ -43,6 +45,13 @@ sycl::queue &queue_of(py::handle object, const char *argument) {
                              type_name(object));
     auto *queue = reinterpret_cast<PySyclQueueObject *>(object.ptr());
     return *reinterpret_cast<sycl::queue *>(SyclQueue_GetQueueRef(queue));
+}
+
+py::object make_device(const sycl::device &device) {
+    auto *ref = reinterpret_cast<DPCTLSyclDeviceRef>(const_cast<sycl::device *>(&device));
+    auto *made = reinterpret_cast<PyObject *>(SyclDevice_Make(ref));
+    if (!made) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(made);
 }
 
 static sycl::event &event_of(py::handle object) {

@@ -10,6 +10,7 @@
 
 namespace sycl {
 inline namespace _V1 {
+class device;
 class queue;
 class event;
 }  // namespace _V1
@@ -23,6 +24,8 @@ void import_dpctl();
 sycl::queue &queue_of(py::handle object, const char *argument = "queue");
 // Appends the events of a sequence of dpctl.SyclEvent.
 void append_events(py::handle sequence, std::vector<sycl::event> &events);
+// A dpctl.SyclDevice.
+py::object make_device(const sycl::device &device);
 py::object make_event(const sycl::event &event);
 
 bool is_queue(py::handle object);

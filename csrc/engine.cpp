@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine.hpp"
 
+#include <oneapi/dnnl/dnnl_debug.h>
+
 #include <list>
 #include <mutex>
+#include <oneapi/dnnl/dnnl_sycl.hpp>
 #include <sycl/sycl.hpp>
 
 #include "dpctl_api.hpp"
@@ -33,9 +36,27 @@ dnnl::engine engine_of(const sycl::queue &queue) {
     return engines->back().handle;
 }
 
+// As oneDNN numbers the devices of a kind.
+py::object numbered_device(dnnl::engine::kind kind, int64_t index) {
+    const std::string name = dnnl_engine_kind2str(static_cast<dnnl_engine_kind_t>(kind));
+    if (kind == dnnl::engine::kind::any)
+        throw invalid_arguments("Engine: kind must be cpu or gpu, got " + name);
+    const int64_t count = static_cast<int64_t>(dnnl::engine::get_count(kind));
+    if (count == 0) throw invalid_arguments("Engine: oneDNN finds no device of kind " + name);
+    if (index < 0 || index >= count)
+        throw invalid_arguments("Engine: index must be at least 0 and less than " +
+                                std::to_string(count) + ", the number of devices of kind " + name +
+                                ", got " + std::to_string(index));
+    return make_device(dnnl::sycl_interop::get_device(dnnl::engine(kind, index)));
+}
+
 py::object queue_for(const py::object &target) {
     if (is_queue(target)) return target;
-    return py::module_::import("dpctl").attr("SyclQueue")(target);
+    const auto make_queue = py::module_::import("dpctl").attr("SyclQueue");
+    py::detail::make_caster<dnnl::engine::kind> kind;
+    // A string is a filter of dpctl's.
+    if (py::isinstance<py::str>(target) || !kind.load(target, false)) return make_queue(target);
+    return make_queue(numbered_device(kind, 0));
 }
 
 Engine make_engine(const py::object &target) {
@@ -49,6 +70,11 @@ Engine make_engine(const py::object &target) {
         handle = engine_of(native);
     }
     return {handle, queue};
+}
+
+Engine make_numbered_engine(dnnl::engine::kind kind, int64_t index) {
+    refuse_after_fork();
+    return make_engine(numbered_device(kind, index));
 }
 
 // A separate engine: the functions replace the pool.
@@ -74,7 +100,10 @@ void bind_engine(py::module_ &m) {
     py::class_<Engine>(m, "Engine",
                        "A device and its context, where oneDNN creates and runs primitives.")
         .def(py::init(&make_engine), py::arg("queue"),
-             "From a dpctl.SyclQueue, a dpctl.SyclDevice or a filter string such as 'gpu'.")
+             "From a dpctl.SyclQueue, a dpctl.SyclDevice, a filter string such as 'gpu', or an "
+             "``engine_kind``.")
+        .def(py::init(&make_numbered_engine), py::arg("kind"), py::arg("index") = 0,
+             "From the device of that index among those of a kind, as oneDNN counts them.")
         .def_static("get_count", &dnnl::engine::get_count, py::arg("kind"),
                     "The number of devices of a kind that oneDNN finds.")
         .def_static("count", &dnnl::engine::get_count, py::arg("kind"), "The same as get_count.")

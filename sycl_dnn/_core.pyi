@@ -590,9 +590,16 @@ class Engine:
     def __hash__(self) -> int:
         ...
 
-    def __init__(self, queue: dpctl.SyclQueue | dpctl.SyclDevice | str) -> None:
+    @typing.overload
+    def __init__(self, queue: dpctl.SyclQueue | dpctl.SyclDevice | engine_kind | str) -> None:
         """
-        From a dpctl.SyclQueue, a dpctl.SyclDevice or a filter string such as 'gpu'.
+        From a dpctl.SyclQueue, a dpctl.SyclDevice, a filter string such as 'gpu', or an ``engine_kind``.
+        """
+
+    @typing.overload
+    def __init__(self, kind: engine_kind | str, index: int=0) -> None:
+        """
+        From the device of that index among those of a kind, as oneDNN counts them.
         """
 
     def __repr__(self) -> str:
@@ -726,7 +733,7 @@ class MemoryDesc:
         """
 
     @typing.overload
-    def __init__(self, dims: collections.abc.Sequence[int], data_type: _core.data_type | str, *, strides: collections.abc.Sequence[int]) -> None:
+    def __init__(self, dims: collections.abc.Sequence[int], data_type: _core.data_type | str, strides: collections.abc.Sequence[int]) -> None:
         """
         Plain layout by strides, in elements; 0 broadcasts.
         """
@@ -2974,4 +2981,4 @@ RUNTIME_DIM_VAL: int = -9223372036854775808
 RUNTIME_F32_VAL: float
 RUNTIME_S32_VAL: int = -2147483648
 RUNTIME_SIZE_VAL: int = 9223372036854775808
-_interface: int = 19
+_interface: int = 20

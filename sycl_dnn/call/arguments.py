@@ -61,6 +61,13 @@ def name_of(function: Any, default: str = "") -> str:
     return getattr(function, "__name__", default or type(function).__name__)
 
 
+def kind_of(value: Any) -> str:
+    """Return the name of a value's class for errors: other libraries' with their package."""
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    return kind.__qualname__ if package == "builtins" else f"{package}.{kind.__qualname__}"
+
+
 # --- The arguments of a call: what they contribute to its key, and their arrays in order
 
 #: The classes of arrays, for the extension.
@@ -74,6 +81,7 @@ ARRAY_TYPES = ArrayTypes(
 #: The names of arrays in annotations.
 _ARRAYS = frozenset(("dpnp.ndarray", "ArrayLike", "Tensor", "Array"))
 _PLAIN = frozenset((int, float, bool, str, type(None)))
+_NO_ARRAY = "at least one argument must be a dpnp.ndarray"
 
 
 class Collected:
@@ -148,6 +156,11 @@ class Collected:
                     "the device"
                 )
             return (kind, value.item())
+        if hasattr(value, "__dlpack__"):
+            raise TypeError(
+                f"arrays must be dpnp.ndarray, got {kind_of(value)}; sycl_dnn.asarray copies it to "
+                "the device"
+            )
         try:
             hash(value)
         except TypeError:
@@ -242,8 +255,38 @@ def check_tensors(name: str, body: Any, args: Any, kwargs: Any) -> None:
         optional = value is None and "None" in kinds
         if not kinds & _ARRAYS or parameter not in given or optional or isinstance(value, Tensor):
             continue
-        kind = type(given[parameter]).__name__
+        kind = kind_of(given[parameter])
         raise TypeError(f"{name}: {parameter} must be a dpnp.ndarray or Array, got {kind}")
+
+
+def _array_missing(parameter: str, annotation: str, value: Any) -> str | None:
+    """Return what is wrong with the value of a parameter that is annotated as an array."""
+    kinds = {kind.strip() for kind in annotation.split("|")}
+    if annotation.startswith("Sequence[dpnp."):
+        if not isinstance(value, (list, tuple)):
+            return f"{parameter} must be a sequence of dpnp.ndarray, got {kind_of(value)}"
+        if not value:
+            return f"{parameter} must hold at least one dpnp.ndarray, got {value}"
+        return f"{parameter}[0] must be a dpnp.ndarray, got {kind_of(value[0])}"
+    is_number = "float" in kinds and isinstance(value, (int, float))
+    if not kinds & _ARRAYS or (value is None and "None" in kinds) or is_number:
+        return None
+    return f"{parameter} must be a dpnp.ndarray, got {kind_of(value)}"
+
+
+def without_array(name: str, body: Any, args: Any, kwargs: Any) -> TypeError:
+    """Return the error of a call without arrays: which parameter must be one, and what it was."""
+    annotations = inspect.get_annotations(body)
+    try:
+        inspect.signature(body).bind(*args, **kwargs)
+    except TypeError as error:
+        return TypeError(f"{name}: {error}")
+    for parameter, value in by_name(body, args, kwargs).items():
+        annotation = str(annotations.get(parameter.partition("[")[0], ""))
+        wrong = _array_missing(parameter, annotation, value)
+        if wrong is not None:
+            return TypeError(f"{name}: {wrong}")
+    return TypeError(f"{name}: {_NO_ARRAY}")
 
 
 def by_name(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
@@ -281,7 +324,7 @@ def named(error: TypeError, name: str, function: Any, args: Any, kwargs: Any) ->
             try:
                 UserCall().token(leaf)
             except TypeError:
-                kind = type(leaf).__module__.partition(".")[0] + "." + type(leaf).__qualname__
+                kind = kind_of(leaf)
                 hint = "; dpnp.asarray copies it to the device" if kind.startswith("numpy") else ""
                 return TypeError(
                     f"{name}: {parameter}{path} must be a dpnp.ndarray, got {kind}{hint}"
@@ -312,7 +355,7 @@ def shared_queue(arrays: list[Any], name: str) -> Any:
                 f"{other.sycl_device.filter_string}; copy with dpnp.asarray(x, sycl_queue=...)"
             )
     if queue is None:
-        raise TypeError(f"{name}: at least one argument must be a dpnp.ndarray")
+        raise TypeError(f"{name}: {_NO_ARRAY}")
     return queue
 
 

@@ -111,6 +111,8 @@ class Operation:
             key.append(found.token(kwargs[name]))
         if found.traced:
             return self._inline(args, kwargs)
+        if not found.arrays:
+            raise arguments.without_array(self.name, self.body, args, kwargs)
         placed = PlacedCall(self.name, found, out)
         whole = (*key, *placed.facts)
         plan = cache.plans.get(whole)

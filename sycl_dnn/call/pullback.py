@@ -10,7 +10,7 @@ import dpnp
 from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn._core import ReverseCall
-from sycl_dnn.call.arguments import ARRAY_TYPES
+from sycl_dnn.call.arguments import ARRAY_TYPES, kind_of
 from sycl_dnn.call.both_passes import Differentiated
 from sycl_dnn.call.call_plan import call_plan_of, results
 from sycl_dnn.call.captures import Check
@@ -90,8 +90,7 @@ class Pullback:
         if isinstance(dy, (int, float)):
             return self._number(dy, tensor)
         if not (isinstance(dy, Array) or nested_arguments.is_array(dy)):
-            kind = type(dy).__name__
-            raise TypeError(f"pullback: dy must be a dpnp.ndarray or Array, got {kind}")
+            raise TypeError(f"pullback: dy must be a dpnp.ndarray or Array, got {kind_of(dy)}")
         name = dy.dtype if isinstance(dy, Array) else getattr(dy.dtype, "name", None)
         if dy.shape != tensor.shape or name != tensor.dtype:
             raise ValueError(

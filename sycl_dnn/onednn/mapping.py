@@ -2,7 +2,7 @@
 """Memory on the host: ``map_data`` and ``unmap_data``.
 
 oneDNN hands out addresses. Here NumPy owns what is a copy, so that a mapping which is used too long
-reads old values instead of freed memory.
+reads old values instead of freed memory. NumPy and DLPack read memory by their own protocols too.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import dpctl.memory
+import dpnp
 import numpy as np
 
+from sycl_dnn._dpnp import host_view, is_readable
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onednn import dtypes
 
@@ -39,6 +41,8 @@ class _Mapping(NamedTuple):
     device: Any
 
 
+#: DLPack's device type of the CPU.
+_CPU = 1
 #: (memory, index of the buffer) -> its mapping.
 _MAPPED: dict[tuple[int, int], _Mapping] = {}
 
@@ -97,3 +101,33 @@ def unmap(memory: Any, values: Any, index: int) -> None:
     del _MAPPED[id(memory), index]
     if found.device is not None and memory.writable:
         found.device.copy_from_host(found.raw)
+
+
+# --- the protocols of NumPy and DLPack
+
+
+def to_numpy(memory: Any, dtype: Any, copy: bool | None) -> np.ndarray:
+    """Return the numbers of a plain memory as a NumPy array, after the work on its queue."""
+    if copy is False:
+        raise ValueError("np.asarray: a Memory is copied to NumPy; copy must not be False")
+    array = memory.to_array()
+    array.sycl_queue.wait()
+    made = dpnp.asnumpy(array)
+    return made if dtype is None else made.astype(dtype, copy=False)
+
+
+def device_of(memory: Any) -> tuple[Any, int]:
+    """Return DLPack's device type and number; SYCL's CPU device has the CPU's memory."""
+    array = memory.to_array().get_array()
+    return (_CPU, 0) if array.sycl_queue.sycl_device.is_cpu else array.__dlpack_device__()
+
+
+def capsule(memory: Any, stream: Any, version: Any, device: Any, copy: bool | None) -> Any:
+    """Return the capsule of a plain memory; parameters are those of ``__dlpack__``."""
+    array = memory.to_array().get_array()
+    wanted = device or device_of(memory)
+    if wanted[0] != _CPU or not is_readable(array):
+        return array.__dlpack__(stream=stream, max_version=version, dl_device=device, copy=copy)
+    host = host_view(array)
+    host = np.array(host) if copy else host
+    return host.__dlpack__(**({"max_version": version} if version else {}))

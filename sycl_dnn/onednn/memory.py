@@ -215,13 +215,23 @@ class Memory(_core.Memory):
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
         return self.to_array().__sycl_usm_array_interface__
 
-    def __dlpack__(self, **options: Any) -> Any:
-        """Return a DLPack capsule over the memory; see ``to_array`` for what has one."""
-        return self.to_array().get_array().__dlpack__(**options)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return a NumPy copy after the work on the queue; see ``to_array`` for what has one."""
+        return mapping.to_numpy(self, dtype, copy)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """Return a DLPack capsule over the memory; see ``to_array`` for what has one.
+
+        Data for the CPU is complete when this returns.
+        """
+        return mapping.capsule(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[Any, int]:
-        """Return DLPack's kind and number of the device."""
-        return self.to_array().get_array().__dlpack_device__()
+        """Return DLPack's device type and number: the CPU's for SYCL's CPU device."""
+        return mapping.device_of(self)
 
     def submemory(self, dims: Sequence[int], offsets: Sequence[int]) -> Memory:
         """Return the part of shape ``dims`` that starts at ``offsets``, in the same allocation.

@@ -32,6 +32,8 @@ _WORDS = {
     "typing.SupportsIndex": "",
     "sycl_dnn.onednn.format_tag": "a format tag",
 }
+#: What NumPy and dpnp call parameters of oneDNN's.
+_ALIASES = {"shape": "dims", "dtype": "data_type"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,6 +114,7 @@ def _fits_one(value: Any, annotation: str) -> bool:
         "typing.SupportsInt": lambda: hasattr(value, "__index__"),
         "typing.SupportsIndex": lambda: hasattr(value, "__index__"),
         "typing.SupportsFloat": lambda: hasattr(value, "__float__"),
+        "sycl_dnn.onednn.format_tag": lambda: isinstance(value, enum.IntEnum),
     }
     return annotation not in checks or checks[annotation]()
 
@@ -138,15 +141,31 @@ def _fits(value: Any, annotation: str) -> bool:
 # --- what the message says
 
 
-def _names(members: Any, function: str, given: Any) -> str:
-    """Return the names of an enumeration that are near: of the operation, or like the given one."""
+def _own_names(members: Any, function: str) -> list[str]:
+    """Return the names of an enumeration that are an operation's, all if they are few."""
     names = [n for n in members.__members__ if n != "undef"]
-    operation = function.split("_")[0]
-    own = [n for n in names if n.startswith(operation)] if len(names) > _MOST_NAMES else []
-    if not own and len(names) > _MOST_NAMES:
-        own = difflib.get_close_matches(str(given), names, 5, 0.4) or names[:5]
-    shown = own or names
-    return ", ".join(shown) + (", ..." if len(shown) < len(names) and shown is not own else "")
+    if len(names) <= _MOST_NAMES:
+        return names
+    # The operation may come second, as in "append_eltwise".
+    for word in function.split("_"):
+        own = [n for n in names if n.startswith(word + "_")]
+        if own:
+            return own
+    return []
+
+
+def _near(members: Any, function: str, given: Any, most: int = 1) -> list[str]:
+    """Return the names of an enumeration that may be meant: "tanh" is eltwise_tanh."""
+    names = _own_names(members, function) or list(members.__members__)
+    text = str(given)
+    ends = [n for n in names if n.endswith("_" + text)]
+    return (ends or difflib.get_close_matches(text, names, most, 0.6))[:most]
+
+
+def _names(members: Any, function: str, given: Any) -> str:
+    """Return the names of an enumeration: of the operation, or some that are like the given one."""
+    own = _own_names(members, function)
+    return ", ".join(own or [*(_near(members, function, given, 5) or members.__members__), "..."])
 
 
 def _expected(annotation: str, function: str, given: Any) -> str:
@@ -193,13 +212,18 @@ def _listed(parameters: list[Parameter]) -> str:
     return ", ".join(p.name for p in parameters if p.name != "self")
 
 
-def _unknown(name: str, parameter: str, parameters: list[Parameter]) -> Exception:
+def _meant(parameter: str, parameters: list[Parameter]) -> list[str]:
+    """Return the parameter that an unknown name is likely to mean, if there is one."""
     names = [p.name for p in parameters]
-    stem = parameter.removesuffix("_desc")
-    near = [stem] if stem in names else difflib.get_close_matches(parameter, names, 1)
+    known = [n for n in (parameter.removesuffix("_desc"), _ALIASES.get(parameter)) if n in names]
+    return known[:1] or difflib.get_close_matches(parameter, names, 1)
+
+
+def _unknown(name: str, parameter: str, overloads: list[list[Parameter]]) -> Exception:
+    near = [n for parameters in overloads for n in _meant(parameter, parameters)]
     hint = f"did you mean {near[0]}? It" if near else "it"
-    text = f"{name}: no parameter is called {parameter!r}; {hint} takes {_listed(parameters)}"
-    return TypeError(text)
+    takes = ", ".join(dict.fromkeys(n for o in overloads for n in _listed(o).split(", ") if n))
+    return TypeError(f"{name}: no parameter is called {parameter!r}; {hint} takes {takes}")
 
 
 def _too_many(name: str, parameters: list[Parameter], given: int) -> Exception:
@@ -219,34 +243,48 @@ def _wrong_value(name: str, p: Parameter, value: Any) -> Exception:
     is_name = isinstance(value, str) and _enumeration(p.annotation) is not None
     cls = InvalidArguments if is_name else TypeError
     operation = name.rpartition(".")[2]
-    return cls(
-        f"{name}: {p.name} must be {_expected(p.annotation, operation, value)}, got {_shown(value)}"
-    )
+    near = _near(_enumeration(p.annotation), operation, value) if is_name else []
+    hint = f"; did you mean {near[0]}?" if near else ""
+    rule = _expected(p.annotation, operation, value)
+    return cls(f"{name}: {p.name} must be {rule}, got {_shown(value)}{hint}")
 
 
 def _problem(
-    name: str, parameters: list[Parameter], args: tuple[Any, ...], named: Mapping[str, Any]
-) -> tuple[int, Exception] | None:
-    """Return what is wrong with a call, and how far it fits: the more, the nearer it is."""
+    name: str, overloads: list[list[Parameter]], args: tuple[Any, ...], named: Mapping[str, Any]
+) -> Exception | None:
+    """Return what is wrong with a call of the first overload; the others are equally near."""
+    parameters = overloads[0]
     names = [p.name for p in parameters]
-    bound = list(_bound(parameters, args, named))
-    fitting = sum(v is not _MISSING and _fits(v, p.annotation) for p, v in bound)
     for key in named:
         if key not in names:
-            return fitting, _unknown(name, key, parameters)
+            return _unknown(name, key, overloads)
+    bound = list(_bound(parameters, args, named))
     positional = [p for p in parameters if not p.by_name_only]
     if len(args) > len(positional):
         has_self = bool(parameters) and parameters[0].name == "self"
-        return fitting, _too_many(name, parameters, len(args) - has_self)
+        return _too_many(name, parameters, len(args) - has_self)
     for p, value in bound:
         if value is not _MISSING and not _fits(value, p.annotation) and p.name != "self":
-            return fitting, _wrong_value(name, p, value)
+            return _wrong_value(name, p, value)
     missing = [p.name for p, value in bound if value is _MISSING and not p.has_default]
     if missing:
         rule = "arguments are" if len(missing) > 1 else "argument is"
         takes = f"; it takes {_listed(parameters)}"
-        return fitting, TypeError(f"{name}: {rule} missing: {', '.join(missing)}{takes}")
+        return TypeError(f"{name}: {rule} missing: {', '.join(missing)}{takes}")
     return None
+
+
+def _nearness(
+    parameters: list[Parameter], args: tuple[Any, ...], named: Mapping[str, Any]
+) -> tuple[int, int]:
+    """Return how well a call fits an overload: its values, then the names that are almost right."""
+    names = [p.name for p in parameters]
+    unknown = [n for n in named if n not in names]
+    surplus = max(0, len(args) - sum(not p.by_name_only for p in parameters))
+    bound = _bound(parameters, args, named)
+    fitting = sum(v is not _MISSING and _fits(v, p.annotation) for p, v in bound)
+    near = sum(bool(_meant(n, parameters)) for n in unknown)
+    return fitting - len(unknown) - surplus, near
 
 
 def _name_of(function: Any, args: tuple[Any, ...]) -> str:
@@ -271,10 +309,9 @@ def explanation(function: Any, args: tuple[Any, ...], named: Mapping[str, Any]) 
         far as the signature says, so that pybind11's own message is the best there is.
     """
     name = _name_of(function, args)
-    problems = []
-    for parameters in signatures(function):
-        problem = _problem(name, parameters, args, named)
-        if problem is None:
-            return None
-        problems.append(problem)
-    return max(problems, key=lambda p: p[0])[1] if problems else None
+    overloads = signatures(function)
+    if not overloads or any(_problem(name, [o], args, named) is None for o in overloads):
+        return None
+    scores = [_nearness(parameters, args, named) for parameters in overloads]
+    nearest = [o for o, score in zip(overloads, scores, strict=True) if score == max(scores)]
+    return _problem(name, nearest, args, named)

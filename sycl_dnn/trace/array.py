@@ -134,6 +134,11 @@ class Array(Reductions, Operators):
         return (*(2 * s for s in strides[:-1]), 1) if self.dtype in dtypes.PACKED else strides
 
     @property
+    def itemsize(self) -> int:
+        """Bytes of an element of ``data``; of 4-bit numbers two share one."""
+        return self.data.itemsize
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
         return self.data.nbytes
@@ -164,6 +169,27 @@ class Array(Reductions, Operators):
     __int__ = _number(int)
     __float__ = _number(float)
     __complex__ = _number(complex)
+
+    def __format__(self, format_spec: str) -> str:
+        """Return a number's text for an array without axes."""
+        if self.shape:
+            return super().__format__(format_spec)
+        return format(self.item(), format_spec)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return self.round(ndigits or 0)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return functions.floor_divide(self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return functions.floor_divide(other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return functions.remainder(self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return functions.remainder(other, self)
 
     all = _in_float32("all")
     any = _in_float32("any")

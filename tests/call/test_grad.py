@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
 from typing import Any
 
 import dpnp
@@ -132,6 +133,45 @@ def test_pullback_of_a_scalar_takes_a_number_or_nothing(queue):
         ValueError, match=r"dy must be an array of shape \(4,\); a number is accepted"
     ):
         pullback()
+
+
+def test_arrays_of_other_libraries_are_named_with_their_package(queue):
+    x = dpnp.ones((2, 3), dtype="f4", sycl_queue=queue)
+    _, pullback = sycl_dnn.vjp(F.relu, x)
+    words = "pullback: dy must be a dpnp.ndarray or Array, got numpy.ndarray"
+    with pytest.raises(TypeError, match=words):
+        pullback(np.ones((2, 3), "f4"))
+    with pytest.raises(TypeError, match=r"linear: weight must be .*, got fractions.Fraction"):
+        F.linear(x, Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: F.cat(None), r"cat: tensors must be a sequence of dpnp.ndarray, got NoneType"),
+        (lambda: F.cat(3), r"cat: tensors must be a sequence of dpnp.ndarray, got int"),
+        (lambda: F.stack(()), r"stack: tensors must hold at least one dpnp.ndarray, got \(\)"),
+        (lambda: F.stack([None]), r"stack: tensors\[0\] must be a dpnp.ndarray, got NoneType"),
+        (lambda: F.sort([1, 2]), r"sort: input must be a dpnp.ndarray, got list"),
+        (lambda: F.relu(), r"relu: missing a required argument: 'input'"),
+        (lambda: F.add(None, 2), r"add: input must be a dpnp.ndarray, got NoneType"),
+        (lambda: F.add(1, 2), r"add: at least one argument must be a dpnp.ndarray"),
+    ],
+)
+def test_calls_without_arrays_name_the_parameter(call, words):
+    with pytest.raises(TypeError, match=f"^{words}$"):
+        call()
+
+
+def test_arrays_of_torch_are_refused_with_the_way_to_convert_them(queue):
+    torch = pytest.importorskip("torch")
+    words = "arrays must be dpnp.ndarray, got torch.Tensor; sycl_dnn.asarray copies it"
+    for call in (F.relu, lambda x: F.cat([x, x]), F.sort):
+        with pytest.raises(TypeError, match=words):
+            call(torch.ones((2, 3)))
+    x = dpnp.ones((2, 3), dtype="f4", sycl_queue=queue)
+    with pytest.raises(TypeError, match=words):
+        F.linear(x, torch.ones((2, 3)))
 
 
 def test_vjp_of_dicts_and_of_results_in_dicts(queue):

@@ -31,7 +31,7 @@ _NUMBERS = {
 _EVENTS = "collections.abc.Sequence[dpctl.SyclEvent]"
 #: What pybind11 calls "object": (class, function) -> annotations of arguments and result.
 _OBJECTS = {
-    ("Engine", "__init__"): {"queue": "dpctl.SyclQueue | dpctl.SyclDevice | str"},
+    ("Engine", "__init__"): {"queue": "dpctl.SyclQueue | dpctl.SyclDevice | engine_kind | str"},
     ("Engine", "sycl_queue"): {"return": "dpctl.SyclQueue"},
     ("Engine", "sycl_device"): {"return": "dpctl.SyclDevice"},
     ("Engine", "sycl_context"): {"return": "dpctl.SyclContext"},

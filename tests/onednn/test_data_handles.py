@@ -231,12 +231,59 @@ def test_memory_has_the_usm_array_interface_and_dlpack(engine):
     memory = dnnl.Memory.from_array(array, engine)
     assert memory.__sycl_usm_array_interface__["data"][0] == memory.pointer
     assert dnnl.Memory.from_array(memory, engine).pointer == memory.pointer
-    taken = dpnp.from_dlpack(memory)
+    taken = dpnp.from_dlpack(memory, device=engine.sycl_queue)
     assert taken.get_array()._pointer == memory.pointer
     assert (dpnp.asnumpy(taken) == wanted).all()
     blocked = dnnl.Memory(dnnl.MemoryDesc((1, 3, 2, 2), "f32", "aBcd8b"), engine)
     with pytest.raises(InvalidArguments, match="layout must be plain"):
         dpnp.from_dlpack(blocked)
+
+
+def _is_shared(seen, memory):
+    """Whether a NumPy array shows what is written to the memory later."""
+    memory.to_array()[0, 0] = 77
+    memory.to_array().sycl_queue.wait()
+    return seen[0, 0] == 77
+
+
+@pytest.mark.parametrize("kind", ["device", "shared"])
+def test_numpy_reads_memory_of_the_cpu_by_dlpack(kind, engine):
+    array, wanted = values(engine)
+    memory = dnnl.Memory(F32, engine, usm_type=kind)
+    memory.to_array()[...] = array
+    if engine.sycl_device.is_cpu:
+        assert memory.__dlpack_device__() == (1, 0)
+        seen = np.from_dlpack(memory)
+        assert (seen == wanted).all()
+        copied = np.from_dlpack(memory, copy=True)
+        assert _is_shared(seen, memory)
+        assert not (copied == 77).any()
+    else:
+        assert memory.__dlpack_device__() == memory.to_array().__dlpack_device__()
+    given = dpnp.from_dlpack(memory, device=engine.sycl_queue)
+    assert given.get_array()._pointer == memory.pointer
+
+
+def test_numpy_copies_memory(engine):
+    array, wanted = values(engine)
+    memory = dnnl.Memory.from_array(array, engine)
+    made = np.asarray(memory)
+    assert made.dtype == np.float32
+    assert (made == wanted).all()
+    assert not _is_shared(made, memory)
+    assert np.asarray(memory, "f8").dtype == np.float64
+    with pytest.raises(ValueError, match="copy must not be False"):
+        np.asarray(memory, copy=False)
+    blocked = dnnl.Memory(dnnl.MemoryDesc((1, 3, 2, 2), "f32", "aBcd8b"), engine)
+    with pytest.raises(InvalidArguments, match="layout must be plain"):
+        np.asarray(blocked)
+
+
+def test_torch_reads_memory_of_the_cpu():
+    torch = pytest.importorskip("torch")
+    memory = dnnl.Memory(F32, dnnl.Engine("cpu"))
+    seen = torch.from_dlpack(memory)
+    assert (seen.shape, seen.data_ptr()) == (F32.dims, memory.pointer)
 
 
 # --- what is counted and sized

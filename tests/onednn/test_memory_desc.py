@@ -57,6 +57,7 @@ EQUAL = {
     "stride of size 1": (D((2, 1, 3), F32, strides=(3, 99, 1)), D((2, 1, 3), F32)),
     "zero stride of size 1": (D((1, 3), F32, strides=(0, 1)), D((1, 3), F32)),
     "tag alias": (D((2, 8, 4, 5), F32, "nchw"), D((2, 8, 4, 5), F32, "abcd")),
+    "strides by position": (D((2, 3), F32, (1, 2)), D((2, 3), F32, strides=(1, 2))),
     "tag and strides": (D((2, 3), F32, "ba"), D((2, 3), F32, strides=(1, 2))),
     "tag enum": (D((2, 3), F32, dnnl.format_tag.ba), D((2, 3), F32, "ba")),
     "size 1, two tags": (D((2, 1, 4, 5), F32, "nhwc"), D((2, 1, 4, 5), F32, "nchw")),

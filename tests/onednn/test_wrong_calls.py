@@ -94,6 +94,39 @@ def test_methods_name_their_class():
         dnnl.MemoryDesc(7, "f32")
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("tanh", "eltwise_tanh"), ("elu", "eltwise_elu"), ("eltwise_reul", "eltwise_relu")],
+)
+def test_the_name_that_is_meant(given, meant):
+    words = f"algorithm must be one of eltwise_.*, got '{given}'; did you mean {meant}?$"
+    with pytest.raises(InvalidArguments, match=words.replace("?", r"\?")) as caught:
+        dnnl.PostOps().append_eltwise(algorithm=given)
+    assert "lbr_gru" not in str(caught.value)
+
+
+def test_a_name_of_nothing_is_not_guessed():
+    with pytest.raises(InvalidArguments, match=r"eltwise_tanh,.*, got 'xyz'$"):
+        dnnl.PostOps().append_eltwise("xyz")
+
+
+def test_the_overload_with_the_most_names_is_meant():
+    words = "no parameter is called 'shape'; did you mean dims?"
+    takes = " It takes dims, data_type, format_tag, strides$"
+    for given in ({"shape": (2, 3)}, {"shape": (2, 3), "dtype": "f32"}):
+        with pytest.raises(TypeError, match=rf"^MemoryDesc: {words}{takes}".replace("?", r"\?")):
+            dnnl.MemoryDesc(**given)
+    words = r"no parameter is called 'dtype'; did you mean data_type\? It takes dims, data_type"
+    with pytest.raises(TypeError, match=rf"^MemoryDesc: {words}, strides$"):
+        dnnl.MemoryDesc((2, 3), dtype="f32", strides=(3, 1))
+    with pytest.raises(TypeError, match=rf"^MemoryDesc: {words}, format_tag$"):
+        dnnl.MemoryDesc((2, 3), dtype="f32", format_tag="ab")
+    with pytest.raises(TypeError, match=rf"^MemoryDesc: {words}, format_tag, strides$"):
+        dnnl.MemoryDesc(dtype="f32")
+    with pytest.raises(TypeError, match=r"^MemoryDesc: .* must be .*, got 3.5"):
+        dnnl.MemoryDesc((2, 3), "f32", 3.5)
+
+
 def test_a_mask_of_dropout_that_is_no_u8(engine):
     attr = dnnl.PrimitiveAttr()
     with pytest.raises(InvalidArguments, match="set_dropout: mask_desc must be u8, got f32"):

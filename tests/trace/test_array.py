@@ -167,6 +167,33 @@ def test_operators(queue):
         np.testing.assert_array_equal(dpnp.asnumpy(got), wanted)
 
 
+def test_floor_division_and_remainders(queue):
+    a = sycl_dnn.asarray([[7.5, -2.0], [3.0, 0.5]], "bfloat16", sycl_queue=queue)
+    x = a.asnumpy()
+    pairs = [
+        (a // 2, x // 2), (20 // a, 20 // x), (a // a, x // x), (a % 2, x % 2), (20 % a, 20 % x),
+    ]  # fmt: skip
+    for got, wanted in pairs:
+        assert got.dtype == "bfloat16"
+        np.testing.assert_array_equal(got.asnumpy(), wanted)
+
+
+def test_rounding_and_formats(queue):
+    a = sycl_dnn.asarray([7.25, -2.75], "bfloat16", sycl_queue=queue)
+    assert round(a).asnumpy().tolist() == [7, -3]
+    assert round(a * 2, 0).dtype == "bfloat16"
+    assert (f"{a[0]:.1f}", f"{a[1]}") == ("7.2", "-2.75")
+    assert f"{a}" == str(a)
+    with pytest.raises(TypeError, match="unsupported format string"):
+        format(a, ".1f")
+
+
+def test_sizes_of_elements(queue):
+    sizes = {"bfloat16": 2, "float8_e5m2": 1, "uint4": 1}
+    for dtype, size in sizes.items():
+        assert sycl_dnn.asarray([1.0, 2.0], dtype, sycl_queue=queue).itemsize == size
+
+
 def test_operators_in_traced_functions(queue):
     x, w, b = (
         dpnp.asarray(np.random.default_rng(i).standard_normal(s).astype("f4"), sycl_queue=queue)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.refusals import NAMES
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, filled
@@ -121,6 +122,7 @@ def by_dpnp(
             return function(*(next(supply) if v is None else v for v in fixed))
         except OverflowError as error:
             name = getattr(function, "name_", function.__name__)
+            name = NAMES.get(name, name)
             raise ValueError(f"{name}: numbers must fit the dtype: {error}") from None
 
     out = Out(broadcast_shape(*(t.shape for t in tensors)), dtype)

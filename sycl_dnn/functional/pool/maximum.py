@@ -54,17 +54,30 @@ def _max_pool(
     return maxima(input, x, runs, return_indices)
 
 
+def _placed_as(input: Tensor, indices: Tensor) -> Tensor:
+    """Return indices, batched as ``input`` is, in its kind of memory; the workspace has none."""
+    indices = unbatched(indices, input)
+    if input.storage.argument is None:
+        return indices
+    out = Out(indices.shape, "int64")
+    return input.trace.array_call(_moved, [indices, input], [out])[0]
+
+
+def _moved(indices: dpnp.ndarray, input: dpnp.ndarray) -> dpnp.ndarray:
+    return dpnp.asarray(indices, usm_type=input.usm_type)
+
+
 def maxima(input: Tensor, x: Tensor, runs: Any, with_indices: bool) -> Any:
     """Return the maxima over runs of ``x`` and their indices, batched as ``input`` is."""
     if x.is_float and nan_kept.is_asked_for(x):
         made, indices = _with_nan(x, runs)
         made = unbatched(made, input)
-        return (made, unbatched(indices, input)) if with_indices else made
+        return (made, _placed_as(input, indices)) if with_indices else made
     # With indices, bytes have the reference implementation only; float32 holds them exactly.
     wide = x.trace.convert(x, "float32") if with_indices and x.dtype in INTEGERS[:2] else x
     made, indices = pooled(wide, algorithm.pooling_max, runs, bool(with_indices))
     made = unbatched(x.trace.convert(made, x.dtype), input)
-    return made if indices is None else (made, unbatched(indices, input))
+    return made if indices is None else (made, _placed_as(input, indices))
 
 
 #: The lowest finite number but one: from the lowest, oneDNN starts.

@@ -207,6 +207,8 @@ def test_float16_converts_with_one_warning(queue, monkeypatch):
         (lambda x: F.mul(x, "2"), TypeError, "mul: other must be an array or a number, got str"),
         (lambda x: F.where(x, x, x), TypeError, "where: condition must have dtype bool"),
         (lambda x: F.exp("x"), TypeError, "exp"),
+        (lambda x: F.mul(x.astype("i1"), 1000), ValueError, "^mul: numbers must fit the dtype"),
+        (lambda x: F.sub(x.astype("u1"), 1000), ValueError, "^sub: numbers must fit the dtype"),
     ],
 )
 def test_errors_name_the_argument(call, error, words, queue):

@@ -193,3 +193,23 @@ def test_refused_dtypes(queue):
         F.max_pool2d(x, 2)
     with pytest.raises(TypeError, match="avg_pool2d: input must have a floating-point dtype, got"):
         F.avg_pool2d(x, 2)
+
+
+@pytest.mark.parametrize("kind", ["device", "shared", "host"])
+@pytest.mark.parametrize(
+    ("name", "size"), [("max_pool2d", 2), ("adaptive_max_pool2d", 4)], ids=["max", "adaptive"]
+)
+def test_indices_are_in_the_kind_of_memory_of_the_input(name, size, kind, queue):
+    values = np.random.default_rng(7).standard_normal((2, 3, 8, 8)).astype("f4")
+    x = dpnp.asarray(values, sycl_queue=queue, usm_type=kind)
+
+    def pool(x):
+        return getattr(F, name)(x, size, return_indices=True)
+
+    wanted = windows.max_pool(values, 2, 2, 0, return_indices=True)
+    (made, indices), pullback = sycl_dnn.vjp(pool, x)
+    for got, truth in zip((made, indices, *pool(x)), (*wanted, *wanted), strict=True):
+        assert got.usm_type == kind
+        np.testing.assert_array_equal(dpnp.asnumpy(got), truth)
+    (grad,) = pullback((made, None))
+    assert int((grad != 0).sum()) == made.size
