@@ -8,6 +8,8 @@ import sys
 import pytest
 from rank_jobs import ROOT, environment, needs_oneccl
 
+from sycl_dnn import distributed as dist
+
 DOCS = ROOT / "docs"
 NUMBER = r"\d+\.\d+"
 
@@ -63,3 +65,11 @@ def test_programs_of_the_guide_run_on_two_ranks(tmp_path):
     shown = re.search(r"`(loss \d+\.\d+)`", (DOCS / "distributed.md").read_text())[1]
     assert_shown([first[1:], second[1:]], [[f"[0] {shown}"], []])
     assert (tmp_path / "net.safetensors").is_file()
+
+
+def test_the_reference_shows_only_the_methods_of_groups_for_users():
+    text = (DOCS / "api" / "distributed.md").read_text()
+    left_out = re.search(r":exclude-members: (.*)", text)[1].split(", ")
+    documented = [n for n, v in vars(dist.Group).items() if n[0] != "_" and v.__doc__]
+    shown = set(documented) - set(left_out)
+    assert shown == {"barrier", "is_main", "queue", "split", "timeout"}
