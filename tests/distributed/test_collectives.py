@@ -9,11 +9,15 @@ import sycl_dnn
 from sycl_dnn import distributed as dist
 from sycl_dnn import functional as F
 
+#: Ranks, kinds of memory, and how many results each rank compares.
+VALUES = [(2, "device shared host", 2040), (3, "device", 628)]
+
 
 @needs_oneccl
-def test_values_are_numpys():
-    lines = run_ranks(2, "collective_values.py")
-    assert sorted(lines) == ["[0] 2040 right", "[1] 2040 right"]
+@pytest.mark.parametrize(("ranks", "kinds", "count"), VALUES)
+def test_values_are_numpys(ranks, kinds, count):
+    lines = run_ranks(ranks, "collective_values.py", kinds)
+    assert sorted(lines) == [f"[{rank}] {count} right" for rank in range(ranks)]
 
 
 @needs_oneccl
