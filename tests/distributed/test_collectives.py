@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The collectives on several processes, and alone."""
 
+import re
+
 import dpnp
 import pytest
-from rank_jobs import needs_oneccl, run_ranks
+from rank_jobs import ROOT, needs_oneccl, run_ranks
 
 import sycl_dnn
 from sycl_dnn import distributed as dist
@@ -18,6 +20,11 @@ VALUES = [(2, "device shared host", 2040), (3, "device", 628)]
 def test_values_are_numpys(ranks, kinds, count):
     lines = run_ranks(ranks, "collective_values.py", kinds)
     assert sorted(lines) == [f"[{rank}] {count} right" for rank in range(ranks)]
+
+
+def test_the_guide_says_how_many_values_are_compared():
+    text = (ROOT / "docs" / "distributed.md").read_text()
+    assert re.findall(r"([\d,]+)\s+(?:results )?on each", text) == [f"{v[2]:,}" for v in VALUES]
 
 
 @needs_oneccl
