@@ -6,11 +6,19 @@
 #   VENV=FOLDER    the environment (.venv); an existing one without our marker is used unchanged
 #   TASKS=FILE     a job of an array reads its arguments from the line of its number, counted from 1
 #   TASK=N         that number, if no scheduler sets it
+#   SETTINGS=FILE  lines NAME=VALUE of any of these, as bash reads them: `qsub -v` may lose values with spaces
+#   QSUB="-q a"    options with which qsub gets the job again; this script does not see its command line
 #   MINUTES=N      minutes after which the example is told to stop, as by Slurm's --signal before its limit
 # An example that ends with status 75 has steps left: the job is submitted again, at most AGAIN times (20).
 set -eu -o pipefail
 cd "$(dirname "$0")/../.."
 
+if [ -n "${SETTINGS:-}" ]; then
+    set -a
+    # shellcheck source=/dev/null
+    . "$SETTINGS"
+    set +a
+fi
 venv=${VENV:-.venv}
 job=${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-${PBS_JOBID:-local-$$}}}
 task=${TASK:-${SLURM_ARRAY_TASK_ID:-${PBS_ARRAY_INDEX:-${PBS_ARRAYID:-}}}}
@@ -76,15 +84,23 @@ run_example() {
     return "$status"
 }
 
+# By files: values and words with spaces do not survive `qsub -v` everywhere.
+submit_to_pbs() {
+    local file=logs/again-${job//[^A-Za-z0-9._-]/_}${task:+_$task} name words
+    AGAIN=$((again - 1))
+    for name in AGAIN MINUTES VENV PYTHON MODULES QSUB ONEAPI_DEVICE_SELECTOR; do
+        [ -z "${!name:-}" ] || printf '%s=%q\n' "$name" "${!name}"
+    done >"$file.settings"
+    echo "$example $*" >"$file"
+    read -ra words <<<"${QSUB:-}"
+    qsub ${words[@]+"${words[@]}"} -v "SETTINGS=$file.settings,TASKS=$file,TASK=1" examples/batch/train_digits.pbs
+}
+
 submit_again() {
     if [ -n "${SLURM_JOB_ID:-}" ]; then
         scontrol requeue "$SLURM_JOB_ID"
     elif [ -n "${PBS_JOBID:-}" ]; then
-        # Words with spaces do not survive `qsub -v` everywhere, so they are passed in a file.
-        local file=logs/again-${job//[^A-Za-z0-9._-]/_}${task:+_$task}
-        echo "$example $*" >"$file"
-        qsub -v "AGAIN=$((again - 1)),TASKS=$file,TASK=1${MINUTES:+,MINUTES=$MINUTES}${VENV:+,VENV=$VENV}${MODULES:+,MODULES=$MODULES}" \
-            examples/batch/train_digits.pbs
+        submit_to_pbs "$@"
     else
         echo "no scheduler: run it once more by hand"
         return 75

@@ -89,10 +89,12 @@ class ShardedOptimizer:
 
     def _flat(self, arrays: Sequence[Any], size: int) -> Any:
         """Return arrays as one row whose size the ranks can divide."""
-        parts = [F.reshape(a, (-1,)) for a in arrays]
+        if size == 0:
+            return F.reshape(arrays[0], (-1,))
+        parts = [F.reshape(a, (-1,)) for a in arrays if math.prod(a.shape)]
         more = -size % self._group.size
         if more:
-            parts.append(F.mul(parts[0][:1], 0.0) if more == 1 else _nothing(arrays[0], more))
+            parts.append(_nothing(parts[0], more))
         return parts[0] if len(parts) == 1 else F.cat(parts)
 
     def _own(self, row: Any) -> Any:
@@ -215,7 +217,7 @@ class ShardedOptimizer:
                 yield row.name, self._own(self._flat(arrays, row.size))
 
 
-def _nothing(like: Any, count: int) -> Any:
-    """Return zeros of the dtype and on the device of an array."""
-    one = F.mul(F.reshape(like, (-1,))[:1], 0.0)
-    return F.reshape(F.expand(one, (count,)), (count,))
+def _nothing(row: Any, count: int) -> Any:
+    """Return zeros of the dtype and on the device of a row that is not empty."""
+    one = F.mul(row[:1], 0.0)
+    return one if count == 1 else F.reshape(F.expand(one, (count,)), (count,))

@@ -119,6 +119,12 @@ def test_a_sharded_optimiser_alone_is_the_optimiser():
     assert tree.names(again) == tree.names(states[1])
 
 
+@needs_oneccl
+def test_a_sharded_optimiser_divides_rows_with_empty_parameters():
+    lines = run_ranks(3, "empty_parameters.py")
+    assert sorted(lines) == [f"[{rank}] 5 right" for rank in range(3)]
+
+
 def test_a_sharded_optimiser_refuses_what_it_cannot_divide():
     with pytest.raises(TypeError, match="Muon reads whole arrays"):
         dist.ShardedOptimizer(optim.Muon(0.1))

@@ -83,6 +83,25 @@ def test_a_rank_that_stays_away_is_named_at_the_timeout(case):
 
 
 @needs_oneccl
+def test_of_three_ranks_only_the_missing_one_is_named():
+    lines = run_ranks(3, "faults.py", "never_comes", 3, "never", status=124)
+    named = said(lines, "did not end within 3 s: ")
+    assert named
+    for line in named:
+        assert line[:3] in ("[0]", "[2]")
+        assert "did not end within 3 s: rank 1 is missing: " in line
+        assert "rank 0 is" not in line
+        assert "rank 2 is" not in line
+
+
+@needs_oneccl
+def test_a_stopped_rank_is_named_where_collectives_are_compared():
+    lines = run_ranks(2, "faults.py", "stopped", 3, "always", status=3)
+    words = f"RuntimeError: group world: {SUM}: rank 1 did not come within 3 s"
+    assert said(lines, f"[0] stopped: {words}")
+
+
+@needs_oneccl
 def test_interrupts_are_heard_in_a_collective():
     lines = run_ranks(2, "faults.py", "interrupted", 600, "never", status=130)
     assert said(lines, f"{SUM} (number 2 of group world) was interrupted")

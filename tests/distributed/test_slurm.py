@@ -39,30 +39,50 @@ def test_srun_starts_ranks(cluster, hosts):
     assert sorted(lines) == [f"rank {r}, {local[r]} here, of 2: [3, 3, 3]" for r in range(2)]
 
 
-def submitted(cluster, log, script, *words, asked=(), before=(), ends="COMPLETED", **more):
-    """Wait for a batch job's end; return its output."""
+def submit(cluster, log, script, *words, asked=(), before=(), **more):
+    """Submit a batch job; return its number."""
     command = [*before, "sbatch", "--parsable", "--output", log, *asked]
     job = run([*command, ROOT / "examples" / "batch" / script, *words], cluster, **more)
+    return job.strip()
+
+
+def wait_for(found, what):
+    """Wait until a function returns something true; return it."""
     end = time.monotonic() + 900
     # `sbatch --wait` asks the controller more and more seldom.
-    while (state := state_of(job.strip(), cluster)) in ("PENDING", "CONFIGURING", "RUNNING",
-                                                        "COMPLETING"):  # fmt: skip
-        assert time.monotonic() < end, f"the job is {state}"
+    while not (result := found()):
+        assert time.monotonic() < end, f"no {what}"
         time.sleep(0.2)
+    return result
+
+
+def ended(cluster, job):
+    """Return the states in which a job, or each job of an array, has ended."""
+    unfinished = {"PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "REQUEUED"}
+
+    def states():
+        found = re.findall(r"JobState=(\w+)", run(["scontrol", "show", "job", job], cluster))
+        return None if unfinished & set(found) else found
+
+    return wait_for(states, f"end of job {job}")
+
+
+def submitted(cluster, log, script, *words, ends="COMPLETED", **more):
+    """Wait for a batch job's end; return its output."""
+    states = ended(cluster, submit(cluster, log, script, *words, **more))
     text = log.read_text()
-    assert state == ends, text
+    assert states == [ends], text
     return text
 
 
-def state_of(job, cluster):
-    return re.search(r"JobState=(\w+)", run(["scontrol", "show", "job", job], cluster))[1]
+#: What the script of one host requests and a host here lacks.
+ONE_HOST = ["--cpus-per-task=1", "--gres=none"]
 
 
 def test_a_batch_job_of_one_host(cluster, tmp_path):
-    asked = ["--cpus-per-task=1", "--gres=none"]  # what the script asks for is not here
     text = submitted(
         cluster, tmp_path / "log", "train_digits.slurm", "resume.py", "--steps", 2, "--device",
-        "cpu", asked=asked, VENV=sys.prefix,
+        "cpu", asked=ONE_HOST, VENV=sys.prefix,
     )  # fmt: skip
     assert "device: CPU" in text
 
@@ -73,6 +93,43 @@ def test_a_batch_job_of_two_hosts(cluster, tmp_path):
         "--steps", 20, "--no-check", PYTHON=sys.executable, RANKS="1",
     )  # fmt: skip
     assert "[0] 2 ranks, loss " in text
+
+
+def test_each_job_of_an_array_has_its_line(cluster, tmp_path):
+    tasks, folder = tmp_path / "tasks", tmp_path / "%a"
+    line = f"resume.py --steps {{0}} --checkpoint {tmp_path}/{{0}}.npz --device cpu\n"
+    tasks.write_text(line.format(3) + line.format(4))
+    asked = [*ONE_HOST, "--array=1-2"]
+    job = submit(
+        cluster, folder, "train_digits.slurm", asked=asked, VENV=sys.prefix, TASKS=str(tasks)
+    )
+    assert ended(cluster, job) == ["COMPLETED", "COMPLETED"]
+    for task, steps in ((1, 6), (2, 8)):
+        text = (tmp_path / str(task)).read_text()
+        assert f"task {task} on " in text
+        assert f"step {steps}: loss " in text
+
+
+#: To the batch script, as `--signal=B:USR1` does, or to the launchers on the hosts.
+WARNINGS = [("train_digits.slurm", ["--batch"], ONE_HOST), ("train_nodes.slurm", [], [])]
+
+
+@pytest.mark.parametrize(("script", "to", "asked"), WARNINGS)
+def test_a_job_that_is_warned_is_requeued_and_goes_on(cluster, tmp_path, script, to, asked):
+    log = tmp_path / "log"
+    more = ["--device", "cpu"] if to else []  # several ranks have one each
+    job = submit(
+        cluster, log, script, "resume.py", "--steps", 60, "--checkpoint", tmp_path / "file.npz",
+        *more, asked=asked, VENV=sys.prefix, PYTHON=sys.executable, RANKS="1",
+    )  # fmt: skip
+    wait_for(lambda: log.exists() and "from step 0 of 120" in log.read_text(), "first step")
+    run(["scancel", *to, "--signal=USR1", job], cluster)
+    states, text = ended(cluster, job), log.read_text()
+    assert states == ["COMPLETED"], text
+    (left,) = set(re.findall(r"USR1: (\d+) steps are left", text))
+    assert f"from step {120 - int(left)} of 120" in text
+    assert "step 120: loss " in text
+    assert "Restarts=1" in run(["scontrol", "show", "job", job], cluster)
 
 
 #: As in a shell on a compute node, whose variables the job inherits.

@@ -23,8 +23,11 @@ Start a Python program several times, as the ranks of sycl_dnn.distributed:
 
 Each rank gets its share of the cores, and its lines of output begin with its number. When one ends
 with an error all are ended, and its status is returned: that of the first, 128 + n for signal n,
-130 for Ctrl-C. No process is left.
+130 for Ctrl-C. No process is left. SIGUSR1 and SIGUSR2 are passed on to the ranks. They are not
+restarted after 75, by which a program that a scheduler has warned says that steps are left.
 """
+#: Of ends after which the ranks are not restarted: all is done, to be resubmitted, interrupted.
+_FINAL = (0, 75, 130, 143)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -107,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
         end_with_input()
     status = run()
     for number in range(options.max_restarts):
-        if status in (0, 130, 143):
+        if status in _FINAL:
             break
         print(
             f"launch: ended with {status}; start {number + 2} of {options.max_restarts + 1}",

@@ -20,6 +20,8 @@ from typing import IO, Any, Protocol
 _LAST_WORDS, _GRACE = 3.0, 5.0
 _POLL = 0.02
 _PR_SET_PDEATHSIG = 1
+#: Signals that ranks get from the launcher: schedulers send them before the time is over.
+FORWARDED = (signal.SIGUSR1, signal.SIGUSR2)
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,10 @@ class RankProcess:
         except (ProcessLookupError, PermissionError):
             return
 
+    def forward(self, number: int) -> None:
+        """Pass a signal on to the process alone: what it started may not expect it."""
+        self.process.send_signal(number)
+
     def close(self) -> None:
         """End what is left of its session, and wait for the last lines."""
         self.signal(signal.SIGKILL)
@@ -164,7 +170,10 @@ class Child(Protocol):
         """Return the exit status as in a shell; None while it runs."""
 
     def signal(self, number: int) -> None:
-        """Send a signal."""
+        """Send a signal that ends it."""
+
+    def forward(self, number: int) -> None:
+        """Pass on a signal that the launcher got and that does not end it."""
 
     def close(self) -> None:
         """End what is left of it."""
@@ -191,6 +200,7 @@ def run_children(starts: Sequence[Callable[[], Child]]) -> int:
     """Start all and run them to completion; return the status of the first that failed, or 0."""
     children: list[Child] = []
     handlers = {n: signal.signal(n, _raise_asked) for n in (signal.SIGINT, signal.SIGTERM)}
+    handlers |= {n: signal.signal(n, partial(_forward, children)) for n in FORWARDED}
     try:
         for start in starts:
             children.append(start())
@@ -211,6 +221,11 @@ def run_children(starts: Sequence[Callable[[], Child]]) -> int:
 
 def _raise_asked(number: int, frame: Any) -> None:
     raise _Asked(number)
+
+
+def _forward(children: Sequence[Child], number: int, frame: Any) -> None:
+    for child in children:
+        child.forward(number)
 
 
 def _wait(children: Sequence[Child]) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import signal
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
-from sycl_dnn.tools.launch.rank_processes import run_children
+from sycl_dnn.tools.launch.rank_processes import FORWARDED, run_children
 
 #: Variables that the other hosts get, by how their names begin; those of ranks they set themselves.
 _PASSED_ON = (
@@ -47,6 +48,13 @@ class HostProcess:
             self._process.stdin.close()
         if number == signal.SIGKILL and self._process.poll() is None:
             os.killpg(self._process.pid, number)
+
+    def forward(self, number: int) -> None:
+        """Pass a signal on by its name: ssh does not."""
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.write(f"{signal.Signals(number).name}\n".encode())
+                self._process.stdin.flush()
 
     def close(self) -> None:
         """End what is left of the connection."""
@@ -101,11 +109,14 @@ def address_of(host: str) -> str:
 
 
 def end_with_input() -> None:
-    """Begin to wait for the end of standard input; this process is then asked to end."""
+    """Begin to read standard input: signals to pass on; at its end this process is told to end."""
+    known = {number.name.encode(): number for number in FORWARDED}
 
-    def wait() -> None:
-        while os.read(0, 4096):
-            pass
+    def read() -> None:
+        while text := os.read(0, 4096):
+            for name in text.split():
+                if name in known:
+                    os.kill(os.getpid(), known[name])
         os.kill(os.getpid(), signal.SIGTERM)
 
-    threading.Thread(target=wait, daemon=True).start()
+    threading.Thread(target=read, daemon=True).start()

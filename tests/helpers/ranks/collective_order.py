@@ -117,7 +117,7 @@ def main():
     seen = beside(group)
     if group.is_main:
         print(f"beside: {seen:.3f}")
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     print(f"growth: {growth(group, count):.1f} MB")
 
 

@@ -141,6 +141,38 @@ def test_a_launcher_that_is_ended_leaves_no_process(tmp_path, number, status):
         subprocess.run(["tail", "--pid", str(pid), "-f", "/dev/null"], timeout=600, check=True)
 
 
+WARNED = """
+import os, signal, subprocess, sys, threading
+def stop(number, frame):
+    print("warned", signal.Signals(number).name, child.poll(), flush=True)
+    child.kill()
+    sys.exit(75)
+child = subprocess.Popen(["sleep", "1000"])
+for number in (signal.SIGUSR1, signal.SIGUSR2):
+    signal.signal(number, stop)
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_warnings_of_schedulers_reach_the_ranks_which_are_not_restarted(
+    tmp_path, number, hosts, remote_shell
+):
+    options = ["-n", "2", "--max-restarts", "3"]
+    if hosts == 2:
+        options = ["-n", "1", "--hosts", "localhost,127.0.0.1", "--remote-shell", remote_shell]
+    process = started(tmp_path, WARNED, *options)
+    assert sorted(process.stdout.readline() for _ in range(2)) == ["[0] ready\n", "[1] ready\n"]
+    process.send_signal(number)
+    out, err = process.communicate(timeout=600)
+    assert process.returncode == 75, err
+    assert sorted(out.splitlines()) == [f"[{r}] warned {number.name} None" for r in range(2)]
+    assert "start 2" not in err
+
+
 AGAIN = """
 import os, sys
 count = len(open("{path}").read()) if os.path.exists("{path}") else 0
