@@ -133,6 +133,10 @@ def test_readme_has_the_commands_as_users_type_them():
     assert f'    {venv} ".[test]" && .venv/bin/pytest\n' in text
 
 
+def test_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 130
+
+
 F32, INFERENCE = dnnl.data_type.f32, dnnl.prop_kind.forward_inference
 
 
