@@ -199,7 +199,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     Parameters
     ----------
     function : callable
-        Takes and returns trees of arrays. Arrays that it holds itself have gradients, too.
+        Takes and returns trees of arrays. Arrays that it refers to itself have gradients, too.
 
     Returns
     -------

@@ -147,7 +147,7 @@ class CompiledGraph:
         Returns
         -------
         dpnp.ndarray or Array, or tuple of them
-            The results in the order of ``graph.outputs``, ordered with dpnp's work on the queue.
+            The results in the order of ``graph.outputs``, ordered with what dpnp submits.
 
         Raises
         ------

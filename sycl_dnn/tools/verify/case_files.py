@@ -2,8 +2,8 @@
 """From case files to cases: words, options that stay, nested files, products of lists.
 
 Source: benchdnn's documentation of batch files. Line ends mean no more than blanks, ``#`` at the
-start of a word hides the rest of its line, a word that ends in a backslash goes on in the next, and
-a backslash alone joins its neighbours.
+start of a word hides the rest of its line, a word that ends in a backslash continues in the next,
+and a backslash alone joins its neighbours.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def _described(call: Call, engine: Any, hint: Any = None) -> Any:
 
 
 def _take_allowed(pd: Any, call: Call) -> None:
-    """Go on to the first implementation that the case allows."""
+    """Continue with the first implementation that the case allows."""
     names = []
     while not call.attr.allows(pd.impl_info):
         names.append(pd.impl_info)

@@ -68,7 +68,7 @@ def letters(text: str, keys: tuple[str, ...], reals: tuple[str, ...] = ()) -> tu
 
 def _whole(key: str, text: str) -> int:
     if not text.isdigit():
-        raise ValueError(f"{key} must be an integer from 0 on, got {text}")
+        raise ValueError(f"{key} must be an integer, at least 0, got {text}")
     if int(text) > MAX_DIM:
         raise ValueError(f"{key} must be at most 2**40, got {text}")
     return int(text)

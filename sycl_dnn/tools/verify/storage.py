@@ -252,7 +252,7 @@ PATTERN = 0x7F
 
 
 class Buffer:
-    """A Memory with its bytes at hand.
+    """A Memory and its bytes.
 
     memory : sycl_dnn.onednn.Memory
     """

@@ -27,7 +27,7 @@ class Rule:
     zeros : most zeros in percent before a comparison says nothing
     absolute : differences below are accepted
     norm : a small relative L2 norm of all differences is accepted as well
-    nan_ok : NaN may stand where a number was expected and the other way round
+    nan_ok : NaN may be where a number was expected, or the reverse
     """
 
     threshold: float = 0.0
