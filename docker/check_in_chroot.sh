@@ -8,8 +8,8 @@ usage() {
     cat <<EOF
 usage: docker/check_in_chroot.sh [OPTION]... DOCKERFILE [COMMAND]...
 
-Makes a minimal Debian with debootstrap in place of the FROM image, carries out ARG, ENV, WORKDIR, COPY . . and RUN, then CMD,
-then each COMMAND (a shell line) as "docker run" would. Needs root. The first that fails ends it, with its exit status.
+Makes a minimal Debian with debootstrap in place of the FROM image, carries out ARG, ENV, WORKDIR, USER, COPY . ., RUN and
+HEALTHCHECK, then CMD, then each COMMAND (a shell line) as "docker run" would. Needs root. The first that fails ends it, with its exit status.
 
   --suite NAME          Debian release (default bookworm)
   --build-arg NAME=VAL  as for docker build
@@ -69,6 +69,7 @@ for path in "${binds[@]}"; do
 done
 
 workdir=/
+user=root
 environment=(HOME=/root DEBIAN_FRONTEND=noninteractive PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
 for name in $(compgen -e | grep -E '^(PIP_.*|[a-z]*_proxy|SSL_CERT_FILE)$'); do
     environment+=("$name=${!name}")
@@ -88,7 +89,7 @@ fi
 
 inside() {
     local start=$SECONDS status=0
-    chroot "$root" /usr/bin/env -i -C "$workdir" "${environment[@]}" "$@" || status=$?
+    chroot --userspec="$user" "$root" /usr/bin/env -i -C "$workdir" "${environment[@]}" "$@" || status=$?
     echo "== exit status $status after $((SECONDS - start)) s"
     return "$status"
 }
@@ -108,11 +109,20 @@ while read -r instruction rest <&3; do
         ENV) read -ra words <<<"$rest" && environment+=("${words[@]}") ;;
         WORKDIR) workdir=$rest && mkdir -p "$root$workdir" ;;
         COPY)
-            [ "$rest" = ". ." ] || { echo "check_in_chroot.sh: only COPY . . is known, got $rest" >&2 && exit 2; }
+            [[ $rest =~ ^(--chown=([a-z_]+)\ )?\.\ \.$ ]] ||
+                { echo "check_in_chroot.sh: only COPY [--chown=USER] . . is known, got $rest" >&2 && exit 2; }
             git ls-files -coz --exclude-standard | tar --null -T - -c | tar -x -C "$root$workdir"
+            [ -z "${BASH_REMATCH[2]}" ] || chroot "$root" chown -R "${BASH_REMATCH[2]}" "$workdir"
+            ;;
+        USER)
+            user=$rest && environment+=("HOME=/home/$user")
+            # pip's settings were bound for root.
+            mkdir -p "$root/home/$user/.config/pip"
+            [ ! -d "$HOME/.config/pip" ] || mount --bind -o ro "$HOME/.config/pip" "$root/home/$user/.config/pip"
             ;;
         RUN) inside sh -c "$rest" ;;
-        CMD)
+        CMD | HEALTHCHECK)
+            rest=${rest#*CMD }
             mapfile -t words < <(python3 -c 'import json, sys; print(*json.loads(sys.argv[1]), sep="\n")' "$rest")
             inside "${words[@]}"
             ;;

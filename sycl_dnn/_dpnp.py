@@ -28,7 +28,7 @@ NEEDED: dict[str, str] = {
     # Fields of dpnp/tensor/_usmarray.h, as csrc/usm_array.hpp declares them.
     "dpnp.tensor.usm_ndarray:struct": "no call is repeated without Python",
     "dpnp.tensor.usm_ndarray._pointer": "an array has no address without a wait for its queue",
-    "dpctl.memory._memory._Memory": "dpctl.memory objects are not told from arrays",
+    "dpctl.memory._memory._Memory": "dpctl.memory objects are not distinguished from arrays",
     "dpctl.memory._memory._Memory._pointer": "the offset of an array in its allocation is unknown",
     "dpctl.utils._order_manager.f.detach": "a forked child waits at exit for its parent's events",
     "dpctl.utils._seq_order_keeper._OrderManager.add_to_both_events": (

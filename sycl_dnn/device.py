@@ -77,6 +77,13 @@ def default_queue(device: str | dpctl.SyclDevice | None = None) -> dpctl.SyclQue
     ------
     NoDeviceError
         There is no such device; the message says what was checked and what to type next.
+
+    Examples
+    --------
+    >>> import dpnp, sycl_dnn
+    >>> queue = sycl_dnn.default_queue()
+    >>> dpnp.ones(2, sycl_queue=queue).sycl_queue == queue
+    True
     """
     if device is not None:
         return _queue_on(device)

@@ -32,7 +32,15 @@ _rules: dict[type, _Rule] = {}
 
 
 class Structure:
-    """How the leaves of a tree are nested; hashable, equal for trees nested alike."""
+    """How the leaves of a tree are nested; hashable, equal for trees nested alike.
+
+    Examples
+    --------
+    >>> from sycl_dnn import tree
+    >>> _, structure = tree.flatten([1, (2, 3)])
+    >>> structure, structure.n_leaves
+    (list([0]: *, [1]: tuple([0]: *, [1]: *)), 3)
+    """
 
     __slots__ = ("_hash", "aux", "children", "kind", "n_leaves", "order")
 
@@ -119,6 +127,16 @@ def register(
     ------
     ValueError
         The class is registered already, or is a container by itself.
+
+    Examples
+    --------
+    >>> from sycl_dnn import tree
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> Pair = tree.register(Pair, lambda p: ((p.a, p.b), None), lambda _, ab: Pair(*ab))
+    >>> tree.leaves(Pair(1, 2))
+    [1, 2]
     """
     if cls in _rules or cls in (tuple, list, dict, type(None)):
         raise ValueError(f"tree.register: {cls.__qualname__} is a container already")
@@ -243,6 +261,13 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Structure]:
         A container or a leaf.
     is_leaf : callable, optional
         ``is_leaf(value)`` true: ``value`` is a leaf though it is a container.
+
+    Examples
+    --------
+    >>> from sycl_dnn import tree
+    >>> leaves, structure = tree.flatten({"b": 2, "a": [0, 1]})
+    >>> leaves, structure
+    ([0, 1, 2], dict(["a"]: list([0]: *, [1]: *), ["b"]: *))
     """
     found: list[Any] = []
     return found, _flattened(tree, found, is_leaf)
@@ -264,6 +289,13 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     ------
     ValueError
         There are more or fewer leaves than the structure has.
+
+    Examples
+    --------
+    >>> from sycl_dnn import tree
+    >>> _, structure = tree.flatten({"a": [0, 1]})
+    >>> tree.unflatten(structure, [5, 6])
+    {'a': [5, 6]}
     """
     given = list(leaves)
     if len(given) != structure.n_leaves:
@@ -279,12 +311,26 @@ def _unflattened(structure: Structure, given: Iterator[Any]) -> Any:
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """Return the leaves of a tree in order."""
+    """Return the leaves of a tree in order.
+
+    Examples
+    --------
+    >>> from sycl_dnn import tree
+    >>> tree.leaves({"b": 2, "a": [0, 1]})
+    [0, 1, 2]
+    """
     return flatten(tree, is_leaf)[0]
 
 
 def paths(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[str, Any]]:
-    """Return each leaf with its path as Python writes it: ``["conv1"]["weight"]``."""
+    """Return each leaf with its path as Python writes it: ``["conv1"]["weight"]``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import tree
+    >>> tree.paths({"conv1": {"weight": 5}})
+    [('["conv1"]["weight"]', 5)]
+    """
     found: list[tuple[str, Any]] = []
     _add_paths(tree, "", found, is_leaf)
     return found
@@ -300,7 +346,14 @@ def _add_paths(tree: Any, path: str, found: list[tuple[str, Any]], is_leaf: IsLe
 
 
 def names(tree: Any, is_leaf: IsLeaf = None) -> list[str]:
-    """Return a name for each leaf, as files have them: ``conv.weight``, ``layers.0.bias``."""
+    """Return a name for each leaf, as files have them: ``conv.weight``, ``layers.0.bias``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import tree
+    >>> tree.names({"layers": [{"bias": 5}]})
+    ['layers.0.bias']
+    """
     return [_name(path) for path, _ in paths(tree, is_leaf)]
 
 
@@ -310,7 +363,14 @@ def _name(path: str) -> str:
 
 
 def constants(structure: Structure) -> list[bool]:
-    """Return of each leaf whether it is a constant to gradients, as ``register`` was told."""
+    """Return of each leaf whether it is a constant to gradients, as ``register`` was told.
+
+    Examples
+    --------
+    >>> from sycl_dnn import nn, tree
+    >>> tree.constants(tree.flatten(nn.Linear(2, 3).freeze())[1])
+    [True, True]
+    """
     if structure.is_leaf:
         return [False]
     rule = _rules.get(structure.kind)
@@ -345,6 +405,12 @@ def map(  # the name that users of such modules expect
     ------
     ValueError
         A tree is nested otherwise than the first; the error names the place.
+
+    Examples
+    --------
+    >>> from sycl_dnn import tree
+    >>> tree.map(lambda a, b: a + b, {"w": 1, "b": 2}, {"w": 10, "b": 20})
+    {'w': 11, 'b': 22}
     """
     found, structure = flatten(tree, is_leaf)
     columns = [found]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation: its programs run, its links lead somewhere, it names all primitives."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -131,6 +132,49 @@ def test_readme_has_the_commands_as_users_type_them():
     venv = "python3 -m venv .venv && .venv/bin/pip install -e"
     assert f'    {venv} ".[examples]" && .venv/bin/python examples/train_digits.py\n' in text
     assert f'    {venv} ".[test]" && .venv/bin/pytest\n' in text
+
+
+def test_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 130
+
+
+#: Phrases of the word list in CONTRIBUTING.md that have no other, natural use.
+PHRASES = re.compile(
+    r"\b(?:stands? still|in front of|makes? all errors|lets? go of|who asks for it|of yours"
+    r"|of one's own|goes? the way of|what becomes of|the other way round|ready made|anew|mended"
+    r"|go(?:es|ing)? on|goes around|passed over|at hand|and the like|for want of|taken for dense"
+    r"|lies? apart|takes? the place of|nobody|somebody|warned of|the process dies|dpnp's work"
+    r"|from \d+ on|further pass(?:es)?|another number of|holds? itself|is known by|told from"
+    r"|hands? (?:round|out|over)|gives? (?:the GIL away|back)|near to it|judged|who wants"
+    r"|how far (?:it comes|off)|numbers and texts|None without any"
+    r"|(?<!there )is no (?:array|failure))\b",
+    re.I,
+)
+
+
+def strings_of(module):
+    """Yield the string literals of a file of the package, docstrings among them."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def phrases(text):
+    return PHRASES.findall(" ".join(text.split()))
+
+
+@pytest.mark.parametrize("page", PROGRAM_PAGES, ids=name_of)
+def test_pages_have_no_phrase_of_the_word_list(page):
+    assert phrases(page.read_text()) == []
+
+
+def test_strings_of_the_package_have_no_phrase_of_the_word_list():
+    found = {
+        name_of(module): words
+        for module in sorted((ROOT / "sycl_dnn").rglob("*.py"))
+        if (words := [word for text in strings_of(module) for word in phrases(text)])
+    }
+    assert found == {}
 
 
 F32, INFERENCE = dnnl.data_type.f32, dnnl.prop_kind.forward_inference

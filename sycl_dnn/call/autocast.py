@@ -93,6 +93,15 @@ def autocast(dtype: str | None = "bfloat16", enabled: bool = True) -> Iterator[N
 
     Source: PyTorch documentation, "Automatic Mixed Precision package - torch.amp, Autocast Op
     Reference".
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> with sycl_dnn.autocast("bfloat16"):  # linear in bfloat16, softmax in float32
+    ...     p = F.softmax(F.linear(F.ones(2, 3), F.ones(4, 3)), -1)
+    >>> str(p.dtype)
+    'float32'
     """
     if dtype not in (None, "float32", *_NAMES):
         hint = ""

@@ -213,7 +213,7 @@ class CapturingTrace(Trace):
         self.holds_others = False
 
     def capture(self, value: Any) -> Tensor:
-        """Return the tensor of an array that the traced function holds itself."""
+        """Return the tensor of an array that the traced function refers to itself."""
         number = self._numbers.get(id(value))
         if number is None:
             self.holds_others |= not isinstance(value, Seed)

@@ -35,6 +35,13 @@ def stop_gradient(x: Any) -> Any:
     -------
     array or tree of arrays
         The same values; outside traced functions ``x`` itself.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> sycl_dnn.grad(lambda x: (x * sycl_dnn.stop_gradient(x)).sum())(F.ones(2)).tolist()
+    [1.0, 1.0]
     """
     return tree.map(stopped, x)
 
@@ -57,10 +64,14 @@ class custom_vjp:  # noqa: N801 - used as a decorator
 
     Examples
     --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
     >>> @sycl_dnn.custom_vjp
     ... def clipped(x):  # passes gradients of at most 1
     ...     return x
     >>> clipped.defvjp(lambda x: (x, None), lambda _, dy: (F.clamp(dy, -1.0, 1.0),))
+    >>> sycl_dnn.grad(lambda x: (5 * clipped(x)).sum())(F.ones(2)).tolist()
+    [1.0, 1.0]
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -188,7 +199,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     Parameters
     ----------
     function : callable
-        Takes and returns trees of arrays. Arrays that it holds itself have gradients, too.
+        Takes and returns trees of arrays. Arrays that it refers to itself have gradients, too.
 
     Returns
     -------
@@ -201,6 +212,14 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     the same elements both times, and running statistics are updated once.
 
     Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv:1604.06174.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> block = sycl_dnn.checkpoint(lambda x: F.tanh(x) * x)  # tanh(x) is computed twice
+    >>> sycl_dnn.grad(lambda x: block(x).sum())(F.zeros(2)).tolist()
+    [0.0, 0.0]
     """
 
     @functools.wraps(function)

@@ -43,6 +43,17 @@ def debug_nans() -> Iterator[None]:
     ------
     NonFiniteError
         A ``FloatingPointError``, by the calls in the block.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> with sycl_dnn.debug_nans():
+    ...     try:
+    ...         F.log(F.zeros(2))
+    ...     except sycl_dnn.NonFiniteError:
+    ...         print("log made an infinity")
+    log made an infinity
     """
     with policy.using(debug_nans=True):
         yield

@@ -210,12 +210,32 @@ def plan(
     ------
     ValueError
         ``constants`` names no parameter; an array has negative strides.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> x = F.zeros(2)
+    >>> step = sycl_dnn.plan(F.exp, x)
+    >>> step().tolist()  # reads what x holds now
+    [1.0, 1.0]
     """
     return BoundPlan(function, args, kwargs, out, constants)
 
 
 def submit(plans: Sequence[BoundCall]) -> None:
-    """Submit several plans of one queue in order, in one call."""
+    """Submit several plans of one queue in order, in one call.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> first = sycl_dnn.plan(F.exp, F.zeros(2))
+    >>> second = sycl_dnn.plan(F.add, first.result, F.ones(2))
+    >>> sycl_dnn.submit([first, second])
+    >>> second.result.tolist()
+    [2.0, 2.0]
+    """
     for bound in plans:
         bound._prepare()
     singles = [p for bound in plans for p in bound._programs]

@@ -64,6 +64,15 @@ def vjp(
     Notes
     -----
     Inside a function that is compiled or planned, both passes become part of its program.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> y, pullback = sycl_dnn.vjp(lambda x: x * x, F.ones(2))
+    >>> (dx,) = pullback(F.ones(2))
+    >>> y.tolist(), dx.tolist()
+    ([1.0, 1.0], [2.0, 2.0])
     """
     made = _repeat(function, _SUBJECT, args, kwargs, None)
     if made is NotImplemented:
@@ -256,6 +265,14 @@ def value_and_grad(
         names function, argument and path.
     ValueError
         At a call: the argument does not exist; the value has more than one element.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> value, dw = sycl_dnn.value_and_grad(lambda w: (w * w).sum())(F.ones(3))
+    >>> float(value), dw.tolist()
+    (3.0, [2.0, 2.0, 2.0])
     """
     return _transformed("value_and_grad", function, argnums, has_aux)
 
@@ -266,6 +283,13 @@ def grad(
     """Return a function that computes a gradient; parameters and errors as ``value_and_grad``.
 
     With ``has_aux`` it returns ``(gradient, aux)``.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> sycl_dnn.grad(lambda w: (w * w).sum())(F.ones(3)).tolist()
+    [2.0, 2.0, 2.0]
     """
     both = _transformed("grad", function, argnums, has_aux)
 

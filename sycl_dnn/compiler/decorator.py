@@ -118,6 +118,16 @@ def compile(
     function), it is compiled for that value.
 
     Source: oneDNN developer guide, "Primitive Attributes: Post-ops".
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> @sycl_dnn.compile
+    ... def layer(x, w):
+    ...     return F.relu(F.linear(x, w))
+    >>> layer(F.ones(2, 3), F.ones(4, 3)).tolist()
+    [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
     """
     if dtype not in _DTYPES:
         raise ValueError(f"compile: dtype must be None, 'bfloat16' or 'float16', got {dtype!r}")

@@ -167,6 +167,8 @@ def all_reduce(x: Any, op: str = "sum", out: Any = None, group: Group | None = N
 
     Examples
     --------
+    >>> import dpnp
+    >>> import sycl_dnn
     >>> sycl_dnn.distributed.all_reduce(dpnp.ones(2)).tolist()
     [1.0, 1.0]
     """
@@ -215,6 +217,8 @@ def reduce(x: Any, root: int = 0, op: str = "sum", group: Group | None = None) -
 
     Examples
     --------
+    >>> import dpnp
+    >>> import sycl_dnn
     >>> sycl_dnn.distributed.reduce(dpnp.ones(2)).tolist()
     [1.0, 1.0]
     """
@@ -282,6 +286,8 @@ def broadcast(x: Any, root: int = 0, out: Any = None, group: Group | None = None
 
     Examples
     --------
+    >>> import dpnp
+    >>> import sycl_dnn
     >>> sycl_dnn.distributed.broadcast(dpnp.arange(2)).tolist()
     [0, 1]
     """
@@ -332,6 +338,8 @@ def all_gather(x: Any, group: Group | None = None) -> Any:
 
     Examples
     --------
+    >>> import dpnp
+    >>> import sycl_dnn
     >>> sycl_dnn.distributed.all_gather(dpnp.arange(2)).tolist()
     [0, 1]
     """
@@ -379,6 +387,8 @@ def reduce_scatter(x: Any, op: str = "sum", group: Group | None = None) -> Any:
 
     Examples
     --------
+    >>> import dpnp
+    >>> import sycl_dnn
     >>> sycl_dnn.distributed.reduce_scatter(dpnp.ones(2)).tolist()
     [1.0, 1.0]
     """
@@ -439,6 +449,8 @@ def all_to_all(x: Any, group: Group | None = None) -> Any:
 
     Examples
     --------
+    >>> import dpnp
+    >>> import sycl_dnn
     >>> sycl_dnn.distributed.all_to_all(dpnp.arange(2)).tolist()
     [0, 1]
     """
@@ -476,6 +488,7 @@ def compare_words(words: str, group: Group | None = None) -> None:
 
     Examples
     --------
+    >>> import sycl_dnn
     >>> sycl_dnn.distributed.compare_words("batch 64")
     """
     group = chosen(group)

@@ -46,6 +46,9 @@ class DataParallel(OfGroup, Module):
 
     Examples
     --------
+    >>> import dpnp
+    >>> import sycl_dnn
+    >>> from sycl_dnn import nn
     >>> net = sycl_dnn.distributed.DataParallel(nn.Linear(4, 2))
     >>> net(dpnp.ones((3, 4), dtype="f4")).shape
     (3, 2)
@@ -118,6 +121,7 @@ def own_part(
 
     Examples
     --------
+    >>> import sycl_dnn
     >>> sycl_dnn.distributed.own_part(3).tolist()
     [0, 1, 2]
     """
@@ -155,6 +159,7 @@ def own_batches(
 
     Examples
     --------
+    >>> import sycl_dnn
     >>> [len(chosen) for chosen in sycl_dnn.distributed.own_batches(10, 4)]
     [4, 4]
     """

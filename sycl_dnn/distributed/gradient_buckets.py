@@ -51,6 +51,8 @@ def average_gradients(grads: Any, bucket_bytes: int = 32 << 20, group: Group | N
 
     Examples
     --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
     >>> grads = {"weight": F.ones(2, 3), "bias": None}
     >>> sycl_dnn.distributed.average_gradients(grads)["weight"].shape
     (2, 3)

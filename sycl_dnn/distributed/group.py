@@ -56,6 +56,13 @@ class Group:
         Whether this is rank 0: the one that prints and saves.
     queue : dpctl.SyclQueue
         The queue of this rank's device.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> group = sycl_dnn.distributed.init()  # without a launcher the process is alone
+    >>> group.rank, group.size, group.is_main
+    (0, 1, True)
     """
 
     #: A function that holds a group is traced once for it, whatever the group has counted.
@@ -120,6 +127,11 @@ class Group:
         ------
         RuntimeError
             A member has ended, or does not arrive in time; the message names it.
+
+        Examples
+        --------
+        >>> import sycl_dnn
+        >>> sycl_dnn.distributed.init().barrier()
         """
         from sycl_dnn.program.place import synchronize
 
@@ -148,6 +160,7 @@ class Group:
 
         Examples
         --------
+        >>> import sycl_dnn
         >>> halves = sycl_dnn.distributed.init().split(colour=0)
         >>> halves.size
         1
@@ -239,6 +252,7 @@ def init(timeout: float = 600.0, checking: str | None = None, device: str | None
 
     Examples
     --------
+    >>> import sycl_dnn
     >>> group = sycl_dnn.distributed.init()
     >>> group.rank, group.size
     (0, 1)

@@ -40,10 +40,13 @@ def send(x: Any, to: int, group: Group | None = None) -> None:
 
     Examples
     --------
-    >>> if group.rank == 0:
-    ...     sycl_dnn.distributed.send(x, to=1)
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> group = sycl_dnn.distributed.init()
+    >>> if group.rank == 0:  # doctest: +SKIP
+    ...     sycl_dnn.distributed.send(F.ones(3), to=1)
     ... elif group.rank == 1:
-    ...     x = sycl_dnn.distributed.recv(x, source=0)
+    ...     x = sycl_dnn.distributed.recv(F.empty(3), source=0)
     """
     _exchange("send", x, to, group, is_sender=True)
 
@@ -73,7 +76,9 @@ def recv(x: Any, source: int, group: Group | None = None) -> Any:
 
     Examples
     --------
-    >>> x = sycl_dnn.distributed.recv(dpnp.empty(3), source=1)
+    >>> import dpnp
+    >>> import sycl_dnn
+    >>> x = sycl_dnn.distributed.recv(dpnp.empty(3), source=1)  # doctest: +SKIP
     """
     return _exchange("recv", x, source, group, is_sender=False)
 

@@ -52,6 +52,9 @@ class ShardedOptimizer:
 
     Examples
     --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> from sycl_dnn import optim
     >>> opt = sycl_dnn.distributed.ShardedOptimizer(optim.AdamW(0.1))
     >>> params = {"w": F.ones(3)}
     >>> params, state = opt.update({"w": F.ones(3)}, opt.init(params), params)
@@ -120,6 +123,15 @@ class ShardedOptimizer:
         -------
         dict
             Rows, by the name of the first parameter of each.
+
+        Examples
+        --------
+        >>> import sycl_dnn
+        >>> from sycl_dnn import functional as F
+        >>> from sycl_dnn import optim
+        >>> opt = sycl_dnn.distributed.ShardedOptimizer(optim.AdamW(0.1))
+        >>> sorted(opt.init({"w": F.ones(3)}))
+        ['m', 'step', 'v']
         """
         return self._moving.init(self._own_parameters(params))
 
@@ -144,6 +156,17 @@ class ShardedOptimizer:
             As for ``all_reduce``.
         ValueError
             A trained array has no gradient.
+
+        Examples
+        --------
+        >>> import sycl_dnn
+        >>> from sycl_dnn import functional as F
+        >>> from sycl_dnn import optim
+        >>> opt = sycl_dnn.distributed.ShardedOptimizer(optim.SGD(0.5))
+        >>> params = {"w": F.ones(3)}
+        >>> params, state = opt.update({"w": F.ones(3)}, opt.init(params), params)
+        >>> params["w"].tolist()
+        [0.5, 0.5, 0.5]
         """
         leaves, form = tree.flatten(params)
         given = tree.matched(form, grads, "ShardedOptimizer: grads", none_fills=True)
@@ -187,6 +210,16 @@ class ShardedOptimizer:
         """Return the state of all ranks, as ``optimizer.init(params)`` nests it; for checkpoints.
 
         All ranks must call it; each gets the whole state.
+
+        Examples
+        --------
+        >>> import sycl_dnn
+        >>> from sycl_dnn import functional as F
+        >>> from sycl_dnn import optim
+        >>> opt = sycl_dnn.distributed.ShardedOptimizer(optim.AdamW(0.1))
+        >>> params = {"w": F.ones(2, 3)}
+        >>> opt.whole_state(opt.init(params), params)["m"]["w"].shape
+        (2, 3)
         """
         rows = {row.name: row for row in self._rows(params)}
         leaves = tree.leaves(params)
@@ -204,7 +237,19 @@ class ShardedOptimizer:
         return made
 
     def own_state(self, state: State, params: Any) -> State:
-        """Return this rank's part of a whole state, which any number of ranks may have saved."""
+        """Return this rank's part of a whole state, which any number of ranks may have saved.
+
+        Examples
+        --------
+        >>> import sycl_dnn
+        >>> from sycl_dnn import functional as F
+        >>> from sycl_dnn import optim
+        >>> opt = sycl_dnn.distributed.ShardedOptimizer(optim.AdamW(0.1))
+        >>> params = {"w": F.ones(2, 3)}
+        >>> whole = opt.whole_state(opt.init(params), params)
+        >>> opt.own_state(whole, params)["m"]["w"].size  # alone, a rank has all of it
+        6
+        """
         made: State = {}
         for slot, by_name in state.items():
             made[slot] = by_name if slot == "step" else dict(self._own_rows(by_name, params))

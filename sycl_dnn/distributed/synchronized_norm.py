@@ -36,6 +36,8 @@ class SyncBatchNorm(OfGroup, _BatchNorm2d):
 
     Examples
     --------
+    >>> import dpnp
+    >>> import sycl_dnn
     >>> norm = sycl_dnn.distributed.SyncBatchNorm(3)
     >>> norm(dpnp.ones((2, 3, 4, 4), dtype="f4")).shape
     (2, 3, 4, 4)

@@ -31,6 +31,8 @@ def shared_input(x: Any, group: Group | None = None) -> Any:
 
     Examples
     --------
+    >>> import dpnp
+    >>> import sycl_dnn
     >>> sycl_dnn.distributed.shared_input(dpnp.ones(2)).tolist()
     [1.0, 1.0]
     """
@@ -59,6 +61,8 @@ def shared_sum(x: Any, group: Group | None = None) -> Any:
 
     Examples
     --------
+    >>> import dpnp
+    >>> import sycl_dnn
     >>> sycl_dnn.distributed.shared_sum(dpnp.ones(2)).tolist()
     [1.0, 1.0]
     """
@@ -130,6 +134,8 @@ class ColumnParallelLinear(_ParallelLinear):
 
     Examples
     --------
+    >>> import dpnp
+    >>> import sycl_dnn
     >>> layer = sycl_dnn.distributed.ColumnParallelLinear(4, 6)
     >>> layer(dpnp.ones((2, 4), dtype="f4")).shape
     (2, 6)
@@ -213,6 +219,8 @@ class RowParallelLinear(_ParallelLinear):
 
     Examples
     --------
+    >>> import dpnp
+    >>> import sycl_dnn
     >>> layer = sycl_dnn.distributed.RowParallelLinear(6, 4)
     >>> layer(dpnp.ones((2, 6), dtype="f4")).shape
     (2, 4)
@@ -272,6 +280,8 @@ class VocabularyParallelEmbedding(OfGroup, Module):
 
     Examples
     --------
+    >>> import dpnp
+    >>> import sycl_dnn
     >>> layer = sycl_dnn.distributed.VocabularyParallelEmbedding(6, 4)
     >>> layer(dpnp.asarray([5, 0])).shape
     (2, 4)

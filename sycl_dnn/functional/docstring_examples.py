@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An example for the docstring of every function, from ``docstring_examples.txt``."""
+"""Examples for docstrings from a table: of all functions, and of modules that lack one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 _IMPORTS = (">>> import dpnp", ">>> from sycl_dnn import functional as F")
 
 
-def read() -> dict[str, list[str]]:
-    """Return the lines of each function's example; they run as a doctest."""
+def read(file: str = __file__) -> dict[str, list[str]]:
+    """Return the examples of the table next to a file, in lines; they run as doctests."""
     found: dict[str, list[str]] = {}
-    for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
+    table = Path(file).with_name("docstring_examples.txt")
+    for line in table.read_text().splitlines():
         if line.startswith("@ "):
             found[line[2:]] = lines = []
         else:
@@ -20,14 +21,14 @@ def read() -> dict[str, list[str]]:
     return found
 
 
-def attach(namespace: dict[str, Any]) -> None:
-    """Append its example to the docstring of each function that the namespace holds."""
-    for name, lines in read().items():
+def attach(namespace: dict[str, Any], file: str = __file__, *imports: str) -> None:
+    """Append its example to the docstring of each name in the table next to a file."""
+    for name, lines in read(file).items():
         described = namespace[name]
         text = described.__doc__
         if text is None or ">>>" in text:  # there are no docstrings under ``python -OO``
             continue
         margin = text.rpartition("\n")[2]
         margin = "\n" + (margin if margin.isspace() else "")
-        parts = [text.rstrip(), "", "Examples", "--------", *_IMPORTS, *lines, ""]
+        parts = [text.rstrip(), "", "Examples", "--------", *_IMPORTS, *imports, *lines, ""]
         described.__doc__ = margin.join(parts)

@@ -59,10 +59,14 @@ class Graph(Operations, _core.OpGraph):
 
     Examples
     --------
+    >>> from sycl_dnn import functional as F
+    >>> from sycl_dnn.graph import Graph
     >>> g = Graph("cpu")
     >>> x, w = g.input((8, 16), "f32", name="x"), g.input((16, 4), "f32", name="w")
     >>> y = g.relu(g.matmul(x, w))
-    >>> outs = g.compile(queue)(x=x_array, w=w_array)
+    >>> x_array, w_array = F.ones(8, 16, device="cpu"), F.ones(16, 4, device="cpu")
+    >>> g.compile("cpu")(x=x_array, w=w_array).shape
+    (8, 4)
 
     Notes
     -----
@@ -96,6 +100,12 @@ class Graph(Operations, _core.OpGraph):
         Returns
         -------
         Value
+
+        Examples
+        --------
+        >>> from sycl_dnn import graph
+        >>> graph.Graph("cpu").input((None, 16), "bf16", name="x").shape
+        (None, 16)
         """
         name = name or f"in{len(self.inputs)}"
         self._check_name(name)
@@ -139,6 +149,12 @@ class Graph(Operations, _core.OpGraph):
         -------
         Value
             A number has shape ``(1,)``.
+
+        Examples
+        --------
+        >>> from sycl_dnn import graph
+        >>> graph.Graph("cpu").constant(2.5).shape
+        (1,)
         """
         if not hasattr(data, "get_array"):
             number = np.ndim(data) == 0
@@ -154,6 +170,15 @@ class Graph(Operations, _core.OpGraph):
 
         Values that no operation reads are results without this. Once any value is marked, calls
         return the marked ones only, in the order of the marks.
+
+        Examples
+        --------
+        >>> from sycl_dnn import graph
+        >>> g = graph.Graph("cpu")
+        >>> hidden = g.output(g.relu(g.input((2, 3))))
+        >>> y = g.output(g.exp(hidden))
+        >>> len(g.outputs)
+        2
         """
         if not isinstance(value, Value) or value.graph is not self:
             raise InvalidArguments(f"Graph.output: value must belong to this graph, got {value!r}")
@@ -269,6 +294,14 @@ class Graph(Operations, _core.OpGraph):
         Returns
         -------
         list of Partition
+
+        Examples
+        --------
+        >>> from sycl_dnn import graph
+        >>> g = graph.Graph("cpu")
+        >>> y = g.relu(g.matmul(g.input((8, 16)), g.input((16, 4))))
+        >>> len(g.partitions())  # both operations in one
+        1
         """
         self.finalize()
         return self.get_partitions(policy)
@@ -308,7 +341,16 @@ class Graph(Operations, _core.OpGraph):
         return pictures.to_svg(self)
 
     def summary(self) -> str:
-        """Return a table of the partitions and their operations; finalizes the graph."""
+        """Return a table of the partitions and their operations; finalizes the graph.
+
+        Examples
+        --------
+        >>> from sycl_dnn import graph
+        >>> g = graph.Graph("cpu")
+        >>> y = g.relu(g.input((2, 3)))
+        >>> "ReLU" in g.summary()
+        True
+        """
         return pictures.of_graph(self)
 
     def add_operation(self, row: Operation, given: dict[str, Any]) -> Any:

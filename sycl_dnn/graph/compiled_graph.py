@@ -106,6 +106,16 @@ class CompiledGraph:
     graph : Graph
     queue : dpctl.SyclQueue
     partitions : list of Partition
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F
+    >>> from sycl_dnn import graph
+    >>> g = graph.Graph("cpu")
+    >>> y = g.relu(g.input((2, 3), "f32", name="x"))
+    >>> run = g.compile()
+    >>> run(x=F.ones(2, 3, device="cpu")).shape
+    (2, 3)
     """
 
     def __init__(self, graph: Graph, target: Any = None, policy: str = "fusion") -> None:
@@ -137,7 +147,7 @@ class CompiledGraph:
         Returns
         -------
         dpnp.ndarray or Array, or tuple of them
-            The results in the order of ``graph.outputs``, ordered with dpnp's work on the queue.
+            The results in the order of ``graph.outputs``, ordered with what dpnp submits.
 
         Raises
         ------

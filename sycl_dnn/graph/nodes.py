@@ -34,6 +34,14 @@ class Value:
     shape : tuple of int, or None
         None until sizes of the inputs are known; then the call knows them.
     name : str
+
+    Examples
+    --------
+    >>> from sycl_dnn import graph
+    >>> g = graph.Graph("cpu")
+    >>> y = g.relu(g.input((2, 3), "f32", name="x"))
+    >>> y.dtype, y.shape
+    ('f32', (2, 3))
     """
 
     __slots__ = ("_data", "dtype", "graph", "id", "name", "node", "number", "property", "shape")

@@ -43,6 +43,13 @@ def logical_tensor_of(array: Any, id: int, *, property_type: str = "undef") -> _
     -------
     LogicalTensor
         With the array's data type, shape and strides.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F
+    >>> from sycl_dnn import graph
+    >>> graph.logical_tensor_of(F.ones(2, 3), 0).dims
+    (2, 3)
     """
     dtype = dtypes.graph_name(array.dtype, "logical_tensor_of")
     return _core.LogicalTensor(
@@ -112,6 +119,15 @@ class Tensor(_core.GraphTensor):
     Notes
     -----
     Source: oneDNN ``dnnl::graph::tensor``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F
+    >>> from sycl_dnn import graph, onednn
+    >>> x = F.ones(2, 3)
+    >>> tensor = graph.Tensor(graph.logical_tensor_of(x, 0), onednn.Engine(x.sycl_queue), x)
+    >>> tensor.logical_tensor.dims
+    (2, 3)
     """
 
     __slots__ = ()

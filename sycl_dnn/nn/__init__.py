@@ -3,6 +3,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sycl_dnn.functional import docstring_examples
 from sycl_dnn.nn import function_layers, init, padding_layers, utils
 from sycl_dnn.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from sycl_dnn.nn.attention_layers import (
@@ -56,6 +57,7 @@ from sycl_dnn.nn.recurrent_layers import GRU, LSTM, RNN
 from sycl_dnn.nn.rotary_positions import RotaryEmbedding
 
 globals().update(function_layers.LAYERS | padding_layers.PADS)
+docstring_examples.attach(globals(), __file__, ">>> from sycl_dnn import nn")
 
 #: The classes, functions that make arrays, ``init`` and ``utils``.
 __all__ = sorted(

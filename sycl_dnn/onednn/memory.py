@@ -266,7 +266,7 @@ class Memory(_core.Memory):
         Raises
         ------
         InvalidArguments
-            The memory is read-only, or a view with gaps, which may belong to somebody else.
+            The memory is read-only, or a view with gaps, which may belong to another array.
         """
         if not stream.ordered:
             return super().zero(stream, depends)

@@ -74,6 +74,13 @@ def synchronize(queue: dpctl.SyclQueue | None = None) -> None:
         The process was forked from one that had used a device, or a collective has failed.
     TypeError
         ``queue`` is not a queue.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> y = F.matmul(F.ones(64, 64), F.ones(64, 64))  # returns before it is computed
+    >>> sycl_dnn.synchronize()
     """
     queue = default_queue() if queue is None else queue
     if not isinstance(queue, dpctl.SyclQueue):

@@ -76,6 +76,14 @@ class Array(Reductions, Operators):
         ``dtype`` is not one of these; ``data`` does not have the dtype that holds it.
     ValueError
         ``data`` of 4-bit numbers has gaps along its last axis.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> x = sycl_dnn.asarray(F.ones(2), dtype="bfloat16")
+    >>> type(x).__name__, x.dtype, x.shape
+    ('Array', 'bfloat16', (2,))
     """
 
     __slots__ = ("data", "dtype", "shape")

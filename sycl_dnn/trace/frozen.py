@@ -89,6 +89,14 @@ def freeze(array: dpnp.ndarray | Array) -> Frozen:
     Returns
     -------
     Frozen
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> w = sycl_dnn.freeze(F.ones(4, 3))
+    >>> F.linear(F.ones(2, 3), w).shape
+    (2, 4)
     """
     if isinstance(array, Frozen):
         return array
@@ -110,6 +118,14 @@ class Seed:
     value : int
     dtype : str
         Dtype of the scalar that the device reads.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> a, b = (F.dropout(F.ones(9), seed=sycl_dnn.Seed(7)) for _ in range(2))
+    >>> bool((a == b).all())
+    True
     """
 
     __slots__ = ("dtype", "value")

@@ -66,13 +66,27 @@ def set_fallback(mode: str) -> None:
     mode : {"auto", "error"}
         ``"auto"``: compute in float32 on the same device, or on the CPU, with one warning.
         ``"error"``: raise ``Unimplemented``.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> sycl_dnn.set_fallback("error")
+    >>> sycl_dnn.set_fallback("auto")  # the default
     """
     _process[0] = _process[0]._replace(fallback=_check("mode", mode, _FALLBACKS))
 
 
 @contextlib.contextmanager
 def fallback(mode: str) -> Iterator[None]:
-    """``set_fallback`` for the calls inside a ``with`` block."""
+    """``set_fallback`` for the calls inside a ``with`` block.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> with sycl_dnn.fallback("error"):
+    ...     y = F.relu(F.ones(2))
+    """
     with using(fallback=_check("mode", mode, _FALLBACKS)):
         yield
 
@@ -87,13 +101,28 @@ def set_nan(mode: str) -> None:
         lose NaN, softmax confines it to its element. docs/security.md has the list.
         ``"propagate"``: PyTorch's results everywhere, forward and backward, at the cost of
         additional passes over the data in these functions.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> sycl_dnn.set_nan("propagate")
+    >>> sycl_dnn.set_nan("fast")  # the default
     """
     _process[0] = _process[0]._replace(nan=_check("mode", mode, _NANS))
 
 
 @contextlib.contextmanager
 def nan_mode(mode: str) -> Iterator[None]:
-    """``set_nan`` for the calls inside a ``with`` block."""
+    """``set_nan`` for the calls inside a ``with`` block.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> with sycl_dnn.nan_mode("propagate"):
+    ...     print(F.relu(F.full((2,), float("nan"))))
+    [nan nan]
+    """
     with using(nan=_check("mode", mode, _NANS)):
         yield
 
@@ -117,7 +146,9 @@ def set_kernels(mode: str) -> None:
 
     Examples
     --------
+    >>> import sycl_dnn
     >>> sycl_dnn.set_kernels("never")
+    >>> sycl_dnn.set_kernels("auto")  # the default
     """
     _process[0] = _process[0]._replace(kernels=_check("mode", mode, _KERNELS))
 
@@ -128,8 +159,10 @@ def kernel_mode(mode: str) -> Iterator[None]:
 
     Examples
     --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
     >>> with sycl_dnn.kernel_mode("always"):
-    ...     y = F.group_norm(x, 4)
+    ...     y = F.group_norm(F.ones(2, 8, 3), 4)
     """
     with using(kernels=_check("mode", mode, _KERNELS)):
         yield

@@ -29,8 +29,8 @@ def placement_error(queue: Any, wanted: Any) -> ExecutionPlacementError:
     here, there = (q.sycl_device.filter_string for q in (wanted, queue))
     which = f"{there}, not {here}" if here != there else f"another queue of {there}"
     return ExecutionPlacementError(
-        "an array that a traced function holds itself must be on the queue of its arguments, got "
-        f"one on {which}; copy it with dpnp.asarray(x, sycl_queue=...)"
+        "an array that a traced function refers to itself must be on the queue of its arguments, "
+        f"got one on {which}; copy it with dpnp.asarray(x, sycl_queue=...)"
     )
 
 

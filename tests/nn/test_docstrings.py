@@ -1,22 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples in the docstrings of modules and optimisers run."""
+"""The examples in docstrings run, and every public name of the package and of ``nn`` has one."""
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 
 import pytest
 
 import sycl_dnn
-from sycl_dnn import nn
+from sycl_dnn import distributed, graph, nn
+
+PARTS = (
+    "call", "compiler", "data", "distributed", "graph", "io", "nn", "optim", "sklearn", "trace",
+    "tree",
+)  # fmt: skip
+#: What users catch, and results of calls, which users do not make themselves.
+RESULTS = {
+    "Accuracy", "BoundCall", "BoundPlan", "Compiled", "CompiledCall", "Frozen", "Part", "Profile",
+    "Pullback", "Record", "Report", "Summary", "TensorFacts",
+}  # fmt: skip
 
 
 def modules():
-    """Yield the files of the layer above the functions."""
-    for part in ("nn", "optim", "io", "data", "sklearn"):
+    """Yield the files whose docstrings have examples, but those of functions."""
+    for part in PARTS:
         package = importlib.import_module(f"sycl_dnn.{part}")
-        for found in pkgutil.walk_packages(package.__path__, f"sycl_dnn.{part}."):
+        yield package.__name__
+        for found in pkgutil.walk_packages(getattr(package, "__path__", ()), f"sycl_dnn.{part}."):
             yield found.name
+
+
+def is_exception(value):
+    return isinstance(value, type) and issubclass(value, Exception)
+
+
+def callables(module):
+    """Yield what users call: neither errors nor results."""
+    for name in set(module.__all__) - RESULTS:
+        value = getattr(module, name)
+        if callable(value) and not is_exception(value):
+            yield name, value
+
+
+def run_examples(module):
+    runner = doctest.DocTestRunner()
+    for name, value in callables(module):
+        for case in doctest.DocTestFinder(recurse=False).find(value, name):
+            runner.run(case)
+    assert not runner.failures
+    return runner.tries
 
 
 @pytest.mark.parametrize("name", list(modules()))
@@ -25,13 +58,20 @@ def test_examples_of_a_file_run(name):
     assert not doctest.testmod(importlib.import_module(name)).failed
 
 
-def test_examples_of_layers_run():
-    runner = doctest.DocTestRunner()
-    for name in nn.__all__:
-        for case in doctest.DocTestFinder(recurse=False).find(getattr(nn, name), name):
-            runner.run(case)
-    assert not runner.failures
-    assert runner.tries > 100
+@pytest.mark.parametrize(("module", "least"), [(nn, 300), (sycl_dnn, 100)])
+def test_examples_of_layers_and_of_the_package_run(module, least):
+    assert run_examples(module) > least
+
+
+@pytest.mark.parametrize("module", [sycl_dnn, nn, distributed, sycl_dnn.tree])
+def test_everything_that_users_call_has_an_example(module):
+    described = {name: inspect.getdoc(value) or "" for name, value in callables(module)}
+    assert sorted(name for name, text in described.items() if ">>>" not in text) == []
+
+
+def test_results_are_named_in_the_package_and_are_types():
+    assert set(sycl_dnn.__all__) >= RESULTS
+    assert all(isinstance(getattr(sycl_dnn, name), type) for name in RESULTS)
 
 
 def test_optimisers_files_and_data_have_examples():
@@ -41,5 +81,8 @@ def test_optimisers_files_and_data_have_examples():
         for name in set(module.__all__) - {"Optimizer"}:
             value = getattr(module, name)
             assert not callable(value) or ">>>" in value.__doc__, name
-    for name in ("save", "load", "save_checkpoint", "load_checkpoint", "get_rng_state"):
-        assert ">>>" in getattr(sycl_dnn, name).__doc__, name
+
+
+def test_builders_of_graphs_have_examples():
+    for value in (graph.Graph, graph.CompiledGraph, graph.Tensor, graph.Value):
+        assert ">>>" in value.__doc__, value

@@ -35,6 +35,16 @@ def manual_seed(seed: int) -> None:
     ----------
     seed : int
         Not negative. Without this function the sequence starts anywhere.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> sycl_dnn.manual_seed(0)
+    >>> first = F.randn(3)
+    >>> sycl_dnn.manual_seed(0)
+    >>> bool((F.randn(3) == first).all())
+    True
     """
     global _generator
     made = np.random.default_rng(seed)
@@ -74,6 +84,16 @@ def set_rng_state(state: str) -> None:
     ------
     ValueError
         ``state`` is not such a string.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> state = sycl_dnn.get_rng_state()
+    >>> first = F.randn(3)
+    >>> sycl_dnn.set_rng_state(state)
+    >>> bool((F.randn(3) == first).all())
+    True
     """
     global _generator
     made = np.random.default_rng(0)

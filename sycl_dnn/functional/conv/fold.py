@@ -180,7 +180,7 @@ def fold(
     Raises
     ------
     ValueError
-        ``input`` has another number of rows or columns than the windows.
+        ``input`` has a different number of rows or columns than the windows.
 
     Notes
     -----

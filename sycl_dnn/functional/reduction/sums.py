@@ -161,8 +161,8 @@ def mean(
 
 
 @operation
-@documented("Integers give int64, uint64 itself, complex numbers their dtype; these are dpnp's "
-            "work,\nas is the gradient, which is right with zeros.", parameters=_DTYPE)  # fmt: skip
+@documented("Integers give int64, uint64 itself, complex numbers their dtype; dpnp computes "
+            "these,\nand the gradient, which is right with zeros.", parameters=_DTYPE)  # fmt: skip
 def prod(
     input: dpnp.ndarray | Array,
     dim: int | Sequence[int] | None = None,

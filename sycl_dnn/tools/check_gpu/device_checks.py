@@ -237,7 +237,7 @@ def speed(queue: Any, seconds: float) -> Found:
 
 
 def _chain(queue: Any, start: float, length: int) -> float:
-    """Alternate dpnp's work with ours, nothing waits; return the last value, which is known."""
+    """Alternate steps of dpnp and oneDNN, nothing waits; return the last value, which is known."""
     x = dpnp.full((256, 1024), start, dtype="f4", sycl_queue=queue)
     for _ in range(length):
         x += 1.0

@@ -20,7 +20,7 @@ implementation oneDNN chooses when a primitive descriptor is made, not that its 
 how fast it is. Numbers are checked by [conformance](verify.md); [inspect](inspect.md) shows why a
 single case is refused or slow.
 
-`python -m sycl_dnn matrix` measures the machine at hand;
+`python -m sycl_dnn matrix` measures the machine that it runs on;
 [support_matrix.json](support_matrix.json) has every case with the name of its implementation, and
 `python -m sycl_dnn matrix --compare docs/support_matrix.json` shows what differs here. This page is
 written by the commands at [its end](#how-this-page-is-made).
