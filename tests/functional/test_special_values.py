@@ -23,6 +23,11 @@ TABLE = json.loads(STORED.read_text()) if STORED.exists() else {}
 nan, inf = math.nan, math.inf
 BIG = 3e38
 WIDE = 2.0**63
+#: Where images are sampled: inside, on points, beyond the border.
+PLACES = [[
+    [[0.3, -0.6], [0.9, 0.2], [-0.75, -0.25]], [[-1.2, 0.1], [1.5, 0.8], [0.25, -7.0]],
+    [[0.1, 0.95], [5.0, 0.0], [0.75, 0.75]],
+]]  # fmt: skip
 #: By name of the input.
 INPUTS = {
     "numbers": [nan, inf, -inf, BIG, -BIG, 0.0, -0.0, 1.0, -1.0, 3.0, -3.0, 6.0, 25.0, -200.0],
@@ -52,6 +57,11 @@ FUNCTIONS = {
         "clamp(x, -1.0, 2.0)", "clamp(x, min=0.0)", "clamp(x, max=1.0)", "pow(x, 2.0)",
         "pow(x, 3.0)", "x + 1.0", "x * 2.0", "sum(x)", "mean(x)", "amax(x)", "amin(x)",
         "soft_margin_loss(x, ones_like(x), reduction='none')",
+        "sin(x)", "cos(x)", "tan(x)", "asin(x)", "acos(x)", "atan(x)", "sinh(x)", "cosh(x)",
+        "asinh(x)", "acosh(x)", "atanh(x)", "exp2(x)", "expm1(x)", "log1p(x)", "log2(x)",
+        "log10(x)", "rsqrt(x)", "erf(x)", "erfc(x)", "floor(x)", "ceil(x)", "trunc(x)", "round(x)",
+        "sign(x)", "isnan(x)", "isinf(x)", "isfinite(x)", "logical_not(x)", "cumsum(x, 0)",
+        "where(x > 0, x, x * 0)",
     ],
     "rows": [
         "softmax(x, 1)", "softmax(x, 0)", "log_softmax(x, 1)", "log_softmax(x, 0)", "softmin(x, 1)",
@@ -65,12 +75,20 @@ FUNCTIONS = {
         "cross_entropy(x, ignored, w)", "cross_entropy(x, t, label_smoothing=0.1)",
         "glu(pad(x, (0, 1)), 1)", "linear(x, w33)",
         "multilabel_soft_margin_loss(x, x, reduction='none')",
+        "cumsum(x, 1)", "cumprod(x, 1)", "sort(x, 1)[0]", "sort(x, 0, True)[0]",
+        "argsort(x, dim=1, stable=True)", "topk(x, 2)[0]", "topk(x, 2, largest=False)[0]",
+        "outer(x[0], x[1])", "cosine_similarity(x, roll(x, 1, 0))",
+        "pairwise_distance(x, roll(x, 1, 0))",
     ],
     "image": [
         "max_pool2d(x, 2)", "max_pool2d(x, 2, return_indices=True)[0]",
         "max_pool2d(x, 2, return_indices=True)[1]", "max_pool2d(x, 2, 1, 1)",
         "adaptive_max_pool2d(x, 2)", "adaptive_max_pool2d(x, 3)", "avg_pool2d(x, 2)",
         "max_pool2d(x, 2, 1, 0, 2)",
+        "grid_sample(x, places, align_corners=False)",
+        "grid_sample(x, places, padding_mode='border', align_corners=True)",
+        "grid_sample(x, places, padding_mode='reflection', align_corners=False)",
+        "grid_sample(x, places, 'nearest', align_corners=False)",
     ],
     "numbers twice": [
         "maximum(x[0], x[1])", "minimum(x[0], x[1])", "mse_loss(x[0], x[1], reduction='none')",
@@ -83,11 +101,18 @@ FUNCTIONS = {
         "gaussian_nll_loss(x[0], x[1], square(x[1]), reduction='none')",
         "x[0] + x[1]", "x[0] * x[1]",
         "x[0] / x[1]", "prelu(x[0], x[1][8:9])",
+        "atan2(x[0], x[1])", "fmod(x[0], x[1])", "remainder(x[0], x[1])", "pow(x[0], x[1])",
+        "div(x[0], x[1], rounding_mode='floor')", "div(x[0], x[1], rounding_mode='trunc')",
+        "floor_divide(x[0], x[1])", "logical_and(x[0], x[1])", "logical_or(x[0], x[1])",
+        "logical_xor(x[0], x[1])",
     ],
 }  # fmt: skip
 #: Where PyTorch's way of computing shows, and why it is not followed.
 OTHERWISE = {
     "hardswish(x)": "PyTorch multiplies before it divides: 3e38 overflows there",
+    "cumprod(x, 1)": (
+        "PyTorch's gradient divides by the element, NaN for infinity; here products of the others"
+    ),
     "softsign(x)": "PyTorch's gradient at infinity is NaN, here 0, the limit",
     "binary_cross_entropy_with_logits(x[0], x[1], reduction='none')": (
         "PyTorch's (1 - target) * x is NaN for an infinite x and target 1; here infinity"
@@ -122,11 +147,12 @@ FAST_OTHERWISE = (
     "argmax(", "argmin(", "softmax(", "log_softmax(", "softmin(", "logsumexp(", "norm(x, inf",
     "nll_loss(x, t", "cross_entropy(", "max_pool2d(", "adaptive_max_pool2d(", "maximum(",
     "minimum(", "l1_loss(", "smooth_l1_loss(", "huber_loss(", "prelu(", "poisson_nll_loss(",
+    "erf(", "erfc(", "remainder(",
 )  # fmt: skip
 DTYPES = ("float32", "bfloat16", "float16")
 TOLERANCE = {"float32": 2e-5, "bfloat16": 2e-2, "float16": 4e-3}
 #: What has no gradient.
-FLAT = ("argmax", "argmin", "[1]")
+FLAT = ("argmax", "argmin", "argsort", "floor_divide", "is", "logical_")
 PAIRS = [(given, case) for given, cases in FUNCTIONS.items() for case in cases]
 #: Every case in float32, and in one of the narrow dtypes in turn.
 CHOSEN = [(*p, d) for n, p in enumerate(PAIRS) for d in (DTYPES[0], DTYPES[1 + n % 2])]
@@ -134,7 +160,7 @@ AT_NO_COST = [p for p in PAIRS if not p[1].startswith(FAST_OTHERWISE) and p[1] n
 
 
 def is_flat(case):
-    return case.startswith(FLAT[:2]) or case.endswith(FLAT[2])
+    return case.startswith(FLAT) or case.endswith(")[1]")
 
 
 def expression(case, names):
@@ -160,6 +186,7 @@ def by_torch(torch, given, case, dtype):
         **{n: getattr(torch.nn.functional, n) for n in dir(torch.nn.functional)},
         "t": torch.arange(n) % 3, "ignored": torch.full((n,), -100),
         "w": torch.ones(3, dtype=kind), "w33": torch.ones(3, 3, dtype=kind),
+        "places": torch.tensor(PLACES, dtype=kind),
         "softmin": torch.nn.functional.softmin, "norm": torch.norm,
     }  # fmt: skip
     x.requires_grad_(not is_flat(case))
@@ -193,7 +220,7 @@ def ours(dtype, given, queue):
 
     n = len(INPUTS[given]) if given == "rows" else 1
     names = {name: getattr(F, name) for name in dir(F)}
-    names |= {"w": array([1.0] * 3), "w33": array([[1.0] * 3] * 3)}
+    names |= {"w": array([1.0] * 3), "w33": array([[1.0] * 3] * 3), "places": array(PLACES)}
     names |= {"t": dpnp.asarray(np.arange(n) % 3, sycl_queue=queue)}
     names |= {"ignored": dpnp.full(n, -100, dtype="i8", sycl_queue=queue)}
     return array(INPUTS[given]), names

@@ -152,7 +152,7 @@ def minimum(
 
 
 _POWER = """Powers with a number as exponent are oneDNN's (eltwise pow), others dpnp's. An
-exponent has no gradient where ``input`` is 0 or negative."""
+exponent's gradient is 0 where ``input`` is 0, and NaN where that is negative."""
 
 
 @operation
@@ -208,12 +208,15 @@ def _curvature(a: Tensor, b: Tensor) -> Any:
         trace = a.trace
         start = len(trace.tape)
         zero, one = (filled(trace, v, (), a.dtype) for v in (0.0, 1.0))
-        is_positive = binary(A.binary_gt, a, zero, "bool")
-        logs = eltwise(select(is_positive, a, one), A.eltwise_log)
+        at_zero = times(
+            binary(A.binary_eq, a, zero, a.dtype), binary(A.binary_ge, b, zero, a.dtype)
+        )
+        is_flat = binary(A.binary_gt, at_zero, zero, "bool")
+        logs = eltwise(select(is_flat, one, a), A.eltwise_log)
         by_base = times(b, _power(a.dtype, a, linear_map(b, 1.0, -1.0)))
         made = {
             "0": select(binary(A.binary_eq, b, zero, "bool"), zero, by_base),
-            "1": select(is_positive, times(_power(a.dtype, a, b), logs), zero),
+            "1": select(is_flat, zero, times(_power(a.dtype, a, b), logs)),
         }
         seeds = {id(made[n]): g for n, g in grads.items()}
         found = propagate(trace, trace.tape[start:], seeds, [a, b])
@@ -225,7 +228,7 @@ def _curvature(a: Tensor, b: Tensor) -> Any:
 def _power_slopes(a: dpnp.ndarray, b: dpnp.ndarray) -> tuple[dpnp.ndarray, dpnp.ndarray]:
     y = dpnp.power(a, b)
     by_base = dpnp.where(b == 0, 0, b * dpnp.power(a, b - 1))
-    by_exponent = dpnp.where(a > 0, y * dpnp.log(dpnp.where(a > 0, a, 1)), 0)
+    by_exponent = dpnp.where((a == 0) & (b >= 0), 0, y * dpnp.log(a))
     return dpnp.broadcast_to(by_base, y.shape), dpnp.broadcast_to(by_exponent, y.shape)
 
 
@@ -257,7 +260,7 @@ def div(
             return made
         x, y = as_floats(dtype, a, b)
         return binary(algorithm.binary_div, x, y, dtype)
-    modes = {"trunc": (_truncated, _truncated_integers), "floor": (_floored, dpnp.floor_divide)}
+    modes = {"trunc": (_truncated, _truncated_integers), "floor": (floored, dpnp.floor_divide)}
     if rounding_mode not in modes:
         raise ValueError(
             f"div: rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}"
@@ -295,7 +298,7 @@ def _truncated_integers(a: Any, b: Any) -> dpnp.ndarray:
     return down + ((down < 0) & (down * b != a))
 
 
-def _floored(a: Any, b: Any) -> dpnp.ndarray:
+def floored(a: Any, b: Any) -> dpnp.ndarray:
     """Return quotients of floats as CPython rounds them, and torch after it."""
     rest, plain = dpnp.fmod(a, b), dpnp.divide(a, b)
     made = (a - rest) / b

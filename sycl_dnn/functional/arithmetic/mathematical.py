@@ -8,15 +8,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import dpnp
+import numpy as np
 from dpnp.scipy import special
 
+from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.arithmetic.binary import add, div, mul, pow, sub
+from sycl_dnn.functional.arithmetic.binary import add, div, floored, mul, pow, sub
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import UNARY, exp, neg, reciprocal, square
 from sycl_dnn.functional.arithmetic.operands import by_dpnp, checked_operands, number_or_tensor
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.pointwise import zeros
+from sycl_dnn.trace.pointwise import eltwise, fused, scale, times, zeros
 from sycl_dnn.trace.reductions import sum_to
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -24,6 +26,7 @@ from sycl_dnn.trace.values import Tensor
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
+A = algorithm
 _NARROW = "bfloat16 and float16 are computed in float32. "
 _ROUNDED = "Its gradient is 0. Integers are returned unchanged."
 
@@ -80,9 +83,9 @@ cos: Callable[..., Any] = _smooth("cos", "Return the cosine of an angle in radia
 tan = _smooth("tan", "Return the tangent of an angle in radians.", dpnp.tan,
               lambda x, y: add(square(y), 1.0))  # fmt: skip
 asin = _smooth("asin", "Return the angle in radians whose sine is ``input``.", dpnp.asin,
-               lambda x, y: pow(sub(1.0, square(x)), -0.5))  # fmt: skip
+               lambda x, y: rsqrt(sub(1.0, square(x))))  # fmt: skip
 acos = _smooth("acos", "Return the angle in radians whose cosine is ``input``.", dpnp.acos,
-               lambda x, y: neg(pow(sub(1.0, square(x)), -0.5)))  # fmt: skip
+               lambda x, y: neg(rsqrt(sub(1.0, square(x)))))  # fmt: skip
 atan = _smooth("atan", "Return the angle in radians whose tangent is ``input``.", dpnp.atan,
                lambda x, y: reciprocal(add(square(x), 1.0)))  # fmt: skip
 sinh = _smooth("sinh", "Return the hyperbolic sine.", dpnp.sinh, lambda x, y: cosh(x))
@@ -102,11 +105,13 @@ expm1 = _smooth("expm1", "Return e to the power of ``input`` minus 1, exact near
 log1p = _smooth("log1p", "Return the natural logarithm of 1 + ``input``, exact near 0.",
                 dpnp.log1p, lambda x, y: reciprocal(add(x, 1.0)))  # fmt: skip
 log2 = _smooth("log2", "Return the logarithm to base 2.", dpnp.log2,
-               lambda x, y: reciprocal(mul(x, math.log(2))))  # fmt: skip
+               lambda x, y: eltwise(x, A.eltwise_pow, 1 / math.log(2), -1.0))  # fmt: skip
 log10 = _smooth("log10", "Return the logarithm to base 10.", dpnp.log10,
-                lambda x, y: reciprocal(mul(x, math.log(10))))  # fmt: skip
-rsqrt = _smooth("rsqrt", "Return 1 / the square root.", dpnp.rsqrt,
-                lambda x, y: mul(div(y, x), -0.5))  # fmt: skip
+                lambda x, y: eltwise(x, A.eltwise_pow, 1 / math.log(10), -1.0))  # fmt: skip
+rsqrt: Callable[..., Any] = _smooth(
+    "rsqrt", "Return 1 / the square root.", dpnp.rsqrt,
+    lambda x, y: fused(A.binary_mul, y, y, times(y), scale(-0.5)),
+)  # fmt: skip
 _BELL = 2 / math.sqrt(math.pi)
 erf = _smooth("erf", "Return the error function.", special.erf,
               lambda x, y: mul(exp(neg(square(x))), _BELL))  # fmt: skip
@@ -258,10 +263,12 @@ def atan2(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndar
             for n, v in zip(("input", "other"), given, strict=True))  # fmt: skip
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        part = div(grads["0"], add(square(x), square(y)))
+        # The smallest number makes the gradient at (0, 0) 0, as in torch.
+        tiny = float(np.finfo(_wide(kind)).tiny)
+        squares = add(add(square(x), square(y)), tiny)
         return {
-            "0": sum_to(mul(part, x), y.shape),
-            "1": sum_to(neg(mul(part, y)), x.shape),
+            "0": sum_to(div(mul(grads["0"], x), squares), y.shape),
+            "1": sum_to(neg(div(mul(grads["0"], y), squares)), x.shape),
         }
 
     return converted(by_dpnp(dpnp.atan2, _wide(kind), y, x, rule=rule), kind)
@@ -284,7 +291,9 @@ def _remainder(
         def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
             slopes = [grads["0"]] if isinstance(a, Tensor) else []
             if isinstance(b, Tensor):
-                whole = by_dpnp(quotient, wide, *operands, rule=_flat)
+                # What is right at infinities takes ten times as long.
+                is_slow = name == "remainder" and b.trace.policy.nan == "propagate"
+                whole = by_dpnp(floored if is_slow else quotient, wide, *operands, rule=_flat)
                 slopes.append(neg(mul(grads["0"], whole)))
             inputs = entry.inputs.items()
             return {n: sum_to(slope, t.shape) for (n, t), slope in zip(inputs, slopes, strict=True)}

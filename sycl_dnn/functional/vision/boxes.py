@@ -17,13 +17,13 @@ from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.creation.factories import full_like
 from sycl_dnn.functional.embeddings import embedding
 from sycl_dnn.functional.reduction.sums import sum as summed
-from sycl_dnn.functional.shape.joining import cat
+from sycl_dnn.functional.shape.joining import cat, join
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import reshape, transpose
+from sycl_dnn.trace.views import filled, reshape, transpose
 
 
 def _wide(name: str, argument: str, x: Any) -> dpnp.ndarray:
@@ -100,7 +100,7 @@ def nms(
 
 
 class _Samples:
-    """The points that samples of boxes are made of, and their weights."""
+    """The points that samples of boxes are made of, and their weights; outside, the one after."""
 
     def __init__(
         self, shape: Sequence[int], size: tuple[int, int], scale: float, counts: Any,
@@ -111,7 +111,7 @@ class _Samples:
         self._counts, self._is_fixed, self._aligned = counts, is_fixed, aligned
 
     def _along(self, start: Any, length: Any, axis: int) -> tuple[Any, ...]:
-        """Return for one axis, over (boxes, parts * samples): two places, weights, how many."""
+        """Return for one axis, over (boxes, parts * samples): places, weights, inside, count."""
         parts, most, n = self._size[axis], self._counts[axis], self._shape[2 + axis]
         place = {"dtype": start.dtype, "sycl_queue": start.sycl_queue}
         step = length / parts
@@ -122,11 +122,10 @@ class _Samples:
         v = start[:, None] + (part + (sample + 0.5) / dpnp.maximum(here, 1)) * step[:, None]
         there = (v >= -1) & (v <= n) & (sample < here)
         v = dpnp.clip(v, 0, n - 1)
-        below = dpnp.minimum(dpnp.floor(v), max(n - 2, 0))
+        below = dpnp.floor(v)
         rest = v - below
-        weights = [(1 - rest) * there, rest * there if n > 1 else rest * 0]
         places = [below.astype("int64"), dpnp.minimum(below + 1, n - 1).astype("int64")]
-        return places, weights, count
+        return places, [1 - rest, rest], there, count
 
     def __call__(self, boxes: dpnp.ndarray) -> list[dpnp.ndarray]:
         (n, _, h, w), (rows, columns) = self._shape, self._size
@@ -135,14 +134,16 @@ class _Samples:
         sides = [y2 - y1, x2 - x1]
         if not self._aligned:
             sides = [dpnp.maximum(s, 1) for s in sides]
-        ys, wys, ny = self._along(y1, sides[0], 0)
-        xs, wxs, nx = self._along(x1, sides[1], 1)
+        ys, wys, in_y, ny = self._along(y1, sides[0], 0)
+        xs, wxs, in_x, nx = self._along(x1, sides[1], 1)
         image = dpnp.clip(boxes[:, 0], 0, n - 1).astype("int64")[:, None, None] * (h * w)
+        there, nothing = in_y[:, :, None] & in_x[:, None, :], dpnp.full_like(image, n * h * w)
         share = 1 / dpnp.maximum(ny * nx, 1)[:, None, None]
         numbers, weights = [], []
         for y, wy in zip(ys, wys, strict=True):
             for x, wx in zip(xs, wxs, strict=True):
-                numbers.append(image + y[:, :, None] * w + x[:, None, :])
+                number = image + y[:, :, None] * w + x[:, None, :]
+                numbers.append(dpnp.where(there, number, nothing))
                 weights.append(wy[:, :, None] * wx[:, None, :] * share)
         split = (4, len(boxes), rows, self._counts[0], columns, self._counts[1])
         order, shape = (0, 3, 5, 1, 2, 4), (-1, len(boxes) * rows * columns)
@@ -173,6 +174,8 @@ def _roi_align(input, boxes, size, scale, counts, is_fixed, aligned):
         lambda entry, grads: {},
     )  # fmt: skip
     table = reshape(transpose(converted(input, wide), (0, 2, 3, 1)), (n * h * w, channels))
+    # Outside is a row of zeros: a weight of 0 would make NaN of an infinite point.
+    table = join([table, filled(input.trace, 0.0, (1, channels), wide)], 0)
     found = reshape(embedding(reshape(numbers, (numbers.size,)), table), (*points, channels))
     made = summed(mul(found, reshape(weights, (*points, 1))), 0)
     turned = transpose(reshape(made, (k, rows, columns, channels)), (0, 3, 1, 2))

@@ -12,15 +12,16 @@ import dpnp
 import numpy as np
 
 from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.activation.activations import hardtanh
 from sycl_dnn.functional.arithmetic.binary import add, mul, sub
-from sycl_dnn.functional.arithmetic.comparison import clamp, eq, where
+from sycl_dnn.functional.arithmetic.comparison import eq, where
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import abs, check_float
 from sycl_dnn.functional.arithmetic.mathematical import floor, remainder, round
 from sycl_dnn.functional.embeddings import embedding
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.reduction.sums import sum as summed
-from sycl_dnn.functional.shape.joining import stack
+from sycl_dnn.functional.shape.joining import join, stack
 from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.steps import Out
@@ -116,12 +117,14 @@ def _coordinate(g: Tensor, n: int, mode: str, padding: str, align_corners: bool)
         return v
     if padding == "reflection":
         v = _reflected(v, *((0.0, n - 1.0) if align_corners else (-0.5, float(n))))
-    v = clamp(v, 0.0, n - 1.0)
-    return where(eq(v, v), v, 0.0)  # NaN is the first point, as in torch
+    if n == 1:
+        return filled(v.trace, 0.0, v.shape, v.dtype)
+    # At the border the gradient is 0, and NaN is the first point, as in torch.
+    return where(eq(v, v), hardtanh(v, 0.0, n - 1.0), 0.0)
 
 
 class _Places:
-    """Numbers of the points that each sample is made of, and which of them there are."""
+    """Numbers of the points that each sample is made of; outside, the one after all points."""
 
     def __init__(
         self, shape: Sequence[int], taps: Sequence[int], padding: str, align_corners: bool
@@ -130,27 +133,22 @@ class _Places:
         self._corners = list(itertools.product(taps, repeat=len(self._sizes)))
         self._padding = padding
         self._align_corners = align_corners
+        self._nothing = math.prod((self._n, *self._sizes))
 
-    def __call__(self, *below: dpnp.ndarray) -> list[dpnp.ndarray]:
+    def __call__(self, *below: dpnp.ndarray) -> dpnp.ndarray:
         images = dpnp.arange(
             self._n, dtype="int64", sycl_queue=below[0].sycl_queue, usm_type=below[0].usm_type
         )[:, None]
-        numbers, known = [], []
+        numbers = []
         for corner in self._corners:
             number: Any = images
             there: Any = True
             for start, step, n in zip(below, corner, self._sizes, strict=True):
                 place = self._inside(start + step, n)
-                known_place = (place >= 0) & (place < n)
-                # NaN and infinity are not points, yet weights by them are NaN.
-                there = (known_place | self._unknown(start)) & there
+                there = (place >= 0) & (place < n) & there
                 number = number * n + dpnp.clip(place, 0, n - 1).astype("int64")
-            numbers.append(dpnp.where(there, number, dpnp.zeros_like(number)))
-            known.append(there)
-        return [dpnp.stack(numbers), dpnp.stack(known)]
-
-    def _unknown(self, start: dpnp.ndarray) -> Any:
-        return ~dpnp.isfinite(start) if len(self._corners) > 1 else False
+            numbers.append(dpnp.where(there, number, dpnp.full_like(number, self._nothing)))
+        return dpnp.stack(numbers)
 
     def _inside(self, place: dpnp.ndarray, n: int) -> dpnp.ndarray:
         if self._padding == "zeros":
@@ -197,11 +195,13 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bo
     taps = TAPS[mode][0]
     corners = (len(taps) ** rank, *flat.shape[:2])
     call = _Places(x.shape, taps, padding if mode == "bicubic" else "zeros", align_corners)
-    outs = [Out(corners, "int64"), Out(corners, "bool")]
-    numbers, known = x.trace.array_call(call, below, outs, lambda entry, grads: {})
+    outs = [Out(corners, "int64")]
+    (numbers,) = x.trace.array_call(call, below, outs, lambda entry, grads: {})
     table = reshape(transpose(x, (0, *range(2, x.ndim), 1)), (n * math.prod(sizes), channels))
+    # Outside is a row of zeros: a weight of 0 would make NaN of an infinite point.
+    table = join([table, filled(x.trace, 0.0, (1, channels), x.dtype)], 0)
     found = embedding(reshape(numbers, (numbers.size,)), table)
-    weight = where(known, _weights(rest, mode), 0.0)
+    weight = _weights(rest, mode)
     terms = mul(reshape(found, (*corners, channels)), reshape(weight, (*corners, 1)))
     made = reshape(summed(terms, 0), (n, *outer, channels))
     return transpose(made, (0, rank + 1, *range(1, rank + 1)))

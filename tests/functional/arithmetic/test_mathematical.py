@@ -142,6 +142,50 @@ def test_logic_of_two(name, queue):
         dpnp.asnumpy(a), 1))  # fmt: skip
 
 
+nan, inf = math.nan, math.inf
+#: By function: both operands, and torch's gradients of them for 1.
+OF_TWO = {
+    "atan2": (
+        ([0, -0.0, 0, 1, 3e38, inf, 1, 0], [0, 0, -0.0, 0, 3e38, 1, -inf, -1]),
+        ([0, 0, 0, 0, 0, 0, nan, -1], [0, 0, 0, -1, 0, nan, 0, 0]),
+    ),
+    "pow": (
+        (
+            [nan, nan, -inf, -5, -2, -2, 0, 0, 0, -0.0, 2, 1],
+            [1, 0, 1, 3, 0, 0.5, 0, 2, -1, -1, 3, nan],
+        ),
+        (
+            [1, 0, 1, 75, 0, nan, 0, 0, -inf, -inf, 12, nan],
+            [nan, nan, nan, nan, nan, nan, 0, 0, -inf, inf, 8 * math.log(2), 0],
+        ),
+    ),
+    "remainder": (
+        ([inf, -inf, 5, -5, 1, 1, 0, -2], [1, 1, -inf, 3, inf, 0, 0, 0.5]),
+        ([1] * 8, [nan, nan, 1, 2, 0, -inf, nan, 4]),
+    ),
+    "fmod": (
+        ([inf, -inf, 5, -5, 1, 1, 0, -2], [1, 1, -inf, 3, inf, 0, 0, 0.5]),
+        ([1] * 8, [-inf, inf, 0, 1, 0, -inf, nan, 4]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_gradients_at_special_values_are_torchs(name, queue):
+    operands, wanted = OF_TWO[name]
+    given = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in operands]
+
+    def gradients(a, b):
+        made, pullback = sycl_dnn.vjp(getattr(F, name), a, b)
+        return pullback(F.ones_like(made))
+
+    for run in (gradients, sycl_dnn.compile(gradients)):
+        with sycl_dnn.nan_mode("propagate" if name == "remainder" else "fast"):
+            found = run(*given)
+        for made, value in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(dpnp.asnumpy(made), value, rtol=1e-5, atol=1e-6)
+
+
 def test_decimals_and_integers(queue):
     x = dpnp.asarray([1.25, -2.345, 1234.0], dtype="f4", sycl_queue=queue)
     np.testing.assert_allclose(F.round(x, decimals=1).asnumpy(), [1.2, -2.3, 1234.0], rtol=1e-6)

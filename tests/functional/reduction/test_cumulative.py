@@ -46,6 +46,17 @@ class TestCases(Checks):
     instead = {"no_reference_implementation": ()}
 
 
+def test_products_with_infinities(queue):
+    """Gradients are products of the other elements, where torch divides and gives NaN."""
+    rows = np.array([[1, np.nan, 2], [1, np.inf, 2], [0, -np.inf, 1], [-np.inf] * 3], "f4")
+    x = dpnp.asarray(rows, sycl_queue=queue)
+    made, pullback = sycl_dnn.vjp(lambda x: F.cumprod(x, 1), x)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(dpnp.asnumpy(made), np.cumprod(rows, 1))
+    slopes = dpnp.asnumpy(pullback(F.ones_like(made))[0])
+    np.testing.assert_array_equal(slopes[:2], [[np.nan, 3, np.nan], [np.inf, 3, np.inf]])
+
+
 def test_products_with_zeros_have_torchs_derivatives(queue):
     """First and second, where a division by the element would give NaN."""
     a = np.array([2.0, 0.0, 3.0, 0.0, -1.0])

@@ -82,6 +82,20 @@ def test_boxes_of_each_image_and_traces(queue):
         F.roi_align(x, whole[:, 1:], 2, 1.0, 2)
 
 
+def test_infinities_outside_of_a_box_are_without_effect(queue):
+    """The largest box has 4 samples along a side; those the small one lacks are not read."""
+    image = np.ones((1, 1, 6, 6), "f4")
+    image[..., 3:] = np.inf
+    image[..., 4, 0] = np.inf
+    boxes = [[0, 0, 0, 2, 2], [0, 0, 0, 4, 4], [0, -9, 0, -5, 2], [0, 1, 5, 2, 12]]
+    x, given = (dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (image, boxes))
+    made, pullback = sycl_dnn.vjp(lambda x: F.roi_align(x, given, 1, 1.0, 4), x)
+    np.testing.assert_allclose(made.asnumpy().ravel(), [1, np.inf, 0, 0.25], rtol=1e-6)
+    np.testing.assert_allclose(pullback(F.ones_like(made))[0].asnumpy().sum(), 2.25, rtol=1e-6)
+    adaptive = F.roi_align(x, given[:2], 1).asnumpy().ravel()
+    np.testing.assert_allclose(adaptive, [1, np.inf], rtol=1e-6)
+
+
 def test_nms_keeps_the_best_of_those_that_overlap(queue):
     boxes = [[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30], [0, 0, 9, 10], [21, 20, 30, 31]]
     given = dpnp.asarray(boxes, dtype="f4", sycl_queue=queue)

@@ -90,6 +90,63 @@ def test_places_that_are_none_are_torchs(padding, queue):
         np.testing.assert_allclose(dpnp.asnumpy(made), wanted.numpy(), rtol=1e-5, atol=1e-6)
 
 
+nan, inf = np.nan, np.inf
+#: Images, places, options; torch's value and gradients. That of NaN with a border ends torch.
+SPECIAL = {
+    "an infinity of another image": (
+        [[[[inf, 2], [3, 4]]], [[[1, 1], [1, 1]]]], [[[[0.75, 0.5]]], [[[-1.25, 0.5]]]], {},
+        [3, 0.25], [0, 0, 0, 0.75, 0, 0, 0.25, 0], [-4, -3, 1, -0.25],
+    ),
+    "NaN": (
+        [[[[nan, 1], [inf, 2]]]], [[[[0.9, 0.2], [3, 0]]]], {},
+        [1.02, 0], [0, 0.18, 0, 0.42], [-1.7, 0.6, 0, 0],
+    ),
+    "border": (
+        [[[[inf, 1], [3, 2]]]], [[[[1.5, 0.2], [0.25, inf], [inf, 0.1]]]],
+        {"padding_mode": "border"},
+        [1.7, 2.25, 1.6], [0, 0.7, 0.25, 2.05], [0, 1, -1, 0, 0, 1],
+    ),
+    "reflection": (
+        [[[[1, inf], [3, 2]]]], [[[[-1.5, 0.7], [-0.75, 5.5]]]], {"padding_mode": "reflection"},
+        [3, 3], [0, 0, 2, 0], [0, 0, 0, 0],
+    ),
+    "at the border": (
+        [[[[1, 2], [3, 5]]]], [[[[-1, 0], [1, 0], [nan, 0]]]],
+        {"padding_mode": "border", "align_corners": True},
+        [2, 3.5, 2], [1, 0.5, 1, 0.5], [0, 1, 0, 1.5, 0, 1],
+    ),
+    "places that are none": (
+        [[[[1, 2], [3, 4]]]], [[[[nan, 0.5], [0.25, 0.25], [-0.5, -inf]]]], {},
+        [nan, 3.25, nan], [0.0625, 0.1875, 0.1875, 0.5625], [0, nan, 1, 2, nan, 0],
+    ),
+    "nearest": (
+        [[[[inf, 2], [3, 4]]]], [[[[nan, 0.5], [inf, 0.25], [0.5, 0.25], [-0.5, 1.6]]]],
+        {"mode": "nearest"}, [0, 0, 4, 0], [0, 0, 0, 1], [0] * 8,
+    ),
+    "bicubic": (
+        [[[[inf, 2, 1, 3], [3, 4, 6, 7]]]], [[[[1.5, 0.5]]]], {"mode": "bicubic"},
+        [-0.65625], [0, 0, 0, 0, 0, 0, 0, -0.09375], [2.625, 0.2109375],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_points_that_are_not_used_are_without_effect(name, queue):
+    """Times 0, an infinite point is NaN: what a place does not touch must not be multiplied."""
+    image, grid, options, *wanted = SPECIAL[name]
+    given = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (image, grid)]
+
+    def both(x, places):
+        made, pullback = sycl_dnn.vjp(
+            lambda x, p: F.grid_sample(x, p, **{"align_corners": False, **options}), x, places
+        )
+        return made, *pullback(F.ones_like(made))
+
+    for run in (both, sycl_dnn.compile(both)):
+        for made, value in zip(run(*given), wanted, strict=True):
+            np.testing.assert_allclose(dpnp.asnumpy(made).ravel(), value, rtol=1e-5, atol=1e-5)
+
+
 def test_a_spatial_transformer_has_second_derivatives_compiled(queue):
     rng = np.random.default_rng(0)
     x = dpnp.asarray(rng.standard_normal((1, 2, 4, 4)), dtype="f4", sycl_queue=queue)
