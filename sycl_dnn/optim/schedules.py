@@ -91,7 +91,7 @@ def cosine(start: float, steps: int, end: float = 0.0) -> Schedule:
 
 
 def step_decay(start: float, every: int, factor: float = 0.1) -> Schedule:
-    """Return a rate that is multiplied by ``factor`` every ``step_size`` steps, as ``StepLR``."""
+    """Return a rate that is multiplied by ``factor`` ``every`` steps, as ``StepLR``."""
     _check_steps("step_decay", every)
     return lambda step: start * _power(factor, _floor((step + 0.5) * (1.0 / every)))
 
@@ -143,14 +143,20 @@ def one_cycle(
 ) -> Schedule:  # fmt: skip
     """Return a rate that rises to ``peak`` and falls, both along cosines, as ``OneCycleLR``."""
     _check_steps("one_cycle", steps)
+    if not 0 <= pct_start <= 1:
+        raise ValueError(f"one_cycle: pct_start must be in [0, 1], got {pct_start}")
     first = peak / div_factor
+    last = first / final_div_factor
+    # As in torch, the peak is at this step; it may be before the first one.
     rise = pct_start * steps - 1
     fall = steps - 1 - rise
 
     def schedule(step: Any) -> Any:
+        late = _cosine((_least(step, steps - 1) - rise) * (math.pi / fall)) if fall > 0 else 1.0
+        found = last + (peak - last) * 0.5 * (1 + late)
+        if rise <= 0:
+            return found
         up = peak + (first - peak) * 0.5 * (1 + _cosine(_least(step, rise) * (math.pi / rise)))
-        late = _cosine((step - rise) * (math.pi / fall))
-        last = first / final_div_factor
-        return _choice(step < rise, up, last + (peak - last) * 0.5 * (1 + late))
+        return _choice(step < rise, up, found)
 
     return schedule
