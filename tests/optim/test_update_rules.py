@@ -83,7 +83,7 @@ def nadam(p, g, s, t, lr, b1=0.9, b2=0.999, eps=1e-8, wd=0.0, decoupled=0.0, dec
     return p - lr * move / below
 
 
-def adafactor(p, g, s, t, lr, wd=0.0, d=1.0, decay=-0.8, eps=float(np.finfo("f4").eps), low=1e-3):
+def adafactor(p, g, s, t, lr, wd=0.0, d=1.0, decay=-0.8, eps=2.0**-23, low=1e-3):
     share = t**decay
     rate = max(low, np.sqrt((p * p).mean())) * min(lr, t**-0.5)
     p = p * (1 - lr * wd)
