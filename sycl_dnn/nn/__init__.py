@@ -3,6 +3,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sycl_dnn import functional
 from sycl_dnn.nn import function_layers, init, padding_layers, utils
 from sycl_dnn.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from sycl_dnn.nn.attention_layers import (
@@ -57,10 +58,10 @@ from sycl_dnn.nn.rotary_positions import RotaryEmbedding
 
 globals().update(function_layers.LAYERS | padding_layers.PADS)
 
-#: The classes, functions that make arrays, ``init`` and ``utils``.
+#: The classes, ``functional``, ``init`` and ``utils``.
 __all__ = sorted(
     {n for n, value in globals().items() if isinstance(value, type) and value is not Any}
-    | {"init", "utils"}
+    | {"functional", "init", "utils"}
 )
 
 

@@ -12,8 +12,6 @@ torch = pytest.importorskip("torch")
 
 #: By class: arguments that differ, and why. None: those of torch are not declared.
 DIFFERENCES = {
-    # Private: from_pretrained sets them.
-    "Embedding": {"_weight", "_freeze"},
     # Deprecated in torch since 0.4.
     "Hardtanh": {"min_value", "max_value"},
     # *args, **kwargs in torch; RNNBase has the names, which the second test compares.
