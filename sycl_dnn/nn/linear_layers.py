@@ -206,9 +206,10 @@ class Embedding(Module):
                 "Embedding.from_pretrained: embeddings must have 2 axes, got shape "
                 f"{tuple(embeddings.shape)}"
             )
+        rows, width = embeddings.shape
         return cls(
-            *embeddings.shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
-            embeddings, freeze,
+            rows, width, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings,
+            freeze,
         )  # fmt: skip
 
     def reset_parameters(self) -> None:
