@@ -3,6 +3,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sycl_dnn import functional
 from sycl_dnn.functional import docstring_examples
 from sycl_dnn.nn import function_layers, init, padding_layers, utils
 from sycl_dnn.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
@@ -59,10 +60,10 @@ from sycl_dnn.nn.rotary_positions import RotaryEmbedding
 globals().update(function_layers.LAYERS | padding_layers.PADS)
 docstring_examples.attach(globals(), __file__, ">>> from sycl_dnn import nn")
 
-#: The classes, functions that make arrays, ``init`` and ``utils``.
+#: The classes, ``functional``, ``init`` and ``utils``.
 __all__ = sorted(
     {n for n, value in globals().items() if isinstance(value, type) and value is not Any}
-    | {"init", "utils"}
+    | {"functional", "init", "utils"}
 )
 
 

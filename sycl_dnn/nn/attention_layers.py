@@ -426,9 +426,9 @@ class TransformerDecoderLayer(_Transformer):
 
 
 class _Stack(Module):
-    def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
+        self.layers = ModuleList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
         self.num_layers = num_layers
         self.norm = norm
 
@@ -438,10 +438,18 @@ class TransformerEncoder(_Stack):
 
     Parameters
     ----------
-    layer : Module
+    encoder_layer : Module
     num_layers : int
     norm : Module, optional
+    enable_nested_tensor, mask_check : bool
+        Accepted and ignored: there are no nested tensors.
     """
+
+    def __init__(
+        self, encoder_layer: Module, num_layers: int, norm: Module | None = None,
+        enable_nested_tensor: bool = True, mask_check: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(encoder_layer, num_layers, norm)
 
     def forward(
         self, src: Any, mask: Any = None, src_key_padding_mask: Any = None,
@@ -480,7 +488,7 @@ class TransformerDecoder(_Stack):
 
     Parameters
     ----------
-    layer : Module
+    decoder_layer : Module
     num_layers : int
     norm : Module, optional
     """

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
@@ -112,6 +113,18 @@ class ModuleList(_Sequence):
         if isinstance(index, slice):
             return type(self)(list(self._modules.values())[index])
         return self._modules[self._place(index)]
+
+    def __repr__(self) -> str:
+        lines, first = [], 0
+        for text, equal in itertools.groupby(map(repr, self)):
+            last = first + len(list(equal)) - 1
+            text = text.replace("\n", "\n  ")
+            is_one = first == last
+            lines.append(f"({first}): {text}" if is_one else
+                         f"({first}-{last}): {last - first + 1} x {text}")  # fmt: skip
+            first = last + 1
+        inner = "".join(f"\n  {line}" for line in lines)
+        return f"{self._get_name()}({inner}\n)" if lines else f"{self._get_name()}()"
 
     def __iadd__(self, modules: Iterable[Module]) -> Any:
         return self.extend(modules)

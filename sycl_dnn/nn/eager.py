@@ -40,7 +40,7 @@ def _program_of(module: Any) -> Any:
 class Watchers(threading.local):
     """What is notified of each module that runs in this thread."""
 
-    current: Callable[[Any, Any, Any], None] | None = None
+    current: Callable[[Any, Any, Any, Any], None] | None = None
 
 
 watchers = Watchers()
@@ -58,7 +58,7 @@ def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if is_torch():
         result = module.forward(*args, **kwargs)
         if watchers.current is not None:
-            watchers.current(module, args, result)
+            watchers.current(module, args, kwargs, result)
         return result
     leaves = tree.leaves((module, args, kwargs))
     if any(isinstance(v, Tensor) for v in leaves):

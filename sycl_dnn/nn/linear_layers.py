@@ -156,7 +156,8 @@ class Embedding(Module):
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
         max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
-        sparse: bool = False, device: Any = None, dtype: Any = None,
+        sparse: bool = False, _weight: Any = None, _freeze: bool = False, device: Any = None,
+        dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
         if padding_idx is not None:
@@ -173,8 +174,43 @@ class Embedding(Module):
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
         self.sparse = sparse
-        self.weight: Any = new_parameter((num_embeddings, embedding_dim), dtype, device)
-        self.reset_parameters()
+        if _weight is None:
+            self.weight: Any = new_parameter((num_embeddings, embedding_dim), dtype, device)
+            self.reset_parameters()
+        elif tuple(_weight.shape) == (num_embeddings, embedding_dim):
+            self.weight = Parameter(_weight)
+        else:
+            raise ValueError(
+                f"Embedding: the weight must have shape {(num_embeddings, embedding_dim)}, got "
+                f"{tuple(_weight.shape)}"
+            )
+        if _freeze:
+            self.freeze()
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None,
+        max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Any:  # fmt: skip
+        """Return a layer with these rows, which are not copied; ``freeze``: whether they last.
+
+        Examples
+        --------
+        >>> from sycl_dnn import functional as F, nn
+        >>> nn.Embedding.from_pretrained(F.ones(3, 4)).weight.requires_grad
+        False
+        """
+        if embeddings.ndim != 2:
+            raise ValueError(
+                "Embedding.from_pretrained: embeddings must have 2 axes, got shape "
+                f"{tuple(embeddings.shape)}"
+            )
+        rows, width = embeddings.shape
+        return cls(
+            rows, width, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings,
+            freeze,
+        )  # fmt: skip
 
     def reset_parameters(self) -> None:
         """Draw new values for the table."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any, NamedTuple
 
@@ -13,13 +14,24 @@ from sycl_dnn.onednn import dtypes
 
 
 class Row(NamedTuple):
-    """One layer: ``flop`` counts the multiplications and additions of products alone."""
+    """One layer: ``flop`` counts the multiplications and additions of products alone.
+
+    Parameters of modules that are not called, such as ``out_proj`` of attention, count for the
+    module that has them. The name of the module itself is empty.
+    """
 
     name: str
     kind: str
     shape: str
     n_parameters: int
     flop: int
+
+
+class _Call(NamedTuple):
+    module: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    result: Any
 
 
 class Summary(NamedTuple):
@@ -51,15 +63,15 @@ class Summary(NamedTuple):
 
 def summary_of(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Summary:
     """Return the summary of a module for these arguments."""
-    seen: list[tuple[Any, Any, Any]] = []
+    seen: list[_Call] = []
     known = eager.watchers.current
-    eager.watchers.current = lambda *found: seen.append(found)
+    eager.watchers.current = lambda *found: seen.append(_Call(*found))
     names: dict[int, str] = {}
 
     def traced(module: Any, args: Any, kwargs: Any) -> Any:
         names.update({id(part): name for name, part in module.named_modules()})
         made = eager.forward(module, *args, **kwargs)
-        rows.extend(_rows(seen, names))
+        rows.extend(_rows([*seen, _Call(module, args, kwargs, made)], names))
         return made
 
     rows: list[Row] = []
@@ -74,25 +86,71 @@ def summary_of(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Su
     return Summary(rows, sum(p.size for p in found), sum(p.size for p in trainable), nbytes)
 
 
-def _rows(seen: list[tuple[Any, Any, Any]], names: dict[int, str]) -> list[Row]:
+def _rows(seen: list[_Call], names: dict[int, str]) -> list[Row]:
     rows = []
-    for module, args, result in seen:
-        if any(part is not None for part in module._modules.values()) or id(module) not in names:
+    counts = _counts([call.module for call in seen])
+    for call in seen:
+        module, n = call.module, counts[id(call.module)]
+        is_leaf = all(part is None for part in module._modules.values())
+        if id(module) not in names or not (n or is_leaf):
             continue
-        shapes = [v.shape for v in tree.leaves(result) if hasattr(v, "shape")]
-        n = sum(math.prod(p.shape) for p in module._parameters.values() if p is not None)
-        kind = type(module).__name__
-        text = ", ".join(str(tuple(s)) for s in shapes)
-        rows.append(Row(names[id(module)], kind, text, n, _flop(module, args, shapes)))
+        shapes = [tuple(v.shape) for v in tree.leaves(call.result) if hasattr(v, "shape")]
+        kind, text = type(module).__name__, ", ".join(map(str, shapes))
+        rows.append(Row(names[id(module)], kind, text, n, _flop(call, shapes)))
     return rows
 
 
-def _flop(module: Any, args: Any, shapes: list[Any]) -> int:
+def _own(module: Any) -> list[Any]:
+    return [p for p in module._parameters.values() if p is not None]
+
+
+def _counts(called: list[Any]) -> dict[int, int]:
+    """Return the number of parameters of each module: its own, and of parts that nothing calls.
+
+    The modules are in the order in which they finish, so the innermost one has such a part.
+    """
+    taken = {id(p) for module in called for p in _own(module)}
+    found: dict[int, int] = {}
+    for module in called:
+        if id(module) not in found:
+            left = {id(p): p for p in module.parameters() if id(p) not in taken}
+            taken |= set(left)
+            found[id(module)] = sum(math.prod(p.shape) for p in (*_own(module), *left.values()))
+    return found
+
+
+def _inputs(call: _Call) -> list[Any]:
+    """Return the arguments of a call in the order in which ``forward`` declares them."""
+    bound = inspect.signature(call.module.forward).bind(*call.args, **call.kwargs)
+    return [*bound.args, *bound.kwargs.values()]
+
+
+def _flop(call: _Call, shapes: list[tuple[int, ...]]) -> int:
     """Return 2 for each element of a weight and each position that it is applied to."""
+    module = call.module
+    if not shapes:
+        return 0
+    if hasattr(module, "in_proj_weight"):
+        return _flop_of_attention(call)
+    if hasattr(module, "n_gates"):
+        matrices = [p.shape for p in _own(module) if len(p.shape) > 1]
+        return 2 * math.prod(shapes[0][:-1]) * sum(map(math.prod, matrices))
     weight = module._parameters.get("weight")
-    if weight is None or len(weight.shape) < 2 or not shapes:
+    if weight is None or len(weight.shape) < 2:
         return 0
     if hasattr(module, "transposed"):
-        positions = args[0].shape if module.transposed else shapes[0]
+        positions = _inputs(call)[0].shape if module.transposed else shapes[0]
         return 2 * math.prod(positions) * math.prod(weight.shape[1:])
-    return 2 * math.prod(shapes[0]) * weight.shape[1] if hasattr(module, "in_features") else 0
+    is_product = hasattr(module, "in_features") or hasattr(module, "in1_features")
+    return 2 * math.prod(shapes[0]) * math.prod(weight.shape[1:]) if is_product else 0
+
+
+def _flop_of_attention(call: _Call) -> int:
+    """Return those of four projections, and of each query with each key, twice."""
+    module, (query, key, value, *_) = call.module, _inputs(call)
+    e = module.embed_dim
+    positions = [math.prod(t.shape[:-1]) for t in (query, key, value)]
+    weights = e * (2 * e * positions[0] + module.kdim * positions[1] + module.vdim * positions[2])
+    n_keys = key.shape[-2 if module.batch_first or key.ndim == 2 else 0]
+    n_keys += (module.bias_k is not None) + module.add_zero_attn
+    return 2 * weights + 4 * positions[0] * n_keys * e

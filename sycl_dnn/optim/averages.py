@@ -7,10 +7,13 @@ from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn import tree
+from sycl_dnn.onednn import dtypes
 
 
 class EMA:
     """The exponential average of a tree: ``decay * average + (1 - decay) * new``.
+
+    The average of bfloat16 and float16 arrays is float32: small steps would be rounded away.
 
     Parameters
     ----------
@@ -37,15 +40,26 @@ class EMA:
         self.decay = decay
 
     def init(self, params: Any) -> Any:
-        """Return the initial average: copies of the arrays."""
-        return tree.map(lambda p: p.copy() if hasattr(p, "shape") else p, params)
+        """Return the initial average: copies of the arrays, in float32 if they are narrower."""
+        return tree.map(_first, params)
 
     def update(self, average: Any, params: Any) -> Any:
         """Return the average after a step; integers are taken from ``params``."""
         return tree.map(self._one, average, params)
 
     def _one(self, old: Any, new: Any) -> Any:
-        if not hasattr(old, "shape") or not str(old.dtype).startswith(("float", "bfloat")):
+        if not _is_float(old):
             return new
-        made = F.add(F.mul(old, self.decay), F.mul(new, 1.0 - self.decay))
-        return F.astype(made, str(old.dtype))
+        dtype = str(old.dtype)
+        made = F.add(F.mul(old, self.decay), F.mul(F.astype(new, dtype), 1.0 - self.decay))
+        return F.astype(made, dtype)
+
+
+def _is_float(value: Any) -> bool:
+    return hasattr(value, "shape") and dtypes.is_float(str(value.dtype))
+
+
+def _first(value: Any) -> Any:
+    if _is_float(value) and str(value.dtype) not in ("float32", "float64"):
+        return F.astype(value, "float32")
+    return value.copy() if hasattr(value, "shape") else value

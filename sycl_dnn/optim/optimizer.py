@@ -23,6 +23,36 @@ State = dict[str, Any]
 _WIDE = ("float32", "float64")
 
 
+#: What numbers must satisfy, by option, and the words for it.
+_RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(
+        ("lr", "weight_decay", "eps", "momentum", "alpha", "momentum_decay", "lr_decay",
+         "initial_accumulator_value"),
+        (lambda v: v >= 0, "at least 0")),
+    "d": (lambda v: v >= 1, "at least 1"), "beta2_decay": (lambda v: v <= 0, "at most 0"),
+}  # fmt: skip
+_ADJUSTMENTS = (None, "original", "match_rms_adamw")
+
+
+def _check_options(name: str, options: dict[str, Any]) -> None:
+    """Raise ValueError for the first option that is out of its range, as torch does."""
+    for option, value in options.items():
+        is_allowed, words = _RANGES.get(option, (None, ""))
+        numbers = value if isinstance(value, (tuple, list)) else (value,)
+        numbers = [v for v in numbers if isinstance(v, (int, float))]
+        if is_allowed and not all(map(is_allowed, numbers)):
+            raise ValueError(f"{name}: {option} must be {words}, got {value}")
+        if option == "betas" and not (len(value) == 2 and all(0 <= b < 1 for b in value)):
+            raise ValueError(f"{name}: betas must be in [0, 1), two of them, got {value}")
+        if option == "adjust_lr_fn" and value not in _ADJUSTMENTS:
+            raise ValueError(
+                f"{name}: adjust_lr_fn must be None, 'original' or 'match_rms_adamw', got {value!r}"
+            )
+    is_nesterov = "dampening" in options and options["nesterov"]
+    if is_nesterov and (not options["momentum"] or options["dampening"]):
+        raise ValueError(f"{name}: nesterov must go with momentum and without dampening")
+
+
 class Options:
     """The hyper-parameters of one group, and what a step derives from them."""
 
@@ -73,15 +103,9 @@ class Optimizer:
         unknown = {k for _, more in groups for k in more} - set(options) - {"lr"}
         if unknown:
             raise TypeError(f"{name}: groups must have options of {name}, got {sorted(unknown)}")
-        if isinstance(lr, (int, float)) and not lr >= 0:
-            raise ValueError(f"{name}: lr must be at least 0, got {lr}")
-        for option, value in options.items():
-            if option in ("weight_decay", "eps", "momentum") and isinstance(value, (int, float)):
-                if not value >= 0:
-                    raise ValueError(f"{name}: {option} must be at least 0, got {value}")
-            elif option == "betas" and not all(0 <= b < 1 for b in value):
-                raise ValueError(f"{name}: betas must be in [0, 1), got {value}")
         self.options = {"lr": lr, **options}
+        for more in ({}, *(more for _, more in groups)):
+            _check_options(name, self.options | more)
         self.groups = tuple((chosen, dict(more)) for chosen, more in groups)
         self.decay_mask = decay_mask
         self.max_norm = max_norm
@@ -262,6 +286,8 @@ class Optimizer:
 
     def _prepared(self, name: str, step: Any, is_decayed: bool, lr: Any) -> Options:
         o = self._options_of(name)
+        fixed = {option: value for option, value in vars(o).items() if option != "lr"}
+        _check_options(type(self).__name__, fixed)
         if lr is not None and o.lr is self.options["lr"]:
             o.lr = lr
         if callable(o.lr):
@@ -284,7 +310,9 @@ class Optimizer:
         master = slots.pop("master", None)
         wide = _wide(row.p) if master is None else master
         try:
-            moved, slots = self.moved(wide, F.astype(row.g, str(wide.dtype)), slots, o)
+            g = F.astype(row.g, str(wide.dtype))
+            g = F.neg(g) if getattr(o, "maximize", False) else g
+            moved, slots = self.moved(wide, g, slots, o)
         except KeyError as lack:
             raise KeyError(
                 f"{type(self).__name__}: the state has no {lack} of {row.name}"

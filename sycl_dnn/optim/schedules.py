@@ -91,7 +91,7 @@ def cosine(start: float, steps: int, end: float = 0.0) -> Schedule:
 
 
 def step_decay(start: float, every: int, factor: float = 0.1) -> Schedule:
-    """Return a rate that is multiplied by ``factor`` every ``step_size`` steps, as ``StepLR``."""
+    """Return a rate that is multiplied by ``factor`` after each ``every`` steps, as ``StepLR``."""
     _check_steps("step_decay", every)
     return lambda step: start * _power(factor, _floor((step + 0.5) * (1.0 / every)))
 
@@ -141,16 +141,36 @@ def one_cycle(
     peak: float, steps: int, pct_start: float = 0.3, div_factor: float = 25.0,
     final_div_factor: float = 1e4,
 ) -> Schedule:  # fmt: skip
-    """Return a rate that rises to ``peak`` and falls, both along cosines, as ``OneCycleLR``."""
+    """Return a rate that rises to ``peak`` and falls, both along cosines, as ``OneCycleLR``.
+
+    After ``steps`` steps it is constant.
+
+    Raises
+    ------
+    ValueError
+        ``steps`` is less than 1, or ``pct_start`` is outside [0, 1].
+
+    Examples
+    --------
+    >>> from sycl_dnn.optim import schedules
+    >>> [round(schedules.one_cycle(1.0, 20)(step), 3) for step in (0, 5, 12, 19, 30)]
+    [0.04, 1.0, 0.5, 0.0, 0.0]
+    """
     _check_steps("one_cycle", steps)
+    if not 0 <= pct_start <= 1:
+        raise ValueError(f"one_cycle: pct_start must be in [0, 1], got {pct_start}")
     first = peak / div_factor
+    last = first / final_div_factor
+    # As in torch, the peak is at this step; it may be before the first one.
     rise = pct_start * steps - 1
     fall = steps - 1 - rise
 
     def schedule(step: Any) -> Any:
+        late = _cosine((_least(step, steps - 1) - rise) * (math.pi / fall)) if fall > 0 else 1.0
+        found = last + (peak - last) * 0.5 * (1 + late)
+        if rise <= 0:
+            return found
         up = peak + (first - peak) * 0.5 * (1 + _cosine(_least(step, rise) * (math.pi / rise)))
-        late = _cosine((step - rise) * (math.pi / fall))
-        last = first / final_div_factor
-        return _choice(step < rise, up, last + (peak - last) * 0.5 * (1 + late))
+        return _choice(step < rise, up, found)
 
     return schedule

@@ -36,6 +36,9 @@ _SHARED = """
     Source: """
 
 
+_MAXIMIZE = """
+    maximize : bool
+        Whether to step along the gradient, not against it."""
 _EXAMPLE = """
     Examples
     --------
@@ -75,6 +78,7 @@ def _rule(lr: float, source: str, **defaults: Any) -> Any:
         cls.defaults = defaults
         text = inspect.cleandoc(cls.__doc__).replace("\n", "\n    ")
         example = _EXAMPLE.replace("NAME", cls.__name__)
+        text += _MAXIMIZE if "maximize" in defaults else ""
         cls.__doc__ = f"{text}{_SHARED}{source}\n{example}"
         return cls
 
@@ -95,7 +99,8 @@ def _mixed(old: Any, new: Any, beta: float) -> Any:
     return F.add(F.mul(old, beta), F.mul(new, 1.0 - beta))
 
 
-@_rule(1e-3, "``torch.optim.SGD``.", momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False)
+@_rule(1e-3, "``torch.optim.SGD``.", momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False,
+       maximize=False)  # fmt: skip
 class SGD(Optimizer):
     """Gradient descent with optional momentum.
 
@@ -115,8 +120,6 @@ class SGD(Optimizer):
 
     def prepare(self, o: Options) -> None:
         """Use the first gradient as the momentum, regardless of dampening."""
-        if o.nesterov and (not o.momentum or o.dampening):
-            raise ValueError("SGD: nesterov must go with momentum and without dampening")
         o.share = 1.0
         if o.dampening:
             o.share = F.where(F.gt(o.t, 1.5), 1.0 - o.dampening, 1.0)
@@ -174,7 +177,7 @@ class _Moments(Optimizer):
 
 
 @_rule(1e-3, "``torch.optim.Adam``; Kingma and Ba, arXiv:1412.6980.", betas=(0.9, 0.999), eps=1e-8,
-       weight_decay=0.0, amsgrad=False)  # fmt: skip
+       weight_decay=0.0, amsgrad=False, maximize=False)  # fmt: skip
 class Adam(_Moments):
     """Steps whose size does not depend on the gradient's scale.
 
@@ -194,7 +197,7 @@ class Adam(_Moments):
 
 
 @_rule(1e-3, "``torch.optim.AdamW``; Loshchilov and Hutter, arXiv:1711.05101.",
-       betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False)  # fmt: skip
+       betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, maximize=False)  # fmt: skip
 class AdamW(_Moments):
     """Adam with weight decay decoupled from the gradient.
 
@@ -214,7 +217,8 @@ class AdamW(_Moments):
         return self._decayed(p, keeps, g, slots, o)
 
 
-@_rule(2e-3, "``torch.optim.Adamax``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0)
+@_rule(2e-3, "``torch.optim.Adamax``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0,
+       maximize=False)  # fmt: skip
 class Adamax(_Moments):
     """Adam with the maximum of gradients in place of the mean square.
 
@@ -236,7 +240,7 @@ class Adamax(_Moments):
 
 
 @_rule(2e-3, "``torch.optim.NAdam``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0,
-       momentum_decay=4e-3, decoupled_weight_decay=False)  # fmt: skip
+       momentum_decay=4e-3, decoupled_weight_decay=False, maximize=False)  # fmt: skip
 class NAdam(_Moments):
     """Adam with Nesterov's momentum.
 
@@ -277,7 +281,7 @@ class NAdam(_Moments):
 
 
 @_rule(1e-2, "``torch.optim.RMSprop``.", alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0,
-       centered=False)  # fmt: skip
+       centered=False, maximize=False)  # fmt: skip
 class RMSprop(Optimizer):
     """The gradient divided by its root mean square.
 
@@ -310,7 +314,7 @@ class RMSprop(Optimizer):
 
 
 @_rule(1e-2, "``torch.optim.Adagrad``.", lr_decay=0.0, weight_decay=0.0,
-       initial_accumulator_value=0.0, eps=1e-10)  # fmt: skip
+       initial_accumulator_value=0.0, eps=1e-10, maximize=False)  # fmt: skip
 class Adagrad(Optimizer):
     """The gradient divided by the root of the sum of all squares.
 
@@ -339,7 +343,7 @@ class Adagrad(Optimizer):
 
 
 @_rule(1e-2, "``torch.optim.Adafactor``; Shazeer and Stern, arXiv:1804.04235.", beta2_decay=-0.8,
-       eps=(None, 1e-3), d=1.0, weight_decay=0.0)  # fmt: skip
+       eps=(None, 1e-3), d=1.0, weight_decay=0.0, maximize=False)  # fmt: skip
 class Adafactor(Optimizer):
     """Adam's scaling from sums over rows and columns, which need less memory.
 
@@ -360,8 +364,6 @@ class Adafactor(Optimizer):
 
     def prepare(self, o: Options) -> None:
         """Compute the weight of the new squares, and the rate."""
-        if not o.d >= 1:
-            raise ValueError(f"Adafactor: d must be at least 1, got {o.d}")
         o.share = F.exp(F.mul(F.log(o.t), o.beta2_decay))
         o.rate = F.minimum(F.rsqrt(o.t), o.lr)
         o.least = float(np.finfo("f4").eps) if o.eps[0] is None else o.eps[0]
@@ -461,15 +463,9 @@ class Muon(Optimizer):
         x = _mixed(g, m, 1.0 - o.momentum) if o.nesterov else m
         x = self._orthogonal(x, o)
         rows, columns = p.shape
-        if o.adjust_lr_fn in (None, "original"):
-            factor = math.sqrt(max(1.0, rows / columns))
-        elif o.adjust_lr_fn == "match_rms_adamw":
+        factor = math.sqrt(max(1.0, rows / columns))
+        if o.adjust_lr_fn == "match_rms_adamw":
             factor = 0.2 * math.sqrt(max(rows, columns))
-        else:
-            raise ValueError(
-                "Muon: adjust_lr_fn must be None, 'original' or 'match_rms_adamw', got "
-                f"{o.adjust_lr_fn!r}"
-            )
         return F.sub(_shrunk(p, o), F.mul(x, o.lr * factor)), {"momentum": m}
 
     def _orthogonal(self, x: Any, o: Options) -> Any:

@@ -182,16 +182,42 @@ def test_layer_is_torchs(row):
     theirs.load_state_dict({n: torch.tensor(as_numpy(v)) for n, v in own.state_dict().items()})
 
 
-NARROW = ["Linear", "Conv2d", "LayerNorm", "GroupNorm", "Embedding", "ConvTranspose1d", "ReLU"]
-
-
-@pytest.mark.parametrize("row", [next(r for r in ROWS if r[0] == n) for n in NARROW], ids=name_of)
-def test_layer_in_bfloat16(row):
+def narrowed(row):
+    """The layer in bfloat16, and torch's in float32 with the same rounded parameters."""
     own, other = pair(row)
-    values = inputs_of(row[2], np.random.default_rng(0))
-    wanted = other(*[torch.tensor(v) for v in values])
     own.bfloat16()
-    close(own(*ours(values, "bfloat16")), wanted, "forward", 0.03)
+    other.bfloat16()
+    return own, other.float()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name_of)
+def test_layer_in_bfloat16(row):
+    own, other = narrowed(row)
+    rng = np.random.default_rng(0)
+    values = [torch.tensor(v) for v in inputs_of(row[2], rng)]
+    given = [v.bfloat16().float().requires_grad_() if v.is_floating_point() else v for v in values]
+    wanted = first(other(*given))
+    xs = ours([v.detach().numpy() for v in given], "bfloat16")
+    found = first(own(*xs))
+    assert str(found.dtype) == "bfloat16"
+    close(found, wanted, "forward", 0.03)
+    weights = torch.tensor(rng.standard_normal(tuple(wanted.shape)).astype("f4"))
+    (wanted * weights).sum().backward()
+    floats = [i for i, x in enumerate(given) if x.is_floating_point()]
+
+    def loss(module, chosen):
+        whole = [*xs]
+        for place, x in zip(floats, chosen, strict=True):
+            whole[place] = x
+        made = F.astype(first(module(*whole)), "float32")
+        return F.sum(F.mul(made, *ours([weights.numpy()])))
+
+    of_module, of_inputs = sycl_dnn.grad(loss, argnums=(0, 1))(own, [xs[i] for i in floats])
+    theirs = dict(other.named_parameters())
+    for name, gradient in of_module.named_parameters():
+        close(gradient, theirs[name].grad, f"gradient of {name}", 0.03)
+    for gradient, i in zip(of_inputs, floats, strict=True):
+        close(gradient, given[i].grad, f"gradient of input {i}", 0.03)
 
 
 def test_every_row_is_tested():

@@ -344,7 +344,8 @@ def test_a_module_and_an_array_on_two_queues_are_refused(queue):
 def test_a_summary_counts_layers_parameters_and_operations(net, x):
     found = net.summary(x)
     rows = {row.name: row for row in found.rows}
-    assert list(rows) == ["conv", "norm", "head.0", "head.1"]
+    assert list(rows) == ["conv", "norm", "head.0", "head.1", ""]
+    assert rows[""].n_parameters == 3
     assert rows["conv"].shape == "(6, 4, 5, 5)"
     assert rows["conv"].flop == 2 * 6 * 4 * 25 * 18
     assert rows["head.1"].flop == 2 * 6 * 3 * 100

@@ -13,6 +13,71 @@ from sycl_dnn import functional as F
 from sycl_dnn import nn, tree
 from sycl_dnn.trace import module_arrays
 
+#: More texts: names that are arguments, attributes of ``nn``, and class methods.
+TEXTS = torch_texts.TEXTS | {
+    "encoder by name": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(d_model=8, nhead=2, dim_feedforward=16, dropout=0.0,
+                                           batch_first=True)
+        self.enc = nn.TransformerEncoder(encoder_layer=layer, num_layers=2,
+                                         enable_nested_tensor=False)
+
+    def forward(self, x):
+        return self.enc(x)
+""",
+        [(2, 5, 8)],
+    ),
+    "functions in place": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.bn = nn.Conv2d(3, 4, 3, bias=False), nn.BatchNorm2d(4)
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        x = F.relu(self.bn(self.conv(x)), inplace=True)
+        x = nn.functional.leaky_relu(x - 0.5, 0.1, inplace=True)
+        x = F.dropout(F.silu(x), p=0.0, training=self.training, inplace=True)
+        x = torch.flatten(nn.functional.adaptive_avg_pool2d(x, (1, 1)), 1)
+        return self.fc(F.elu(x, inplace=True))
+""",
+        [(2, 3, 6, 6)],
+    ),
+    "pretrained embedding": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fixed = nn.Embedding.from_pretrained(torch.ones(9, 4))
+        self.tuned = nn.Embedding.from_pretrained(torch.ones(9, 4) * 0.5, freeze=False,
+                                                  padding_idx=0)
+        self.out = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.out(self.fixed(x) + self.tuned(x))
+""",
+        [((2, 3), int)],
+    ),
+    "padded sequences": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 3)
+
+    def forward(self, a, b, c):
+        rows = nn.utils.rnn.pad_sequence([a, b, c], batch_first=True, padding_value=0.5)
+        other = nn.utils.rnn.pad_sequence([a, b, c], padding_side="left")
+        return self.body(rows), self.body(other)
+""",
+        [(5, 4), (3, 4), (1, 4)],
+    ),
+}
+
 
 class InTorchsPlace:
     """What a text finds under the name ``torch``: functions of the layer, and ``nn``."""
@@ -25,7 +90,7 @@ class InTorchsPlace:
 
 def made(name, **scope):
     namespace = {"__name__": "texts", **scope}
-    exec(torch_texts.TEXTS[name][0], namespace)  # our own text
+    exec(TEXTS[name][0], namespace)  # our own text
     return namespace["Net"]()
 
 
@@ -33,7 +98,7 @@ def inputs(name):
     rng = np.random.default_rng(3)
     return [
         rng.integers(0, 9, s[0]) if s[-1] is int else rng.standard_normal(s).astype("f4")
-        for s in torch_texts.TEXTS[name][1]
+        for s in TEXTS[name][1]
     ]
 
 
@@ -45,7 +110,7 @@ def total(outputs):
     return result
 
 
-@pytest.mark.parametrize("name", torch_texts.TEXTS)
+@pytest.mark.parametrize("name", TEXTS)
 def test_text_computes_the_same_in_eager_and_compiled(name):
     sycl_dnn.manual_seed(2)
     net = made(name, nn=nn, F=F, torch=InTorchsPlace())
@@ -57,7 +122,7 @@ def test_text_computes_the_same_in_eager_and_compiled(name):
         np.testing.assert_allclose(dpnp.asnumpy(a), dpnp.asnumpy(b), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", torch_texts.TEXTS)
+@pytest.mark.parametrize("name", TEXTS)
 def test_text_is_torchs(name):
     torch = pytest.importorskip("torch")
     torch.manual_seed(1)
@@ -94,7 +159,7 @@ def _leaves(value):
 
 
 def test_there_are_twenty():
-    assert len(torch_texts.TEXTS) >= 20
+    assert len(TEXTS) >= 20
 
 
 def test_modules_hand_out_arrays_with_torchs_methods():
@@ -164,3 +229,47 @@ def test_a_module_in_two_places_is_listed_once_and_saved_twice():
         for name, wanted in theirs.named_parameters():
             found = dpnp.asnumpy(dict(grads.named_parameters())[name])
             np.testing.assert_allclose(found, wanted.grad, rtol=1e-5, atol=1e-6)
+
+
+def test_pretrained_rows_are_shared_and_checked():
+    rows = F.randn(5, 3)
+    layer = nn.Embedding.from_pretrained(rows, padding_idx=-1)
+    assert repr(layer) == "Embedding(5, 3, padding_idx=4)"
+    assert layer.state_dict()["weight"] is rows
+    assert not list(layer.named_parameters(trainable=True))
+    with pytest.raises(ValueError, match="embeddings must have 2 axes, got shape"):
+        nn.Embedding.from_pretrained(F.ones(3))
+    with pytest.raises(ValueError, match=r"the weight must have shape \(5, 4\), got \(5, 3\)"):
+        nn.Embedding(5, 4, _weight=rows)
+
+
+def test_pad_sequence_of_integers_and_wrong_use():
+    pad = nn.utils.rnn.pad_sequence
+    assert pad([F.arange(3), F.arange(1)], True, 7).tolist() == [[0, 1, 2], [0, 7, 7]]
+    with pytest.raises(ValueError, match="at least one sequence"):
+        pad([])
+    with pytest.raises(ValueError, match="padding_side must be 'left' or 'right', got 'top'"):
+        pad([F.ones(2)], padding_side="top")
+
+
+#: What docs/training.md lists as refused in a forward, and words of the message.
+REFUSED = {
+    "slice": (lambda x: x.__setitem__((slice(None), 0), 0.0), "cannot be written to"),
+    **{name: (lambda x, name=name: getattr(x, name)(1), f"no attribute '{name}'")
+       for name in ("add_", "mul_", "clamp_min", "new_zeros", "lerp")},
+    "no_grad": (lambda x: F.no_grad(), "no attribute 'no_grad'"),
+    "long": (lambda x: F.zeros(3, dtype=F.long), "no attribute 'long'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_stays_refused_is_named(name):
+    call, message = REFUSED[name]
+
+    class Net(nn.Module):
+        def forward(self, x):
+            call(x)
+            return x
+
+    with pytest.raises((TypeError, AttributeError), match=message):
+        Net()(F.ones(2, 3))

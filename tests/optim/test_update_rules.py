@@ -2,6 +2,7 @@
 """Optimisers: 200 steps against NumPy's float64, and against ``torch.optim``."""
 
 import functools
+import inspect
 import math
 
 import dpnp
@@ -35,26 +36,29 @@ def sgd(p, g, s, t, lr, mu=0.0, damp=0.0, wd=0.0, nesterov=False):
     return p - lr * (g + mu * s["m"] if nesterov else s["m"])
 
 
-def adamax(p, g, s, t, lr):
-    s["m"] = 0.9 * s.get("m", 0) + 0.1 * g
-    s["u"] = np.maximum(0.999 * s.get("u", 0), np.abs(g) + 1e-8)
-    return p - lr / (1 - 0.9**t) * s["m"] / s["u"]
+def adamax(p, g, s, t, lr, b1=0.9, b2=0.999, eps=1e-8, wd=0.0):
+    g = g + wd * p
+    s["m"] = b1 * s.get("m", 0) + (1 - b1) * g
+    s["u"] = np.maximum(b2 * s.get("u", 0), np.abs(g) + eps)
+    return p - lr / (1 - b1**t) * s["m"] / s["u"]
 
 
-def rmsprop(p, g, s, t, lr, mu=0.0, centered=False):
-    s["v"] = 0.99 * s.get("v", 0) + 0.01 * g * g
+def rmsprop(p, g, s, t, lr, mu=0.0, centered=False, alpha=0.99, eps=1e-8, wd=0.0):
+    g = g + wd * p
+    s["v"] = alpha * s.get("v", 0) + (1 - alpha) * g * g
     v = s["v"]
     if centered:
-        s["g"] = 0.99 * s.get("g", 0) + 0.01 * g
+        s["g"] = alpha * s.get("g", 0) + (1 - alpha) * g
         v = v - s["g"] ** 2
-    move = g / (np.sqrt(v) + 1e-8)
+    move = g / (np.sqrt(v) + eps)
     s["m"] = mu * s.get("m", 0) + move
     return p - lr * s["m"]
 
 
-def adagrad(p, g, s, t, lr, decay=0.0, first=0.0):
+def adagrad(p, g, s, t, lr, decay=0.0, first=0.0, eps=1e-10, wd=0.0):
+    g = g + wd * p
     s["sum"] = s.get("sum", first) + g * g
-    return p - lr / (1 + (t - 1) * decay) * g / (np.sqrt(s["sum"]) + 1e-10)
+    return p - lr / (1 + (t - 1) * decay) * g / (np.sqrt(s["sum"]) + eps)
 
 
 def lion(p, g, s, t, lr, wd=0.0):
@@ -68,20 +72,20 @@ def lamb(p, g, s, t, lr, wd=0.0):
     return p - lr * np.linalg.norm(p) / np.linalg.norm(move) * move
 
 
-def nadam(p, g, s, t, lr, decoupled=0.0):
-    p = p * (1 - lr * decoupled)
-    now, later = (0.9 * (1 - 0.5 * 0.96 ** (i * 4e-3)) for i in (t, t + 1))
+def nadam(p, g, s, t, lr, b1=0.9, b2=0.999, eps=1e-8, wd=0.0, decoupled=0.0, decay=4e-3):
+    p, g = p * (1 - lr * decoupled), g + wd * p
+    now, later = (b1 * (1 - 0.5 * 0.96 ** (i * decay)) for i in (t, t + 1))
     s["product"] = s.get("product", 1.0) * now
-    s["m"] = 0.9 * s.get("m", 0) + 0.1 * g
-    s["v"] = 0.999 * s.get("v", 0) + 0.001 * g * g
-    below = np.sqrt(s["v"] / (1 - 0.999**t)) + 1e-8
+    s["m"] = b1 * s.get("m", 0) + (1 - b1) * g
+    s["v"] = b2 * s.get("v", 0) + (1 - b2) * g * g
+    below = np.sqrt(s["v"] / (1 - b2**t)) + eps
     move = (1 - now) / (1 - s["product"]) * g + later / (1 - s["product"] * later) * s["m"]
     return p - lr * move / below
 
 
-def adafactor(p, g, s, t, lr, wd=0.0, d=1.0):
-    eps, share = float(np.finfo("f4").eps), t**-0.8
-    rate = max(1e-3, np.sqrt((p * p).mean())) * min(lr, t**-0.5)
+def adafactor(p, g, s, t, lr, wd=0.0, d=1.0, decay=-0.8, eps=2.0**-23, low=1e-3):
+    share = t**decay
+    rate = max(low, np.sqrt((p * p).mean())) * min(lr, t**-0.5)
     p = p * (1 - lr * wd)
     axes = [None] if p.ndim < 2 else [-1, -2]
     for axis in axes:
@@ -126,6 +130,20 @@ ROWS = [
      {"decoupled": 0.1}),
     ("Adafactor", {}, adafactor, {}),
     ("Adafactor", {"weight_decay": 0.1, "d": 1.5}, adafactor, {"wd": 0.1, "d": 1.5}),
+    ("SGD", {"weight_decay": 0.1}, sgd, {"wd": 0.1}),
+    ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}, sgd,
+     {"mu": 0.9, "nesterov": True, "wd": 0.1}),
+    ("AdamW", {"amsgrad": True}, adam, {"decoupled": 0.01, "amsgrad": True}),
+    ("Adamax", {"weight_decay": 0.1, "betas": (0.8, 0.99), "eps": 1e-3}, adamax,
+     {"wd": 0.1, "b1": 0.8, "b2": 0.99, "eps": 1e-3}),
+    ("NAdam", {"weight_decay": 0.1, "momentum_decay": 0.01, "betas": (0.8, 0.99), "eps": 1e-3},
+     nadam, {"wd": 0.1, "decay": 0.01, "b1": 0.8, "b2": 0.99, "eps": 1e-3}),
+    ("RMSprop", {"alpha": 0.9, "weight_decay": 0.1, "eps": 1e-3}, rmsprop,
+     {"alpha": 0.9, "wd": 0.1, "eps": 1e-3}),
+    ("RMSprop", {"centered": True, "weight_decay": 0.1}, rmsprop, {"centered": True, "wd": 0.1}),
+    ("Adagrad", {"weight_decay": 0.1, "eps": 1e-3}, adagrad, {"wd": 0.1, "eps": 1e-3}),
+    ("Adafactor", {"beta2_decay": -0.5, "eps": (1e-10, 1e-2)}, adafactor,
+     {"decay": -0.5, "eps": 1e-10, "low": 1e-2}),
     ("Lion", {"weight_decay": 0.1}, lion, {"wd": 0.1}),
     ("LAMB", {"weight_decay": 0.1}, lamb, {"wd": 0.1}),
 ]  # fmt: skip
@@ -184,8 +202,8 @@ def by_torch(torch, name, options):
     params = {n: torch.tensor(v.astype("f8")) for n, v in initial().items()}
     opt = getattr(torch.optim, name)(list(params.values()), lr=LR, **options)
     if name == "Adafactor":
-        eps = options.get("eps", (None, 1e-3))
-        opt.param_groups[0]["eps"] = (float(np.finfo("f4").eps), eps[1])
+        # By default torch takes that of float64 here.
+        opt.param_groups[0]["eps"] = options.get("eps", (float(np.finfo("f4").eps), 1e-3))
     rng = np.random.default_rng(2)
     for _ in range(STEPS):
         for n, g in gradients(rng).items():
@@ -200,6 +218,56 @@ def test_200_steps_are_those_of_torch(name, options):
     if not hasattr(torch.optim, name):
         pytest.skip(f"torch {torch.__version__} has no torch.optim.{name}")
     close(trained_by(name, tuple(options.items())), by_torch(torch, name, options), 3e-5)
+
+
+MAXIMIZE = [name for name in sorted(optim.__all__)
+            if "maximize" in getattr(getattr(optim, name), "defaults", ())]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MAXIMIZE)
+def test_maximize_steps_along_the_gradient(name):
+    usual, opt = getattr(optim, name)(LR), getattr(optim, name)(LR, maximize=True)
+    params = on_device(initial())
+    states = usual.init(params), opt.init(params)
+    grads = on_device(gradients(np.random.default_rng(2)))
+    wanted, _ = usual.update({n: -g for n, g in grads.items()}, states[0], params)
+    found, _ = opt.update(grads, states[1], params)
+    close(*({n: dpnp.asnumpy(v) for n, v in tree.items()} for tree in (found, wanted)), 1e-7)
+
+
+@pytest.mark.parametrize("name", MAXIMIZE)
+def test_maximize_is_torchs(name):
+    torch = pytest.importorskip("torch")
+    options = {"maximize": True}
+    close(trained_by(name, tuple(options.items())), by_torch(torch, name, options), 3e-5)
+
+
+def test_what_torch_can_maximize():
+    torch = pytest.importorskip("torch")
+    theirs = [n for n in dir(torch.optim) if isinstance(getattr(torch.optim, n), type)]
+    wanted = [n for n in theirs if hasattr(optim, n) and "maximize" in inspect.signature(
+        getattr(torch.optim, n)).parameters]  # fmt: skip
+    assert sorted(wanted) == MAXIMIZE
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"nesterov": False}, {"adjust_lr_fn": "match_rms_adamw"},
+     {"ns_steps": 3, "momentum": 0.8, "weight_decay": 0.0}],
+    ids=str,
+)  # fmt: skip
+def test_muon_is_torchs_up_to_its_bfloat16(options):
+    torch = pytest.importorskip("torch")
+    params, opt = on_device({"w": initial()["w"]}), optim.Muon(LR, **options)
+    theirs = torch.tensor(initial()["w"].astype("f8"))
+    other = torch.optim.Muon([theirs], lr=LR, **options)
+    state, rng = opt.init(params), np.random.default_rng(2)
+    for _ in range(20):
+        g = rng.standard_normal(SHAPES["w"]).astype("f4")
+        theirs.grad = torch.tensor(g.astype("f8"))
+        other.step()
+        params, state = opt.update(on_device({"w": g}), state, params)
+    close({"w": dpnp.asnumpy(params["w"])}, {"w": theirs.numpy()}, 2e-3)
 
 
 def test_muon_makes_matrices_orthogonal():
@@ -313,6 +381,19 @@ def test_bfloat16_parameters_with_master_weights_follow_float32():
     [
         (lambda: optim.Adam(-1.0), ValueError, "Adam: lr must be at least 0, got -1.0"),
         (lambda: optim.Adam(betas=(1.0, 0.9)), ValueError, r"betas must be in \[0, 1\)"),
+        (lambda: optim.Adam(betas=(0.9,)), ValueError, "two of them, got"),
+        (lambda: optim.RMSprop(alpha=-1.0), ValueError, "RMSprop: alpha must be at least 0"),
+        (lambda: optim.NAdam(momentum_decay=-1.0), ValueError, "momentum_decay must be at least 0"),
+        (lambda: optim.Adagrad(lr_decay=-1.0), ValueError, "lr_decay must be at least 0, got -1.0"),
+        (lambda: optim.Adagrad(initial_accumulator_value=-1.0), ValueError,
+         "initial_accumulator_value must be at least 0"),
+        (lambda: optim.SGD(nesterov=True), ValueError, "must go with momentum"),
+        (lambda: optim.SGD(nesterov=True, momentum=0.9, dampening=0.1), ValueError, "without damp"),
+        (lambda: optim.Adafactor(d=0.5), ValueError, "d must be at least 1, got 0.5"),
+        (lambda: optim.Adafactor(beta2_decay=1.0), ValueError, "beta2_decay must be at most 0"),
+        (lambda: optim.Adafactor(eps=(None, -1.0)), ValueError, "eps must be at least 0"),
+        (lambda: optim.Muon(adjust_lr_fn="x"), ValueError, "adjust_lr_fn must be None, 'original'"),
+        (lambda: optim.SGD(groups=[(bool, {"lr": -1.0})]), ValueError, "lr must be at least 0"),
         (lambda: optim.Adam(momentum=0.9), TypeError, "Adam: unknown option 'momentum'"),
         (lambda: optim.SGD(groups=[(bool, {"beta": 1})]), TypeError, r"of SGD, got \['beta'"),
         (lambda: optim.SGD().init({"i": F.arange(3)}), TypeError, "SGD: i must be floating-point"),

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +36,7 @@ from sycl_dnn.trace.pointwise import (
     slope,
     times,
 )
+from sycl_dnn.trace.torch_methods import is_torch
 from sycl_dnn.trace.values import Tensor
 
 if TYPE_CHECKING:
@@ -47,6 +50,25 @@ _GELU = {"none": algorithm.eltwise_gelu_erf, "tanh": algorithm.eltwise_gelu_tanh
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
+def without_effect_in_forward(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that ignores ``inplace`` in a module's ``forward``, as modules do."""
+    position = list(inspect.signature(function).parameters).index("inplace")
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if is_torch():
+            kwargs.pop("inplace", None)
+            args = (*args[:position], *(False for _ in args[position:]))
+        return function(*args, **kwargs)
+
+    call.__doc__ = (function.__doc__ or "").replace(
+        "Not in traced functions.",
+        "Ignored in a module's\n    ``forward``, so use the result; refused in other traces.",
+    )
+    return call
+
+
+@without_effect_in_forward
 @pointwise(integers=True)
 def relu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``max(x, 0)``. NaN gives 0, unless ``set_nan("propagate")``."""
@@ -61,6 +83,7 @@ def relu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | A
     return activated("relu", input, lambda: eltwise(input, kind))
 
 
+@without_effect_in_forward
 @pointwise
 def relu6(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``min(max(x, 0), 6)``. NaN gives 0, unless ``set_nan("propagate")``."""
@@ -69,6 +92,7 @@ def relu6(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | 
     return eltwise(input, algorithm.eltwise_clip_v2_use_dst_for_bwd, 0.0, 6.0)
 
 
+@without_effect_in_forward
 @pointwise
 def hardtanh(
     input: dpnp.ndarray | Array,
@@ -91,6 +115,7 @@ def hardtanh(
     return eltwise(input, algorithm.eltwise_clip_v2, min_val, max_val)
 
 
+@without_effect_in_forward
 @pointwise
 def leaky_relu(
     input: dpnp.ndarray | Array, negative_slope: float = 0.01, inplace: bool = False
@@ -106,6 +131,7 @@ def leaky_relu(
     return eltwise(input, algorithm.eltwise_relu, negative_slope)
 
 
+@without_effect_in_forward
 @pointwise
 def elu(
     input: dpnp.ndarray | Array, alpha: float = 1.0, inplace: bool = False
@@ -117,12 +143,14 @@ def elu(
     return eltwise(input, algorithm.eltwise_elu, alpha)
 
 
+@without_effect_in_forward
 @pointwise(page=' (and Klambauer et al., "Self-Normalizing Neural Networks", 2017)')
 def selu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``1.0507 * elu(x, alpha=1.6733)``, with all digits."""
     return linear_map(eltwise(input, algorithm.eltwise_elu, _SELU_ALPHA), _SELU_SCALE)
 
 
+@without_effect_in_forward
 @pointwise(page=' (and Barron, "Continuously Differentiable Exponential Linear Units", 2017)')
 def celu(
     input: dpnp.ndarray | Array, alpha: float = 1.0, inplace: bool = False
@@ -158,12 +186,14 @@ def gelu(input: dpnp.ndarray | Array, *, approximate: str = "none") -> dpnp.ndar
     return eltwise(input, _GELU[approximate])
 
 
+@without_effect_in_forward
 @pointwise
 def silu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``x * sigmoid(x)``."""
     return activated("silu", input, lambda: eltwise(input, algorithm.eltwise_swish, 1.0))
 
 
+@without_effect_in_forward
 @pointwise
 def mish(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``x * tanh(softplus(x))``.
@@ -175,12 +205,14 @@ def mish(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | A
     return eltwise(input, algorithm.eltwise_mish)
 
 
+@without_effect_in_forward
 @pointwise
 def hardswish(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``x * min(max(x / 6 + 1/2, 0), 1)``."""
     return eltwise(input, algorithm.eltwise_hardswish, 1 / 6, 0.5)
 
 
+@without_effect_in_forward
 @pointwise
 def hardsigmoid(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``min(max(x / 6 + 1/2, 0), 1)``.
@@ -349,6 +381,7 @@ def hardshrink(input: dpnp.ndarray | Array, lambd: float = 0.5) -> dpnp.ndarray 
     )
 
 
+@without_effect_in_forward
 @pointwise
 def threshold(
     input: dpnp.ndarray | Array, threshold: float, value: float, inplace: bool = False

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``inplace=True`` in the forward of a module: accepted, and without effect on the input."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn
+
+#: The function, and what it is called with in addition to its input.
+ROWS = {
+    "celu": {}, "dropout": {"p": 0.0}, "elu": {}, "hardsigmoid": {}, "hardswish": {},
+    "hardtanh": {}, "leaky_relu": {"negative_slope": 0.2}, "mish": {}, "relu": {}, "relu6": {},
+    "selu": {}, "silu": {}, "threshold": {"threshold": 0.1, "value": 2.0},
+}  # fmt: skip
+
+
+class Net(nn.Module):
+    def __init__(self, name, by_position=False):
+        super().__init__()
+        self.name, self.by_position = name, by_position
+
+    def forward(self, x):
+        function, words = getattr(F, self.name), ROWS[self.name]
+        if not self.by_position:
+            return function(x, **words, inplace=True), x
+        values = (
+            [*words.values(), True, True] if self.name == "dropout" else [*words.values(), True]
+        )
+        usual = {"celu": [1.0], "elu": [1.0], "hardtanh": [-1.0, 1.0]}.get(self.name, [])
+        return function(x, *usual, *values), x
+
+
+@pytest.mark.parametrize("by_position", [False, True], ids=["named", "by position"])
+@pytest.mark.parametrize("name", ROWS)
+def test_inplace_is_accepted_in_forward(name, by_position):
+    values = np.linspace(-7, 7, 12).astype("f4").reshape(3, 4)
+    x, net = dpnp.asarray(values), Net(name, by_position)
+    wanted = dpnp.asnumpy(getattr(F, name)(x, **ROWS[name]))
+    for call in (net, sycl_dnn.compile(lambda net, x: net(x))):
+        made = call(x) if call is net else call(net, x)
+        np.testing.assert_array_equal(dpnp.asnumpy(made[0]), wanted)
+        np.testing.assert_array_equal(dpnp.asnumpy(made[1]), values)
+    np.testing.assert_array_equal(dpnp.asnumpy(x), values)
+    grads = sycl_dnn.grad(lambda x: F.sum(net(x)[0]))(x)
+    other = sycl_dnn.grad(lambda x: F.sum(getattr(F, name)(x, **ROWS[name])))(x)
+    np.testing.assert_array_equal(dpnp.asnumpy(grads), dpnp.asnumpy(other))
+
+
+def test_outside_of_modules_it_writes_the_input_and_is_refused_in_traces():
+    x = dpnp.asarray(np.array([-1.0, 2.0], "f4"))
+    assert F.relu(x, inplace=True) is x
+    assert x.tolist() == [0.0, 2.0]
+    with pytest.raises(ValueError, match="relu: inplace must be False"):
+        sycl_dnn.vjp(F.relu, x, inplace=True)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_its_docstring_says_so(name):
+    assert "Ignored in a module's" in getattr(F, name).__doc__
