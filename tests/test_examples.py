@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ EVERY = tuple(
 PROGRAMS = [name for name in EVERY if not name.startswith("graph/")]
 KINDS = [kind for kind in ("gpu", "cpu") if usable_devices(kind)]
 
+# Not an import: the example's own process loads torch.
+FROM_TORCH = "passed" if find_spec("torch") else "skipped"
+
 # With options that make it short, and a line of the output that shows the values were checked.
 QUICK = {
     "cnn_training_bf16 --steps 1": "results are NumPy's within",
@@ -36,7 +40,7 @@ QUICK = {
     "resnet_cifar_like --steps 30": "resnet_cifar_like: passed",
     "resume --steps 10": "resume: passed",
     "sklearn_pipeline --steps 10": "sklearn_pipeline: passed",
-    "transfer_from_torch --steps 100": "transfer_from_torch: ",
+    "transfer_from_torch --steps 100": f"transfer_from_torch: {FROM_TORCH}",
     "vae --steps 200": "vae: passed",
     "train_digits_functional --steps 150": "train_digits_functional: passed",
 }
