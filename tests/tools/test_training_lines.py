@@ -33,5 +33,7 @@ def test_too_many_lines_fail(counted, monkeypatch):
 
 def test_neither_comments_nor_docstrings_count(counted, tmp_path):
     file = tmp_path / "some.py"
-    file.write_text('def f():\n    """Of\n\n    lines."""\n    # Why.\n\n    return (\n        1)\n')
+    file.write_text(
+        'def f():\n    """Of\n\n    lines."""\n    # Why.\n\n    return (\n        1)\n'
+    )
     assert counted.Source(file).lines("f") == 3
