@@ -24,6 +24,7 @@ import numpy as np
 from layers import Worker, span
 from models import training_batches
 from timing import describe_machine
+from training_lines import show as show_lines
 
 PROGRAM = Path(__file__).with_name("training_workers.py")
 #: Library and variant of each process; torch is first and writes the weights.
@@ -147,6 +148,7 @@ def parse_arguments() -> Any:
         help="interpreters of sides that other environments have, such as jax=~/jax/bin/python",
     )  # fmt: skip
     parser.add_argument("--tiny", action="store_true", help="sizes that only try the program")
+    parser.add_argument("--lines", action="store_true", help="count lines of code, and run nothing")
     parser.add_argument("--json", type=Path, help="write all times, after each row")
     return parser.parse_args()
 
@@ -154,6 +156,9 @@ def parse_arguments() -> Any:
 def main() -> None:
     """Measure all networks, or the requested ones."""
     options = parse_arguments()
+    if options.lines:
+        show_lines()
+        return
     print(describe_machine())
     found: dict[str, Any] = {}
     failed = []

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import dpnp
 import numpy as np
+from _common import finish as say_passed
 from _common import make_parser, open_queue
 from sklearn.datasets import load_digits
 from tqdm import tqdm
@@ -20,11 +21,11 @@ from sycl_dnn import distributed as dist
 
 def begin(
     doc: str | None, *, steps: int, rate: float, more: Callable[[Any], Any] | None = None,
-    ranks: bool = True,
+    own_steps: bool = True,
 ) -> tuple[argparse.Namespace, Any]:  # fmt: skip
     """Read the command line; return options and queue. ``more(parser)`` adds options.
 
-    With ``ranks`` the program can be one of several started by a launcher: see `own_rows`.
+    The program's own steps can be compiled, and divided among ranks: see `own_rows`.
     """
     parser = make_parser(doc)
     parser.add_argument("--steps", type=int, default=steps, help="steps of training")
@@ -32,16 +33,21 @@ def begin(
     parser.add_argument("--seed", type=int, default=0, help="of weights, order and noise")
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32",
                         help="of the products")  # fmt: skip
-    parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True,
-                        help="a step is one program, or runs operation by operation")  # fmt: skip
-    if ranks:
+    if own_steps:
+        add_compile(parser)
         add_ranks(parser)
     if more is not None:
         more(parser)
     options = parser.parse_args()
-    queue = open_ranks(options) if ranks else open_queue(options.device)
+    queue = open_ranks(options) if own_steps else open_queue(options.device)
     sycl_dnn.manual_seed(options.seed)
     return options, queue
+
+
+def add_compile(parser: argparse.ArgumentParser) -> None:
+    """Add the option that chooses how steps run."""
+    parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True,
+                        help="a step is one program, or runs operation by operation")  # fmt: skip
 
 
 def add_ranks(parser: argparse.ArgumentParser) -> None:
@@ -116,6 +122,13 @@ def write_once(
     group.barrier()
 
 
+def saved(net: Any, options: argparse.Namespace, name: str) -> Path:
+    """Write the weights into ``out``; return the path."""
+    path = out_path(f"{name}.safetensors")
+    write_once(options, sycl_dnn.save, path, net)
+    return path
+
+
 def add_dropout(parser: argparse.ArgumentParser) -> None:
     """Add an option: 0 gives the losses of a single process, as ranks draw masks for their rows."""
     parser.add_argument("--dropout", type=float, default=0.2, help="part of the numbers dropped")
@@ -141,12 +154,18 @@ def shuffled(arrays: tuple[Any, ...], size: int, seed: int) -> Iterator[tuple[An
             yield tuple(a[rows] for a in arrays)
 
 
+def out_path(name: str) -> Path:
+    """Return the path of a file in ``out``, which exists then."""
+    path = Path("out") / name
+    path.parent.mkdir(exist_ok=True)
+    return path
+
+
 def save_picture(images: Any, name: str, columns: int = 8) -> Path:
     """Write grey images (N, 1, H, W) from -1 to 1 side by side into ``out``; return the path."""
     from matplotlib import image
 
-    path = Path("out") / f"{name}.png"
-    path.parent.mkdir(exist_ok=True)
+    path = out_path(f"{name}.png")
     values = np.clip(dpnp.asnumpy(images)[:, 0] / 2 + 0.5, 0, 1)
     rows = [
         np.concatenate(list(values[i : i + columns]), 1) for i in range(0, len(values), columns)
@@ -160,3 +179,27 @@ def check(options: argparse.Namespace, rule: str, is_met: bool) -> None:
     """End the program if its trained network is not good enough."""
     if not options.no_check and not is_met:
         raise SystemExit(f"failed: {rule}")
+
+
+def save_curve(losses: Sequence[Any], path: Path) -> None:
+    """Write a picture of the loss of each step, and of its mean over the last steps."""
+    from matplotlib.figure import Figure
+
+    values = np.array([float(v) for v in losses])
+    over = min(20, len(values))
+    axes = Figure(figsize=(6, 4), layout="constrained").subplots()
+    axes.plot(np.arange(1, len(values) + 1), values, color="0.75", label="each step")
+    means = np.convolve(values, np.full(over, 1 / over), "valid")
+    axes.plot(np.arange(over, len(values) + 1), means, label=f"mean of {over}")
+    axes.set(xlabel="step", ylabel="loss")
+    axes.legend()
+    axes.figure.savefig(path, dpi=100)
+
+
+def finish(options: argparse.Namespace, program: str, losses: Sequence[Any]) -> None:
+    """Write the curve of the losses into ``out``, on rank 0; print the last line."""
+    if len(losses) and ranks_of(options).is_main:
+        path = out_path(f"{program}_loss.png")
+        save_curve(losses, path)
+        print(f"curve of the loss: {path}")
+    say_passed(options, program)

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import dpnp
 import numpy as np
-from _common import finish
-from _training import begin, check, digit_images, save_picture, shuffled, train
+from _training import begin, check, digit_images, finish, save_picture, shuffled, train
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -76,7 +75,7 @@ def main() -> None:
     path = save_picture(draw(net.eval(), 32, queue), "diffusion_digits")
     print(f"error of the noise {losses[0]:.3f} to {last:.3f}; drawn digits in {path}")
     check(options, "at most a quarter of the noise may be left", last < 0.25)
-    finish(options, "diffusion_digits")
+    finish(options, "diffusion_digits", losses)
 
 
 if __name__ == "__main__":

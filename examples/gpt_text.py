@@ -12,8 +12,7 @@ from typing import Any
 
 import dpnp
 import numpy as np
-from _common import finish
-from _training import begin, check, own_rows, train
+from _training import begin, check, finish, own_rows, train
 from tqdm import tqdm
 
 import sycl_dnn
@@ -96,7 +95,7 @@ def main() -> None:
     print(f"loss of a letter {losses[0]:.3f} to {last:.3f}, of {len(raw):,} letters")
     goal = 2.2 if options.steps >= 300 else 0.9 * losses[0]
     check(options, f"the loss must come down to {goal:.2f}", last < goal)
-    finish(options, "gpt_text")
+    finish(options, "gpt_text", losses)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import dpnp
 import numpy as np
-from _common import finish
-from _training import begin, check, own_rows, train
+from _training import begin, check, finish, own_rows, train
 
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
@@ -59,7 +58,7 @@ def main() -> None:
     print(f"squared error {losses[0]:.3f} to {error:.4f}; of a guess {guess:.3f}")
     part = 0.1 if options.steps >= 600 else 1.2
     check(options, f"the error must be below {part} of a guess's", error < part * guess)
-    finish(options, "lstm_sequence")
+    finish(options, "lstm_sequence", losses)
 
 
 if __name__ == "__main__":

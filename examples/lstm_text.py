@@ -14,8 +14,8 @@ from typing import Any
 
 import dpnp
 import numpy as np
-from _common import finish, make_parser
-from _training import add_ranks, averaged, open_ranks, own_rows, progress
+from _common import make_parser
+from _training import add_ranks, averaged, finish, open_ranks, own_rows, progress
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -103,7 +103,7 @@ def main() -> None:
         print("sample:", sample(parameters, alphabet, 200, queue, options.seed))
         if len(losses) >= 200 and not losses[-1] < 0.45 * losses[0]:
             raise SystemExit("failed: the loss must come down to 45 %")
-    finish(options, "lstm_text")
+    finish(options, "lstm_text", losses)
 
 
 if __name__ == "__main__":

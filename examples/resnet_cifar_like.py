@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import dpnp
 import numpy as np
-from _common import finish
-from _training import begin, check, digit_images, shuffled, synchronised, train
+from _training import begin, check, digit_images, finish, shuffled, synchronised, train
 
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
@@ -79,7 +78,7 @@ def main() -> None:
     print(f"loss {losses[0]:.3f} to {np.mean(losses[-10:]):.3f}, held-out accuracy {accuracy:.3f}")
     goal = 0.8 if options.steps >= 200 else 0.2
     check(options, f"the held-out accuracy must be at least {goal}", accuracy >= goal)
-    finish(options, "resnet_cifar_like")
+    finish(options, "resnet_cifar_like", losses)
 
 
 if __name__ == "__main__":

@@ -14,12 +14,13 @@ import signal
 from pathlib import Path
 
 import dpnp
-from _common import finish
 from _training import (
     add_dropout,
     begin,
     check,
     digit_images,
+    finish,
+    out_path,
     ranks_of,
     shuffled,
     synchronised,
@@ -66,11 +67,11 @@ def is_over(warned, options, queue):
     return bool(dist.all_reduce(dpnp.asarray(len(warned), sycl_queue=queue), "max"))
 
 
-def one_job(options, queue) -> None:
-    """Continue from the checkpoint; raise SystemExit(75) if steps remain when the job must end."""
+def one_job(options, queue) -> list[float]:
+    """Continue from the checkpoint; return losses, or SystemExit(75) if steps remain at its end."""
     warned, whole, path = warnings_of_scheduler(), 2 * options.steps, options.checkpoint
     data, opt, net = digit_images(queue), make_optimiser(options), make_net(options, queue)
-    now = {"net": net, "state": opt.init(net), "step": 0}
+    now, seen = {"net": net, "state": opt.init(net), "step": 0}, []
     if path.exists():
         now = sycl_dnn.load_checkpoint(path, **now)
     print(f"from step {now['step']} of {whole}", flush=True)
@@ -82,10 +83,12 @@ def one_job(options, queue) -> None:
         now = {"net": net, "state": state, "step": now["step"] + steps}
         write_once(options, sycl_dnn.save_checkpoint, path, **now)
         print(f"step {now['step']}: loss {losses[-1]:.6f}", flush=True)
+        seen += losses
     if now["step"] < whole:
         reason = [*warned, "another rank"][0]
         print(f"{reason}: {whole - now['step']} steps are left for the next job", flush=True)
         raise SystemExit(75)
+    return seen
 
 
 def more(parser) -> None:
@@ -99,10 +102,8 @@ def main() -> None:
     """Train without interruption and in two parts; fail if the weights differ in one bit."""
     options, queue = begin(__doc__, steps=100, rate=0.01, more=more)
     if options.checkpoint:
-        one_job(options, queue)
-        return finish(options, "resume")
-    data, path = digit_images(queue), Path("out") / "resume.safetensors"
-    path.parent.mkdir(exist_ok=True)
+        return finish(options, "resume", one_job(options, queue))
+    data, path = digit_images(queue), out_path("resume.safetensors")
     opt = make_optimiser(options)
     batches = shuffled(data, 64, options.seed)
     net, state, first = train(make_net(options, queue), opt, loss, batches, options)
@@ -119,7 +120,7 @@ def main() -> None:
     is_same = all(bool(dpnp.array_equal(a, b)) for a, b in pairs) and rest == repeated
     print(f"loss {first[0]:.3f} to {first[-1]:.3f}, then to {rest[-1]:.4f} and {repeated[-1]:.4f}")
     check(options, "the weights must be the same", is_same)
-    return finish(options, "resume")
+    return finish(options, "resume", first + rest)
 
 
 if __name__ == "__main__":

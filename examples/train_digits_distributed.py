@@ -14,8 +14,7 @@ from typing import Any
 
 import dpnp
 import numpy as np
-from _common import finish
-from _training import begin, check, progress, ranks_of
+from _training import begin, check, finish, progress, ranks_of
 from train_digits_functional import load
 
 import sycl_dnn
@@ -62,10 +61,11 @@ def main() -> None:
 
     run = sycl_dnn.compile(step) if options.compile else step
     state, losses, source = way.init(net), [], batches(len(images), 64, options.seed)
-    for _ in progress(range(options.steps), options):
-        chosen = dpnp.asarray(next(source), sycl_queue=queue)
-        value, net, state = run(net, state, images[chosen], labels[chosen])
-        losses.append(value)
+    with sycl_dnn.autocast(options.dtype):  # "float32" casts nothing
+        for _ in progress(range(options.steps), options):
+            chosen = dpnp.asarray(next(source), sycl_queue=queue)
+            value, net, state = run(net, state, images[chosen], labels[chosen])
+            losses.append(value)
     last = np.mean([float(v) for v in losses[-20:]])
     dist.compare_words(f"mean of the last losses: {last!r}")
     net.eval()
@@ -73,7 +73,7 @@ def main() -> None:
     if group.is_main:
         print(f"{group.size} ranks, loss {last:.4f}, held-out accuracy {accuracy:.4f}")
         check(options, "the held-out accuracy must be at least 0.96", accuracy >= 0.96)
-        finish(options, "train_digits_distributed")
+        finish(options, "train_digits_distributed", losses)
 
 
 if __name__ == "__main__":

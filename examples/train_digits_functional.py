@@ -12,8 +12,8 @@ import time
 
 import dpnp
 import numpy as np
-from _common import finish, make_parser
-from _training import add_ranks, averaged, open_ranks, own_rows, progress
+from _common import make_parser
+from _training import add_ranks, averaged, finish, open_ranks, own_rows, progress
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -101,7 +101,7 @@ def main() -> None:
     print(f"loss {losses[-1]:.4f}, held-out accuracy {accuracy:.4f}")
     if not options.no_check and accuracy < GOAL:
         raise SystemExit(f"failed: the held-out accuracy must be at least {GOAL}")
-    finish(options, "train_digits_functional")
+    finish(options, "train_digits_functional", losses)
 
 
 if __name__ == "__main__":

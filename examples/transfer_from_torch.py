@@ -13,8 +13,7 @@ from typing import Any
 
 import dpnp
 import numpy as np
-from _common import finish
-from _training import begin, check, digit_images, shuffled, train
+from _training import begin, check, digit_images, finish, shuffled, train
 
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
@@ -76,7 +75,7 @@ def main() -> None:
     print(f"logits off by {error:.1e}; loss {losses[0]:.3f} to {losses[-1]:.3f}, "
           f"accuracy on held-out digits from 5 on {accuracy:.3f}")  # fmt: skip
     check(options, "logits must be torch's, accuracy at least 0.9", error < 1e-3 and accuracy > 0.9)
-    finish(options, "transfer_from_torch")
+    finish(options, "transfer_from_torch", losses)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
-from _common import finish
-from _training import begin, check, digit_images, save_picture, shuffled, train
+from _training import begin, check, digit_images, finish, save_picture, shuffled, train
 
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
@@ -55,7 +54,7 @@ def main() -> None:
     print(f"loss {losses[0]:.1f} to {np.mean(losses[-20:]):.1f}; lost of the variance: "
           f"{error / spread:.3f}; new digits in {path}")  # fmt: skip
     check(options, "less than half of the variance must be lost", error < 0.5 * spread)
-    finish(options, "vae")
+    finish(options, "vae", losses)
 
 
 if __name__ == "__main__":

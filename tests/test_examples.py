@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ EVERY = tuple(
 PROGRAMS = [name for name in EVERY if not name.startswith("graph/")]
 KINDS = [kind for kind in ("gpu", "cpu") if usable_devices(kind)]
 
+# Not an import: the example's own process loads torch.
+FROM_TORCH = "passed" if find_spec("torch") else "skipped"
+
 # With options that make it short, and a line of the output that shows the values were checked.
 QUICK = {
     "cnn_training_bf16 --steps 1": "results are NumPy's within",
@@ -36,9 +40,22 @@ QUICK = {
     "resnet_cifar_like --steps 30": "resnet_cifar_like: passed",
     "resume --steps 10": "resume: passed",
     "sklearn_pipeline --steps 10": "sklearn_pipeline: passed",
-    "transfer_from_torch --steps 100": "transfer_from_torch: ",
+    "transfer_from_torch --steps 100": f"transfer_from_torch: {FROM_TORCH}",
     "vae --steps 200": "vae: passed",
     "train_digits_functional --steps 150": "train_digits_functional: passed",
+    "gpt_text --steps 20 --letters 10 --dtype bfloat16": "gpt_text: passed",
+    "lstm_sequence --steps 40 --no-compile": "lstm_sequence: passed",
+    "train_digits_distributed --steps 100 --dtype bfloat16": "train_digits_distributed: passed",
+    "train_digits_nn --steps 100 --dtype bfloat16": "train_digits_nn: passed",
+    "train_digits_nn --steps 100 --no-compile": "train_digits_nn: passed",
+    "vae --steps 200 --no-compile": "vae: passed",
+}
+#: What the programs with a loop over steps end with; train_digits draws a figure of its own.
+CURVES = {
+    *(["transfer_from_torch"] if FROM_TORCH == "passed" else []),
+    *("diffusion_digits", "gpt_text", "lstm_sequence", "lstm_text", "resnet_cifar_like", "resume"),
+    *("sklearn_pipeline", "train_digits_distributed", "train_digits_functional"),
+    *("train_digits_nn", "vae"),
 }
 ALONE = {command.split()[0] for command in QUICK}
 #: What some devices do not have: bfloat16, 8-bit floats and packed weights (without AMX), and on
@@ -75,6 +92,7 @@ def test_runs_and_checks_itself(command, kind):
     assert status == 0, output
     is_lacking = name in MAY_LACK and "not on this device: " in output
     assert QUICK[command] in output or is_lacking, output
+    assert (f"curve of the loss: out/{name}_loss.png" in output) == (name in CURVES), output
     if name == "lstm_text":
         first, last = map(float, re.search(r"loss ([\d.]+) to ([\d.]+)", output).groups())
         assert last < 0.75 * first
@@ -149,6 +167,22 @@ def test_train_digits_repeats_itself_and_writes_its_figure(tmp_path):
         losses.add(next(line for line in output.splitlines() if line.startswith("loss ")))
         assert figure.read_bytes().startswith(b"\x89PNG")
     assert len(losses) == 1
+
+
+def test_the_curve_of_the_loss_is_a_picture(tmp_path):
+    options = ["--steps", "3", "--no-check", "--no-compile", "--device", KINDS[-1]]
+    status, _, errors = run("train_digits_nn", *options, folder=tmp_path)
+    assert status == 0, errors
+    for name in ("train_digits_nn_loss.png", "train_digits_nn.safetensors"):
+        assert (tmp_path / "out" / name).stat().st_size > 1000
+    picture = (tmp_path / "out" / "train_digits_nn_loss.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+
+
+def test_estimators_have_no_option_for_steps_that_are_not_theirs(tmp_path):
+    _, output, _ = run("sklearn_pipeline", "--help", folder=tmp_path)
+    assert "--dtype" in output
+    assert "--compile" not in output
 
 
 def test_runner_goes_on_in_a_new_process(tmp_path):

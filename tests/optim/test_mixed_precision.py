@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training in bfloat16: by autocast, and with bfloat16 parameters over float32 master weights."""
+"""Training in narrow types: by autocast, and with bfloat16 parameters over float32 copies."""
 
 import contextlib
+import functools
+from pathlib import Path
 
+import dpnp
+import numpy as np
 import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim
+from sycl_dnn.onednn import Engine
+from sycl_dnn.trace.capabilities import multiplies
+
+TEXT = (Path(__file__).parents[2] / "LICENSE").read_text(encoding="utf-8")
+STEPS, LENGTH, WIDTH = 300, 24, 32
 
 
 def trained(way):
@@ -39,3 +48,71 @@ def test_the_loss_is_that_of_float32_within_a_percent(way):
     wanted = trained("float32")
     assert wanted < 0.1
     assert trained(way) == pytest.approx(wanted, rel=0.01)
+
+
+class GPT(nn.Module):
+    """Maps letters (N, T) to logits (N * T, letters)."""
+
+    def __init__(self, letters):
+        super().__init__()
+        self.letters, self.places = nn.Embedding(letters, WIDTH), nn.Embedding(LENGTH, WIDTH)
+        layer = nn.TransformerEncoderLayer(
+            WIDTH, 2, 4 * WIDTH, 0.0, "gelu", batch_first=True, norm_first=True
+        )
+        self.blocks = nn.TransformerEncoder(layer, 2, nn.LayerNorm(WIDTH))
+        self.head = nn.Linear(WIDTH, letters)
+
+    def forward(self, letters, mask):
+        x = self.letters(letters) + self.places.weight
+        return self.head(self.blocks(x, mask, is_causal=True)).reshape(-1, self.head.out_features)
+
+
+def windows(alphabet):
+    """The letters of each step, and those that follow."""
+    numbers = np.searchsorted(alphabet, list(TEXT))
+    starts = np.random.default_rng(0).integers(0, len(numbers) - LENGTH - 1, (STEPS, 16))
+    rows = numbers[starts[..., None] + np.arange(LENGTH + 1)]
+    queue = sycl_dnn.default_queue()
+    return [dpnp.asarray(part, sycl_queue=queue) for part in rows]
+
+
+def make_step(opt, scaler):
+    """A compiled step: the loss is scaled for the gradients alone."""
+
+    def step(net, state, scale, rows, mask):
+        def loss(net):
+            value = F.cross_entropy(net(rows[:, :-1], mask), rows[:, 1:].reshape(-1))
+            return scaler.scale(value, scale) if scaler else value
+
+        value, grads = sycl_dnn.value_and_grad(loss)(net)
+        if scaler is None:
+            return value, *opt.update(grads, state, net), scale
+        return value / scale["scale"], *scaler.update(opt, grads, state, net, scale)
+
+    return sycl_dnn.compile(step)
+
+
+@functools.cache
+def loss_of_gpt(dtype):
+    """The loss after all steps, a mean over the last 20."""
+    sycl_dnn.manual_seed(0)
+    alphabet = sorted(set(TEXT))
+    net, opt = GPT(len(alphabet)), optim.AdamW(optim.schedules.one_cycle(1e-2, STEPS), max_norm=1.0)
+    scaler = optim.GradScaler() if dtype == "float16" else None
+    state, scale, losses = opt.init(net), scaler.init() if scaler else None, []
+    mask, step = F.triu(F.full((LENGTH, LENGTH), -np.inf), 1), make_step(opt, scaler)
+    with sycl_dnn.autocast(dtype):
+        for rows in windows(alphabet):
+            value, net, state, scale = step(net, state, scale, rows, mask)
+            losses.append(value)
+    return float(np.mean([float(v) for v in losses[-20:]]))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_gpt_ends_within_a_percent_of_float32(dtype):
+    queue = sycl_dnn.default_queue()
+    if not multiplies(Engine(queue), dtype):
+        pytest.skip(f"{queue.sycl_device.name.strip()} multiplies {dtype} in float32")
+    wanted = loss_of_gpt("float32")
+    assert wanted < 2.3
+    assert loss_of_gpt(dtype) == pytest.approx(wanted, rel=0.01)

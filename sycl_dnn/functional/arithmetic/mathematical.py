@@ -16,7 +16,12 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import add, div, floored, mul, pow, sub
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import UNARY, exp, neg, reciprocal, square
-from sycl_dnn.functional.arithmetic.operands import by_dpnp, checked_operands, number_or_tensor
+from sycl_dnn.functional.arithmetic.operands import (
+    by_dpnp,
+    check_real,
+    checked_operands,
+    number_or_tensor,
+)
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.pointwise import eltwise, fused, scale, times, zeros
 from sycl_dnn.trace.reductions import sum_to
@@ -35,6 +40,12 @@ def _tensor(name: str, argument: str, value: Any) -> Tensor:
     if not isinstance(number_or_tensor(name, argument, value), Tensor):
         raise TypeError(f"{name}: {argument} must be an array, got {type(value).__name__}")
     return value
+
+
+def _real(name: str, value: Any) -> Tensor:
+    given = _tensor(name, "input", value)
+    check_real(name, input=given)
+    return given
 
 
 def _wide(dtype: str) -> str:
@@ -62,7 +73,7 @@ def _smooth(name: str, summary: str, function: Callable[..., Any], slope: Slope)
     """Make a function from dpnp's; ``slope(x, y)`` is its derivative where it is ``y``."""
 
     def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-        given = _tensor(name, "input", input)
+        given = _real(name, input)
         dtype = given.dtype if given.is_float else "float32"
         x = converted(given, _wide(dtype))
 
@@ -257,6 +268,7 @@ def atan2(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndar
     It has derivatives of any order. Source: ``torch.atan2``.
     """
     given = checked_operands("atan2", input=input, other=other)
+    check_real("atan2", input=given[0], other=given[1])
     kind = dtypes.result_dtype(*given)
     kind = kind if dtypes.is_float(kind) else "float32"
     y, x = (converted(_tensor("atan2", n, v), _wide(kind))
@@ -283,6 +295,7 @@ def _remainder(
         input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
     ) -> dpnp.ndarray | Array:
         a, b = checked_operands(name, input=input, other=other)
+        check_real(name, input=a, other=b)
         dtype = dtypes.result_dtype(a, b)
         dtype = "int8" if dtype == "bool" else dtype
         wide = _wide(dtype) if dtypes.is_float(dtype) else dtype
