@@ -26,6 +26,9 @@ OF_COMPLEX = {
     "square": lambda x, y: x * x,
     "prod": lambda x, y: np.prod(x),
     "matmul": lambda x, y: x @ y.T,
+    "einsum": lambda x, y: x @ y.T,
+    "outer": lambda x, y: np.outer(x[0], y[1]),
+    "cumprod": lambda x, y: np.cumprod(x, 1),
 }
 _OF_ONE = (
     "relu", "relu6", "hardtanh", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "mish",
@@ -38,6 +41,15 @@ _OF_TWO = (
     "add", "sub", "mul", "div", "maximum", "minimum", "pow", "gt", "ge", "lt", "le", "eq", "ne",
     "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy_with_logits",
     "hinge_embedding_loss", "soft_margin_loss", "poisson_nll_loss", "multilabel_soft_margin_loss",
+)  # fmt: skip
+#: These are dpnp's.
+_BY_DPNP = (
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "exp2",
+    "expm1", "log1p", "log2", "log10", "rsqrt", "erf", "erfc", "floor", "ceil", "trunc", "round",
+    "sign", "isnan", "isinf", "isfinite", "logical_not",
+)  # fmt: skip
+_BY_DPNP_OF_TWO = (
+    "atan2", "fmod", "remainder", "floor_divide", "logical_and", "logical_or", "logical_xor",
 )  # fmt: skip
 #: Calls over ``x`` (2, 4), ``y`` like it, ``i`` (1, 2, 4, 4), by name of the function.
 CALLS = {
@@ -71,6 +83,14 @@ CALLS = {
     "embedding": "embedding(n, x)", "embedding of numbers": "embedding(classes, logs)",
     "cumsum": "cumsum(x, 1)", "sort": "sort(x, 1)[0]",
     "scatter_add": "scatter_add(x, 0, zeros_like(x, dtype='int64'), y)",
+    **{name: f"{name}(x)" for name in _BY_DPNP},
+    **{name: f"{name}(x, y)" for name in _BY_DPNP_OF_TWO},
+    "cumprod": "cumprod(x, 1)", "topk": "topk(x, 2)[0]", "argsort": "argsort(x, 1, stable=True)",
+    "outer": "outer(x[0], y[1])", "cosine_similarity": "cosine_similarity(x, y)",
+    "pairwise_distance": "pairwise_distance(x, y)", "tril": "tril(x)", "triu": "triu(x)",
+    "einsum": "einsum('ij,kj->ik', x, y)", "flip": "flip(x, (1,))", "roll": "roll(x, 1, 1)",
+    "grid_sample": "grid_sample(i, i[:, :, :, :2] / 4, align_corners=False)",
+    "affine_grid": "affine_grid(x[None, :, :3], (1, 1, 2, 2), False)",
     "one_hot": "one_hot(classes, 3)", "scaled_dot_product_attention":
     "scaled_dot_product_attention(i, i, i)",
 }  # fmt: skip

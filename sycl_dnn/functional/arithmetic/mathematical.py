@@ -139,8 +139,8 @@ def _flat(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _step(name: str, summary: str, function: Callable[..., Any]) -> Any:
     def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-        given = _tensor(name, "input", input)
-        if not given.is_float and name != "sign":
+        given = _real(name, input)
+        if given.dtype == "bool" or (not given.is_float and name != "sign"):
             return converted(given, given.dtype)
         x = converted(given, _wide(given.dtype)) if given.is_float else given
         return converted(by_dpnp(function, str(x.dtype), x, rule=_flat), given.dtype)
@@ -354,4 +354,5 @@ def floor_divide(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
     """Return ``div(input, other, rounding_mode="floor")``."""
+    check_real("floor_divide", input=input, other=other)
     return div(input, other, rounding_mode="floor")
