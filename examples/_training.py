@@ -187,13 +187,14 @@ def save_curve(losses: Sequence[Any], path: Path) -> None:
 
     values = np.array([float(v) for v in losses])
     over = min(20, len(values))
-    axes = Figure(figsize=(6, 4), layout="constrained").subplots()
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
     axes.plot(np.arange(1, len(values) + 1), values, color="0.75", label="each step")
     means = np.convolve(values, np.full(over, 1 / over), "valid")
     axes.plot(np.arange(over, len(values) + 1), means, label=f"mean of {over}")
     axes.set(xlabel="step", ylabel="loss")
     axes.legend()
-    axes.figure.savefig(path, dpi=100)
+    figure.savefig(path, dpi=100)
 
 
 def finish(options: argparse.Namespace, program: str, losses: Sequence[Any]) -> None:
