@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory on the host: ``map_data`` and ``unmap_data``.
 
-oneDNN hands out addresses. Here NumPy owns what is a copy, so that a mapping which is used too long
+oneDNN returns addresses. Here NumPy owns what is a copy, so that a mapping which is used too long
 reads old values instead of freed memory. NumPy and DLPack read memory by their own protocols too.
 """
 
