@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
 
+from sycl_dnn import tree
 from sycl_dnn.call import arguments, cache, capturing
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.autocast import casting
@@ -20,6 +21,7 @@ from sycl_dnn.trace.array import Array, Target, check_strides, sharing
 from sycl_dnn.trace.module_arrays import ModuleArray, in_manner, plain
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
+from sycl_dnn.trace.torch_methods import unspoilt
 from sycl_dnn.trace.values import Tensor
 
 P = ParamSpec("P")
@@ -181,12 +183,15 @@ class Operation:
         args, kwargs = capturing.in_arrays(self.name, args, kwargs)
         values = (*args, *kwargs.values())
         if nested_arguments.is_flat(values):
+            leaves: Sequence[Any] = values
             trace, swapped, named = nested_arguments.trace_of_leaves(values), args, kwargs
         else:
             trace = nested_arguments.trace_of(values)
-            swap = trace.capture
+            leaves, swap = tree.leaves(values), trace.capture
             swapped = tuple([nested_arguments.replaced(a, swap) for a in args])
             named = {n: nested_arguments.replaced(v, swap) for n, v in kwargs.items()}
+        for leaf in leaves:
+            unspoilt(self.name, leaf)
         tape, start = trace.tape, len(trace.tape)
         result = trace.joined(self, self.body, swapped, named)
         for entry in tape[start:]:

@@ -41,7 +41,7 @@ class Dropout(Module):
 
     def forward(self, input: Any) -> Any:
         """Drop elements of (*)."""
-        return F.dropout(input, self.p, self.training)
+        return F.dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         """Return what ``repr`` shows."""

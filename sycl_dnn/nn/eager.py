@@ -12,14 +12,21 @@ from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.nn import hooks, module_tree
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import building, handed, in_manner, plain
-from sycl_dnn.trace.torch_methods import in_torch_manner, is_torch
+from sycl_dnn.trace.torch_methods import in_torch_manner, is_torch, unspoilt
 from sycl_dnn.trace.values import Tensor
 
 
 def forward(module: Any, *args: Any, **kwargs: Any) -> Any:
     """Run the forward of a module with torch's methods of arrays."""
     with in_torch_manner():
-        return module.forward(*args, **kwargs)
+        return _returned(module, module.forward(*args, **kwargs))
+
+
+def _returned(module: Any, result: Any) -> Any:
+    """Return the result of a forward, none of whose tensors torch would have written over."""
+    for leaf in tree.leaves(result):
+        unspoilt(f"{type(module).__name__}.forward", leaf)
+    return result
 
 
 #: Compiled forwards, one for each form of module; the least recently made are dropped first.
@@ -56,7 +63,7 @@ def run_forward(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of ``forward``."""
     if is_torch():
-        result = module.forward(*args, **kwargs)
+        result = _returned(module, module.forward(*args, **kwargs))
         if watchers.current is not None:
             watchers.current(module, args, kwargs, result)
         return result

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from sycl_dnn import functional as F
 from sycl_dnn.nn.module import Module
+from sycl_dnn.trace.torch_methods import overwritten
 
 
 class _Required:
@@ -211,7 +212,10 @@ def _forward(name: str, row: Row) -> Callable[..., Any]:
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
         given = {parameter: getattr(self, attribute) for parameter, attribute in passed.items()}
-        return function(*args, **kwargs, **given)
+        made = function(*args, **kwargs, **given)
+        if args and getattr(self, "inplace", False):
+            overwritten(args[0], name)
+        return made
 
     return forward
 
@@ -239,7 +243,9 @@ _TEXT = """``sycl_dnn.functional.{function}`` as a module: ``torch.nn.{name}``.
 
     Parameters, defaults, shapes and errors are those of the function{inplace}.
     """
-_INPLACE = ";\n    ``inplace`` is accepted and ignored: programs plan their own memory"
+_INPLACE = (
+    ";\n    with ``inplace`` the input must not be read afterwards: programs plan their own memory"
+)
 
 
 #: For classes that need arguments: those of an example, and the shapes of its input and result.

@@ -31,6 +31,29 @@ def is_torch() -> bool:
     return _manner.depth > 0
 
 
+def overwritten(value: Any, writer: str) -> None:
+    """Note that torch would have written a function's result over a traced value."""
+    if hasattr(value, "overwritten_by"):
+        value.overwritten_by = writer
+
+
+def unspoilt(reader: str, value: Any) -> Any:
+    """Return a value that a forward reads.
+
+    Raises
+    ------
+    RuntimeError
+        In torch a function with ``inplace=True`` would have written over it.
+    """
+    writer = getattr(value, "overwritten_by", "")
+    if writer and is_torch():
+        raise RuntimeError(
+            f"{reader}: a tensor of shape {value.shape} is read after {writer}(inplace=True), "
+            f"which does not write to it while traced; use the result of {writer}"
+        )
+    return value
+
+
 @contextlib.contextmanager
 def in_torch_manner() -> Iterator[None]:
     """Give traced tensors torch's methods inside."""

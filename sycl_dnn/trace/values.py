@@ -140,7 +140,9 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
     first in ``array + tensor``. There is no array inside.
     """
 
-    __slots__ = ("_shape", "_trace", "desc", "dtype", "offset", "storage", "strides")
+    __slots__ = (
+        "_shape", "_trace", "desc", "dtype", "offset", "overwritten_by", "storage", "strides",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -164,6 +166,8 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         if strides is None and desc is not None and desc.is_plain:
             strides = desc.strides[: len(shape)]
         self.strides: Any = strides
+        #: The function that torch would let write its result here; reads raise from then on.
+        self.overwritten_by = ""
 
     @property
     def trace(self) -> Trace:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``inplace=True`` in the forward of a module: accepted, and without effect on the input."""
+"""``inplace=True`` in the forward of a module: accepted; its input must not be read afterwards."""
 
 import dpnp
 import numpy as np
@@ -25,12 +25,12 @@ class Net(nn.Module):
     def forward(self, x):
         function, words = getattr(F, self.name), ROWS[self.name]
         if not self.by_position:
-            return function(x, **words, inplace=True), x
+            return function(x, **words, inplace=True)
         values = (
             [*words.values(), True, True] if self.name == "dropout" else [*words.values(), True]
         )
         usual = {"celu": [1.0], "elu": [1.0], "hardtanh": [-1.0, 1.0]}.get(self.name, [])
-        return function(x, *usual, *values), x
+        return function(x, *usual, *values)
 
 
 @pytest.mark.parametrize("by_position", [False, True], ids=["named", "by position"])
@@ -41,12 +41,54 @@ def test_inplace_is_accepted_in_forward(name, by_position):
     wanted = dpnp.asnumpy(getattr(F, name)(x, **ROWS[name]))
     for call in (net, sycl_dnn.compile(lambda net, x: net(x))):
         made = call(x) if call is net else call(net, x)
-        np.testing.assert_array_equal(dpnp.asnumpy(made[0]), wanted)
-        np.testing.assert_array_equal(dpnp.asnumpy(made[1]), values)
+        np.testing.assert_array_equal(dpnp.asnumpy(made), wanted)
     np.testing.assert_array_equal(dpnp.asnumpy(x), values)
-    grads = sycl_dnn.grad(lambda x: F.sum(net(x)[0]))(x)
+    grads = sycl_dnn.grad(lambda x: F.sum(net(x)))(x)
     other = sycl_dnn.grad(lambda x: F.sum(getattr(F, name)(x, **ROWS[name])))(x)
     np.testing.assert_array_equal(dpnp.asnumpy(grads), dpnp.asnumpy(other))
+
+
+def _unused(x, write):
+    write(x)
+    return x
+
+
+def _read_in_a_sum(x, write):
+    return write(x) + x
+
+
+def _read_in_a_list(x, write):
+    return F.cat([write(x), x])
+
+
+def _read_by_a_method(x, write):
+    write(x)
+    return x.view(-1)
+
+
+@pytest.mark.parametrize("use", [_unused, _read_in_a_sum, _read_in_a_list, _read_by_a_method])
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("relu", lambda x: F.relu(x, inplace=True)),
+        ("silu", lambda x: F.silu(x, inplace=True)),
+        ("dropout", lambda x: F.dropout(x, 0.5, True, True)),
+        ("ReLU", nn.ReLU(inplace=True)),
+        ("dropout", nn.Dropout(0.5, inplace=True)),
+    ],
+    ids=["relu", "silu", "dropout", "ReLU", "Dropout"],
+)
+def test_what_torch_would_have_changed_is_not_read(name, write, use):
+    class Reader(nn.Module):
+        def forward(self, x):
+            return use(x * 1.0, write)
+
+    x = dpnp.asarray(np.linspace(-1, 1, 4).astype("f4"))
+    for call in (Reader(), sycl_dnn.grad(lambda x: F.sum(Reader()(x)))):
+        with pytest.raises(
+            RuntimeError, match=rf"read after {name}\(inplace=True\).*use the result"
+        ):
+            call(x)
 
 
 def test_outside_of_modules_it_writes_the_input_and_is_refused_in_traces():
@@ -59,4 +101,5 @@ def test_outside_of_modules_it_writes_the_input_and_is_refused_in_traces():
 
 @pytest.mark.parametrize("name", ROWS)
 def test_its_docstring_says_so(name):
-    assert "Ignored in a module's" in getattr(F, name).__doc__
+    text = " ".join(getattr(F, name).__doc__.split())
+    assert "it writes nothing, and later reads of the input raise RuntimeError" in text

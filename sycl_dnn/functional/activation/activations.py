@@ -36,7 +36,7 @@ from sycl_dnn.trace.pointwise import (
     slope,
     times,
 )
-from sycl_dnn.trace.torch_methods import is_torch
+from sycl_dnn.trace.torch_methods import is_torch, overwritten
 from sycl_dnn.trace.values import Tensor
 
 if TYPE_CHECKING:
@@ -51,19 +51,23 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
 def without_effect_in_forward(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that ignores ``inplace`` in a module's ``forward``, as modules do."""
+    """Return a function that does not write in a module's ``forward``; later reads raise there."""
     position = list(inspect.signature(function).parameters).index("inplace")
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if is_torch():
-            kwargs.pop("inplace", None)
-            args = (*args[:position], *(False for _ in args[position:]))
-        return function(*args, **kwargs)
+        if not is_torch():
+            return function(*args, **kwargs)
+        is_inplace = kwargs.pop("inplace", False) or any(args[position : position + 1])
+        made = function(*args[:position], **kwargs)
+        if is_inplace:
+            overwritten(args[0] if args else kwargs.get("input"), function.__name__)
+        return made
 
     call.__doc__ = (function.__doc__ or "").replace(
         "Not in traced functions.",
-        "Ignored in a module's\n    ``forward``, so use the result; refused in other traces.",
+        "In a module's\n    ``forward`` it writes nothing, and later reads of the input raise "
+        "RuntimeError: use\n    the result. Refused in other traces.",
     )
     return call
 

@@ -16,7 +16,7 @@ from sycl_dnn.functional.arithmetic.elementwise import check_float, refuse_inpla
 from sycl_dnn.trace.frozen import Seed
 from sycl_dnn.trace.pointwise import as_row, from_row, fused, linear_map, scale
 from sycl_dnn.trace.steps import Out
-from sycl_dnn.trace.torch_methods import is_torch
+from sycl_dnn.trace.torch_methods import is_torch, overwritten
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import axis_order
 
@@ -203,8 +203,9 @@ def dropout(
     training : bool
         Otherwise the input itself is returned, as with ``p=0``.
     inplace : bool
-        Write the result into ``input`` and return that. Ignored in a module's ``forward``, so use
-        the result; refused in other traced functions.
+        Write the result into ``input`` and return that. In a module's ``forward`` it writes
+        nothing, and later reads of the input raise RuntimeError: use the result. Refused in other
+        traced functions.
     seed : int or Seed, optional
         The same seed drops the same elements of equal shapes and layouts. A new one costs no new
         trace; for that in ``vjp``, give ``sycl_dnn.Seed(number)``. Without it
@@ -235,13 +236,14 @@ def dropout(
     if not 0 <= p <= 1:
         raise ValueError(f"dropout: p must be in [0, 1], got {p}")
     is_traced = isinstance(input, Tensor)
-    if is_torch():
+    p = float(p) if training else 0.0
+    if p == 0 and out is None and (is_torch() or not inplace or not is_traced):
+        return input
+    if is_torch() and inplace:
+        overwritten(input, "dropout")
         inplace = False
     if is_traced:
         refuse_inplace("dropout", inplace)
-    p = float(p) if training else 0.0
-    if p == 0 and out is None:
-        return input
     target = input if inplace else out
     given = {} if target is None else {"out": target}
     return _dropout(input, _seed_of(seed, is_traced), p, **given)
