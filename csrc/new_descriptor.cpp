@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "new_descriptor.hpp"
 
+#include <future>
+#include <new>
 #include <set>
 #include <sstream>
 
@@ -57,6 +59,13 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
         if (allow_empty && e.status == dnnl_unimplemented) return py::none();
         raise_creation_error(e, name, parameters, py::cast(engine),
                              py::cast(std::const_pointer_cast<PrimitiveAttr>(fixed)));
+    } catch (const std::bad_alloc &) {
+        raise_status(dnnl_out_of_memory,
+                     std::string(name) + ": oneDNN could not allocate what it computes in advance");
+    } catch (const std::future_error &) {
+        // Its cache waits for a creation that ended with an exception.
+        raise_status(dnnl_runtime_error,
+                     std::string(name) + ": oneDNN failed to create the same primitive before");
     }
     skip_avoided(name, parameters, made);
     const auto described = std::make_shared<PrimitiveDesc>(

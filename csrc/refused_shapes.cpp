@@ -77,10 +77,11 @@ void refuse_flat_images(std::string_view name, const tensors &all) {
                                     " must have at least 3 axes, got " + describe(d));
 }
 
-// oneDNN tries block sizes one by one: minutes for a width like this.
+// oneDNN tries block sizes one by one, which takes minutes for a width like this, or keeps two
+// coefficients for each place of an axis.
 void refuse_endless_images(std::string_view name, const tensors &all) {
     constexpr int64_t most = int64_t{1} << 30;
-    if (name.find("convolution") == name.npos) return;
+    if (name.find("convolution") == name.npos && name.rfind("resampling", 0) != 0) return;
     for (const auto &[tensor, d] : all) {
         const dims shape = d.get_dims();
         for (size_t axis = 2; axis < shape.size(); ++axis)

@@ -120,3 +120,19 @@ def test_softmax_of_nothing_into_another_shape(engine, src):
     with pytest.raises(Unimplemented, match="dst must have the shape of src"):
         dnnl.softmax_forward(engine, src=src, dst=D((5, 7), T), **words)
     assert dnnl.softmax_forward(engine, src=src, dst=src, **words).impl_info
+
+
+def test_resizing_to_an_endless_axis(engine):
+    """oneDNN keeps coefficients for each place; where they do not fit, its cache broke."""
+    small, endless = D((1, 16, 3, 4), T), D((1, 16, 2**40, 8), T)
+    words = {"algorithm": dnnl.algorithm.resampling_linear, "factors": (2.3, 2.0)}
+    for _ in range(2):
+        with pytest.raises(Unimplemented, match=r"sizes of dst must be less than 2\*\*30"):
+            dnnl.resampling_forward(engine, prop_kind=TRAIN, src=small, dst=endless, **words)
+        with pytest.raises(Unimplemented, match=r"sizes of diff_dst must be less than 2\*\*30"):
+            dnnl.resampling_backward(
+                engine, diff_src=small, diff_dst=endless, **words,
+                hint_fwd_pd=dnnl.resampling_forward(
+                    engine, prop_kind=TRAIN, src=small, dst=D((1, 16, 6, 8), T), **words
+                ),
+            )  # fmt: skip
