@@ -38,6 +38,7 @@ NEEDED: dict[str, str] = {
     "dpctl._sycl_queue.__pyx_capi__.SyclQueue_GetQueueRef": "a queue does not reach oneDNN",
     "dpctl._sycl_event.__pyx_capi__.SyclEvent_GetEventRef": "depends= cannot be read",
     "dpctl._sycl_event.__pyx_capi__.SyclEvent_Make": "no call can return its event",
+    "dpctl._sycl_device.__pyx_capi__.SyclDevice_Make": "engines have no kind and index",
     "dpctl.memory._memory.__pyx_capi__.Memory_GetUsmPointer": "memory has no address in C++",
     "dpctl.memory._memory.__pyx_capi__.Memory_GetNumBytes": "memory has no size in C++",
     "dpctl.memory._memory.__pyx_capi__.Memory_GetQueueRef": "the queue of memory is unknown",
