@@ -77,6 +77,8 @@ CASES = {
 
 @pytest.mark.parametrize("make", (CASES | WRONG_WITHIN).values(), ids=CASES | WRONG_WITHIN)
 def test_it_is_refused(engine, make):
+    if make is with_post_op and engine.kind is dnnl.engine_kind.gpu:
+        pytest.skip("right on GPUs: the fault is one of CPUs")
     with pytest.raises(Unimplemented, match=r"must (have no offset|have at least|be dense)"):
         make(engine)
 
