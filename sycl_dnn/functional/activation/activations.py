@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +34,6 @@ from sycl_dnn.trace.pointwise import (
     slope,
     times,
 )
-from sycl_dnn.trace.torch_methods import is_torch, overwritten
 from sycl_dnn.trace.values import Tensor
 
 if TYPE_CHECKING:
@@ -50,29 +47,6 @@ _GELU = {"none": algorithm.eltwise_gelu_erf, "tanh": algorithm.eltwise_gelu_tanh
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
-def without_effect_in_forward(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that does not write in a module's ``forward``; later reads raise there."""
-    position = list(inspect.signature(function).parameters).index("inplace")
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not is_torch():
-            return function(*args, **kwargs)
-        is_inplace = kwargs.pop("inplace", False) or any(args[position : position + 1])
-        made = function(*args[:position], **kwargs)
-        if is_inplace:
-            overwritten(args[0] if args else kwargs.get("input"), function.__name__)
-        return made
-
-    call.__doc__ = (function.__doc__ or "").replace(
-        "Not in traced functions.",
-        "In a module's\n    ``forward`` it writes nothing, and later reads of the input raise "
-        "RuntimeError: use\n    the result. Refused in other traces.",
-    )
-    return call
-
-
-@without_effect_in_forward
 @pointwise(integers=True)
 def relu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``max(x, 0)``. NaN gives 0, unless ``set_nan("propagate")``."""
@@ -87,7 +61,6 @@ def relu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | A
     return activated("relu", input, lambda: eltwise(input, kind))
 
 
-@without_effect_in_forward
 @pointwise
 def relu6(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``min(max(x, 0), 6)``. NaN gives 0, unless ``set_nan("propagate")``."""
@@ -96,7 +69,6 @@ def relu6(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | 
     return eltwise(input, algorithm.eltwise_clip_v2_use_dst_for_bwd, 0.0, 6.0)
 
 
-@without_effect_in_forward
 @pointwise
 def hardtanh(
     input: dpnp.ndarray | Array,
@@ -119,7 +91,6 @@ def hardtanh(
     return eltwise(input, algorithm.eltwise_clip_v2, min_val, max_val)
 
 
-@without_effect_in_forward
 @pointwise
 def leaky_relu(
     input: dpnp.ndarray | Array, negative_slope: float = 0.01, inplace: bool = False
@@ -135,7 +106,6 @@ def leaky_relu(
     return eltwise(input, algorithm.eltwise_relu, negative_slope)
 
 
-@without_effect_in_forward
 @pointwise
 def elu(
     input: dpnp.ndarray | Array, alpha: float = 1.0, inplace: bool = False
@@ -147,14 +117,12 @@ def elu(
     return eltwise(input, algorithm.eltwise_elu, alpha)
 
 
-@without_effect_in_forward
 @pointwise(page=' (and Klambauer et al., "Self-Normalizing Neural Networks", 2017)')
 def selu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``1.0507 * elu(x, alpha=1.6733)``, with all digits."""
     return linear_map(eltwise(input, algorithm.eltwise_elu, _SELU_ALPHA), _SELU_SCALE)
 
 
-@without_effect_in_forward
 @pointwise(page=' (and Barron, "Continuously Differentiable Exponential Linear Units", 2017)')
 def celu(
     input: dpnp.ndarray | Array, alpha: float = 1.0, inplace: bool = False
@@ -190,14 +158,12 @@ def gelu(input: dpnp.ndarray | Array, *, approximate: str = "none") -> dpnp.ndar
     return eltwise(input, _GELU[approximate])
 
 
-@without_effect_in_forward
 @pointwise
 def silu(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``x * sigmoid(x)``."""
     return activated("silu", input, lambda: eltwise(input, algorithm.eltwise_swish, 1.0))
 
 
-@without_effect_in_forward
 @pointwise
 def mish(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``x * tanh(softplus(x))``.
@@ -209,14 +175,12 @@ def mish(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | A
     return eltwise(input, algorithm.eltwise_mish)
 
 
-@without_effect_in_forward
 @pointwise
 def hardswish(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``x * min(max(x / 6 + 1/2, 0), 1)``."""
     return eltwise(input, algorithm.eltwise_hardswish, 1 / 6, 0.5)
 
 
-@without_effect_in_forward
 @pointwise
 def hardsigmoid(input: dpnp.ndarray | Array, inplace: bool = False) -> dpnp.ndarray | Array:
     """Return ``min(max(x / 6 + 1/2, 0), 1)``.
@@ -385,7 +349,6 @@ def hardshrink(input: dpnp.ndarray | Array, lambd: float = 0.5) -> dpnp.ndarray 
     )
 
 
-@without_effect_in_forward
 @pointwise
 def threshold(
     input: dpnp.ndarray | Array, threshold: float, value: float, inplace: bool = False

@@ -17,6 +17,7 @@ from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import by_dpnp, check_real, number_or_tensor
 from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.pointwise import chain, eltwise
+from sycl_dnn.trace.torch_methods import is_torch, overwritten
 from sycl_dnn.trace.values import Tensor
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ input : dpnp.ndarray or Array (*)
     Any shape; {dtypes}.
 {parameters}"""
 _INPLACE = """inplace : bool
-    Write the result into ``input`` and return that. Not in traced functions.
+    Write the result into ``input`` and return that. In a module's ``forward`` it writes nothing,
+    and later reads of the input raise RuntimeError: use the result. Refused in other traces.
 """
 _AFTER = """
 Returns
@@ -70,7 +72,10 @@ def refuse_inplace(name: str, inplace: Any) -> None:
 
 
 def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..., Any]:
-    """Return ``function`` with ``inplace=True``, its argument ``position``, meaning ``out``."""
+    """Return ``function`` with ``inplace=True``, its argument ``position``, meaning ``out``.
+
+    In a module's forward nothing is written; later reads of the input raise there.
+    """
     name = function.__name__
 
     @functools.wraps(function)
@@ -78,13 +83,18 @@ def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..
         inplace = args[position] if len(args) > position else kwargs.get("inplace", False)
         if not inplace:
             return function(*args, out=out, **kwargs)
-        target = args[0] if args else kwargs["input"]
-        if isinstance(target, Tensor):
-            refuse_inplace(name, inplace)
         if out is not None:
             raise ValueError(f"{name}: out must be omitted with inplace=True")
+        target = args[0] if args else kwargs["input"]
         kept = args[:position] + (False,) * (len(args) > position) + args[position + 1 :]
-        return function(*kept, out=target, **{k: v for k, v in kwargs.items() if k != "inplace"})
+        named = {k: v for k, v in kwargs.items() if k != "inplace"}
+        if is_torch():
+            made = function(*kept, **named)
+            overwritten(target, name)
+            return made
+        if isinstance(target, Tensor):
+            refuse_inplace(name, inplace)
+        return function(*kept, out=target, **named)
 
     return call
 
@@ -107,7 +117,7 @@ def pointwise(
     def checked(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if not (integers and input.dtype in _INTEGERS):
             check_float(name, input=input)
-        if position is not None:
+        if position is not None:  # As the transforms call it.
             inplace = args[position - 1] if len(args) >= position else kwargs.get("inplace")
             refuse_inplace(name, inplace)
         return body(input, *args, **kwargs)
