@@ -463,17 +463,6 @@ FAULTS: tuple[Fault, ...] = (
         rows=ANY,
     ),
     Fault(
-        "softmax-empty-source",
-        title="`softmax_forward`",
-        when="a `src` without elements and a `dst` of another shape",
-        wrong="the shapes are not compared; it divides by 0, and the process ends (SIGFPE)",
-        instead="`dst` with the shape of `src`",
-        met="refused",
-        rows=("softmax_forward",),
-        refuses=rules.unlike_shapes,
-        advice="dst must have the shape of src",
-    ),
-    Fault(
         "float8-double-rounding",
         title="`reorder` to float8",
         when="always",

@@ -263,11 +263,6 @@ def half_bytes_inside(pd: Any) -> bool:
     return inside and not pd.impl_info.startswith("ref")
 
 
-def unlike_shapes(pd: Any) -> bool:
-    """Match a src and a dst of different shapes."""
-    return bool(pd.src_desc.dims != pd.dst_desc.dims)
-
-
 def narrow_statistics(pd: Any) -> bool:
     """Match mean and variance that are not float32."""
     found = (pd.desc_of(name) for name in ("mean", "variance"))

@@ -238,14 +238,17 @@ FAULTS: tuple[Fault, ...] = (
         refused_by="refuse_repeated_rows",
     ),
     Fault(
-        "softmax-unlike-gradients",
-        title="`softmax_backward`",
+        "softmax-unlike-shapes",
+        title="`softmax_forward` and `softmax_backward`",
         when="tensors of different shapes, one of them empty",
-        wrong="accepted, and run with the shapes of the other tensors",
+        wrong=(
+            "accepted: the backward pass runs with the shapes of the other tensors; the forward "
+            "pass divides by 0 on CPUs, and the process ends (SIGFPE)"
+        ),
         instead="equal shapes",
         met="refused",
-        rows=("softmax_backward",),
-        refused_by="refuse_unlike_gradients",
+        rows=("softmax_forward", "softmax_backward"),
+        refused_by="refuse_unlike_shapes",
     ),
     Fault(
         "prelu-unlike-weights",

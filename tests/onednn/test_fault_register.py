@@ -105,7 +105,6 @@ NOT_REPRODUCED = {
     "prelu-bf16-slopes": "reads after the end of the slopes",
     "log-accuracy": "seen on AVX-512 with BF16 only",
     "norm-backward-data-outputs": "a rule of the interface: the binding asks for the arguments",
-    "softmax-empty-source": "ends the process: test_refused_shapes.py",
     "graph-quantize-race": "2 of 5,000 calls on a busy CPU",
 }
 

@@ -114,10 +114,8 @@ def test_code_for_a_long_row_is_not_generated(engine):
 
 @pytest.mark.parametrize("src", [D((0, 32, 2, 33, 100), T), D((0, 7), T)])
 def test_softmax_of_nothing_into_another_shape(engine, src):
-    if engine.kind is dnnl.engine_kind.gpu:
-        pytest.skip("GPUs do nothing with an empty src")
     words = {"prop_kind": TRAIN, "algorithm": dnnl.algorithm.softmax_accurate, "axis": 1}
-    with pytest.raises(Unimplemented, match="dst must have the shape of src"):
+    with pytest.raises(InvalidArguments, match="(dst|src) must have the shape of (src|dst)"):
         dnnl.softmax_forward(engine, src=src, dst=D((5, 7), T), **words)
     assert dnnl.softmax_forward(engine, src=src, dst=src, **words).impl_info
 
