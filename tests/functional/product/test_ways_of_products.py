@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of large float32 matrices, which CPUs without AVX-512 compute in other ways."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.trace.capabilities import has_avx512
+
+#: Rows, terms and columns around the sizes where another way is taken.
+SIZES = [(256, 384, 400), (520, 528, 640), (256, 512, 512), (2, 600, 600), (600, 600, 8)]
+
+
+def _loss(x, w, bias):
+    return F.sum(F.square(F.relu(F.linear(x, w, bias))))
+
+
+def _values(m, k, n, queue):
+    rng = np.random.default_rng((m, k, n))
+    values = [rng.standard_normal(s) / 8 for s in ((m, k), (n, k), (n,))]
+    return values, [dpnp.asarray(v.astype("f4"), sycl_queue=queue) for v in values]
+
+
+def _expected(x, w, bias):
+    y = np.maximum(x @ w.T + bias, 0)
+    dy = 2 * y
+    return y, (dy @ w, dy.T @ x, dy.sum(0))
+
+
+@pytest.mark.parametrize("with_compile", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_linear_and_its_gradients(sizes, with_compile, queue):
+    values, given = _values(*sizes, queue)
+    way = sycl_dnn.compile if with_compile else lambda function: function
+    y, grads = _expected(*values)
+    got = way(lambda *args: F.relu(F.linear(*args)))(*given)
+    np.testing.assert_allclose(dpnp.asnumpy(got), y, rtol=1e-4, atol=1e-5)
+    made = way(sycl_dnn.grad(_loss, argnums=(0, 1, 2)))(*given)
+    for found, wanted in zip(made, grads, strict=True):
+        np.testing.assert_allclose(
+            dpnp.asnumpy(found), wanted, rtol=1e-4, atol=2e-5 * abs(wanted).max()
+        )
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_weights_by_rows(sizes, queue):
+    """``x @ w`` and the gradients of both, which multiply a turned matrix."""
+    values, given = _values(*sizes, queue)
+    x, w = values[0], values[1].T
+    a, b = given[0], dpnp.asarray(np.ascontiguousarray(w).astype("f4"), sycl_queue=queue)
+    got, pullback = sycl_dnn.vjp(F.matmul, a, b)
+    np.testing.assert_allclose(dpnp.asnumpy(got), x @ w, rtol=1e-4, atol=1e-5)
+    dy = np.random.default_rng(0).standard_normal(got.shape)
+    made = pullback(dpnp.asarray(dy.astype("f4"), sycl_queue=queue))
+    for found, wanted in zip(made, (dy @ w.T, x.T @ dy), strict=True):
+        np.testing.assert_allclose(
+            dpnp.asnumpy(found), wanted, rtol=1e-4, atol=2e-5 * abs(wanted).max()
+        )
+
+
+def test_the_way_depends_on_sizes_alone(queue):
+    """Two processes that resume a training must round alike."""
+    engine = sycl_dnn.onednn.Engine(queue)
+    if has_avx512(engine):
+        pytest.skip("oneDNN's own choice is taken: GPUs, and CPUs with AVX-512")
+    _, given = _values(520, 528, 640, queue)
+    found = sycl_dnn.compile(sycl_dnn.grad(_loss, argnums=(0, 1))).explain(*given).parts
+    products = [p for p in found if p.row in ("matmul", "inner_product_backward_weights")]
+    assert len(products) == 3
+    assert all("gemm:jit" in p.implementation for p in products), products
+    assert [p.shape for p in found if p.row == "reorder"] == [(640, 528)]
