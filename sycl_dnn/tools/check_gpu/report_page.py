@@ -81,8 +81,10 @@ pre { white-space: pre-wrap; margin: 0; font-size: 12px; }
 .mark.failed, .mark.crashed, .mark.hung { border-color: #d33; }
 .bar { background: var(--soft); width: 8rem; height: .8rem; }
 @media (max-width: 40rem) {
-  td, th { padding: .25rem .4rem; } .overview { display: table; font-size: .85rem; }
-  .overview td:nth-child(2), .overview th:nth-child(2) { overflow-wrap: anywhere; }
+  .overview thead { display: none; } .overview td { border: 0; display: inline-block; }
+  .overview tr { display: block; border-bottom: 1px solid var(--line); }
+  .overview td:nth-child(1) { font-weight: 600; } .overview td:nth-child(4) { display: block; }
+  .overview td:nth-child(2):empty, .overview td:nth-child(5) { display: none; }
 }
 .bar div { background: #47a; height: 100%; }
 """
