@@ -155,9 +155,10 @@ def _call_with_none(module: ModuleType) -> None:
 
 _INTEL, _DISPLAY = "0x8086", "0x03"
 _GPU_OPENCL, _GPU_LEVEL_ZERO = "intel-opencl/libigdrcl.so", "libze_intel_gpu.so.1"
-#: Debian has the first (22.43, GPUs up to 2022); Intel's repository has both.
-_INSTALL = "apt-get install intel-opencl-icd"
-_NEWER = "packages intel-opencl-icd and libze-intel-gpu1 of https://dgpu-docs.intel.com"
+#: Debian has the first (22.43, GPUs up to 2022), Ubuntu and Intel's repository have both.
+_PACKAGES = {_GPU_OPENCL: "intel-opencl-icd", _GPU_LEVEL_ZERO: "libze-intel-gpu1"}
+_INSTALL = f"apt-get install {_PACKAGES[_GPU_OPENCL]}"
+_NEWER = "see https://dgpu-docs.intel.com"
 
 
 def advice(root: Path = Path("/")) -> tuple[str, str]:
@@ -168,7 +169,7 @@ def advice(root: Path = Path("/")) -> tuple[str, str]:
     root : the file system to search: ``sys/bus/pci``, ``dev/dri`` and the drivers' files
     """
     if not _intel_gpus(root) and not (root / "dev/dxg").exists():
-        return f"no Intel GPU: none on the PCI bus (one would need {_NEWER})", ""
+        return "no Intel GPU: none on the PCI bus", ""
     nodes = [*(root / "dev/dri").glob("renderD*"), *(root / "dev").glob("dxg")]
     drivers = _gpu_drivers(root)
     if not nodes:
@@ -178,12 +179,13 @@ def advice(root: Path = Path("/")) -> tuple[str, str]:
         why = f"no Intel GPU: this user may not open {nodes[0]} (log in again after the command)"
         return why, "sudo usermod -aG render $USER"
     if not drivers:
-        return f"no Intel GPU: driver missing (for new GPUs and Level Zero: {_NEWER})", _INSTALL
+        return f"no Intel GPU: driver missing (GPUs since 2023: {_NEWER})", _INSTALL
     if "ONEAPI_DEVICE_SELECTOR" in os.environ:
         why = "no Intel GPU: ONEAPI_DEVICE_SELECTOR may hide it"
         return why, "unset ONEAPI_DEVICE_SELECTOR"
-    why = f"no Intel GPU: the driver does not support it ({drivers[0]}; newer: {_NEWER})"
-    return why, "apt-get install --only-upgrade intel-opencl-icd libze-intel-gpu1"
+    why = f"no Intel GPU: the driver does not support it ({drivers[0]}; newer ones: {_NEWER})"
+    installed = [p for name, p in _PACKAGES.items() if any(str(d).endswith(name) for d in drivers)]
+    return why, f"apt-get install --only-upgrade {' '.join(installed)}"
 
 
 def _intel_gpus(root: Path) -> list[Path]:

@@ -52,6 +52,24 @@ def programs():
 
 
 PROGRAMS = programs()
+#: Before an output that depends on the machine, or that another command prints.
+VARIES = "<!-- varies -->"
+
+
+def shown_outputs():
+    """Yield the place of a program and the lines that its page shows as its output."""
+    for page in PROGRAM_PAGES:
+        text, place = page.read_text(), None
+        for block in re.finditer(r"^```(python|text)\n(.*?)^```$", text, re.M | re.S):
+            at = f"{name_of(page)}:{text[: block.start()].count(chr(10)) + 1}"
+            place = at if at in PROGRAMS else place
+            if block[1] == "text" and place and not text[: block.start()].rstrip().endswith(VARIES):
+                yield place, block[2].splitlines()
+
+
+def without_decimals(text):
+    """Return a text whose fractions, which differ from CPU to CPU, are all the same."""
+    return re.sub(r"\d+\.\d+", "1.5", text)
 
 
 def without_code(text):
@@ -80,6 +98,12 @@ def ended(tmp_path_factory):
 def test_program_runs(place, ended):
     status, output = ended[place]
     assert status == 0, output
+
+
+@pytest.mark.parametrize(("place", "lines"), shown_outputs())
+def test_output_is_as_shown(place, lines, ended):
+    printed = without_decimals(ended[place][1])
+    assert [line for line in lines if without_decimals(line) not in printed] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -28,7 +28,8 @@ zip with an HTML page to read and a JSON file to compare:
 
 Each check runs in a separate process: a driver that crashes or hangs is a row of the report.
 Nothing is sent anywhere. The exit status is 0 if nothing failed, 1 if something did, 2 for wrong
-options, 3 if there is no GPU (the CPU is checked in its place).
+options, 3 if there is no GPU (the CPU is checked in its place), 130 after Ctrl-C, which writes the
+report of the checks that had ended.
 """
 _BACKENDS = ("level_zero", "opencl")
 #: Seconds in which a process must end once its result is written.
@@ -240,28 +241,59 @@ def _checked(arguments: list[str] | None) -> tuple[argparse.Namespace, list[str]
         parser().error(f"--only must name some of {', '.join(CHECKS)}, got {', '.join(unknown)}")
     if not 0.1 <= options.minutes <= 600:
         parser().error(f"--minutes must be 0.1 to 600, got {options.minutes:g}")
-    if not options.report.resolve().parent.is_dir():
-        parser().error(f"--report must name a file in a folder that exists, got {options.report}")
+    if not options.report.suffix and not options.report.is_dir():
+        options.report = options.report.with_name(f"{options.report.name}.zip")
+    if problem := _unwritable(options.report):
+        parser().error(f"--report must name a file {problem}, got {options.report}")
     return options, names
+
+
+def _unwritable(path: Path) -> str:
+    """Return what a report's path lacks, before minutes of checks; "" if nothing."""
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        return "in a folder that exists"
+    if path.is_dir():
+        return "and not a folder"
+    try:
+        with path.open("ab") if path.exists() else tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return f"that can be written ({error.strerror})"
+
+
+def _check_all(session: Session, devices: list[dict[str, Any]], names: list[str]) -> None:
+    """Run the named checks on each device."""
+    session.progress.total = len(session.results) + len(devices) * len(names)
+    shares = sum(CHECKS[name][1] for name in names) * max(len(devices), 1)
+    budget = max(session.left() - 5, 1) * 0.85
+    for one in devices:
+        for name in names:
+            session.check(name, one["filter_string"], budget * CHECKS[name][1] / shares)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Check the devices, write the report, return the exit status."""
     options, names = _checked(arguments)
     start, session = time.time(), Session(options.minutes)
-    devices = _devices(session)
-    chosen = _chosen(devices, options.device)
-    session.progress.total = len(session.results) + len(chosen) * len(names)
-    shares = sum(CHECKS[name][1] for name in names) * max(len(chosen), 1)
-    budget = max(session.left() - 5, 1) * 0.85
-    for one in chosen:
-        for name in names:
-            session.check(name, one["filter_string"], budget * CHECKS[name][1] / shares)
+    devices: list[dict[str, Any]] = []
+    chosen: list[dict[str, Any]] = []
+    interrupted = False
+    try:
+        devices = _devices(session)
+        chosen = _chosen(devices, options.device)
+        known = [d["filter_string"] for d in devices]
+        if options.device and known and not any(_is_meant(k, options.device) for k in known):
+            parser().error(f"--device must be one of {', '.join(known)}, got {options.device}")
+        _check_all(session, chosen, names)
+    except KeyboardInterrupt:
+        interrupted = True
     session.progress.clear()
     data = {
         "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(start)),
         "minutes": round((time.time() - start) / 60, 2),
         "asked": options.device,
+        "interrupted": interrupted,
         "checked": chosen,
         "backends": _backends(devices),
         "results": session.results,

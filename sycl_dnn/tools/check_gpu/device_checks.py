@@ -345,7 +345,8 @@ def list_devices() -> Found:
     usable = [d for d in data["devices"] if d["engine"]]
     nodes = sorted(str(p) for p in Path("/dev").glob("dri/render*"))
     nodes += [str(p) for p in (Path("/dev/dxg"),) if p.exists()]
-    text = f"{len(data['devices'])} devices, {len(usable)} that oneDNN takes"
+    count = len(data["devices"])
+    text = f"{count} device{'s' * (count != 1)}, of which oneDNN can use {len(usable)}"
     return found("passed" if usable else "failed", text, [], environment=data, nodes=nodes)
 
 

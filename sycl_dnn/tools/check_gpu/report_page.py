@@ -41,8 +41,11 @@ def verdict(data: dict[str, Any]) -> dict[str, Any]:
     bad = [r for r in results if r["status"] in _BAD]
     natures = {d["nature"] for d in checked}
     incomplete = [r for r in results if r["status"] == "not run"]
+    interrupted = data.get("interrupted", False)
     if bad:
         word, status = "FAILED", 1
+    elif interrupted:
+        word, status = "INCOMPLETE", 0
     elif not checked:
         word, status = "NO DEVICE", 3
     elif data["asked"] is None and natures == {"cpu"}:
@@ -54,6 +57,8 @@ def verdict(data: dict[str, Any]) -> dict[str, Any]:
     parts = [f"{len(results) - len(bad) - len(incomplete)} of {len(results)} checks without fault"]
     parts += [f"{r['check']} {r['status']} on {r['device'] or 'this machine'}" for r in bad]
     parts += [f"{r['check']} not run on {r['device']}" for r in incomplete]
+    if interrupted:
+        parts, status = [*parts, "ended by Ctrl-C before the others"], 130
     where = _names(checked) or "no device"
     said = " ".join(NATURES[n] for n in NATURES if n in natures)
     text = f"{word} on {where}: {'; '.join(parts)}. {said}".strip()
@@ -75,6 +80,12 @@ pre { white-space: pre-wrap; margin: 0; font-size: 12px; }
 .mark.passed { border-color: #2a9d4a; } .mark.submitted { border-color: #d90; }
 .mark.failed, .mark.crashed, .mark.hung { border-color: #d33; }
 .bar { background: var(--soft); width: 8rem; height: .8rem; }
+@media (max-width: 40rem) {
+  .overview thead { display: none; } .overview td { border: 0; display: inline-block; }
+  .overview tr { display: block; border-bottom: 1px solid var(--line); }
+  .overview td:nth-child(1) { font-weight: 600; } .overview td:nth-child(4) { display: block; }
+  .overview td:nth-child(2):empty, .overview td:nth-child(5) { display: none; }
+}
 .bar div { background: #47a; height: 100%; }
 """
 
@@ -91,15 +102,16 @@ def _cell(name: str, value: Any) -> str:
     return f"<td><pre>{text}</pre></td>" if "\n" in text else f"<td>{text}</td>"
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """Return rows as an HTML table; the first one names the columns."""
+def table(rows: list[dict[str, Any]], name: str = "") -> str:
+    """Return rows as an HTML table; the first one names the columns. ``name``: its CSS class."""
     if not rows:
         return ""
     names = list(rows[0])
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     lines = ["".join(_cell(n, row.get(n, "")) for n in names) for row in rows]
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    opened = f'<table class="{name}">' if name else "<table>"
+    return f"{opened}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _curve(values: list[float]) -> str:
@@ -134,27 +146,33 @@ def _section(result: dict[str, Any]) -> str:
     )
 
 
+def _said(value: Any) -> Any:
+    """Return a fact as a reader expects it: yes and no, nothing as a dash."""
+    return {True: "yes", False: "no", None: "-"}.get(value, value)
+
+
 def _machine(results: list[dict[str, Any]]) -> str:
     """Return versions, devices and settings of the machine."""
     listed = [r for r in results if r["check"] == "devices" and r["figures"].get("environment")]
     if not listed:
         return "<p>No list of devices could be made.</p>"
     data = listed[-1]["figures"]["environment"]
-    names = (
-        "filter_string",
-        "name",
-        "nature",
-        "driver_version",
-        "engine",
-        "refusal",
-    )
+    names = {
+        "filter_string": "device",
+        "name": "name",
+        "nature": "nature",
+        "driver_version": "driver",
+        "engine": "used by oneDNN",
+        "refusal": "why not",
+    }
     devices = [
-        {n: d.get(n) for n in names} | {"memory": f"{d['memory_bytes'] / 2**30:.1f} GiB"}
+        {title: _said(d.get(n)) for n, title in names.items()}
+        | {"memory": f"{d['memory_bytes'] / 2**30:.1f} GiB"}
         for d in data["devices"]
     ]
     versions = [{"part": n, "version": v or "-"} for n, v in data["versions"].items()]
     settings = [{"variable": n, "value": v} for n, v in data["settings"].items()]
-    missing = [{"missing": m["what"], "type": m["next"]} for m in data["missing"]]
+    missing = [{"missing": m["what"], "type": m["next"] or "-"} for m in data["missing"]]
     nodes = ", ".join(listed[-1]["figures"].get("nodes", [])) or "none"
     return "".join(
         [table(devices), f"<p>Device nodes: {escape(nodes)}</p>", table(missing), table(versions)]
@@ -177,7 +195,7 @@ def page(data: dict[str, Any]) -> str:
 <h1>sycl_dnn on {escape(_names(data["checked"]) or "no device")}</h1>
 <p class="verdict {escape(said["word"].split(",")[0])}"><strong>{escape(said["text"])}</strong></p>
 <p>{escape(data["when"])}, {data["minutes"]:g} minutes.</p>
-{table(overview)}
+{table(overview, "overview")}
 <h2>Backends</h2>{table(data["backends"])}
 <h2>Machine</h2>{_machine(data["results"])}
 {sections}

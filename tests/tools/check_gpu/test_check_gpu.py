@@ -92,7 +92,7 @@ def test_a_result_outlives_its_process(last_act, status, said, monkeypatch, tmp_
     folders = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
     found, _ = command.run("devices", "", 30, 300, PYTHONPATH=os.pathsep.join(folders))
     assert found["status"] == status
-    assert f"that oneDNN takes; after that its process {said}" in found["summary"]
+    assert f"oneDNN can use 1; after that its process {said}" in found["summary"]
     assert found["figures"]["found"] == "passed"
     assert found["figures"]["environment"]["devices"]
 
@@ -150,10 +150,48 @@ def test_report_of_the_cpu(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "words", [["--only=speed,colour"], ["--minutes=0"], ["--report=no/such/folder/x.zip"]]
+    "words",
+    [
+        ["--only=speed,colour"],
+        ["--minutes=0"],
+        ["--report=no/such/folder/x.zip"],
+        ["--report=."],
+        ["--report=/proc/x.zip"],
+    ],
 )
 def test_wrong_options(words, capsys):
     with pytest.raises(SystemExit) as end:
         command.main(words)
     assert end.value.code == 2
     assert "must" in capsys.readouterr().err
+
+
+def listed(session):
+    session.check("devices", "", 1)
+    return [{"filter_string": "opencl:cpu:0", "name": "c", "kind": "cpu", "backend": "opencl",
+             "engine": True, "nature": "cpu"}]  # fmt: skip
+
+
+def test_unknown_device_names_those_that_exist(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(command, "run", lambda *a, **k: (device_checks.found("passed", "said"), ""))
+    monkeypatch.setattr(command, "_devices", listed)
+    with pytest.raises(SystemExit) as end:
+        command.main(["--device=gpu:7", f"--report={tmp_path / 'x.zip'}"])
+    assert end.value.code == 2
+    assert "--device must be one of opencl:cpu:0, got gpu:7" in capsys.readouterr().err
+
+
+def test_after_ctrl_c_the_report_has_what_had_ended(monkeypatch, capsys, tmp_path):
+    def run(name, *_, **__):
+        if name == "functions":
+            raise KeyboardInterrupt
+        return device_checks.found("passed", "said"), ""
+
+    monkeypatch.setattr(command, "run", run)
+    monkeypatch.setattr(command, "_devices", listed)
+    assert command.main([f"--report={tmp_path / 'name'}"]) == 130
+    assert "ended by Ctrl-C" in capsys.readouterr().out
+    with zipfile.ZipFile(tmp_path / "name.zip") as file:
+        data = json.loads(file.read("report.json"))
+    assert [r["check"] for r in data["results"]] == ["devices", "conformance"]
+    assert data["verdict"]["word"] == "INCOMPLETE"
