@@ -21,7 +21,7 @@ from sycl_dnn.trace.array import Array, Target, check_strides, sharing
 from sycl_dnn.trace.module_arrays import ModuleArray, in_manner, plain
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import NeedsAnotherDevice
-from sycl_dnn.trace.torch_methods import unspoilt
+from sycl_dnn.trace.torch_methods import VIEWS, alias, is_torch, unspoilt
 from sycl_dnn.trace.values import Tensor
 
 P = ParamSpec("P")
@@ -197,6 +197,9 @@ class Operation:
         for entry in tape[start:]:
             # The outermost function comes last: that is the one that the user called.
             entry.function = self.name
+        if self.name in VIEWS and is_torch():
+            for made in tree.leaves(result):
+                alias(leaves[0], made)
         return result
 
 

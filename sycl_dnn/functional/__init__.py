@@ -30,6 +30,14 @@ from sycl_dnn.functional.activation.activations import (
     tanhshrink,
     threshold,
 )
+from sycl_dnn.functional.activation.channel_dropout import (
+    alpha_dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+    gumbel_softmax,
+)
 from sycl_dnn.functional.activation.dropout import dropout
 from sycl_dnn.functional.activation.gated import glu, prelu
 from sycl_dnn.functional.activation.softmax import log_softmax, softmax, softmin
@@ -75,13 +83,26 @@ from sycl_dnn.functional.arithmetic.mathematical import (
     tan,
     trunc,
 )
+from sycl_dnn.functional.arithmetic.mixtures import (
+    addcdiv,
+    addcmul,
+    clamp_max,
+    clamp_min,
+    lerp,
+    logaddexp,
+    logit,
+    masked_fill,
+    nan_to_num,
+)
 from sycl_dnn.functional.attention import scaled_dot_product_attention
 from sycl_dnn.functional.conv.convolution import conv1d, conv2d, conv3d
 from sycl_dnn.functional.conv.fold import fold, unfold
 from sycl_dnn.functional.conv.transposed import conv_transpose1d, conv_transpose2d, conv_transpose3d
 from sycl_dnn.functional.creation.factories import (
     arange,
+    empty,
     empty_like,
+    eye,
     full,
     full_like,
     linspace,
@@ -90,7 +111,15 @@ from sycl_dnn.functional.creation.factories import (
     zeros,
     zeros_like,
 )
-from sycl_dnn.functional.creation.random_numbers import rand, rand_like, randn, randn_like
+from sycl_dnn.functional.creation.random_numbers import (
+    bernoulli,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    randperm,
+)
 from sycl_dnn.functional.embeddings import embedding, one_hot
 from sycl_dnn.functional.index.gathering import (
     gather,
@@ -101,6 +130,7 @@ from sycl_dnn.functional.index.gathering import (
     take_along_dim,
 )
 from sycl_dnn.functional.index.ordering import argsort, nonzero, sort, topk, unique
+from sycl_dnn.functional.index.slices_added import index_add
 from sycl_dnn.functional.loss.classes import cross_entropy, nll_loss
 from sycl_dnn.functional.loss.margins import (
     cosine_embedding_loss,
@@ -151,7 +181,7 @@ from sycl_dnn.functional.pool.maximum import (
     max_unpool2d,
     max_unpool3d,
 )
-from sycl_dnn.functional.product.contraction import einsum, outer
+from sycl_dnn.functional.product.contraction import dot, einsum, mv, outer, tensordot
 from sycl_dnn.functional.product.matmul import addmm, baddbmm, bilinear, bmm, linear, matmul, mm
 from sycl_dnn.functional.quantized.quantize import (
     QuantizedTensor,
@@ -172,9 +202,17 @@ from sycl_dnn.functional.recurrent.packed import (
     pad_packed_sequence,
 )
 from sycl_dnn.functional.reduction.cumulative import cumprod, cumsum
-from sycl_dnn.functional.reduction.distances import cosine_similarity, pairwise_distance
+from sycl_dnn.functional.reduction.distances import cdist, cosine_similarity, pairwise_distance
 from sycl_dnn.functional.reduction.extremes import all, amax, amin, any, argmax, argmin, max, min
-from sycl_dnn.functional.reduction.statistics import logsumexp, norm, normalize, std, var
+from sycl_dnn.functional.reduction.statistics import (
+    logsumexp,
+    norm,
+    normalize,
+    std,
+    std_mean,
+    var,
+    var_mean,
+)
 from sycl_dnn.functional.reduction.sums import mean, prod, sum
 from sycl_dnn.functional.shape.arrangement import (
     broadcast_to,
@@ -186,6 +224,16 @@ from sycl_dnn.functional.shape.arrangement import (
     tile,
     tril,
     triu,
+)
+from sycl_dnn.functional.shape.axes import (
+    diag,
+    diagonal,
+    hstack,
+    movedim,
+    select,
+    swapaxes,
+    unbind,
+    vstack,
 )
 from sycl_dnn.functional.shape.interpolate import interpolate
 from sycl_dnn.functional.shape.joining import cat, chunk, narrow, split, stack

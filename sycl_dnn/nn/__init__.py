@@ -29,7 +29,14 @@ from sycl_dnn.nn.convolution_layers import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
-from sycl_dnn.nn.dropout_layers import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
+from sycl_dnn.nn.dropout_layers import (
+    AlphaDropout,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    FeatureAlphaDropout,
+)
 from sycl_dnn.nn.key_value_cache import KVCache
 from sycl_dnn.nn.linear_layers import Bilinear, Embedding, Identity, Linear
 from sycl_dnn.nn.module import Module

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from sycl_dnn import functional as F
@@ -48,64 +47,29 @@ class Dropout(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class _OfChannels(Dropout):
-    n_axes: int
-
-    def forward(self, input: Any) -> Any:
-        """Drop channels of (N, C, *S), or of (C, *S)."""
-        if not self.training or not self.p:
-            return input
-        lead = input.ndim - self.n_axes
-        if lead not in (1, 2):
-            raise ValueError(
-                f"{type(self).__name__}: input must have {self.n_axes + 1} or {self.n_axes + 2} "
-                f"axes, got shape {input.shape}"
-            )
-        shape = (*input.shape[:lead], *(1,) * self.n_axes)
-        kept = F.dropout(F.ones(shape, dtype=str(input.dtype)), self.p, True)
-        return F.mul(input, kept)
-
-
-class _Alpha(Dropout):
-    """Preserves the mean and variance of SELU's output."""
-
-    def forward(self, input: Any) -> Any:
-        """Set elements of (*) to SELU's minimum."""
-        if not self.training or not self.p:
-            return input
-        low, kept = -1.7580993408473766, 1.0 - self.p
-        a = 1 / math.sqrt(kept * (1 + self.p * low**2)) if kept else 0.0
-        ones = F.ones(input.shape, dtype=str(input.dtype))
-        mask = F.mul(F.dropout(ones, self.p, True), kept)
-        made = F.add(F.mul(input, mask), F.mul(F.sub(1.0, mask), low))
-        return F.add(F.mul(made, a), -a * low * self.p)
-
-
-_TEXT = """Sets whole channels to zero with probability ``p``, as ``torch.nn.{name}``.
+_TEXT = """``sycl_dnn.functional.{function}`` as a module: ``torch.nn.{name}``.
 
     Parameters
     ----------
     p : float
+        0 to 1.
     inplace : bool
         Accepted and ignored.
     """
 
 
-def _named(n: int) -> type:
-    name = f"Dropout{n}d"
-    own = {"n_axes": n, "__doc__": _TEXT.format(name=name), "__module__": __name__}
-    return type(name, (_OfChannels,), own)
+def _layer(name: str, function: str, takes_inplace: bool) -> type:
+    of_array = getattr(F, function)
+
+    def forward(self: Any, input: Any) -> Any:
+        """Call the function."""
+        # torch ignores inplace in the layers for SELU, too.
+        return of_array(input, self.p, self.training, takes_inplace and self.inplace)
+
+    text = _TEXT.format(name=name, function=function)
+    return type(name, (Dropout,), {"forward": forward, "__doc__": text, "__module__": __name__})
 
 
-Dropout1d, Dropout2d, Dropout3d = (_named(n) for n in (1, 2, 3))
-
-
-class AlphaDropout(_Alpha):
-    """Dropout for networks of SELU, as ``torch.nn.AlphaDropout``.
-
-    Parameters
-    ----------
-    p : float
-    inplace : bool
-        Accepted and ignored.
-    """
+Dropout1d, Dropout2d, Dropout3d = (_layer(f"Dropout{n}d", f"dropout{n}d", True) for n in (1, 2, 3))
+AlphaDropout = _layer("AlphaDropout", "alpha_dropout", False)
+FeatureAlphaDropout = _layer("FeatureAlphaDropout", "feature_alpha_dropout", False)

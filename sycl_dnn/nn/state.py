@@ -18,7 +18,7 @@ from sycl_dnn.nn import module_tree
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.module_arrays import handed
-from sycl_dnn.trace.torch_methods import is_torch
+from sycl_dnn.trace.torch_methods import is_torch, of_module
 
 
 class IncompatibleKeys(NamedTuple):
@@ -40,7 +40,7 @@ class ModuleState:
     def _handed(self, name: str, value: Any) -> Any:
         """Return an array of this module with torch's methods, the same object each time."""
         if type(value) is not dpnp.ndarray or is_torch():
-            return value
+            return of_module(value) if is_torch() else value
         lent = self.__dict__.setdefault("_lent", {})
         found = lent.get(name)
         if getattr(found, "plain", None) is not value:

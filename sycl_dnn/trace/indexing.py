@@ -12,6 +12,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn.trace import functions
+from sycl_dnn.trace.torch_methods import alias, unspoilt
 
 _INTEGERS = ("int32", "int64")
 _BOOL = (
@@ -22,11 +23,12 @@ _BOOL = (
 
 def taken(x: Any, key: Any) -> Any:
     """Return ``x[key]``."""
+    unspoilt("index", x)
     items = [_known(item) for item in (key if isinstance(key, tuple) else (key,))]
     items = _full_key(items, len(x.shape))
     if any(_is_array(item) for item in items):
         return _gathered(x, items)
-    return _sliced(x, items)
+    return alias(x, _sliced(x, items))
 
 
 def _sliced(x: Any, items: list[Any]) -> Any:

@@ -54,6 +54,21 @@ def unspoilt(reader: str, value: Any) -> Any:
     return value
 
 
+#: Functions whose results are views of their input in torch: a write to one is seen by the other.
+VIEWS = frozenset((
+    "broadcast_to", "chunk", "diagonal", "expand", "flatten", "movedim", "narrow", "permute",
+    "reshape", "select", "split", "squeeze", "swapaxes", "transpose", "unbind", "unflatten",
+    "unsqueeze",
+))  # fmt: skip
+
+
+def alias(source: Any, made: Any) -> Any:
+    """Return a view of ``source``: torch's writes to the one are noted for the other, too."""
+    if hasattr(source, "marks") and hasattr(made, "marks"):
+        made.marks = source.marks
+    return made
+
+
 @contextlib.contextmanager
 def in_torch_manner() -> Iterator[None]:
     """Give traced tensors torch's methods inside."""
@@ -135,12 +150,7 @@ def _expand(x: Any, *sizes: Any) -> Any:
     full = tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted))
     if full == x.shape:
         return x
-    if not x.is_float:
-        counts = [n // m if m else 1 for n, m in zip(full, (1,) * lead + x.shape, strict=True)]
-        return _repeat(x, *counts)
-    from sycl_dnn.trace.views import filled
-
-    return functions.mul(x, filled(x.trace, 1.0, full, str(x.dtype)))
+    return functions.expand(x, full)
 
 
 def _repeat(x: Any, *sizes: Any) -> Any:
@@ -170,11 +180,6 @@ def _to(x: Any, *args: Any, **kwargs: Any) -> Any:
     return x
 
 
-def _filled(x: Any, mask: Any, value: float) -> Any:
-    mask = mask if str(mask.dtype) == "bool" else functions.ne(mask, 0)
-    return functions.where(mask, value, x)
-
-
 def _squeeze(x: Any, dim: Any = None) -> Any:
     return functions.squeeze(x, dim)
 
@@ -186,16 +191,6 @@ def _arg(name: str) -> Callable[..., Any]:
     return method
 
 
-def _unbind(x: Any, dim: int = 0) -> Any:
-    return tuple(functions.squeeze(t, dim) for t in functions.split(x, 1, dim))
-
-
-def _select(x: Any, dim: int, index: int) -> Any:
-    key: list[Any] = [slice(None)] * x.ndim
-    key[dim] = index
-    return x[tuple(key)]
-
-
 def _as(dtype: str) -> Callable[..., Any]:
     return lambda x: functions.astype(x, dtype)
 
@@ -203,13 +198,101 @@ def _as(dtype: str) -> Callable[..., Any]:
 def _detach(x: Any) -> Any:
     from sycl_dnn.trace.gradients import stopped
 
-    return stopped(x)
+    return alias(x, stopped(x))
 
 
-def _movedim(x: Any, source: int, destination: int) -> Any:
-    order = [i for i in range(x.ndim) if i != source % x.ndim]
-    order.insert(destination % x.ndim, source % x.ndim)
-    return functions.permute(x, order)
+def _clone(x: Any) -> Any:
+    """Return the same elements; what torch writes to the clone it does not write to ``x``."""
+    made = type(x)(x.trace, x.storage, x.desc, x.dtype, x.shape, x.offset, x.strides)
+    return x.trace.view(x, made, lambda grad: grad)
+
+
+def _new(x: Any, size: tuple[Any, ...], value: Any, dtype: Any) -> Any:
+    device = None if hasattr(x, "marks") else x.sycl_queue
+    return functions.full(_sizes(size), value, dtype=dtype or str(x.dtype), device=device)
+
+
+def _constant(value: float) -> Callable[..., Any]:
+    def method(
+        x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Any:
+        return _new(x, size, value, dtype)
+
+    return method
+
+
+def _new_full(
+    x: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    return _new(x, (size,), fill_value, dtype)
+
+
+# --- Methods that write in torch: they return the result, and their input must not be read again
+
+
+def _copied(x: Any, src: Any, non_blocking: bool = False) -> Any:
+    return functions.broadcast_to(functions.astype(src, x.dtype), x.shape)
+
+
+def _value(x: Any, value: Any) -> Any:
+    if hasattr(value, "shape"):
+        return _copied(x, value)
+    return functions.full_like(x, value)
+
+
+class OfModule(list):  # type: ignore[type-arg]
+    """The marks of parameters and buffers, which only assignments write to in a forward."""
+
+    __slots__ = ()
+
+    def append(self, writer: str) -> None:
+        """Raise TypeError: a function would write into a module's state."""
+        raise TypeError(
+            f"{writer}: a parameter or buffer is written to in a forward only by an assignment to "
+            "the buffer, as in self.count = self.count + 1"
+        )
+
+
+def of_module(value: Any) -> Any:
+    """Return a traced value as the state of a module."""
+    if hasattr(value, "marks") and not isinstance(value.marks, OfModule):
+        value.marks = OfModule(value.marks)
+    return value
+
+
+#: By name without the underscore; other names are those of functions.
+_WRITTEN: dict[str, Callable[..., Any]] = {
+    "copy": _copied, "fill": _value, "zero": lambda x: functions.zeros_like(x),
+}  # fmt: skip
+_WRITERS = frozenset((
+    *_WRITTEN, "abs", "add", "addcdiv", "addcmul", "ceil", "celu", "clamp", "clamp_max",
+    "clamp_min", "cos", "div", "elu", "erf", "exp", "floor", "hardtanh", "index_add",
+    "leaky_relu", "lerp", "log", "masked_fill", "mul", "nan_to_num", "neg", "pow", "reciprocal",
+    "relu", "round", "rsqrt", "scatter", "scatter_add", "selu", "sigmoid", "sin", "sqrt", "square",
+    "sub", "tanh", "tril", "triu", "trunc",
+))  # fmt: skip
+
+
+def _writing(name: str) -> Callable[..., Any] | None:
+    """Return the method ``name_``, or None."""
+    if not name.endswith("_") or name[:-1] not in _WRITERS:
+        return None
+    plain = name[:-1]
+    function = _WRITTEN.get(plain) or getattr(functions, plain)
+
+    def method(x: Any, *args: Any, **kwargs: Any) -> Any:
+        made = function(unspoilt(name, x), *args, **kwargs)
+        if made.shape != x.shape:
+            raise ValueError(f"{name}(): the result must have shape {x.shape}, got {made.shape}")
+        if made.is_float and not x.is_float:
+            raise TypeError(f"{name}(): the result must have dtype {x.dtype}, got {made.dtype}")
+        made = functions.astype(made, x.dtype)
+        made = _clone(made) if made.marks is x.marks else made
+        overwritten(x, name)
+        return made
+
+    return method
 
 
 def _itself(x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -229,16 +312,17 @@ SWITCHED: dict[str, Callable[..., Any]] = {
 
 #: Names that dpnp's arrays lack.
 ADDED: dict[str, Callable[..., Any]] = {
-    "bfloat16": _as("bfloat16"), "bool": _as("bool"), "clone": _itself, "contiguous": _itself,
+    "bfloat16": _as("bfloat16"), "bool": _as("bool"), "clone": _clone, "contiguous": _itself,
     "cpu": _itself, "detach": _detach, "dim": lambda x: x.ndim, "ndimension": lambda x: x.ndim,
     "double": _as("float64"), "expand": _expand,
     "expand_as": lambda x, other: _expand(x, *other.shape), "float": _as("float32"),
     "half": _as("float16"), "int": _as("int32"), "is_floating_point": lambda x: x.is_float,
-    "long": _as("int64"), "masked_fill": _filled, "movedim": _movedim,
+    "long": _as("int64"), "new_empty": _constant(0), "new_full": _new_full,
+    "new_ones": _constant(1), "new_zeros": _constant(0),
     "numel": lambda x: math.prod(x.shape), "permute": lambda x, *d: functions.permute(x, _sizes(d)),
-    "reshape_as": lambda x, other: functions.reshape(x, other.shape), "select": _select,
+    "reshape_as": lambda x, other: functions.reshape(x, other.shape),
     "swapdims": _transpose, "t": lambda x: functions.transpose(x, 0, 1), "to": _to,
-    "type": _to, "type_as": lambda x, other: functions.astype(x, other.dtype), "unbind": _unbind,
+    "type": _to, "type_as": lambda x, other: functions.astype(x, other.dtype),
     "unflatten": lambda x, dim, sizes: functions.unflatten(x, dim, sizes),
     "view_as": lambda x, other: functions.reshape(x, other.shape),
 }  # fmt: skip
@@ -267,8 +351,8 @@ class TorchMethods:
     def __getattr__(self, name: str) -> Any:
         if _manner.depth and not name.startswith("_"):
             found = ADDED.get(name)
-            if found is None and functions.is_public(name):
-                found = getattr(functions, name)
+            if found is None:
+                found = getattr(functions, name) if functions.is_public(name) else _writing(name)
             if found is not None:
                 return lambda *args, **kwargs: found(self, *args, **kwargs)
         return super().__getattr__(name)  # type: ignore[misc]

@@ -141,7 +141,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
     """
 
     __slots__ = (
-        "_shape", "_trace", "desc", "dtype", "offset", "overwritten_by", "storage", "strides",
+        "_shape", "_trace", "desc", "dtype", "marks", "offset", "storage", "strides",
     )  # fmt: skip
 
     def __init__(
@@ -166,8 +166,8 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         if strides is None and desc is not None and desc.is_plain:
             strides = desc.strides[: len(shape)]
         self.strides: Any = strides
-        #: The function that torch would let write its result here; reads raise from then on.
-        self.overwritten_by = ""
+        #: What torch would have written here, in one list with all views of the same tensor.
+        self.marks: list[str] = []
 
     @property
     def trace(self) -> Trace:
@@ -182,6 +182,15 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         if trace is None or trace.is_ended:
             raise RuntimeError(_LEAKED.format(self.shape, self.dtype))
         return cast("Trace", trace)
+
+    @property
+    def overwritten_by(self) -> str:
+        """The function that torch would let write its result here; reads raise from then on."""
+        return self.marks[-1] if self.marks else ""
+
+    @overwritten_by.setter
+    def overwritten_by(self, writer: str) -> None:
+        self.marks.append(writer)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -60,11 +60,15 @@ OTHERS = {
     "nonzero": ((), {}), "unique": ((), {}), "rand_like": ((), {}), "randn_like": ((), {}),
     "zeros_like": ((), {}), "ones_like": ((), {}), "empty_like": ((), {}),
     "full_like": ((2.0,), {}),
+    "dropout1d": ((0.5,), {"seed": 1}), "alpha_dropout": ((0.5, True), {"seed": 1}),
+    "feature_alpha_dropout": ((0.5, True), {"seed": 1}), "gumbel_softmax": ((), {"seed": 1}),
+    "bernoulli": ((), {}), "nan_to_num": ((), {}),
     "astype": (("float32",), {}), "asarray": (("float32",), {}),
 }  # fmt: skip
 #: They take a QuantizedTensor, a separate scale, a condition, or no array.
 ELSEWHERE = {"PackedSequence", "ctc_loss", "nms", "pack_padded_sequence", "pad_packed_sequence",
-             "roi_align", "arange", "full", "linspace", "ones", "rand", "randn", "zeros",
+             "roi_align", "arange", "dropout2d", "dropout3d", "empty", "eye", "full", "index_add",
+             "masked_fill", "randint", "randperm", "linspace", "ones", "rand", "randn", "zeros",
              "QuantizedTensor", "bce_with_logits", "dequantize", "quantized_conv1d",
              "quantized_conv2d", "quantized_conv3d", "quantize", "quantized_linear",
              "quantized_matmul", "where", "cosine_embedding_loss", "gaussian_nll_loss",

@@ -17,13 +17,16 @@ OWN = {
     "quantized_linear", "quantized_matmul",
 }  # fmt: skip
 #: torch's have several forms under one name, or parameters of memory that mean nothing here.
-SEVERAL = {"arange", "full", "linspace", "ones", "rand", "randn", "unique", "zeros"}
+SEVERAL = {"arange", "bernoulli", "empty", "eye", "full", "linspace", "ones", "rand", "randint",
+           "randn", "randperm", "std_mean", "tensordot", "unique", "var_mean", "zeros"}  # fmt: skip
 #: torch's are internal and take no defaults: all weights in one list, flags by position.
 SEQUENCES = {"gru", "lstm", "rnn_relu", "rnn_tanh"}
 #: Which of several forms of torch's function is meant.
 FORMS = {
     "add": "Tensor", "all": "dim", "any": "dim",
     "argsort": "", "cumprod": "", "cumsum": "", "gather": "", "index_select": "",
+    "clamp_max": "", "clamp_min": "", "index_add": "", "lerp": "Scalar", "masked_fill": "Scalar",
+    "movedim": "intlist", "select": "int", "unbind": "int",
     "outer": "", "repeat_interleave": "self_Tensor", "scatter": "src", "scatter_add": "",
     "sort": "", "fmod": "Tensor", "remainder": "Tensor", "round": "decimals",
     "clamp": "", "conv_transpose2d": "input", "conv_transpose3d": "input",
@@ -44,7 +47,9 @@ DEFAULTS = {
 #: By name only here, since torch has an internal parameter before it.
 BY_NAME = {(n, "dtype") for n in ("softmax", "log_softmax", "softmin")}
 #: Parameters of ours that torch has in another way, and of torch's that mean nothing here.
-ADDED = {"dropout": {"seed"}, "sort": {"stable"}, "argsort": {"stable"},
+ADDED = {**{n: {"seed"} for n in ("dropout", "dropout1d", "dropout2d", "dropout3d",
+                                  "alpha_dropout", "feature_alpha_dropout", "gumbel_softmax")},
+         "sort": {"stable"}, "argsort": {"stable"},
          "nonzero": {"as_tuple"}}  # fmt: skip
 _OF_MEMORY = {"device", "layout", "memory_format", "pin_memory"}
 MISSING = {"norm": {"dtype"}} | dict.fromkeys(

@@ -192,6 +192,7 @@ def narrowed(row):
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_layer_in_bfloat16(row):
+    torch.manual_seed(0)  # of the weights: a value near 0 may be rounded across it
     own, other = narrowed(row)
     rng = np.random.default_rng(0)
     values = [torch.tensor(v) for v in inputs_of(row[2], rng)]

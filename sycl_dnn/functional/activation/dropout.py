@@ -127,6 +127,11 @@ class NextSeed(Seed):
         return np.int64(next_seed()).tobytes()
 
 
+def generator(seed: int, queue: Any) -> Any:
+    """Return dpnp's generator on a queue: it takes 32 bits, so both halves of a seed count."""
+    return dpnp.random.RandomState((seed ^ (seed >> 32)) & 0xFFFFFFFF, sycl_queue=queue)
+
+
 class _Kept:
     """Draws which elements of (1, N) stay, on the queue of the call."""
 
@@ -137,10 +142,14 @@ class _Kept:
         self._p = p
 
     def __call__(self, seed: int, queue: Any) -> Any:
-        # dpnp's generator takes 32 bits; both halves count.
-        state = dpnp.random.RandomState((seed ^ (seed >> 32)) & 0xFFFFFFFF, sycl_queue=queue)
+        state = generator(seed, queue)
         drawn = state.uniform(0.0, 1.0, size=(1, self._n), dtype=dpnp.float32)
         return (drawn >= self._p).astype("u1")
+
+
+def kept(trace: Any, seed: Tensor, n: int, p: float) -> Tensor:
+    """Record the drawing of (1, n) zeros and ones, zeros with probability ``p``; uint8."""
+    return trace.array_call(_Kept(n, p), [seed], [Out((1, n), "uint8")])[0]
 
 
 def _dropped(x: Tensor, p: float, seed: Tensor) -> Tensor:
@@ -156,7 +165,7 @@ def _dropped(x: Tensor, p: float, seed: Tensor) -> Tensor:
 
     def value() -> Tensor:
         # oneDNN's own dropout keeps or drops four neighbours together.
-        masks[:] = x.trace.array_call(_Kept(x.size, p), [seed], [Out(sizes, "uint8")])
+        masks[:] = [kept(x.trace, seed, x.size, p)]
         return masked(x)
 
     return x.trace.closed({"x": x}, value, lambda dy: {"x": masked(dy)})
@@ -170,7 +179,8 @@ def _dropout(input: Tensor, seed: Tensor, p: float) -> Tensor:
     return _dropped(input, p, seed)
 
 
-def _seed_of(seed: Any, is_traced: bool) -> Any:
+def seed_of(name: str, seed: Any, is_traced: bool) -> Any:
+    """Return the seed of a call: that given, or the next one of the sequence."""
     if seed is None:
         # A trace keeps the object and asks it at every call.
         return NextSeed() if is_traced else Seed(next_seed())
@@ -179,8 +189,30 @@ def _seed_of(seed: Any, is_traced: bool) -> Any:
     try:
         number = int(np.asarray(seed).astype(np.int64, casting="safe"))
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"dropout: seed must be an int64, got {seed!r}") from None
+        raise TypeError(f"{name}: seed must be an int64, got {seed!r}") from None
     return Seed(number)
+
+
+def dropped(
+    name: str, body: Any, input: Any, p: float, training: bool, inplace: bool, seed: Any, out: Any
+) -> Any:
+    """Call ``body(input, seed, p)`` as ``dropout`` and its kin do."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"{name}: p must be in [0, 1], got {p}")
+    is_traced = isinstance(input, Tensor)
+    p = float(p) if training else 0.0
+    is_unchanged = p == 0 and out is None
+    if is_torch() and inplace:
+        if not is_unchanged:
+            overwritten(input, name)
+        inplace = False
+    if is_unchanged and not (inplace and is_traced):
+        return input
+    if is_traced:
+        refuse_inplace(name, inplace)
+    target = input if inplace else out
+    given = {} if target is None else {"out": target}
+    return body(input, seed_of(name, seed, is_traced), p, **given)
 
 
 def dropout(
@@ -233,17 +265,4 @@ def dropout(
     Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting",
     2014.
     """
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout: p must be in [0, 1], got {p}")
-    is_traced = isinstance(input, Tensor)
-    p = float(p) if training else 0.0
-    if p == 0 and out is None and (is_torch() or not inplace or not is_traced):
-        return input
-    if is_torch() and inplace:
-        overwritten(input, "dropout")
-        inplace = False
-    if is_traced:
-        refuse_inplace("dropout", inplace)
-    target = input if inplace else out
-    given = {} if target is None else {"out": target}
-    return _dropout(input, _seed_of(seed, is_traced), p, **given)
+    return dropped("dropout", _dropout, input, p, training, inplace, seed, out)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of known values: zeros, ones, full, arange, linspace, and those like others."""
+"""Arrays of known values: zeros, ones, full, eye, arange, linspace, and those like others."""
 
 from __future__ import annotations
 
@@ -156,6 +156,43 @@ def ones(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Ar
     *size : ints, or a sequence of int
     """
     return _filled("ones", shape_of("ones", size), 1, dtype or "float32", device)
+
+
+@documented(
+    dtype="float32 without it", returns="array (*size)",
+    notes="It is of zeros, where torch\nleaves values undefined. ",
+)  # fmt: skip
+def empty(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
+    """Return an array whose values are to be written.
+
+    Parameters
+    ----------
+    *size : ints, or a sequence of int
+    """
+    return _filled("empty", shape_of("empty", size), 0, dtype or "float32", device)
+
+
+@documented(dtype="float32 without it", returns="array (n, m)")
+def eye(
+    n: int, m: int | None = None, *, dtype: Any = None, device: Any = None
+) -> dpnp.ndarray | Array:
+    """Return a matrix with ones on its diagonal, zeros elsewhere.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    m : int, optional
+        Columns; ``n`` without it.
+    """
+    shape = shape_of("eye", (n, n if m is None else m))
+    kind = dtypes.name_of(dtype or "float32")
+    wide = wide_of(kind)
+
+    def make(queue: Any) -> dpnp.ndarray:
+        return dpnp.eye(*shape, dtype=wide, sycl_queue=queue)
+
+    return made("eye", shape, kind, device, make)
 
 
 def _dtype_of(*numbers: Any) -> str:

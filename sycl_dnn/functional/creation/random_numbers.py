@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers: rand, randn, and those like other arrays."""
+"""Random numbers: rand, randn, those like other arrays, integers, orders and yes or no."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import dpnp
 
-from sycl_dnn.functional.activation.dropout import NextSeed, next_seed
-from sycl_dnn.functional.arithmetic.convert import asarray, converted
+from sycl_dnn.functional.activation.dropout import NextSeed, generator, next_seed
+from sycl_dnn.functional.arithmetic.comparison import lt
+from sycl_dnn.functional.arithmetic.convert import asarray, astype, converted
 from sycl_dnn.functional.creation.factories import (
     check_place,
     documented,
     queue_of,
     shape_of,
 )
+from sycl_dnn.functional.shape.reshaping import checked_int
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.steps import Out
@@ -43,8 +45,7 @@ class _Draw:
         wide = "float64" if self._dtype == "float64" else "float32"
         if 0 in self._shape:
             return dpnp.zeros(self._shape, dtype=wide, sycl_queue=queue)
-        # dpnp's generator takes 32 bits; both halves count.
-        state = dpnp.random.RandomState((seed ^ (seed >> 32)) & 0xFFFFFFFF, sycl_queue=queue)
+        state = generator(seed, queue)
         draw = state.normal if self._is_normal else state.uniform
         made = draw(0.0, 1.0, size=self._shape or (1,), dtype=getattr(dpnp, wide))
         bits = None if self._is_normal else _BITS.get(self._dtype)
@@ -146,3 +147,117 @@ def _likeness(name: str, what: str) -> Any:
 
 rand_like = _likeness("rand_like", "evenly distributed over [0, 1)")
 randn_like = _likeness("randn_like", "of the standard normal distribution")
+
+
+# --- Integers, orders, yes or no
+
+
+class _Integers:
+    """Draws integers in [low, high) on the queue of a call, from a seed."""
+
+    takes_queue = True
+
+    def __init__(self, shape: tuple[int, ...], low: int, high: int) -> None:
+        self._shape, self._low, self._range = shape, low, high - low
+        self.__qualname__ = "randint"
+
+    def __call__(self, seed: int, queue: Any) -> Any:
+        if 0 in self._shape:
+            return dpnp.zeros(self._shape, dtype="int64", sycl_queue=queue)
+        state = generator(seed, queue)
+        high, low = (state.uniform(0.0, 1.0, size=self._shape or (1,), dtype=dpnp.float32)
+                     for _ in range(2))  # fmt: skip
+        # 48 bits of two numbers, so that large ranges have all their integers.
+        bits = dpnp.floor(high * 2.0**24).astype("int64") * 2**24
+        bits = bits + dpnp.floor(low * 2.0**24).astype("int64")
+        return (self._low + bits % self._range).reshape(self._shape)
+
+
+class _Order:
+    """Draws an order of n numbers on the queue of a call, from a seed."""
+
+    takes_queue = True
+
+    def __init__(self, n: int) -> None:
+        self._draw = _Integers((n,), 0, 2**48)
+        self.__qualname__ = "randperm"
+
+    def __call__(self, seed: int, queue: Any) -> Any:
+        return dpnp.argsort(self._draw(seed, queue)).astype("int64")
+
+
+def _of_integers(name: str, draw: Any, shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
+    kind, trace = dtypes.name_of(dtype or "int64"), running_trace()
+    if trace is None:
+        number = draw(next_seed(), queue_of(device))
+        return in_manner(number if kind == "int64" else asarray(number, kind))
+    check_place(name, trace, device)
+    seed = trace.capture(NextSeed())
+    number = trace.array_call(draw, [seed], [Out(shape, "int64")], lambda entry, grads: {})[0]
+    return converted(number, kind)
+
+
+_RAISES = "ValueError\n    There is no such integer, or a size is negative."
+
+
+@documented(dtype="int64 without it", returns="array (*size)", notes=_NOTES, raises=_RAISES)
+def randint(
+    low: int, high: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None
+) -> dpnp.ndarray | Array:
+    """Return random integers from ``low`` up to, but without, ``high``.
+
+    Parameters
+    ----------
+    low : int
+        If it is the only number, it is ``high``, and ``low`` is 0.
+    high : int
+    size : sequence of int
+    """
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    first, last = checked_int("randint", "low", low), checked_int("randint", "high", high)
+    if not 0 < last - first <= 2**48:
+        raise ValueError(f"randint: high must be 1 to 2**48 more than low, got {first} and {last}")
+    shape = shape_of("randint", (size,))
+    return _of_integers("randint", _Integers(shape, first, last), shape, dtype, device)
+
+
+@documented(dtype="int64 without it", returns="array (n,)", notes=_NOTES)
+def randperm(n: int, *, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Array:
+    """Return the integers below ``n`` in random order.
+
+    Parameters
+    ----------
+    n : int
+    """
+    count = checked_int("randperm", "n", n, 0)
+    return _of_integers("randperm", _Order(count), (count,), dtype, device)
+
+
+def bernoulli(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+    """Return 1 with the probabilities of an array, else 0.
+
+    Parameters
+    ----------
+    input : array (*)
+        Probabilities, floating-point.
+
+    Returns
+    -------
+    array (*)
+        Its dtype; without a gradient.
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating-point, or ``input`` no array.
+
+    Notes
+    -----
+    Each call takes the next seed of the sequence that ``manual_seed`` starts. Source:
+    ``torch.bernoulli``.
+    """
+    drawn = _like("bernoulli", input, "float32")
+    return in_manner(astype(lt(drawn, astype(input, "float32")), input.dtype))

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 _INDICES = ("int32", "int64")
 
 
-def _check_index(name: str, argument: str, index: Any) -> Tensor:
+def check_index(name: str, argument: str, index: Any) -> Tensor:
+    """Return an index; TypeError unless it is an array of integers."""
     if not isinstance(index, Tensor):
         raise TypeError(f"{name}: {argument} must be an array, got {type(index).__name__}")
     if index.dtype not in _INDICES:
@@ -126,7 +127,7 @@ def gather(
     Numbers are not read by the host: one that is out of range gives NaN, 0 for integers. It has
     derivatives of any order. Source: ``torch.gather``.
     """
-    index = _check_index("gather", "index", index)
+    index = check_index("gather", "index", index)
     return gathered("gather", input, check_axis("gather", dim, input.ndim), index)
 
 
@@ -161,7 +162,7 @@ def take_along_dim(
     As ``gather``. Source: ``torch.take_along_dim``.
     """
     name = "take_along_dim"
-    indices = _check_index(name, "indices", indices)
+    indices = check_index(name, "indices", indices)
     if dim is None:
         flat = reshape(input, (input.size,))
         return gathered(name, flat, 0, reshape(indices, (indices.size,)))
@@ -212,7 +213,7 @@ def index_select(
     Numbers are not read by the host: one that is out of range gives NaN, 0 for integers. It has
     derivatives of any order. Source: ``torch.index_select``.
     """
-    index = _check_index("index_select", "index", index)
+    index = check_index("index_select", "index", index)
     axis = check_axis("index_select", dim, input.ndim)
     if index.ndim > 1:
         raise ValueError(f"index_select: index must have at most one axis, got {index.shape}")
@@ -276,9 +277,10 @@ def _valued(name: str, argument: str, x: Tensor, value: Any, shape: tuple[int, .
     return value
 
 
-def _scattered(name: str, x: Tensor, dim: Any, index: Any, src: Any, accumulate: bool) -> Tensor:
+def scattered(name: str, x: Tensor, dim: Any, index: Any, src: Any, accumulate: bool) -> Tensor:
+    """Return ``x`` with ``src`` written, or added, at the numbers of ``index`` along an axis."""
     axis = check_axis(name, dim, x.ndim)
-    index = _check_index(name, "index", index)
+    index = check_index(name, "index", index)
     values = _valued(name, "src", x, src, index.shape)
     fits = values.ndim == index.ndim and all(
         n <= m for n, m in zip(index.shape, values.shape, strict=True)
@@ -342,7 +344,7 @@ def scatter(
     input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, src: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
     """Write elements by number: ``out[i, index[i, j, k], k] = src[i, j, k]`` for ``dim=1``."""
-    return _scattered("scatter", input, dim, index, src, False)
+    return scattered("scatter", input, dim, index, src, False)
 
 
 @_documented("", "bfloat16\nand float16 are added in float32.")
@@ -352,7 +354,7 @@ def scatter_add(
     """Add elements by number: ``out[i, index[i, j, k], k] += src[i, j, k]`` for ``dim=1``."""
     if input.dtype == "bool":
         raise TypeError("scatter_add: input must not be bool")
-    return _scattered("scatter_add", input, dim, index, src, True)
+    return scattered("scatter_add", input, dim, index, src, True)
 
 
 def _masked(x: Tensor, mask: Tensor, values: Any, accumulate: bool) -> Any:
@@ -416,7 +418,7 @@ def index_put(
     if accumulate and input.dtype == "bool":
         raise TypeError(f"{name}: input must not be bool with accumulate")
     chosen = [a for a, i in enumerate(indices) if i is not None]
-    arrays = [_check_index(name, f"indices[{a}]", indices[a]) for a in chosen]
+    arrays = [check_index(name, f"indices[{a}]", indices[a]) for a in chosen]
     return _put(input, chosen, arrays, values, accumulate)
 
 

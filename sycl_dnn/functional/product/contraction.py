@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of products over named axes: einsum, outer."""
+"""Sums of products over named axes: einsum, tensordot, outer, dot, mv."""
 
 from __future__ import annotations
 
 import math
 import string
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.reduction.sums import sum as summed
 from sycl_dnn.functional.shape.arrangement import spread
+from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import narrow, reshape, transpose
@@ -23,6 +25,115 @@ if TYPE_CHECKING:
     import dpnp
 
     from sycl_dnn.trace.array import Array
+
+_OF_MATRIX = """Return the product of a {first} with a vector.
+
+Parameters
+----------
+input : array {shape}
+{second} : array (n,)
+
+Returns
+-------
+array {result}
+    The dtype to which both are promoted.
+
+Raises
+------
+TypeError
+    An operand is not an array.
+ValueError
+    The shapes do not fit.
+
+Notes
+-----
+Source: ``torch.{name}``.
+"""
+
+
+def _with_vector(name: str, first: Any, second: Any, argument: str, n_axes: int) -> Tensor:
+    for label, x, axes in (("input", first, n_axes), (argument, second, 1)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}: {label} must be an array, got {type(x).__name__}")
+        if x.ndim != axes:
+            raise ValueError(f"{name}: {label} must have {axes} axes, got shape {x.shape}")
+    if first.shape[-1] != second.shape[0]:
+        raise ValueError(
+            f"{name}: {argument} must have {first.shape[-1]} elements, got {second.shape[0]}"
+        )
+    return matmul(first, second)
+
+
+def dot(input: dpnp.ndarray | Array, tensor: dpnp.ndarray | Array) -> dpnp.ndarray | Array:  # noqa: D103
+    return _with_vector("dot", input, tensor, "tensor", 1)
+
+
+def mv(input: dpnp.ndarray | Array, vec: dpnp.ndarray | Array) -> dpnp.ndarray | Array:  # noqa: D103
+    return _with_vector("mv", input, vec, "vec", 2)
+
+
+dot.__doc__ = _OF_MATRIX.format(
+    name="dot", first="vector", second="tensor", shape="(n,)", result="()"
+)
+mv.__doc__ = _OF_MATRIX.format(
+    name="mv", first="matrix", second="vec", shape="(m, n)", result="(m,)"
+)
+dot, mv = operation(dot), operation(mv)
+
+
+@operation
+def tensordot(
+    a: dpnp.ndarray | Array,
+    b: dpnp.ndarray | Array,
+    dims: int | Sequence[Sequence[int]] = 2,
+) -> dpnp.ndarray | Array:
+    """Return the sums of products over axes of two arrays.
+
+    Parameters
+    ----------
+    a, b : arrays
+    dims : int, or two sequences of int
+        How many of the last axes of ``a`` and the first of ``b``, or which axes of each.
+
+    Returns
+    -------
+    array
+        The other axes of ``a``, then those of ``b``.
+
+    Raises
+    ------
+    TypeError
+        An operand is not an array.
+    ValueError
+        The axes do not fit.
+
+    Notes
+    -----
+    Source: ``torch.tensordot``.
+    """
+    for argument, x in (("a", a), ("b", b)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"tensordot: {argument} must be an array, got {type(x).__name__}")
+    if isinstance(dims, int):
+        count = checked_int("tensordot", "dims", dims, 0)
+        if count > min(a.ndim, b.ndim):
+            raise ValueError(f"tensordot: dims must be at most {min(a.ndim, b.ndim)}, got {count}")
+        dims = ([*range(a.ndim - count, a.ndim)], [*range(count)])
+    of_a, of_b = ([check_axis("tensordot", d, x.ndim, "dims") for d in given]
+                  for x, given in zip((a, b), dims, strict=True))  # fmt: skip
+    if [a.shape[i] for i in of_a] != [b.shape[i] for i in of_b]:
+        raise ValueError(
+            f"tensordot: axes {of_a} and {of_b} must have one size, got shapes {a.shape} and "
+            f"{b.shape}"
+        )
+    rest_a = [i for i in range(a.ndim) if i not in of_a]
+    rest_b = [i for i in range(b.ndim) if i not in of_b]
+    size = math.prod(a.shape[i] for i in of_a)
+    left, right = [a.shape[i] for i in rest_a], [b.shape[i] for i in rest_b]
+    rows = reshape(transpose(a, [*rest_a, *of_a]), (math.prod(left), size))
+    columns = reshape(transpose(b, [*of_b, *rest_b]), (size, math.prod(right)))
+    return reshape(matmul(rows, columns), (*left, *right))
+
 
 #: An operand and the letters of its axes, each once.
 Term = tuple[Tensor, str]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How near vectors are: cosine_similarity, pairwise_distance."""
+"""How near vectors are: cosine_similarity, pairwise_distance, cdist."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sycl_dnn.functional.arithmetic.operands import checked_operands
 from sycl_dnn.functional.reduction.statistics import norm
 from sycl_dnn.functional.reduction.sums import sum as summed
 from sycl_dnn.functional.shape.arrangement import spread
-from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.functional.shape.reshaping import check_axis, unsqueeze
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape
@@ -115,3 +115,52 @@ def pairwise_distance(
     dtype = dtypes.promote(x1.dtype, x2.dtype)
     apart = add(sub(_wide(x1, dtype), _wide(x2, dtype)), float(eps))
     return converted(norm(apart, p, -1, keepdim), dtype)
+
+
+@operation
+def cdist(
+    x1: dpnp.ndarray | Array,
+    x2: dpnp.ndarray | Array,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+) -> dpnp.ndarray | Array:
+    """Return the norms of the differences of all pairs of rows of two matrices.
+
+    Parameters
+    ----------
+    x1 : array (*A, n, k)
+    x2 : array (*A, m, k)
+        Floating-point; the first axes broadcast.
+    p : float
+        Order of the norm.
+    compute_mode : str
+        Ignored: differences are computed, which is exact also for near rows, and takes memory for
+        all ``(*A, n, m, k)`` of them.
+
+    Returns
+    -------
+    array (*A, n, m)
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating-point.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    The gradient is 0 where a distance is. Source: ``torch.cdist``.
+    """
+    given = {"x1": x1, "x2": x2}
+    for argument, x in given.items():
+        if not isinstance(x, Tensor):
+            raise TypeError(f"cdist: {argument} must be an array, got {type(x).__name__}")
+        if x.ndim < 2:
+            raise ValueError(f"cdist: {argument} must have at least 2 axes, got shape {x.shape}")
+    check_float("cdist", **given)
+    if x1.shape[-1] != x2.shape[-1]:
+        raise ValueError(f"cdist: x2 must have {x1.shape[-1]} columns, got shape {x2.shape}")
+    dtype = dtypes.promote(x1.dtype, x2.dtype)
+    a, b = checked_operands("cdist", x1=unsqueeze(x1, -2), x2=unsqueeze(x2, -3))
+    return converted(norm(sub(_wide(a, dtype), _wide(b, dtype)), p, -1), dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of sums and maxima: norm, var, std, logsumexp, normalize."""
+"""What is made of sums and maxima: norm, var, std, with the mean, logsumexp, normalize."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sycl_dnn.functional.arithmetic.comparison import clamp
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import check_eps
-from sycl_dnn.functional.reduction.sums import axes_of, documented, without
+from sycl_dnn.functional.reduction.sums import axes_of, documented, mean, without
 from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.pointwise import add, binary, div, eltwise, linear_map, mul, sub
@@ -140,6 +140,54 @@ def std(
 
     root = made.trace.closed({"variance": made}, body, rule)
     return converted(without(root, axes, keepdim), input.dtype)
+
+
+_BOTH = """Return the {what} and the mean over axes.
+
+Parameters
+----------
+input : array (*)
+    Floating-point.
+dim : int or sequence of int, optional
+    All axes without it.
+correction : number
+    Subtracted from the number of elements in the divisor of the variance.
+keepdim : bool
+    Whether to keep the axes with size 1.
+
+Returns
+-------
+tuple of two arrays
+
+Raises
+------
+TypeError
+    The dtype is not floating-point.
+ValueError
+    There is no such axis.
+
+Notes
+-----
+Source: ``torch.{name}``.
+"""
+
+
+def _with_mean(name: str, what: str, spread: Any) -> Any:
+    def call(
+        input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, *,
+        correction: float = 1, keepdim: bool = False,
+    ) -> tuple[dpnp.ndarray | Array, dpnp.ndarray | Array]:  # fmt: skip
+        check_float(name, input=input)
+        made = spread(input, dim, correction=correction, keepdim=keepdim)
+        return made, mean(input, dim, keepdim)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = _BOTH.format(name=name, what=what)
+    return operation(call)
+
+
+var_mean = _with_mean("var_mean", "variance", var)
+std_mean = _with_mean("std_mean", "standard deviation", std)
 
 
 def _power_sum(x: Tensor, p: float, axes: Sequence[int]) -> Tensor:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of products over named axes: einsum, outer."""
+"""Sums of products over named axes: einsum, tensordot, outer, dot, mv."""
 
 import dpnp
 import numpy as np
@@ -49,6 +49,12 @@ CASES = [
     Case("einsum-bf16", F.einsum, reference, ("ij,kj->ik", Spec((3, 4)), Spec((5, 4))),
          dtype="bfloat16", torch=of_torch("einsum")),
     Case("outer", F.outer, np.outer, (Spec((3,)), Spec((4,))), torch=of_torch("outer")),
+    Case("dot", F.dot, np.dot, (Spec((3,)), Spec((3,))), torch=of_torch("dot")),
+    Case("mv", F.mv, np.dot, (Spec((4, 3)), Spec((3,))), torch=of_torch("mv")),
+    *(Case(f"tensordot-{dims}", F.tensordot, np.tensordot, (Spec(a), Spec(b), dims),
+           torch=of_torch("tensordot"))
+      for a, b, dims in [((2, 3, 4), (3, 4, 5), 2), ((2, 3), (4,), 0), ((3, 4), (4, 3), 1),
+                         ((2, 3, 4), (4, 5, 2), ([0, 2], [2, 0]))]),
 ]  # fmt: skip
 
 
@@ -105,3 +111,17 @@ def test_wrong_equations_are_named(queue):
     ):
         with pytest.raises(ValueError, match=f"einsum: .*{words}"):
             F.einsum(*args)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: F.dot(x, x), "dot: input must have 1 axes, got shape"),
+        (lambda x: F.mv(x, x[0, :1]), "mv: vec must have 3 elements, got 1"),
+        (lambda x: F.tensordot(x, x, 1), "tensordot: axes .* must have one size"),
+        (lambda x: F.tensordot(x, x, 3), "tensordot: dims must be at most 2, got 3"),
+    ],
+)
+def test_products_with_vectors_and_tensordot_refuse(call, words, queue):
+    with pytest.raises(ValueError, match=words):
+        call(dpnp.ones((2, 3), dtype="f4", sycl_queue=queue))

@@ -23,6 +23,12 @@ def distance(a, b, p=2.0, eps=1e-6, keepdim=False):
 
 
 X = Spec((3, 5))
+
+
+def cdist(a, b, p=2.0):
+    return np.linalg.norm(a[..., :, None, :] - b[..., None, :, :], p, axis=-1)
+
+
 CASES = [
     Case("cumsum", F.cumsum, np.cumsum, (X, 1), torch=of_torch("cumsum")),
     Case("cumsum-rows", F.cumsum, np.cumsum, (Spec((3, 6), layout="strided"), 0),
@@ -36,6 +42,8 @@ CASES = [
     Case("cosine-bf16", F.cosine_similarity, cosine, (X, X, 0), dtype="bfloat16",
          torch="cosine_similarity"),
     Case("pairwise-distance", F.pairwise_distance, distance, (X, X), torch="pairwise_distance"),
+    Case("cdist", F.cdist, cdist, (Spec((2, 3, 5)), Spec((4, 5))), torch=of_torch("cdist")),
+    Case("cdist-p", F.cdist, cdist, (Spec((3, 5)), Spec((4, 5)), 1.0), torch=of_torch("cdist")),
     Case("pairwise-distance-p", F.pairwise_distance, distance, (X, Spec((5,)), 3.0),
          {"keepdim": True}, torch="pairwise_distance", slack=5.0),
 ]  # fmt: skip

@@ -62,6 +62,15 @@ REFERENCES = {
     "logsumexp": _logsumexp,
     "norm": _norm,
 }
+
+
+def _with_mean(name):
+    def call(x, dim=None, correction=1):
+        return REFERENCES[name](x, dim, correction=correction), np.mean(x, axis=_axes(dim))
+
+    return call
+
+
 VALUES = {"amax": "distinct", "amin": "distinct", "prod": "positive"}
 SHAPE = (3, 4, 5, 7)
 #: Axes: innermost, leading, between, both ends, all but the channels.
@@ -98,6 +107,9 @@ CASES = [
     _case("sum", 0, (0, 3)),
     _case("sum", 1, (0, 3)),
     _case("prod", 0, (0, 3)),
+    *(Case(f"{name}-{dim}", getattr(F, name), _with_mean(name[:3]), (Spec((3, 5)), dim),
+           {"correction": 0}, torch=of_torch(name))
+      for name in ("var_mean", "std_mean") for dim in (0, None)),
     Case("max", F.max, REFERENCES["amax"], (Spec((3, 5), "distinct"),), torch=of_torch("max")),
     Case("max-dim", F.max, _pair(np.max, np.argmax), (Spec((3, 5, 2), "distinct"), 1),
          torch=lambda x, d: tuple(of_torch("max")(x, d))),

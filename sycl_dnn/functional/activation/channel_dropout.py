@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dropout of whole channels, dropout for SELU, and choices by Gumbel noise."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.activation.dropout import dropped, generator, kept, seed_of
+from sycl_dnn.functional.activation.softmax import softmax
+from sycl_dnn.functional.arithmetic.binary import add, mul
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.embeddings import one_hot
+from sycl_dnn.functional.reduction.extremes import argmax
+from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.trace.pointwise import linear_map
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape, transpose
+
+if TYPE_CHECKING:
+    from sycl_dnn.trace.array import Array
+    from sycl_dnn.trace.frozen import Seed
+
+#: What SELU gives for large negative numbers.
+_LOWEST = -1.7580993408473766
+
+
+def _mask(x: Tensor, seed: Tensor, p: float, n_lead: int) -> Tensor:
+    """Return zeros and ones for each index into the first ``n_lead`` axes, of all axes of ``x``."""
+    shape = (*x.shape[:n_lead], *(1,) * (x.ndim - n_lead))
+    drawn = kept(x.trace, seed, math.prod(shape), p)
+    return reshape(converted(drawn, str(x.dtype)), shape)
+
+
+@operation
+def _of_channels(input: Tensor, seed: Tensor, p: float, name: str, n_axes: int) -> Tensor:
+    check_float(name, input=input)
+    allowed = (n_axes + 1, n_axes + 2)
+    if input.ndim not in allowed:
+        raise ValueError(
+            f"{name}: input must have {allowed[0]} or {allowed[1]} axes, got shape {input.shape}"
+        )
+    if p in (0, 1) or not input.size:
+        return linear_map(input, 1.0 - p)
+    # torch reads the three axes of an input of dropout2d as (N, C, W).
+    n_lead = 1 if input.ndim == allowed[0] and n_axes != 2 else 2
+    return linear_map(mul(input, _mask(input, seed, p, n_lead)), 1 / (1 - p))
+
+
+@operation
+def _of_selu(input: Tensor, seed: Tensor, p: float, name: str, of_features: bool) -> Tensor:
+    check_float(name, input=input)
+    if of_features and input.ndim < 2:
+        raise ValueError(f"{name}: input must have at least 2 axes, got shape {input.shape}")
+    if p in (0, 1) or not input.size:
+        return linear_map(input, 1.0 - p)
+    mask = _mask(input, seed, p, 2 if of_features else input.ndim)
+    a = 1 / math.sqrt((1 - p) * (1 + p * _LOWEST**2))
+    low = linear_map(mask, -a * _LOWEST, a * _LOWEST * (1 - p))
+    return add(mul(input, linear_map(mask, a)), low)
+
+
+_TEXT = """{summary}
+
+Parameters
+----------
+input : array {shape}
+    float32, bfloat16 or float16, float64 where the device has it.
+p : float
+    Probability, 0 to 1.
+training : bool
+    Otherwise the input itself is returned, as with ``p=0``.
+inplace : bool
+    As for ``dropout``. In a module's ``forward`` it writes nothing, and later reads of the input
+    raise RuntimeError: use the result.
+seed : int or Seed, optional
+    As for ``dropout``: the same seed drops the same; without it each call draws again.
+out : array, optional
+    Written and returned; shape and dtype of the input.
+
+Returns
+-------
+array {shape}
+
+Raises
+------
+TypeError
+    The dtype is not floating-point, or ``seed`` no integer.
+ValueError
+    ``p`` is not in [0, 1], or the input has another number of axes.
+
+Notes
+-----
+{notes}Source: ``torch.nn.functional.{name}``.
+"""
+_DROPS = "Set whole channels to zero, each with probability ``p``; divide the others by ``1 - p``."
+_FLAT = "An input of three axes is (N, C, W), as in torch.\n\n"
+_KEEPS = "Mean and variance of SELU's results are preserved, as estimates over many elements.\n\n"
+
+
+def _channels(name: str, shape: str, notes: str = "") -> Callable[..., Any]:
+    body = functools.partial(_of_channels, name=name, n_axes=int(name[-2]))
+
+    def call(
+        input: dpnp.ndarray | Array, p: float = 0.5, training: bool = True, inplace: bool = False,
+        *, seed: int | Seed | None = None, out: dpnp.ndarray | Array | None = None,
+    ) -> dpnp.ndarray | Array:  # fmt: skip
+        return dropped(name, body, input, p, training, inplace, seed, out)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = _TEXT.format(name=name, summary=_DROPS, shape=shape, notes=notes)
+    return call
+
+
+def _selu(name: str, summary: str, shape: str, of_features: bool) -> Callable[..., Any]:
+    body = functools.partial(_of_selu, name=name, of_features=of_features)
+
+    def call(
+        input: dpnp.ndarray | Array, p: float = 0.5, training: bool = False,
+        inplace: bool = False, *, seed: int | Seed | None = None,
+        out: dpnp.ndarray | Array | None = None,
+    ) -> dpnp.ndarray | Array:  # fmt: skip
+        return dropped(name, body, input, p, training, inplace, seed, out)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = _TEXT.format(name=name, summary=summary, shape=shape, notes=_KEEPS)
+    return call
+
+
+dropout1d = _channels("dropout1d", "(N, C, W), or (C, W)")
+dropout2d = _channels("dropout2d", "(N, C, H, W), or (N, C, W)", _FLAT)
+dropout3d = _channels("dropout3d", "(N, C, D, H, W), or (C, D, H, W)")
+alpha_dropout = _selu(
+    "alpha_dropout", "Set elements to SELU's lowest value at random, and scale all.", "(*)", False
+)
+feature_alpha_dropout = _selu(
+    "feature_alpha_dropout", "Set whole channels to SELU's lowest value at random, and scale all.",
+    "(N, C, *)", True,
+)  # fmt: skip
+
+
+# --- Choices by noise
+
+
+class _Gumbel:
+    """Draws numbers of the standard Gumbel distribution on the queue of a call."""
+
+    takes_queue = True
+
+    def __init__(self, shape: Sequence[int]) -> None:
+        self._shape = tuple(shape)
+
+    def __call__(self, seed: int, queue: Any) -> Any:
+        # In (0, 1): 24 bits are drawn, so halves of their last one keep both ends out.
+        drawn = generator(seed, queue).uniform(0.0, 1.0, size=self._shape, dtype=dpnp.float32)
+        inside = dpnp.clip(drawn, 2.0**-25, 1 - 2.0**-24)
+        return -dpnp.log(-dpnp.log(inside))
+
+
+def _one_hot(soft: Tensor, axis: int) -> Tensor:
+    """Return 1 at the largest element along an axis, 0 elsewhere; gradients are those of soft."""
+
+    def value() -> Tensor:
+        made = converted(one_hot(argmax(soft, axis), soft.shape[axis]), str(soft.dtype))
+        order = [*range(axis), soft.ndim - 1, *range(axis, soft.ndim - 1)]
+        return transpose(made, order)
+
+    return soft.trace.closed({"soft": soft}, value, lambda dy: {"soft": dy})
+
+
+@operation
+def _gumbel_softmax(logits: Tensor, seed: Tensor, tau: float, hard: bool, dim: int) -> Tensor:
+    check_float("gumbel_softmax", logits=logits)
+    axis = check_axis("gumbel_softmax", dim, logits.ndim)
+    if not logits.size or not logits.ndim:
+        return softmax(logits, axis)
+    out = Out(logits.shape, "float32")
+    (noise,) = logits.trace.array_call(_Gumbel(logits.shape), [seed], [out])
+    noisy = add(logits, converted(noise, str(logits.dtype)))
+    soft = softmax(linear_map(noisy, 1 / tau), axis)
+    return _one_hot(soft, axis) if hard else soft
+
+
+def gumbel_softmax(
+    logits: dpnp.ndarray | Array,
+    tau: float = 1,
+    hard: bool = False,
+    eps: float = 1e-10,
+    dim: int = -1,
+    *,
+    seed: int | Seed | None = None,
+    out: dpnp.ndarray | Array | None = None,
+) -> dpnp.ndarray | Array:
+    """Return a random choice along an axis, as shares that are differentiable.
+
+    Parameters
+    ----------
+    logits : array (*)
+        Unnormalised logarithms of the probabilities; float32, bfloat16 or float16, float64 where
+        the device has it.
+    tau : float
+        Temperature, positive: the smaller, the nearer are the shares to 0 and 1.
+    hard : bool
+        Return 1 at the largest share and 0 at the others; gradients remain those of the shares.
+    eps : float
+        Ignored, as in torch.
+    dim : int
+        The axis along which one is chosen.
+    seed : int or Seed, optional
+        As for ``dropout``: the same seed makes the same choices; without it each call draws again.
+    out : array, optional
+        Written and returned; shape and dtype of ``logits``.
+
+    Returns
+    -------
+    array (*)
+        The sum along ``dim`` is 1.
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating-point, or ``seed`` no integer.
+    ValueError
+        ``tau`` is not positive, or there is no such axis.
+
+    Notes
+    -----
+    Source: Jang et al., "Categorical Reparameterization with Gumbel-Softmax", 2016;
+    ``torch.nn.functional.gumbel_softmax``.
+    """
+    if not tau > 0:
+        raise ValueError(f"gumbel_softmax: tau must be positive, got {tau}")
+    number = seed_of("gumbel_softmax", seed, isinstance(logits, Tensor))
+    given = {} if out is None else {"out": out}
+    return _gumbel_softmax(logits, number, float(tau), bool(hard), dim, **given)

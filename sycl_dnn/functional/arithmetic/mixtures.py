@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element-wise functions made of others: lerp, addcmul, masked_fill, nan_to_num, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.binary import add, div, maximum, minimum, mul, sub
+from sycl_dnn.functional.arithmetic.comparison import clamp, eq, ne, where
+from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.elementwise import check_float, exp, log
+from sycl_dnn.functional.arithmetic.mathematical import isnan, log1p
+from sycl_dnn.functional.arithmetic.operands import (
+    check_real,
+    checked_operands,
+    result_dtype,
+)
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+@operation
+def lerp(
+    input: dpnp.ndarray | Array,
+    end: dpnp.ndarray | Array,
+    weight: dpnp.ndarray | Array | float,
+) -> dpnp.ndarray | Array:
+    """Return what lies between two arrays: ``input + weight * (end - input)``.
+
+    Parameters
+    ----------
+    input, end : arrays (*)
+        Floating-point; shapes broadcast.
+    weight : number, or array (*)
+        0 gives ``input``, 1 gives ``end``.
+
+    Returns
+    -------
+    array
+        The common shape.
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating-point.
+    ValueError
+        The shapes do not broadcast.
+
+    Notes
+    -----
+    Source: ``torch.lerp``.
+    """
+    input, end, weight = checked_operands("lerp", input=input, end=end, weight=weight)
+    check_float("lerp", input=input, end=end)
+    return add(input, mul(sub(end, input), weight))
+
+
+_ADDED = """Return ``input + value * tensor1 {sign} tensor2``.
+
+Parameters
+----------
+input, tensor1, tensor2 : arrays (*)
+    Shapes broadcast.
+value : number
+    Factor.
+
+Returns
+-------
+array
+    The common shape; the dtype to which torch promotes.
+
+Raises
+------
+TypeError
+    An operand is not an array.
+ValueError
+    The shapes do not broadcast.
+
+Notes
+-----
+Source: ``torch.{name}``.
+"""
+
+
+def _added(name: str, sign: str, function: Callable[..., Any]) -> Any:
+    def call(
+        input: dpnp.ndarray | Array, tensor1: dpnp.ndarray | Array, tensor2: dpnp.ndarray | Array,
+        *, value: float = 1,
+    ) -> dpnp.ndarray | Array:  # fmt: skip
+        given = {"input": input, "tensor1": tensor1, "tensor2": tensor2}
+        for argument, operand in given.items():
+            if not isinstance(operand, Tensor):
+                kind = type(operand).__name__
+                raise TypeError(f"{name}: {argument} must be an array, got {kind}")
+        input, tensor1, tensor2 = checked_operands(name, **given)
+        made = function(tensor1, tensor2)
+        return add(input, made if value == 1 else mul(made, value))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = _ADDED.format(name=name, sign=sign)
+    return operation(call)
+
+
+addcmul = _added("addcmul", "*", mul)
+addcdiv = _added("addcdiv", "/", div)
+
+
+@operation
+def masked_fill(
+    input: dpnp.ndarray | Array, mask: dpnp.ndarray, value: dpnp.ndarray | Array | float
+) -> dpnp.ndarray | Array:
+    """Return ``value`` where ``mask`` holds, else ``input``.
+
+    Parameters
+    ----------
+    input : array (*)
+    mask : array (*) of bool
+        Shapes broadcast.
+    value : number, or array with one element
+
+    Returns
+    -------
+    array
+        The common shape; dtype of ``input``.
+
+    Raises
+    ------
+    TypeError
+        ``mask`` is not bool, or ``value`` is a float and ``input`` of integers.
+    ValueError
+        The shapes do not broadcast, or ``value`` has several elements.
+
+    Notes
+    -----
+    Source: ``torch.masked_fill``.
+    """
+    if not isinstance(mask, Tensor) or mask.dtype != "bool":
+        got = getattr(mask, "dtype", type(mask).__name__)
+        raise TypeError(f"masked_fill: mask must have dtype bool, got {got}")
+    input, mask, value = checked_operands("masked_fill", input=input, mask=mask, value=value)
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise ValueError(f"masked_fill: value must have no axes, got shape {value.shape}")
+        value = converted(value, str(input.dtype))
+    elif result_dtype(input, value) != input.dtype:
+        raise TypeError(f"masked_fill: value must fit dtype {input.dtype}, got {value!r}")
+    return where(mask, value, input)
+
+
+_BOUND = """Return ``input`` with elements {where} ``{bound}`` replaced by it.
+
+Parameters
+----------
+input : array (*)
+{bound} : number, or array (*)
+    Shapes broadcast.
+
+Returns
+-------
+array
+    The common shape; the dtype to which torch promotes.
+
+Raises
+------
+TypeError
+    ``{bound}`` is neither a number nor an array.
+ValueError
+    The shapes do not broadcast.
+
+Notes
+-----
+As ``clamp`` with one bound. Source: ``torch.{name}``.
+"""
+
+
+def clamp_min(  # noqa: D103
+    input: dpnp.ndarray | Array, min: dpnp.ndarray | Array | float
+) -> dpnp.ndarray | Array:
+    return clamp(input, min)
+
+
+def clamp_max(  # noqa: D103
+    input: dpnp.ndarray | Array, max: dpnp.ndarray | Array | float
+) -> dpnp.ndarray | Array:
+    return clamp(input, None, max)
+
+
+clamp_min.__doc__ = _BOUND.format(name="clamp_min", where="below", bound="min")
+clamp_max.__doc__ = _BOUND.format(name="clamp_max", where="above", bound="max")
+clamp_min, clamp_max = operation(clamp_min), operation(clamp_max)
+
+
+#: The largest finite number of each dtype.
+_LARGEST = {"float64": 1.7976931348623157e308, "float32": 3.4028234663852886e38,
+            "bfloat16": 3.3895313892515355e38, "float16": 65504.0}  # fmt: skip
+
+
+@operation
+def nan_to_num(
+    input: dpnp.ndarray | Array,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> dpnp.ndarray | Array:
+    """Return ``input`` with finite numbers in place of NaN and infinities.
+
+    Parameters
+    ----------
+    input : array (*)
+    nan : float, optional
+        0 without it.
+    posinf, neginf : float, optional
+        The largest and the lowest number of the dtype without them.
+
+    Returns
+    -------
+    array (*)
+        Its dtype.
+
+    Raises
+    ------
+    TypeError
+        The dtype is complex.
+
+    Notes
+    -----
+    The gradient is 0 at what is replaced. Source: ``torch.nan_to_num``.
+    """
+    check_real("nan_to_num", input=input)
+    if not input.is_float:
+        return input
+    largest = _LARGEST.get(str(input.dtype), 0.0)
+    made = where(isnan(input), 0.0 if nan is None else float(nan), input)
+    made = where(eq(input, float("inf")), largest if posinf is None else float(posinf), made)
+    return where(eq(input, float("-inf")), -largest if neginf is None else float(neginf), made)
+
+
+@operation
+def logaddexp(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
+    """Return ``log(exp(input) + exp(other))`` without overflow.
+
+    Parameters
+    ----------
+    input, other : arrays (*)
+        Floating-point; shapes broadcast.
+
+    Returns
+    -------
+    array
+        The common shape.
+
+    Raises
+    ------
+    TypeError
+        A dtype is not floating-point.
+    ValueError
+        The shapes do not broadcast.
+
+    Notes
+    -----
+    Source: ``torch.logaddexp``.
+    """
+    input, other = checked_operands("logaddexp", input=input, other=other)
+    check_float("logaddexp", input=input, other=other)
+    dtype = dtypes.promote(input.dtype, other.dtype)
+    wide = "float64" if dtype == "float64" else "float32"
+    a, b = converted(input, wide), converted(other, wide)
+    high, low = maximum(a, b), minimum(a, b)
+    # The difference of equal infinities would be NaN.
+    apart = where(ne(high, low), sub(low, high), 0.0)
+    return converted(add(high, log1p(exp(apart))), dtype)
+
+
+@operation
+def logit(input: dpnp.ndarray | Array, eps: float | None = None) -> dpnp.ndarray | Array:
+    """Return ``log(x / (1 - x))``, the inverse of ``sigmoid``.
+
+    Parameters
+    ----------
+    input : array (*)
+        Floating-point, 0 to 1.
+    eps : float, optional
+        Elements are first limited to the range from ``eps`` to ``1 - eps``.
+
+    Returns
+    -------
+    array (*)
+
+    Raises
+    ------
+    TypeError
+        The dtype is not floating-point.
+
+    Notes
+    -----
+    Source: ``torch.logit``.
+    """
+    check_float("logit", input=input)
+    x = input if eps is None else clamp(input, float(eps), 1.0 - float(eps))
+    return log(div(x, sub(1.0, x)))

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slices added by number: index_add."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.binary import mul
+from sycl_dnn.functional.index.gathering import check_index, scattered
+from sycl_dnn.functional.shape.arrangement import spread
+from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import reshape
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+@operation
+def index_add(
+    input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, source: dpnp.ndarray | Array,
+    *, alpha: float = 1,
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Add slices along an axis by number: ``out[:, index[j]] += alpha * source[:, j]``.
+
+    Parameters
+    ----------
+    input : array (*A, n, *B)
+        Any dtype but bool.
+    dim : int
+    index : array (m,) of int32 or int64
+    source : array (*A, m, *B)
+        dtype of ``input``.
+    alpha : number
+        Factor.
+
+    Returns
+    -------
+    array (*A, n, *B)
+
+    Raises
+    ------
+    TypeError
+        ``index`` is not an array of integers, or ``source`` of another dtype.
+    ValueError
+        The shapes do not fit.
+
+    Notes
+    -----
+    Numbers are not read by the host; what is out of range is not added. It has derivatives of any
+    order. Source: ``torch.index_add``.
+    """
+    name = "index_add"
+    index = check_index(name, "index", index)
+    axis = check_axis(name, dim, input.ndim)
+    if not isinstance(source, Tensor):
+        raise TypeError(f"{name}: source must be an array, got {type(source).__name__}")
+    wanted = (*input.shape[:axis], index.size, *input.shape[axis + 1 :])
+    if index.ndim > 1 or not input.ndim or source.shape != wanted:
+        raise ValueError(
+            f"{name}: source must have shape {wanted} for index of {index.shape}, got "
+            f"{source.shape}"
+        )
+    if input.dtype == "bool":
+        raise TypeError(f"{name}: input must not be bool")
+    along = [index.size if a == axis else 1 for a in range(input.ndim)]
+    numbers = spread(reshape(index, tuple(along)), wanted)
+    added = source if alpha == 1 else mul(source, alpha)
+    return scattered(name, input, dim, numbers, added, True)

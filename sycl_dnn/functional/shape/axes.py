@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Axes moved, taken apart and joined; diagonals: movedim, unbind, select, hstack, diagonal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.comparison import where
+from sycl_dnn.functional.creation.factories import eye
+from sycl_dnn.functional.shape.arrangement import roll
+from sycl_dnn.functional.shape.joining import cat, pieces
+from sycl_dnn.functional.shape.padding import pad
+from sycl_dnn.functional.shape.reshaping import check_axis, checked_int, transpose
+from sycl_dnn.trace import views
+from sycl_dnn.trace.values import Tensor
+
+if TYPE_CHECKING:
+    import dpnp
+
+    from sycl_dnn.trace.array import Array
+
+
+@operation
+def unbind(input: dpnp.ndarray | Array, dim: int = 0) -> tuple[dpnp.ndarray | Array, ...]:
+    """Return the slices along an axis, which they lack.
+
+    Parameters
+    ----------
+    input : array (*A, n, *B)
+    dim : int
+
+    Returns
+    -------
+    tuple of n arrays (*A, *B)
+        Copies; inside a traced function views.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis.
+
+    Notes
+    -----
+    Source: ``torch.unbind``.
+    """
+    axis = _own_axis("unbind", dim, input)
+    shape = (*input.shape[:axis], *input.shape[axis + 1 :])
+    parts = pieces(input, axis, [1] * input.shape[axis])
+    return tuple(views.reshape(part, shape) for part in parts)
+
+
+def _own_axis(name: str, dim: int, x: Tensor) -> int:
+    if not x.ndim:
+        raise ValueError(f"{name}: input must have an axis, got shape ()")
+    return check_axis(name, dim, x.ndim)
+
+
+@operation
+def select(input: dpnp.ndarray | Array, dim: int, index: int) -> dpnp.ndarray | Array:
+    """Return one slice along an axis, which it lacks.
+
+    Parameters
+    ----------
+    input : array (*A, n, *B)
+    dim : int
+    index : int
+        Negative counts from the end.
+
+    Returns
+    -------
+    array (*A, *B)
+        A copy; inside a traced function a view.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis or slice.
+
+    Notes
+    -----
+    Source: ``torch.select``.
+    """
+    axis = _own_axis("select", dim, input)
+    n = input.shape[axis]
+    start = checked_int("select", "index", index, -n)
+    if start >= n:
+        raise ValueError(f"select: index must be less than {n}, got {start}")
+    made = views.narrow(input, axis, start % n, 1)
+    return views.reshape(made, (*input.shape[:axis], *input.shape[axis + 1 :]))
+
+
+@operation
+def movedim(
+    input: dpnp.ndarray | Array, source: int | Sequence[int], destination: int | Sequence[int]
+) -> dpnp.ndarray | Array:
+    """Move axes to other places; the others keep their order.
+
+    Parameters
+    ----------
+    input : array of any shape and dtype
+    source : int or sequence of int
+    destination : int or sequence of int
+        Where each of ``source`` is afterwards.
+
+    Returns
+    -------
+    array
+        A copy; inside a traced function a view.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis, one is named twice, or the lengths differ.
+
+    Notes
+    -----
+    Source: ``torch.movedim``.
+    """
+    many = (tuple, list)
+    came, go = (
+        [check_axis("movedim", d, input.ndim, n) for d in (v if isinstance(v, many) else [v])]
+        for n, v in (("source", source), ("destination", destination))
+    )
+    if len(came) != len(go) or len(set(came)) < len(came) or len(set(go)) < len(go):
+        raise ValueError(
+            f"movedim: source and destination must name as many axes, each once, got {source} and "
+            f"{destination}"
+        )
+    order = [a for a in range(input.ndim) if a not in came]
+    for place, axis in sorted(zip(go, came, strict=True)):
+        order.insert(place, axis)
+    return views.transpose(input, order) if input.ndim else input
+
+
+@operation
+def swapaxes(input: dpnp.ndarray | Array, axis0: int, axis1: int) -> dpnp.ndarray | Array:
+    """Exchange two axes, as ``transpose``.
+
+    Parameters
+    ----------
+    input : array of any shape and dtype
+    axis0, axis1 : int
+
+    Returns
+    -------
+    array
+        A copy; inside a traced function a view.
+
+    Raises
+    ------
+    ValueError
+        There is no such axis.
+
+    Notes
+    -----
+    Source: ``torch.swapaxes``.
+    """
+    return transpose(input, axis0, axis1)
+
+
+_STACKED = """Put arrays one after another along the {which} axis.
+
+Parameters
+----------
+tensors : list of arrays
+    {fewer}
+
+Returns
+-------
+array
+    The dtype to which all are promoted.
+
+Raises
+------
+ValueError
+    There is no array, or shapes differ in another axis.
+
+Notes
+-----
+Source: ``torch.{name}``.
+"""
+
+
+def _stacked(name: str, which: str, fewer: str, least: int) -> Any:
+    def call(tensors: Sequence[dpnp.ndarray | Array]) -> dpnp.ndarray | Array:
+        if not isinstance(tensors, (tuple, list)) or not tensors:
+            raise ValueError(
+                f"{name}: tensors must be a list of at least one array, got {tensors!r}"
+            )
+        wide = [views.expand_rank(t, max(t.ndim, least)) for t in tensors]
+        return cat(wide, int(name == "hstack" and wide[0].ndim > 1))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = _STACKED.format(name=name, which=which, fewer=fewer)
+    return operation(call)
+
+
+hstack = _stacked("hstack", "second", "Those of one axis are joined along that.", 1)
+vstack = _stacked("vstack", "first", "(n,) counts as (1, n).", 2)
+
+
+# --- Diagonals
+
+
+@operation
+def diagonal(
+    input: dpnp.ndarray | Array, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> dpnp.ndarray | Array:
+    """Return the elements of a diagonal of two axes, as the last axis.
+
+    Parameters
+    ----------
+    input : array of at least two axes
+    offset : int
+        Positive: above the main diagonal.
+    dim1, dim2 : int
+
+    Returns
+    -------
+    array
+        A copy.
+
+    Raises
+    ------
+    ValueError
+        There are no such axes, or they are one.
+
+    Notes
+    -----
+    Source: ``torch.diagonal``.
+    """
+    rows, columns = (check_axis("diagonal", d, input.ndim, n)
+                     for n, d in (("dim1", dim1), ("dim2", dim2)))  # fmt: skip
+    if rows == columns:
+        raise ValueError(f"diagonal: dim1 and dim2 must differ, got {dim1} and {dim2}")
+    offset = checked_int("diagonal", "offset", offset)
+    rest = [a for a in range(input.ndim) if a not in (rows, columns)]
+    x = views.transpose(input, [*rest, rows, columns])
+    n, m = x.shape[-2:]
+    down, right = max(-offset, 0), max(offset, 0)
+    length = max(min(n - down, m - right), 0)
+    flat = views.reshape(x, (*x.shape[:-2], n * m))
+    start = down * m + right if length else 0
+    return views.narrow(flat, flat.ndim - 1, start, length, m + 1)
+
+
+_diagonal = diagonal
+
+
+@operation
+def diag(input: dpnp.ndarray | Array, diagonal: int = 0) -> dpnp.ndarray | Array:
+    """Return the diagonal of a matrix, or a matrix with a vector on its diagonal.
+
+    Parameters
+    ----------
+    input : array (n, m), or (n,)
+    diagonal : int
+        Positive: above the main one.
+
+    Returns
+    -------
+    array (k,), or a square one with zeros elsewhere
+
+    Raises
+    ------
+    ValueError
+        ``input`` has another number of axes.
+
+    Notes
+    -----
+    Source: ``torch.diag``.
+    """
+    if input.ndim == 2:
+        return _diagonal(input, diagonal)
+    if input.ndim != 1:
+        raise ValueError(f"diag: input must have 1 or 2 axes, got shape {input.shape}")
+    offset = checked_int("diag", "diagonal", diagonal)
+    size = input.size + abs(offset)
+    kept = eye(size, dtype="bool")
+    if offset:
+        before, after = (offset, 0) if offset > 0 else (0, -offset)
+        kept = roll(kept, offset, 1)
+        input = pad(input, (before, after))
+    return where(kept, input, 0)

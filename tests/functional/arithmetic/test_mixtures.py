@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element-wise functions made of others."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Spec
+from functional.checks import Checks
+from functional.named import LAYOUTS, named
+from functional.on_device import to_device
+
+from sycl_dnn import functional as F
+
+X, Y = Spec((3, 4)), Spec((3, 4), "positive")
+MASK = np.array([True, False, True, False])
+
+
+def lerp(a, b, w):
+    return a + w * (b - a)
+
+
+def logit(x, eps=None):
+    x = x if eps is None else np.clip(x, eps, 1 - eps)
+    return np.log(x / (1 - x))
+
+
+def clamp_min(x, low):
+    return np.maximum(x, low)
+
+
+CASES = [
+    named("lerp", F.lerp, lerp, (X, Y, 0.3), on_gpu=True),
+    named("lerp-array", F.lerp, lerp, (Spec((3, 1)), Spec((4,)), Spec((3, 4), "unit"))),
+    named("addcmul", F.addcmul, lambda a, b, c, value=1: a + value * b * c, (X, X, Y), value=0.5),
+    named("addcdiv", F.addcdiv, lambda a, b, c, value=1: a + value * b / c,
+          (X, Spec((4,)), Spec((3, 1), "positive")), value=2),
+    named("clamp_min", F.clamp_min, clamp_min, (Spec((3, 4), "distinct"), 0.03)),
+    named("clamp_max", F.clamp_max, np.minimum, (Spec((3, 4), "distinct"), Spec((4,)))),
+    named("logaddexp", F.logaddexp, np.logaddexp, (X, Spec((4,)))),
+    named("logit", F.logit, logit, (Spec((3, 4), "unit"),), slack=4),
+    named("logit-eps", F.logit, logit, (Spec((3, 4), "unit"), 0.2)),
+]  # fmt: skip
+CASES += [named(f"lerp-{layout}", F.lerp, lerp, (Spec((2, 8, 5, 7), layout=layout),
+                Spec((2, 8, 5, 7)), 0.3)) for layout in LAYOUTS[1:]]  # fmt: skip
+CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16")
+          if c.name in ("lerp", "addcmul", "logaddexp")]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+
+
+def test_masked_fill_keeps_the_dtype(queue):
+    x, mask = to_device(np.ones((2, 4)), "float32", queue), dpnp.asarray(MASK, sycl_queue=queue)
+    wanted = np.where(MASK, -np.inf, np.ones((2, 4)))
+    np.testing.assert_array_equal(dpnp.asnumpy(F.masked_fill(x, mask, float("-inf"))), wanted)
+    filler = to_device(np.array(3.0), "float32", queue)
+    assert F.masked_fill(x.astype("int64"), mask, filler).dtype == np.int64
+    assert F.masked_fill(F.astype(x, "bfloat16"), mask, 2).dtype == "bfloat16"
+    for call, error, words in (
+        (lambda: F.masked_fill(x, x, 0.0), TypeError, "mask must have dtype bool, got float32"),
+        (lambda: F.masked_fill(x.astype("int64"), mask, 0.5), TypeError, "must fit dtype int64"),
+        (lambda: F.masked_fill(x, mask, x), ValueError, "value must have no axes"),
+        (lambda: F.addcmul(x, x, 2.0), TypeError, "addcmul: tensor2 must be an array, got float"),
+    ):
+        with pytest.raises(error, match=words):
+            call()
+
+
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 1.5, -2.0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("given", [{}, {"nan": 1.0, "posinf": 2.0, "neginf": -3.0}])
+def test_nan_to_num_is_torchs(given, dtype, queue):
+    torch = pytest.importorskip("torch")
+    wanted = torch.tensor(SPECIAL).to(getattr(torch, dtype)).nan_to_num(**given).double()
+    found = F.astype(F.nan_to_num(to_device(SPECIAL, dtype, queue), **given), "float32")
+    np.testing.assert_array_equal(dpnp.asnumpy(found).astype("f8"), wanted)
+    whole = to_device(np.arange(3), "int64", queue)
+    assert F.nan_to_num(whole).tolist() == [0, 1, 2]
+
+
+def test_logaddexp_of_infinities(queue):
+    inf = np.inf
+    a, b = np.array([inf, -inf, inf, 3e38]), np.array([inf, -inf, -inf, 3e38])
+    found = F.logaddexp(to_device(a, "float32", queue), to_device(b, "float32", queue))
+    np.testing.assert_array_equal(dpnp.asnumpy(found), np.logaddexp(a, b).astype("f4"))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Axes moved, taken apart and joined; diagonals."""
+
+import dpnp
+import numpy as np
+import pytest
+from functional.case import Spec
+from functional.checks import Checks
+from functional.named import LAYOUTS, X, named
+
+from sycl_dnn import functional as F
+
+
+def unbind(x, dim=0):
+    return tuple(np.moveaxis(x, dim, 0))
+
+
+def select(x, dim, index):
+    return np.take(x, index, dim)
+
+
+def diagonal(x, offset=0, dim1=0, dim2=1):
+    return np.diagonal(x, offset, dim1, dim2)
+
+
+M, V = Spec((4, 6)), Spec((3,))
+CASES = [
+    named("unbind", F.unbind, unbind, (X,), on_gpu=True),
+    named("unbind-last", F.unbind, unbind, (X, -1)),
+    named("select", F.select, select, (X, 1, -2)),
+    named("movedim", F.movedim, np.moveaxis, (X, 0, -1)),
+    named("movedim-several", F.movedim, np.moveaxis, (Spec((2, 3, 4, 5)), (0, 3), (2, 0))),
+    named("swapaxes", F.swapaxes, np.swapaxes, (X, 0, -1)),
+    named("hstack", F.hstack, np.hstack, ([Spec((2, 1, 3)), Spec((2, 4, 3))],)),
+    named("hstack-vectors", F.hstack, np.hstack, ([V, Spec((2,)), Spec(())],)),
+    named("vstack", F.vstack, np.vstack, ([Spec((2, 3)), V],)),
+    named("diagonal", F.diagonal, diagonal, (M,)),
+    named("diagonal-above", F.diagonal, diagonal, (M, 3)),
+    named("diagonal-below", F.diagonal, diagonal, (M, -1)),
+    named("diagonal-outside", F.diagonal, diagonal, (M, 9)),
+    named("diagonal-axes", F.diagonal, diagonal, (X, 1, -1, 0)),
+    named("diag", F.diag, np.diag, (V,)),
+    named("diag-above", F.diag, np.diag, (V, 2)),
+    named("diag-below", F.diag, np.diag, (V, -1)),
+    named("diag-matrix", F.diag, np.diag, (M, 1)),
+]
+CASES += [named(f"unbind-{layout}", F.unbind, unbind, (Spec((2, 8, 5, 7), layout=layout), 2))
+          for layout in LAYOUTS[1:]]  # fmt: skip
+CASES += [c.as_dtype(d) for c in CASES for d in ("bfloat16", "float16")
+          if c.name in ("unbind", "diagonal")]  # fmt: skip
+
+
+class TestCases(Checks):
+    cases = CASES
+    # oneDNN has its reference alone for the choice of diag.
+    instead = {"no_reference_implementation": [c for c in CASES if c.function is not F.diag]}
+
+
+def test_nan_beside_a_diagonal_remains_outside(queue):
+    x = dpnp.asarray(np.array([np.nan, 1.0], "f4"), sycl_queue=queue)
+    np.testing.assert_array_equal(dpnp.asnumpy(F.diag(x)), [[np.nan, 0], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: F.unbind(x.sum()), "unbind: input must have an axis"),
+        (lambda x: F.select(x, 0, 2), "select: index must be less than 2, got 2"),
+        (lambda x: F.movedim(x, (0, 0), (0, 1)), "must name as many axes, each once"),
+        (lambda x: F.diagonal(x, 0, 1, 1), "diagonal: dim1 and dim2 must differ"),
+        (lambda x: F.diag(x[None]), "diag: input must have 1 or 2 axes"),
+        (lambda x: F.hstack([]), "hstack: tensors must"),
+    ],
+)
+def test_refused(call, words, queue):
+    with pytest.raises((ValueError, TypeError), match=words):
+        call(dpnp.ones((2, 3), dtype="f4", sycl_queue=queue))

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Methods that write in torch, and arrays like another, in the forward of a module."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn
+
+#: By name: what is called, under both libraries; ``y`` has the shape of ``x``.
+CALLS = {
+    "add_": lambda x, y: x.add_(y, alpha=2), "sub_": lambda x, y: x.sub_(1.5),
+    "mul_": lambda x, y: x.mul_(y), "div_": lambda x, y: x.div_(y.exp()),
+    "pow_": lambda x, y: x.pow_(2), "clamp_": lambda x, y: x.clamp_(min=-0.5, max=0.5),
+    "clamp_min_": lambda x, y: x.clamp_min_(0.1), "clamp_max_": lambda x, y: x.clamp_max_(0.1),
+    "relu_": lambda x, y: x.relu_(), "sigmoid_": lambda x, y: x.sigmoid_(),
+    "tanh_": lambda x, y: x.tanh_(), "exp_": lambda x, y: x.exp_(), "neg_": lambda x, y: x.neg_(),
+    "sqrt_": lambda x, y: (x * x + 1).sqrt_(), "abs_": lambda x, y: x.abs_(),
+    "zero_": lambda x, y: x.zero_() + y, "fill_": lambda x, y: x.fill_(2) * y,
+    "copy_": lambda x, y: x.copy_(y), "lerp_": lambda x, y: x.lerp_(y, 0.25),
+    "masked_fill_": lambda x, y: x.masked_fill_(y > 0, 3.0),
+    "addcmul_": lambda x, y: x.addcmul_(y, y, value=0.5),
+    "addcdiv_": lambda x, y: x.addcdiv_(y, y.exp()), "tril_": lambda x, y: x.tril_(),
+    "several": lambda x, y: x.mul_(2).add_(y[0]).clamp_(min=0),
+    "clone": lambda x, y: x.clone().add_(1) * x,
+    "new_zeros": lambda x, y: x + x.new_zeros(3, 4) + y.new_zeros((4,)),
+    "new_ones": lambda x, y: x * x.new_ones(4),
+    "new_full": lambda x, y: x * x.new_full((3, 1), 2.5),
+    "lerp": lambda x, y: x.lerp(y, 0.5), "clamp_min": lambda x, y: x.clamp_min(0.2).clamp_max(1),
+    "masked_fill": lambda x, y: x.masked_fill(y > 0, float("-inf")).softmax(-1),
+    "unbind": lambda x, y: x.unbind(1)[2], "select": lambda x, y: x.select(1, -1),
+    "diagonal": lambda x, y: x.diagonal(), "addcmul": lambda x, y: x.addcmul(x, y),
+    "index_add": lambda x, y: x.index_add(0, (y[:, 0] > 9).long(), y),
+}  # fmt: skip
+VALUES = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("f4")
+
+
+class Net(nn.Module):
+    def __init__(self, call):
+        super().__init__()
+        self.call = call
+
+    def forward(self, x, y):
+        return self.call(x * 1.0, y)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_values_and_gradients_are_torchs(name):
+    torch = pytest.importorskip("torch")
+    call = CALLS[name]
+    net, arrays = Net(call), [dpnp.asarray(v) for v in VALUES]
+    tensors = [torch.tensor(v, requires_grad=True) for v in VALUES]
+    wanted = call(tensors[0] * 1.0, tensors[1])
+    wanted.square().sum().backward()
+    for run in (net, lambda *a: sycl_dnn.compile(lambda net, *a: net(*a))(net, *a)):
+        np.testing.assert_allclose(dpnp.asnumpy(run(*arrays)), wanted.detach(), rtol=1e-5)
+    grads = sycl_dnn.grad(lambda x, y: F.sum(F.square(net(x, y))), (0, 1))(*arrays)
+    for found, tensor in zip(grads, tensors, strict=True):
+        slope = np.zeros((3, 4)) if tensor.grad is None else tensor.grad
+        np.testing.assert_allclose(dpnp.asnumpy(found), slope, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(dpnp.asnumpy(arrays[0]), VALUES[0])
+
+
+#: What torch lets read the new values, by way of the same memory.
+READERS = {
+    "itself": lambda x, write: (write(x), x)[1],
+    "a slice of it": lambda x, write: (write(x), x[0])[1],
+    "an earlier view": lambda x, write: (lambda v: (write(x), v)[1])(x.view(-1)),
+    "an earlier slice": lambda x, write: (lambda v: (write(x), v * 2)[1])(x[:, 1:]),
+    "what it is a view of": lambda x, write: (write(x.transpose(0, 1)), x)[1],
+    "what it is a part of": lambda x, write: (write(x.chunk(2, 1)[0]), x + 1)[1],
+    "what it is a slice of": lambda x, write: (write(x[:, :2]), x)[1],
+    "what it was detached from": lambda x, write: (write(x.detach()), x)[1],
+    "what contiguous returned": lambda x, write: (write(x.contiguous()), x)[1],
+    "a sum of both": lambda x, write: write(x) + x,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("write", [lambda x: x.add_(1), lambda x: F.relu(x, inplace=True)])
+def test_what_torch_would_have_changed_is_not_read(reader, write):
+    net = Net(lambda x, y: READERS[reader](x, write))
+    x = dpnp.asarray(VALUES[0])
+    for call in (net, lambda x, y: sycl_dnn.compile(lambda net, x, y: net(x, y))(net, x, y)):
+        for _ in range(2):  # the second trace repeats what the first one recorded
+            with pytest.raises(RuntimeError, match="read after (add_|relu).*use the result"):
+                call(x, x)
+
+
+class Counting(nn.Module):
+    def __init__(self, write):
+        super().__init__()
+        self.register_buffer("count", F.zeros(3))
+        self.weight, self.write = nn.Parameter(F.ones(3)), write
+
+    def forward(self, x):
+        self.write(self)
+        return x
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda m: m.count.add_(1), lambda m: m.count[:1].zero_(), lambda m: m.weight.mul_(2),
+     lambda m: F.relu(m.count, inplace=True)],
+)  # fmt: skip
+def test_state_is_written_by_assignment_alone(write):
+    x = F.ones(3)
+    with pytest.raises(TypeError, match="written to in a forward only by an assignment"):
+        Counting(write)(x)
+
+    def assigned(m):
+        m.count = m.count.clone().add_(1)
+
+    net = Counting(assigned)
+    net(x)
+    net(x)
+    assert net.count.tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x, y: x.add_(x.new_ones(2, 3, 4)), ValueError, r"add_\(\): the result must have"),
+        (lambda x, y: x.long().mul_(0.5), TypeError, "must have dtype int64, got float32"),
+    ],
+)
+def test_results_that_do_not_fit_are_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        Net(call)(*(dpnp.asarray(v) for v in VALUES))
+
+
+def test_new_arrays_in_init():
+    class Made(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(F.ones(2, 3))
+            self.register_buffer("zeros", self.weight.new_zeros(3))
+            self.register_buffer("full", self.weight.new_full((2,), 7, dtype="int64"))
+
+    made = Made()
+    assert made.zeros.tolist() == [0, 0, 0]
+    assert made.full.tolist() == [7, 7]
+    assert made.full.dtype == np.int64
