@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random layers of the families bound by memory, between 1 and 30 MB of float32."""
+"""Random layers of an activation of 1 to 30 MB of float32: bound by memory, and convolutions."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,8 @@ _CHANNELS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 320, 512, 768, 1024, 2048
 _SIDES = (7, 8, 14, 16, 20, 28, 32, 40, 56, 64, 80, 112)
 _SMALLEST, _LARGEST = 1 << 18, 30 << 18
 Shape = tuple[int, ...]
+#: Function, shapes, additional arguments.
+Drawn = tuple[str, tuple[Shape, ...], dict[str, Any]]
 
 
 def _image(rng: np.random.Generator) -> Shape:
@@ -33,8 +36,29 @@ def _groups(rng: np.random.Generator, x: Shape) -> int:
     return int(rng.choice([g for g in (1, 4, 8, 16, 32, x[1]) if x[1] % g == 0]))
 
 
-#: By family: function, shapes, additional arguments.
-Drawn = tuple[str, tuple[Shape, ...], dict[str, Any]]
+#: Operations of a convolution.
+_MOST_WORK = 2e9
+
+
+def _convolution(rng: np.random.Generator, x: Shape, groups: int = 1) -> Drawn:
+    """Return a convolution of 1x1 or 3x3 with stride 1 or 2."""
+    n, channels, side, _ = x
+    outputs = [channels] if groups == channels else [c for c in _CHANNELS if c % groups == 0]
+    work = math.inf
+    while work > _MOST_WORK:
+        out, kernel, stride = (int(rng.choice(v)) for v in (outputs, (1, 3), (1, 2)))
+        work = 2 * n * (-(-side // stride) * kernel) ** 2 * out * channels // groups
+    shapes = (x, (out, channels // groups, kernel, kernel), (out,))
+    return "conv2d", shapes, {"stride": stride, "padding": kernel // 2, "groups": groups}
+
+
+def _more_groups(rng: np.random.Generator, channels: int) -> int:
+    """Return a divisor above 1: the number of channels, which is depthwise, every second time."""
+    divisors = [g for g in range(2, channels + 1) if channels % g == 0]
+    return channels if rng.random() < 0.5 else int(rng.choice(divisors))
+
+
+#: What each makes of a shape.
 FAMILIES: dict[str, Callable[[np.random.Generator, Shape], Drawn]] = {
     "batch_norm training": lambda rng, x: ("batch_norm", _vectors(x, 2), {"training": True}),
     "batch_norm inference": lambda rng, x: ("batch_norm", _vectors(x, 4), {}),
@@ -47,6 +71,8 @@ FAMILIES: dict[str, Callable[[np.random.Generator, Shape], Drawn]] = {
         "interpolate", (x,), {"scale_factor": 2, "mode": "bilinear"}),
     "max pool": lambda rng, x: ("max_pool2d", (x,), {"kernel_size": 3, "stride": 2}),
     "sum of positions": lambda rng, x: ("sum", (x,), {"dim": (2, 3)}),
+    "convolution": lambda rng, x: _convolution(rng, x),
+    "grouped convolution": lambda rng, x: _convolution(rng, x, _more_groups(rng, x[1])),
 }  # fmt: skip
 
 
@@ -58,7 +84,9 @@ def drawn(count: int, seed: int) -> Iterator[Layer]:
             function, shapes, kwargs = make(rng, _image(rng))
             layout = str(rng.choice(["channels_last", "row_major"]))
             dtype = str(rng.choice(["float32", "bfloat16"]))
-            more = "".join(f" {k}={v}" for k, v in kwargs.items() if k == "num_groups")
+            more = "".join(f" {k}={v}" for k, v in kwargs.items() if k in ("num_groups", "groups"))
+            if function == "conv2d":
+                more = f" {'x'.join(map(str, shapes[1]))}/{kwargs['stride']}{more}"
             name = f"{family} {'x'.join(map(str, shapes[0]))}{more} {layout}"
             # The gradient of torch's sum is a view of one number for each channel.
             passes = ("forward",) if function == "sum" else ("forward", "backward")

@@ -173,6 +173,11 @@ class Array(Reductions, Operators):
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
 
+    def __index__(self) -> int:
+        if dtypes.is_float(self.dtype):
+            raise TypeError(f"__index__(): an Array must hold integers, got {self.dtype}")
+        return int(self)
+
     __bool__ = _number(bool)
     __int__ = _number(int)
     __float__ = _number(float)

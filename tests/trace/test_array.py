@@ -150,6 +150,17 @@ def test_copy_is_independent(queue):
     assert copied.asnumpy().tolist() == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "words"),
+    [("bfloat16", "hold integers, got bfloat16"), ("int4", r"have one element, got shape \(2,\)")],
+)
+def test_use_as_an_index_says_what_is_wrong(dtype, words, queue):
+    """No array of integers here has one element: two of 4 bits share a byte."""
+    a = sycl_dnn.asarray([1.0, 2.0], dtype, sycl_queue=queue)
+    with pytest.raises(TypeError, match=rf"\(\): an Array must {words}"):
+        [1, 2, 3][a]
+
+
 def test_operators(queue):
     a = sycl_dnn.asarray([[1.0, 2.0], [3.0, 4.0]], "bfloat16", sycl_queue=queue)
     x = a.asnumpy()

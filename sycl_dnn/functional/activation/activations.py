@@ -97,6 +97,9 @@ def leaky_relu(
 ) -> dpnp.ndarray | Array:
     """Return ``x`` where it is positive, else ``negative_slope * x``.
 
+    The gradient at NaN is the incoming one, and a slope of 0 makes 0 of NaN and minus infinity,
+    unless ``set_nan("propagate")``.
+
     negative_slope : float
     """
     if nan_kept.is_asked_for(input):
@@ -128,6 +131,8 @@ def celu(
     input: dpnp.ndarray | Array, alpha: float = 1.0, inplace: bool = False
 ) -> dpnp.ndarray | Array:
     """Return ``x`` where it is positive, else ``alpha * (exp(x / alpha) - 1)``.
+
+    NaN gives ``-alpha`` if ``alpha`` is not 1, unless ``set_nan("propagate")``.
 
     alpha : float
         Not 0.
@@ -318,6 +323,8 @@ def tanhshrink(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
 def softshrink(input: dpnp.ndarray | Array, lambd: float = 0.5) -> dpnp.ndarray | Array:
     """Return ``x`` moved towards 0 by ``lambd``, and 0 where it is nearer than that.
 
+    The gradient at NaN is 0, unless ``set_nan("propagate")``.
+
     lambd : float
         Not negative.
     """
@@ -339,6 +346,8 @@ def _shrunk_slope(x: Tensor, band: float, dy: Tensor) -> Tensor:
 @pointwise
 def hardshrink(input: dpnp.ndarray | Array, lambd: float = 0.5) -> dpnp.ndarray | Array:
     """Return ``x`` where ``abs(x) > lambd``, else 0.
+
+    The gradient at NaN is 0, unless ``set_nan("propagate")``.
 
     lambd : float
     """

@@ -146,6 +146,9 @@ def _prelu_with_nan(x: Tensor, slopes: Tensor) -> Tensor:
 def prelu(input: dpnp.ndarray | Array, weight: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     """Return ``x`` where it is positive, else ``weight * x``.
 
+    The gradient at NaN is 0, and a weight that is NaN makes NaN of positive inputs, too, unless
+    ``set_nan("propagate")``.
+
     Parameters
     ----------
     input : dpnp.ndarray or Array (N, C, *) or any shape

@@ -219,6 +219,13 @@ exp = _function(
 )
 log = _function("log", "Return the natural logarithm.", A.eltwise_log)
 sqrt = _function("sqrt", "Return the square root.", A.eltwise_sqrt)
-abs = _function("abs", "Return ``|input|``.", A.eltwise_abs, integers=dpnp.abs)
+abs = _function(
+    "abs",
+    "Return ``|input|``.",
+    A.eltwise_abs,
+    integers=dpnp.abs,
+    note="Integers are computed by dpnp. The gradient at NaN is plus or minus the incoming one,\n"
+    'unless ``set_nan("propagate")``.',
+)
 square = _function("square", "Return ``input * input``.", A.eltwise_square, integers=dpnp.square)
 reciprocal = _function("reciprocal", "Return ``1 / input``.", A.eltwise_pow, (1.0, -1.0))

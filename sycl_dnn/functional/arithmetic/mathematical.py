@@ -23,7 +23,16 @@ from sycl_dnn.functional.arithmetic.operands import (
     number_or_tensor,
 )
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.pointwise import eltwise, fused, scale, times, zeros
+from sycl_dnn.trace.pointwise import (
+    EXP,
+    SQUARE,
+    chain,
+    eltwise,
+    fused,
+    scale,
+    times,
+    zeros,
+)
 from sycl_dnn.trace.reductions import sum_to
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -124,10 +133,20 @@ rsqrt: Callable[..., Any] = _smooth(
     lambda x, y: fused(A.binary_mul, y, y, times(y), scale(-0.5)),
 )  # fmt: skip
 _BELL = 2 / math.sqrt(math.pi)
-erf = _smooth("erf", "Return the error function.", special.erf,
-              lambda x, y: mul(exp(neg(square(x))), _BELL))  # fmt: skip
+
+
+def _bell(x: Tensor, factor: float) -> Tensor:
+    """Return ``factor * exp(-x * x)``; oneDNN's exponential of NaN alone would be infinity."""
+    if x.dtype == "float64":
+        return mul(exp(neg(square(x))), factor)
+    power = chain(x, SQUARE, scale(-1))
+    # Never less than its exponent: the bound lets NaN through.
+    return chain(power, EXP, (A.binary_max, power), scale(factor))
+
+
+erf = _smooth("erf", "Return the error function.", special.erf, lambda x, y: _bell(x, _BELL))
 erfc = _smooth("erfc", "Return 1 - erf, exact for large values.", special.erfc,
-               lambda x, y: mul(exp(neg(square(x))), -_BELL))  # fmt: skip
+               lambda x, y: _bell(x, -_BELL))  # fmt: skip
 
 
 # --- Steps: their gradient is 0
@@ -313,7 +332,8 @@ def _remainder(
 
         return converted(by_dpnp(function, wide, *operands, rule=rule), dtype)
 
-    return _named(call, name, _REMAINDER.format(summary=summary, name=name))
+    more = _AT_INFINITIES if name == "remainder" else ""
+    return _named(call, name, _REMAINDER.format(summary=summary, name=name, more=more))
 
 
 _REMAINDER = """{summary}
@@ -331,7 +351,11 @@ dpnp.ndarray or Array (*)
 Notes
 -----
 An integer modulo 0 is 0, where torch raises an error after reading the values. bfloat16 and
-float16 are computed in float32. Source: ``torch.{name}``.
+float16 are computed in float32. {more}Source: ``torch.{name}``.
+"""
+_AT_INFINITIES = """The gradient of ``other`` at infinities is infinite or 0
+instead of NaN or 1, unless ``set_nan("propagate")``.
+
 """
 
 

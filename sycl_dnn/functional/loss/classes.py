@@ -289,6 +289,8 @@ def nll_loss(
 ) -> dpnp.ndarray | Array:
     """Return minus the entry of ``input`` at the class that ``target`` names, times its weight.
 
+    NaN at that class gives infinity, unless ``set_nan("propagate")``.
+
     input : dpnp.ndarray or Array (N, C, *) or (C,)
         Logarithms of probabilities.
     target : dpnp.ndarray (N, *) or ()
@@ -316,6 +318,9 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> dpnp.ndarray | Array:
     """Return ``nll_loss(log_softmax(input), target)``, also for targets that are probabilities.
+
+    A row with NaN or infinity gives infinity, and gradients that are finite beside it, unless
+    ``set_nan("propagate")``: then all are NaN.
 
     input : dpnp.ndarray or Array (N, C, *) or (C,)
         Any numbers.

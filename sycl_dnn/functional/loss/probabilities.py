@@ -52,9 +52,9 @@ _LOGISTIC = (algorithm.eltwise_logistic,)
 SOURCE = 'oneDNN developer guide, "Binary", "Eltwise" and "Reduction"'
 
 
-def bounded_log(p: Tensor) -> Tensor:
-    """Return ``max(log(p), -100)``."""
-    made = chain(p, LOG, clip(-100.0, LARGEST))
+def bounded_log(p: Tensor, lowest: float = -100.0) -> Tensor:
+    """Return ``max(log(p), lowest)``."""
+    made = chain(p, LOG, clip(lowest, LARGEST))
     if p.dtype != "float32":
         return made
     # oneDNN's logarithm is off by 4e-6; a step of Newton's method leaves 2e-7.
@@ -99,9 +99,9 @@ def _cross_entropy_slope(g: Tensor, p: Tensor, t: Tensor) -> Tensor:
 
 
 def _cross_entropy_slope_at_target(g: Tensor, p: Tensor, t: Tensor) -> Tensor:
-    return fused(
-        algorithm.binary_sub, bounded_log(chain(p, scale(-1, 1))), bounded_log(p), times(g)
-    )
+    # Without bounds, as in torch: infinite for probabilities of 0 and 1.
+    log_p, log_q = (bounded_log(v, -math.inf) for v in (p, chain(p, scale(-1, 1))))
+    return fused(algorithm.binary_sub, log_q, log_p, times(g))
 
 
 @loss(SOURCE)
@@ -274,6 +274,8 @@ def poisson_nll_loss(
     reduce: bool | None = None, reduction: str = "mean",
 ) -> dpnp.ndarray | Array:  # fmt: skip
     """Return minus the logarithm of the Poisson distribution, up to a constant.
+
+    The gradient at NaN is infinite with ``log_input``, unless ``set_nan("propagate")``.
 
     input : dpnp.ndarray or Array (*)
         The logarithm of the expected counts, or those themselves.

@@ -165,6 +165,8 @@ def l1_loss(
 ) -> dpnp.ndarray | Array:
     """Return ``abs(input - target)``, the mean of it by default.
 
+    The gradient at NaN is minus or plus the incoming one, unless ``set_nan("propagate")``.
+
     input, target : dpnp.ndarray or Array (*)
         The target may hold integers, too; dtypes that differ are promoted. Shapes that differ are
         broadcast, with a warning.
@@ -185,6 +187,8 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> dpnp.ndarray | Array:
     """Return ``d**2 / (2 * beta)`` where ``d = abs(input - target) < beta``, else ``d - beta / 2``.
+
+    The gradient at NaN is minus or plus the incoming one, unless ``set_nan("propagate")``.
 
     input, target : dpnp.ndarray or Array (*)
         The target may hold integers, too; dtypes that differ are promoted. Shapes that differ are
@@ -208,6 +212,9 @@ def huber_loss(
     weight: dpnp.ndarray | Array | None = None,
 ) -> dpnp.ndarray | Array:
     """Return ``d**2 / 2`` where ``d = abs(input-target) < delta``, else ``delta * (d - delta/2)``.
+
+    The gradient at NaN is ``delta`` times minus or plus the incoming one, unless
+    ``set_nan("propagate")``.
 
     input, target : dpnp.ndarray or Array (*)
         Of one dtype. Shapes that differ are broadcast, with a warning.

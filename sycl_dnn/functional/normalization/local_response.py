@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import dpnp
 import numpy as np
 
@@ -12,11 +14,17 @@ from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import empty_like
 from sycl_dnn.functional.product.product import product
 from sycl_dnn.trace.array import Array
-from sycl_dnn.trace.pointwise import ROOT, chain, fused, plus, power, scale, times
+from sycl_dnn.trace.pointwise import LARGEST, ROOT, chain, clip, fused, plus, power, scale, times
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape, transpose
 
+#: Larger squares count as infinite, and NaN as ``_NAN``: a product with a band of zeros and ones
+#: would make NaN of all channels.
+_INFINITE, _NAN = 2.0**126, -LARGEST
+#: From these to infinities, and other numbers times 4. The bounds keep compiled functions from
+#: joining that factor with the next one.
+_MARKED = (scale(4), clip(-math.inf, math.inf))
 #: Windows of more channels are not those that were compared on GPUs.
 _WIDEST = 15
 
@@ -60,8 +68,8 @@ def _by_products(x: Tensor, size: int, alpha: float, beta: float, k: float) -> T
 
     def denominator() -> Tensor:
         """Return the root of what a power is taken of."""
-        squares = sums(fused(algorithm.binary_mul, rows, rows), window)
-        return chain(squares, scale(alpha / size, k), ROOT)
+        squares = fused(algorithm.binary_mul, rows, rows, clip(_NAN, _INFINITE))
+        return chain(sums(squares, window), *_MARKED, scale(alpha / size / 4, k), ROOT)
 
     def divided(root: Tensor, values: Tensor, *more: Tensor) -> Tensor:
         steps = [times(t) for t in (values, *more)]
@@ -77,9 +85,12 @@ def _by_products(x: Tensor, size: int, alpha: float, beta: float, k: float) -> T
         direct = divided(root, dy)
         # d(v ** -beta) = -beta v ** -beta / v dv, in an order in which nothing overflows.
         slope = chain(root, power(-1), times(rows))
-        slope = fused(algorithm.binary_div, slope, root, times(direct))
-        around = fused(algorithm.binary_mul, sums(slope, window.T), rows)
-        return {"rows": chain(around, scale(-2.0 * beta * alpha / size), plus(direct))}
+        slope = fused(algorithm.binary_div, slope, root, times(direct), clip(-LARGEST, LARGEST))
+        around = sums(slope, window.T)
+        # An infinity times 0 is NaN.
+        steps = (*_MARKED, scale(0), plus(around), times(rows))
+        made = chain(around, *steps, scale(-2.0 * beta * alpha / size), plus(direct))
+        return {"rows": made}
 
     made = x.trace.closed({"rows": rows}, body, rule)
     n, _, h, w = x.shape

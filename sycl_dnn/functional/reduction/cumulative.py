@@ -13,6 +13,7 @@ from sycl_dnn.functional.shape.arrangement import flip
 from sycl_dnn.functional.shape.joining import join
 from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.pointwise import mul
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -42,13 +43,17 @@ ValueError
 
 Notes
 -----
-bfloat16 and float16 are computed in float32. It has derivatives of any order. Source:
+bfloat16 and float16 are computed in float32. It has derivatives of any order. {more}Source:
 ``torch.{name}``.
 """
+_DIVIDED = """The gradient
+is of products of the other elements. torch divides by each: NaN at infinities, and infinity if a
+product overflows; so it is after ``set_nan("propagate")``. """
 
 
 def _documented(body: Any) -> Any:
-    body.__doc__ = _TEXT.format(summary=body.__doc__, name=body.__name__)
+    more = _DIVIDED if body.__name__ == "cumprod" else ""
+    body.__doc__ = _TEXT.format(summary=body.__doc__, name=body.__name__, more=more)
     return operation(body)
 
 
@@ -107,6 +112,13 @@ def _slope(x: dpnp.ndarray, dy: dpnp.ndarray, axis: int) -> dpnp.ndarray:
     return dpnp.moveaxis(before * sums, -1, axis)
 
 
+def _divided_slope(x: dpnp.ndarray, dy: dpnp.ndarray, axis: int) -> dpnp.ndarray:
+    """Return the gradient of cumprod with torch's results at infinities; rows with 0 as above."""
+    sums = dpnp.flip(dpnp.cumsum(dpnp.flip(dpnp.cumprod(x, axis=axis) * dy, axis), axis=axis), axis)
+    has_zero = dpnp.any(x == 0, axis=axis, keepdims=True)
+    return dpnp.where(has_zero, _slope(x, dy, axis), sums / x)
+
+
 @_documented
 def cumprod(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.ndarray | Array:
     """Return the products of all elements up to each, along an axis."""
@@ -121,8 +133,10 @@ def cumprod(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp
         return x.trace.array_call(call, [x], [Out(x.shape, x.dtype)])[0]
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
+        found = _divided_slope if nan_kept.is_asked_for(x) else _slope
+
         def slope(a: dpnp.ndarray, g: dpnp.ndarray) -> dpnp.ndarray:
-            return dpnp.ascontiguousarray(_slope(a, g, axis))
+            return dpnp.ascontiguousarray(found(a, g, axis))
 
         return {"x": x.trace.array_call(slope, [x, dy], [Out(x.shape, x.dtype)])[0]}
 

@@ -102,8 +102,12 @@ def _first_nan(a: dpnp.ndarray, axis: int | None, call: Any) -> dpnp.ndarray:
     return dpnp.where(dpnp.any(is_nan, axis=axis), first, call(a))
 
 
+_PLACES = """Computed by dpnp. Of several NaN the result is that of any, unless
+``set_nan("propagate")``: then of the first."""
+
+
 @operation
-@documented("Computed by dpnp.",
+@documented(_PLACES,
             returns="dpnp.ndarray of int64\n    Into the flattened array without ``dim``.",
             **_ONE)  # fmt: skip
 def argmax(
@@ -114,7 +118,7 @@ def argmax(
 
 
 @operation
-@documented("Computed by dpnp.",
+@documented(_PLACES,
             returns="dpnp.ndarray of int64\n    Into the flattened array without ``dim``.",
             **_ONE)  # fmt: skip
 def argmin(

@@ -239,7 +239,8 @@ def _order(p: Any) -> float:
 
 
 @operation
-@documented("Computed in float32 at least.", parameters=_ORDER)
+@documented("Computed in float32 at least. NaN is lost with an order of inf or -inf, unless\n"
+            '``set_nan("propagate")``.', parameters=_ORDER)  # fmt: skip
 def norm(
     input: dpnp.ndarray | Array,
     p: float | str = "fro",

@@ -128,6 +128,15 @@ def test_certain_probabilities(queue):
     compare("binary_cross_entropy", [p[2:], np.full_like(p[2:], 0.25)], queue)
 
 
+def test_certain_probabilities_have_infinite_gradients_of_targets(queue):
+    """As in torch: only the loss bounds logarithms."""
+    p, t = ([0.0, 1.0, 0.25, 1e-30], [0.0, 1.0, 0.5, 0.5])
+    given = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (p, t)]
+    y, pullback = sycl_dnn.vjp(lambda p, t: F.binary_cross_entropy(p, t, reduction="none"), *given)
+    made = dpnp.asnumpy(pullback(dpnp.ones_like(y))[1])
+    np.testing.assert_allclose(made, [np.inf, -np.inf, np.log(3), 30 * np.log(10)], rtol=1e-5)
+
+
 def test_divergence_from_zero(queue):
     t = np.array([0, 1, 1e-30, 0.5], np.float32)
     compare("kl_div", [np.array([-1, 0, -5, -0.5], np.float32), t], queue)

@@ -5,6 +5,7 @@ import pytest
 from functional.case import Case, Spec
 from functional.checks import Checks
 
+import sycl_dnn
 from sycl_dnn import functional as F
 
 
@@ -73,6 +74,21 @@ def test_refused(error, shape, size, words, queue):
 def test_integers_are_refused(queue):
     with pytest.raises(TypeError, match="local_response_norm: input must have a float"):
         F.local_response_norm(dpnp.ones((3, 5, 2), dtype="i4", sycl_queue=queue), 3)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e25])
+def test_other_windows_do_not_depend_on_a_channel(value, queue):
+    """Sums over windows are products with zeros and ones; infinity times 0 is NaN."""
+    x = np.arange(1, 41, dtype="f4").reshape(1, 8, 5, 1)
+    wanted = local_response_norm(x, 3)
+    x[0, 3, 2] = value
+    for call in (F.local_response_norm, sycl_dnn.compile(F.local_response_norm)):
+        made = dpnp.asnumpy(call(dpnp.asarray(x, sycl_queue=queue), 3))
+        wanted[0, 2:5, 2] = made[0, 2:5, 2]
+        np.testing.assert_allclose(made, wanted, rtol=1e-5)
+        if queue.sycl_device.is_cpu:
+            near = [0 if value == value else np.nan] * 2
+            np.testing.assert_array_equal(made[0, [2, 4], 2, 0], near)
 
 
 @pytest.mark.parametrize("size", [1e9, 1e12, 1e15, 1e18])
