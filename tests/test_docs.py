@@ -100,7 +100,7 @@ def test_program_runs(place, ended):
     assert status == 0, output
 
 
-@pytest.mark.parametrize(("place", "lines"), shown_outputs())
+@pytest.mark.parametrize(("place", "lines"), list(shown_outputs()))
 def test_output_is_as_shown(place, lines, ended):
     printed = without_decimals(ended[place][1])
     assert [line for line in lines if without_decimals(line) not in printed] == []

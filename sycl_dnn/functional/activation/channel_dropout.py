@@ -94,7 +94,7 @@ Raises
 TypeError
     The dtype is not floating-point, or ``seed`` no integer.
 ValueError
-    ``p`` is not in [0, 1], or the input has another number of axes.
+    ``p`` is not in [0, 1], or the input has a different number of axes.
 
 Notes
 -----

@@ -266,7 +266,7 @@ def diag(input: dpnp.ndarray | Array, diagonal: int = 0) -> dpnp.ndarray | Array
     Raises
     ------
     ValueError
-        ``input`` has another number of axes.
+        ``input`` has a different number of axes.
 
     Notes
     -----
