@@ -6,7 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import dpnp
+import numpy as np
+
 from sycl_dnn import tree
+from sycl_dnn.device import default_queue
 from sycl_dnn.nn import hooks, module_tree
 from sycl_dnn.nn.eager import run_forward
 from sycl_dnn.nn.parameter import Buffer, Parameter
@@ -344,7 +348,8 @@ class Module(ModuleState):
         Parameters
         ----------
         chosen : callable, optional
-            ``chosen(name)`` says whether to freeze a parameter; all by default.
+            ``chosen(name)`` says whether to freeze a parameter; all by default. Of one that has
+            several names, any name will do.
 
         Examples
         --------
@@ -361,9 +366,14 @@ class Module(ModuleState):
         return self._frozen_by(chosen, False)
 
     def _frozen_by(self, chosen: Callable[[str], bool] | None, is_frozen: bool) -> Module:
-        for path, module in self.named_modules():
-            prefix = f"{path}." if path else ""
-            names = {n for n in module._parameters if chosen is None or chosen(prefix + n)}
+        named = [
+            (f"{path}.{n}" if path else n, array)
+            for path, module in self.named_modules(remove_duplicate=False)
+            for n, array in module._parameters.items()
+        ]
+        found = {id(array) for n, array in named if chosen is None or chosen(n)}
+        for module in self.modules():
+            names = {n for n, array in module._parameters.items() if id(array) in found}
             old = module.__dict__["_frozen"]
             module.__dict__["_frozen"] = old | names if is_frozen else old - names
         module_tree.form_changed()
@@ -429,6 +439,25 @@ class Module(ModuleState):
         made = module_tree.unflatten(form, [v.copy() for v in leaves])
         memo[id(self)] = made
         return made
+
+    def __copy__(self) -> Module:
+        made: Module = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __reduce__(self) -> Any:
+        leaves, form = module_tree.flatten(self)
+        plain_ones = [dpnp.asnumpy(v) if type(v) is dpnp.ndarray else v for v in leaves]
+        return _unpickled, (form, plain_ones)
+
+
+def _unpickled(form: Any, leaves: list[Any]) -> Any:
+    """Return a module from ``pickle``, with its arrays on the default queue."""
+    arrays = [
+        dpnp.asarray(v, sycl_queue=default_queue()) if isinstance(v, np.ndarray) else v
+        for v in leaves
+    ]
+    return module_tree.unflatten(form, arrays)
 
 
 module_tree.register(Module)

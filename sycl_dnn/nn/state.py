@@ -227,14 +227,13 @@ class ModuleState:
                 f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
                 + "\n\t".join(problems)
             )
-        made: dict[int, Any] = {}
+        # They stay alive until the end, so that ids belong to different arrays.
+        olds = {path: group[name] for path, (_, group, name) in slots.items()}
+        # Of several names of one array the last counts, as if each was copied in turn.
+        last = {id(old): path for path, old in olds.items() if path in state_dict}
+        made = {n: _copied(state_dict[path], olds[path], assign) for n, path in last.items()}
         for path, (_, group, name) in slots.items():
-            old = group[name]
-            if path not in missing and id(old) not in made:
-                # Both stay alive until the end, so that ids belong to different arrays.
-                made[id(old)] = (old, _copied(state_dict[path], old, assign))
-            if id(old) in made:
-                group[name] = made[id(old)][1]
+            group[name] = made.get(id(olds[path]), olds[path])
         module_tree.form_changed()
         return IncompatibleKeys(missing, unexpected)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,11 @@ from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.optim.clipping import clip_grad_norm
 from sycl_dnn.optim.joined_rows import Row, bunches, cut, join_rows, slots_of
+from sycl_dnn.trace.module_arrays import plain
 from sycl_dnn.trace.values import Tensor
 
+#: Held by ``step``: of two threads' steps the second starts from the result of the first.
+_stepping = threading.Lock()
 #: For one optimiser: what ``step`` keeps for each module.
 _states: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
@@ -139,7 +143,15 @@ class Optimizer:
         dict
             ``"step"`` and what the rule keeps: by its name, then by that of the parameter. A tree
             that ``sycl_dnn.save`` accepts.
+
+        Raises
+        ------
+        TypeError
+            A trainable array is not floating-point.
+        ValueError
+            There is no trainable array, or two modules in ``params`` share one.
         """
+        check_untied(type(self).__name__, params)
         state: State = {}
         for name, p in named(params):
             if not dtypes.is_float(str(p.dtype)):
@@ -200,6 +212,11 @@ class Optimizer:
     def step(self, module: Any, grads: Any) -> None:
         """Update a module in place; the optimiser keeps its state.
 
+        The module and its parts get new arrays. Another network sees them if it has the same parts
+        (modules), not if it has only the same array.
+
+        Threads may call it for one module: a step reads what the previous one wrote.
+
         Raises
         ------
         RuntimeError
@@ -221,13 +238,14 @@ class Optimizer:
                 f"{type(self).__name__}.step: a traced function cannot change the optimiser; use "
                 "params, state = opt.update(grads, state, params)"
             )
-        states = _states.setdefault(self, weakref.WeakKeyDictionary())
-        if module not in states:
-            states[module] = self.init(module)
-        made, states[module] = self.update(grads, states[module], module)
         from sycl_dnn.nn import module_tree
 
-        module_tree.replace(module, module_tree.flatten(made)[0])
+        with _stepping:
+            states = _states.setdefault(self, weakref.WeakKeyDictionary())
+            if module not in states:
+                states[module] = self.init(module)
+            made, states[module] = self.update(grads, states[module], module)
+            module_tree.replace(module, module_tree.flatten(made)[0])
 
     def state_of(self, module: Any) -> State:
         """Return the state that ``step`` keeps for a module."""
@@ -358,6 +376,33 @@ def named(params: Any) -> list[tuple[str, Any]]:
     fixed = tree.constants(structure)
     rows = zip(tree.names(params), leaves, fixed, strict=True)
     return [(name, p) for name, p, is_constant in rows if not is_constant]
+
+
+def check_untied(name: str, params: Any) -> None:
+    """Raise ValueError if an array is in several modules of a tree, which would part them."""
+    from sycl_dnn.nn import Module
+
+    owners: dict[int, str] = {}
+    for path, module in _modules_of(params, Module):
+        for own, array in module.named_parameters(trainable=True):
+            here = f"{path}.{own}"
+            other = owners.setdefault(id(plain(array)), here)
+            if other != here:
+                raise ValueError(
+                    f"{name}: params has one array as {other} and as {here}, which would part; "
+                    "put the modules that share it in one, such as a nn.ModuleDict"
+                )
+
+
+def _modules_of(params: Any, kind: type, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the outermost modules among nested values, with their paths."""
+    if isinstance(params, kind):
+        yield path, params
+        return
+    items = params.items() if isinstance(params, dict) else ()
+    items = enumerate(params) if isinstance(params, (tuple, list)) else items
+    for key, value in items:
+        yield from _modules_of(value, kind, f"{path}.{key}" if path else str(key))
 
 
 def less_power(base: float, t: Any) -> Any:

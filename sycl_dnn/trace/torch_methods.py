@@ -263,7 +263,10 @@ def of_module(value: Any) -> Any:
 
 #: By name without the underscore; other names are those of functions.
 _WRITTEN: dict[str, Callable[..., Any]] = {
-    "copy": _copied, "fill": _value, "zero": lambda x: functions.zeros_like(x),
+    "bernoulli": lambda x, p=0.5: functions.bernoulli(_value(x, p)), "copy": _copied,
+    "fill": _value, "normal": lambda x, mean=0.0, std=1.0: functions.randn_like(x) * std + mean,
+    "uniform": lambda x, low=0.0, high=1.0: functions.rand_like(x) * (high - low) + low,
+    "zero": lambda x: functions.zeros_like(x),
 }  # fmt: skip
 _WRITERS = frozenset((
     *_WRITTEN, "abs", "add", "addcdiv", "addcmul", "ceil", "celu", "clamp", "clamp_max",

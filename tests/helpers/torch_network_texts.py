@@ -182,4 +182,124 @@ class Net(nn.Module):
 """,
         [(2, 3, 9, 8)],
     ),
+    "graph attention": (
+        """
+class Net(nn.Module):
+    def __init__(self, fin=5, fout=4, heads=2):
+        super().__init__()
+        self.W = nn.Parameter(torch.empty(size=(heads, fin, fout)))
+        nn.init.xavier_uniform_(self.W.data, gain=1.414)
+        self.a = nn.Parameter(torch.empty(size=(heads, 2 * fout, 1)))
+        nn.init.xavier_uniform_(self.a.data, gain=1.414)
+        self.leakyrelu, self.fout = nn.LeakyReLU(0.2), fout
+
+    def forward(self, h, weights):
+        adj = (weights + weights.t()) > 0
+        adj = adj | torch.eye(h.size(0)).bool()
+        Wh = torch.matmul(h.unsqueeze(0), self.W)
+        e = torch.matmul(Wh, self.a[:, :self.fout])
+        e = e + torch.matmul(Wh, self.a[:, self.fout:]).transpose(1, 2)
+        e = self.leakyrelu(e)
+        zero_vec = -9e15 * torch.ones_like(e)
+        masked = torch.where(adj > 0, e, zero_vec)
+        attention = F.softmax(e.masked_fill(~adj, float('-inf')), dim=-1)
+        again = F.dropout(F.softmax(masked, dim=-1), 0.6, training=False)
+        made = torch.einsum('hij,hjd->ihd', again, Wh).flatten(1)
+        return F.elu(torch.matmul(attention, Wh)), made
+""",
+        [(6, 5), (6, 6)],
+    ),
+    "coupling flow": (
+        """
+import math
+
+
+class Coupling(nn.Module):
+    def __init__(self, d, flip):
+        super().__init__()
+        self.flip = flip
+        self.net = nn.Sequential(nn.Linear(d // 2, 8), nn.LeakyReLU(0.2, inplace=True),
+                                 nn.Linear(8, d))
+
+    def forward(self, x):
+        x1, x2 = torch.chunk(x, 2, dim=-1)
+        if self.flip:
+            x1, x2 = x2, x1
+        s, t = self.net(x1).chunk(2, -1)
+        s = torch.tanh(s)
+        x2 = x2.mul(s.exp()).add(t)
+        if self.flip:
+            x1, x2 = x2, x1
+        return torch.cat([x1, x2], -1), s.sum(-1)
+
+
+class Net(nn.Module):
+    def __init__(self, d=6):
+        super().__init__()
+        self.blocks = nn.ModuleList(Coupling(d, i % 2 == 1) for i in range(3))
+        self.log_scale = nn.Parameter(torch.zeros(d))
+        self.register_buffer("perm", torch.arange(d - 1, -1, -1))
+
+    def forward(self, x):
+        logdet = x.new_zeros(x.size(0))
+        for block in self.blocks:
+            x, ld = block(x)
+            logdet = logdet + ld
+            x = x[:, self.perm]
+        x = x * torch.exp(self.log_scale)
+        logdet += self.log_scale.sum()
+        logp = -0.5 * (x.pow(2) + math.log(2 * math.pi)).sum(dim=-1)
+        return -(logp + logdet).mean(), x
+""",
+        [(5, 6)],
+    ),
+    "drop path and layer scale": (
+        """
+def drop_path(x, drop_prob: float = 0., training: bool = False, scale_by_keep: bool = True):
+    if drop_prob == 0. or not training:
+        return x
+    keep_prob = 1 - drop_prob
+    shape = (x.shape[0],) + (1,) * (x.ndim - 1)
+    random_tensor = x.new_empty(shape).bernoulli_(keep_prob)
+    if keep_prob > 0.0 and scale_by_keep:
+        random_tensor.div_(keep_prob)
+    return x * random_tensor
+
+
+class DropPath(nn.Module):
+    def __init__(self, drop_prob: float = 0., scale_by_keep: bool = True):
+        super(DropPath, self).__init__()
+        self.drop_prob = drop_prob
+        self.scale_by_keep = scale_by_keep
+
+    def forward(self, x):
+        return drop_path(x, self.drop_prob, self.training, self.scale_by_keep)
+
+    def extra_repr(self):
+        return f'drop_prob={round(self.drop_prob,3):0.3f}'
+
+
+class LayerScale(nn.Module):
+    def __init__(self, dim, init_values=1e-1, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+        self.gamma = nn.Parameter(init_values * torch.ones(dim))
+
+    def forward(self, x):
+        return x.mul_(self.gamma) if self.inplace else x * self.gamma
+
+
+class Net(nn.Module):
+    def __init__(self, dim=4):
+        super().__init__()
+        dpr = [x.item() for x in torch.linspace(0, 0.0, 3)]
+        self.norm = nn.LayerNorm(dim)
+        self.fc, self.ls = nn.Linear(dim, dim), LayerScale(dim, inplace=True)
+        self.drop_path = DropPath(dpr[1])
+
+    def forward(self, x):
+        return x + self.drop_path(self.ls(self.fc(self.norm(x))))
+""",
+        [(3, 2, 4)],
+    ),
 }

@@ -119,6 +119,21 @@ def test_state_is_written_by_assignment_alone(write):
     assert net.count.tolist() == [2, 2, 2]
 
 
+def test_random_numbers_are_written_as_those_of_the_functions():
+    x = F.ones(100, 50)
+    calls = {
+        "bernoulli_": (lambda x, y: x.new_empty(x.shape).bernoulli_(0.3), 0.3, 0.21),
+        "normal_": (lambda x, y: x.normal_(2.0, 3.0), 2.0, 9.0),
+        "uniform_": (lambda x, y: x.uniform_(-1, 1), 0.0, 1 / 3),
+    }
+    for name, (call, mean, variance) in calls.items():
+        net = Net(call)
+        first, again = (dpnp.asnumpy(net(x, x)) for _ in range(2))
+        assert (first != again).any(), name
+        assert abs(first.mean() - mean) < 5 * (variance / first.size) ** 0.5, name
+        assert abs(first.var() - variance) < 0.1 * variance, name
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

@@ -8,6 +8,7 @@ from pathlib import Path
 import dpnp
 import numpy as np
 import pytest
+from letters_network import GPT
 
 import sycl_dnn
 from sycl_dnn import functional as F
@@ -50,23 +51,6 @@ def test_the_loss_is_that_of_float32_within_a_percent(way):
     assert trained(way) == pytest.approx(wanted, rel=0.01)
 
 
-class GPT(nn.Module):
-    """Maps letters (N, T) to logits (N * T, letters)."""
-
-    def __init__(self, letters):
-        super().__init__()
-        self.letters, self.places = nn.Embedding(letters, WIDTH), nn.Embedding(LENGTH, WIDTH)
-        layer = nn.TransformerEncoderLayer(
-            WIDTH, 2, 4 * WIDTH, 0.0, "gelu", batch_first=True, norm_first=True
-        )
-        self.blocks = nn.TransformerEncoder(layer, 2, nn.LayerNorm(WIDTH))
-        self.head = nn.Linear(WIDTH, letters)
-
-    def forward(self, letters, mask):
-        x = self.letters(letters) + self.places.weight
-        return self.head(self.blocks(x, mask, is_causal=True)).reshape(-1, self.head.out_features)
-
-
 def windows(alphabet):
     """The letters of each step, and those that follow."""
     numbers = np.searchsorted(alphabet, list(TEXT))
@@ -97,7 +81,8 @@ def loss_of_gpt(dtype):
     """The loss after all steps, a mean over the last 20."""
     sycl_dnn.manual_seed(0)
     alphabet = sorted(set(TEXT))
-    net, opt = GPT(len(alphabet)), optim.AdamW(optim.schedules.one_cycle(1e-2, STEPS), max_norm=1.0)
+    net = GPT(len(alphabet), LENGTH, WIDTH, 4 * WIDTH)
+    opt = optim.AdamW(optim.schedules.one_cycle(1e-2, STEPS), max_norm=1.0)
     scaler = optim.GradScaler() if dtype == "float16" else None
     state, scale, losses = opt.init(net), scaler.init() if scaler else None, []
     mask, step = F.triu(F.full((LENGTH, LENGTH), -np.inf), 1), make_step(opt, scaler)

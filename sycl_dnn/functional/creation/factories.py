@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import operator
 from collections.abc import Callable
@@ -49,6 +51,20 @@ While a function is traced the array is created again at each call. {notes}Sourc
 """
 
 
+def _sized(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of ``*size`` that also takes it by name, as torch's."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if "size" not in kwargs:
+            return function(*args, **kwargs)
+        if args:
+            raise TypeError(f"{function.__name__}: size must be given once")
+        return function(kwargs.pop("size"), **kwargs)
+
+    return call
+
+
 def documented(**words: str) -> Callable[..., Any]:
     """Return a decorator that completes a docstring with what all these functions share."""
     given = {"notes": "", "raises": "ValueError\n    A size is negative.", **words}
@@ -57,7 +73,8 @@ def documented(**words: str) -> Callable[..., Any]:
         text = (function.__doc__ or "").rstrip()
         lines = [line[4:] if line.startswith("    ") else line for line in text.splitlines()]
         function.__doc__ = "\n".join(lines) + "\n" + _PLACE.format(name=function.__name__, **given)
-        return function
+        takes_sizes = "*size" in str(inspect.signature(function))
+        return _sized(function) if takes_sizes else function
 
     return attach
 
@@ -143,6 +160,7 @@ def zeros(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | A
     Parameters
     ----------
     *size : ints, or a sequence of int
+        Also by name: ``size=(2, 3)``.
     """
     return _filled("zeros", shape_of("zeros", size), 0, dtype or "float32", device)
 
@@ -154,6 +172,7 @@ def ones(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Ar
     Parameters
     ----------
     *size : ints, or a sequence of int
+        Also by name: ``size=(2, 3)``.
     """
     return _filled("ones", shape_of("ones", size), 1, dtype or "float32", device)
 
@@ -168,6 +187,7 @@ def empty(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | A
     Parameters
     ----------
     *size : ints, or a sequence of int
+        Also by name: ``size=(2, 3)``.
     """
     return _filled("empty", shape_of("empty", size), 0, dtype or "float32", device)
 

@@ -86,6 +86,7 @@ def rand(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | Ar
     Parameters
     ----------
     *size : ints, or a sequence of int
+        Also by name: ``size=(2, 3)``.
     """
     return _new("rand", size, dtype, device)
 
@@ -97,6 +98,7 @@ def randn(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | A
     Parameters
     ----------
     *size : ints, or a sequence of int
+        Also by name: ``size=(2, 3)``.
     """
     return _new("randn", size, dtype, device)
 

@@ -14,6 +14,7 @@ CALLS = (
     "full((2,), 3)", "full((2,), True)", "full((), 2.0)", "arange(5)", "arange(2, 5)",
     "arange(5, 0, -2)", "arange(0, 1, 0.25)", "arange(0.0, 0.9, 0.3)", "arange(3, dtype=float32)",
     "arange(0)", "linspace(0, 1, 5)", "linspace(3, -3, 4)", "linspace(1, 2, 1)",
+    "zeros(size=(2, 3))", "eye(3)", "eye(2, 4, dtype=int64)", "empty(0, 2)",
 )  # fmt: skip
 
 
@@ -22,8 +23,7 @@ def test_values_and_dtypes_are_torchs(call, queue):
     torch = pytest.importorskip("torch")
     wanted = eval(call, {n: getattr(torch, n) for n in dir(torch)}).numpy()
     names = {n: getattr(F, n) for n in dir(F)} | {"int64": "int64", "float32": "float32"}
-    eager = eval(call.replace(")", ", device=queue)", 1) if "((" not in call else
-                 call[:-1] + ", device=queue)", {**names, "queue": queue})  # fmt: skip
+    eager = eval(call[:-1] + ", device=queue)", {**names, "queue": queue})
     x = dpnp.zeros(1, dtype="f4", sycl_queue=queue)
     traced = sycl_dnn.compile(lambda x: (eval(call, names), x * 2))(x)[0]
     for made in (eager, traced):

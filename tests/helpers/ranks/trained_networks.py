@@ -11,6 +11,7 @@ import sys
 
 import dpnp
 import numpy as np
+from letters_network import GPT
 from sklearn.datasets import load_digits
 
 import sycl_dnn
@@ -39,22 +40,14 @@ def digits_data():
     return (digits.images[:, None] / 16).astype("f4"), digits.target
 
 
-class GPT(nn.Module):
+class Letters(GPT):
+    """Masks what follows itself, so that it has one argument as the other networks."""
+
     def __init__(self):
-        super().__init__()
-        self.letters, self.places = nn.Embedding(LETTERS, WIDTH), nn.Embedding(LENGTH, WIDTH)
-        layer = nn.TransformerEncoderLayer(
-            WIDTH, 2, 2 * WIDTH, 0.0, "gelu", batch_first=True, norm_first=True
-        )
-        self.blocks = nn.TransformerEncoder(layer, 2, nn.LayerNorm(WIDTH))
-        self.head = nn.Linear(WIDTH, LETTERS)
+        super().__init__(LETTERS, LENGTH, WIDTH, 2 * WIDTH)
 
     def forward(self, letters):
-        x = self.letters(letters) + self.places.weight
-        later = dpnp.triu(
-            dpnp.full((LENGTH, LENGTH), -dpnp.inf, dtype="f4", sycl_queue=dist.init().queue), k=1
-        )
-        return F.reshape(self.head(self.blocks(x, later, is_causal=True)), (-1, LETTERS))
+        return super().forward(letters, F.triu(F.full((LENGTH, LENGTH), float("-inf")), 1))
 
 
 def letters_data():
@@ -79,7 +72,7 @@ def sequences_data():
 
 NETWORKS = {
     "digits": (digits_network, digits_data),
-    "gpt": (GPT, letters_data),
+    "gpt": (Letters, letters_data),
     "lstm": (LSTM, sequences_data),
 }
 

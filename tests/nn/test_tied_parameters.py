@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One array under two names: state dicts, freezing, optimisers, checkpoints, pickles, copies."""
+
+import copy
+import pickle
+
+import dpnp
+import numpy as np
+import pytest
+from in_threads import in_threads
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn, optim, tree
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(5, 4), nn.Linear(4, 5, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, numbers):
+        return self.head(self.embed(numbers))
+
+
+def is_tied(net):
+    return net.head.weight is net.embed.weight
+
+
+NUMBERS = np.arange(5)
+
+
+def loss(net):
+    numbers = F.arange(5)
+    return F.cross_entropy(net(numbers), numbers)
+
+
+@pytest.mark.parametrize("keys", [("embed", "head"), ("head", "embed")])
+def test_the_last_of_different_arrays_counts(keys):
+    torch = pytest.importorskip("torch")
+    given = {f"{key}.weight": np.full((5, 4), i, "f4") for i, key in enumerate(keys)}
+    theirs = torch.nn.ModuleDict(
+        {"embed": torch.nn.Embedding(5, 4), "head": torch.nn.Linear(4, 5, bias=False)}
+    )
+    theirs["head"].weight = theirs["embed"].weight
+    theirs.load_state_dict({k: torch.tensor(v) for k, v in given.items()})
+    net = Tied()
+    net.load_state_dict(given)
+    assert is_tied(net)
+    np.testing.assert_array_equal(dpnp.asnumpy(net.embed.weight), theirs["head"].weight.detach())
+    net.load_state_dict({"embed.weight": np.full((5, 4), 7, "f4")}, strict=False)
+    assert is_tied(net)
+    assert float(net.head.weight[0, 0]) == 7
+
+
+@pytest.mark.parametrize("name", ["embed.weight", "head.weight"])
+def test_any_name_freezes_and_unfreezes(name):
+    net = Tied().freeze(lambda n: n == name)
+    assert not list(net.named_parameters(trainable=True))
+    assert sycl_dnn.grad(loss)(nn.Sequential(net, nn.Linear(5, 5)))[0].embed.weight is None
+    net.unfreeze(lambda n: n == name)
+    assert [n for n, _ in net.named_parameters(trainable=True)] == ["embed.weight"]
+
+
+@pytest.mark.parametrize("opt", [optim.SGD(0.1, momentum=0.9), optim.AdamW(0.1), optim.Muon(0.1)])
+def test_an_optimiser_moves_it_once(opt, tmp_path):
+    net = Tied()
+    state, grads = opt.init(net), sycl_dnn.grad(loss)(net)
+    assert len(tree.leaves(grads)) == 1
+    moved, state = opt.update(grads, state, net)
+    assert is_tied(moved)
+    file = tmp_path / "it.safetensors"
+    sycl_dnn.save_checkpoint(file, net=moved, state=state)
+    other = Tied()
+    found = sycl_dnn.load_checkpoint(file, net=other, state=opt.init(other))["net"]
+    assert is_tied(found)
+    np.testing.assert_array_equal(dpnp.asnumpy(found.head.weight), dpnp.asnumpy(moved.embed.weight))
+
+
+def test_modules_that_share_an_array_are_not_parted():
+    trunk = nn.Linear(3, 3)
+    nets = {"a": nn.Sequential(trunk, nn.Linear(3, 1)), "b": [nn.Sequential(trunk)]}
+    opt = optim.SGD(0.1)
+    with pytest.raises(ValueError, match=r"one array as a\.0\.weight and as b\.0\.0\.weight"):
+        opt.init(nets)
+    with pytest.raises(ValueError, match="one array as a.weight and as b.weight"):
+        opt.init({"a": trunk, "b": trunk})
+    whole = nn.ModuleDict({"a": nets["a"], "b": nets["b"][0]})
+    grads = sycl_dnn.grad(lambda m: F.sum(m["a"](F.ones(1, 3))) + F.sum(m["b"](F.ones(1, 3))))
+    moved, _ = opt.update(grads(whole), opt.init(whole), whole)
+    assert moved["a"][0].weight is moved["b"][0].weight
+    trunk.freeze()
+    opt.init(nets)
+    same = F.ones(2)
+    opt.init({"v": same, "w": same})  # arrays of no module are values
+
+
+def test_steps_of_threads_are_not_lost():
+    net, opt = nn.Linear(4, 4), optim.SGD(1.0)
+    for p in net.parameters():
+        p.fill_(0.0)
+    ones = tree.map(F.ones_like, net)
+
+    def steps(number):
+        for _ in range(20):
+            opt.step(net, ones)
+
+    in_threads(4, steps)
+    np.testing.assert_array_equal(dpnp.asnumpy(net.weight), -80)
+
+
+@pytest.mark.parametrize("copied", [lambda n: pickle.loads(pickle.dumps(n)), copy.deepcopy])
+def test_pickles_and_copies_remain_tied(copied):
+    net = nn.Sequential(Tied(), nn.BatchNorm1d(5), nn.Dropout(0.5), nn.Linear(5, 2).bfloat16())
+    net.eval()
+    net[3].freeze()
+    made = copied(net)
+    assert repr(made) == repr(net)
+    assert is_tied(made[0])
+    assert made[0].head.weight is not net[0].head.weight
+    assert not made.training
+    assert [n for n, _ in made.named_parameters(trainable=True)] == [
+        n for n, _ in net.named_parameters(trainable=True)
+    ]
+    numbers = dpnp.asarray(NUMBERS)
+    np.testing.assert_array_equal(*(dpnp.asnumpy(n[:2](numbers)) for n in (made, net)))
+    assert made[3].weight.dtype == "bfloat16"
+    shallow = copy.copy(net)
+    assert shallow[0] is net[0]
