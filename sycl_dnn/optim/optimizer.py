@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn import functional as F
@@ -399,7 +399,7 @@ def _modules_of(params: Any, kind: type, path: str = "") -> Iterator[tuple[str, 
     if isinstance(params, kind):
         yield path, params
         return
-    items = params.items() if isinstance(params, dict) else ()
+    items: Iterable[Any] = params.items() if isinstance(params, dict) else ()
     items = enumerate(params) if isinstance(params, (tuple, list)) else items
     for key, value in items:
         yield from _modules_of(value, kind, f"{path}.{key}" if path else str(key))

@@ -51,7 +51,7 @@ Source: ``torch.{name}``.
 """
 
 
-def _with_vector(name: str, first: Any, second: Any, argument: str, n_axes: int) -> Tensor:
+def _with_vector(name: str, first: Any, second: Any, argument: str, n_axes: int) -> Any:
     for label, x, axes in (("input", first, n_axes), (argument, second, 1)):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}: {label} must be an array, got {type(x).__name__}")
