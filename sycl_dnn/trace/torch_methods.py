@@ -32,9 +32,19 @@ def is_torch() -> bool:
 
 
 def overwritten(value: Any, writer: str) -> None:
-    """Note that torch would have written a function's result over a traced value."""
-    if hasattr(value, "overwritten_by"):
-        value.overwritten_by = writer
+    """Note that torch would have written a function's result over a traced value.
+
+    Raises
+    ------
+    TypeError
+        The value is a parameter, a buffer or an array that the forward captures.
+    """
+    if not hasattr(value, "marks"):
+        raise TypeError(
+            f"{writer}: cannot write to an array that the forward captures; use the result of "
+            f"{writer} without inplace"
+        )
+    value.marks.append(writer)
 
 
 def unspoilt(reader: str, value: Any) -> Any:
@@ -45,10 +55,12 @@ def unspoilt(reader: str, value: Any) -> Any:
     RuntimeError
         In torch a function with ``inplace=True`` would have written over it.
     """
-    writer = getattr(value, "overwritten_by", "")
-    if writer and is_torch():
+    marks = getattr(value, "marks", ())
+    if marks and is_torch():
+        writer = marks[-1]
+        call = f"{writer}()" if writer.endswith("_") else f"{writer}(inplace=True)"
         raise RuntimeError(
-            f"{reader}: a tensor of shape {value.shape} is read after {writer}(inplace=True), "
+            f"{reader}: a tensor of shape {value.shape} is read after {call}, "
             f"which does not write to it while traced; use the result of {writer}"
         )
     return value

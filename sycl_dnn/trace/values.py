@@ -184,15 +184,6 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
         return cast("Trace", trace)
 
     @property
-    def overwritten_by(self) -> str:
-        """The function that torch would let write its result here; reads raise from then on."""
-        return self.marks[-1] if self.marks else ""
-
-    @overwritten_by.setter
-    def overwritten_by(self, writer: str) -> None:
-        self.marks.append(writer)
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the axes."""
         return self._shape

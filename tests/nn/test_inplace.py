@@ -103,3 +103,27 @@ def test_outside_of_modules_it_writes_the_input_and_is_refused_in_traces():
 def test_its_docstring_says_so(name):
     text = " ".join(getattr(F, name).__doc__.split())
     assert "it writes nothing, and later reads of the input raise RuntimeError" in text
+
+
+def test_an_array_that_the_forward_captures_is_not_an_input():
+    """torch would write to it at each call."""
+    held = dpnp.asarray(np.array([-1.0, 2.0], "f4"))
+
+    class Net(nn.Module):
+        def forward(self, x):
+            return x + F.relu(held, inplace=True)
+
+    with pytest.raises(TypeError, match="relu: cannot write to an array that the forward captures"):
+        Net()(dpnp.ones(2, dtype="f4"))
+    assert held.tolist() == [-1.0, 2.0]
+
+
+def test_methods_that_write_are_named_as_methods():
+    class Net(nn.Module):
+        def forward(self, x):
+            x = x * 1.0
+            x.add_(1.0)
+            return x
+
+    with pytest.raises(RuntimeError, match=r"read after add_\(\), which does not write"):
+        Net()(dpnp.ones(2, dtype="f4"))
