@@ -136,7 +136,7 @@ WITHOUT_AVX512: dict[str | tuple[str, str], tuple[int, ...]] = {
     ("reciprocal(x)", "bfloat16"): (6,),
 }
 ON_GPUS = {
-    **dict.fromkeys(("elu(", "selu(", "celu("), "oneDNN's gradient of NaN is NaN"),
+    **dict.fromkeys(("elu(", "selu(", "celu(", "hardswish("), "oneDNN's gradient of NaN is NaN"),
     "gelu(x)": "oneDNN's value at infinity is NaN",
 }
 HAS_AVX512 = has_avx512(_core.Engine("cpu"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,7 @@ Notes
 -----
 Source: oneDNN developer guide, "Eltwise"{page}; names and defaults are torch.nn.functional's.
 """
+_PARAMETER = re.compile(r"\w+(, \w+)* : ")
 _FLOATS = "float32, bfloat16 or float16, float64 where the device has it"
 _INTEGERS = ("int32", "int8", "uint8")
 
@@ -104,8 +106,8 @@ def pointwise(
 ) -> Callable[..., Any]:
     """Make a function of the layer of an element-wise body over one tensor and parameters.
 
-    Its docstring starts with a summary; entries for parameters may follow. ``integers``: whether
-    integers may come in. ``page``: more to say about the source.
+    Its docstring starts with a summary; text and entries for parameters may follow.
+    ``integers``: whether integers may come in. ``page``: more to say about the source.
     """
     if body is None:
         return functools.partial(pointwise, integers=integers, page=page)
@@ -131,9 +133,9 @@ def pointwise(
 
 
 def _text(body: Callable[..., Any], has_inplace: bool, integers: bool, page: str) -> str:
-    summary, _, parameters = inspect.cleandoc(body.__doc__ or "").partition("\n\n")
-    if parameters:
-        parameters += "\n"
+    paragraphs = inspect.cleandoc(body.__doc__ or "").split("\n\n")
+    parameters = "".join(p + "\n" for p in paragraphs if _PARAMETER.match(p))
+    summary = "\n\n".join(p for p in paragraphs if not _PARAMETER.match(p))
     if has_inplace:
         parameters += _INPLACE
     dtypes = _FLOATS + (f", {', '.join(_INTEGERS)}" if integers else "")
