@@ -13,6 +13,7 @@ from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float, exp, log
 from sycl_dnn.functional.arithmetic.mathematical import isnan, log1p
 from sycl_dnn.functional.arithmetic.operands import (
+    check_arrays,
     check_real,
     checked_operands,
     result_dtype,
@@ -95,10 +96,7 @@ def _added(name: str, sign: str, function: Callable[..., Any]) -> Any:
         *, value: float = 1,
     ) -> dpnp.ndarray | Array:  # fmt: skip
         given = {"input": input, "tensor1": tensor1, "tensor2": tensor2}
-        for argument, operand in given.items():
-            if not isinstance(operand, Tensor):
-                kind = type(operand).__name__
-                raise TypeError(f"{name}: {argument} must be an array, got {kind}")
+        check_arrays(name, **given)
         input, tensor1, tensor2 = checked_operands(name, **given)
         made = function(tensor1, tensor2)
         return add(input, made if value == 1 else mul(made, value))

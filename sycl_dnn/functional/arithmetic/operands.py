@@ -85,6 +85,13 @@ def checked_operands(name: str, **operands: Any) -> list[Any]:
     return made
 
 
+def check_arrays(name: str, **operands: Any) -> None:
+    """Raise TypeError for the first of the named operands that is not an array."""
+    for argument, x in operands.items():
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}: {argument} must be an array, got {type(x).__name__}")
+
+
 def trace_of(*operands: Any) -> Any:
     """Return the trace that the tensors belong to."""
     return next(v for v in operands if isinstance(v, Tensor)).trace

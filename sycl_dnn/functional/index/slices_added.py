@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul
+from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.index.gathering import check_index, scattered
 from sycl_dnn.functional.shape.arrangement import spread
 from sycl_dnn.functional.shape.reshaping import check_axis
-from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def index_add(
     name = "index_add"
     index = check_index(name, "index", index)
     axis = check_axis(name, dim, input.ndim)
-    if not isinstance(source, Tensor):
-        raise TypeError(f"{name}: source must be an array, got {type(source).__name__}")
+    check_arrays(name, source=source)
     wanted = (*input.shape[:axis], index.size, *input.shape[axis + 1 :])
     if index.ndim > 1 or not input.ndim or source.shape != wanted:
         raise ValueError(

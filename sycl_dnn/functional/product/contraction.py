@@ -13,6 +13,7 @@ import numpy as np
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.reduction.sums import sum as summed
 from sycl_dnn.functional.shape.arrangement import spread
@@ -111,9 +112,7 @@ def tensordot(
     -----
     Source: ``torch.tensordot``.
     """
-    for argument, x in (("a", a), ("b", b)):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"tensordot: {argument} must be an array, got {type(x).__name__}")
+    check_arrays("tensordot", a=a, b=b)
     if isinstance(dims, int):
         count = checked_int("tensordot", "dims", dims, 0)
         if count > min(a.ndim, b.ndim):
@@ -163,9 +162,8 @@ def outer(input: dpnp.ndarray | Array, vec2: dpnp.ndarray | Array) -> dpnp.ndarr
     -----
     Source: ``torch.outer``.
     """
+    check_arrays("outer", input=input, vec2=vec2)
     for argument, x in (("input", input), ("vec2", vec2)):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"outer: {argument} must be an array, got {type(x).__name__}")
         if x.ndim != 1:
             raise ValueError(f"outer: {argument} must have one axis, got shape {x.shape}")
     return mul(reshape(input, (input.size, 1)), vec2)

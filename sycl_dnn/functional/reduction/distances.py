@@ -10,7 +10,7 @@ from sycl_dnn.functional.arithmetic.binary import add, div, mul, sub
 from sycl_dnn.functional.arithmetic.comparison import clamp
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
-from sycl_dnn.functional.arithmetic.operands import checked_operands
+from sycl_dnn.functional.arithmetic.operands import check_arrays, checked_operands
 from sycl_dnn.functional.reduction.statistics import norm
 from sycl_dnn.functional.reduction.sums import sum as summed
 from sycl_dnn.functional.shape.arrangement import spread
@@ -153,9 +153,8 @@ def cdist(
     The gradient is 0 where a distance is. Source: ``torch.cdist``.
     """
     given = {"x1": x1, "x2": x2}
+    check_arrays("cdist", **given)
     for argument, x in given.items():
-        if not isinstance(x, Tensor):
-            raise TypeError(f"cdist: {argument} must be an array, got {type(x).__name__}")
         if x.ndim < 2:
             raise ValueError(f"cdist: {argument} must have at least 2 axes, got shape {x.shape}")
     check_float("cdist", **given)
