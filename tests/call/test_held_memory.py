@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resident memory stays flat while functions are made anew at each step."""
+"""Resident memory stays flat while functions are made again at each step."""
 
 import pytest
 from fresh_process import run
@@ -42,8 +42,10 @@ for name, body in BODIES.items():
 
 @pytest.fixture(scope="module")
 def grown():
-    """MB that 100 steps take after 50, by what is made anew at each step."""
-    done = run("-c", STEPS)
+    """MB that 100 steps take after 50, by what is made again at each step."""
+    # glibc raises its threshold once an array is freed, and then puts arrays of 4 MB into a heap
+    # whose gaps grow to 8 of them. A fixed threshold gives each its own mapping, freed at once.
+    done = run("-c", STEPS, GLIBC_TUNABLES="glibc.malloc.mmap_threshold=1048576")
     assert done.returncode == 0, done.stderr
     return {name: float(size) for name, size in (s.split(":") for s in done.stdout.splitlines())}
 
@@ -52,4 +54,5 @@ def grown():
     "name", ["a new lambda", "a loss traced again", "a learning rate", "a rebound array"]
 )
 def test_memory_is_flat(name, grown):
-    assert grown[name] < 20
+    """At most two arrays are in flight, and 100 traces of a loss take 4 MB; 100 arrays are 400."""
+    assert grown[name] < 13
