@@ -19,8 +19,8 @@ from sycl_dnn.functional.arithmetic.elementwise import UNARY, exp, neg, reciproc
 from sycl_dnn.functional.arithmetic.operands import (
     by_dpnp,
     check_real,
+    checked_array,
     checked_operands,
-    number_or_tensor,
 )
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.pointwise import (
@@ -45,14 +45,8 @@ _NARROW = "bfloat16 and float16 are computed in float32. "
 _ROUNDED = "Its gradient is 0. Integers are returned unchanged."
 
 
-def _tensor(name: str, argument: str, value: Any) -> Tensor:
-    if not isinstance(number_or_tensor(name, argument, value), Tensor):
-        raise TypeError(f"{name}: {argument} must be an array, got {type(value).__name__}")
-    return value
-
-
 def _real(name: str, value: Any) -> Tensor:
-    given = _tensor(name, "input", value)
+    given = checked_array(name, "input", value)
     check_real(name, input=given)
     return given
 
@@ -204,7 +198,7 @@ def round(input: dpnp.ndarray | Array, *, decimals: int = 0) -> dpnp.ndarray | A
     -----
     Its gradient is 0. Source: ``torch.round``.
     """
-    given = _tensor("round", "input", input)
+    given = checked_array("round", "input", input)
     x = converted(given, _wide(given.dtype)) if given.is_float else given
 
     def rounded(a: dpnp.ndarray) -> dpnp.ndarray:
@@ -223,7 +217,7 @@ def _logic(name: str, summary: str, function: Callable[..., Any], n_operands: in
         return by_dpnp(function, "bool", *wide)
 
     def one(input: dpnp.ndarray | Array) -> dpnp.ndarray:
-        return ask(_tensor(name, "input", input))
+        return ask(checked_array(name, "input", input))
 
     def two(
         input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
@@ -290,7 +284,7 @@ def atan2(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndar
     check_real("atan2", input=given[0], other=given[1])
     kind = dtypes.result_dtype(*given)
     kind = kind if dtypes.is_float(kind) else "float32"
-    y, x = (converted(_tensor("atan2", n, v), _wide(kind))
+    y, x = (converted(checked_array("atan2", n, v), _wide(kind))
             for n, v in zip(("input", "other"), given, strict=True))  # fmt: skip
 
     def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:

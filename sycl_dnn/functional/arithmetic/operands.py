@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import dpnp
 import numpy as np
 
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.refusals import NAMES
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -89,7 +91,33 @@ def check_arrays(name: str, **operands: Any) -> None:
     """Raise TypeError for the first of the named operands that is not an array."""
     for argument, x in operands.items():
         if not isinstance(x, Tensor):
-            raise TypeError(f"{name}: {argument} must be an array, got {type(x).__name__}")
+            raise _not_an_array(name, argument, x)
+
+
+def _not_an_array(name: str, argument: str, x: Any) -> TypeError:
+    return TypeError(f"{name}: {argument} must be an array, got {type(x).__name__}")
+
+
+def check_each(name: str, argument: str, arrays: Sequence[Any]) -> None:
+    """Raise TypeError for the first of the elements of an argument that is not an array."""
+    check_arrays(name, **{f"{argument}[{n}]": x for n, x in enumerate(arrays)})
+
+
+def checked_array(name: str, argument: str, x: Any) -> Tensor:
+    """Return a tensor that is not of 4-bit numbers; TypeError for anything else."""
+    check_arrays(name, **{argument: x})
+    return check_unpacked(name, argument, x)
+
+
+def check_values(name: str, argument: str, x: Any) -> None:
+    """Raise TypeError unless ``x`` is an array whose values the host can read."""
+    if isinstance(x, Tensor):
+        raise TypeError(
+            f"{name}: {argument} must be an array with values: the shape of the result depends on "
+            "them, which are not known while a function is traced"
+        )
+    if not isinstance(x, (dpnp.ndarray, Array)):
+        raise _not_an_array(name, argument, x)
 
 
 def trace_of(*operands: Any) -> Any:

@@ -12,6 +12,7 @@ import dpnp
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.comparison import where
 from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.operands import check_arrays
 from sycl_dnn.functional.creation.factories import filled_in
 from sycl_dnn.functional.embeddings import embedding, inside, scalar, sums_by_number
 from sycl_dnn.functional.shape.arrangement import spread
@@ -32,8 +33,7 @@ _INDICES = ("int32", "int64")
 
 def check_index(name: str, argument: str, index: Any) -> Tensor:
     """Return an index; TypeError unless it is an array of integers."""
-    if not isinstance(index, Tensor):
-        raise TypeError(f"{name}: {argument} must be an array, got {type(index).__name__}")
+    check_arrays(name, **{argument: index})
     if index.dtype not in _INDICES:
         raise TypeError(f"{name}: {argument} must be int32 or int64, got {index.dtype}")
     return index

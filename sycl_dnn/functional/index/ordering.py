@@ -10,7 +10,7 @@ import dpnp
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, converted
-from sycl_dnn.functional.arithmetic.operands import check_real
+from sycl_dnn.functional.arithmetic.operands import check_real, check_values
 from sycl_dnn.functional.index.gathering import gathered
 from sycl_dnn.functional.reduction.extremes import ValuesAndIndices
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
@@ -158,16 +158,9 @@ def topk(
 
 # --- What depends on values: the host waits for the device
 
-_TRACED = (
-    "the shape of the result depends on values, which are not known while a function is traced"
-)
-
 
 def _given(name: str, input: Any) -> dpnp.ndarray:
-    if isinstance(input, Tensor):
-        raise TypeError(f"{name}: {_TRACED}")
-    if not isinstance(input, (dpnp.ndarray, Array)):
-        raise TypeError(f"{name}: input must be an array, got {type(input).__name__}")
+    check_values(name, "input", input)
     return astype(input, "float32") if isinstance(input, Array) else input
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.operands import check_arrays
+from sycl_dnn.functional.arithmetic.operands import check_arrays, check_each
 from sycl_dnn.functional.product.matmul import matmul
 from sycl_dnn.functional.reduction.sums import sum as summed
 from sycl_dnn.functional.shape.arrangement import spread
@@ -54,8 +54,7 @@ Source: ``torch.{name}``.
 
 def _with_vector(name: str, first: Any, second: Any, argument: str, n_axes: int) -> Any:
     for label, x, axes in (("input", first, n_axes), (argument, second, 1)):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{name}: {label} must be an array, got {type(x).__name__}")
+        check_arrays(name, **{label: x})
         if x.ndim != axes:
             raise ValueError(f"{name}: {label} must have {axes} axes, got shape {x.shape}")
     if first.shape[-1] != second.shape[0]:
@@ -198,10 +197,7 @@ def _check(equation: str, operands: list[Any]) -> list[str]:
             f"einsum: equation must have a term for each of {len(operands)} operands, got "
             f"{equation!r}"
         )
-    for number, x in enumerate(operands):
-        if not isinstance(x, Tensor):
-            kind = type(x).__name__
-            raise TypeError(f"einsum: operands[{number}] must be an array, got {kind}")
+    check_each("einsum", "operands", operands)
     return terms
 
 

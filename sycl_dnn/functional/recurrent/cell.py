@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from sycl_dnn import _core
 from sycl_dnn._core import algorithm
+from sycl_dnn.functional.arithmetic.operands import check_each
 from sycl_dnn.functional.shape.joining import join
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.gradients import rule_for, signature
@@ -170,10 +171,7 @@ def network_weights(
     cell, n_cells = CELLS[name], n_layers * n_directions
     if not isinstance(params, (tuple, list)) or len(params) < 2:
         raise ValueError(f"{name}: params must be a list of arrays, got {params!r}")
-    for number, value in enumerate(params):
-        if not isinstance(value, Tensor):
-            kind = type(value).__name__
-            raise TypeError(f"{name}: params[{number}] must be an array, got {kind}")
+    check_each(name, "params", params)
     sizes = _sizes(name, cell, params, x.shape[-1])
     each = len(_expected(cell, sizes, bias))
     if len(params) != each * n_cells:

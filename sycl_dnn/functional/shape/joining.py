@@ -10,6 +10,7 @@ import dpnp
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.functional.arithmetic.operands import check_each
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout, views
@@ -125,10 +126,7 @@ def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return the tensors in their common dtype."""
     if not isinstance(tensors, (tuple, list)) or not tensors:
         raise ValueError(f"{name}: tensors must be a list of at least one array, got {tensors!r}")
-    for number, tensor in enumerate(tensors):
-        if not isinstance(tensor, Tensor):
-            kind = type(tensor).__name__
-            raise TypeError(f"{name}: tensors[{number}] must be an array, got {kind}")
+    check_each(name, "tensors", tensors)
     dtype = dtypes.promote(*(t.dtype for t in tensors))
     return [converted(t, dtype) for t in tensors]
 

@@ -14,6 +14,7 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.convert import astype, converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.arithmetic.operands import check_values
 from sycl_dnn.functional.creation.factories import full_like
 from sycl_dnn.functional.embeddings import embedding
 from sycl_dnn.functional.reduction.sums import sum as summed
@@ -27,13 +28,7 @@ from sycl_dnn.trace.views import filled, reshape, transpose
 
 
 def _wide(name: str, argument: str, x: Any) -> dpnp.ndarray:
-    if isinstance(x, Tensor):
-        raise TypeError(
-            f"{name}: {argument} must be an array with values: the shape of the result depends on "
-            "them, which are not known while a function is traced"
-        )
-    if not isinstance(x, (dpnp.ndarray, Array)):
-        raise TypeError(f"{name}: {argument} must be an array, got {type(x).__name__}")
+    check_values(name, argument, x)
     return x if x.dtype in ("float32", "float64") else astype(x, "float32")
 
 
