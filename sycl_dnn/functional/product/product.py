@@ -98,12 +98,18 @@ def recorded(inputs: dict[str, Tensor], out: Out, attr: object = None) -> Tensor
 
 # --- float32 on CPUs without AVX-512: benchmarks/products.py has the times of all ways
 
-#: The implementation that packs both operands; `brg_matmul` packs neither in these cases.
-_PACKING = "gemm:jit"
-#: Its least number of rows, columns and terms: below, it does not use both or all cores.
+#: The least size of an axis for which `gemm:jit` uses both or all cores.
 _LEAST = 512
 #: Rows that outweigh a copy of the weights, and columns whose rows are too far apart in memory.
 _ROWS_TO_COPY, _FAR = 256, 384
+
+
+def _packing(engine: _core.Engine, *sizes: int) -> str | None:
+    """Return the implementation to prefer for axes of these sizes, or None for oneDNN's choice.
+
+    `gemm:jit` packs both operands; `brg_matmul` packs neither in these cases.
+    """
+    return "gemm:jit" if min(sizes) >= _LEAST and not has_avx512(engine) else None
 
 
 def _is_slow_on_avx2(trace: Trace, given: dict[str, Tensor], out: Out) -> bool:
@@ -122,14 +128,14 @@ def _for_avx2(a: Tensor, b: Tensor) -> tuple[Tensor, str | None]:
     if a.strides is None or b.strides is None:
         return b, None
     if a.strides[1] > 1:  # A gradient of weights: its second operand has many rows.
-        return b, _PACKING if min(m, n) >= _LEAST else None
-    is_large = min(m, k, n) >= _LEAST
+        return b, _packing(b.trace.engine, m, n)
+    packing = _packing(b.trace.engine, m, k, n)
     is_far = n >= _FAR and n.bit_count() > 1 and m >= _ROWS_TO_COPY
-    if b.strides[1] == 1 and (is_far or is_large):
+    if b.strides[1] == 1 and (is_far or packing):
         turned = _in_order(b, (1, 0))
         b.trace.view(b, turned, lambda grad: grad)
         b = turned
-    return b, _PACKING if is_large and b.strides[0] == 1 else None
+    return b, packing if b.strides[0] == 1 else None
 
 
 def _by_rows(weights: Tensor) -> Tensor:
@@ -202,7 +208,7 @@ def _weight_and_bias_gradients(trace: Trace, entry: Entry, dy: Tensor) -> Grads:
         {"src": a, "diff_dst": dy},
         outs,
         ask=ask,
-        prefer=_PACKING if min(k, n) >= _LEAST and not has_avx512(trace.engine) else None,
+        prefer=_packing(trace.engine, k, n),
         hint_fwd_pd=hint,
     )
     bias = reshape(made["diff_bias"], (1, n))
