@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -32,6 +33,8 @@ _TEXT = """out : dpnp.ndarray or Array, optional
     Array that the result is written to: of the result's shape and dtype, on its queue.
 """
 _BEFORE = "\nReturns\n-------"
+#: The first line of an entry for parameters.
+_PARAMETER = re.compile(r"\*?\w+(, \w+)* : ")
 
 
 class Function(Protocol[P, R]):
@@ -85,6 +88,13 @@ def describe_out(function: Callable[..., Any]) -> None:
     text = inspect.cleandoc(function.__doc__ or "")
     if text.count(_BEFORE) == 1 and "\nout : " not in text:
         function.__doc__ = text.replace(_BEFORE, _TEXT + _BEFORE)
+
+
+def sections(body: Callable[..., Any]) -> tuple[str, str]:
+    """Return the text of a docstring without headings, and its entries for parameters."""
+    paragraphs = inspect.cleandoc(body.__doc__ or "").split("\n\n")
+    parameters = [p + "\n" for p in paragraphs if _PARAMETER.match(p)]
+    return "\n\n".join(p for p in paragraphs if not _PARAMETER.match(p)), "".join(parameters)
 
 
 # --- Functions over arrays whose bodies are written over tensors and traced once

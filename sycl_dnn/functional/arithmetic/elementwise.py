@@ -5,17 +5,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import dpnp
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import describe_out, operation
+from sycl_dnn.call.operation import describe_out, operation, sections
 from sycl_dnn.functional.arithmetic import double_precision
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.operands import by_dpnp, check_real, number_or_tensor
+from sycl_dnn.functional.arithmetic.operands import by_dpnp, check_real, checked_array
 from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.pointwise import chain, eltwise
 from sycl_dnn.trace.torch_methods import is_torch, overwritten
@@ -53,7 +52,6 @@ Notes
 -----
 Source: oneDNN developer guide, "Eltwise"{page}; names and defaults are torch.nn.functional's.
 """
-_PARAMETER = re.compile(r"\w+(, \w+)* : ")
 _FLOATS = "float32, bfloat16 or float16, float64 where the device has it"
 _INTEGERS = ("int32", "int8", "uint8")
 
@@ -95,7 +93,7 @@ def inplace_into_out(function: Callable[..., Any], position: int) -> Callable[..
             overwritten(target, name)
             return made
         if isinstance(target, Tensor):
-            refuse_inplace(name, inplace)
+            return function(*args, **kwargs)  # Its body refuses it.
         return function(*kept, out=target, **named)
 
     return call
@@ -133,9 +131,7 @@ def pointwise(
 
 
 def _text(body: Callable[..., Any], has_inplace: bool, integers: bool, page: str) -> str:
-    paragraphs = inspect.cleandoc(body.__doc__ or "").split("\n\n")
-    parameters = "".join(p + "\n" for p in paragraphs if _PARAMETER.match(p))
-    summary = "\n\n".join(p for p in paragraphs if not _PARAMETER.match(p))
+    summary, parameters = sections(body)
     if has_inplace:
         parameters += _INPLACE
     dtypes = _FLOATS + (f", {', '.join(_INTEGERS)}" if integers else "")
@@ -185,8 +181,7 @@ def _function(
     """Make a function of an eltwise algorithm; ``integers`` is dpnp's for integer arrays."""
 
     def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-        if not isinstance(number_or_tensor(name, "input", input), Tensor):
-            raise TypeError(f"{name}: input must be an array, got {type(input).__name__}")
+        input = checked_array(name, "input", input)
         if input.is_float:
             if name == "exp" and double_precision.is_needed(input):
                 return double_precision.exponential(input)

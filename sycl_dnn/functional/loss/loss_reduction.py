@@ -10,7 +10,7 @@ from typing import Any
 
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn._warn import warn
-from sycl_dnn.call.operation import describe_out, operation
+from sycl_dnn.call.operation import describe_out, operation, sections
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.onednn import dtypes
@@ -88,14 +88,19 @@ def loss(
     source: str = 'oneDNN developer guide, "Binary", "Eltwise" and "Reduction"',
     choices: str = '{"mean", "sum", "none"}',
     shape: str = "as the input",
+    entries: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function of the layer of a loss; its docstring has a summary and parameters."""
+    """Make a function of the layer of a loss.
+
+    Its docstring starts with a summary; text and entries for parameters may follow.
+    ``entries``: those that the parameters begin with.
+    """
 
     def make(body: Callable[..., Any]) -> Callable[..., Any]:
-        summary, _, parameters = inspect.cleandoc(body.__doc__ or "").partition("\n\n")
+        summary, parameters = sections(body)
         legacy = _LEGACY if "size_average" in inspect.signature(body).parameters else ""
         function = operation(body)
-        before = _BEFORE.format(summary=summary, parameters=f"{parameters}\n{legacy}")
+        before = _BEFORE.format(summary=summary, parameters=entries + parameters + legacy)
         function.__doc__ = before + _AFTER.format(choices=choices, shape=shape, source=source)
         describe_out(function)
         return function

@@ -133,7 +133,14 @@ def _rounded_off(width: float, height: float) -> tuple[Elements, Slope]:
     return elements, slope
 
 
-@loss()
+#: The operands of losses that promote them.
+_PROMOTED = """input, target : dpnp.ndarray or Array (*)
+    The target may hold integers, too; dtypes that differ are promoted. Shapes that differ are
+    broadcast, with a warning.
+"""
+
+
+@loss(entries=_PROMOTED)
 def mse_loss(
     input: dpnp.ndarray | Array,
     target: dpnp.ndarray | Array,
@@ -144,9 +151,6 @@ def mse_loss(
 ) -> dpnp.ndarray | Array:
     """Return ``(input - target)**2``, the mean of it by default.
 
-    input, target : dpnp.ndarray or Array (*)
-        The target may hold integers, too; dtypes that differ are promoted. Shapes that differ are
-        broadcast, with a warning.
     weight : dpnp.ndarray or Array (*), optional
         Factors of the elements, shape of the input; the mean divides by their sum.
     """
@@ -154,7 +158,7 @@ def mse_loss(
     return _of_difference("mse_loss", input, target, reduction, _squared, _squared_slope, weight)
 
 
-@loss()
+@loss(entries=_PROMOTED)
 def l1_loss(
     input: dpnp.ndarray | Array,
     target: dpnp.ndarray | Array,
@@ -167,9 +171,6 @@ def l1_loss(
 
     The gradient at NaN is minus or plus the incoming one, unless ``set_nan("propagate")``.
 
-    input, target : dpnp.ndarray or Array (*)
-        The target may hold integers, too; dtypes that differ are promoted. Shapes that differ are
-        broadcast, with a warning.
     weight : dpnp.ndarray or Array (*), optional
         Factors of the elements, shape of the input; the mean divides by their sum.
     """
@@ -177,7 +178,7 @@ def l1_loss(
     return _of_difference("l1_loss", input, target, reduction, _absolute, _absolute_slope, weight)
 
 
-@loss()
+@loss(entries=_PROMOTED)
 def smooth_l1_loss(
     input: dpnp.ndarray | Array,
     target: dpnp.ndarray | Array,
@@ -190,9 +191,6 @@ def smooth_l1_loss(
 
     The gradient at NaN is minus or plus the incoming one, unless ``set_nan("propagate")``.
 
-    input, target : dpnp.ndarray or Array (*)
-        The target may hold integers, too; dtypes that differ are promoted. Shapes that differ are
-        broadcast, with a warning.
     beta : float
         Not negative; with 0 it is ``l1_loss``.
     """
