@@ -27,6 +27,7 @@ from sycl_dnn.trace.values import Tensor
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
+F = TypeVar("F", bound=Callable[..., Any])
 
 _ARRAY = "dpnp.ndarray | Array"
 _TEXT = """out : dpnp.ndarray or Array, optional
@@ -95,6 +96,22 @@ def sections(body: Callable[..., Any]) -> tuple[str, str]:
     paragraphs = inspect.cleandoc(body.__doc__ or "").split("\n\n")
     parameters = [p + "\n" for p in paragraphs if _PARAMETER.match(p)]
     return "\n\n".join(p for p in paragraphs if not _PARAMETER.match(p)), "".join(parameters)
+
+
+def templated(template: str, **words: str) -> Callable[[F], F]:
+    """Return a decorator that puts the docstring of a function into a template.
+
+    The template has ``{name}``, ``{summary}`` and ``{parameters}``, the ``sections`` of the
+    docstring, and the given words.
+    """
+
+    def attach(function: F) -> F:
+        summary, parameters = sections(function)
+        own = {"name": function.__name__, "summary": summary, "parameters": parameters}
+        function.__doc__ = template.format_map(own | words)
+        return function
+
+    return attach
 
 
 # --- Functions over arrays whose bodies are written over tensors and traced once

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sycl_dnn._core import MemoryDesc, algorithm, engine_kind, softmax_backward
 from sycl_dnn._warn import warn
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.shape.reshaping import check_axis
@@ -192,16 +191,12 @@ _NAN = (
 )
 
 
-def _documented(note: str, source: str) -> Callable[..., Any]:
-    def attach(function: Callable[..., Any]) -> Callable[..., Any]:
-        function.__doc__ = _DOC.format(summary=function.__doc__, note=note, source=source)
-        return function
-
-    return attach
-
-
 @operation
-@_documented("A slice of minus infinities is NaN. " + _NAN, "algorithm ``softmax_accurate``")
+@templated(
+    _DOC,
+    note="A slice of minus infinities is NaN. " + _NAN,
+    source="algorithm ``softmax_accurate``",
+)
 def softmax(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
 ) -> dpnp.ndarray | Array:
@@ -210,7 +205,11 @@ def softmax(
 
 
 @operation
-@_documented("On CPUs, oneDNN's logarithm is exact to 4e-6. " + _NAN, "algorithm ``softmax_log``")
+@templated(
+    _DOC,
+    note="On CPUs, oneDNN's logarithm is exact to 4e-6. " + _NAN,
+    source="algorithm ``softmax_log``",
+)
 def log_softmax(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
 ) -> dpnp.ndarray | Array:
@@ -219,7 +218,7 @@ def log_softmax(
 
 
 @operation
-@_documented("A slice of infinities is NaN. " + _NAN, 'after "Eltwise"')
+@templated(_DOC, note="A slice of infinities is NaN. " + _NAN, source='after "Eltwise"')
 def softmin(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
 ) -> dpnp.ndarray | Array:

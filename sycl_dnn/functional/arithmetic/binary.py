@@ -11,7 +11,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import (
     DOC,
@@ -78,18 +78,8 @@ def _with_number(kind: algorithm, dtype: str, a: Any, b: Any) -> Tensor | None:
 
 def documented(notes: str, parameters: str = "", second: str = "other") -> Callable[..., Any]:
     """Complete the docstring of a function of ``input`` and ``second``, so far its summary."""
-
-    def attach(function: Callable[..., Any]) -> Callable[..., Any]:
-        function.__doc__ = DOC.format(
-            summary=function.__doc__,
-            second=second,
-            parameters=parameters,
-            returns=PROMOTED,
-            notes=notes,
-        )
-        return function
-
-    return attach
+    words = {"parameters": parameters, "second": second, "returns": PROMOTED, "notes": notes}
+    return templated(DOC, **words)
 
 
 def _scaled(value: Any, factor: float) -> Any:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.binary import add, div, maximum, minimum, mul, sub
 from sycl_dnn.functional.arithmetic.comparison import clamp, eq, ne, where
 from sycl_dnn.functional.arithmetic.convert import converted
@@ -27,7 +27,31 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
+_MIXED = """{summary}
+
+Parameters
+----------
+{parameters}
+Returns
+-------
+array
+    The common shape.
+
+Raises
+------
+TypeError
+    A dtype is not floating-point.
+ValueError
+    The shapes do not broadcast.
+
+Notes
+-----
+Source: ``torch.{name}``.
+"""
+
+
 @operation
+@templated(_MIXED)
 def lerp(
     input: dpnp.ndarray | Array,
     end: dpnp.ndarray | Array,
@@ -35,28 +59,10 @@ def lerp(
 ) -> dpnp.ndarray | Array:
     """Return what lies between two arrays: ``input + weight * (end - input)``.
 
-    Parameters
-    ----------
     input, end : arrays (*)
         Floating-point; shapes broadcast.
     weight : number, or array (*)
         0 gives ``input``, 1 gives ``end``.
-
-    Returns
-    -------
-    array
-        The common shape.
-
-    Raises
-    ------
-    TypeError
-        A dtype is not floating-point.
-    ValueError
-        The shapes do not broadcast.
-
-    Notes
-    -----
-    Source: ``torch.lerp``.
     """
     input, end, weight = checked_operands("lerp", input=input, end=end, weight=weight)
     check_float("lerp", input=input, end=end)
@@ -241,29 +247,12 @@ def nan_to_num(
 
 
 @operation
+@templated(_MIXED)
 def logaddexp(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
     """Return ``log(exp(input) + exp(other))`` without overflow.
 
-    Parameters
-    ----------
     input, other : arrays (*)
         Floating-point; shapes broadcast.
-
-    Returns
-    -------
-    array
-        The common shape.
-
-    Raises
-    ------
-    TypeError
-        A dtype is not floating-point.
-    ValueError
-        The shapes do not broadcast.
-
-    Notes
-    -----
-    Source: ``torch.logaddexp``.
     """
     input, other = checked_operands("logaddexp", input=input, other=other)
     check_float("logaddexp", input=input, other=other)

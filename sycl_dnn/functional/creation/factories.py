@@ -312,7 +312,7 @@ def linspace(
 
 # --- Like another array
 
-_LIKE = """Return an array of {what}, with the shape and on the queue of another.
+LIKE = """Return {what}, with the shape and on the queue of {whose}.
 
 Parameters
 ----------
@@ -329,12 +329,17 @@ array
 Raises
 ------
 TypeError
-    ``dtype`` is not known.
+    {error}.
 
 Notes
 -----
-Source: ``torch.{name}``.
+{notes}Source: ``torch.{name}``.
 """
+
+
+def _text_of_like(name: str, what: str, value: str = "") -> str:
+    error = "``dtype`` is not known"
+    return LIKE.format(name=name, what=what, whose="another", value=value, error=error, notes="")
 
 
 def _like(x: Tensor, value: Any, dtype: Any) -> Tensor:
@@ -354,7 +359,7 @@ def _likeness(name: str, what: str, value: float) -> Any:
         return _like(input, value, dtype)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = _LIKE.format(name=name, what=what, value="")
+    call.__doc__ = _text_of_like(name, f"an array of {what}")
     return operation(call)
 
 
@@ -373,7 +378,7 @@ def _full_like(
 
 
 _full_like.__name__ = _full_like.__qualname__ = "full_like"
-_full_like.__doc__ = _LIKE.format(
-    name="full_like", what="one number", value="fill_value : bool, int or float\n"
+_full_like.__doc__ = _text_of_like(
+    "full_like", "an array of one number", "fill_value : bool, int or float\n"
 )
 full_like = operation(_full_like)

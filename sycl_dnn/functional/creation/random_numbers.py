@@ -11,6 +11,7 @@ from sycl_dnn.functional.activation.dropout import NextSeed, generator, next_see
 from sycl_dnn.functional.arithmetic.comparison import lt
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, converted
 from sycl_dnn.functional.creation.factories import (
+    LIKE,
     check_place,
     documented,
     queue_of,
@@ -103,32 +104,6 @@ def randn(*size: Any, dtype: Any = None, device: Any = None) -> dpnp.ndarray | A
     return _new("randn", size, dtype, device)
 
 
-_LIKE = """Return random numbers {what}, of the shape and on the queue of an array.
-
-Parameters
-----------
-input : array of any shape
-    Its values are not read.
-dtype : str or dtype, optional
-    That of ``input`` without it.
-
-Returns
--------
-array
-    Row-major.
-
-Raises
-------
-TypeError
-    The dtype is not floating-point, or ``input`` no array.
-
-Notes
------
-Each call takes the next seed of the sequence that ``manual_seed`` starts. Source:
-``torch.{name}``.
-"""
-
-
 def _like(name: str, input: Any, dtype: Any) -> Any:
     if not hasattr(input, "dtype") or not hasattr(input, "sycl_queue"):
         raise TypeError(f"{name}: input must be an array, got {type(input).__name__}")
@@ -143,7 +118,14 @@ def _likeness(name: str, what: str) -> Any:
         return _like(name, input, dtype)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = _LIKE.format(name=name, what=what)
+    call.__doc__ = LIKE.format(
+        name=name,
+        what=f"random numbers {what}",
+        whose="an array",
+        value="",
+        error="The dtype is not floating-point, or ``input`` is not an array",
+        notes="Each call takes the next seed of the sequence that ``manual_seed`` starts.\n",
+    )
     return call
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import dpnp
 
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.comparison import where
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_arrays
@@ -330,16 +330,12 @@ It has derivatives of any order. Source: ``torch.{name}``.
 """
 
 
-def _documented(number: str, notes: str) -> Any:
-    def attach(body: Any) -> Any:
-        words = {"summary": body.__doc__, "name": body.__name__, "number": number, "notes": notes}
-        body.__doc__ = _SCATTER.format(**words)
-        return operation(body)
-
-    return attach
-
-
-@_documented(" or number", "If several\nare for one element, any of them is kept.")
+@operation
+@templated(
+    _SCATTER,
+    number=" or number",
+    notes="If several\nare for one element, any of them is kept.",
+)
 def scatter(
     input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, src: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
@@ -347,7 +343,8 @@ def scatter(
     return scattered("scatter", input, dim, index, src, False)
 
 
-@_documented("", "bfloat16\nand float16 are added in float32.")
+@operation
+@templated(_SCATTER, number="", notes="bfloat16\nand float16 are added in float32.")
 def scatter_add(
     input: dpnp.ndarray | Array, dim: int, index: dpnp.ndarray, src: dpnp.ndarray | Array
 ) -> dpnp.ndarray | Array:

@@ -8,7 +8,7 @@ from typing import Any
 
 import dpnp
 
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import asarray, astype, converted
 from sycl_dnn.functional.arithmetic.operands import check_real, check_values
 from sycl_dnn.functional.index.gathering import gathered
@@ -39,74 +39,57 @@ def _order(name: str, x: Tensor, dim: Any, descending: bool) -> tuple[int, Tenso
     return axis, x.trace.array_call(call, [given], [out], lambda entry, grads: {})[0]
 
 
+_SORTED = """{summary}
+
+Parameters
+----------
+input : array of any shape and real dtype
+dim : int
+descending : bool
+    Largest first.
+stable : bool
+    Elements that tie keep their order in any case.
+
+Returns
+-------
+{returns}
+
+Raises
+------
+ValueError
+    There is no such axis.
+TypeError
+    ``input`` is complex.
+
+Notes
+-----
+NaN counts as the largest. {notes}Source: ``torch.{name}``.
+"""
+
+
 @operation
+@templated(
+    _SORTED,
+    returns="""values : array
+    Shape and dtype of ``input``.
+indices : array of int64
+    Their former indices along ``dim``.""",
+    notes="Gradients go to where the elements were. ",
+)
 def sort(
     input: dpnp.ndarray | Array, dim: int = -1, descending: bool = False, *, stable: bool = True
 ) -> ValuesAndIndices:
-    """Sort elements along an axis.
-
-    Parameters
-    ----------
-    input : array of any shape and real dtype
-    dim : int
-    descending : bool
-        Largest first.
-    stable : bool
-        Elements that tie keep their order in any case.
-
-    Returns
-    -------
-    values : array
-        Shape and dtype of ``input``.
-    indices : array of int64
-        Their former indices along ``dim``.
-
-    Raises
-    ------
-    ValueError
-        There is no such axis.
-    TypeError
-        ``input`` is complex.
-
-    Notes
-    -----
-    NaN counts as the largest. Gradients go to where the elements were. Source: ``torch.sort``.
-    """
+    """Sort elements along an axis."""
     axis, indices = _order("sort", input, dim, descending)
     return ValuesAndIndices(gathered("sort", input, axis, indices), indices)
 
 
 @operation
+@templated(_SORTED, returns="array of int64\n    Shape of ``input``.", notes="")
 def argsort(
     input: dpnp.ndarray | Array, dim: int = -1, descending: bool = False, *, stable: bool = True
 ) -> dpnp.ndarray:
-    """Return the indices that sort an array along an axis.
-
-    Parameters
-    ----------
-    input : array of any shape and real dtype
-    dim : int
-    descending : bool
-        Largest first.
-    stable : bool
-        Elements that tie keep their order in any case.
-
-    Returns
-    -------
-    array of int64
-        Shape of ``input``.
-
-    Raises
-    ------
-    ValueError
-        There is no such axis.
-    TypeError
-        ``input`` is complex.
-
-    Notes
-    -----
-    NaN counts as the largest. Source: ``torch.argsort``.
-    """
+    """Return the indices that sort an array along an axis."""
     return _order("argsort", input, dim, descending)[1]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import dpnp
 
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.shape.arrangement import flip
 from sycl_dnn.functional.shape.joining import join
@@ -51,12 +51,6 @@ is of products of the other elements. torch divides by each: NaN at infinities, 
 product overflows; so it is after ``set_nan("propagate")``. """
 
 
-def _documented(body: Any) -> Any:
-    more = _DIVIDED if body.__name__ == "cumprod" else ""
-    body.__doc__ = _TEXT.format(summary=body.__doc__, name=body.__name__, more=more)
-    return operation(body)
-
-
 def _converted(name: str, input: Tensor, dim: Any, dtype: Any) -> tuple[Tensor, int, str]:
     axis = check_axis(name, dim, input.ndim)
     kept = input.is_float or str(input.dtype).startswith("complex")
@@ -76,7 +70,8 @@ def _summed(x: Tensor, axis: int) -> Tensor:
     return x.trace.array_call(call, [x], [Out(x.shape, x.dtype)], rule)[0]
 
 
-@_documented
+@operation
+@templated(_TEXT, more="")
 def cumsum(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.ndarray | Array:
     """Return the sums of all elements up to each, along an axis."""
     x, axis, name = _converted("cumsum", input, dim, dtype)
@@ -119,7 +114,8 @@ def _divided_slope(x: dpnp.ndarray, dy: dpnp.ndarray, axis: int) -> dpnp.ndarray
     return dpnp.where(has_zero, _slope(x, dy, axis), sums / x)
 
 
-@_documented
+@operation
+@templated(_TEXT, more=_DIVIDED)
 def cumprod(input: dpnp.ndarray | Array, dim: int, *, dtype: Any = None) -> dpnp.ndarray | Array:
     """Return the products of all elements up to each, along an axis."""
     x, axis, name = _converted("cumprod", input, dim, dtype)

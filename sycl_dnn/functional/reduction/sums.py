@@ -11,7 +11,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
 from sycl_dnn.functional.shape.reshaping import check_axis
@@ -68,12 +68,7 @@ def documented(notes: str, **parts: str) -> Callable[..., Any]:
         "returns": "dpnp.ndarray or Array",
         "more": "",
     } | parts
-
-    def attach(function: Callable[..., Any]) -> Callable[..., Any]:
-        function.__doc__ = _DOC.format(summary=function.__doc__, notes=notes, **given)
-        return function
-
-    return attach
+    return templated(_DOC, notes=notes, **given)
 
 
 def axes_of(name: str, dim: Any, ndim: int) -> tuple[int, ...]:
