@@ -176,7 +176,7 @@ def _one_hot(soft: Tensor, axis: int) -> Tensor:
 
 
 @operation
-def _gumbel_softmax(logits: Tensor, seed: Tensor, tau: float, hard: bool, dim: int) -> Tensor:
+def _gumbel_softmax(logits: Tensor, seed: Tensor, tau: float, hard: bool, dim: int) -> Any:
     check_float("gumbel_softmax", logits=logits)
     axis = check_axis("gumbel_softmax", dim, logits.ndim)
     if not logits.size or not logits.ndim:

@@ -12,7 +12,7 @@ import numpy as np
 
 from sycl_dnn import _core
 from sycl_dnn._core import algorithm, data_type, normalization_flags, prop_kind
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import (
     affine,
@@ -154,7 +154,35 @@ def _over_last_axes(name, x, normalized_shape, weight, bias, eps, extra=normaliz
     return reshape(normalized_rows(rows, weight, bias, eps, extra)["dst"], x.shape)
 
 
+_DOC = """{summary}
+
+Parameters
+----------
+input : array (*, *K)
+    float32, bfloat16 or float16.
+normalized_shape : sequence of int
+    K, one axis or more.
+{parameters}
+Returns
+-------
+array (*, *K)
+    dtype of ``input``.
+
+Raises
+------
+ValueError
+    Shapes do not fit, or ``eps`` is negative.
+TypeError
+    A dtype is not floating-point, or ``normalized_shape`` is not a sequence.
+
+Notes
+-----
+Source: oneDNN developer guide, "Layer Normalization"{source}.
+"""
+
+
 @operation
+@templated(_DOC, source="; Ba et al., arXiv:1607.06450")
 def layer_norm(
     input: dpnp.ndarray | Array,
     normalized_shape: Sequence[int],
@@ -164,35 +192,14 @@ def layer_norm(
 ) -> dpnp.ndarray | Array:
     """Normalize over the last axes: ``(x - mean) / sqrt(var + eps) * weight + bias``.
 
-    Parameters
-    ----------
-    input : array (*, *K)
-        float32, bfloat16 or float16.
-    normalized_shape : sequence of int
-        K, one axis or more.
     weight, bias : array (*K), optional
     eps : float
-
-    Returns
-    -------
-    array (*, *K)
-        dtype of ``input``.
-
-    Raises
-    ------
-    ValueError
-        Shapes do not fit, or ``eps`` is negative.
-    TypeError
-        A dtype is not floating-point, or ``normalized_shape`` is not a sequence.
-
-    Notes
-    -----
-    Source: oneDNN developer guide, "Layer Normalization"; Ba et al., arXiv:1607.06450.
     """
     return _over_last_axes("layer_norm", input, normalized_shape, weight, bias, eps)
 
 
 @operation
+@templated(_DOC, source=", flag ``rms_norm``; Zhang and Sennrich,\narXiv:1910.07467")
 def rms_norm(
     input: dpnp.ndarray | Array,
     normalized_shape: Sequence[int],
@@ -201,32 +208,9 @@ def rms_norm(
 ) -> dpnp.ndarray | Array:
     """Divide by the root mean square over the last axes: ``x / sqrt(mean(x**2) + eps) * weight``.
 
-    Parameters
-    ----------
-    input : array (*, *K)
-        float32, bfloat16 or float16.
-    normalized_shape : sequence of int
-        K, one axis or more.
     weight : array (*K), optional
     eps : float, optional
         Default: the epsilon of the dtype that is computed in, 1.2e-7 for float32 and narrower.
-
-    Returns
-    -------
-    array (*, *K)
-        dtype of ``input``.
-
-    Raises
-    ------
-    ValueError
-        Shapes do not fit, or ``eps`` is negative.
-    TypeError
-        A dtype is not floating-point, or ``normalized_shape`` is not a sequence.
-
-    Notes
-    -----
-    Source: oneDNN developer guide, "Layer Normalization", flag ``rms_norm``; Zhang and Sennrich,
-    arXiv:1910.07467.
     """
     if eps is None:
         eps = float(np.finfo("float64" if input.dtype == "float64" else "float32").eps)

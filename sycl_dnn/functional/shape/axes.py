@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.comparison import where
 from sycl_dnn.functional.creation.factories import eye
 from sycl_dnn.functional.shape.arrangement import roll
-from sycl_dnn.functional.shape.joining import cat, pieces
+from sycl_dnn.functional.shape.joining import cat, check_tensors, pieces
 from sycl_dnn.functional.shape.padding import pad
 from sycl_dnn.functional.shape.reshaping import check_axis, checked_int, transpose
 from sycl_dnn.trace import views
@@ -57,30 +57,39 @@ def _own_axis(name: str, dim: int, x: Tensor) -> int:
     return check_axis(name, dim, x.ndim)
 
 
+_VIEW = """{summary}
+
+Parameters
+----------
+input : {given}
+{parameters}
+Returns
+-------
+{made}
+    A copy; inside a traced function a view.
+
+Raises
+------
+ValueError
+    {error}.
+
+Notes
+-----
+Source: ``torch.{name}``.
+"""
+_ANY = "array of any shape and dtype"
+
+
 @operation
+@templated(
+    _VIEW, given="array (*A, n, *B)", made="array (*A, *B)", error="There is no such axis or slice"
+)
 def select(input: dpnp.ndarray | Array, dim: int, index: int) -> dpnp.ndarray | Array:
     """Return one slice along an axis, which it lacks.
 
-    Parameters
-    ----------
-    input : array (*A, n, *B)
     dim : int
     index : int
         Negative counts from the end.
-
-    Returns
-    -------
-    array (*A, *B)
-        A copy; inside a traced function a view.
-
-    Raises
-    ------
-    ValueError
-        There is no such axis or slice.
-
-    Notes
-    -----
-    Source: ``torch.select``.
     """
     axis = _own_axis("select", dim, input)
     n = input.shape[axis]
@@ -92,31 +101,20 @@ def select(input: dpnp.ndarray | Array, dim: int, index: int) -> dpnp.ndarray | 
 
 
 @operation
+@templated(
+    _VIEW,
+    given=_ANY,
+    made="array",
+    error="There is no such axis, one is named twice, or the lengths differ",
+)
 def movedim(
     input: dpnp.ndarray | Array, source: int | Sequence[int], destination: int | Sequence[int]
 ) -> dpnp.ndarray | Array:
     """Move axes to other places; the others keep their order.
 
-    Parameters
-    ----------
-    input : array of any shape and dtype
     source : int or sequence of int
     destination : int or sequence of int
         Where each of ``source`` is afterwards.
-
-    Returns
-    -------
-    array
-        A copy; inside a traced function a view.
-
-    Raises
-    ------
-    ValueError
-        There is no such axis, one is named twice, or the lengths differ.
-
-    Notes
-    -----
-    Source: ``torch.movedim``.
     """
     many = (tuple, list)
     came, go = (
@@ -135,27 +133,11 @@ def movedim(
 
 
 @operation
+@templated(_VIEW, given=_ANY, made="array", error="There is no such axis")
 def swapaxes(input: dpnp.ndarray | Array, axis0: int, axis1: int) -> dpnp.ndarray | Array:
     """Exchange two axes, as ``transpose``.
 
-    Parameters
-    ----------
-    input : array of any shape and dtype
     axis0, axis1 : int
-
-    Returns
-    -------
-    array
-        A copy; inside a traced function a view.
-
-    Raises
-    ------
-    ValueError
-        There is no such axis.
-
-    Notes
-    -----
-    Source: ``torch.swapaxes``.
     """
     return transpose(input, axis0, axis1)
 
@@ -185,10 +167,7 @@ Source: ``torch.{name}``.
 
 def _stacked(name: str, which: str, fewer: str, least: int) -> Any:
     def call(tensors: Sequence[dpnp.ndarray | Array]) -> dpnp.ndarray | Array:
-        if not isinstance(tensors, (tuple, list)) or not tensors:
-            raise ValueError(
-                f"{name}: tensors must be a list of at least one array, got {tensors!r}"
-            )
+        check_tensors(name, tensors)
         wide = [views.expand_rank(t, max(t.ndim, least)) for t in tensors]
         return cat(wide, int(name == "hstack" and wide[0].ndim > 1))
 

@@ -122,11 +122,16 @@ def _concat_gradient(trace, entry, grads, needed):
     return _shares(grads["dst"], entry.inputs, entry.params["concat_dimension"])
 
 
-def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors in their common dtype."""
+def check_tensors(name: str, tensors: Sequence[Tensor]) -> None:
+    """Raise ValueError or TypeError unless ``tensors`` is a list of at least one array."""
     if not isinstance(tensors, (tuple, list)) or not tensors:
         raise ValueError(f"{name}: tensors must be a list of at least one array, got {tensors!r}")
     check_each(name, "tensors", tensors)
+
+
+def _tensors(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the tensors in their common dtype."""
+    check_tensors(name, tensors)
     dtype = dtypes.promote(*(t.dtype for t in tensors))
     return [converted(t, dtype) for t in tensors]
 
