@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sycl_dnn._core import engine_kind
-from sycl_dnn.call.operation import operation
+from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.activation.dropout import dropout
 from sycl_dnn.functional.recurrent.cell import CELLS, Sizes, network_weights, run_cell
 from sycl_dnn.functional.shape.joining import join, pieces
@@ -143,7 +143,46 @@ def run_network(
 # --- Recurrent networks over sequences: lstm, gru, rnn_tanh, rnn_relu
 
 
+_DOC = """{summary}
+
+Parameters
+----------
+input : array (T, N, C), (N, T, C) with ``batch_first``, or (T, C)
+    float32, bfloat16 or float16.
+{parameters}num_layers : int
+bidirectional : bool
+batch_first : bool
+bias : bool
+dropout : float
+    The share of each layer's output but the last one's that is zeroed, if ``training``.
+training : bool
+
+Returns
+-------
+output : array (T, N, D * {size})
+    Of the last layer; the axes of ``input``.
+{last}
+
+Raises
+------
+ValueError, TypeError
+    Shapes or dtypes do not fit, or there are no steps or channels.
+
+Notes
+-----
+Frozen ``params`` (``sycl_dnn.freeze``) are packed once, others at every call.
+
+Source: oneDNN developer guide, "RNN"; PyTorch documentation, ``{twin}``.
+"""
+
+
 @operation
+@templated(
+    _DOC,
+    twin="torch.nn.LSTM",
+    size="P",
+    last="(h_n, c_n) : tuple of arrays (L * D, N, P) and (L * D, N, H)",
+)
 def lstm(
     input: dpnp.ndarray | Array,
     hx: tuple[dpnp.ndarray | Array, dpnp.ndarray | Array] | None,
@@ -158,10 +197,6 @@ def lstm(
 ) -> tuple[Any, tuple[Any, Any]]:
     """Run a long short-term memory over sequences, as ``torch.nn.LSTM`` does.
 
-    Parameters
-    ----------
-    input : array (T, N, C), (N, T, C) with ``batch_first``, or (T, C)
-        float32, bfloat16 or float16.
     hx : tuple of arrays (L * D, N, P) and (L * D, N, H), or None
         Initial hidden and cell states of L layers and D directions; zeros by default. P = H
         without a projection. Without N for an input without it.
@@ -170,30 +205,6 @@ def lstm(
         (4 * H, P), with ``bias`` bias_ih and bias_hh (4 * H), with a projection weight_hr
         (P, H). Gates i, f, g, o. This is ``torch.nn.LSTM``'s ``_flat_weights``; P
         says whether there is a projection.
-    num_layers : int
-    bidirectional : bool
-    batch_first : bool
-    bias : bool
-    dropout : float
-        The share of each layer's output but the last one's that is zeroed, if ``training``.
-    training : bool
-
-    Returns
-    -------
-    output : array (T, N, D * P)
-        Of the last layer; the axes of ``input``.
-    (h_n, c_n) : tuple of arrays (L * D, N, P) and (L * D, N, H)
-
-    Raises
-    ------
-    ValueError, TypeError
-        Shapes or dtypes do not fit, or there are no steps or channels.
-
-    Notes
-    -----
-    Frozen ``params`` (``sycl_dnn.freeze``) are packed once, others at every call.
-
-    Source: oneDNN developer guide, "RNN"; PyTorch documentation, ``torch.nn.LSTM``.
     """
     options = Options(num_layers, bidirectional, batch_first, bias, dropout, training)
     if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
@@ -203,47 +214,18 @@ def lstm(
     return made, (last["dst_iter"], last["dst_iter_c"])
 
 
-_DOC = """Run {what} over sequences, as ``{twin}`` does.
-
-    Parameters
-    ----------
-    input : array (T, N, C), (N, T, C) with ``batch_first``, or (T, C)
-        float32, bfloat16 or float16.
-    hx : array (L * D, N, H), or None
-        Initial states of L layers and D directions; zeros by default. Without N for an input
-        without it.
-    params : list of arrays
-        For each layer and each direction in it: weight_ih ({gates}H, C or D * H), weight_hh
-        ({gates}H, H), with ``bias`` bias_ih and bias_hh ({gates}H). {order}This is PyTorch's
-        ``_flat_weights``.
-    num_layers : int
-    bidirectional : bool
-    batch_first : bool
-    bias : bool
-    dropout : float
-        The share of each layer's output but the last one's that is zeroed, if ``training``.
-    training : bool
-
-    Returns
-    -------
-    output : array (T, N, D * H)
-        Of the last layer; the axes of ``input``.
-    h_n : array (L * D, N, H)
-
-    Raises
-    ------
-    ValueError, TypeError
-        Shapes or dtypes do not fit, or there are no steps or channels.
-
-    Notes
-    -----
-    Frozen ``params`` (``sycl_dnn.freeze``) are packed once, others at every call.
-
-    Source: oneDNN developer guide, "RNN"; PyTorch documentation, ``{twin}``.
-    """
+#: The arguments of a network whose state is one array.
+_ONE_STATE = """hx : array (L * D, N, H), or None
+    Initial states of L layers and D directions; zeros by default. Without N for an input
+    without it.
+params : list of arrays
+    For each layer and each direction in it: weight_ih ({gates}H, C or D * H), weight_hh
+    ({gates}H, H), with ``bias`` bias_ih and bias_hh ({gates}H). {order}This is PyTorch's
+    ``_flat_weights``.
+"""
 
 
-def _simple(name: str, **words: str) -> Any:
+def _simple(name: str, what: str, twin: str, gates: str = "", order: str = "") -> Any:
     """Make the function of a network whose state is one array."""
 
     def function(
@@ -265,16 +247,16 @@ def _simple(name: str, **words: str) -> Any:
         return made, last["dst_iter"]
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = _DOC.format(**words)
+    function.__doc__ = _DOC.format(
+        summary=f"Run {what} over sequences, as ``{twin}`` does.",
+        parameters=_ONE_STATE.format(gates=gates, order=order),
+        twin=twin,
+        size="H",
+        last="h_n : array (L * D, N, H)",
+    )
     return operation(function)
 
 
-gru = _simple(
-    "gru", what="gated recurrent units", twin="torch.nn.GRU", gates="3 * ", order="Gates r, z, n. "
-)
-rnn_tanh = _simple(
-    "rnn_tanh", what="a simple recurrence with tanh", twin="torch.nn.RNN", gates="", order=""
-)
-rnn_relu = _simple(
-    "rnn_relu", what="a simple recurrence with relu", twin="torch.nn.RNN", gates="", order=""
-)
+gru = _simple("gru", "gated recurrent units", "torch.nn.GRU", "3 * ", "Gates r, z, n. ")
+rnn_tanh = _simple("rnn_tanh", "a simple recurrence with tanh", "torch.nn.RNN")
+rnn_relu = _simple("rnn_relu", "a simple recurrence with relu", "torch.nn.RNN")
