@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every function has an example in its docstring, and it runs."""
+"""Every function has an example in its docstring, and it runs; parameters are entries."""
 
 import doctest
+import inspect
+import re
 
 import pytest
 
@@ -19,3 +21,10 @@ def test_example_runs(name):
     assert len(case.examples) >= 3
     lines: list[str] = []
     assert not doctest.DocTestRunner().run(case, out=lines.append).failed, "".join(lines)
+
+
+@pytest.mark.parametrize("name", F.__all__)
+def test_parameters_begin_with_an_entry(name):
+    text = inspect.getdoc(getattr(F, name))
+    found = re.search(r"^Parameters\n-+\n(.*)", text, re.MULTILINE)
+    assert not found or re.match(r"\*{0,2}\w+(, \*{0,2}\w+)*( : |$)", found[1])
