@@ -28,8 +28,9 @@ def test_no_result_is_read_too_early_by_eight_threads():
 def test_first_uses_of_dpnp_by_eight_threads_do_not_hang(options):
     """Two of its threads wait for each other where its extension modules were not used before.
 
-    dpnp and SYCL ended the process with SIGSEGV in one of some hundred runs, on a busy machine
-    (docs/execution.md); what a signal ends is run again, once.
+    One of some hundred runs ended with SIGSEGV on a busy machine. Its place was not seen; programs
+    of dpnp alone end so in Intel's OpenCL runtime (``endurance.launches``, docs/execution.md). What
+    a signal ends is run again, once.
     """
     try:
         lines = lines_of("first_uses", *options)
