@@ -10,6 +10,7 @@ from sycl_dnn.kernels import softmax_rows
 from sycl_dnn.kernels.choice import is_chosen
 from sycl_dnn.kernels.launching import Kernels, units
 from sycl_dnn.trace import layout
+from sycl_dnn.trace.capabilities import multiplies
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
@@ -89,8 +90,8 @@ __kernel void softmax_backward(__global const element *y, __global const element
 def softmax(x: Tensor, axis: int, is_log: bool, composed: Callable[[], Tensor]) -> Tensor | None:
     """Return softmax along an axis; None to use oneDNN.
 
-    ``composed`` records oneDNN's. Along any but the innermost axis, that of narrow dtypes is as
-    fast: only their gradients are used.
+    ``composed`` records oneDNN's. Along any but the innermost axis, that of narrow dtypes, if the
+    device has them, is as fast: only their gradients are used.
     """
     if not layout.is_dense(x.desc) or not is_chosen("softmax", x):
         return None
@@ -144,7 +145,8 @@ def _slices(x: Tensor, axis: int, is_log: bool) -> _Way | None:
     kernels = Kernels(x.trace, _SOURCE, x.dtype, vector, macros)
     blocks = x.size // (length * inner) * -(-inner // (sides * vector))
     each = -(-blocks // (units(x) * 4))
-    is_gradient = x.dtype != "float32" and x.trace.policy.kernels != "always"
+    is_narrow = x.dtype != "float32" and multiplies(x.trace.engine, x.dtype)
+    is_gradient = is_narrow and x.trace.policy.kernels != "always"
     return _Way(kernels, "softmax", [blocks, each, length, inner], -(-blocks // each), is_gradient)
 
 

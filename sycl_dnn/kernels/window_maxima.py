@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gradient of maxima over windows of signals and images, as one kernel for each layout."""
+"""Maxima over windows of signals and images, and their gradient, as kernels for each layout."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn.kernels.choice import chosen
 from sycl_dnn.kernels.launching import Kernels, of_image, units
 from sycl_dnn.trace import layout
+from sycl_dnn.trace.capabilities import multiplies
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
@@ -21,6 +23,44 @@ _CHANNELS, _KEPT = 16, 1024
 #: the cache; anything outside the rows of the part is added after the band.
 _SOURCE = """
 #define LEAST(at, size, stride) max(0, ((at) - (size) + (stride)) / (stride))
+
+// As PyTorch: the first of the largest, or the last NaN.
+__kernel void maxima_forward(__global const element *x, __global element *y,
+#ifdef TAKEN
+                             __global uchar *taken,
+#endif
+                             int rows, int each, int height, int width, int channels,
+                             int out_height, int out_width, int top, int left) {
+    const int start = get_group_id(0) * each;
+    for (int row = start; row < min(start + each, rows); ++row) {
+        const int h = row % out_height * SH - top;
+        const int first = max(-h, 0), last = min(height - h, KH);
+        __global const element *image = x + (size_t)(row / out_height) * height * width * channels;
+        for (int j = 0; j < out_width; ++j) {
+            const int w = j * SW - left, begin = max(-w, 0), end = min(width - w, KW);
+            const size_t to = ((size_t)row * out_width + j) * channels;
+            COLUMNS(channels) {
+                vector most = -INFINITY;
+                JOIN(int, V) number = first * KW + begin;
+                for (int i = first; i < last; ++i) {
+                    const size_t from = ((size_t)(h + i) * width + w) * channels + c;
+                    for (int k = begin; k < end; ++k) {
+                        const vector u = LOAD(from + k * channels, image);
+                        const JOIN(int, V) is_more = u > most || u != u;
+                        most = select(most, u, is_more);
+#ifdef TAKEN
+                        number = select(number, (JOIN(int, V))(i * KW + k), is_more);
+#endif
+                    }
+                }
+                STORE(most, to + c, y);
+#ifdef TAKEN
+                JOIN(vstore, V)(JOIN(convert_uchar, V)(number), 0, taken + to + c);
+#endif
+            }
+        }
+    }
+}
 
 __kernel void maxima_backward(__global const element *dy, __global const uchar *taken,
                               __global element *dx, int rows, int each, int height, int width,
@@ -128,6 +168,41 @@ __kernel void maxima_backward_rows(
 """
 
 
+def maxima(
+    x: Tensor, shape: tuple[int, ...], params: dict[str, Any], is_taken: bool,
+    composed: Callable[[], Tensor],
+) -> dict[str, Tensor] | None:  # fmt: skip
+    """Return the maxima of (N, C, *S) that is channels-last; None to use oneDNN.
+
+    oneDNN's primitives are as fast in the types that they have. ``composed`` records them.
+
+    Parameters
+    ----------
+    x : Tensor (N, C, *S)
+    shape : tuple of int
+        Of the maxima.
+    params : dict
+        Of the primitive: ``kernel``, ``strides``, ``padding_l``.
+    is_taken : bool
+        Whether the ``workspace`` is needed beside ``dst``.
+    """
+    is_slow = x.dtype != "float32" and not multiplies(x.trace.engine, x.dtype)
+    if chosen("max_pool", x) != "channels_last" or x.ndim > 4 or math.prod(params["kernel"]) > 256:
+        return None
+    if not is_slow and x.trace.policy.kernels != "always":
+        return None
+    made = _Windows(x, shape, params).maxima(is_taken)
+    if made is None:
+        return None
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        grad = maxima_gradient(x, dy, made["workspace"], params)
+        return {"src": grad}
+
+    x.trace.closed({"src": x}, lambda: made["dst"], rule, composed)
+    return made
+
+
 def maxima_gradient(x: Tensor, dy: Tensor, taken: Tensor, params: dict[str, Any]) -> Tensor | None:
     """Return the gradient of (N, C, *S), in the layout of ``x``; None to use oneDNN.
 
@@ -144,30 +219,48 @@ def maxima_gradient(x: Tensor, dy: Tensor, taken: Tensor, params: dict[str, Any]
     is_known = taken.desc == layout.channels_last(dy.shape, "uint8")
     if wanted is None or x.ndim > 4 or not is_known:
         return None
-    way = _Windows(x, dy, params)
-    return (way.rows if wanted == "row_major" else way.columns)(taken)
+    way = _Windows(x, dy.shape, params)
+    return (way.rows if wanted == "row_major" else way.columns)(dy, taken)
 
 
 class _Windows:
     """Windows over an image; a signal is an image of one row."""
 
-    def __init__(self, x: Tensor, dy: Tensor, params: dict[str, Any]) -> None:
-        self._x, self._dy = x, dy
+    def __init__(self, x: Tensor, shape: tuple[int, ...], params: dict[str, Any]) -> None:
+        self._x, self._shape = x, shape
         self._kernel = of_image(params["kernel"])
         self._strides = of_image(params["strides"])
         self._sizes = of_image(x.shape[2:])
+        self._made = of_image(shape[2:])
         top_left = of_image(params["padding_l"], missing=0)
-        self._numbers = [*self._sizes, x.shape[1], *of_image(dy.shape[2:]), *top_left]
+        self._numbers = [*self._sizes, x.shape[1], *self._made, *top_left]
 
-    def columns(self, taken: Tensor) -> Tensor | None:
+    def _shared(self, rows: int) -> tuple[int, int]:
+        """Return how many rows a group computes, and the number of groups."""
+        each = -(-rows // (units(self._x) * 4))
+        return each, -(-rows // each)
+
+    def maxima(self, is_taken: bool) -> dict[str, Tensor] | None:
+        """Return the maxima in channels-last memory; None without a compiler."""
+        kernels = self._kernels(self._vector, ["TAKEN"] if is_taken else [])
+        if not kernels.can_run("maxima_forward"):
+            return None
+        rows = self._x.shape[0] * self._made[0]
+        each, n_groups = self._shared(rows)
+        outs = {"dst": Out(self._shape, self._x.dtype, "channels_last")}
+        if is_taken:
+            outs["workspace"] = Out(self._shape, "uint8", "channels_last")
+        numbers = [rows, each, *self._numbers]
+        return kernels.record("maxima_forward", {"src": self._x}, outs, numbers, n_groups)
+
+    def columns(self, dy: Tensor, taken: Tensor) -> Tensor | None:
         """Return the gradient in channels-last memory; None without a compiler."""
         rows = self._x.shape[0] * self._sizes[0]
-        kernels = self._kernels(8 if self._x.shape[1] % 16 else 16)
-        each = -(-rows // (units(self._x) * 4))
-        numbers, n_groups = [rows, each, *self._numbers], -(-rows // each)
-        return self._recorded(kernels, "maxima_backward", taken, "channels_last", numbers, n_groups)
+        each, n_groups = self._shared(rows)
+        kernels, numbers = self._kernels(self._vector), [rows, each, *self._numbers]
+        return self._recorded(kernels, "maxima_backward", dy, taken, numbers, n_groups)
 
-    def rows(self, taken: Tensor) -> Tensor | None:
+    def rows(self, dy: Tensor, taken: Tensor) -> Tensor | None:
         """Return the gradient in row-major memory; None without a compiler."""
         height, width = self._sizes
         kept = min(max(-(-_KEPT // width), 2 * self._kernel[0]), height)
@@ -177,31 +270,36 @@ class _Windows:
         rows = -(-height // per_image)
         per_image = -(-height // rows)
         parts *= per_image
-        each = -(-parts // wanted)
-        kernels, n_groups = self._kernels(16), -(-parts // each)
+        each, n_groups = self._shared(parts)
+        kernels = self._kernels(16)
         pitch = (kept + 1) * width + 16
         numbers = [parts, each, per_image, rows, kept, *self._numbers]
-        outs = {"bands": Out((n_groups * kernels.n_items, _CHANNELS, pitch), "float32")}
+        bands = {"bands": Out((n_groups * kernels.n_items, _CHANNELS, pitch), "float32")}
         name = "maxima_backward_rows"
-        return self._recorded(kernels, name, taken, "row_major", numbers, n_groups, outs)
+        return self._recorded(kernels, name, dy, taken, numbers, n_groups, bands)
 
-    def _kernels(self, vector: int) -> Kernels:
+    @property
+    def _vector(self) -> int:
+        return 8 if self._x.shape[1] % 16 else 16
+
+    def _kernels(self, vector: int, defined: Sequence[str] = ()) -> Kernels:
         spans = zip(self._kernel, self._strides, strict=True)
         most = math.prod(-(-k // s) for k, s in spans)
         values = (*self._kernel, *self._strides, most, _CHANNELS)
         names = ("KH", "KW", "SH", "SW", "MOST", "B")
         macros = [f"{n} {v}" for n, v in zip(names, values, strict=True)]
-        return Kernels(self._x.trace, _SOURCE, self._x.dtype, vector, macros)
+        return Kernels(self._x.trace, _SOURCE, self._x.dtype, vector, [*macros, *defined])
 
     def _recorded(
-        self, kernels: Kernels, name: str, taken: Tensor, wanted: str, numbers: list[int],
-        n_groups: int, outs: dict[str, Out] | None = None,
+        self, kernels: Kernels, name: str, dy: Tensor, taken: Tensor, numbers: list[int],
+        n_groups: int, bands: dict[str, Out] | None = None,
     ) -> Tensor | None:  # fmt: skip
         if not kernels.can_run(name):
             return None
-        x, dy = self._x, self._dy
+        x = self._x
         if dy.desc != layout.channels_last(dy.shape, x.dtype):
             dy = dy.trace.reorder(dy, layout.channels_last(dy.shape, x.dtype))
         given = {"diff_dst": dy, "workspace": taken}
-        out = {"diff_src": Out(x.shape, x.dtype, wanted), **(outs or {})}
+        wanted = "channels_last" if bands is None else "row_major"
+        out = {"diff_src": Out(x.shape, x.dtype, wanted), **(bands or {})}
         return kernels.record(name, given, out, numbers, n_groups)["diff_src"]

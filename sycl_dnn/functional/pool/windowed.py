@@ -28,7 +28,7 @@ from sycl_dnn.functional.conv.windows import (
     padded,
     per_axis,
 )
-from sycl_dnn.kernels.window_maxima import maxima_gradient
+from sycl_dnn.kernels.window_maxima import maxima, maxima_gradient
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.gradients import Grads, NoGradient, backward, rule_for, stands_for, transposed
 from sycl_dnn.trace.recording import Trace
@@ -117,19 +117,32 @@ def adaptive_runs(size: int, count: int) -> list[Run]:
 
 def _pool(x: Tensor, kind: algorithm, runs: Sequence[Run], propagation: Any) -> dict[str, Tensor]:
     windows = [r.window for r in runs]
-    return x.trace.primitive(
-        "pooling_forward",
-        {"src": x},
-        {"dst": Out((*x.shape[:2], *(r.target.length for r in runs)), x.dtype, "channels_last")},
-        ask={"src": "channels_last"},
-        prop_kind=propagation,
-        algorithm=kind,
-        strides=tuple(w.stride for w in windows),
-        kernel=tuple(w.kernel for w in windows),
-        dilation=(0,) * len(windows),
-        padding_l=tuple(w.left for w in windows),
-        padding_r=tuple(w.right for w in windows),
-    )
+    shape = (*x.shape[:2], *(r.target.length for r in runs))
+    params = {
+        "strides": tuple(w.stride for w in windows),
+        "kernel": tuple(w.kernel for w in windows),
+        "dilation": (0,) * len(windows),
+        "padding_l": tuple(w.left for w in windows),
+        "padding_r": tuple(w.right for w in windows),
+    }
+
+    def by_primitive() -> dict[str, Tensor]:
+        out = {"dst": Out(shape, x.dtype, "channels_last")}
+        return x.trace.primitive(
+            "pooling_forward",
+            {"src": x},
+            out,
+            ask={"src": "channels_last"},
+            prop_kind=propagation,
+            algorithm=kind,
+            **params,
+        )
+
+    made = None
+    if kind is algorithm.pooling_max:
+        is_taken = propagation is prop_kind.forward_training
+        made = maxima(x, shape, params, is_taken, lambda: by_primitive()["dst"])
+    return made or by_primitive()
 
 
 def pooled(
