@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sycl_dnn.kernels.choice import chosen
+from sycl_dnn.kernels.choice import DTYPES, chosen
 from sycl_dnn.kernels.launching import Kernels, of_image, units
+from sycl_dnn.onednn.fault import cpu_has_avx512
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.capabilities import multiplies
 from sycl_dnn.trace.steps import Out
@@ -170,11 +171,9 @@ __kernel void maxima_backward_rows(
 
 def maxima(
     x: Tensor, shape: tuple[int, ...], params: dict[str, Any], is_taken: bool,
-    composed: Callable[[], Tensor],
-) -> dict[str, Tensor] | None:  # fmt: skip
-    """Return the maxima of (N, C, *S) that is channels-last; None to use oneDNN.
-
-    oneDNN's primitives are as fast in the types that they have. ``composed`` records them.
+    primitive: Callable[[], dict[str, Tensor]],
+) -> dict[str, Tensor]:  # fmt: skip
+    """Return the maxima of (N, C, *S), ``dst``, and their ``workspace`` if it is taken.
 
     Parameters
     ----------
@@ -184,23 +183,36 @@ def maxima(
     params : dict
         Of the primitive: ``kernel``, ``strides``, ``padding_l``.
     is_taken : bool
-        Whether the ``workspace`` is needed beside ``dst``.
+        Whether a gradient or the indices need the workspace.
+    primitive : callable
+        Records oneDNN's, which is slower on CPUs without AVX-512.
     """
-    is_slow = x.dtype != "float32" and not multiplies(x.trace.engine, x.dtype)
-    if chosen("max_pool", x) != "channels_last" or x.ndim > 4 or math.prod(params["kernel"]) > 256:
-        return None
-    if not is_slow and x.trace.policy.kernels != "always":
-        return None
-    made = _Windows(x, shape, params).maxima(is_taken)
-    if made is None:
-        return None
+    is_missing = x.dtype in DTYPES and not multiplies(x.trace.engine, x.dtype)
+    # Compiled functions join primitives with others, and lower them to integers.
+    is_joined = x.trace.is_compiled and not is_taken
+    is_slow = is_missing or not (is_joined or cpu_has_avx512())
+    found = chosen("max_pool", x) if x.ndim <= 4 else None
+    made, known = None, len(x.trace.tape)
+    if found == "channels_last" and (is_slow or x.trace.policy.kernels == "always"):
+        made = _Windows(x, shape, params).maxima(is_taken)
+    is_own = made is not None
+    made = primitive() if made is None else made
+    # The gradient of what was widened needs no conversions.
+    is_widened = found == "row_major" and is_missing and is_taken
+    is_widened = is_widened and _is_known(made["workspace"], shape)
+    if not (is_own or is_widened):
+        return made
+    del x.trace.tape[known:]
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
-        grad = maxima_gradient(x, dy, made["workspace"], params)
-        return {"src": grad}
+        return {"src": maxima_gradient(x, dy, made["workspace"], params)}
 
-    x.trace.closed({"src": x}, lambda: made["dst"], rule, composed)
+    x.trace.closed({"src": x}, lambda: made["dst"], rule, lambda: primitive()["dst"])
     return made
+
+
+def _is_known(taken: Tensor, shape: tuple[int, ...]) -> bool:
+    return taken.desc == layout.channels_last(shape, "uint8")
 
 
 def maxima_gradient(x: Tensor, dy: Tensor, taken: Tensor, params: dict[str, Any]) -> Tensor | None:
@@ -216,8 +228,7 @@ def maxima_gradient(x: Tensor, dy: Tensor, taken: Tensor, params: dict[str, Any]
         Of the primitive: ``kernel``, ``strides``, ``padding_l``.
     """
     wanted = chosen("max_pool_gradient", x)
-    is_known = taken.desc == layout.channels_last(dy.shape, "uint8")
-    if wanted is None or x.ndim > 4 or not is_known:
+    if wanted is None or x.ndim > 4 or not _is_known(taken, dy.shape):
         return None
     way = _Windows(x, dy.shape, params)
     return (way.rows if wanted == "row_major" else way.columns)(dy, taken)

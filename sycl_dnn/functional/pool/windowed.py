@@ -138,11 +138,9 @@ def _pool(x: Tensor, kind: algorithm, runs: Sequence[Run], propagation: Any) -> 
             **params,
         )
 
-    made = None
-    if kind is algorithm.pooling_max:
-        is_taken = propagation is prop_kind.forward_training
-        made = maxima(x, shape, params, is_taken, lambda: by_primitive()["dst"])
-    return made or by_primitive()
+    if kind is not algorithm.pooling_max:
+        return by_primitive()
+    return maxima(x, shape, params, propagation is prop_kind.forward_training, by_primitive)
 
 
 def pooled(
