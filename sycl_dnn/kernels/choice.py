@@ -6,7 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sycl_dnn import _core
+from sycl_dnn.onednn.fault import cpu_has_avx512
 from sycl_dnn.trace import layout
+from sycl_dnn.trace.capabilities import multiplies
 from sycl_dnn.trace.values import Tensor
 
 #: The dtypes of elements that kernels support.
@@ -34,10 +36,26 @@ RULES = {
     "activation": Rule(row_major=1 << 19, channels_last=1 << 19),
     "softmax": Rule(row_major=1 << 18, channels_last=None),
     "max_pool": Rule(row_major=1 << 18, channels_last=1 << 18),
-    "max_pool_gradient": Rule(row_major=1 << 18, channels_last=1 << 18),
-    "resize_gradient": Rule(row_major=None, channels_last=1 << 16),
+    "resize": Rule(row_major=None, channels_last=1 << 16),
     "batch_norm_inference": Rule(row_major=1 << 19, channels_last=1 << 19),
 }
+
+
+def is_missing(x: Tensor) -> bool:
+    """Whether the device has kernels for a dtype, but oneDNN no primitives."""
+    return x.dtype in DTYPES and not multiplies(x.trace.engine, x.dtype)
+
+
+def beats_primitives(x: Tensor) -> bool:
+    """Whether kernels of windows and resizing are to run where oneDNN has primitives.
+
+    They are faster on CPUs without AVX-512. For inference, compiled functions join primitives with
+    their neighbours and lower them to integers.
+    """
+    if x.trace.policy.kernels == "always" or is_missing(x):
+        return True
+    is_joined = x.trace.is_compiled and not x.trace.training
+    return not (is_joined or cpu_has_avx512())
 
 
 def is_chosen(family: str, x: Tensor) -> bool:

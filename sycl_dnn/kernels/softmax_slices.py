@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sycl_dnn.kernels import softmax_rows
-from sycl_dnn.kernels.choice import is_chosen
+from sycl_dnn.kernels.choice import is_chosen, is_missing
 from sycl_dnn.kernels.launching import Kernels, units
 from sycl_dnn.trace import layout
-from sycl_dnn.trace.capabilities import multiplies
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
@@ -145,8 +144,8 @@ def _slices(x: Tensor, axis: int, is_log: bool) -> _Way | None:
     kernels = Kernels(x.trace, _SOURCE, x.dtype, vector, macros)
     blocks = x.size // (length * inner) * -(-inner // (sides * vector))
     each = -(-blocks // (units(x) * 4))
-    is_narrow = x.dtype != "float32" and multiplies(x.trace.engine, x.dtype)
-    is_gradient = is_narrow and x.trace.policy.kernels != "always"
+    is_fast = x.dtype != "float32" and not is_missing(x)
+    is_gradient = is_fast and x.trace.policy.kernels != "always"
     return _Way(kernels, "softmax", [blocks, each, length, inner], -(-blocks // each), is_gradient)
 
 

@@ -7,11 +7,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sycl_dnn.kernels.choice import DTYPES, chosen
+from sycl_dnn.kernels.choice import beats_primitives, chosen, is_missing
 from sycl_dnn.kernels.launching import Kernels, of_image, units
-from sycl_dnn.onednn.fault import cpu_has_avx512
 from sycl_dnn.trace import layout
-from sycl_dnn.trace.capabilities import multiplies
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 
@@ -187,20 +185,16 @@ def maxima(
     primitive : callable
         Records oneDNN's, which is slower on CPUs without AVX-512.
     """
-    is_missing = x.dtype in DTYPES and not multiplies(x.trace.engine, x.dtype)
-    # Compiled functions join primitives with others, and lower them to integers.
-    is_joined = x.trace.is_compiled and not is_taken
-    is_slow = is_missing or not (is_joined or cpu_has_avx512())
     found = chosen("max_pool", x) if x.ndim <= 4 else None
     made, known = None, len(x.trace.tape)
-    if found == "channels_last" and (is_slow or x.trace.policy.kernels == "always"):
+    is_numbered = math.prod(params["kernel"]) <= 256
+    if found == "channels_last" and is_numbered and beats_primitives(x):
         made = _Windows(x, shape, params).maxima(is_taken)
     is_own = made is not None
     made = primitive() if made is None else made
     # The gradient of what was widened needs no conversions.
-    is_widened = found == "row_major" and is_missing and is_taken
-    is_widened = is_widened and _is_known(made["workspace"], shape)
-    if not (is_own or is_widened):
+    is_widened = found == "row_major" and is_missing(x) and is_taken
+    if not (is_own or (is_widened and _is_known(made["workspace"], shape))):
         return made
     del x.trace.tape[known:]
 
@@ -227,7 +221,7 @@ def maxima_gradient(x: Tensor, dy: Tensor, taken: Tensor, params: dict[str, Any]
     params : dict
         Of the primitive: ``kernel``, ``strides``, ``padding_l``.
     """
-    wanted = chosen("max_pool_gradient", x)
+    wanted = chosen("max_pool", x)
     if wanted is None or x.ndim > 4 or not _is_known(taken, dy.shape):
         return None
     way = _Windows(x, dy.shape, params)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of max pools by kernels: any windows, leftovers, infinities, second derivatives."""
+"""Max pools and their gradients by kernels: windows, leftovers, infinities, second derivatives."""
 
 import itertools
 
@@ -9,6 +9,8 @@ from kernel_cases import both_passes, error, host, kernels_of, placed, torch_pas
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn.onednn.fault import cpu_has_avx512
+from sycl_dnn.trace.capabilities import multiplies
 
 #: Shape, kernel, stride, padding: gaps and overlaps, leftovers, padding, sizes of each axis, 1-D.
 CASES = [
@@ -33,23 +35,25 @@ EVERY = [
 
 
 def expected(x, dy, kernel, stride, padding):
-    """Return the gradient in float64: each window's goes to the first of its largest."""
+    """Return both passes in float64: each window's gradient goes to the first of its largest."""
     widths = [(0, 0), (0, 0), *((p, p) for p in padding)]
     whole = np.pad(x, widths, constant_values=-np.inf)
-    made = np.zeros_like(whole)
+    made, value = np.zeros_like(whole), np.zeros_like(dy)
     for place in itertools.product(*(range(n) for n in dy.shape[2:])):
         spans = [slice(i * s, i * s + k) for i, s, k in zip(place, stride, kernel, strict=True)]
         window = whole[(..., *spans)].reshape(*x.shape[:2], -1)
+        value[(..., *place)] = window.max(2)
         first = window.argmax(2)[..., None]
         marks = np.arange(window.shape[2]) == first
         sums = marks * dy[(..., *place)][..., None]
         made[(..., *spans)] += sums.reshape(made[(..., *spans)].shape)
-    return made[(..., *(slice(p, p + n) for p, n in zip(padding, x.shape[2:], strict=True)))]
+    inner = (slice(p, p + n) for p, n in zip(padding, x.shape[2:], strict=True))
+    return value, made[(..., *inner)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize(("layout", "shape", "kernel", "stride", "padding"), EVERY)
-def test_gradients(queue, layout, shape, kernel, stride, padding, dtype):
+def test_values_and_gradients(queue, layout, shape, kernel, stride, padding, dtype):
     pool = F.max_pool1d if len(shape) == 3 else F.max_pool2d
 
     def function(x):
@@ -60,11 +64,16 @@ def test_gradients(queue, layout, shape, kernel, stride, padding, dtype):
     with sycl_dnn.kernel_mode("always"):
         y, pullback = sycl_dnn.vjp(function, x)
     dy = placed(rng.integers(-9, 9, y.shape), queue, "channels_last", dtype)
+    is_own = layout == "channels_last"
+    assert kernels_of(function, x) == (["maxima_forward"] if is_own else [])
     # GPUs' primitives number the elements of windows in their own way.
-    is_cpu = queue.sycl_device.is_cpu
-    assert kernels_of(pullback, dy) == ([KERNELS[layout]] if is_cpu else [])
-    _, made = both_passes(function, [x], dy)
-    assert np.array_equal(made, expected(host(x), host(dy), kernel, stride, padding))
+    is_known = is_own or queue.sycl_device.is_cpu
+    assert kernels_of(pullback, dy) == ([KERNELS[layout]] if is_known else [])
+    made = both_passes(function, [x], dy)
+    for mine, wanted in zip(
+        made, expected(host(x), host(dy), kernel, stride, padding), strict=True
+    ):
+        assert np.array_equal(mine, wanted)
 
 
 @pytest.mark.parametrize("layout", KERNELS)
@@ -114,3 +123,26 @@ def test_second_derivative_and_compiled(queue, layout):
         compiled = host(sycl_dnn.compile(slope)(x))
     assert error(made, np.where(first != 0, 2 * host(v), 0)) < 1e-6
     assert error(compiled, first) < 1e-6
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_kernels_run_where_primitives_are_slower_or_missing(queue, dtype):
+    x = placed(np.zeros((8, 64, 32, 32)), queue, "channels_last", dtype)
+    expected, is_cpu = [], queue.sycl_device.is_cpu
+    if is_cpu and not (cpu_has_avx512() and multiplies(sycl_dnn.Engine(queue), dtype)):
+        expected = ["maxima_forward", "maxima_forward", "resized_forward"]
+
+    def pooled(x):
+        return F.max_pool2d(x, 3, 2)
+
+    def both(x):
+        return (
+            pooled(x),
+            F.max_pool2d(x, 2, return_indices=True),
+            F.interpolate(x, scale_factor=2, mode="bilinear"),
+        )
+
+    assert kernels_of(both, x, mode="auto") == expected
+    assert kernels_of(both, x, mode="never") == []
+    if dtype == "float32":  # as a primitive it can be joined with its neighbours
+        assert kernels_of(sycl_dnn.compile(pooled), x, mode="auto") == []

@@ -179,7 +179,7 @@ def max_pool2d(
 
     Notes
     -----
-    A window with NaN gives another of its elements, one of minus infinities the lowest number,
+    A window with NaN may give another of its elements, one of minus infinities the lowest number,
     unless ``set_nan("propagate")``: then NaN (of several the first), and minus infinity.
 
     Source: oneDNN developer guide, "Pooling". Windows with gaps are pooled as interleaved dense

@@ -25,7 +25,7 @@ from sycl_dnn.functional.conv.windows import (
 )
 from sycl_dnn.functional.pool.adaptive import adaptive_avg_pool, along_axes
 from sycl_dnn.functional.pool.windowed import check_dtype
-from sycl_dnn.kernels.resized_gradient import resized_gradient
+from sycl_dnn.kernels.resized import resized, resized_gradient
 from sycl_dnn.trace.gradients import Grads, backward, rule_for, stands_for
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
@@ -213,7 +213,8 @@ def interpolated(
     """Interpolate (N, C, *S) linearly or by cubic polynomials."""
     by_sizes = all(a.n_in == a.n_out or a.scale == a.n_in / a.n_out for a in axes)
     if by_sizes and not (cubic or align_corners or antialias):
-        return _resampled(x, algorithm.resampling_linear, tuple(a.n_out for a in axes))
+        sizes = tuple(a.n_out for a in axes)
+        return resized(x, sizes, lambda: _resampled(x, algorithm.resampling_linear, sizes))
     matrices = {
         number: weights(*axis, cubic, align_corners, antialias)
         for number, axis in enumerate(axes, start=2)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linear interpolation of channels-last signals and images, and its gradient, as kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sycl_dnn.kernels.choice import beats_primitives, chosen
+from sycl_dnn.kernels.launching import Kernels, of_image, units
+from sycl_dnn.trace import layout
+from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.values import Tensor
+
+#: Results on one axis that read one element: with more, oneDNN's primitive runs.
+_MOST = 18
+
+#: A result is the mean of four elements, of which some may have a weight of 0, as in PyTorch. In
+#: the gradient, an element sums over the results in which it has a weight.
+_SOURCE = """
+
+// The first of the two elements on an axis that a result reads, and the weight of the second: at
+// the end the first one again.
+int first_read(int at, float scale, int size, float *weight) {
+    const float s = fmax((at + 0.5f) * scale - 0.5f, 0.0f);
+    const int first = min((int)s, size - 1);
+    *weight = s - first;
+    return first;
+}
+
+#define MIX(a, b, weight) ((1 - (weight)) * (a) + (weight) * (b))
+// A column of two rows.
+#define COLUMN(w) MIX(LOAD((w) * channels, p), LOAD((w) * channels, q), down)
+
+__kernel void resized_forward(__global const element *x, __global element *y, int rows, int each,
+                              int height, int width, int channels, int out_height, int out_width) {
+    const int start = get_group_id(0) * each;
+    const float along = (float)height / out_height, sideways = (float)width / out_width;
+    for (int row = start; row < min(start + each, rows); ++row) {
+        float down, across;
+        const int top = first_read(row % out_height, along, height, &down);
+        const size_t above = (size_t)(row / out_height) * height + top;
+        const size_t below = above + (top < height - 1);
+        COLUMNS(channels) {
+            __global const element *p = x + above * width * channels + c;
+            __global const element *q = x + below * width * channels + c;
+            __global element *to = y + (size_t)row * out_width * channels + c;
+            vector left = COLUMN(0), right = COLUMN(min(1, width - 1));
+            int known = 0;
+            for (int w = 0; w < out_width; ++w, to += channels) {
+                const int first = first_read(w, sideways, width, &across);
+                if (first != known) {
+                    left = first == known + 1 ? right : COLUMN(first);
+                    right = COLUMN(min(first + 1, width - 1));
+                    known = first;
+                }
+                STORE(MIX(left, right, across), 0, to);
+            }
+        }
+    }
+}
+
+// The results on an axis that read element ``at`` of ``size``: the first, and the weights of all.
+int readers(int at, int size, int count, int *first, float *weights) {
+    const float scale = (float)count / size;
+    const int low = at ? max((int)floor((at - 0.5f) * scale - 0.5f) - 1, 0) : 0;
+    const int high = at < size - 1 ? min((int)ceil((at + 1.5f) * scale - 0.5f) + 1, count) : count;
+    int n = 0;
+    for (int i = low; i < high; ++i) {
+        const float s = clamp((i + 0.5f) * size / count - 0.5f, 0.0f, size - 1.0f);
+        if (s < at - 1 || s >= at + 1) continue;
+        if (!n) *first = i;
+        if (n < MOST) weights[n++] = 1 - fabs(s - at);
+    }
+    return n;
+}
+
+__kernel void resized_backward(__global const element *dy, __global element *dx, int rows, int each,
+                               int height, int width, int channels, int out_height, int out_width) {
+    const int start = get_group_id(0) * each;
+    for (int row = start; row < min(start + each, rows); ++row) {
+        float down[MOST], across[MOST];
+        int top, left;
+        const int n = readers(row % height, height, out_height, &top, down);
+        const size_t above = (size_t)(row / height) * out_height + top;
+        for (int w = 0; w < width; ++w) {
+            const int m = readers(w, width, out_width, &left, across);
+            __global const element *p = dy + (above * out_width + left) * channels;
+            __global element *q = dx + ((size_t)row * width + w) * channels;
+            COLUMNS(channels) {
+                vector sums = 0;
+                for (int i = 0; i < n; ++i) {
+                    __global const element *line = p + (size_t)i * out_width * channels + c;
+                    vector part = 0;
+                    for (int j = 0; j < m; ++j) part += across[j] * LOAD(j * channels, line);
+                    sums += down[i] * part;
+                }
+                STORE(sums, c, q);
+            }
+        }
+    }
+}
+"""
+
+
+def resized(x: Tensor, sizes: tuple[int, ...], composed: Callable[[], Tensor]) -> Tensor:
+    """Return (N, C, *S) in other sizes, maybe by oneDNN's primitive, which ``composed`` records."""
+    way = _Way.of(x, sizes) if beats_primitives(x) else None
+    if way is None or not way.can_run():
+        return composed()
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        return {"src": way.backward(dy)}
+
+    return x.trace.closed({"src": x}, way.forward, rule, composed)
+
+
+def resized_gradient(x: Tensor, dy: Tensor) -> Tensor | None:
+    """Return the gradient of (N, C, *S), channels-last; None to use oneDNN.
+
+    Parameters
+    ----------
+    x, dy : Tensor (N, C, *S), (N, C, *T)
+        What was interpolated, by ``resampling_linear``, and the gradient of the result.
+    """
+    way = _Way.of(x, dy.shape[2:])
+    return way.backward(dy) if way is not None and way.can_run() else None
+
+
+class _Way:
+    """The kernels for one tensor and the sizes of its result."""
+
+    def __init__(self, x: Tensor, sizes: tuple[int, ...], most: int) -> None:
+        self._x, self._sizes = x, sizes
+        vector = 8 if x.shape[1] % 16 else 16
+        self._kernels = Kernels(x.trace, _SOURCE, x.dtype, vector, [f"MOST {most}"])
+
+    @classmethod
+    def of(cls, x: Tensor, sizes: tuple[int, ...]) -> _Way | None:
+        """Return the way; None if the kernels do not accept the tensor, or would be slower."""
+        if chosen("resize", x) != "channels_last" or x.ndim > 4 or 0 in sizes:
+            return None
+        # The edges' elements are read from half an element beyond them, too.
+        most = max(2 * -(-t // s) + 2 for s, t in zip(x.shape[2:], sizes, strict=True))
+        return cls(x, sizes, most) if most <= _MOST else None
+
+    def can_run(self) -> bool:
+        """Whether the device compiles the kernels."""
+        return self._kernels.can_run("resized_forward")
+
+    def forward(self) -> Tensor:
+        """Record the resized image."""
+        shape = (*self._x.shape[:2], *self._sizes)
+        return self._recorded("forward", {"src": self._x}, "dst", shape)
+
+    def backward(self, dy: Tensor) -> Tensor:
+        """Record the gradient of the image."""
+        wanted = layout.channels_last(dy.shape, self._x.dtype)
+        dy = dy if dy.desc == wanted else dy.trace.reorder(dy, wanted)
+        return self._recorded("backward", {"diff_dst": dy}, "diff_src", self._x.shape)
+
+    def _recorded(
+        self, direction: str, given: dict[str, Tensor], name: str, shape: tuple[int, ...]
+    ) -> Tensor:
+        rows = shape[0] * of_image(shape[2:])[0]
+        each = -(-rows // (units(self._x) * 4))
+        sizes = [*of_image(self._x.shape[2:]), self._x.shape[1], *of_image(self._sizes)]
+        out = {name: Out(shape, self._x.dtype, "channels_last")}
+        kernel, n_groups = f"resized_{direction}", -(-rows // each)
+        return self._kernels.record(kernel, given, out, [rows, each, *sizes], n_groups)[name]
