@@ -44,14 +44,14 @@ __kernel void grouped_forward(
     const int left = number % per_image * width, set = number * (width / size);
     const size_t start = (size_t)(number / per_image) * positions * channels + left;
     const float count = (float)positions * size;
-    COLUMNS(width) PUT((vector)0, c, sums);
-    BLOCKS COLUMNS(width) {
+    const int step = clamp(positions / 16, 1, 32), n = (positions + step - 1) / step;
+    COLUMNS(width) {
         vector a = 0;
-        ROWS a += LOAD(AT(r), x);
-        PUT(GET(c, sums) + a, c, sums);
+        for (int r = 0; r < positions; r += step) a += LOAD(AT(r), x);
+        PUT(a, c, sums);
     }
     WAIT;
-    GROUPS spread_out(about, g * size, size, total(sums, g * size, size) / count);
+    GROUPS spread_out(about, g * size, size, total(sums, g * size, size) / ((float)n * size));
     WAIT;
     COLUMNS(width) {
         PUT((vector)0, c, sums);
