@@ -186,20 +186,21 @@ def maxima(
         Records oneDNN's, which is slower on CPUs without AVX-512.
     """
     found = chosen("max_pool", x) if x.ndim <= 4 else None
-    made, known = None, len(x.trace.tape)
+    way, known = _Windows(x, shape, params), len(x.trace.tape)
     is_numbered = math.prod(params["kernel"]) <= 256
-    if found == "channels_last" and is_numbered and beats_primitives(x):
-        made = _Windows(x, shape, params).maxima(is_taken)
-    is_own = made is not None
-    made = primitive() if made is None else made
+    is_asked = found == "channels_last" and is_numbered and beats_primitives(x)
+    own = way.maxima(is_taken) if is_asked else None
+    made = own or primitive()
     # The gradient of what was widened needs no conversions.
     is_widened = found == "row_major" and is_missing(x) and is_taken
-    if not (is_own or (is_widened and _is_known(made["workspace"], shape))):
+    if own is None and not (is_widened and way.has_rows and _is_known(made["workspace"], shape)):
         return made
     del x.trace.tape[known:]
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
-        return {"src": maxima_gradient(x, dy, made["workspace"], params)}
+        grad = maxima_gradient(x, dy, made["workspace"], params)
+        assert grad is not None  # the compiler and both layouts are known
+        return {"src": grad}
 
     x.trace.closed({"src": x}, lambda: made["dst"], rule, lambda: primitive()["dst"])
     return made
@@ -282,6 +283,11 @@ class _Windows:
         bands = {"bands": Out((n_groups * kernels.n_items, _CHANNELS, pitch), "float32")}
         name = "maxima_backward_rows"
         return self._recorded(kernels, name, dy, taken, numbers, n_groups, bands)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the device compiles the gradient in row-major memory."""
+        return self._kernels(16).can_run("maxima_backward_rows")
 
     @property
     def _vector(self) -> int:
