@@ -128,3 +128,29 @@ def test_pickles_and_copies_remain_tied(copied):
     assert made[3].weight.dtype == "bfloat16"
     shallow = copy.copy(net)
     assert shallow[0] is net[0]
+
+
+def test_a_parameter_under_a_new_name_is_tied():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encode = nn.Linear(3, 3, bias=False)
+            self.decode = self.encode.weight
+
+        def forward(self, x):
+            return F.linear(self.encode(x), self.decode)
+
+    net = Net()
+    assert list(net.state_dict()) == ["decode", "encode.weight"]
+    net.load_state_dict({name: np.eye(3, dtype="f4") * 2 for name in net.state_dict()})
+    assert net.decode is net.encode.weight
+    slope = sycl_dnn.grad(lambda net: F.sum(net(F.ones(1, 3))))(net)
+    assert dpnp.asnumpy(slope.decode).tolist() == [[4.0] * 3] * 3
+    net.freeze()
+    other = nn.Module()
+    other.weight = net.decode
+    assert not list(other.named_parameters(trainable=True))
+    with pytest.raises(TypeError, match=r"Module.both must not hold parameters.*ParameterList"):
+        other.both = [net.decode]
+    other.both = nn.ParameterList([net.decode])
+    assert list(other.state_dict()) == ["weight", "both.0"]
