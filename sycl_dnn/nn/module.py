@@ -239,6 +239,11 @@ class Module(ModuleState):
             if not param.requires_grad:
                 self.__dict__["_frozen"] |= {name}
             param = param.data
+        if param is not None and not nested_arguments.is_array(param):
+            raise TypeError(
+                f"cannot assign '{type(param).__name__}' object to parameter '{name}' (an array, "
+                "sycl_dnn.nn.Parameter or None required)"
+            )
         self.__dict__["_parameters"][name] = plain(param)
         module_tree.form_changed()
 
