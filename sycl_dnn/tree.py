@@ -455,6 +455,8 @@ def _add_matched(
         wanted, given = _keys_text(structure), _keys_text(node)
         if wanted != given:
             raise ValueError(f"{name} must have the keys {wanted}, got {given}")
+    if none_fills and node is not None and node.kind is kind and len(node.children) < n:
+        node = _filled(structure, node)
     if node is None or not _alike(kind, node.kind) or len(node.children) != n:
         got = (
             type(tree).__name__ if node is None else f"{node.kind.__name__} of {len(node.children)}"
@@ -462,6 +464,18 @@ def _add_matched(
         raise ValueError(f"{name} must be {_article(kind.__name__)} of {n}, got {got}")
     for step, inner, child in zip(node.steps(), children, node.children, strict=True):
         _add_matched(inner, child, name + step, found, none_fills)
+
+
+def _filled(structure: Structure, node: Opened) -> Opened:
+    """Return a container of a registered class with None for the children that it lacks by name.
+
+    A module that has an array as a plain attribute has fewer leaves if that is None.
+    """
+    wanted = steps_of(structure.kind, structure.aux, structure.children)
+    given = dict(zip(node.steps(), node.children, strict=True))
+    if structure.kind not in _rules or not set(given) <= set(wanted):
+        return node
+    return Opened(node.kind, structure.aux, [given.get(step) for step in wanted])
 
 
 def _keys_text(node: Any) -> str:

@@ -63,18 +63,32 @@ def run_forward(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 def _run(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of ``forward``."""
     if is_torch():
+        if any(map(nested_arguments.is_array, args)):
+            args, kwargs = _captured(tree.leaves((module, args, kwargs)), args, kwargs)
         result = _returned(module, module.forward(*args, **kwargs))
         if watchers.current is not None:
             watchers.current(module, args, kwargs, result)
         return result
     leaves = tree.leaves((module, args, kwargs))
     if any(isinstance(v, Tensor) for v in leaves):
+        module, args, kwargs = _captured(leaves, module, args, kwargs)
         return forward(module, *args, **kwargs)
     if not any(nested_arguments.is_array(v) for v in leaves):
         return forward(module, *args, **kwargs)
     if hooks.are_inside(module):
         return _in_parts(module, args, kwargs)
     return in_manner(_program_of(module)(module, *args, **kwargs))
+
+
+def _captured(leaves: list[Any], *called: Any) -> tuple[Any, ...]:
+    """Return a module and its arguments with their arrays as tensors, which have torch's methods.
+
+    A traced function may hold the module or its input: ``grad(lambda net: loss(net(x)))``.
+    """
+    trace = nested_arguments.trace_of_leaves(leaves)
+    if trace is None or not any(map(nested_arguments.is_array, leaves)):
+        return called
+    return tuple(nested_arguments.replaced(value, trace.capture) for value in called)
 
 
 def _in_parts(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

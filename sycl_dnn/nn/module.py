@@ -17,7 +17,7 @@ from sycl_dnn.nn.parameter import Buffer, Parameter
 from sycl_dnn.nn.state import ModuleState
 from sycl_dnn.nn.summary import Summary, summary_of
 from sycl_dnn.trace import nested_arguments
-from sycl_dnn.trace.module_arrays import built, plain
+from sycl_dnn.trace.module_arrays import ModuleArray, built, plain
 from sycl_dnn.trace.values import Tensor
 
 _GROUPS = ("_parameters", "_buffers", "_modules")
@@ -109,6 +109,9 @@ class Module(ModuleState):
             self.register_module(name, value)
         elif self._has(name):
             self._assign(name, value)
+        elif isinstance(value, ModuleArray) and value.is_parameter:
+            # The parameter of another module, which becomes one of this, too.
+            self.register_parameter(name, Parameter(value, value.requires_grad))
         else:
             self._check_plain(name, value)
             object.__setattr__(self, name, value)
@@ -119,7 +122,14 @@ class Module(ModuleState):
 
     def _check_plain(self, name: str, value: Any) -> None:
         """Refuse an assignment that would be lost, or outlive a trace."""
-        if "_is_traced" in self.__dict__ or any(isinstance(v, Tensor) for v in tree.leaves(value)):
+        leaves = tree.leaves(value)
+        if any(isinstance(v, ModuleArray) and v.is_parameter for v in leaves):
+            raise TypeError(
+                f"{type(self).__name__}.{name} must not hold parameters of modules, which "
+                "load_state_dict replaces; use nn.ParameterList or nn.ParameterDict, or hold the "
+                "modules"
+            )
+        if "_is_traced" in self.__dict__ or any(isinstance(v, Tensor) for v in leaves):
             raise RuntimeError(
                 f"{type(self).__name__}.{name} must not be assigned to while the module is traced; "
                 "return the value from forward, or keep state in a buffer (register_buffer)"
@@ -229,6 +239,11 @@ class Module(ModuleState):
             if not param.requires_grad:
                 self.__dict__["_frozen"] |= {name}
             param = param.data
+        if param is not None and not nested_arguments.is_array(param):
+            raise TypeError(
+                f"cannot assign '{type(param).__name__}' object to parameter '{name}' (an array, "
+                "sycl_dnn.nn.Parameter or None required)"
+            )
         self.__dict__["_parameters"][name] = plain(param)
         module_tree.form_changed()
 

@@ -127,6 +127,8 @@ class _Walk:
     def _node(self, module: Any, path: str, is_constant: bool) -> int:
         known = self._nodes.get(id(module))
         if known is not None:
+            if not is_constant:
+                self._registered(module, path)
             return known
         number = self._nodes[id(module)] = len(self.nodes)
         self.nodes.append(None)
@@ -164,6 +166,18 @@ class _Walk:
         groups = [tuple(g.items()) for g in (parameters, buffers, modules)]
         self.tokens.append((number, kind, frozenset(tokens), *groups, frozen))
         return number
+
+    def _registered(self, module: Any, path: str) -> None:
+        """Let the parameters of a module count that was met in a plain attribute, or before."""
+        own = module.__dict__
+        for name, value in own["_parameters"].items():
+            number = -1 if value is None else self._numbers[id(value)]
+            if name not in own["_frozen"] and number >= 0 and self.constants[number]:
+                self.constants[number] = False
+                self.names[number] = f"{path}.{name}"
+        for name, child in own["_modules"].items():
+            if child is not None:
+                self._registered(child, f"{path}.{name}")
 
     def _code(self, kind: type) -> None:
         if kind not in self._classes:

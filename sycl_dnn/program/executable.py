@@ -13,7 +13,7 @@ from dpctl.memory import USMAllocationError
 
 from sycl_dnn import _core
 from sycl_dnn._dpnp import place, view
-from sycl_dnn.errors import OutOfMemory
+from sycl_dnn.errors import OutOfMemory, Unimplemented
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.program.constants import Constants
 from sycl_dnn.program.donation import taken
@@ -106,9 +106,11 @@ class ArrayCall:
             made = profile_notes.array_call(
                 self._name, lambda: self.function(*given, **named), given, queue
             )
-        except USMAllocationError as error:
-            shapes = ", ".join(str(shape) for _, shape, _ in self._writes)
-            raise OutOfMemory(f"{self._name}: no memory for a result of {shapes}") from error
+        except (USMAllocationError, RuntimeError) as error:
+            found = self._explained(error)
+            if found is None:
+                raise
+            raise found from error
         made = made if isinstance(made, (tuple, list)) else [made]
         for (register, shape, dtype), array in zip(self._writes, made, strict=True):
             whole = dpnp.ascontiguousarray(array, dtype=dtype).reshape(shape)
@@ -116,6 +118,18 @@ class ArrayCall:
                 registers[register] = whole.get_array()
             else:
                 wrap(registers[register])[...] = whole
+
+    def _explained(self, error: Exception) -> Exception | None:
+        """Return an error with the name of the function for one whose text would not help."""
+        shapes = ", ".join(str(shape) for _, shape, _ in self._writes)
+        if isinstance(error, USMAllocationError):
+            return OutOfMemory(f"{self._name}: no memory for a result of {shapes}")
+        if "id-queries-range" in str(error):
+            return Unimplemented(
+                f"{self._name}: dpnp has no kernel for 2**31 elements or more, got a result of "
+                f"{shapes}; call it on parts"
+            )
+        return None
 
 
 def _view(array: Any, shape: Any, strides: Any, offset: int, dtype: Any) -> Any:

@@ -229,6 +229,11 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         return [(m, n) for m, n in found if m and m._parameters.get(n) is self.plain]
 
     @property
+    def is_parameter(self) -> bool:
+        """Whether a module has it as a parameter."""
+        return bool(self._owned())
+
+    @property
     def requires_grad(self) -> bool:
         """Whether it is a parameter that is not frozen; setting it freezes it, or undoes that."""
         return any(name not in module._frozen for module, name in self._owned())

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
+
+import dpnp
 
 from sycl_dnn import _core, errors
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
@@ -252,8 +255,22 @@ def _negation() -> PrimitiveAttr:
     return attr
 
 
+@dataclass(frozen=True)
+class _Zeros:
+    """Zeros of a dtype that oneDNN lacks."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    takes_queue: ClassVar[bool] = True
+
+    def __call__(self, queue: Any) -> dpnp.ndarray:
+        return dpnp.zeros(self.shape, dtype=self.dtype, sycl_queue=queue)
+
+
 def zeros(trace: Trace, shape: tuple[int, ...], dtype: str) -> Tensor:
     """Return a row-major tensor of zeros."""
+    if dtype not in dtypes.DATA_TYPES:
+        return trace.array_call(_Zeros(shape, str(dtype)), [], [Out(shape, dtype)])[0]
     made = trace.zeros(layout.row_major(shape, dtype), shape)
     return shown(made, shape, tuple(range(len(shape))), dtype)
 

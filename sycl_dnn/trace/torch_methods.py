@@ -203,6 +203,13 @@ def _arg(name: str) -> Callable[..., Any]:
     return method
 
 
+def _ordered(name: str) -> Callable[..., Any]:
+    def method(x: Any, dim: int = -1, descending: bool = False, *, stable: bool = True) -> Any:
+        return getattr(functions, name)(x, dim, descending, stable=stable)
+
+    return method
+
+
 def _as(dtype: str) -> Callable[..., Any]:
     return lambda x: functions.astype(x, dtype)
 
@@ -323,6 +330,9 @@ SWITCHED: dict[str, Callable[..., Any]] = {
     "max": _extreme("max", "maximum"), "min": _extreme("min", "minimum"),
     "var": _spread("var"), "std": _spread("std"), "argmax": _arg("argmax"),
     "argmin": _arg("argmin"), "squeeze": _squeeze, "repeat": _repeat,
+    "sort": _ordered("sort"), "argsort": _ordered("argsort"),
+    "cumsum": lambda x, dim: functions.cumsum(x, dim),
+    "cumprod": lambda x, dim: functions.cumprod(x, dim),
 }  # fmt: skip
 
 #: Names that dpnp's arrays lack.
@@ -340,13 +350,17 @@ ADDED: dict[str, Callable[..., Any]] = {
     "type": _to, "type_as": lambda x, other: functions.astype(x, other.dtype),
     "unflatten": lambda x, dim, sizes: functions.unflatten(x, dim, sizes),
     "view_as": lambda x, other: functions.reshape(x, other.shape),
+    "nelement": lambda x: math.prod(x.shape),
+    "where": lambda x, condition, other: functions.where(condition, x, other),
 }  # fmt: skip
 
 
 def _switched(name: str, torch: Callable[..., Any]) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not _manner.depth or not NUMPY_WORDS.isdisjoint(kwargs):
-            return getattr(super(TorchMethods, self), name)(*args, **kwargs)
+            rest: Any = super(TorchMethods, self)
+            own = getattr(rest, name, None) or rest.__getattr__(name)  # which refuses some by name
+            return own(*args, **kwargs)
         return torch(self, *args, **kwargs)
 
     method.__name__ = name

@@ -374,3 +374,8 @@ def test_a_parameter_on_another_queue_is_named():
             run(net, x)
     with pytest.raises(ExecutionPlacementError, match=r"1\.weight on another"):
         net(x)
+
+
+def test_numbers_are_not_parameters():
+    with pytest.raises(TypeError, match="cannot assign 'int' object to parameter 'weight'"):
+        nn.Module().register_parameter("weight", 3)

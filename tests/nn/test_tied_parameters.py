@@ -128,3 +128,56 @@ def test_pickles_and_copies_remain_tied(copied):
     assert made[3].weight.dtype == "bfloat16"
     shallow = copy.copy(net)
     assert shallow[0] is net[0]
+
+
+def test_a_parameter_under_a_new_name_is_tied():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encode = nn.Linear(3, 3, bias=False)
+            self.decode = self.encode.weight
+
+        def forward(self, x):
+            return F.linear(self.encode(x), self.decode)
+
+    net = Net()
+    assert list(net.state_dict()) == ["decode", "encode.weight"]
+    net.load_state_dict({name: np.eye(3, dtype="f4") * 2 for name in net.state_dict()})
+    assert net.decode is net.encode.weight
+    slope = sycl_dnn.grad(lambda net: F.sum(net(F.ones(1, 3))))(net)
+    assert dpnp.asnumpy(slope.decode).tolist() == [[4.0] * 3] * 3
+    net.freeze()
+    other = nn.Module()
+    other.weight = net.decode
+    assert not list(other.named_parameters(trainable=True))
+    with pytest.raises(TypeError, match=r"Module.both must not hold parameters.*ParameterList"):
+        other.both = [net.decode]
+    other.both = nn.ParameterList([net.decode])
+    assert list(other.state_dict()) == ["weight", "both.0"]
+
+
+def test_modules_in_plain_lists_are_trained_under_the_name_that_registers_them():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = [nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2))]
+            for number, layer in enumerate(self.layers):
+                setattr(self, f"layer{number}", layer)
+            self.other, self.unknown = nn.Linear(2, 2), [nn.Linear(2, 2)]
+
+        def forward(self, x):
+            for layer in (*self.layers, self.other, *self.unknown):
+                x = layer(x)
+            return x
+
+    net, x = Net(), F.ones(1, 2)
+    grads = sycl_dnn.grad(lambda net: F.sum(net(x)))(net)
+    names = ["layer0.weight", "layer0.bias", "layer1.0.weight", "layer1.0.bias"]
+    assert [n for n, _ in grads.named_parameters()] == [*names, "other.weight", "other.bias"]
+    seen = []
+    rate = optim.SGD(0.1, groups=[(lambda name: bool(seen.append(name)), {})])
+    before = dpnp.asnumpy(net.layers[1][0].bias)
+    moved, _ = rate.update(grads, rate.init(net), net)
+    assert set(names) <= set(seen)
+    assert (dpnp.asnumpy(moved.layers[1][0].bias) != before).any()
+    assert moved.layer1 is moved.layers[1]

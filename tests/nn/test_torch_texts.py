@@ -209,6 +209,43 @@ def test_closures_over_handed_arrays_see_new_values():
     assert float(F.sum(F.linear(x, net.weight))) == 30.0
 
 
+class Reader(nn.Module):
+    """Reads its parameter, its buffer, a plain attribute and its input by names of both."""
+
+    def __init__(self, read):
+        super().__init__()
+        self.read, self.plain = read, F.reshape(F.arange(6, dtype="float32"), (2, 3))
+        self.weight = nn.Parameter(self.plain * 2)
+        self.register_buffer("held", self.plain * 3)
+
+    def forward(self, x):
+        return [self.read(v) for v in (self.weight, self.held, self.plain, x)]
+
+
+@pytest.mark.parametrize(
+    ("read", "wanted"),
+    [
+        (lambda v: v.std(1), lambda v: v.std(1, ddof=1)),
+        (lambda v: v.repeat(2, 1), lambda v: np.tile(v, (2, 1))),
+        (lambda v: v.max(1)[0], lambda v: v.max(1)),
+        (lambda v: v.transpose(0, 1), lambda v: v.T),
+        (lambda v: v.unsqueeze(0).view(3, -1), lambda v: v.reshape(3, 2)),
+    ],
+)
+def test_what_a_traced_function_holds_has_torchs_methods_in_forward(read, wanted):
+    """The module or its input: dpnp's std has another divisor, its repeat another order."""
+    net, values = Reader(read), np.arange(6.0).reshape(2, 3)
+    x = dpnp.asarray(values * 4, dtype="f4")
+    for made in (
+        net(x),
+        sycl_dnn.vjp(lambda x: net(x), x)[0],
+        sycl_dnn.vjp(lambda net: net(x), net)[0],
+        sycl_dnn.vjp(lambda y: nn.Sequential(net)(x) if y.ndim else y, x)[0],
+    ):
+        for factor, value in zip((2, 3, 1, 4), made, strict=True):
+            np.testing.assert_allclose(dpnp.asnumpy(value), factor * wanted(values), rtol=1e-6)
+
+
 def test_a_module_in_two_places_is_listed_once_and_saved_twice():
     torch = pytest.importorskip("torch")
 

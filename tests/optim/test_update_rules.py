@@ -443,3 +443,26 @@ def test_schedules_are_the_same_on_arrays_and_numbers_and_as_torchs():
             assert rate(step) == pytest.approx(theirs.get_last_lr()[0], rel=1e-6), step
             opt.step()
             theirs.step()
+
+
+def test_arrays_in_plain_attributes_are_not_trained():
+    """Gradients of such modules lack them."""
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.places, self.parts = F.ones(3), [nn.Linear(3, 3)]
+            self.out = nn.Linear(3, 2)
+            self.register_buffer("held", F.ones(3))
+
+        def forward(self, x):
+            return self.out(self.parts[0](x + self.places * self.held))
+
+    net, opt, x = Net(), optim.SGD(1.0), F.ones(1, 3)
+    grads = sycl_dnn.grad(lambda net: F.sum(net(x)))(net)
+    moved, _ = opt.update(grads, opt.init(net), net)
+    assert moved.places.tolist() == moved.held.tolist() == [1, 1, 1]
+    np.testing.assert_allclose((net.out.bias - moved.out.bias).tolist(), [1, 1], rtol=1e-5)
+    assert (moved.parts[0].weight == net.parts[0].weight).all()
+    opt.step(net, grads)
+    np.testing.assert_allclose(net.out.bias.tolist(), moved.out.bias.tolist())

@@ -67,7 +67,7 @@ def _skip_copies(graph: Graph) -> bool:
         if not is_copy or not _is_pure(node, unsteady):
             continue
         src, dst = node.inputs["src"], node.outputs["dst"]
-        if not graph.is_inner(dst.storage) or dst.offset:
+        if not graph.is_inner(dst.storage) or dst.offset or _is_for_arrays(graph, src, dst):
             continue
         if _is_same(src.desc, dst.desc) and dst.desc == dst.storage.desc:
             graph.drop([node])
@@ -76,6 +76,12 @@ def _skip_copies(graph: Graph) -> bool:
         else:
             changed |= _from_further(graph, node, unsteady)
     return changed
+
+
+def _is_for_arrays(graph: Graph, src: Tensor, dst: Tensor) -> bool:
+    """Whether a call over arrays reads the copy of a memory; it cannot read the memory itself."""
+    readers = graph.readers(dst.storage) if src.storage.memory is not None else []
+    return any(r.function is not None for r in readers)
 
 
 def _is_same(a: Any, b: Any) -> bool:

@@ -36,6 +36,18 @@ def _shifted(a: dpnp.ndarray, by: int) -> dpnp.ndarray:
     return dpnp.concatenate([a[:, -by:], none], axis=1)[:, : a.shape[1]]
 
 
+def _only(chosen: dpnp.ndarray, a: dpnp.ndarray) -> dpnp.ndarray:
+    """Return the logarithms of what is chosen, -inf for the rest."""
+    return dpnp.where(chosen, a, dpnp.full_like(a, -math.inf))
+
+
+def _shifted_mask(skips: dpnp.ndarray) -> dpnp.ndarray:
+    """Return from which states a blank may be left out, from those at which that ends."""
+    made = dpnp.zeros_like(skips)
+    made[:, :-2] = skips[:, 2:]
+    return made
+
+
 class _Alignments:
     """Sums over all alignments of targets with a sequence, in logarithms.
 
@@ -63,59 +75,69 @@ class _Alignments:
     def _prepared(self, scores: Any, targets: Any, lengths: Any) -> tuple[Any, Any, Any]:
         """Return labels, their scores (T, N, states), and where a blank may be left out."""
         labels = self._labels(targets, lengths.astype("int64"))
-        index = dpnp.clip(labels, 0, scores.shape[2] - 1)[None]
-        index = dpnp.broadcast_to(index, (scores.shape[0], *labels.shape))
+        known = dpnp.clip(labels, 0, scores.shape[2] - 1)
+        index = dpnp.broadcast_to(known[None], (scores.shape[0], *labels.shape))
         found = dpnp.take_along_axis(scores, index, axis=2)
+        # A class that does not exist gives NaN; what follows the end of a target is not read.
+        state = dpnp.arange(self._n_states, dtype="int64", sycl_queue=labels.sycl_queue)
+        wrong = (known != labels) & (state <= 2 * lengths.astype("int64")[:, None])
+        found = dpnp.where(wrong[None], math.nan, found).astype(scores.dtype)
         skips = dpnp.zeros(labels.shape, dtype="bool", sycl_queue=labels.sycl_queue)
         if self._n_states > 2:
             differs = (labels[:, 2:] != labels[:, :-2]) & (labels[:, 2:] != self._blank)
             skips[:, 2:] = differs
-        return labels, found, dpnp.where(skips, 0.0, -math.inf).astype(scores.dtype)
+        return labels, found, skips
 
-    def _ends(self, lengths: dpnp.ndarray, dtype: Any) -> dpnp.ndarray:
-        """Return 0 for the two last states of each target, -inf for others."""
+    def _is_end(self, lengths: dpnp.ndarray) -> dpnp.ndarray:
+        """Return which are the two last states of each target."""
         state = dpnp.arange(self._n_states, dtype="int64", sycl_queue=lengths.sycl_queue)[None]
         last = 2 * lengths.astype("int64")[:, None]
-        is_end = (state == last) | (state == last - 1)
-        return dpnp.where(is_end, 0.0, -math.inf).astype(dtype)
+        return (state == last) | (state == last - 1)
+
+    def _misfits(self, alphas: Any, targets: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
+        """Return which sequences have a length that they cannot have."""
+        ends = dpnp.cumsum(lengths.astype("int64"))
+        wrong = (n_steps < 0) | (n_steps > alphas.shape[0]) | (lengths < 0)
+        wrong = wrong | (lengths > self._n_states // 2)
+        return wrong | (ends > targets.size) if self._is_flat else wrong
 
     def _forward(self, found: Any, skips: Any) -> list[dpnp.ndarray]:
         state = dpnp.arange(self._n_states, sycl_queue=found.sycl_queue)
-        start = dpnp.where(state < 2, 0.0, -math.inf).astype(found.dtype)
-        made = [found[0] + start[None]]
+        made = [_only((state < 2)[None], found[0])]
         for scores in found[1:]:
             a = made[-1]
             one = dpnp.logaddexp(a, _shifted(a, 1))
-            made.append(dpnp.logaddexp(one, _shifted(a, 2) + skips) + scores)
+            made.append(dpnp.logaddexp(one, _only(skips, _shifted(a, 2))) + scores)
         return made
 
     def loss(self, scores: Any, targets: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
         """Return the loss (N,)."""
         _, found, skips = self._prepared(scores, targets, lengths)
-        return self._total(dpnp.stack(self._forward(found, skips)), n_steps, lengths)
+        alphas = dpnp.stack(self._forward(found, skips))
+        return self._total(alphas, targets, n_steps, lengths)
 
-    def _total(self, alphas: dpnp.ndarray, n_steps: Any, lengths: Any) -> dpnp.ndarray:
+    def _total(self, alphas: dpnp.ndarray, targets: Any, n_steps: Any, lengths: Any) -> Any:
         last = dpnp.clip(n_steps.astype("int64") - 1, 0, alphas.shape[0] - 1)[None, :, None]
         last = dpnp.broadcast_to(last, (1, *alphas.shape[1:]))
-        final = dpnp.take_along_axis(alphas, last, axis=0)[0] + self._ends(lengths, alphas.dtype)
-        nothing = (n_steps == 0)[:, None]
-        empty = (
-            self._ends(lengths, alphas.dtype) + dpnp.where(lengths == 0, 0.0, -math.inf)[:, None]
-        )
-        final = dpnp.where(nothing, empty.astype(alphas.dtype), final)
-        return -_log_sums(final)
+        is_end = self._is_end(lengths)
+        final = _only(is_end, dpnp.take_along_axis(alphas, last, axis=0)[0])
+        empty = _only(is_end & (lengths == 0)[:, None], dpnp.zeros_like(final))
+        made = -_log_sums(dpnp.where((n_steps == 0)[:, None], empty, final))
+        wrong = self._misfits(alphas, targets, n_steps, lengths)
+        return dpnp.where(wrong, math.nan, made).astype(alphas.dtype)
 
     def slope(self, scores: Any, targets: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
         """Return the gradient (T, N, C) of the losses: torch's, which a softmax is to follow."""
         labels, found, skips = self._prepared(scores, targets, lengths)
         alphas = dpnp.stack(self._forward(found, skips))
-        total = self._total(alphas, n_steps, lengths)
-        ends, steps = self._ends(lengths, scores.dtype), n_steps[:, None]
+        total = self._total(alphas, targets, n_steps, lengths)
+        ends = _only(self._is_end(lengths), dpnp.zeros_like(alphas[0]))
+        steps, onward = n_steps[:, None], _shifted_mask(skips)
         beta = dpnp.full_like(ends, -math.inf)
         shares = []
         for t in reversed(range(len(found))):
             one = dpnp.logaddexp(beta, _shifted(beta, -1))
-            moved = dpnp.logaddexp(one, _shifted(beta + skips, -2))
+            moved = dpnp.logaddexp(one, _only(onward, _shifted(beta, -2)))
             before = dpnp.where(steps == t + 1, ends, moved)
             shares.append(dpnp.exp(alphas[t] + before + total[:, None]))
             beta = before + found[t]
@@ -229,10 +251,11 @@ def ctc_loss(
 
     Notes
     -----
-    Sums over alignments are computed in logarithms, step by step on the device; bfloat16 and
-    float16 in float32. The gradient is torch's: it is right after ``log_softmax``, and has
-    no gradient itself. Source: ``torch.nn.functional.ctc_loss``; Graves et al., "Connectionist
-    Temporal Classification", 2006.
+    Arrays of lengths and classes are not read by the host: the loss of a sequence with one that is
+    out of range is NaN. Sums over alignments are computed in logarithms, step by step on the
+    device; bfloat16 and float16 in float32. The gradient is torch's: it is right after
+    ``log_softmax``, and has no gradient itself. Source: ``torch.nn.functional.ctc_loss``; Graves
+    et al., "Connectionist Temporal Classification", 2006.
     """
     check_float("ctc_loss", log_probs=log_probs)
     reduction = checked_reduction("ctc_loss", reduction)
@@ -249,8 +272,15 @@ def ctc_loss(
     if targets.ndim not in (1, 2) or (targets.ndim == 2 and targets.shape[0] != n):
         raise ValueError(f"ctc_loss: targets must have shape (N, S), got {targets.shape}")
     given = [(v,) if isinstance(v, int) else v for v in (input_lengths, target_lengths)]
-    n_steps, _ = _lengths("input_lengths", wide.trace, given[0], n)
+    n_steps, longest = _lengths("input_lengths", wide.trace, given[0], n)
+    if longest is not None and longest > wide.shape[0]:
+        raise ValueError(f"ctc_loss: input_lengths must be at most {wide.shape[0]}, got {longest}")
     lengths, most = _lengths("target_lengths", wide.trace, given[1], n)
+    total = None if most is None else math.fsum(given[1])
+    if targets.ndim == 1 and total not in (None, targets.size):
+        raise ValueError(
+            f"ctc_loss: target_lengths must have the sum {targets.size}, got {total:.0f}"
+        )
     size = targets.shape[-1] if most is None else most
     if targets.ndim == 2 and size > targets.shape[1]:
         raise ValueError(f"ctc_loss: target_lengths must be at most {targets.shape[1]}, got {size}")

@@ -246,13 +246,16 @@ def _diagonal(x: Tensor, letters: str) -> Term:
     return x, letters
 
 
-def _reduced(term: Term, kept: set[str]) -> Term:
-    """Return a term summed over the letters that no other term has."""
+def _reduced(term: Term, kept: set[str], is_last: bool = False) -> Term:
+    """Return a term summed over the letters that no other term has; sums of integers are int64."""
     x, letters = term
     axes = [i for i, c in enumerate(letters) if c not in kept]
     if not axes:
         return term
-    return summed(x, axes), "".join(c for c in letters if c in kept)
+    rest = "".join(c for c in letters if c in kept)
+    if is_last or any(x.shape[i] != 1 for i in axes):
+        return summed(x, axes), rest
+    return reshape(x, tuple(x.shape[i] for i in range(x.ndim) if i not in axes)), rest
 
 
 def _arranged(term: Term, letters: str, sizes: dict[str, int]) -> Tensor:
@@ -265,6 +268,8 @@ def _arranged(term: Term, letters: str, sizes: dict[str, int]) -> Tensor:
 def _pair(a: Term, b: Term, kept: set[str], sizes: dict[str, int]) -> Term:
     """Return the product of two operands, summed over what neither others nor the result have."""
     a, b = _reduced(a, kept | set(b[1])), _reduced(b, kept | set(a[1]))
+    wide = dtypes.promote(a[0].dtype, b[0].dtype)
+    a, b = (converted(a[0], wide), a[1]), (converted(b[0], wide), b[1])
     both = [c for c in a[1] if c in b[1]]
     batch = "".join(c for c in both if c in kept)
     inner = "".join(c for c in both if c not in kept)
@@ -351,5 +356,5 @@ def einsum(*args: Any) -> dpnp.ndarray | Array:
             later = "".join(t for _, t in (*terms, *taken[position:]))
             made = _pair(made, other, {*result, *later}, sizes)
         terms.append(made)
-    x, letters = _reduced(terms[0], set(result))
+    x, letters = _reduced(terms[0], set(result), True)
     return transpose(x, [letters.index(c) for c in result]) if letters != result else x

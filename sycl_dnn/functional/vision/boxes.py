@@ -32,14 +32,18 @@ def _wide(name: str, argument: str, x: Any) -> dpnp.ndarray:
     return x if x.dtype in ("float32", "float64") else astype(x, "float32")
 
 
-def _overlaps(boxes: dpnp.ndarray, threshold: float) -> np.ndarray:
-    """Return which pairs of boxes share more than ``threshold`` of the area of both together."""
-    low = dpnp.maximum(boxes[:, None, :2], boxes[None, :, :2])
-    high = dpnp.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
+#: Boxes that are compared with all others at a time: that bounds the memory.
+_AT_A_TIME = 256
+
+
+def _overlaps(some: dpnp.ndarray, boxes: dpnp.ndarray, threshold: float) -> np.ndarray:
+    """Return which of the pairs share more than ``threshold`` of the area of both together."""
+    low = dpnp.maximum(some[:, None, :2], boxes[None, :, :2])
+    high = dpnp.minimum(some[:, None, 2:], boxes[None, :, 2:])
     sides = dpnp.maximum(high - low, 0)
     shared = sides[..., 0] * sides[..., 1]
-    own = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-    return dpnp.asnumpy(shared / (own[:, None] + own[None, :] - shared) > threshold)
+    areas = [(b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1]) for b in (some, boxes)]
+    return dpnp.asnumpy(shared / (areas[0][:, None] + areas[1][None, :] - shared) > threshold)
 
 
 def nms(
@@ -69,7 +73,8 @@ def nms(
 
     Notes
     -----
-    The host waits for the device and chooses. Areas are compared on the device, n * n at a time.
+    The host waits for the device and chooses. Areas are compared on the device, those of 256 boxes
+    with all others at a time.
     Source: ``torchvision.ops.nms``.
     """
     given, values = _wide("nms", "boxes", boxes), _wide("nms", "scores", scores)
@@ -81,17 +86,29 @@ def nms(
     order = dpnp.argsort(values, descending=True, stable=True)
     left_out = np.zeros(len(given), bool)
     chosen = []
-    if len(given):
-        shares = _overlaps(dpnp.take(given, order, axis=0), iou_threshold)
-        for number in range(len(given)):
-            if not left_out[number]:
-                chosen.append(number)
-                left_out |= shares[number]
+    ranked = dpnp.take(given, order, axis=0)
+    for start in range(0, len(given), _AT_A_TIME):
+        some = ranked[start : start + _AT_A_TIME]
+        if left_out[start : start + len(some)].all():
+            continue
+        shares = _overlaps(some, ranked[start:], iou_threshold)
+        for number in range(len(some)):
+            if not left_out[start + number]:
+                chosen.append(start + number)
+                left_out[start:] |= shares[number]
     places = dpnp.asarray(np.array(chosen, "int64"), sycl_queue=given.sycl_queue)
     return dpnp.take(order, places).astype("int64")
 
 
 # --- roi_align
+
+
+def _corners_and_sides(boxes: dpnp.ndarray, scale: float, aligned: bool) -> tuple[Any, Any]:
+    """Return the first corners and the sides of boxes, rows first, in points of the image."""
+    offset = 0.5 if aligned else 0.0
+    x1, y1, x2, y2 = (boxes[:, i] * scale - offset for i in (1, 2, 3, 4))
+    sides = [y2 - y1, x2 - x1]
+    return (y1, x1), sides if aligned else [dpnp.maximum(s, 1) for s in sides]
 
 
 class _Samples:
@@ -114,7 +131,9 @@ class _Samples:
         part = dpnp.repeat(dpnp.arange(parts, **place), most)[None]
         sample = dpnp.tile(dpnp.arange(most, **place), parts)[None]
         here = count[:, None]
-        v = start[:, None] + (part + (sample + 0.5) / dpnp.maximum(here, 1)) * step[:, None]
+        # In torchvision's order: roundings decide what lies outside.
+        within = (sample + 0.5) * step[:, None] / dpnp.maximum(here, 1)
+        v = start[:, None] + part * step[:, None] + within
         there = (v >= -1) & (v <= n) & (sample < here)
         v = dpnp.clip(v, 0, n - 1)
         below = dpnp.floor(v)
@@ -124,16 +143,14 @@ class _Samples:
 
     def __call__(self, boxes: dpnp.ndarray) -> list[dpnp.ndarray]:
         (n, _, h, w), (rows, columns) = self._shape, self._size
-        offset = 0.5 if self._aligned else 0.0
-        x1, y1, x2, y2 = (boxes[:, i] * self._scale - offset for i in (1, 2, 3, 4))
-        sides = [y2 - y1, x2 - x1]
-        if not self._aligned:
-            sides = [dpnp.maximum(s, 1) for s in sides]
+        (y1, x1), sides = _corners_and_sides(boxes, self._scale, self._aligned)
         ys, wys, in_y, ny = self._along(y1, sides[0], 0)
         xs, wxs, in_x, nx = self._along(x1, sides[1], 1)
         image = dpnp.clip(boxes[:, 0], 0, n - 1).astype("int64")[:, None, None] * (h * w)
         there, nothing = in_y[:, :, None] & in_x[:, None, :], dpnp.full_like(image, n * h * w)
-        share = 1 / dpnp.maximum(ny * nx, 1)[:, None, None]
+        share = 1 / dpnp.maximum(ny * nx, 1)
+        known = (boxes[:, 0] >= 0) & (boxes[:, 0] < n) & (sides[0] >= 0) & (sides[1] >= 0)
+        share = dpnp.where(known, share, math.nan).astype(share.dtype)[:, None, None]
         numbers, weights = [], []
         for y, wy in zip(ys, wys, strict=True):
             for x, wx in zip(xs, wxs, strict=True):
@@ -183,24 +200,35 @@ def _listed(boxes: Sequence[Any]) -> Any:
     for number, each in enumerate(boxes):
         if len(each.shape) != 2 or each.shape[1] != 4:
             raise ValueError(f"roi_align: boxes[{number}] must have shape (L, 4), got {each.shape}")
-        wide: Any = astype(each, "float32")
-        first = full_like(wide[:, :1], float(number))
-        rows.append(cat([astype(first, each.dtype), each], 1))
+        # Narrow dtypes lack numbers of images.
+        wide: Any = each if each.dtype == "float64" else astype(each, "float32")
+        rows.append(cat([full_like(wide[:, :1], float(number)), wide], 1))
     return cat(rows)
 
 
-def _most(boxes: Any, size: tuple[int, int], scale: float, aligned: bool) -> tuple[int, int]:
+#: Samples along a side of a point; more are refused: a box is then too large by mistake.
+_MOST = 2**20
+
+
+def _most(
+    boxes: Any, dtype: Any, size: tuple[int, int], scale: float, aligned: bool
+) -> tuple[int, int]:
     """Return how many samples along both sides the largest box has; the host waits for it."""
     if isinstance(boxes, Tensor):
         raise TypeError("roi_align: sampling_ratio must be positive inside a traced function")
-    wide = astype(boxes, "float32")
-    corners = dpnp.asnumpy(wide).astype("f4") * np.float32(scale)
-    if not len(corners):
+    if not len(boxes):
         return 1, 1
-    sides = [corners[:, 4] - corners[:, 2], corners[:, 3] - corners[:, 1]]
-    sides = sides if aligned else [np.maximum(s, 1) for s in sides]
-    rows, columns = (max(int(np.ceil(s / n).max()), 1) for s, n in zip(sides, size, strict=True))
-    return rows, columns
+    # As the samples are placed later: a rounding that differs would be one sample too few.
+    wide = astype(boxes, "float64" if dtype == "float64" else "float32")
+    _, sides = _corners_and_sides(wide, scale, aligned)
+    counts = [dpnp.asnumpy(dpnp.ceil(s / n)) for s, n in zip(sides, size, strict=True)]
+    found = [max(float(c[np.isfinite(c)].max(initial=1)), 1.0) for c in counts]
+    if max(found) > _MOST or not all(np.isfinite(c).all() for c in counts):
+        raise ValueError(
+            f"roi_align: boxes must be finite, with at most {_MOST} points for one of the result "
+            "along a side"
+        )
+    return int(found[0]), int(found[1])
 
 
 def roi_align(
@@ -243,7 +271,8 @@ def roi_align(
 
     Notes
     -----
-    Gradients are those of ``input``; bfloat16 and float16 are computed in float32. Source:
+    Gradients are those of ``input``; bfloat16 and float16 are computed in float32. A box of an
+    image that does not exist, or with negative sides, gives NaN. Source:
     ``torchvision.ops.roi_align``; He et al., "Mask R-CNN", arXiv:1703.06870.
     """
     sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * 2
@@ -252,5 +281,5 @@ def roi_align(
     whole = _listed(boxes) if isinstance(boxes, (tuple, list)) else boxes
     is_fixed = ratio > 0
     size = (rows, columns)
-    counts = (ratio, ratio) if is_fixed else _most(whole, size, spatial_scale, aligned)
+    counts = (ratio, ratio) if is_fixed else _most(whole, input.dtype, size, spatial_scale, aligned)
     return _roi_align(input, whole, size, float(spatial_scale), counts, is_fixed, bool(aligned))

@@ -109,7 +109,9 @@ def _reflected(v: Any, low: float, span: float) -> Any:
     return add(sub(span, abs(sub(turned, span))), low)
 
 
-def _coordinate(g: Tensor, n: int, mode: str, padding: str, align_corners: bool) -> Any:
+def _coordinate(
+    g: Tensor, n: int, mode: str, padding: str, align_corners: bool, is_volume: bool
+) -> Any:
     """Return where [-1, 1] lies on an axis of ``n`` points, brought inside as ``padding`` says."""
     scale, shift = ((n - 1) / 2, (n - 1) / 2) if align_corners else (n / 2, (n - 1) / 2)
     v = add(mul(g, scale), shift)
@@ -119,8 +121,9 @@ def _coordinate(g: Tensor, n: int, mode: str, padding: str, align_corners: bool)
         v = _reflected(v, *((0.0, n - 1.0) if align_corners else (-0.5, float(n))))
     if n == 1:
         return filled(v.trace, 0.0, v.shape, v.dtype)
-    # At the border the gradient is 0, and NaN is the first point, as in torch.
-    return where(eq(v, v), hardtanh(v, 0.0, n - 1.0), 0.0)
+    # At the border the gradient is 0; NaN is the first point of an image, the last of a volume,
+    # as in torch.
+    return where(eq(v, v), hardtanh(v, 0.0, n - 1.0), n - 1.0 if is_volume else 0.0)
 
 
 class _Places:
@@ -155,7 +158,7 @@ class _Places:
             return place
         if self._padding == "reflection":
             low, span = (0.0, n - 1.0) if self._align_corners else (-0.5, float(n))
-            turned = dpnp.remainder(place - low, 2 * span) if span else place * 0
+            turned = dpnp.remainder(place - low, 2 * span) if span else dpnp.zeros_like(place)
             place = span - dpnp.abs(turned - span) + low
         return dpnp.clip(place, 0, n - 1)
 
@@ -188,10 +191,13 @@ def _sampled(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners: bo
     # The last number of a place is along the first axis.
     along = [reshape(narrow(flat, 2, rank - 1 - a, 1), flat.shape[:2]) for a in range(rank)]
     places = [
-        _coordinate(g, s, mode, padding, align_corners) for g, s in zip(along, sizes, strict=True)
+        _coordinate(g, s, mode, padding, align_corners, rank == 3)
+        for g, s in zip(along, sizes, strict=True)
     ]
     below = [round(v) if mode == "nearest" else floor(v) for v in places]
     rest = [sub(v, b) for v, b in zip(places, below, strict=True)]
+    if rank == 3:  # what is NaN or infinite is outside, as in torch, and not NaN as in images
+        rest = [where(eq(r, r), r, 0.0) for r in rest]
     taps = TAPS[mode][0]
     corners = (len(taps) ** rank, *flat.shape[:2])
     call = _Places(x.shape, taps, padding if mode == "bicubic" else "zeros", align_corners)

@@ -140,6 +140,16 @@ def test_integers_are_chosen_and_written(dtype, queue):
         np.testing.assert_array_equal(added.asnumpy(), scatter_add(x, 1, index, x[:, :2]))
 
 
+def test_nothing_chosen_has_every_dtype(queue):
+    """oneDNN has no descriptors of zeros for some of them."""
+    for dtype in ("int16", "uint32", "float64", "complex64"):
+        x = dpnp.ones((2, 3), dtype=dtype, sycl_queue=queue)
+        i = dpnp.zeros((0, 3), dtype="i8", sycl_queue=queue)
+        for call in (lambda x, i: F.gather(x, 0, i), lambda x, i: F.index_select(x, 0, i[:, 0])):
+            for made in (call(x, i), sycl_dnn.compile(call)(x, i)):
+                assert (made.shape, made.dtype) == ((0, 3), dtype)
+
+
 def test_numbers_out_of_range_are_not_read_and_not_written(queue):
     x = dpnp.asarray([1.0, 2.0], dtype="f4", sycl_queue=queue)
     wrong = dpnp.asarray([5, -1, 1], sycl_queue=queue)

@@ -89,6 +89,35 @@ def test_lengths_on_the_device_and_too_long_targets(form, zero_infinity, queue):
     np.testing.assert_allclose(gradient, t.grad.numpy(), rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("form", ["padded", "joined"])
+def test_lengths_and_classes_out_of_range_give_nan(form, queue):
+    """They are on the device, which no call waits for. Nothing outside of a target is read."""
+    x = dpnp.asarray(np.random.default_rng(0).random((4, 3, 5)), dtype="f4", sycl_queue=queue)
+    for targets, steps, lengths, wrong in (
+        ([[1, 2], [3, 4], [1, 9]], [4, 4, 4], [2, 2, 1], []),
+        ([[1, 2], [3, 5], [1, -1]], [4, 4, 4], [2, 2, 2], [1, 2]),
+        ([[1, 2], [3, 4], [1, 2]], [5, -1, 4], [2, 2, 2], [0, 1]),
+        ([[1, 2], [3, 4], [1, 2]], [4, 4, 4], [2, -1, 2], [1]),
+        ([[1, 2], [3, 4], [1, 2]], [4, 4, 4], [2, 2, 7], [2]),
+    ):
+        if form == "joined":
+            targets = [n for row, k in zip(targets, lengths, strict=True) for n in row[: abs(k)]]
+        given = [dpnp.asarray(v, sycl_queue=queue) for v in (targets, steps, lengths)]
+        made, pullback = sycl_dnn.vjp(lambda x: F.ctc_loss(x, *given, reduction="none"), x)  # noqa: B023
+        assert np.flatnonzero(np.isnan(dpnp.asnumpy(made))).tolist() == wrong
+        slope = dpnp.asnumpy(pullback(dpnp.ones_like(made))[0])
+        assert np.isfinite(np.delete(slope, wrong, 1)).all()
+
+
+def test_probabilities_that_are_not_used_are_not_read(queue):
+    """NaN of a class that a first step cannot have; torch's value."""
+    x = np.log(np.full((2, 1, 3), 1 / 3, "f4"))
+    x[0, 0, 2] = np.nan
+    given = dpnp.asarray([[1, 2]], sycl_queue=queue)
+    made = F.ctc_loss(dpnp.asarray(x, sycl_queue=queue), given, [2], [2], reduction="sum")
+    np.testing.assert_allclose(float(made), 2 * np.log(3), rtol=1e-6)
+
+
 def test_wrong_arguments_are_named(queue):
     x = dpnp.ones((5, 2, 4), dtype="f4", sycl_queue=queue)
     targets = dpnp.ones((2, 3), dtype="i8", sycl_queue=queue)
@@ -99,6 +128,8 @@ def test_wrong_arguments_are_named(queue):
         (lambda: F.ctc_loss(x, targets, (5,), (3, 3)), "input_lengths must be 2 numbers"),
         (lambda: F.ctc_loss(x, targets, (5, 5), (3, 4)), "target_lengths must be at most 3"),
         (lambda: F.ctc_loss(x, targets[:1], (5, 5), (3, 3)), "targets must have shape"),
+        (lambda: F.ctc_loss(x, targets, (5, 6), (3, 3)), "input_lengths must be at most 5, got 6"),
+        (lambda: F.ctc_loss(x, targets[0], (5, 5), (1, 1)), "target_lengths must have the sum 3"),
     ):
         with pytest.raises(ValueError, match=f"ctc_loss: {words}"):
             call()

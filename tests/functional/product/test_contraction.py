@@ -78,6 +78,19 @@ def test_lists_of_axes_and_integers(queue):
     )
 
 
+def test_integers_that_are_summed_first_keep_their_dtype(queue):
+    """As in torch: sums of one operand are of int64, products and axes of one element not."""
+    a, b = (dpnp.ones(s, dtype="i4", sycl_queue=queue) for s in ((2, 3), (1, 2)))
+    for equation, given, wanted, dtype in (
+        ("ab,ac->b", (a, a), [6, 6, 6], "int64"),
+        ("ab,ca->b", (a, b), [2, 2, 2], "int32"),
+        ("ab->a", (a,), [3, 3], "int64"),
+        ("ab,a->b", (a, b[0]), [2, 2, 2], "int32"),
+    ):
+        made = F.einsum(equation, *given)
+        assert (made.tolist(), made.dtype) == (wanted, dtype)
+
+
 def test_it_has_second_derivatives_compiled(queue):
     x = dpnp.asarray(np.arange(9.0).reshape(3, 3) / 9, dtype="f4", sycl_queue=queue)
 

@@ -96,6 +96,43 @@ def test_infinities_outside_of_a_box_are_without_effect(queue):
     np.testing.assert_allclose(adaptive, [1, np.inf], rtol=1e-6)
 
 
+def test_boxes_that_cannot_be_give_nan_or_are_refused(queue):
+    x = dpnp.ones((2, 1, 4, 4), dtype="f4", sycl_queue=queue)
+    rows = [
+        [0, 0, 0, 2, 2],
+        [2, 0, 0, 2, 2],
+        [-1, 0, 0, 2, 2],
+        [1, 2, 0, 1, 2],
+        [0, np.nan, 0, 2, 2],
+    ]
+    given = dpnp.asarray(rows, dtype="f4", sycl_queue=queue)
+    made = dpnp.asnumpy(F.roi_align(x, given, 1, 1.0, 2, True)).ravel()
+    np.testing.assert_array_equal(np.isnan(made), [False, True, True, True, True])
+    assert np.isnan(dpnp.asnumpy(F.roi_align(x, given[:4], 1, aligned=True)).ravel()[1:]).all()
+    with pytest.raises(ValueError, match="roi_align: boxes must be finite"):
+        F.roi_align(x, given, 1)
+
+
+def test_many_images_of_narrow_boxes(queue):
+    """bfloat16 has no 257."""
+    x = dpnp.arange(300, dtype="f4", sycl_queue=queue).reshape(300, 1, 1, 1)
+    box = sycl_dnn.asarray([[0, 0, 1, 1]], dtype="bfloat16", sycl_queue=queue)
+    made = F.roi_align(x, [box] * 300, 1, 1.0, 1)
+    np.testing.assert_array_equal(dpnp.asnumpy(made).ravel(), np.arange(300))
+
+
+def test_nms_of_more_boxes_than_are_compared_at_a_time(queue):
+    rng = np.random.default_rng(0)
+    corners = np.floor(rng.random((700, 2)) * 12) * 4
+    boxes = np.concatenate([corners, corners + [4, 4]], 1)
+    scores = rng.permutation(700)
+    best = {}
+    for number in np.argsort(-scores):
+        best.setdefault(tuple(corners[number]), number)
+    given = [dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (boxes, scores)]
+    assert F.nms(*given, 0.5).tolist() == list(best.values())
+
+
 def test_nms_keeps_the_best_of_those_that_overlap(queue):
     boxes = [[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30], [0, 0, 9, 10], [21, 20, 30, 31]]
     given = dpnp.asarray(boxes, dtype="f4", sycl_queue=queue)

@@ -147,6 +147,33 @@ def test_points_that_are_not_used_are_without_effect(name, queue):
             np.testing.assert_allclose(dpnp.asnumpy(made).ravel(), value, rtol=1e-5, atol=1e-5)
 
 
+def test_places_that_are_none_in_volumes(queue):
+    """They are outside, or the last point of an axis, and never NaN as in images: torch's rule."""
+    image = np.arange(1.0, 9).reshape(1, 1, 2, 2, 2)
+    grid = [[[[[nan, 0, 0], [0, inf, 0], [0, 0, -inf], [-0.5, -0.5, -0.5]]]]]
+    x, places = (dpnp.asarray(v, dtype="f4", sycl_queue=queue) for v in (image, grid))
+    for padding, wanted in (("zeros", [0, 0, 0, 1]), ("border", [5, 5.5, 2.5, 1])):
+        made = F.grid_sample(x, places, "bilinear", padding, False)
+        np.testing.assert_allclose(dpnp.asnumpy(made).ravel(), wanted)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_images_of_one_point_along_an_axis_compile(mode, queue):
+    """The place along it is a constant, which calls over arrays read."""
+    x = dpnp.asarray(np.arange(8.0).reshape(1, 2, 1, 4), dtype="f4", sycl_queue=queue)
+    grid = dpnp.asarray([[[[0.3, 0.2], [-2, 3]]]], dtype="f4", sycl_queue=queue)
+    for padding in ("border", "reflection"):
+
+        def call(x, grid, padding=padding):
+            return F.grid_sample(x, grid, mode, padding, True)
+
+        made = call(x, grid)
+        assert dpnp.isfinite(made).all()
+        np.testing.assert_allclose(
+            dpnp.asnumpy(sycl_dnn.compile(call)(x, grid)), dpnp.asnumpy(made), rtol=1e-6
+        )
+
+
 def test_a_spatial_transformer_has_second_derivatives_compiled(queue):
     rng = np.random.default_rng(0)
     x = dpnp.asarray(rng.standard_normal((1, 2, 4, 4)), dtype="f4", sycl_queue=queue)
