@@ -253,9 +253,9 @@ def ctc_loss(
     -----
     Arrays of lengths and classes are not read by the host: the loss of a sequence with one that is
     out of range is NaN. Sums over alignments are computed in logarithms, step by step on the
-    device; bfloat16 and float16 in float32. The gradient is torch's: it is right after
-    ``log_softmax``, and has no gradient itself. Source: ``torch.nn.functional.ctc_loss``; Graves
-    et al., "Connectionist Temporal Classification", 2006.
+    device; bfloat16 and float16 in float32. The gradient is torch's, but 0 where a log-probability
+    is -inf (there NaN): it is right after ``log_softmax``, and has no gradient itself. Source:
+    ``torch.nn.functional.ctc_loss``; Graves et al., "Connectionist Temporal Classification", 2006.
     """
     check_float("ctc_loss", log_probs=log_probs)
     reduction = checked_reduction("ctc_loss", reduction)
