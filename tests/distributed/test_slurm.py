@@ -118,17 +118,19 @@ WARNINGS = [("train_digits.slurm", ["--batch"], ONE_HOST), ("train_nodes.slurm",
 def test_a_job_that_is_warned_is_requeued_and_goes_on(cluster, tmp_path, script, to, asked):
     log = tmp_path / "log"
     more = ["--device", "cpu"] if to else []  # several ranks have one each
+    whole = 1000  # more than a job can do before the warning reaches it
     job = submit(
-        cluster, log, script, "resume.py", "--steps", 60, "--checkpoint", tmp_path / "file.npz",
-        *more, asked=asked, VENV=sys.prefix, PYTHON=sys.executable, RANKS="1",
+        cluster, log, script, "resume.py", "--steps", whole // 2,
+        "--checkpoint", tmp_path / "file.npz", *more,
+        asked=asked, VENV=sys.prefix, PYTHON=sys.executable, RANKS="1",
     )  # fmt: skip
-    wait_for(lambda: log.exists() and "from step 0 of 120" in log.read_text(), "first step")
+    wait_for(lambda: log.exists() and f"from step 0 of {whole}" in log.read_text(), "first step")
     run(["scancel", *to, "--signal=USR1", job], cluster)
     states, text = ended(cluster, job), log.read_text()
     assert states == ["COMPLETED"], text
     (left,) = set(re.findall(r"USR1: (\d+) steps are left", text))
-    assert f"from step {120 - int(left)} of 120" in text
-    assert "step 120: loss " in text
+    assert f"from step {whole - int(left)} of {whole}" in text
+    assert f"step {whole}: loss " in text
     assert "Restarts=1" in run(["scontrol", "show", "job", job], cluster)
 
 
