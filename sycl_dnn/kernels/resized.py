@@ -103,7 +103,7 @@ __kernel void resized_backward(__global const element *dy, __global element *dx,
 
 
 def resized(x: Tensor, sizes: tuple[int, ...], composed: Callable[[], Tensor]) -> Tensor:
-    """Return (N, C, *S) in other sizes, maybe by oneDNN's primitive, which ``composed`` records."""
+    """Return (N, C, *S) resized; ``composed`` records oneDNN's primitive, the fallback."""
     way = _Way.of(x, sizes) if beats_primitives(x) else None
     if way is None or not way.can_run():
         return composed()

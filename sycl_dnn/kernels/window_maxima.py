@@ -218,7 +218,7 @@ def maxima_gradient(x: Tensor, dy: Tensor, taken: Tensor, params: dict[str, Any]
     x, dy : Tensor (N, C, *S), (N, C, *T)
         What was pooled, row-major or channels-last, and the gradient of the maxima.
     taken : Tensor
-        oneDNN's workspace.
+        The workspace, of oneDNN's primitive or of ``maxima``.
     params : dict
         Of the primitive: ``kernel``, ``strides``, ``padding_l``.
     """
