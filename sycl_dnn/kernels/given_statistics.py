@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from sycl_dnn.kernels.choice import chosen
-from sycl_dnn.kernels.launching import Kernels, Tensors, defined, dense, units
+from sycl_dnn.kernels.launching import Kernels, Tensors, defined, dense, shares
 from sycl_dnn.trace.steps import Composed, Entry, Out
 from sycl_dnn.trace.values import Tensor
 
@@ -222,7 +222,7 @@ def _sizes(x: Tensor, is_rows: bool) -> tuple[int, int, int, int]:
     channels = x.shape[1]
     length = x.size // (x.shape[0] * channels) if is_rows else channels
     rows = x.size // length
-    return rows, -(-rows // (units(x) * 4)), length, channels
+    return rows, shares(x, rows)[0], length, channels
 
 
 def _rule(backward: Callable[..., Tensors], eps: float, entry: Entry, grads: Tensors) -> Tensors:

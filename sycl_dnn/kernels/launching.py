@@ -88,6 +88,12 @@ def units(tensor: Tensor) -> int:
     return int(tensor.trace.engine.sycl_queue.sycl_device.max_compute_units)
 
 
+def shares(tensor: Tensor, n: int) -> tuple[int, int]:
+    """Return how many of ``n`` parts a group computes, and the number of groups: 4 a processor."""
+    each = -(-n // (units(tensor) * 4))
+    return each, -(-n // each)
+
+
 def of_image(sizes: Sequence[int], missing: int = 1) -> Sequence[int]:
     """Return the values for the two axes of an image; a signal is an image of one row."""
     return (*(missing for _ in range(2 - len(sizes))), *sizes)

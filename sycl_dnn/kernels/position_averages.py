@@ -8,7 +8,7 @@ from functools import partial
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.kernels.choice import chosen
-from sycl_dnn.kernels.launching import Kernels, units
+from sycl_dnn.kernels.launching import Kernels, shares, units
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -119,8 +119,8 @@ def _composed(x: Tensor, kind: algorithm) -> Tensor:
 
 def _over_rows(x: Tensor) -> tuple[list[int], int]:
     rows = x.shape[0] * x.shape[1]
-    each = -(-rows // (units(x) * 4))
-    return [rows, each, x.size // rows], -(-rows // each)
+    each, n_groups = shares(x, rows)
+    return [rows, each, x.size // rows], n_groups
 
 
 def _over_columns(x: Tensor, vector: int) -> tuple[list[int], int]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sycl_dnn.kernels.choice import beats_primitives, chosen
-from sycl_dnn.kernels.launching import Kernels, of_image, units
+from sycl_dnn.kernels.launching import Kernels, of_image, shares
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -162,8 +162,8 @@ class _Way:
         self, direction: str, given: dict[str, Tensor], name: str, shape: tuple[int, ...]
     ) -> Tensor:
         rows = shape[0] * of_image(shape[2:])[0]
-        each = -(-rows // (units(self._x) * 4))
+        each, n_groups = shares(self._x, rows)
         sizes = [*of_image(self._x.shape[2:]), self._x.shape[1], *of_image(self._sizes)]
         out = {name: Out(shape, self._x.dtype, "channels_last")}
-        kernel, n_groups = f"resized_{direction}", -(-rows // each)
-        return self._kernels.record(kernel, given, out, [rows, each, *sizes], n_groups)[name]
+        numbers = [rows, each, *sizes]
+        return self._kernels.record(f"resized_{direction}", given, out, numbers, n_groups)[name]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sycl_dnn.kernels import softmax_rows
 from sycl_dnn.kernels.choice import is_chosen, is_missing
-from sycl_dnn.kernels.launching import Kernels, units
+from sycl_dnn.kernels.launching import Kernels, shares
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -143,10 +143,10 @@ def _slices(x: Tensor, axis: int, is_log: bool) -> _Way | None:
     macros = [f"U {sides}", *(["LOGARITHM"] if is_log else [])]
     kernels = Kernels(x.trace, _SOURCE, x.dtype, vector, macros)
     blocks = x.size // (length * inner) * -(-inner // (sides * vector))
-    each = -(-blocks // (units(x) * 4))
+    each, n_groups = shares(x, blocks)
     is_fast = x.dtype != "float32" and not is_missing(x)
     is_gradient = is_fast and x.trace.policy.kernels != "always"
-    return _Way(kernels, "softmax", [blocks, each, length, inner], -(-blocks // each), is_gradient)
+    return _Way(kernels, "softmax", [blocks, each, length, inner], n_groups, is_gradient)
 
 
 def _rows(x: Tensor, axis: int, is_log: bool) -> _Way | None:
@@ -159,5 +159,5 @@ def _rows(x: Tensor, axis: int, is_log: bool) -> _Way | None:
     macros = [f"LENGTH {length}", f"SIDES {side}", *(["LOGARITHM"] if is_log else [])]
     kernels = Kernels(x.trace, softmax_rows.SOURCE, x.dtype, vector, macros)
     blocks = -(-rows // side)
-    each = -(-blocks // (units(x) * 4))
-    return _Way(kernels, "softmax_rows", [blocks, each, rows], -(-blocks // each), False)
+    each, n_groups = shares(x, blocks)
+    return _Way(kernels, "softmax_rows", [blocks, each, rows], n_groups, False)

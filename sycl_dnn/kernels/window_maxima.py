@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn.kernels.choice import beats_primitives, chosen, is_missing
-from sycl_dnn.kernels.launching import Kernels, of_image, units
+from sycl_dnn.kernels.launching import Kernels, of_image, shares, units
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -241,18 +241,13 @@ class _Windows:
         top_left = of_image(params["padding_l"], missing=0)
         self._numbers = [*self._sizes, x.shape[1], *self._made, *top_left]
 
-    def _shared(self, rows: int) -> tuple[int, int]:
-        """Return how many rows a group computes, and the number of groups."""
-        each = -(-rows // (units(self._x) * 4))
-        return each, -(-rows // each)
-
     def maxima(self, is_taken: bool) -> dict[str, Tensor] | None:
         """Return the maxima in channels-last memory; None without a compiler."""
         kernels = self._kernels(self._vector, ["TAKEN"] if is_taken else [])
         if not kernels.can_run("maxima_forward"):
             return None
         rows = self._x.shape[0] * self._made[0]
-        each, n_groups = self._shared(rows)
+        each, n_groups = shares(self._x, rows)
         outs = {"dst": Out(self._shape, self._x.dtype, "channels_last")}
         if is_taken:
             outs["workspace"] = Out(self._shape, "uint8", "channels_last")
@@ -262,7 +257,7 @@ class _Windows:
     def columns(self, dy: Tensor, taken: Tensor) -> Tensor | None:
         """Return the gradient in channels-last memory; None without a compiler."""
         rows = self._x.shape[0] * self._sizes[0]
-        each, n_groups = self._shared(rows)
+        each, n_groups = shares(self._x, rows)
         kernels, numbers = self._kernels(self._vector), [rows, each, *self._numbers]
         return self._recorded(kernels, "maxima_backward", dy, taken, numbers, n_groups)
 
@@ -276,7 +271,7 @@ class _Windows:
         rows = -(-height // per_image)
         per_image = -(-height // rows)
         parts *= per_image
-        each, n_groups = self._shared(parts)
+        each, n_groups = shares(self._x, parts)
         kernels = self._kernels(16)
         pitch = (kept + 1) * width + 16
         numbers = [parts, each, per_image, rows, kept, *self._numbers]

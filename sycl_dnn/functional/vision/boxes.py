@@ -223,10 +223,12 @@ def _most(
     _, sides = _corners_and_sides(wide, scale, aligned)
     counts = [dpnp.asnumpy(dpnp.ceil(s / n)) for s, n in zip(sides, size, strict=True)]
     found = [max(float(c[np.isfinite(c)].max(initial=1)), 1.0) for c in counts]
-    if max(found) > _MOST or not all(np.isfinite(c).all() for c in counts):
+    is_finite = all(np.isfinite(c).all() for c in counts)
+    if max(found) > _MOST or not is_finite:
+        got = f"{max(found):.0f}" if is_finite else "one that is not finite"
         raise ValueError(
             f"roi_align: boxes must be finite, with at most {_MOST} points for one of the result "
-            "along a side"
+            f"along a side, got {got}"
         )
     return int(found[0]), int(found[1])
 

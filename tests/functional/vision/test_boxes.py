@@ -109,7 +109,7 @@ def test_boxes_that_cannot_be_give_nan_or_are_refused(queue):
     made = dpnp.asnumpy(F.roi_align(x, given, 1, 1.0, 2, True)).ravel()
     np.testing.assert_array_equal(np.isnan(made), [False, True, True, True, True])
     assert np.isnan(dpnp.asnumpy(F.roi_align(x, given[:4], 1, aligned=True)).ravel()[1:]).all()
-    with pytest.raises(ValueError, match="roi_align: boxes must be finite"):
+    with pytest.raises(ValueError, match="roi_align: boxes must be finite, .* got "):
         F.roi_align(x, given, 1)
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 
 import dpnp
 import pytest
+from in_threads import in_threads
 
 import sycl_dnn
 from sycl_dnn import _core
@@ -15,23 +16,14 @@ N_THREADS, N_CALLS = 4, 50
 
 
 def run_in_threads(work):
-    errors = []
     ready = threading.Barrier(N_THREADS)
 
-    def body():
-        try:
-            ready.wait()
-            for _ in range(N_CALLS):
-                work()
-        except Exception as error:
-            errors.append(error)
+    def body(_):
+        ready.wait()
+        for _ in range(N_CALLS):
+            work()
 
-    threads = [threading.Thread(target=body) for _ in range(N_THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    in_threads(N_THREADS, body)
 
 
 @pytest.mark.parametrize("wait", [False, True])
