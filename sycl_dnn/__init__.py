@@ -125,7 +125,9 @@ def _found(name: str) -> Any:
         from importlib.metadata import version
 
         return version("sycl_dnn")
-    raise AttributeError(f"module 'sycl_dnn' has no attribute {name!r}")
+    # Not by name, which would ask this function again.
+    habits = importlib.import_module("sycl_dnn._torch_habits")
+    raise habits.missing("sycl_dnn", "module 'sycl_dnn'", name)
 
 
 def __dir__() -> list[str]:

@@ -462,8 +462,17 @@ def _add_matched(
             type(tree).__name__ if node is None else f"{node.kind.__name__} of {len(node.children)}"
         )
         raise ValueError(f"{name} must be {_article(kind.__name__)} of {n}, got {got}")
+    if kind in _rules:
+        _check_steps(name, steps_of(kind, structure.aux, children), node.steps())
     for step, inner, child in zip(node.steps(), children, node.children, strict=True):
         _add_matched(inner, child, name + step, found, none_fills)
+
+
+def _check_steps(name: str, wanted: Sequence[str], given: Sequence[str]) -> None:
+    """Raise ValueError if children of instances of a registered class have other names."""
+    for here, there in zip(wanted, given, strict=True):
+        if here != there:
+            raise ValueError(f"{name} must have {here.lstrip('.')}, got {there.lstrip('.')}")
 
 
 def _filled(structure: Structure, node: Opened) -> Opened:

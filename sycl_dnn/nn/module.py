@@ -9,7 +9,7 @@ from typing import Any
 import dpnp
 import numpy as np
 
-from sycl_dnn import tree
+from sycl_dnn import _torch_habits, tree
 from sycl_dnn.device import default_queue
 from sycl_dnn.nn import hooks, module_tree
 from sycl_dnn.nn.eager import run_forward
@@ -202,7 +202,7 @@ class Module(ModuleState):
                 f"{type(self).__name__}: super().__init__() must be called before attributes are "
                 f"used, got {name!r}"
             )
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        raise _torch_habits.missing("module", f"'{type(self).__name__}' object", name)
 
     def __delattr__(self, name: str) -> None:
         for group in _GROUPS:

@@ -82,6 +82,11 @@ class Form:
     def __repr__(self) -> str:
         return self.nodes[0].kind.__name__
 
+    def parameters(self) -> list[bool]:
+        """Return of each leaf whether it is a parameter, trained or frozen."""
+        found = {number for node in self.nodes for number in node.parameters.values()}
+        return [number in found for number in range(len(self.names))]
+
 
 class _Known(NamedTuple):
     epoch: int

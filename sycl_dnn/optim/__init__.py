@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimisers, schedules and the other parts of a training step, over trees of arrays."""
 
+from typing import Any
+
+from sycl_dnn import _torch_habits
 from sycl_dnn.optim import schedules
-from sycl_dnn.optim.averages import EMA
+from sycl_dnn.optim.accumulation import accumulate
+from sycl_dnn.optim.averages import EMA, SWA
 from sycl_dnn.optim.clipping import clip_grad_norm, clip_grad_value, global_norm
 from sycl_dnn.optim.loss_scaling import GradScaler
 from sycl_dnn.optim.optimizer import Optimizer
@@ -25,6 +29,7 @@ __all__ = [
     "GradScaler",
     "LAMB",
     "SGD",
+    "SWA",
     "Adafactor",
     "Adagrad",
     "Adam",
@@ -35,8 +40,13 @@ __all__ = [
     "NAdam",
     "Optimizer",
     "RMSprop",
+    "accumulate",
     "clip_grad_norm",
     "clip_grad_value",
     "global_norm",
     "schedules",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise _torch_habits.missing("optim", "sycl_dnn.optim", name)

@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn.optim import schedules as schedules
+from sycl_dnn.optim.accumulation import accumulate as accumulate
 from sycl_dnn.optim.averages import EMA as EMA
+from sycl_dnn.optim.averages import SWA as SWA
 from sycl_dnn.optim.clipping import clip_grad_norm as clip_grad_norm
 from sycl_dnn.optim.clipping import clip_grad_value as clip_grad_value
 from sycl_dnn.optim.clipping import global_norm as global_norm

@@ -3,27 +3,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn import tree
+from sycl_dnn.nn.module_tree import Form
 from sycl_dnn.onednn import dtypes
 
 
 class EMA:
     """The exponential average of a tree: ``decay * average + (1 - decay) * new``.
 
-    The average of bfloat16 and float16 arrays is float32: small steps would be rounded away.
+    Buffers of modules, such as running statistics, are not averaged but taken from the newest
+    module, and so are integers in any tree. The average of bfloat16 and float16 arrays is float32:
+    small steps would be rounded away.
 
     Parameters
     ----------
     decay : float
         0 to 1.
+    use_buffers : bool
+        Whether buffers of floating-point values, other than counts of batches, are averaged, too.
 
     Raises
     ------
     ValueError
         ``decay`` is outside [0, 1].
+
+    Notes
+    -----
+    Source: ``torch.optim.swa_utils.AveragedModel`` with ``get_ema_multi_avg_fn(decay)``.
 
     Examples
     --------
@@ -34,32 +44,126 @@ class EMA:
     [0.5, 0.5]
     """
 
-    def __init__(self, decay: float = 0.999) -> None:
+    def __init__(self, decay: float = 0.999, *, use_buffers: bool = False) -> None:
         if not 0 <= decay <= 1:
             raise ValueError(f"EMA: decay must be in [0, 1], got {decay}")
-        self.decay = decay
+        self.decay, self.use_buffers = decay, use_buffers
 
     def init(self, params: Any) -> Any:
         """Return the initial average: copies of the arrays, in float32 if they are narrower."""
-        return tree.map(_first, params)
+        return _first(params, self.use_buffers)
 
     def update(self, average: Any, params: Any) -> Any:
-        """Return the average after a step; integers are taken from ``params``."""
-        return tree.map(self._one, average, params)
+        """Return the average after a step.
 
-    def _one(self, old: Any, new: Any) -> Any:
-        if not _is_float(old):
-            return new
-        dtype = str(old.dtype)
-        made = F.add(F.mul(old, self.decay), F.mul(F.astype(new, dtype), 1.0 - self.decay))
-        return F.astype(made, dtype)
+        Raises
+        ------
+        ValueError
+            ``params`` is nested otherwise than the average.
+        """
+
+        def mixed(old: Any, new: Any) -> Any:
+            return F.add(F.mul(old, self.decay), F.mul(new, 1.0 - self.decay))
+
+        return _next("EMA", average, params, self.use_buffers, mixed)
+
+
+class SWA:
+    """The average of a tree with equal weights, from the first update on.
+
+    As for ``EMA``, buffers and integers are those of the newest module.
+
+    Parameters
+    ----------
+    use_buffers : bool
+        Whether buffers of floating-point values, other than counts of batches, are averaged, too.
+
+    Notes
+    -----
+    Source: ``torch.optim.swa_utils.AveragedModel``. The statistics of batch normalization are those
+    of the newest module: run some batches through the average in training mode.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, optim
+    >>> swa = optim.SWA()
+    >>> state = swa.init({"w": F.zeros(2)})
+    >>> for value in (1.0, 2.0, 6.0):
+    ...     state = swa.update(state, {"w": F.full((2,), value)})
+    >>> state["average"]["w"].tolist(), float(state["n_averaged"])
+    ([3.0, 3.0], 3.0)
+    """
+
+    def __init__(self, *, use_buffers: bool = False) -> None:
+        self.use_buffers = use_buffers
+
+    def init(self, params: Any) -> dict[str, Any]:
+        """Return the state before the first update: ``"average"`` and ``"n_averaged"``, 0."""
+        arrays = [v for v in tree.leaves(params) if hasattr(v, "shape")]
+        count = F.zeros(device=arrays[0].sycl_queue if arrays else None)
+        return {"average": _first(params, self.use_buffers), "n_averaged": count}
+
+    def update(self, state: dict[str, Any], params: Any) -> dict[str, Any]:
+        """Return the state after an update; the first one copies the parameters.
+
+        Raises
+        ------
+        ValueError
+            ``params`` is nested otherwise than the average.
+        """
+        count = F.add(state["n_averaged"], 1.0)
+        share = F.reciprocal(count)
+
+        def mixed(old: Any, new: Any) -> Any:
+            # Not a sum of products: 0 times an infinity of the initial values would be NaN.
+            is_first = F.eq(count, 1.0)
+            return F.where(is_first, new, F.add(old, F.mul(F.sub(new, old), share)))
+
+        average = _next("SWA", state["average"], params, self.use_buffers, mixed)
+        return {"average": average, "n_averaged": count}
+
+
+def _averaged(structure: tree.Structure, use_buffers: bool) -> list[bool]:
+    """Return of each leaf whether it is averaged if it is floating-point."""
+    if isinstance(structure.aux, Form):
+        rows = zip(structure.aux.names, structure.aux.parameters(), strict=True)
+        return [
+            is_parameter or (use_buffers and not name.endswith(".num_batches_tracked"))
+            for name, is_parameter in rows
+        ]
+    if structure.is_leaf:
+        return [True]
+    return [flag for child in structure.children for flag in _averaged(child, use_buffers)]
 
 
 def _is_float(value: Any) -> bool:
     return hasattr(value, "shape") and dtypes.is_float(str(value.dtype))
 
 
-def _first(value: Any) -> Any:
-    if _is_float(value) and str(value.dtype) not in ("float32", "float64"):
+def _first(params: Any, use_buffers: bool) -> Any:
+    """Return copies of all arrays; narrow ones that are averaged in float32."""
+    leaves, structure = tree.flatten(params)
+    rows = zip(leaves, _averaged(structure, use_buffers), strict=True)
+    return tree.unflatten(structure, [_copy(v, flag) for v, flag in rows])
+
+
+def _copy(value: Any, is_averaged: bool) -> Any:
+    if is_averaged and _is_float(value) and str(value.dtype) not in ("float32", "float64"):
         return F.astype(value, "float32")
     return value.copy() if hasattr(value, "shape") else value
+
+
+def _next(
+    name: str, average: Any, params: Any, use_buffers: bool, mixed: Callable[[Any, Any], Any]
+) -> Any:
+    """Return the next average: ``mixed(old, new)`` of what is averaged, the rest of ``params``."""
+    old, structure = tree.flatten(average)
+    new = tree.matched(structure, params, f"{name}.update: params")
+    made = []
+    for a, b, is_averaged in zip(old, new, _averaged(structure, use_buffers), strict=True):
+        if is_averaged and _is_float(a):
+            dtype = str(a.dtype)
+            made.append(F.astype(mixed(a, F.astype(b, dtype)), dtype))
+        else:
+            made.append(b)
+    return tree.unflatten(structure, made)

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn import functional as F
 from sycl_dnn import tree
-
-
-def _arrays(grads: Any) -> list[Any]:
-    return [g for g in tree.leaves(grads) if hasattr(g, "shape")]
+from sycl_dnn.nn.utils.gradient_clipping import (
+    clip_factor,
+    gradient_arrays,
+    scaled,
+    total_norm,
+)
 
 
 def global_norm(grads: Any, norm_type: float = 2.0) -> Any:
@@ -20,19 +22,19 @@ def global_norm(grads: Any, norm_type: float = 2.0) -> Any:
     Parameters
     ----------
     grads : tree of arrays
-        At least one; None is skipped.
+        None is skipped, and so are buffers and frozen parameters of modules.
     norm_type : float
-        2, or infinity.
+        Any order, as for ``torch.nn.utils.get_total_norm``.
 
     Returns
     -------
     array ()
-        float32.
+        float32; NaN if an element is; 0 without arrays.
 
     Raises
     ------
-    ValueError
-        There is no array, or ``norm_type`` is not one of these.
+    TypeError
+        An array is not floating-point.
 
     Examples
     --------
@@ -40,17 +42,12 @@ def global_norm(grads: Any, norm_type: float = 2.0) -> Any:
     >>> float(optim.global_norm({"a": F.full((4,), 3.0), "b": F.full((1,), 8.0)}))
     10.0
     """
-    found = [F.astype(g, "float32") for g in _arrays(grads)]
-    if not found:
-        raise ValueError("global_norm: grads must have an array, got none")
-    if norm_type == math.inf:
-        return F.amax(F.stack([F.amax(F.abs(g)) for g in found]))
-    if norm_type != 2.0:
-        raise ValueError(f"global_norm: norm_type must be 2 or inf, got {norm_type}")
-    return F.sqrt(F.sum(F.stack([F.sum(F.square(g)) for g in found])))
+    return total_norm("global_norm", grads, norm_type, False)
 
 
-def clip_grad_norm(grads: Any, max_norm: float, norm_type: float = 2.0) -> tuple[Any, Any]:
+def clip_grad_norm(
+    grads: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> tuple[Any, Any]:
     """Scale gradients so that their norm is at most ``max_norm``.
 
     Parameters
@@ -59,6 +56,8 @@ def clip_grad_norm(grads: Any, max_norm: float, norm_type: float = 2.0) -> tuple
     max_norm : float
     norm_type : float
         As for ``global_norm``.
+    error_if_nonfinite : bool
+        Whether to wait for the norm and check it, which a traced function cannot.
 
     Returns
     -------
@@ -67,6 +66,11 @@ def clip_grad_norm(grads: Any, max_norm: float, norm_type: float = 2.0) -> tuple
     norm : array ()
         Of the gradients before scaling.
 
+    Raises
+    ------
+    RuntimeError
+        With ``error_if_nonfinite``: the norm is infinite or NaN, or a function is traced.
+
     Examples
     --------
     >>> from sycl_dnn import functional as F, optim
@@ -74,16 +78,16 @@ def clip_grad_norm(grads: Any, max_norm: float, norm_type: float = 2.0) -> tuple
     >>> round(float(optim.global_norm(grads)), 4), float(norm)
     (1.0, 6.0)
     """
-    norm = global_norm(grads, norm_type)
-    factor = F.clamp(F.div(max_norm, F.add(norm, 1e-6)), max=1.0)
-    return tree.map(lambda g: _scaled(g, factor), grads), norm
+    norm = total_norm("clip_grad_norm", grads, norm_type, error_if_nonfinite)
+    factor = clip_factor(norm, max_norm)
+    return _changed("clip_grad_norm", grads, lambda g: scaled(g, factor)), norm
 
 
-def _scaled(g: Any, factor: Any) -> Any:
-    if not hasattr(g, "shape"):
-        return g
-    narrow = str(g.dtype)
-    return F.astype(F.mul(F.astype(g, "float32"), factor), narrow)
+def _changed(name: str, grads: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a tree with other gradients; everything else in it is kept."""
+    leaves, structure = tree.flatten(grads)
+    rows = zip(leaves, gradient_arrays(name, grads), strict=True)
+    return tree.unflatten(structure, [old if g is None else change(g) for old, g in rows])
 
 
 def clip_grad_value(grads: Any, clip_value: float) -> Any:
@@ -95,6 +99,5 @@ def clip_grad_value(grads: Any, clip_value: float) -> Any:
     >>> optim.clip_grad_value([F.full((2,), -3.0)], 1.0)[0].tolist()
     [-1.0, -1.0]
     """
-    return tree.map(
-        lambda g: F.clamp(g, -clip_value, clip_value) if hasattr(g, "shape") else g, grads
-    )
+    value = float(clip_value)
+    return _changed("clip_grad_value", grads, lambda g: F.clamp(g, -value, value))

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sycl_dnn import _torch_habits, tree
 from sycl_dnn import functional as F
-from sycl_dnn import tree
+from sycl_dnn.nn.utils.gradient_clipping import gradient_arrays
 from sycl_dnn.optim.optimizer import Optimizer
 
 Scale = dict[str, Any]
@@ -75,6 +76,11 @@ class GradScaler:
         self.init_scale, self.growth_factor = init_scale, growth_factor
         self.backoff_factor, self.growth_interval = backoff_factor, growth_interval
         self.enabled = enabled
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise _torch_habits.missing("scaler", "GradScaler", name)
 
     def init(self, device: Any = None) -> Scale:
         """Return the scale before the first step.
@@ -154,8 +160,12 @@ class GradScaler:
         """
         self._check(scale)
         inverse = F.reciprocal(scale["scale"]) if self.enabled else None
-        made = tree.map(lambda g: _divided(g, inverse), grads)
-        found = [F.astype(g, "float32") for g in tree.leaves(made) if hasattr(g, "shape")]
+        leaves, structure = tree.flatten(grads)
+        given = gradient_arrays("GradScaler.unscale", grads)
+        divided = [None if g is None else _divided(g, inverse) for g in given]
+        rows = zip(leaves, divided, strict=True)
+        made = tree.unflatten(structure, [old if g is None else g for old, g in rows])
+        found = [F.astype(g, "float32") for g in divided if g is not None]
         if not found:
             raise ValueError("GradScaler.unscale: grads must have an array, got none")
         # An infinity or NaN times zero is NaN, and so is every sum with it.
@@ -243,7 +253,5 @@ class GradScaler:
 
 
 def _divided(g: Any, inverse: Any) -> Any:
-    if not hasattr(g, "shape"):
-        return g
     wide = g if str(g.dtype) in ("float32", "float64") else F.astype(g, "float32")
     return wide if inverse is None else F.mul(wide, F.astype(inverse, str(wide.dtype)))

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import math
+import numbers
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sycl_dnn import _torch_habits, tree
 from sycl_dnn import functional as F
-from sycl_dnn import tree
 from sycl_dnn.compiler.decorator import compile
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.optim.clipping import clip_grad_norm
@@ -57,6 +58,31 @@ def _check_options(name: str, options: dict[str, Any]) -> None:
         raise ValueError(f"{name}: nesterov must go with momentum and without dampening")
 
 
+def rate_of(name: str, given: tuple[Any, ...], options: dict[str, Any], default: float) -> Any:
+    """Return the rate among the arguments of an optimiser; it is taken from ``options``.
+
+    Raises
+    ------
+    TypeError
+        It is neither a number nor a schedule, such as the parameters, which torch has first.
+    """
+    for value in (*given[:1], *(options[n] for n in ("params", "lr") if n in options)):
+        if not _is_rate(value):
+            raise _torch_habits.wrong_rate(name, value)
+    if len(given) > 1 or (given and "lr" in options):
+        raise TypeError(f"{name}: only lr may be positional, and once, got {given!r}")
+    return given[0] if given else options.pop("lr", default)
+
+
+def _is_rate(value: Any) -> bool:
+    """Whether it is a number or an array of one, or a function that may be a schedule."""
+    if isinstance(value, (bool, type)) or hasattr(value, "_parameters"):
+        return False
+    is_of_module = hasattr(getattr(value, "__self__", None), "_parameters")
+    is_number = isinstance(value, numbers.Real) or getattr(value, "shape", None) == ()
+    return is_number or (callable(value) and not is_of_module)
+
+
 class Options:
     """The hyper-parameters of one group, and what a step derives from them."""
 
@@ -88,7 +114,12 @@ class Optimizer:
     #: Whether each element is updated by itself, so that parameters may be joined.
     is_elementwise = False
 
-    if TYPE_CHECKING:
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise _torch_habits.missing("optimizer", type(self).__name__, name)
+
+    else:
         # Of the derived classes; each adds its options as keywords.
         def __init__(
             self, lr: float | Callable[[Any], Any] = ..., *,
@@ -168,7 +199,7 @@ class Optimizer:
             raise ValueError(f"{type(self).__name__}: params must have a trainable array, got none")
         return state
 
-    def update(self, grads: Any, state: State, params: Any) -> tuple[Any, State]:
+    def update(self, grads: Any, state: State, params: Any, *, lr: Any = None) -> tuple[Any, State]:
         """Return parameters and state after a step.
 
         Inside a compiled function this is part of its program; otherwise it is a separate program
@@ -177,10 +208,13 @@ class Optimizer:
         Parameters
         ----------
         grads : tree of arrays
-            Nested as ``params``; None where there is no gradient.
+            Nested as ``params``; None where there is no gradient. Whatever it has for buffers and
+            frozen parameters of modules is ignored.
         state : dict
             From ``init`` or the previous step.
         params : tree of arrays
+        lr : float or array (), optional
+            The rate of this step in place of the optimiser's, for all groups without their own.
 
         Returns
         -------
@@ -191,6 +225,9 @@ class Optimizer:
         ------
         KeyError
             The state belongs to other parameters; the error names the first that it lacks.
+        ValueError
+            Gradients are nested otherwise than parameters, or differ in shape; the error names the
+            place.
 
         Examples
         --------
@@ -201,15 +238,16 @@ class Optimizer:
         >>> params["w"].tolist(), float(state["step"])
         ([0.5, 0.5], 1.0)
         """
-        if any(isinstance(v, Tensor) for v in tree.leaves((grads, state, params))):
-            return self._update(grads, state, params)
+        if any(isinstance(v, Tensor) for v in tree.leaves((grads, state, params, lr))):
+            return self._update(grads, state, params, lr)
         # The rate is a value of the call; everything else that may change is part of its key.
         fixed = repr({n: v for n, v in self.options.items() if n != "lr"})
         functions = [self.decay_mask, *(chosen for chosen, _ in self.groups)]
         more = (fixed, [repr(more) for _, more in self.groups], self.max_norm, functions)
-        return _program_of(self)(grads, state, params, self.options["lr"], more)
+        lr = self.options["lr"] if lr is None else lr
+        return _program_of(self)(grads, state, params, lr, more)
 
-    def step(self, module: Any, grads: Any) -> None:
+    def step(self, module: Any = None, grads: Any = None) -> None:
         """Update a module in place; the optimiser keeps its state.
 
         The module and its parts get new arrays. Another network sees them if it has the same parts
@@ -221,6 +259,8 @@ class Optimizer:
         ------
         RuntimeError
             A function is being traced; use ``update`` there.
+        TypeError
+            The gradients or the module are missing.
 
         Examples
         --------
@@ -233,6 +273,8 @@ class Optimizer:
         >>> float(loss(net, F.ones(4, 2))) < float(value)
         True
         """
+        if module is None or grads is None:
+            raise _torch_habits.wrong_step(type(self).__name__)
         if any(isinstance(v, Tensor) for v in tree.leaves((module, grads))):
             raise RuntimeError(
                 f"{type(self).__name__}.step: a traced function cannot change the optimiser; use "
@@ -267,9 +309,7 @@ class Optimizer:
 
     def _update(self, grads: Any, state: State, params: Any, lr: Any = None) -> tuple[Any, State]:
         leaves, structure = tree.flatten(params)
-        if self.max_norm is not None:
-            grads = clip_grad_norm(grads, self.max_norm)[0]
-        given = tree.matched(structure, grads, f"{type(self).__name__}: grads", none_fills=True)
+        given = self._gradients(grads, structure)
         step = F.add(state["step"], 1.0)
         prepared: dict[Any, Options] = {}
         made: State = {key: {} for key in state if key != "step"}
@@ -289,6 +329,13 @@ class Optimizer:
             if key != "step":
                 made[key] = {name: made[key].get(name, value) for name, value in old.items()}
         return tree.unflatten(structure, new), {**made, "step": step}
+
+    def _gradients(self, grads: Any, structure: tree.Structure) -> list[Any]:
+        """Return the gradient of each leaf of the parameters; None for buffers, too."""
+        given = tree.matched(structure, grads, f"{type(self).__name__}: grads", none_fills=True)
+        rows = zip(given, tree.constants(structure), strict=True)
+        given = [None if is_constant else g for g, is_constant in rows]
+        return given if self.max_norm is None else clip_grad_norm(given, self.max_norm)[0]
 
     def _moved_together(
         self, bunch: list[Row], made: State, o: Options
@@ -321,6 +368,11 @@ class Optimizer:
             raise ValueError(
                 f"{type(self).__name__}: the gradient of {name} must have shape {p.shape}, got "
                 f"{g.shape}"
+            )
+        if not dtypes.is_float(str(g.dtype)):
+            raise TypeError(
+                f"{type(self).__name__}: the gradient of {name} must be floating-point, got "
+                f"{g.dtype}"
             )
 
     def _one(self, row: Row, o: Options) -> tuple[Any, dict[str, Any]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.kernels import adam_step
-from sycl_dnn.optim.optimizer import Optimizer, Options, less_power
+from sycl_dnn.optim.optimizer import Optimizer, Options, less_power, rate_of
 from sycl_dnn.trace.values import Tensor
 
 _SHARED = """
@@ -36,6 +36,10 @@ _SHARED = """
     Source: """
 
 
+#: Options that every optimiser has.
+_COMMON: dict[str, Any] = {
+    "groups": (), "decay_mask": None, "max_norm": None, "master_weights": False
+}  # fmt: skip
 _MAXIMIZE = """
     maximize : bool
         Whether to step along the gradient, not against it."""
@@ -58,21 +62,18 @@ def _rule(lr: float, source: str, **defaults: Any) -> Any:
     """Return a decorator that gives a class its constructor and the end of its docstring."""
 
     def attach(cls: Any) -> Any:
-        def __init__(  # noqa: N807
-            self: Any, lr: Any = lr, *, groups: Any = (), decay_mask: Any = None,
-            max_norm: float | None = None, master_weights: bool = False, **options: Any,
-        ) -> None:  # fmt: skip
+        def __init__(self: Any, *given: Any, **options: Any) -> None:  # noqa: N807
+            rate = rate_of(cls.__name__, given, options, lr)
+            shared = [options.pop(name, default) for name, default in _COMMON.items()]
             unknown = sorted(set(options) - set(defaults))
             if unknown:
                 raise TypeError(f"{cls.__name__}: unknown option {unknown[0]!r}")
-            self._set_up(lr, defaults | options, groups, decay_mask, max_norm, master_weights)
+            self._set_up(rate, defaults | options, *shared)
 
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        shown = inspect.signature(__init__).parameters
-        named = [inspect.Parameter(n, keyword, default=v) for n, v in defaults.items()]
-        kept = [p for n, p in shown.items() if n not in ("self", "lr", "options")]
-        first = [shown["self"], shown["lr"]]
-        whole = inspect.Signature([*first, *named, *kept])
+        usual, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+        first = [inspect.Parameter("self", usual), inspect.Parameter("lr", usual, default=lr)]
+        named = [inspect.Parameter(n, keyword, default=v) for n, v in (defaults | _COMMON).items()]
+        whole = inspect.Signature([*first, *named])
         __init__.__signature__ = whole  # type: ignore[attr-defined]
         cls.__init__ = __init__
         cls.defaults = defaults

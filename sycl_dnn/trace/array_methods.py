@@ -10,6 +10,7 @@ from typing import Any
 import dpnp
 import numpy as np
 
+from sycl_dnn._torch_habits import hint as hint_for
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.refusals import (
@@ -218,7 +219,7 @@ class ArrayMethods(Reductions):
         other = _OTHER_NAMES.get(name)
         if other is None and not name.startswith("_") and hasattr(functions, name):
             other = f"sycl_dnn.functional.{name}"
-        hint = "" if other is None else f"; use {other}"
+        hint = hint_for("array", name) if other is None else f"; use {other}"
         raise AttributeError(f"arrays have no attribute {name!r} in a traced function{hint}")
 
     def __str__(self) -> str:

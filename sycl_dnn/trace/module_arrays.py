@@ -17,6 +17,7 @@ from typing import Any
 
 import dpnp
 
+from sycl_dnn import _torch_habits
 from sycl_dnn._dpnp import array_of_class
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.torch_methods import ADDED, NUMPY_WORDS, SWITCHED, Size, is_torch, viewed
@@ -199,7 +200,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
     def __getattr__(self, name: str) -> Any:
         found = None if name.startswith("_") or name == "plain" else _others(self, name)
         if found is None:
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+            raise _torch_habits.missing("array", f"'{type(self).__name__}' object", name)
         return lambda *args, **kwargs: in_manner(found(self, *args, **kwargs))
 
     def __reduce__(self) -> Any:

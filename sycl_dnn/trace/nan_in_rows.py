@@ -31,7 +31,9 @@ def extreme(
     """Return the extremes ``made`` of ``x``, but NaN where it has NaN, infinite if all of it is."""
     is_max = kind is A.reduction_max
     # oneDNN starts from this value, so anything less becomes this value.
-    start = -float(np.finfo("float64").max) if x.dtype == "float64" else -LARGEST
+    # In float16 it is infinite.
+    wide = {"float64": float(np.finfo("float64").max), "float16": math.inf}
+    start = -wide.get(x.dtype, LARGEST)
     start = start if is_max else -start
     reached = binary(A.binary_ge if is_max else A.binary_le, x, _number(x, start), _wide(x))
     found = reduce(A.reduction_max, reached, axes)

@@ -124,11 +124,14 @@ def _between(kind: algorithm, have: str) -> str:
     return "float32" if narrow and kind in _SUMS else have
 
 
-def reduce(kind: algorithm, x: Tensor, axes: Sequence[int], dtype: str | None = None) -> Tensor:
+def reduce(
+    kind: algorithm, x: Tensor, axes: Sequence[int], dtype: str | None = None, *,
+    keeps_nan: bool = False,
+) -> Tensor:  # fmt: skip
     """Reduce over ``axes``, which remain with size 1.
 
     ``kind`` is one of oneDNN's sum, mean, max, min and mul. Maxima over no elements raise
-    ValueError.
+    ValueError. With ``keeps_nan`` they are NaN where an element is.
     """
     trace, dtype = x.trace, dtype or x.dtype
     axes = tuple(a % max(x.ndim, 1) for a in axes)
@@ -144,7 +147,8 @@ def reduce(kind: algorithm, x: Tensor, axes: Sequence[int], dtype: str | None = 
             made = linear_map(zeros(trace, shape, dtype), 0.0, _OF_NOTHING[kind])
         else:
             made = _reduced(kind, x, axes, dtype)
-            if kind in _EXTREMES and x.is_float and x.trace.policy.nan == "propagate":
+            keeps_nan = keeps_nan or trace.policy.nan == "propagate"
+            if kind in _EXTREMES and x.is_float and keeps_nan:
                 made = nan_in_rows.extreme(kind, x, made, axes, _reduced_marks)
     params = {"algorithm": kind, "axes": axes}
     entry = Entry("reduction", {"src": x}, {"dst": made}, params)

@@ -50,3 +50,82 @@ def test_the_average_of_a_module_is_a_module():
 def test_integers_are_taken_from_the_new_values():
     ema = optim.EMA()
     assert ema.update(ema.init([F.arange(3)]), [F.arange(3, 6)])[0].tolist() == [3, 4, 5]
+
+
+def trained_on(net, other):
+    """A module with other parameters and statistics, as after steps."""
+    made = sycl_dnn.tree.map(lambda a, b: a * 0 + b if "int" not in str(a.dtype) else b, net, other)
+    for value, name in ((8.0, "running_mean"), (9.0, "running_var"), (10.0, "num_batches_tracked")):
+        setattr(made, name, getattr(made, name) * 0 + value)
+    return made
+
+
+@pytest.mark.parametrize("way", ["eager", "compiled"])
+@pytest.mark.parametrize("kind", ["EMA", "SWA"])
+@pytest.mark.parametrize("use_buffers", [False, True])
+def test_buffers_are_those_of_the_newest_module(kind, way, use_buffers):
+    net = nn.BatchNorm1d(2)
+    new = trained_on(net, sycl_dnn.tree.map(lambda a: a * 0 + 3, net))
+    rule = optim.EMA(0.5, use_buffers=use_buffers) if kind == "EMA" else optim.SWA(
+        use_buffers=use_buffers)  # fmt: skip
+    update = sycl_dnn.compile(rule.update) if way == "compiled" else rule.update
+    average = rule.init(net)
+    if kind == "SWA":  # the first one is copied
+        average = update(average, net)
+    made = update(average, new)
+    made = made["average"] if kind == "SWA" else made
+    assert made.weight.tolist() == [2.0, 2.0]
+    assert made.running_mean.tolist() == ([4.0, 4.0] if use_buffers else [8.0, 8.0])
+    assert made.running_var.tolist() == ([5.0, 5.0] if use_buffers else [9.0, 9.0])
+    assert int(made.num_batches_tracked) == 10
+    assert str(made.state_dict()["num_batches_tracked"].dtype) == "int64"
+
+
+def test_integer_buffers_and_frozen_parameters():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.fixed = nn.Parameter(F.zeros(2)), nn.Parameter(F.zeros(2))
+            self.register_buffer("places", F.arange(3))
+            self.register_buffer("mask", F.ones(2) > 0)
+            self.freeze(lambda name: name == "fixed")
+
+    net, new, ema = Net(), Net(), optim.EMA(0.5, use_buffers=True)
+    new.weight.fill_(2.0)
+    new.fixed.fill_(4.0)
+    new.places, new.mask = new.places + 7, new.mask == 0
+    for update in (ema.update, sycl_dnn.compile(ema.update)):
+        made = update(ema.init(net), new)
+        assert made.weight.tolist() == [1.0, 1.0]
+        assert made.fixed.tolist() == [2.0, 2.0]
+        assert made.places.tolist() == [7, 8, 9]
+        assert made.mask.tolist() == [False, False]
+
+
+def test_averages_are_torchs():
+    torch = pytest.importorskip("torch")
+    averages = torch.optim.swa_utils
+    rows = {
+        "EMA": averages.AveragedModel(
+            torch.nn.BatchNorm1d(2), multi_avg_fn=averages.get_ema_multi_avg_fn(0.9)),
+        "SWA": averages.AveragedModel(torch.nn.BatchNorm1d(2)),
+    }  # fmt: skip
+    for kind, theirs in rows.items():
+        rng, net, model = np.random.default_rng(0), nn.BatchNorm1d(2), torch.nn.BatchNorm1d(2)
+        rule = optim.EMA(0.9) if kind == "EMA" else optim.SWA()
+        state = None
+        for _ in range(4):
+            x = rng.standard_normal((6, 2)).astype("f4")
+            net(F.asarray(x)), model(torch.tensor(x))
+            values = rng.standard_normal(2).astype("f4")
+            net.weight.copy_(F.asarray(values))
+            model.weight.data.copy_(torch.tensor(values))
+            theirs.update_parameters(model)
+            # torch's first update is a copy in both.
+            first = rule.init(net)
+            state = first if state is None and kind == "EMA" else rule.update(state or first, net)
+        ours = (state["average"] if kind == "SWA" else state).state_dict()
+        for name, value in theirs.module.state_dict().items():
+            np.testing.assert_allclose(
+                dpnp.asnumpy(ours[name]), value.numpy(), rtol=1e-5, err_msg=f"{kind} {name}"
+            )

@@ -5,6 +5,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn import optim
 from sycl_dnn.optim import schedules
 
 
@@ -54,3 +55,118 @@ def test_wrong_shares_are_refused():
 def test_step_decay_has_its_name_in_its_text():
     assert "``every``" in schedules.step_decay.__doc__
     assert rates(schedules.step_decay(1.0, every=3), (2, 3, 6)) == pytest.approx([1.0, 0.1, 0.01])
+
+
+def theirs(make, steps, lr=0.5):
+    """The rates of one of torch's schedulers."""
+    torch = pytest.importorskip("torch")
+    opt = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=lr)
+    scheduler, found = make(torch.optim.lr_scheduler, opt), []
+    for _ in range(steps):
+        found.append(opt.param_groups[0]["lr"])
+        opt.step()
+        scheduler.step()
+    return found
+
+
+ROWS = {
+    "multi_step": (schedules.multi_step(0.5, [3, 7, 7, 20], 0.3),
+                   lambda s, o: s.MultiStepLR(o, [3, 7, 7, 20], 0.3)),
+    "restarts": (schedules.cosine_restarts(0.5, 5, 1, 0.1),
+                 lambda s, o: s.CosineAnnealingWarmRestarts(o, 5, 1, 0.1)),
+    "longer restarts": (schedules.cosine_restarts(0.5, 3, 2),
+                        lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, 2)),
+    "triple restarts": (schedules.cosine_restarts(0.5, 1, 3),
+                        lambda s, o: s.CosineAnnealingWarmRestarts(o, 1, 3)),
+    "cyclic": (schedules.cyclic(0.1, 0.5, 4), lambda s, o: s.CyclicLR(o, 0.1, 0.5, 4)),
+    "cyclic2": (schedules.cyclic(0.1, 0.5, 4, 3, "triangular2"),
+                lambda s, o: s.CyclicLR(o, 0.1, 0.5, 4, 3, "triangular2")),
+    "cyclic exp": (schedules.cyclic(0.1, 0.5, 1, 3, "exp_range", 0.9),
+                   lambda s, o: s.CyclicLR(o, 0.1, 0.5, 1, 3, "exp_range", 0.9)),
+    "linear": (schedules.linear(0.5 / 3, 0.5, 5), lambda s, o: s.LinearLR(o)),
+    "polynomial": (schedules.polynomial(0.5, 0.0, 9, 2.0), lambda s, o: s.PolynomialLR(o, 9, 2.0)),
+    "constant": (schedules.joined([schedules.constant(0.5 / 3), schedules.constant(0.5)], [5]),
+                 lambda s, o: s.ConstantLR(o)),
+    "lambda": (lambda step: 0.5 / (1 + step), lambda s, o: s.LambdaLR(o, lambda t: 1 / (1 + t))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rates_are_torchs(name):
+    schedule, make = ROWS[name]
+    found = rates(schedule, range(60))
+    assert found == pytest.approx(theirs(make, 60), rel=1e-6, abs=1e-9)
+
+
+LOSSES = [
+    3.0,
+    2.0,
+    2.0,
+    2.5,
+    1.0,
+    0.99999,
+    1.0,
+    1.0,
+    float("nan"),
+    0.5,
+    0.6,
+    0.7,
+    0.6,
+    0.6,
+    0.6,
+    0.4,
+]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"patience": 1}, {"patience": 2, "cooldown": 2}, {"patience": 0, "min_lr": 0.1},
+     {"patience": 1, "threshold": 0.05, "threshold_mode": "abs"},
+     {"patience": 1, "mode": "max", "factor": 0.5}, {"patience": 0, "eps": 0.2}],
+    ids=str,
+)  # fmt: skip
+def test_a_plateau_is_torchs(options):
+    torch = pytest.importorskip("torch")
+    opt = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, **options)
+    plateau = schedules.Plateau(0.5, **options)
+    states = {plateau.update: plateau.init(), sycl_dnn.compile(plateau.update): plateau.init()}
+    for loss in LOSSES:
+        scheduler.step(loss)
+        for update, state in states.items():
+            states[update] = update(state, F.full((), loss))
+            assert float(states[update]["rate"]) == pytest.approx(opt.param_groups[0]["lr"])
+
+
+def test_a_plateau_inside_a_step():
+    opt, plateau = optim.SGD(1.0), schedules.Plateau(0.5, patience=0, factor=0.5)
+
+    @sycl_dnn.compile
+    def step(params, state, rate):
+        rate = plateau.update(rate, F.sum(params["w"]))
+        return *opt.update({"w": F.ones(1)}, state, params, lr=rate["rate"]), rate
+
+    params, rate = {"w": F.ones(1)}, plateau.init()
+    state = opt.init(params)
+    for wanted in (0.5, 0.0, -0.5):
+        params, state, rate = step(params, state, rate)
+        assert params["w"].tolist() == [wanted]
+    assert float(plateau.update(rate, 1e9)["rate"]) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: schedules.cosine_restarts(1.0, 0), ValueError, "number of steps must be at least"),
+        (lambda: schedules.cosine_restarts(1.0, 3, 0.5), ValueError, "mult must be an integer of"),
+        (lambda: schedules.cyclic(0.1, 1.0, 3, 0), ValueError, "number of steps must be at least"),
+        (lambda: schedules.cyclic(0.1, 1.0, 3, mode="x"), ValueError, "one of triangular, tri"),
+        (lambda: schedules.Plateau(1.0, factor=1.0), ValueError, "factor must be less than 1"),
+        (lambda: schedules.Plateau(1.0, mode="x"), ValueError, "mode must be 'min' or 'max'"),
+        (lambda: schedules.Plateau(optim.SGD()), TypeError, "lr must be a number, got SGD"),
+        (lambda: schedules.multi_step(optim.SGD(), [3]), TypeError, "start must be a number"),
+    ],
+)  # fmt: skip
+def test_wrong_schedules_are_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -44,12 +44,10 @@ def _extreme(
     if not x.is_float:
         call = functools.partial(function, axis=axes or None)
         return by_dpnp(call, x, axes, keepdim, x.dtype)
-    return without(reduce(kind, x, axes), axes, keepdim)
+    return without(reduce(kind, x, axes, keeps_nan=True), axes, keepdim)
 
 
-_TIES = """Elements that tie share the gradient evenly. With NaN among them the result is one of
-them, and where all is infinite in the other direction the largest finite number, unless
-``set_nan("propagate")``."""
+_TIES = "Elements that tie share the gradient evenly. With NaN among them the result is NaN."
 _EMPTY = ", or it is empty"
 
 
@@ -225,7 +223,8 @@ def any(
 
 
 _FIRST = """Along an axis the gradient goes to the element found; otherwise ties share it evenly.
-With NaN among them the values are one of them, unless ``set_nan("propagate")``."""
+With NaN among them the result is NaN; ``set_nan("propagate")`` gives also its gradient and place as
+in PyTorch."""
 _PAIR = "dpnp.ndarray or Array\n    With ``dim`` a named tuple (values, indices)."
 
 

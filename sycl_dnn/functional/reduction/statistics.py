@@ -215,7 +215,7 @@ def _norm_slope(x: Tensor, y: Tensor, p: float, grad: Tensor) -> Tensor:
 def _extreme_size(kind: algorithm, x: Tensor, axes: Sequence[int]) -> Tensor:
     """Return the largest or smallest absolute value."""
     if not nan_kept.is_asked_for(x):
-        return reduce(kind, eltwise(x, A.eltwise_abs), axes)
+        return reduce(kind, eltwise(x, A.eltwise_abs), axes, keeps_nan=True)
     made: list[Tensor] = []
 
     def body() -> Tensor:
@@ -239,8 +239,8 @@ def _order(p: Any) -> float:
 
 
 @operation
-@documented("Computed in float32 at least. NaN is lost with an order of inf or -inf, unless\n"
-            '``set_nan("propagate")``.', parameters=_ORDER)  # fmt: skip
+@documented("Computed in float32 at least. For an order of inf or -inf the gradient at NaN is\n"
+            'that of PyTorch only after ``set_nan("propagate")``.', parameters=_ORDER)  # fmt: skip
 def norm(
     input: dpnp.ndarray | Array,
     p: float | str = "fro",

@@ -4,37 +4,67 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from sycl_dnn import _torch_habits, tree
 from sycl_dnn import functional as F
-from sycl_dnn import tree
 from sycl_dnn.nn import module_tree
+from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.values import Tensor
 
 
+def gradient_arrays(
+    name: str, grads: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> list[Any]:
+    """Return the leaves of a tree of gradients, None for everything that is not a gradient.
+
+    Buffers and frozen parameters of modules have no gradient, whatever a tree has for them.
+
+    Raises
+    ------
+    TypeError
+        An array is not floating-point, or what is given are parameters.
+    """
+    leaves, structure = tree.flatten(grads, is_leaf)
+    found: list[Any] = []
+    for number, (g, is_constant) in enumerate(zip(leaves, tree.constants(structure), strict=True)):
+        if getattr(g, "is_parameter", False):
+            raise _torch_habits.wrong_gradients(name, "a parameter of a module")
+        if isinstance(g, Iterator):
+            raise _torch_habits.wrong_gradients(name, f"a {type(g).__name__}")
+        if is_constant or not hasattr(g, "shape"):
+            found.append(None)
+        elif dtypes.is_float(str(g.dtype)):
+            found.append(g)
+        else:
+            path = tree.names(grads, is_leaf)[number]
+            raise TypeError(f"{name}: gradients must be floating-point, got {g.dtype} at {path!r}")
+    return found
+
+
 def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
-    """Return the norm of all elements of a tree, summed in float32.
+    """Return the norm of the norms of all arrays of a tree, summed in float32.
 
     Parameters
     ----------
     tensors : tree of arrays
-        None is skipped.
+        None is skipped, and so are buffers and frozen parameters of modules.
     norm_type : float
-        Positive; infinity for the largest absolute value.
+        Any order: infinity for the largest absolute value, minus infinity for the smallest.
     error_if_nonfinite : bool
         Whether to wait for the value and check it, which a traced function cannot.
 
     Returns
     -------
     array ()
-        float32; 0 without arrays.
+        float32; NaN if an element is; 0 without arrays.
 
     Raises
     ------
-    ValueError
-        ``norm_type`` is not positive.
+    TypeError
+        An array is not floating-point.
     RuntimeError
         With ``error_if_nonfinite``: the norm is infinite or NaN, or a function is traced.
 
@@ -48,22 +78,29 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     >>> float(nn.utils.get_total_norm([F.full((4,), 3.0), F.full((1,), 8.0)]))
     10.0
     """
-    kind = float(norm_type)
-    if not kind > 0:
-        raise ValueError(f"get_total_norm: norm_type must be positive, got {norm_type}")
-    found = [F.astype(g, "float32") for g in tree.leaves(tensors) if hasattr(g, "shape")]
-    if not found:
+    return total_norm("get_total_norm", tensors, norm_type, error_if_nonfinite)
+
+
+def total_norm(name: str, grads: Any, norm_type: float, error_if_nonfinite: bool) -> Any:
+    """Return the norm of all gradients of a tree, for a function of this name."""
+    given = [g for g in gradient_arrays(name, grads) if g is not None and g.size]
+    if not given:
         return F.zeros()
-    if kind == math.inf:
-        norm = F.amax(F.stack([F.amax(F.abs(g)) for g in found]))
-    elif kind == 2.0:
-        norm = F.sqrt(F.sum(F.stack([F.sum(F.square(g)) for g in found])))
-    else:
-        powers = F.stack([F.sum(F.pow(F.abs(g), kind)) for g in found])
-        norm = F.pow(F.sum(powers), 1.0 / kind)
+    norms = [F.norm(F.astype(g, "float32"), norm_type) for g in given]
+    norm = F.norm(F.stack(norms), norm_type)
     if error_if_nonfinite:
-        _check_finite(norm, kind)
+        _check_finite(norm, float(norm_type))
     return norm
+
+
+def clip_factor(norm: Any, max_norm: float) -> Any:
+    """Return what gradients of this norm are multiplied by; NaN for NaN."""
+    return F.clamp(F.div(float(max_norm), F.add(norm, 1e-6)), max=1.0)
+
+
+def scaled(g: Any, factor: Any) -> Any:
+    """Return a gradient times a factor, computed in float32, in its dtype."""
+    return F.astype(F.mul(F.astype(g, "float32"), factor), str(g.dtype))
 
 
 def _check_finite(norm: Any, kind: float) -> None:
@@ -117,9 +154,9 @@ def clip_grad_norm_(
     >>> float(nn.utils.clip_grad_norm_(grads, 1.0)), round(float(grads["w"][0]), 4)
     (6.0, 0.5)
     """
-    norm = get_total_norm(grads, norm_type, error_if_nonfinite)
-    factor = F.clamp(F.div(float(max_norm), F.add(norm, 1e-6)), max=1.0)
-    _write(grads, lambda g: F.astype(F.mul(F.astype(g, "float32"), factor), str(g.dtype)))
+    norm = total_norm("clip_grad_norm_", grads, norm_type, error_if_nonfinite)
+    factor = clip_factor(norm, max_norm)
+    _write("clip_grad_norm_", grads, lambda g: scaled(g, factor))
     return norm
 
 
@@ -145,17 +182,18 @@ def clip_grad_value_(grads: Any, clip_value: float) -> None:
     [1.0, 1.0]
     """
     value = float(clip_value)
-    _write(grads, lambda g: F.clamp(g, -value, value))
+    _write("clip_grad_value_", grads, lambda g: F.clamp(g, -value, value))
 
 
-def _write(grads: Any, change: Callable[[Any], Any]) -> None:
-    """Change all arrays of a tree in place."""
-    if not any(isinstance(g, Tensor) for g in tree.leaves(grads)):
-        for g in tree.leaves(grads):
-            if hasattr(g, "shape"):
-                _fill(g, change(g))
+def _write(name: str, grads: Any, change: Callable[[Any], Any]) -> None:
+    """Change all gradients of a tree in place."""
+    given = gradient_arrays(name, grads)
+    if any(isinstance(g, Tensor) for g in given):
+        _replace(grads, change)
         return
-    _replace(grads, change)
+    for g in given:
+        if g is not None:
+            _fill(g, change(g))
 
 
 def _fill(old: Any, new: Any) -> None:
@@ -168,8 +206,9 @@ def _fill(old: Any, new: Any) -> None:
 def _replace(grads: Any, change: Callable[[Any], Any]) -> None:
     """Replace traced arrays in modules, dicts and lists."""
     if hasattr(grads, "_parameters"):
-        leaves, _ = module_tree.flatten(grads)
-        module_tree.replace(grads, [change(g) if hasattr(g, "shape") else g for g in leaves])
+        leaves, form = module_tree.flatten(grads)
+        rows = zip(leaves, form.constants, strict=True)
+        module_tree.replace(grads, [g if fixed else change(g) for g, fixed in rows])
         return
     node = tree.opened(grads)
     if node is None:

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of torch's training loops that do not exist here, each with the line to write instead."""
+
+from __future__ import annotations
+
+_STEP = "value, grads = sycl_dnn.value_and_grad(loss)(net, x); opt.step(net, grads)"
+_GRADIENTS = "value, grads = sycl_dnn.value_and_grad(loss)(net, x)"
+_SCHEDULE = "opt = optim.AdamW(optim.schedules.{})"
+_INIT = "opt = optim.Adam(lr=1e-3); state = opt.init(net)"
+
+#: By what has no such name: the names, and what to write.
+_LINES: dict[str, dict[str, str]] = {
+    "array": {
+        **dict.fromkeys(
+            ("backward", "grad", "grad_fn", "is_leaf", "requires_grad", "retain_grad"),
+            f"gradients are values here: {_GRADIENTS}",
+        ),
+        "requires_grad_": f"what is differentiated is an argument: {_GRADIENTS}",
+        "register_hook": "gradients are values here: change what sycl_dnn.value_and_grad returns",
+    },
+    "optimizer": {
+        "zero_grad": f"gradients are new values at each call: {_STEP}",
+        "param_groups": "options of groups are given once: optim.AdamW(1e-3, groups=[(lambda name: "
+        "'bias' in name, {'weight_decay': 0.0})]); the rate is opt.options['lr'] or a schedule",
+        "add_param_group": "optim.AdamW(1e-3, groups=[(lambda name: 'bias' in name, "
+        "{'lr': 1e-4})])",
+        "state_dict": "the state is a tree: opt.state_of(net), saved by sycl_dnn.save(path, state)",
+        "load_state_dict": "opt.load_state(net, sycl_dnn.load(path))",
+        "state": "the state is a tree: opt.state_of(net)",
+    },
+    "scaler": {
+        "step": "net, state, scale = scaler.update(opt, grads, state, net, scale)",
+        "unscale_": "grads, is_finite = scaler.unscale(grads, scale)",
+        "get_scale": 'float(scale["scale"])',
+        "state_dict": "the scale is a tree: sycl_dnn.save(path, scale)",
+        "load_state_dict": "the scale is a tree: scale = sycl_dnn.load(path)",
+    },
+    "optim": {
+        "lr_scheduler": "a schedule is the rate: " + _SCHEDULE.format("cosine(1e-3, 100)"),
+        "swa_utils": "average = optim.EMA(0.999); mean = average.init(net); mean = "
+        "average.update(mean, net), or optim.SWA",
+        "SparseAdam": "gradients are dense here: optim.Adam(1e-3), or optim.SGD",
+    },
+    "schedules": {
+        "ConstantLR": _SCHEDULE.format("joined([constant(1e-3 / 3), constant(1e-3)], [5])"),
+        "LinearLR": _SCHEDULE.format("linear(1e-3 / 3, 1e-3, 5)"),
+        "StepLR": _SCHEDULE.format("step_decay(1e-3, 30, 0.1)"),
+        "MultiStepLR": _SCHEDULE.format("multi_step(1e-3, [30, 80], 0.1)"),
+        "ExponentialLR": _SCHEDULE.format("exponential(1e-3, 0.9)"),
+        "PolynomialLR": _SCHEDULE.format("polynomial(1e-3, 0.0, 100)"),
+        "CosineAnnealingLR": _SCHEDULE.format("cosine(1e-3, 100)"),
+        "CosineAnnealingWarmRestarts": _SCHEDULE.format("cosine_restarts(1e-3, 10, 2)"),
+        "CyclicLR": _SCHEDULE.format("cyclic(1e-4, 1e-3, 2000)"),
+        "OneCycleLR": _SCHEDULE.format("one_cycle(1e-3, 100)"),
+        "LambdaLR": "any function of the step is a rate: optim.AdamW(lambda step: 1e-3 * f(step))",
+        "MultiplicativeLR": "any function of the step is a rate: optim.AdamW(lambda step: ...)",
+        "SequentialLR": _SCHEDULE.format("joined([first, second], [10])"),
+        "ChainedScheduler": "optim.AdamW(lambda step: first(step) * second(step) / 1e-3)",
+        "SWALR": _SCHEDULE.format("joined([before, cosine(1e-3, 10, 1e-4)], [100])"),
+        "ReduceLROnPlateau": "plateau = optim.schedules.Plateau(1e-3); state = plateau.init(); "
+        "state = plateau.update(state, loss); opt.update(grads, opt_state, net, lr=state['rate'])",
+    },
+    "data": {
+        "DataLoader": "for x, y in data.Batches((images, labels), 32): ..., or torch's loader: "
+        "for x, y in data.Prefetcher(loader): ...",
+        **dict.fromkeys(
+            ("Dataset", "TensorDataset", "IterableDataset", "Subset", "random_split", "Sampler"),
+            "data.Batches takes arrays: for x, y in data.Batches((images, labels), 32): ...",
+        ),
+    },
+    "module": {"zero_grad": f"gradients are new values at each call: {_STEP}"},
+    "sycl_dnn": {
+        "amp": 'with sycl_dnn.autocast("bfloat16"): ...; optim.GradScaler',
+        "utils": "sycl_dnn.data.Batches and Prefetcher for torch.utils.data, sycl_dnn.checkpoint "
+        "for torch.utils.checkpoint",
+        "autograd": "sycl_dnn.value_and_grad, sycl_dnn.grad, sycl_dnn.vjp; sycl_dnn.custom_vjp",
+        "jit": "@sycl_dnn.compile",
+        "cuda": "arrays are on the device of their queue: sycl_dnn.default_queue()",
+        "xpu": "arrays are on the device of their queue: sycl_dnn.default_queue()",
+    },
+}
+
+
+def hint(where: str, name: str) -> str:
+    """Return the end of a message: ``; `` and what to write for one of torch's names, or ''."""
+    line = _LINES[where].get(name)
+    return "" if line is None else f"; {line}"
+
+
+def missing(where: str, owner: str, name: str) -> AttributeError:
+    """Return the error for an attribute that ``owner`` lacks."""
+    return AttributeError(f"{owner} has no attribute {name!r}{hint(where, name)}")
+
+
+def wrong_rate(optimizer: str, got: object) -> TypeError:
+    """Return the error for an optimiser that is given parameters in place of its rate."""
+    init = _INIT.replace("Adam", optimizer)
+    return TypeError(
+        f"{optimizer}: lr must be a number or a schedule, got {type(got).__name__}; the parameters "
+        f"are those of the call: {init}; net, state = opt.update(grads, state, net), or in place "
+        f"opt.step(net, grads)"
+    )
+
+
+def wrong_step(optimizer: str) -> TypeError:
+    """Return the error for ``opt.step()``."""
+    return TypeError(f"{optimizer}.step: module and grads must be given: {_STEP}")
+
+
+def wrong_gradients(name: str, what: str) -> TypeError:
+    """Return the error for parameters where gradients are expected."""
+    return TypeError(
+        f"{name}: grads must be a tree of gradients, got {what}; {_GRADIENTS}; then "
+        f"{name}(grads, ...)"
+    )

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``accumulate``: gradients of several batches added up before a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn import tree
+from sycl_dnn.nn.utils.gradient_clipping import gradient_arrays
+
+
+def accumulate(grads: Any, more: Any, *, weight: float | Any = 1.0) -> Any:
+    """Return the sum of two trees of gradients: ``grads + weight * more``.
+
+    Parameters
+    ----------
+    grads : tree of arrays or None
+        The sum so far; None at the first batch.
+    more : tree of arrays
+        The gradients of the next batch, nested alike.
+    weight : float or array ()
+        The share of the next batch: ``1 / n`` for the mean of n batches of one size, or
+        its rows over all rows.
+
+    Returns
+    -------
+    tree of arrays
+        Nested alike. Narrow gradients are added in float32 and keep it, so that small ones
+        are not rounded away. Where one of both is None, it is the other; buffers and frozen
+        parameters of modules have None, as in gradients.
+
+    Raises
+    ------
+    TypeError
+        Parameters are given, or an array is not floating-point.
+    ValueError
+        The trees are nested otherwise, or arrays differ in shape; the error names the place.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, optim
+    >>> sums = None
+    >>> for part in (F.ones(2), F.full((2,), 3.0)):
+    ...     sums = optim.accumulate(sums, {"w": part}, weight=1 / 2)
+    >>> sums["w"].tolist()
+    [2.0, 2.0]
+    """
+    # Of modules, one may lack what is None.
+    whole = max((more, grads), key=lambda given: len(tree.leaves(given)))
+    structure, names = tree.flatten(whole, _is_none)[1], tree.names(whole, _is_none)
+    pairs = []
+    for what, given in (("grads", grads), ("more", more)):
+        name = f"accumulate: {what}"
+        leaves = tree.matched(structure, given, name, none_fills=True)
+        pairs.append(gradient_arrays(name, tree.unflatten(structure, leaves), _is_none))
+    rows = zip(names, *pairs, strict=True)
+    return tree.unflatten(structure, [_added(*row, weight=weight) for row in rows])
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+def _added(name: str, old: Any, new: Any, *, weight: Any) -> Any:
+    if new is None:
+        return old
+    part = F.astype(new, _wide(new))
+    part = part if isinstance(weight, (int, float)) and weight == 1 else F.mul(part, weight)
+    if old is None:
+        return part
+    if tuple(old.shape) != tuple(new.shape):
+        raise ValueError(
+            f"accumulate: the gradient of {name} must have shape {tuple(old.shape)}, got "
+            f"{tuple(new.shape)}"
+        )
+    return F.add(F.astype(old, _wide(old)), part)
+
+
+def _wide(g: Any) -> str:
+    return "float64" if str(g.dtype) == "float64" else "float32"

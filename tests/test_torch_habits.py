@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines of torch's training loops are refused at once, by messages with the line to write."""
+
+import re
+
+import pytest
+
+import sycl_dnn
+from sycl_dnn import data, nn, optim
+from sycl_dnn import functional as F
+from sycl_dnn.optim import schedules
+
+OPTIMIZERS = [
+    n for n in optim.__all__
+    if isinstance(getattr(optim, n), type) and issubclass(getattr(optim, n), optim.Optimizer)
+    and n != "Optimizer"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_parameters_are_no_rate(name):
+    net, kind = nn.Linear(2, 2), getattr(optim, name)
+    line = rf"{name}: lr must be a number or a schedule, .* opt = optim.{name}\(lr=1e-3\)"
+    arrays = net.parameters
+    rates = [arrays(), list(arrays()), net, [{"params": arrays()}], arrays, net.state_dict(),
+             net.named_parameters(), None, True, "0.1"]  # fmt: skip
+    for given in rates:
+        for arguments, options in (((given,), {}), ((given,), {"lr": 1e-3}), ((given, 1e-3), {}),
+                                   ((), {"params": given}), ((), {"lr": given})):  # fmt: skip
+            with pytest.raises(TypeError, match=line):
+                kind(*arguments, **options)
+    with pytest.raises(TypeError, match=f"{name}: only lr may be positional, and once"):
+        kind(1e-3, lr=1e-3)
+    for rate in (1e-3, schedules.cosine(1e-3, 10), F.full((), 1e-3), lambda step: 1e-3):
+        assert kind(rate).options["lr"] is kind(lr=rate).options["lr"] is rate
+
+
+OPTIMIZER, SCALER, X = optim.Adam(), optim.GradScaler(), F.ones(2)
+ROWS = [
+    (lambda: OPTIMIZER.zero_grad(), AttributeError, "opt.step(net, grads)"),
+    (lambda: OPTIMIZER.step(), TypeError, "opt.step(net, grads)"),
+    (lambda: OPTIMIZER.step(nn.Linear(1, 1)), TypeError, "opt.step(net, grads)"),
+    (lambda: OPTIMIZER.param_groups[0]["lr"], AttributeError, "opt.options['lr']"),
+    (lambda: OPTIMIZER.state_dict(), AttributeError, "opt.state_of(net)"),
+    (lambda: OPTIMIZER.load_state_dict({}), AttributeError, "opt.load_state(net"),
+    (lambda: SCALER.step(OPTIMIZER), AttributeError, "scaler.update(opt, grads"),
+    (lambda: SCALER.unscale_(OPTIMIZER), AttributeError, "scaler.unscale(grads"),
+    (lambda: optim.lr_scheduler.StepLR(OPTIMIZER, 3), AttributeError, "schedules.cosine(1e-3"),
+    (lambda: schedules.StepLR(OPTIMIZER, 3), AttributeError, "step_decay(1e-3, 30, 0.1)"),
+    (lambda: schedules.cosine(OPTIMIZER, 3), TypeError, "optim.AdamW(schedules.cosine("),
+    (lambda: optim.SparseAdam(), AttributeError, "optim.Adam(1e-3)"),
+    (lambda: data.DataLoader(X, 32), AttributeError, "data.Prefetcher(loader)"),
+    (lambda: sycl_dnn.utils, AttributeError, "sycl_dnn.data.Batches"),
+    (lambda: nn.Linear(1, 1).zero_grad(), AttributeError, "value_and_grad"),
+    (lambda: sycl_dnn.compile(lambda x: F.sum(x).backward())(X), TypeError, "value_and_grad"),
+    (lambda: sycl_dnn.grad(lambda x: x.requires_grad_())(X), AttributeError, "is an argument"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "line"), ROWS, ids=[r[2] for r in ROWS])
+def test_names_of_torch_are_answered_by_the_line_to_write(call, error, line):
+    with pytest.raises(error, match=re.escape(line)):
+        call()
+
+
+def test_names_without_a_meaning_get_no_line():
+    for value in (OPTIMIZER, SCALER, optim, schedules, data, sycl_dnn, nn.Linear(1, 1)):
+        assert not hasattr(value, "no_such_name")
+    with pytest.raises(AttributeError, match="Adam has no attribute 'no_such_name'$"):
+        OPTIMIZER.no_such_name  # noqa: B018
