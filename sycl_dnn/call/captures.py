@@ -12,7 +12,6 @@ from __future__ import annotations
 import builtins
 import enum
 import functools
-import importlib
 import re
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +24,7 @@ import numpy as np
 from sycl_dnn import tree
 from sycl_dnn.call import code_facts
 from sycl_dnn.call.arguments import ARRAY_TYPES
+from sycl_dnn.call.inner_imports import Varies, modules_of
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
 from sycl_dnn.trace.values import Tensor
@@ -360,17 +360,11 @@ class Captures:
             self._unless(f"{first!r} in {place}")
             if code_facts.is_varying_builtin(first):
                 self._vary(f"it calls {first}")
-        for module in sorted(facts.imports):
-            if code_facts.varies(module):
-                self._vary(f"it imports {module}")
-            elif not code_facts.is_library(module):
-                try:
-                    found = importlib.import_module(module)
-                except ImportError:  # one that the function does not need
-                    self._vary(f"it imports {module}, which is not there")
-                    continue
-                k = self._constant(found)
-                self._module(found, k, ())
+        try:
+            for module in modules_of(facts, scope):
+                self._module(module, self._constant(module), ())
+        except Varies as error:
+            self._vary(str(error))
 
     def _chain(self, value: Any, place: str, attributes: tuple[str, ...]) -> None:
         if isinstance(value, types.ModuleType):

@@ -30,6 +30,8 @@ _VARYING_MODULES = frozenset(
 _LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__", "this"} | {
     "dpctl", "dpctl_ext", "dpnp", "ml_dtypes", "numpy", "onednn", "pytest", "sycl_dnn", "torch",
 }  # fmt: skip
+_IGNORED = ("CACHE", "EXTENDED_ARG", "PRECALL")
+_GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _WRITES_OUT = ("STORE_GLOBAL", "DELETE_GLOBAL")
 
@@ -43,8 +45,8 @@ class CodeFacts:
         A global's name with the attributes that are read of it at once: ``("F", "relu")``.
     names : set of str
         Names of all attributes, and texts that may name some.
-    imports : set of str
-        Modules that are imported inside.
+    imports : set of (level, module, names)
+        Import statements: ``names`` after ``from ... import``, None without ``from``.
     reads_by_name : bool
         Whether attributes are looked up by names that may be computed.
     writes_out : bool
@@ -54,23 +56,24 @@ class CodeFacts:
     def __init__(self, code: types.CodeType) -> None:
         self.chains: set[tuple[str, ...]] = set()
         self.names: set[str] = set()
-        self.imports: set[str] = set()
+        self.imports: set[tuple[int, str, tuple[str, ...] | None]] = set()
         self.reads_by_name = self.writes_out = False
         self._add(code, frozenset(code.co_freevars))
 
     def _add(self, code: types.CodeType, outer: frozenset[str]) -> None:
         self.names.update(code.co_names)
         self.reads_by_name |= not _BY_NAME.isdisjoint(code.co_names)
-        found = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL")]
+        found = [i for i in dis.get_instructions(code) if i.opname not in _IGNORED]
         for number, at in enumerate(found):
-            if at.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            if at.opname in _GLOBALS:
                 self._chain(at.argval, found[number + 1 :])
             elif at.opname in _WRITES_OUT or (
                 at.opname in ("STORE_DEREF", "DELETE_DEREF") and at.argval in outer
             ):
                 self.writes_out = True
             elif at.opname == "IMPORT_NAME":
-                self.imports.add(at.argval)
+                level, names = (i.argval for i in found[number - 2 : number])
+                self.imports.add((level, at.argval, names))
         if self.reads_by_name:
             self.names.update(v for v in code.co_consts if isinstance(v, str))
         for constant in code.co_consts:
