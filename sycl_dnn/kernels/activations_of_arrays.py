@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sycl_dnn.kernels.choice import is_chosen
-from sycl_dnn.kernels.launching import Kernels, units
+from sycl_dnn.kernels.launching import Kernels, in_layout, units
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -92,9 +92,7 @@ def activated(name: str, x: Tensor, composed: Callable[[], Tensor]) -> Tensor:
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
         known = made[0] if name == "relu" else x
-        if dy.desc != x.desc:
-            dy = dy.trace.reorder(dy, x.desc)
-        given = {"src": known, "diff_dst": dy}
+        given = {"src": known, "diff_dst": in_layout(dy, x.desc)}
         out = {"diff_src": Out(x.shape, x.dtype, x)}
         found = kernels.record(f"{name}_backward", given, out, numbers, n_groups)
         return {"src": found["diff_src"]}

@@ -8,7 +8,7 @@ from functools import partial
 
 from sycl_dnn.kernels import normalized_columns, normalized_rows
 from sycl_dnn.kernels.choice import chosen
-from sycl_dnn.kernels.launching import Kernels, Tensors, defined, dense, units
+from sycl_dnn.kernels.launching import Kernels, Tensors, defined, dense, in_layout, units
 from sycl_dnn.trace.steps import Composed, Entry, Out
 from sycl_dnn.trace.values import Tensor
 
@@ -50,8 +50,7 @@ def _rule(backward: Callable[..., Tensors], made: Tensors, eps: float, entry: En
           grads: Tensors) -> Tensors:  # fmt: skip
     x = entry.inputs["src"]
     dy = grads["dst"]
-    if dy.desc != x.desc:
-        dy = dy.trace.reorder(dy, x.desc)
+    dy = in_layout(dy, x.desc)
     found = backward(x, dy, {n: made[n] for n in _STATISTICS}, entry.inputs.get("scale"), eps)
     return {n: found[f"diff_{n}"] for n in entry.inputs}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from sycl_dnn.kernels.choice import chosen
-from sycl_dnn.kernels.launching import Kernels, Tensors, defined, dense, shares
+from sycl_dnn.kernels.launching import Kernels, Tensors, defined, dense, in_layout, shares
 from sycl_dnn.trace.steps import Composed, Entry, Out
 from sycl_dnn.trace.values import Tensor
 
@@ -227,8 +227,7 @@ def _sizes(x: Tensor, is_rows: bool) -> tuple[int, int, int, int]:
 
 def _rule(backward: Callable[..., Tensors], eps: float, entry: Entry, grads: Tensors) -> Tensors:
     x, dy = entry.inputs["src"], grads["dst"]
-    if dy.desc != x.desc:
-        dy = dy.trace.reorder(dy, x.desc)
+    dy = in_layout(dy, x.desc)
     names = ("mean", "variance", "scale")
     statistics = {n: entry.inputs[n] for n in names if n in entry.inputs}
     found = backward(x, dy, statistics, eps)

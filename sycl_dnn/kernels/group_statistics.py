@@ -10,7 +10,7 @@ from functools import partial
 from sycl_dnn._core import algorithm
 from sycl_dnn.kernels import grouped_columns, normalized_rows
 from sycl_dnn.kernels.choice import chosen
-from sycl_dnn.kernels.launching import Kernels, Tensors, defined, dense
+from sycl_dnn.kernels.launching import Kernels, Tensors, defined, dense, in_layout
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Composed, Entry, Out
 from sycl_dnn.trace.values import Tensor
@@ -92,8 +92,7 @@ def _way(x: Tensor, groups: int) -> _Way | None:
 
 def _rule(way: _Way, made: Tensors, eps: float, entry: Entry, grads: Tensors) -> Tensors:
     x, dy = entry.inputs["src"], grads["dst"]
-    if dy.desc != x.desc:
-        dy = dy.trace.reorder(dy, x.desc)
+    dy = in_layout(dy, x.desc)
     given = {"src": x, "diff_dst": dy, **{n: made[n] for n in ("mean", "rest", "variance")}}
     if "scale" in entry.inputs:
         given["scale"] = entry.inputs["scale"]

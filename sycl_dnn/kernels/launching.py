@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sycl_dnn import _core
+from sycl_dnn._core import MemoryDesc
 from sycl_dnn.kernels.building import compiled
 from sycl_dnn.kernels.source import beginning
 from sycl_dnn.trace import layout, policy
-from sycl_dnn.trace.steps import Out, Step
+from sycl_dnn.trace.steps import Entry, Out, Step
 from sycl_dnn.trace.values import Storage, Tensor
 
 Tensors = dict[str, Tensor]
@@ -99,7 +100,16 @@ def of_image(sizes: Sequence[int], missing: int = 1) -> Sequence[int]:
     return (*(missing for _ in range(2 - len(sizes))), *sizes)
 
 
+def in_layout(tensor: Tensor, wanted: MemoryDesc) -> Tensor:
+    """Return the tensor in the layout that a kernel reads: itself, or a copy on the tape."""
+    if tensor.desc == wanted:
+        return tensor
+    made = tensor.trace.reorder(tensor, wanted)
+    # Without an entry the gradient of the copy would not reach the tensor.
+    tensor.trace.tape.append(Entry("convert", {"src": tensor}, {"dst": made}))
+    return made
+
+
 def dense(tensor: Tensor) -> Tensor:
     """Return the tensor in separate row-major memory: a vector that a kernel reads."""
-    wanted = layout.row_major(tensor.shape, tensor.dtype)
-    return tensor if tensor.desc == wanted else tensor.trace.reorder(tensor, wanted)
+    return in_layout(tensor, layout.row_major(tensor.shape, tensor.dtype))

@@ -8,7 +8,7 @@ from functools import partial
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.kernels.choice import chosen
-from sycl_dnn.kernels.launching import Kernels, shares, units
+from sycl_dnn.kernels.launching import Kernels, dense, shares, units
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -101,16 +101,11 @@ def averaged(x: Tensor, kind: algorithm = algorithm.reduction_mean) -> Tensor | 
         return kernels.record(name, {"src": x}, outs, numbers, n_groups)["dst"]
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
-        given = {"diff_dst": _dense(dy)}
+        given = {"diff_dst": dense(dy)}
         out = {"diff_src": Out(x.shape, x.dtype, x)}
         return {"src": kernels.record(reverse, given, out, numbers, n_groups)["diff_src"]}
 
     return x.trace.closed({"src": x}, body, rule, partial(_composed, x, kind))
-
-
-def _dense(dy: Tensor) -> Tensor:
-    wanted = Out(dy.shape, dy.dtype).desc()
-    return dy if dy.desc == wanted else dy.trace.reorder(dy, wanted)
 
 
 def _composed(x: Tensor, kind: algorithm) -> Tensor:

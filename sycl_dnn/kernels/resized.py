@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sycl_dnn.kernels.choice import beats_primitives, chosen
-from sycl_dnn.kernels.launching import Kernels, of_image, shares
+from sycl_dnn.kernels.launching import Kernels, in_layout, of_image, shares
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -154,8 +154,7 @@ class _Way:
 
     def backward(self, dy: Tensor) -> Tensor:
         """Record the gradient of the image."""
-        wanted = layout.channels_last(dy.shape, self._x.dtype)
-        dy = dy if dy.desc == wanted else dy.trace.reorder(dy, wanted)
+        dy = in_layout(dy, layout.channels_last(dy.shape, self._x.dtype))
         return self._recorded("backward", {"diff_dst": dy}, "diff_src", self._x.shape)
 
     def _recorded(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sycl_dnn.kernels import softmax_rows
 from sycl_dnn.kernels.choice import is_chosen, is_missing
-from sycl_dnn.kernels.launching import Kernels, shares
+from sycl_dnn.kernels.launching import Kernels, in_layout, shares
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -31,7 +31,7 @@ _SOURCE = """
     SIDES place[k] = min((b % per_row * U + k) * V, inner - V); \\
     size_t at = start;
 
-__kernel void softmax_forward(__global const element *x, __global element *y, int blocks,
+__kernel void softmax_slices_forward(__global const element *x, __global element *y, int blocks,
                               int each, int length, int inner) {
     BLOCKS {
         START
@@ -58,7 +58,7 @@ __kernel void softmax_forward(__global const element *x, __global element *y, in
     }
 }
 
-__kernel void softmax_backward(__global const element *y, __global const element *dy,
+__kernel void softmax_slices_backward(__global const element *y, __global const element *dy,
                                __global element *dx, int blocks, int each, int length, int inner) {
     BLOCKS {
         START
@@ -120,9 +120,7 @@ class _Way(NamedTuple):
 
         def rule(dy: Tensor) -> dict[str, Tensor]:
             given = {"dst": made[0], "diff_dst": dy}
-            given = {
-                n: t if t.desc == x.desc else t.trace.reorder(t, x.desc) for n, t in given.items()
-            }
+            given = {n: in_layout(t, x.desc) for n, t in given.items()}
             return {"src": self._run("backward", given, "diff_src")}
 
         return x.trace.closed({"src": x}, body, rule, composed)
@@ -146,7 +144,7 @@ def _slices(x: Tensor, axis: int, is_log: bool) -> _Way | None:
     each, n_groups = shares(x, blocks)
     is_fast = x.dtype != "float32" and not is_missing(x)
     is_gradient = is_fast and x.trace.policy.kernels != "always"
-    return _Way(kernels, "softmax", [blocks, each, length, inner], n_groups, is_gradient)
+    return _Way(kernels, "softmax_slices", [blocks, each, length, inner], n_groups, is_gradient)
 
 
 def _rows(x: Tensor, axis: int, is_log: bool) -> _Way | None:

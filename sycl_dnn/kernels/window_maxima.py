@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sycl_dnn.kernels.choice import beats_primitives, chosen, is_missing
-from sycl_dnn.kernels.launching import Kernels, of_image, shares, units
+from sycl_dnn.kernels.launching import Kernels, in_layout, of_image, shares, units
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -303,8 +303,7 @@ class _Windows:
         if not kernels.can_run(name):
             return None
         x = self._x
-        if dy.desc != layout.channels_last(dy.shape, x.dtype):
-            dy = dy.trace.reorder(dy, layout.channels_last(dy.shape, x.dtype))
+        dy = in_layout(dy, layout.channels_last(dy.shape, x.dtype))
         given = {"diff_dst": dy, "workspace": taken}
         wanted = "channels_last" if bands is None else "row_major"
         out = {"diff_src": Out(x.shape, x.dtype, wanted), **(bands or {})}
