@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes: interned results of operations. Equal structure is the same object."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from sycl_dnn.ir.operation import OPERATIONS, Operation, Shape
+from sycl_dnn.onednn import dtypes
+
+Number = bool | int | float
+
+
+def _operator(name: str, *, is_reflected: bool = False) -> Any:
+    def method(self: Node, other: Node | Number) -> Node:
+        value = other if isinstance(other, Node) else number(other, self.dtype)
+        return OPERATIONS[name](value, self) if is_reflected else OPERATIONS[name](self, value)
+
+    return method
+
+
+class Node:
+    """One result of an operation: shape and dtype, but no data and no layout.
+
+    Nodes are compared by identity, which is equality of structure: see ``node_of``. Operators are
+    operations, and exist for rules and definitions; numbers take the dtype of the node beside them.
+
+    Attributes
+    ----------
+    operation : Operation
+    inputs : tuple of Node
+    attributes : dict
+    shape : tuple of int
+    dtype : str
+    serial : int
+        Larger than the serials of all inputs.
+    """
+
+    __slots__ = (
+        "__weakref__", "attributes", "dtype", "inputs", "operation", "serial", "shape",
+    )  # fmt: skip
+
+    operation: Operation
+    inputs: tuple[Node, ...]
+    attributes: dict[str, Any]
+    shape: Shape
+    dtype: str
+    serial: int
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the values are floating-point numbers, which alone have gradients."""
+        return dtypes.is_float(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"{self.operation}#{self.serial}{list(self.shape)}:{self.dtype}"
+
+    __add__ = _operator("add")
+    __radd__ = _operator("add", is_reflected=True)
+    __sub__ = _operator("sub")
+    __rsub__ = _operator("sub", is_reflected=True)
+    __mul__ = _operator("mul")
+    __rmul__ = _operator("mul", is_reflected=True)
+    __truediv__ = _operator("div")
+    __rtruediv__ = _operator("div", is_reflected=True)
+    __lt__ = _operator("lt")
+    __le__ = _operator("le")
+    __gt__ = _operator("gt")
+    __ge__ = _operator("ge")
+
+    def __neg__(self) -> Node:
+        return OPERATIONS["neg"](self)
+
+
+#: Nodes by structure; a node that nothing refers to is forgotten.
+_nodes: weakref.WeakValueDictionary[Any, Node] = weakref.WeakValueDictionary()
+_serials = itertools.count()
+
+
+def node_of(operation: Operation, inputs: tuple[Node, ...], attributes: dict[str, Any]) -> Node:
+    """Return the one node of this operation, these inputs and these attributes."""
+    # By identity of the inputs, which the node itself keeps alive.
+    key = (operation, inputs, *[_comparable(v) for v in attributes.items()])
+    node = _nodes.get(key)
+    if node is None:
+        node = Node()
+        node.operation, node.inputs, node.attributes = operation, inputs, attributes
+        node.shape, node.dtype = operation.infer(inputs, **attributes)
+        node.serial = next(_serials)
+        node = _nodes.setdefault(key, node)
+    return node
+
+
+def _comparable(item: tuple[str, Any]) -> tuple[Any, ...]:
+    """Return an attribute such that what differs in any way compares as different."""
+    name, value = item
+    if type(value) is float:
+        # ``==`` makes -0.0 and 0.0 equal, and NaN different from itself.
+        return name, float, value.hex()
+    return name, type(value), value
+
+
+LEAF = Operation("leaf", lambda inputs, *, key, shape, dtype: (shape, dtype))
+NUMBER = Operation("number", lambda inputs, *, value, dtype: ((), dtype))
+
+
+def leaf(key: Any, shape: Shape, dtype: str) -> Node:
+    """Return the input of a graph that ``key`` identifies."""
+    return LEAF(key=key, shape=tuple(shape), dtype=dtype)
+
+
+def number(value: Number, dtype: str) -> Node:
+    """Return a number that is part of the structure, without axes."""
+    kind: Any = float if dtypes.is_float(dtype) else bool if dtype == "bool" else int
+    return NUMBER(value=kind(value), dtype=dtype)
+
+
+def value_of(node: Node) -> Number | None:
+    """Return the value of a number; None for any other node."""
+    return node.attributes["value"] if node.operation is NUMBER else None
+
+
+def in_order(results: Iterable[Node]) -> list[Node]:
+    """Return the nodes that results depend on, each after its inputs."""
+    reached: set[Node] = set()
+    stack = list(results)
+    while stack:
+        node = stack.pop()
+        if node not in reached:
+            reached.add(node)
+            stack.extend(node.inputs)
+    return sorted(reached, key=lambda node: node.serial)

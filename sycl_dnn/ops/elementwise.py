@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element-wise operations: arithmetic, comparisons, choices, conversions.
+
+Each row has its gradient beside it. Values and gradients at NaN, infinities and ties are torch's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from sycl_dnn.ir.node import Node, Number, number, value_of
+from sycl_dnn.ir.operation import Operation, Shape, Vjp
+from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.shape import broadcast_shape, sum_to
+
+Slope = Callable[[Node], Node]
+
+
+def _alike(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
+    (x,) = inputs
+    return x.shape, x.dtype
+
+
+def _floating(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
+    (x,) = inputs
+    if not x.is_float:
+        raise TypeError(f"operand must be of floating-point numbers, got {x.dtype}")
+    return x.shape, x.dtype
+
+
+def _to_bool(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
+    return broadcast_shape(*[x.shape for x in inputs]), "bool"
+
+
+def _unary(name: str, slope: Slope | None, infer: Any = _floating) -> Operation:
+    """Return a row of one operand; ``slope(node)`` is its derivative."""
+
+    def vjp(node: Node, g: Node) -> list[Node]:
+        return [g * slope(node)]  # type: ignore[misc]
+
+    return Operation(name, infer, vjp if slope else None, is_flat=slope is None)
+
+
+def _x(node: Node) -> Node:
+    return node.inputs[0]
+
+
+# --- One operand, smooth
+
+NEG = Operation("neg", _alike, lambda node, g: [-g])
+SQUARE = _unary("square", lambda n: _x(n) * 2, _alike)
+SQRT = _unary("sqrt", lambda n: 0.5 / n)
+RSQRT = _unary("rsqrt", lambda n: n * n * n * -0.5)
+RECIPROCAL = _unary("reciprocal", lambda n: -(n * n))
+EXP = _unary("exp", lambda n: n)
+EXP2 = _unary("exp2", lambda n: n * math.log(2))
+EXPM1 = _unary("expm1", lambda n: n + 1)
+LOG = _unary("log", lambda n: 1 / _x(n))
+LOG2 = _unary("log2", lambda n: 1 / (_x(n) * math.log(2)))
+LOG10 = _unary("log10", lambda n: 1 / (_x(n) * math.log(10)))
+LOG1P = _unary("log1p", lambda n: 1 / (_x(n) + 1))
+SIN = _unary("sin", lambda n: COS(_x(n)))
+COS = _unary("cos", lambda n: -SIN(_x(n)))
+TAN = _unary("tan", lambda n: n * n + 1)
+ASIN = _unary("asin", lambda n: RSQRT(1 - SQUARE(_x(n))))
+ACOS = _unary("acos", lambda n: -RSQRT(1 - SQUARE(_x(n))))
+ATAN = _unary("atan", lambda n: 1 / (SQUARE(_x(n)) + 1))
+SINH = _unary("sinh", lambda n: COSH(_x(n)))
+COSH = _unary("cosh", lambda n: SINH(_x(n)))
+TANH = _unary("tanh", lambda n: 1 - n * n)
+ASINH = _unary("asinh", lambda n: RSQRT(SQUARE(_x(n)) + 1))
+ACOSH = _unary("acosh", lambda n: RSQRT(SQUARE(_x(n)) - 1))
+ATANH = _unary("atanh", lambda n: 1 / (1 - SQUARE(_x(n))))
+SIGMOID = _unary("sigmoid", lambda n: n * (1 - n))
+ERF = _unary("erf", lambda n: EXP(-SQUARE(_x(n))) * (2 / math.sqrt(math.pi)))
+ERFC = _unary("erfc", lambda n: EXP(-SQUARE(_x(n))) * (-2 / math.sqrt(math.pi)))
+ERFINV = _unary("erfinv", lambda n: EXP(SQUARE(n)) * (math.sqrt(math.pi) / 2))
+
+# --- One operand, with a kink or steps
+
+SIGN = _unary("sign", None, _alike)
+FLOOR = _unary("floor", None)
+CEIL = _unary("ceil", None)
+TRUNC = _unary("trunc", None)
+ROUND = _unary("round", None)
+ISNAN = _unary("isnan", None, _to_bool)
+ISINF = _unary("isinf", None, _to_bool)
+ISFINITE = _unary("isfinite", None, _to_bool)
+LOGICAL_NOT = _unary("logical_not", None, _to_bool)
+ABS = Operation("abs", _alike, lambda node, g: [g * SIGN(_x(node))])
+#: The same values, through which nothing is differentiated.
+STOP_GRADIENT = Operation("stop_gradient", _alike, is_flat=True)
+
+CAST = Operation(
+    "cast",
+    lambda inputs, *, dtype: (inputs[0].shape, dtype),
+    lambda node, g: [cast(g, node.inputs[0].dtype)],
+)
+
+
+def cast(x: Node, dtype: str) -> Node:
+    """Return the values in another dtype."""
+    return x if x.dtype == dtype else CAST(x, dtype=dtype)
+
+
+# --- Two operands that broadcast
+
+
+def _same_dtype(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
+    a, b = inputs
+    if a.dtype != b.dtype:
+        raise TypeError(f"operands must have one dtype, got {a.dtype} and {b.dtype}")
+    return broadcast_shape(a.shape, b.shape), a.dtype
+
+
+def _comparison(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
+    return _same_dtype(inputs)[0], "bool"
+
+
+def summed(vjp: Vjp) -> Vjp:
+    """Return a rule whose gradients are summed over the axes that operands were broadcast along."""
+
+    def rule(node: Node, g: Node) -> list[Node | None]:
+        pairs = zip(node.inputs, vjp(node, g), strict=True)
+        return [None if part is None else sum_to(part, given.shape) for given, part in pairs]
+
+    return rule
+
+
+def _binary(name: str, vjp: Vjp, infer: Any = _same_dtype) -> Operation:
+    return Operation(name, infer, summed(vjp))
+
+
+def _flat(name: str, infer: Any = _comparison) -> Operation:
+    return Operation(name, infer, is_flat=True)
+
+
+LT, LE, GT, GE, EQ, NE = map(_flat, ("lt", "le", "gt", "ge", "eq", "ne"))
+LOGICAL_AND = _flat("logical_and", _to_bool)
+LOGICAL_OR = _flat("logical_or", _to_bool)
+LOGICAL_XOR = _flat("logical_xor", _to_bool)
+
+ADD = _binary("add", lambda n, g: (g, g))
+SUB = _binary("sub", lambda n, g: (g, -g))
+MUL = _binary("mul", lambda n, g: (g * n.inputs[1], g * n.inputs[0]))
+DIV = _binary("div", lambda n, g: (g / n.inputs[1], -(g * n) / n.inputs[1]))
+#: Rounded down, towards 0; their gradients are 0.
+FLOOR_DIVIDE = _flat("floor_divide", _same_dtype)
+TRUNC_DIVIDE = _flat("trunc_divide", _same_dtype)
+REMAINDER = _binary("remainder", lambda n, g: (g, -g * FLOOR_DIVIDE(*n.inputs)))
+FMOD = _binary("fmod", lambda n, g: (g, -g * TRUNC_DIVIDE(*n.inputs)))
+
+
+def _pow_vjp(node: Node, g: Node) -> tuple[Node | None, Node | None]:
+    base, exponent = node.inputs
+    zero = number(0, node.dtype)
+    # Where the exponent is 0 the power is constant, even at a base of 0.
+    by_base = where(EQ(exponent, zero), zero, g * exponent * POW(base, exponent - 1))
+    if value_of(exponent) is not None:
+        return by_base, None
+    # A power of 0 with a positive exponent is constant as well; the logarithm is not.
+    is_constant = LOGICAL_AND(EQ(base, zero), GE(exponent, zero))
+    safe = where(is_constant, number(1, node.dtype), base)
+    return by_base, where(is_constant, zero, g * node * LOG(safe))
+
+
+POW = _binary("pow", _pow_vjp)
+
+
+def _atan2_vjp(node: Node, g: Node) -> tuple[Node, Node]:
+    y, x = node.inputs
+    squares = SQUARE(x) + SQUARE(y)
+    zero = number(0, node.dtype)
+    at_origin = EQ(squares, zero)
+    share = where(at_origin, zero, g / where(at_origin, number(1, node.dtype), squares))
+    return share * x, -share * y
+
+
+ATAN2 = _binary("atan2", _atan2_vjp)
+
+
+def _extreme_vjp(beats: str) -> Vjp:
+    """Return the rule of a maximum or minimum: equal operands have half of the gradient each."""
+
+    def vjp(node: Node, g: Node) -> tuple[Node, Node]:
+        a, b = node.inputs
+        half, zero = g * 0.5, number(0, node.dtype)
+        ties = where(EQ(a, b), half, zero)
+        # What does not lose wins: with a NaN among them both have the gradient.
+        lost_a, lost_b = (LT(a, b), LT(b, a)) if beats == "gt" else (LT(b, a), LT(a, b))
+        a_wins = LOGICAL_NOT(LOGICAL_OR(lost_a, EQ(a, b)))
+        b_wins = LOGICAL_NOT(LOGICAL_OR(lost_b, EQ(a, b)))
+        return where(a_wins, g, ties), where(b_wins, g, ties)
+
+    return vjp
+
+
+MAXIMUM = _binary("maximum", _extreme_vjp("gt"))
+MINIMUM = _binary("minimum", _extreme_vjp("lt"))
+
+
+# --- A choice by a third operand
+
+
+def _choice(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
+    condition, a, b = inputs
+    if condition.dtype != "bool":
+        raise TypeError(f"condition must be of bool, got {condition.dtype}")
+    if a.dtype != b.dtype:
+        raise TypeError(f"operands must have one dtype, got {a.dtype} and {b.dtype}")
+    return broadcast_shape(condition.shape, a.shape, b.shape), a.dtype
+
+
+def _choice_vjp(node: Node, g: Node) -> tuple[None, Node, Node]:
+    condition, zero = node.inputs[0], number(0, node.dtype)
+    return None, where(condition, g, zero), where(condition, zero, g)
+
+
+WHERE = Operation("where", _choice, summed(_choice_vjp))
+
+
+def where(condition: Node, a: Node, b: Node) -> Node:
+    """Return ``a`` where the condition holds, else ``b``."""
+    return WHERE(condition, a, b)
+
+
+def _clamp(x: Node, *, low: Number | None, high: Number | None) -> Node:
+    """Bounds pass the gradient on, as in torch; NaN passes as well."""
+    if low is not None:
+        bound = number(low, x.dtype)
+        x = where(LT(x, bound), bound, x)
+    if high is not None:
+        bound = number(high, x.dtype)
+        x = where(LT(bound, x), bound, x)
+    return x
+
+
+CLAMP = Operation("clamp", lambda inputs, **_: _alike(inputs), definition=_clamp)
+
+
+def promoted(*operands: Node) -> tuple[Node, ...]:
+    """Return the operands in the dtype that torch promotes them to."""
+    dtype = dtypes.result_dtype(*operands)
+    return tuple([cast(x, dtype) for x in operands])

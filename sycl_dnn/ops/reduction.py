@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions, which keep their axes with size 1, and what is normalized or summed along an axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sycl_dnn.ir.node import Node, number
+from sycl_dnn.ir.operation import Operation, Shape
+from sycl_dnn.ops.elementwise import (
+    ABS,
+    EQ,
+    EXP,
+    ISINF,
+    LOG,
+    LOGICAL_AND,
+    NE,
+    SQRT,
+    SQUARE,
+    STOP_GRADIENT,
+    cast,
+    where,
+)
+from sycl_dnn.ops.shape import broadcast_to, concat, flip, full, narrow, reshape
+
+Axes = tuple[int, ...]
+
+
+def _kept(inputs: tuple[Node, ...], *, axes: Axes) -> tuple[Shape, str]:
+    (x,) = inputs
+    return tuple([1 if k in axes else n for k, n in enumerate(x.shape)]), x.dtype
+
+
+def _not_empty(inputs: tuple[Node, ...], *, axes: Axes) -> tuple[Shape, str]:
+    (x,) = inputs
+    if any(x.shape[k] == 0 for k in axes):
+        raise ValueError(f"axes must not be empty, got shape {x.shape}")
+    return _kept(inputs, axes=axes)
+
+
+def all_axes(x: Node, axes: int | Sequence[int] | None) -> Axes:
+    """Return axes as sorted non-negative numbers; None means all."""
+    if axes is None:
+        return tuple(range(x.ndim))
+    axes = (axes,) if isinstance(axes, int) else axes
+    return tuple(sorted({k % x.ndim for k in axes}))
+
+
+def squeezed(x: Node, axes: Axes) -> Node:
+    """Return a reduced array without the axes that were reduced."""
+    return reshape(x, tuple([n for k, n in enumerate(x.shape) if k not in axes]))
+
+
+SUM = Operation("sum", _kept, lambda node, g: [broadcast_to(g, node.inputs[0].shape)])
+
+
+def _extreme_vjp(node: Node, g: Node) -> list[Node]:
+    """Equal extremes share the gradient, as in ``torch.amax``; so do all NaN."""
+    (x,) = node.inputs
+    axes = node.attributes["axes"]
+    hits = cast(EQ(x, node), x.dtype)
+    is_nan = cast(LOGICAL_AND(NE(x, x), NE(node, node)), x.dtype)
+    shares = hits + is_nan
+    return [shares * (g / SUM(shares, axes=axes))]
+
+
+MAX = Operation("max", _not_empty, _extreme_vjp)
+MIN = Operation("min", _not_empty, _extreme_vjp)
+
+
+def _products_of_others(x: Node, axis: int) -> Node:
+    """Return for each element the product of the others along an axis, right with zeros."""
+    ones = full(1, [1 if k == axis else n for k, n in enumerate(x.shape)], x.dtype)
+    n = x.shape[axis]
+    before = CUMPROD(concat([ones, narrow(x, axis, 0, n - 1)], axis), axis=axis)
+    turned = flip(x, axis)
+    after = flip(CUMPROD(concat([ones, narrow(turned, axis, 0, n - 1)], axis), axis=axis), axis)
+    return before * after
+
+
+def _prod_vjp(node: Node, g: Node) -> list[Node]:
+    (x,), axes = node.inputs, node.attributes["axes"]
+    if not x.size:
+        return [x]
+    *outer, axis = axes
+    # Of several axes: all but the last are joined with it by the products so far.
+    rest = PROD(x, axes=(axis,))
+    share = _products_of_others(x, axis)
+    if not outer:
+        return [g * share]
+    (inner,) = _prod_vjp(PROD(rest, axes=tuple(outer)), g)
+    return [inner * share]
+
+
+PROD = Operation("prod", _kept, _prod_vjp)
+#: Where any, all elements differ from 0; positions of the first extreme.
+ANY = Operation("any", lambda i, *, axes: (_kept(i, axes=axes)[0], "bool"), is_flat=True)
+ALL = Operation("all", lambda i, *, axes: (_kept(i, axes=axes)[0], "bool"), is_flat=True)
+ARGMAX = Operation(
+    "argmax", lambda i, *, axes: (_not_empty(i, axes=axes)[0], "int64"), is_flat=True
+)
+ARGMIN = Operation(
+    "argmin", lambda i, *, axes: (_not_empty(i, axes=axes)[0], "int64"), is_flat=True
+)
+
+
+# --- Along one axis, whose size stays
+
+
+def _along(inputs: tuple[Node, ...], *, axis: int) -> tuple[Shape, str]:
+    (x,) = inputs
+    return x.shape, x.dtype
+
+
+def _cumsum_vjp(node: Node, g: Node) -> list[Node]:
+    axis = node.attributes["axis"]
+    return [flip(CUMSUM(flip(g, axis), axis=axis), axis)]
+
+
+def _cumprod(x: Node, *, axis: int) -> Node:
+    """Products of twice, four times... as many neighbors: as many steps as the size has bits."""
+    n, reach = x.shape[axis], 1
+    while reach < n:
+        shape = [reach if k == axis else m for k, m in enumerate(x.shape)]
+        shifted = concat([full(1, shape, x.dtype), narrow(x, axis, 0, n - reach)], axis)
+        x = x * shifted
+        reach *= 2
+    return x
+
+
+CUMSUM = Operation("cumsum", _along, _cumsum_vjp)
+CUMPROD = Operation("cumprod", _along, definition=_cumprod)
+
+
+def _softmax_vjp(node: Node, g: Node) -> list[Node]:
+    return [node * (g - SUM(g * node, axes=(node.attributes["axis"],)))]
+
+
+def _log_softmax_vjp(node: Node, g: Node) -> list[Node]:
+    return [g - EXP(node) * SUM(g, axes=(node.attributes["axis"],))]
+
+
+SOFTMAX = Operation("softmax", _along, _softmax_vjp)
+LOG_SOFTMAX = Operation("log_softmax", _along, _log_softmax_vjp)
+
+
+# --- Made of the others
+
+
+def _mean(x: Node, *, axes: Axes) -> Node:
+    total = SUM(x, axes=axes)
+    return total / float(x.size // total.size if total.size else 0)
+
+
+def _var(x: Node, *, axes: Axes, correction: float) -> Node:
+    centered = x - _mean(x, axes=axes)
+    total = SUM(SQUARE(centered), axes=axes)
+    n = x.size // total.size if total.size else 0
+    # Fewer elements than the correction: NaN or infinity, as torch.
+    return total / max(n - correction, 0.0)
+
+
+def _logsumexp(x: Node, *, axes: Axes) -> Node:
+    largest = STOP_GRADIENT(MAX(x, axes=axes))
+    # Rows whose largest value is infinite: minus infinity stays what it is, infinity as well.
+    shift = where(ISINF(largest), number(0, x.dtype), largest)
+    return LOG(SUM(EXP(x - shift), axes=axes)) + shift
+
+
+def _norm(x: Node, *, axes: Axes, order: float) -> Node:
+    if order == 0:
+        return SUM(cast(NE(x, number(0, x.dtype)), x.dtype), axes=axes)
+    if math.isinf(order):
+        return (MAX if order > 0 else MIN)(ABS(x), axes=axes)
+    if order == 1:
+        return SUM(ABS(x), axes=axes)
+    total = SUM(SQUARE(x) if order == 2 else _power(ABS(x), order), axes=axes)
+    # The gradient at 0 is 0, not the infinite slope of the root.
+    is_zero = EQ(total, number(0, x.dtype))
+    safe = where(is_zero, number(1, x.dtype), total)
+    root = SQRT(safe) if order == 2 else _power(safe, 1 / order)
+    return where(is_zero, number(0, x.dtype), root)
+
+
+def _power(x: Node, exponent: float) -> Node:
+    from sycl_dnn.ops.elementwise import POW
+
+    return POW(x, number(exponent, x.dtype))
+
+
+MEAN = Operation("mean", _kept, definition=_mean)
+VAR = Operation("var", lambda i, *, axes, correction: _kept(i, axes=axes), definition=_var)
+LOGSUMEXP = Operation("logsumexp", _not_empty, definition=_logsumexp)
+NORM = Operation("norm", lambda i, *, axes, order: _kept(i, axes=axes), definition=_norm)

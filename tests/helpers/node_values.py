@@ -1,0 +1,105 @@
+"""Values of nodes by NumPy in float64, as a reference: one line for each operation."""
+
+
+import numpy as np
+from scipy import special
+
+from sycl_dnn import ops  # noqa: F401 - registers the operations
+from sycl_dnn.ir.node import in_order
+
+
+def _along(function):
+    return lambda x, axis: function(x, axis=axis)
+
+
+def _over(function):
+    return lambda x, axes: function(x, axis=axes, keepdims=True)
+
+
+def _arg(function):
+    """Positions of the first extreme over all axes, as if they were one."""
+
+    def value(x, axes):
+        kept = [k for k in range(x.ndim) if k not in axes]
+        rows = x.transpose(*kept, *axes).reshape(*[x.shape[k] for k in kept], -1)
+        shape = [1 if k in axes else n for k, n in enumerate(x.shape)]
+        return function(rows, axis=-1).reshape(shape)
+
+    return value
+
+
+def _slices(cuts):
+    def one(start, step, length):
+        stop = start + step * length
+        return slice(start, None if stop < 0 else stop, step)
+
+    return tuple(one(*cut) for cut in cuts)
+
+
+def _place(x, cuts, shape):
+    whole = np.zeros(shape, x.dtype)
+    whole[_slices(cuts)] = x
+    return whole
+
+
+def _log_softmax(x, axis):
+    return special.log_softmax(x, axis=axis)
+
+
+def _float(dtype):
+    return np.float64 if dtype.startswith(("float", "bfloat")) else np.dtype(dtype)
+
+
+VALUES = {
+    "neg": np.negative, "square": np.square, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "reciprocal": lambda x: 1 / x, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
+    "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "sin": np.sin,
+    "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh,
+    "acosh": np.arccosh, "atanh": np.arctanh, "sigmoid": special.expit, "erf": special.erf,
+    "erfc": special.erfc, "erfinv": special.erfinv, "sign": lambda x: np.nan_to_num(np.sign(x)),
+    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.round,
+    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "logical_not": np.logical_not,
+    "abs": np.abs, "stop_gradient": lambda x: x, "cast": lambda x, dtype: x.astype(_float(dtype)),
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "eq": np.equal, "ne": np.not_equal, "logical_and": np.logical_and,
+    "logical_or": np.logical_or, "logical_xor": np.logical_xor, "add": np.add,
+    "sub": np.subtract, "mul": np.multiply, "div": np.true_divide,
+    "floor_divide": np.floor_divide, "trunc_divide": lambda a, b: np.trunc(a / b),
+    "remainder": np.remainder, "fmod": np.fmod, "pow": np.power, "atan2": np.arctan2,
+    "maximum": np.maximum, "minimum": np.minimum, "where": np.where,
+    "reshape": lambda x, shape: x.reshape(shape),
+    "transpose": lambda x, axes: x.transpose(axes),
+    "broadcast_to": lambda x, shape: np.broadcast_to(x, shape),
+    "slice": lambda x, cuts: x[_slices(cuts)], "place": _place,
+    "concat": lambda *arrays, axis: np.concatenate(arrays, axis),
+    "iota": lambda length, dtype: np.arange(length, dtype=_float(dtype)),
+    "sum": _over(np.sum), "max": _over(np.max), "min": _over(np.min), "prod": _over(np.prod),
+    "any": _over(np.any), "all": _over(np.all), "argmax": _arg(np.argmax),
+    "argmin": _arg(np.argmin), "cumsum": _along(np.cumsum), "softmax": _along(special.softmax),
+    "log_softmax": _log_softmax, "matmul": np.matmul,
+}  # fmt: skip
+
+
+def values_of(results, leaves):
+    """Return the values of nodes, given those of the leaves by node."""
+    known = dict(leaves)
+    with np.errstate(all="ignore"):
+        for node in in_order(results):
+            if node in known:
+                continue
+            known[node] = _value(node, known)
+            assert known[node].shape == node.shape, node
+    return [known[node] for node in results]
+
+
+def _value(node, known):
+    operation = node.operation
+    if operation.name == "number":
+        return np.asarray(node.attributes["value"], _float(node.dtype))
+    if operation.name in VALUES:
+        inputs = [known[given] for given in node.inputs]
+        return np.asarray(VALUES[operation.name](*inputs, **node.attributes))
+    simpler = operation.definition(*node.inputs, **node.attributes)
+    assert (simpler.shape, simpler.dtype) == (node.shape, node.dtype), node
+    return values_of([simpler], known)[0]

@@ -1,0 +1,163 @@
+"""Derivatives of orders 1 to 3 of every operation, by differences in float64."""
+
+import zlib
+
+import numpy as np
+import pytest
+from node_values import values_of
+
+from sycl_dnn.ir.derivation import pullback, pushforward
+from sycl_dnn.ir.node import leaf, number
+from sycl_dnn.ir.operation import OPERATIONS
+from sycl_dnn.ops import activation as a
+from sycl_dnn.ops import elementwise as e
+from sycl_dnn.ops import product as p
+from sycl_dnn.ops import reduction as r
+from sycl_dnn.ops import shape as s
+
+STEP, TOLERANCE = 1e-4, 2e-5
+
+
+def draw(*shape, low=-2.0, high=2.0):
+    """Random numbers of a shape within bounds; drawn when the case runs."""
+    return lambda rng: rng.uniform(low, high, shape)
+
+
+X, POSITIVE = draw(3, 4), draw(3, 4, low=0.3)
+INSIDE = draw(3, 4, low=-0.9, high=0.9)
+ROW = draw(4)
+#: Far enough from 0 on both sides that steps do not cross it.
+APART = lambda rng: rng.uniform(0.3, 2.0, (3, 4)) * rng.choice([-1, 1], (3, 4))  # noqa: E731
+DISTINCT = lambda rng: rng.permutation(12).reshape(3, 4) * 0.37 - 2.0  # noqa: E731
+IMAGE = draw(2, 3, 4)
+
+
+def _cut(x):
+    return s.part(x, [(2, -2, 2), (1, 2, 2)])
+
+
+def _where(x, y):
+    return e.where(e.GT(x, number(0.0, "float64")), x * x, y * x)
+
+
+#: By name: the function of nodes, and what draws each operand.
+CASES = {
+    "neg": (e.NEG, X), "square": (e.SQUARE, X), "sqrt": (e.SQRT, POSITIVE),
+    "rsqrt": (e.RSQRT, POSITIVE), "reciprocal": (e.RECIPROCAL, APART), "exp": (e.EXP, X),
+    "exp2": (e.EXP2, X), "expm1": (e.EXPM1, X), "log": (e.LOG, POSITIVE),
+    "log2": (e.LOG2, POSITIVE), "log10": (e.LOG10, POSITIVE), "log1p": (e.LOG1P, POSITIVE),
+    "sin": (e.SIN, X), "cos": (e.COS, X), "tan": (e.TAN, INSIDE), "asin": (e.ASIN, INSIDE),
+    "acos": (e.ACOS, INSIDE), "atan": (e.ATAN, X), "sinh": (e.SINH, X), "cosh": (e.COSH, X),
+    "tanh": (e.TANH, X), "asinh": (e.ASINH, X), "acosh": (e.ACOSH, draw(3, 4, low=1.4, high=3)),
+    "atanh": (e.ATANH, INSIDE), "sigmoid": (e.SIGMOID, X), "erf": (e.ERF, X),
+    "erfc": (e.ERFC, X), "erfinv": (e.ERFINV, draw(3, 4, low=-0.6, high=0.6)),
+    "abs": (lambda x: e.ABS(x) * x, APART),
+    "cast": (lambda x: e.cast(e.cast(x, "float32"), "float64") * x, X),
+    "add": (lambda x, y: (x + y) * x, X, ROW), "sub": (lambda x, y: (x - y) * y, X, ROW),
+    "mul": (e.MUL, X, ROW), "div": (e.DIV, X, draw(4, low=0.4)),
+    "remainder": (lambda x, y: e.REMAINDER(x, y) * y, draw(3, 4, low=0.6, high=0.9),
+                  draw(4, low=0.4, high=0.5)),
+    "fmod": (lambda x, y: e.FMOD(x, y) * y, draw(3, 4, low=-0.9, high=-0.6),
+             draw(4, low=0.4, high=0.5)),
+    "pow": (e.POW, POSITIVE, X),
+    "pow of a number": (lambda x: e.POW(x, number(2.5, "float64")), POSITIVE),
+    "atan2": (e.ATAN2, APART, APART),
+    "maximum": (lambda x, y: e.MAXIMUM(x, y) * x, DISTINCT, draw(3, 4, low=0.0, high=0.1)),
+    "minimum": (lambda x, y: e.MINIMUM(x, y) * x, DISTINCT, draw(3, 4, low=0.0, high=0.1)),
+    "where": (_where, APART, X),
+    "clamp": (lambda x: e.CLAMP(x, low=-0.2, high=0.2) * x, APART),
+    "reshape": (lambda x: s.reshape(x * x, (2, 6)), X),
+    "transpose": (lambda x: s.transpose(x * x, (2, 0, 1)), IMAGE),
+    "broadcast_to": (lambda x: e.EXP(s.broadcast_to(x, (2, 3, 4))), ROW),
+    "slice": (lambda x: e.EXP(_cut(x)), X), "flip": (lambda x: s.flip(x, 1) * x, X),
+    "place": (lambda x: e.EXP(s.pad(x * x, [(1, 0), (2, 1)])), X),
+    "concat": (lambda x, y: e.EXP(s.concat([x, y, x], 0)), X, draw(1, 4)),
+    "triangle": (lambda x: s.triangle(x * x, -1, is_lower=True), X),
+    "sum": (lambda x: e.EXP(r.SUM(x, axes=(0, 2))), IMAGE),
+    "mean": (lambda x: e.EXP(r.MEAN(x, axes=(1,))), IMAGE),
+    "var": (lambda x: r.VAR(x, axes=(0, 2), correction=1.0) * x, IMAGE),
+    "max": (lambda x: e.EXP(r.MAX(x, axes=(0,))), DISTINCT),
+    "min": (lambda x: e.EXP(r.MIN(x, axes=(1,))), DISTINCT),
+    "prod": (lambda x: r.PROD(x, axes=(0, 2)), IMAGE),
+    "cumsum": (lambda x: e.EXP(r.CUMSUM(x, axis=1)), X),
+    "cumprod": (lambda x: r.CUMPROD(x, axis=1), X),
+    "softmax": (lambda x: r.SOFTMAX(x, axis=1), X),
+    "log_softmax": (lambda x: e.SQUARE(r.LOG_SOFTMAX(x, axis=0)), X),
+    "logsumexp": (lambda x: r.LOGSUMEXP(x, axes=(1,)) * x, X),
+    "norm of order 2": (lambda x: r.NORM(x, axes=(0, 1), order=2.0) * x, X),
+    "norm of order 3": (lambda x: r.NORM(x, axes=(1,), order=3.0) * x, APART),
+    "norm of order 1": (lambda x: r.NORM(x, axes=(1,), order=1.0) * x, APART),
+    "norm of infinite order": (lambda x: r.NORM(x, axes=(1,), order=np.inf) * x, DISTINCT),
+    "matmul": (p.matmul, X, draw(4, 2)),
+    "matmul of batches": (p.matmul, draw(2, 1, 3, 4), draw(3, 4, 2)),
+    "matmul of a vector": (p.matmul, ROW, draw(4, 2)),
+    "linear": (p.linear, IMAGE, draw(5, 4), draw(5)),
+    "relu": (lambda x: a.RELU(x) * x, APART), "gelu": (a.GELU, X), "gelu_tanh": (a.GELU_TANH, X),
+    "leaky_relu": (lambda x: a.LEAKY_RELU(x, slope=0.1) * x, APART), "silu": (a.SILU, X),
+    "elu": (lambda x: a.ELU(x, alpha=0.7, scale=1.1, input_scale=0.5), APART),
+    "softplus": (lambda x: a.SOFTPLUS(x, beta=1.5, threshold=20.0), X),
+    "logsigmoid": (a.LOGSIGMOID, X), "mish": (a.MISH, X),
+    "hardsigmoid": (lambda x: a.HARDSIGMOID(x) * x, X), "hardswish": (a.HARDSWISH, X),
+    "softsign": (a.SOFTSIGN, APART), "tanhshrink": (a.TANHSHRINK, X),
+    "hardshrink": (lambda x: a.HARDSHRINK(x, bound=0.2) * x, APART),
+    "softshrink": (lambda x: a.SOFTSHRINK(x, bound=0.2) * x, APART),
+    "threshold": (lambda x: a.THRESHOLD(x, bound=0.1, value=3.0) * x, APART),
+}  # fmt: skip
+#: Covered by the cases of what they are a part of, or with nothing to differentiate.
+WITHOUT_A_CASE = {"leaf", "number", "norm"}
+
+
+def _contracted(parts, key):
+    """Return the sum of the products of nodes with leaves; nodes that are None count as 0."""
+    total = number(0.0, "float64")
+    for index, part in enumerate(parts):
+        if part is not None:
+            weights = leaf((key, index), part.shape, "float64")
+            product = part * weights
+            total = total + s.reshape(r.SUM(product, axes=tuple(range(part.ndim))), ())
+    return total
+
+
+def _directional(node, variables, values, direction):
+    """Return the derivative along a direction by differences of fourth order."""
+
+    def at(factor):
+        moved = {
+            v: values[v] + factor * STEP * d for v, d in zip(variables, direction, strict=True)
+        }
+        return float(values_of([node], values | moved)[0])
+
+    return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * STEP)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives_of_orders_one_to_three(name):
+    function, *draws = CASES[name]
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    arrays = [np.asarray(d(rng)) for d in draws]
+    variables = [leaf(("operand", i), x.shape, "float64") for i, x in enumerate(arrays)]
+    values = dict(zip(variables, arrays, strict=True))
+    level = _contracted([function(*variables)], "result")
+    values[leaf(("result", 0), function(*variables).shape, "float64")] = rng.standard_normal(
+        function(*variables).shape
+    )
+    one = number(1.0, "float64")
+    for order in range(1, 4):
+        direction = [rng.standard_normal(x.shape) for x in arrays]
+        tangents = [leaf((order, i), x.shape, "float64") for i, x in enumerate(arrays)]
+        values |= zip(tangents, direction, strict=True)
+        wanted = _directional(level, variables, values, direction)
+        gradients = pullback([level], [one], variables)
+        (forward,) = pushforward([level], variables, tangents)
+        level = _contracted(gradients, order)
+        backward = float(values_of([level], values)[0])
+        scale = max(1.0, abs(wanted))
+        assert abs(backward - wanted) <= TOLERANCE * scale, (order, backward, wanted)
+        by_forward = 0.0 if forward is None else float(values_of([forward], values)[0])
+        assert abs(by_forward - backward) <= 1e-9 * scale, (order, by_forward, backward)
+
+
+def test_every_operation_with_a_gradient_has_a_case():
+    covered = {name.split(" of ")[0] for name in CASES}
+    needed = {name for name, op in OPERATIONS.items() if not op.is_flat}
+    assert needed - covered - WITHOUT_A_CASE == set()
