@@ -9,7 +9,11 @@ from collections import OrderedDict
 from typing import Any
 
 import dpctl
-from dpctl.program import SyclProgramCompilationError, create_program_from_source
+from dpctl.program import (
+    SyclProgramCompilationError,
+    create_program_from_source,
+    create_program_from_spirv,
+)
 
 from sycl_dnn import _core
 from sycl_dnn.kernels import kept_binaries
@@ -21,13 +25,14 @@ _lock = threading.Lock()
 _made: OrderedDict[Any, Any] = OrderedDict()
 
 
-def compiled(queue: Any, source: str, name: str) -> Any:
-    """Return the kernel ``name`` of an OpenCL C source for a queue's device, or None.
+def compiled(queue: Any, source: str | bytes, name: str) -> Any:
+    """Return the kernel ``name`` of OpenCL C or SPIR-V for a queue's device, or None.
 
     Parameters
     ----------
     queue : dpctl.SyclQueue
-    source : str
+    source : str or bytes
+        OpenCL C, which OpenCL's devices alone compile, or a module of SPIR-V.
     name : str
 
     Returns
@@ -35,7 +40,7 @@ def compiled(queue: Any, source: str, name: str) -> Any:
     dpctl.program.SyclKernel or None
         None if there is no compiler, or it refuses the source.
     """
-    if queue.backend != dpctl.backend_type.opencl:
+    if isinstance(source, str) and queue.backend != dpctl.backend_type.opencl:
         return None
     key = (queue.sycl_context, queue.sycl_device, source)
     with _lock:
@@ -48,17 +53,27 @@ def compiled(queue: Any, source: str, name: str) -> Any:
     return None if program is None else program.get_sycl_kernel(name)
 
 
-def _built(queue: Any, source: str) -> Any:
-    name = kept_binaries.key(queue, source, _OPTIONS)
+def _built(queue: Any, source: str | bytes) -> Any:
+    text = source if isinstance(source, str) else source.hex()
+    name = ""
+    if queue.backend == dpctl.backend_type.opencl:
+        name = kept_binaries.key(queue, text, _OPTIONS)
     binary = kept_binaries.load(name)
     program = None if binary is None else _core.Kernel.program_of_binary(queue, binary)
     if program is None:
         try:
-            program = create_program_from_source(queue, source, _OPTIONS)
+            program = _from_compiler(queue, source)
         except SyclProgramCompilationError:
             return None
-        kept_binaries.keep(name, _core.Kernel.program_binary(program, queue))
+        if name:
+            kept_binaries.keep(name, _core.Kernel.program_binary(program, queue))
     return program
+
+
+def _from_compiler(queue: Any, source: str | bytes) -> Any:
+    if isinstance(source, bytes):
+        return create_program_from_spirv(queue, source)
+    return create_program_from_source(queue, source, _OPTIONS)
 
 
 def _forget() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sycl_dnn import _core
+from sycl_dnn import _core, errors
 from sycl_dnn._core import MemoryDesc
 from sycl_dnn.kernels.building import compiled
 from sycl_dnn.kernels.source import beginning
@@ -72,6 +72,35 @@ class Kernels:
         made = {n: _new(self._trace, out) for n, out in outputs.items()}
         self._trace.add_step(Step(kernel, dict(inputs), made))
         return made
+
+
+def launched(
+    trace: Any,
+    module: bytes,
+    name: str,
+    inputs: Sequence[Tensor],
+    outs: Sequence[Out],
+    numbers: Sequence[int],
+    n_groups: int,
+    n_items: int,
+) -> list[Tensor]:
+    """Record a kernel of SPIR-V; return its outputs. It is not on the tape.
+
+    Its parameters are the inputs, the outputs, then the numbers.
+
+    Raises
+    ------
+    Unimplemented
+        The device's compiler refuses the module.
+    """
+    handle = compiled(trace.engine.sycl_queue, module, name)
+    if handle is None:
+        raise errors.Unimplemented(f"{name}: the device's compiler refuses this kernel")
+    kernel = _core.Kernel(handle, name, numbers, n_groups * n_items, n_items)
+    made = [_new(trace, out) for out in outs]
+    named = {f"src_{n}": t for n, t in enumerate(inputs)}
+    trace.add_step(Step(kernel, named, {f"dst_{n}": t for n, t in enumerate(made)}))
+    return made
 
 
 def _new(trace: Any, out: Out) -> Tensor:

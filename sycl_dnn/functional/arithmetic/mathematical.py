@@ -3,38 +3,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dpnp
-import numpy as np
-from dpnp.scipy import special
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.arithmetic.binary import add, div, floored, mul, pow, sub
+from sycl_dnn.functional.arithmetic.binary import div
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.elementwise import UNARY, exp, neg, reciprocal, square
+from sycl_dnn.functional.arithmetic.elementwise import UNARY
 from sycl_dnn.functional.arithmetic.operands import (
     by_dpnp,
+    by_nodes,
     check_real,
     checked_array,
     checked_operands,
 )
+from sycl_dnn.ir.node import Node
+from sycl_dnn.ir.operation import Operation
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.pointwise import (
-    EXP,
-    SQUARE,
-    chain,
-    eltwise,
-    fused,
-    scale,
-    times,
-    zeros,
-)
-from sycl_dnn.trace.reductions import sum_to
-from sycl_dnn.trace.steps import Out
+from sycl_dnn.ops import elementwise as ops
 from sycl_dnn.trace.values import Tensor
 
 if TYPE_CHECKING:
@@ -69,108 +59,61 @@ def _named(body: Callable[..., Any], name: str, doc: str) -> Any:
 
 # --- Smooth functions of one operand
 
-Slope = Callable[[Tensor, Tensor], Tensor]
 
-
-def _smooth(name: str, summary: str, function: Callable[..., Any], slope: Slope) -> Any:
-    """Make a function from dpnp's; ``slope(x, y)`` is its derivative where it is ``y``."""
+def _smooth(summary: str, operation: Operation) -> Any:
+    """Make a function of an operation."""
 
     def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-        given = _real(name, input)
-        dtype = given.dtype if given.is_float else "float32"
-        x = converted(given, _wide(dtype))
-
-        def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-            return {"0": mul(grads["0"], slope(x, entry.outputs["0"]))}
-
-        made = x.trace.array_call(function, [x], [Out(x.shape, x.dtype)], rule)[0]
-        return converted(made, dtype)
+        x = _real(operation.name, input)
+        dtype = str(x.dtype) if x.is_float else "float32"
+        return by_nodes(operation, x, wide=_wide(dtype), dtype=dtype)
 
     dtype = "its dtype, float32 for integers"
-    doc = _text(name, summary, dtype, f"{_NARROW}It has derivatives of any order.")
-    return _named(call, name, doc)
+    doc = _text(operation.name, summary, dtype, f"{_NARROW}It has derivatives of any order.")
+    return _named(call, operation.name, doc)
 
 
-sin = _smooth("sin", "Return the sine of an angle in radians.", dpnp.sin, lambda x, y: cos(x))
-cos: Callable[..., Any] = _smooth("cos", "Return the cosine of an angle in radians.", dpnp.cos,
-              lambda x, y: neg(sin(x)))  # fmt: skip
-tan = _smooth("tan", "Return the tangent of an angle in radians.", dpnp.tan,
-              lambda x, y: add(square(y), 1.0))  # fmt: skip
-asin = _smooth("asin", "Return the angle in radians whose sine is ``input``.", dpnp.asin,
-               lambda x, y: rsqrt(sub(1.0, square(x))))  # fmt: skip
-acos = _smooth("acos", "Return the angle in radians whose cosine is ``input``.", dpnp.acos,
-               lambda x, y: neg(rsqrt(sub(1.0, square(x)))))  # fmt: skip
-atan = _smooth("atan", "Return the angle in radians whose tangent is ``input``.", dpnp.atan,
-               lambda x, y: reciprocal(add(square(x), 1.0)))  # fmt: skip
-sinh = _smooth("sinh", "Return the hyperbolic sine.", dpnp.sinh, lambda x, y: cosh(x))
-cosh: Callable[..., Any] = _smooth(
-    "cosh", "Return the hyperbolic cosine.", dpnp.cosh, lambda x, y: sinh(x)
-)
-asinh = _smooth("asinh", "Return the inverse hyperbolic sine.", dpnp.asinh,
-                lambda x, y: pow(add(square(x), 1.0), -0.5))  # fmt: skip
-acosh = _smooth("acosh", "Return the inverse hyperbolic cosine.", dpnp.acosh,
-                lambda x, y: pow(sub(square(x), 1.0), -0.5))  # fmt: skip
-atanh = _smooth("atanh", "Return the inverse hyperbolic tangent.", dpnp.atanh,
-                lambda x, y: reciprocal(sub(1.0, square(x))))  # fmt: skip
-exp2 = _smooth("exp2", "Return 2 to the power of ``input``.", dpnp.exp2,
-               lambda x, y: mul(y, math.log(2)))  # fmt: skip
-expm1 = _smooth("expm1", "Return e to the power of ``input`` minus 1, exact near 0.", dpnp.expm1,
-                lambda x, y: add(y, 1.0))  # fmt: skip
-log1p = _smooth("log1p", "Return the natural logarithm of 1 + ``input``, exact near 0.",
-                dpnp.log1p, lambda x, y: reciprocal(add(x, 1.0)))  # fmt: skip
-log2 = _smooth("log2", "Return the logarithm to base 2.", dpnp.log2,
-               lambda x, y: eltwise(x, A.eltwise_pow, 1 / math.log(2), -1.0))  # fmt: skip
-log10 = _smooth("log10", "Return the logarithm to base 10.", dpnp.log10,
-                lambda x, y: eltwise(x, A.eltwise_pow, 1 / math.log(10), -1.0))  # fmt: skip
-rsqrt: Callable[..., Any] = _smooth(
-    "rsqrt", "Return 1 / the square root.", dpnp.rsqrt,
-    lambda x, y: fused(A.binary_mul, y, y, times(y), scale(-0.5)),
-)  # fmt: skip
-_BELL = 2 / math.sqrt(math.pi)
-
-
-def _bell(x: Tensor, factor: float) -> Tensor:
-    """Return ``factor * exp(-x * x)``; oneDNN's exponential of NaN alone would be infinity."""
-    if x.dtype == "float64":
-        return mul(exp(neg(square(x))), factor)
-    power = chain(x, SQUARE, scale(-1))
-    # Never less than its exponent: the bound lets NaN through.
-    return chain(power, EXP, (A.binary_max, power), scale(factor))
-
-
-erf = _smooth("erf", "Return the error function.", special.erf, lambda x, y: _bell(x, _BELL))
-erfc = _smooth("erfc", "Return 1 - erf, exact for large values.", special.erfc,
-               lambda x, y: _bell(x, -_BELL))  # fmt: skip
+sin = _smooth("Return the sine of an angle in radians.", ops.SIN)
+cos = _smooth("Return the cosine of an angle in radians.", ops.COS)
+tan = _smooth("Return the tangent of an angle in radians.", ops.TAN)
+asin = _smooth("Return the angle in radians whose sine is ``input``.", ops.ASIN)
+acos = _smooth("Return the angle in radians whose cosine is ``input``.", ops.ACOS)
+atan = _smooth("Return the angle in radians whose tangent is ``input``.", ops.ATAN)
+sinh = _smooth("Return the hyperbolic sine.", ops.SINH)
+cosh = _smooth("Return the hyperbolic cosine.", ops.COSH)
+asinh = _smooth("Return the inverse hyperbolic sine.", ops.ASINH)
+acosh = _smooth("Return the inverse hyperbolic cosine.", ops.ACOSH)
+atanh = _smooth("Return the inverse hyperbolic tangent.", ops.ATANH)
+exp2 = _smooth("Return 2 to the power of ``input``.", ops.EXP2)
+expm1 = _smooth("Return e to the power of ``input`` minus 1, exact near 0.", ops.EXPM1)
+log1p = _smooth("Return the natural logarithm of 1 + ``input``, exact near 0.", ops.LOG1P)
+log2 = _smooth("Return the logarithm to base 2.", ops.LOG2)
+log10 = _smooth("Return the logarithm to base 10.", ops.LOG10)
+rsqrt = _smooth("Return 1 / the square root.", ops.RSQRT)
+erf = _smooth("Return the error function.", ops.ERF)
+erfc = _smooth("Return 1 - erf, exact for large values.", ops.ERFC)
 
 
 # --- Steps: their gradient is 0
 
 
-def _flat(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {n: zeros(t.trace, t.shape, t.dtype) for n, t in entry.inputs.items() if t.is_float}
+def _step(summary: str, operation: Operation) -> Any:
+    """Make a function of an operation that rounds; integers are whole already."""
 
-
-def _step(name: str, summary: str, function: Callable[..., Any]) -> Any:
     def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
-        given = _real(name, input)
-        if given.dtype == "bool" or (not given.is_float and name != "sign"):
-            return converted(given, given.dtype)
-        x = converted(given, _wide(given.dtype)) if given.is_float else given
-        return converted(by_dpnp(function, str(x.dtype), x, rule=_flat), given.dtype)
+        x = _real(operation.name, input)
+        dtype = str(x.dtype)
+        if dtype == "bool" or (not x.is_float and operation is not ops.SIGN):
+            return converted(x, dtype)
+        return by_nodes(operation, x, wide=_wide(dtype) if x.is_float else "", dtype=dtype)
 
-    return _named(call, name, _text(name, summary, "its dtype", _ROUNDED))
-
-
-floor = _step("floor", "Round down to a whole number.", dpnp.floor)
-ceil = _step("ceil", "Round up to a whole number.", dpnp.ceil)
-trunc = _step("trunc", "Round towards 0 to a whole number.", dpnp.trunc)
+    return _named(call, operation.name, _text(operation.name, summary, "its dtype", _ROUNDED))
 
 
-def _sign(a: dpnp.ndarray) -> dpnp.ndarray:
-    return dpnp.where(a == a, dpnp.sign(a), dpnp.zeros_like(a))
-
-
-sign = _step("sign", "Return -1, 0 or 1; 0 for NaN.", _sign)
+floor = _step("Round down to a whole number.", ops.FLOOR)
+ceil = _step("Round up to a whole number.", ops.CEIL)
+trunc = _step("Round towards 0 to a whole number.", ops.TRUNC)
+sign = _step("Return -1, 0 or 1; 0 for NaN.", ops.SIGN)
 
 
 @operation
@@ -198,31 +141,32 @@ def round(input: dpnp.ndarray | Array, *, decimals: int = 0) -> dpnp.ndarray | A
     -----
     Its gradient is 0. Source: ``torch.round``.
     """
-    given = checked_array("round", "input", input)
-    x = converted(given, _wide(given.dtype)) if given.is_float else given
+    x = checked_array("round", "input", input)
+    if not x.is_float:
+        return x if decimals >= 0 else by_dpnp(partial(dpnp.round, decimals=decimals), x.dtype, x)
 
-    def rounded(a: dpnp.ndarray) -> dpnp.ndarray:
-        return dpnp.round(a, decimals)
+    def rounded(node: Node) -> Node:
+        factor = 10.0 ** abs(decimals)
+        if decimals < 0:
+            return ops.ROUND(node / factor) * factor
+        return ops.ROUND(node * factor) / factor if decimals else ops.ROUND(node)
 
-    return converted(by_dpnp(rounded, str(x.dtype), x, rule=_flat), given.dtype)
+    return by_nodes(rounded, x, wide=_wide(str(x.dtype)), dtype=str(x.dtype))
 
 
 # --- Logic
 
 
-def _logic(name: str, summary: str, function: Callable[..., Any], n_operands: int) -> Any:
-    def ask(*given: Any) -> Tensor:
-        wide = [converted(v, "float32") if isinstance(v, Tensor) and v.dtype in dtypes.CARRIED
-                else v for v in given]  # fmt: skip
-        return by_dpnp(function, "bool", *wide)
+def _logic(summary: str, operation: Operation, n_operands: int) -> Any:
+    name = operation.name
 
     def one(input: dpnp.ndarray | Array) -> dpnp.ndarray:
-        return ask(checked_array(name, "input", input))
+        return by_nodes(operation, checked_array(name, "input", input))
 
     def two(
         input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
     ) -> dpnp.ndarray:
-        return ask(*checked_operands(name, input=input, other=other))
+        return by_nodes(operation, *checked_operands(name, input=input, other=other))
 
     parameters = "input" if n_operands == 1 else "input, other"
     doc = f"""{summary}
@@ -243,13 +187,13 @@ Source: ``torch.{name}``.
     return _named(one if n_operands == 1 else two, name, doc)
 
 
-isnan = _logic("isnan", "Return where elements are not a number.", dpnp.isnan, 1)
-isinf = _logic("isinf", "Return where elements are infinite.", dpnp.isinf, 1)
-isfinite = _logic("isfinite", "Return where elements are finite numbers.", dpnp.isfinite, 1)
-logical_not = _logic("logical_not", "Return where elements are 0.", dpnp.logical_not, 1)
-logical_and = _logic("logical_and", "Return where both are not 0.", dpnp.logical_and, 2)
-logical_or = _logic("logical_or", "Return where one is not 0.", dpnp.logical_or, 2)
-logical_xor = _logic("logical_xor", "Return where exactly one is not 0.", dpnp.logical_xor, 2)
+isnan = _logic("Return where elements are not a number.", ops.ISNAN, 1)
+isinf = _logic("Return where elements are infinite.", ops.ISINF, 1)
+isfinite = _logic("Return where elements are finite numbers.", ops.ISFINITE, 1)
+logical_not = _logic("Return where elements are 0.", ops.LOGICAL_NOT, 1)
+logical_and = _logic("Return where both are not 0.", ops.LOGICAL_AND, 2)
+logical_or = _logic("Return where one is not 0.", ops.LOGICAL_OR, 2)
+logical_xor = _logic("Return where exactly one is not 0.", ops.LOGICAL_XOR, 2)
 
 
 # --- Angles and remainders of two operands
@@ -284,25 +228,12 @@ def atan2(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndar
     check_real("atan2", input=given[0], other=given[1])
     kind = dtypes.result_dtype(*given)
     kind = kind if dtypes.is_float(kind) else "float32"
-    y, x = (converted(checked_array("atan2", n, v), _wide(kind))
-            for n, v in zip(("input", "other"), given, strict=True))  # fmt: skip
-
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        # The smallest number makes the gradient at (0, 0) 0, as in torch.
-        tiny = float(np.finfo(_wide(kind)).tiny)
-        squares = add(add(square(x), square(y)), tiny)
-        return {
-            "0": sum_to(div(mul(grads["0"], x), squares), y.shape),
-            "1": sum_to(neg(div(mul(grads["0"], y), squares)), x.shape),
-        }
-
-    return converted(by_dpnp(dpnp.atan2, _wide(kind), y, x, rule=rule), kind)
+    return by_nodes(ops.ATAN2, *given, wide=_wide(kind), dtype=kind)
 
 
-def _remainder(
-    name: str, summary: str, function: Callable[..., Any], quotient: Callable[..., Any]
-) -> Any:
+def _remainder(summary: str, operation: Operation) -> Any:
     """Make the function ``input - other * quotient``."""
+    name = operation.name
 
     def call(
         input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
@@ -312,22 +243,9 @@ def _remainder(
         dtype = dtypes.result_dtype(a, b)
         dtype = "int8" if dtype == "bool" else dtype
         wide = _wide(dtype) if dtypes.is_float(dtype) else dtype
-        operands = [converted(v, wide) if isinstance(v, Tensor) else v for v in (a, b)]
+        return by_nodes(operation, a, b, wide=wide, dtype=dtype)
 
-        def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-            slopes = [grads["0"]] if isinstance(a, Tensor) else []
-            if isinstance(b, Tensor):
-                # What is right at infinities takes ten times as long.
-                is_slow = name == "remainder" and b.trace.policy.nan == "propagate"
-                whole = by_dpnp(floored if is_slow else quotient, wide, *operands, rule=_flat)
-                slopes.append(neg(mul(grads["0"], whole)))
-            inputs = entry.inputs.items()
-            return {n: sum_to(slope, t.shape) for (n, t), slope in zip(inputs, slopes, strict=True)}
-
-        return converted(by_dpnp(function, wide, *operands, rule=rule), dtype)
-
-    more = _AT_INFINITIES if name == "remainder" else ""
-    return _named(call, name, _REMAINDER.format(summary=summary, name=name, more=more))
+    return _named(call, name, _REMAINDER.format(summary=summary, name=name))
 
 
 _REMAINDER = """{summary}
@@ -345,26 +263,14 @@ dpnp.ndarray or Array (*)
 Notes
 -----
 An integer modulo 0 is 0, where torch raises an error after reading the values. bfloat16 and
-float16 are computed in float32. {more}Source: ``torch.{name}``.
+float16 are computed in float32. Source: ``torch.{name}``.
 """
-_AT_INFINITIES = """The gradient of ``other`` at infinities is infinite or 0
-instead of NaN or 1, unless ``set_nan("propagate")``.
-
-"""
-
-
-def _whole_quotient(a: Any, b: Any) -> dpnp.ndarray:
-    return dpnp.trunc(dpnp.divide(a, b))
-
-
 fmod = _remainder(
-    "fmod", "Return the remainder of a division rounded towards 0; it has the sign of ``input``.",
-    dpnp.fmod, _whole_quotient,
-)  # fmt: skip
+    "Return the remainder of a division rounded towards 0; it has the sign of ``input``.", ops.FMOD
+)
 remainder = _remainder(
-    "remainder", "Return the remainder of a division rounded down; it has the sign of ``other``.",
-    dpnp.remainder, dpnp.floor_divide,
-)  # fmt: skip
+    "Return the remainder of a division rounded down; it has the sign of ``other``.", ops.REMAINDER
+)
 
 
 @operation

@@ -10,7 +10,10 @@ import dpnp
 import numpy as np
 
 from sycl_dnn.functional.arithmetic.convert import converted
+from sycl_dnn.ir.node import Node
+from sycl_dnn.lower.nodes import computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.elementwise import cast
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.refusals import NAMES
 from sycl_dnn.trace.steps import Out
@@ -135,6 +138,36 @@ def as_floats(dtype: str, *operands: Any) -> list[Tensor]:
         else:
             made.append(value if value.is_float else converted(value, dtype))
     return made
+
+
+def by_nodes(
+    definition: Callable[..., Node], *operands: Any, wide: str = "", dtype: str = ""
+) -> Tensor:
+    """Record an element-wise function as one kernel, with derivatives of any order.
+
+    Parameters
+    ----------
+    definition : callable
+        Of one node for each operand.
+    *operands : Tensor or number
+    wide : str
+        The dtype that operands are converted to before; none by default.
+    dtype : str
+        The dtype that the result is converted to; none by default.
+    """
+
+    def converting(*nodes: Node) -> Node:
+        result = definition(*[cast(node, wide) if wide else node for node in nodes])
+        return cast(result, dtype) if dtype else result
+
+    given = [_describable(v) if isinstance(v, Tensor) else v for v in operands]
+    kinds = [v.dtype for v in given if isinstance(v, Tensor)]
+    return computed(converting, *given, dtype=wide or str(kinds[0]))
+
+
+def _describable(x: Tensor) -> Tensor:
+    """Return a tensor of a dtype that oneDNN describes; the others are integers."""
+    return x if x.dtype in dtypes.DATA_TYPES else converted(x, "int64")
 
 
 def _without_gradient(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of element-wise expressions, over arrays that broadcast, in any layouts."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sycl_dnn.kernels.expression import (
+    IN_MEMORY,
+    REGISTERS,
+    Expression,
+    from_memory,
+    to_memory,
+    write,
+)
+from sycl_dnn.kernels.spirv import Kernel, Value
+
+
+class Schedule(NamedTuple):
+    """How a device runs a kernel.
+
+    Attributes
+    ----------
+    width : int
+        Elements that an item processes at a time.
+    n_items : int
+        Items of a group.
+    span : int
+        Elements along the innermost axis that a group processes at a time.
+    """
+
+    width: int
+    n_items: int
+    span: int
+
+
+ON_CPU = Schedule(width=16, n_items=1, span=4096)
+ON_GPU = Schedule(width=4, n_items=64, span=1024)
+
+
+class Grid(NamedTuple):
+    """The axes that a kernel runs over, as few as describe all arrays.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Outermost first, at least one.
+    strides : tuple of tuple of int
+        Of each array along each axis, in elements.
+    """
+
+    sizes: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What a kernel knows of the strides: 0, along the innermost axis 1, or any number (n)."""
+        last = len(self.sizes) - 1
+        return tuple(
+            "".join("0" if s == 0 else "1" if s == 1 and k == last else "n" for k, s in axes)
+            for axes in map(enumerate, self.strides)
+        )
+
+    def check(self, name: str) -> None:
+        """Raise NotImplementedError for arrays of 2**31 elements: kernels count in 32 bits."""
+        for along in self.strides:
+            span = 1 + sum((n - 1) * s for n, s in zip(self.sizes, along, strict=True))
+            if span >= 1 << 31:
+                raise NotImplementedError(
+                    f"{name}: arrays must span fewer than 2**31 elements, got {span}"
+                )
+
+
+def grid_of(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> Grid:
+    """Return the grid of arrays with these strides; axes of size 1 are dropped, others joined."""
+    kept: list[int] = []
+    of_arrays: list[list[int]] = [[] for _ in strides]
+    for axis, size in enumerate(sizes):
+        if size == 1:
+            continue
+        along = [array[axis] for array in strides]
+        if kept and all(of[-1] == s * size for of, s in zip(of_arrays, along, strict=True)):
+            kept[-1] *= size
+            for of, s in zip(of_arrays, along, strict=True):
+                of[-1] = s
+        else:
+            kept.append(size)
+            for of, s in zip(of_arrays, along, strict=True):
+                of.append(s)
+    if not kept:
+        return Grid((1,), tuple((0,) for _ in strides))
+    return Grid(tuple(kept), tuple(map(tuple, of_arrays)))
+
+
+class Form(NamedTuple):
+    """What a kernel is compiled for: no size and no stride, so new shapes need no compiler."""
+
+    expression: Expression
+    classes: tuple[str, ...]
+    schedule: Schedule
+
+
+@functools.lru_cache(maxsize=1024)
+def name_of(form: Form) -> str:
+    """Return a kernel's name: of its last operations, and unique."""
+    digest = hashlib.sha256(repr(form).encode()).hexdigest()[:12]
+    operations = "_".join(t.operation for t in form.expression.terms[-3:])
+    return f"{operations or 'copy'}_{digest}"
+
+
+def numbers_of(form: Form, grid: Grid, n_groups: int, n_units: int) -> list[int]:
+    """Return the numbers that a launch gives the kernel, in the order of its parameters."""
+    each = -(-n_units // n_groups)
+    strides = [
+        s
+        for kinds, along in zip(form.classes, grid.strides, strict=True)
+        for kind, s in zip(kinds, along, strict=True)
+        if kind == "n"
+    ]
+    return [each, n_units, *grid.sizes, *strides]
+
+
+def units_of(grid: Grid, schedule: Schedule) -> int:
+    """Return the number of parts that groups share: a span along the innermost axis each."""
+    *outer, inner = grid.sizes
+    n_units = -(-inner // schedule.span)
+    for size in outer:
+        n_units *= size
+    return n_units
+
+
+@functools.lru_cache(maxsize=1024)
+def module_of(form: Form) -> bytes:
+    """Return the SPIR-V of a kernel."""
+    return _Writing(form).module()
+
+
+class _Writing:
+    """A kernel that is being written."""
+
+    def __init__(self, form: Form) -> None:
+        expression, self._schedule = form.expression, form.schedule
+        self._expression = expression
+        dtypes = [*expression.inputs, *map(expression.dtype_of, expression.results)]
+        types = [IN_MEMORY.get(d, REGISTERS[d]) for d in dtypes]
+        n_axes = len(form.classes[0])
+        n_numbers = 2 + n_axes + sum(kinds.count("n") for kinds in form.classes)
+        parameters = [("pointer", t) for t in types] + [("value", "i32")] * n_numbers
+        self._kernel = k = Kernel(name_of(form), parameters, form.schedule.n_items)
+        self._pointers = k.parameters[: len(types)]
+        self._each, self._n_units, *rest = k.parameters[len(types) :]
+        self._sizes, strides = rest[:n_axes], iter(rest[n_axes:])
+        self._classes = form.classes
+        self._strides = [
+            [next(strides) if kind == "n" else None for kind in kinds] for kinds in form.classes
+        ]
+        self._item = k.number_of("item")
+
+    def _constant(self, value: int) -> Value:
+        return self._kernel.constant(value, "i32")
+
+    def module(self) -> bytes:
+        """Write the loop over the parts of a group."""
+        k, one = self._kernel, self._constant(1)
+        first = k.call("mul", k.number_of("group"), self._each)
+        last = k.call("min", k.call("add", first, self._each), self._n_units)
+        with k.loop(first, last, one) as unit:
+            self._unit(unit)
+        return k.module()
+
+    def _unit(self, unit: Value) -> None:
+        k, span = self._kernel, self._constant(self._schedule.span)
+        *outer, inner = self._sizes
+        coordinates, rest, part = [], unit, unit
+        if outer:
+            more = k.call("sub", span, self._constant(1))
+            n_parts = k.call("div", k.call("add", inner, more), span)
+            part, rest = k.call("rem", unit, n_parts), k.call("div", unit, n_parts)
+            for size in reversed(outer):
+                coordinates.append(k.call("rem", rest, size))
+                rest = k.call("div", rest, size)
+        starts = self._starts(coordinates[::-1])
+        start = k.call("mul", part, span)
+        self._along(starts, start, k.call("min", k.call("add", start, span), inner))
+
+    def _starts(self, coordinates: list[Value]) -> list[Value]:
+        """Return where each array's elements of the outer coordinates begin."""
+        return [
+            self._sum([self._scaled(c, s) for c, s in zip(coordinates, of, strict=False) if s])
+            for of in self._strides
+        ]
+
+    def _scaled(self, coordinate: Value, stride: Value) -> Value:
+        k = self._kernel
+        return k.call("mul", k.converted(coordinate, "i64"), k.converted(stride, "i64"))
+
+    def _sum(self, offsets: list[Value]) -> Value:
+        total = self._kernel.constant(0, "i64")
+        for offset in offsets:
+            total = self._kernel.call("add", total, offset)
+        return total
+
+    def _along(self, starts: list[Value], start: Value, stop: Value) -> None:
+        """Write the loops along the innermost axis: over vectors, then over single elements."""
+        k, schedule = self._kernel, self._schedule
+        width, n_items = schedule.width, schedule.n_items
+        stride = self._constant(width * n_items)
+        length = k.call("sub", stop, start)
+        whole = k.call("sub", stop, k.call("rem", length, stride))
+        mine = k.call("mul", self._item, self._constant(width))
+        with k.loop(k.call("add", start, mine), whole, stride) as place:
+            self._elements(starts, place, width)
+        with k.loop(k.call("add", whole, self._item), stop, self._constant(n_items)) as place:
+            self._elements(starts, place, 1)
+
+    def _elements(self, starts: list[Value], place: Value, width: int) -> None:
+        k, expression = self._kernel, self._expression
+        values = [
+            from_memory(k, self._loaded(n, starts[n], place, width), dtype)
+            for n, dtype in enumerate(expression.inputs)
+        ]
+        for term in expression.terms:
+            values.append(write(k, term, [values[n] for n in term.operands]))
+        for n, result in enumerate(expression.results, len(expression.inputs)):
+            value = to_memory(k, k.repeated(values[result], width), expression.dtype_of(result))
+            index = k.call("add", starts[n], k.converted(place, "i64"))
+            k.store(self._pointers[n], index, value)
+
+    def _loaded(self, number: int, start: Value, place: Value, width: int) -> Value:
+        k, pointer = self._kernel, self._pointers[number]
+        kind, stride = self._classes[number][-1], self._strides[number][-1]
+        if kind == "0":
+            return k.load(pointer, start)
+        if kind == "1":
+            return k.load(pointer, k.call("add", start, k.converted(place, "i64")), width)
+        lanes = []
+        for lane in range(width):
+            column = k.call("add", place, self._constant(lane))
+            index = k.call("add", start, self._scaled(column, stride))  # type: ignore[arg-type]
+            lanes.append(k.load(pointer, index))
+        return k.joined(lanes)

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element-wise nodes without their shapes, and how each operation is written as instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sycl_dnn.ir.node import Node, in_order
+from sycl_dnn.kernels.spirv import TYPES, Kernel, Value
+
+#: The type in registers, by dtype; values of narrow floats are computed in f32 and rounded.
+REGISTERS = {
+    "float64": "f64", "float32": "f32", "float16": "f32", "bfloat16": "f32", "bool": "bool",
+    "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+}  # fmt: skip
+#: The type in memory, where it is another one.
+IN_MEMORY = {"float16": "f16", "bfloat16": "u16", "bool": "u8"}
+
+
+class Term(NamedTuple):
+    """One operation of an expression; operands by number, inputs of the expression first."""
+
+    operation: str
+    dtype: str
+    operands: tuple[int, ...]
+    attributes: tuple[Any, ...]
+
+
+class Expression(NamedTuple):
+    """What a kernel computes for each element: the same for arrays of every shape.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+        Their dtypes.
+    terms : tuple of Term
+    results : tuple of int
+        Numbers of the terms, or inputs, that are written.
+    """
+
+    inputs: tuple[str, ...]
+    terms: tuple[Term, ...]
+    results: tuple[int, ...]
+
+    def dtype_of(self, number: int) -> str:
+        """Return the dtype of an input or a term."""
+        n_inputs = len(self.inputs)
+        return self.inputs[number] if number < n_inputs else self.terms[number - n_inputs].dtype
+
+
+def is_elementwise(node: Node) -> bool:
+    """Whether a kernel can compute the node together with what it is computed from."""
+    name = node.operation.name
+    return name in WRITERS or name in ("number", "broadcast_to")
+
+
+def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression:
+    """Return the expression that computes nodes from inputs; all in between are element-wise."""
+    numbers: dict[Node, int] = {node: i for i, node in enumerate(inputs)}
+    terms: list[Term] = []
+    for node in _between(results, numbers):
+        if node.operation.name == "broadcast_to":
+            numbers[node] = numbers[node.inputs[0]]
+            continue
+        operands = tuple([numbers[given] for given in node.inputs])
+        numbers[node] = len(inputs) + len(terms)
+        attributes = tuple([(n, _exact(v)) for n, v in node.attributes.items()])
+        terms.append(Term(node.operation.name, node.dtype, operands, attributes))
+    dtypes = tuple([node.dtype for node in inputs])
+    return Expression(dtypes, tuple(terms), tuple([numbers[node] for node in results]))
+
+
+def _exact(value: Any) -> Any:
+    """Return a number such that signed zeros differ and NaN equals itself."""
+    return ("hex", value.hex()) if type(value) is float else value
+
+
+def _number(value: Any) -> Any:
+    return float.fromhex(value[1]) if isinstance(value, tuple) else value
+
+
+def _between(results: Sequence[Node], known: Mapping[Node, int]) -> list[Node]:
+    reached: set[Node] = set()
+    stack = [node for node in results if node not in known]
+    while stack:
+        node = stack.pop()
+        if node not in reached:
+            reached.add(node)
+            stack.extend(given for given in node.inputs if given not in known)
+    return [node for node in in_order(reached) if node in reached]
+
+
+# --- Operations as instructions
+
+Writer = Callable[..., Value]
+
+
+def _simple(instruction: str) -> Writer:
+    return lambda k, x: k.call(instruction, x)
+
+
+def _is_float(v: Value) -> bool:
+    return TYPES[v.type][1] == "f"
+
+
+def _constant(k: Kernel, value: float, like: Value) -> Value:
+    return k.constant(value, like.type)
+
+
+def _as_bool(k: Kernel, v: Value) -> Value:
+    return k.converted(v, "bool")
+
+
+def _abs(k: Kernel, x: Value) -> Value:
+    return k.call("abs", x) if TYPES[x.type][1] in "fi" else x
+
+
+def _sign(k: Kernel, x: Value) -> Value:
+    zero, one = _constant(k, 0, x), _constant(k, 1, x)
+    positive = k.select(k.call("gt", x, zero), one, zero)
+    if TYPES[x.type][1] not in "fi":
+        return positive
+    return k.select(k.call("lt", x, zero), _constant(k, -1, x), positive)
+
+
+def _sigmoid(k: Kernel, x: Value) -> Value:
+    one = _constant(k, 1, x)
+    return k.call("div", one, k.call("add", one, k.call("exp", k.call("neg", x))))
+
+
+def _test(instruction: str) -> Writer:
+    """NaN and infinities: integers are neither."""
+
+    def write(k: Kernel, x: Value) -> Value:
+        return k.call(instruction, x) if _is_float(x) else k.constant(0, "bool", x.width)
+
+    return write
+
+
+def _is_finite(k: Kernel, x: Value) -> Value:
+    either = k.call("or", _test("isnan")(k, x), _test("isinf")(k, x))
+    return k.call("not", either)
+
+
+def _logical(instruction: str) -> Writer:
+    return lambda k, a, b: k.call(instruction, _as_bool(k, a), _as_bool(k, b))
+
+
+def _bitwise(instruction: str) -> Writer:
+    return lambda k, a, b: k.call(instruction, a, b)
+
+
+def _compared(instruction: str) -> Writer:
+    def write(k: Kernel, a: Value, b: Value) -> Value:
+        if a.type == "bool" and instruction not in ("eq", "ne"):
+            a, b = k.converted(a, "u8"), k.converted(b, "u8")
+        return k.call(instruction, a, b)
+
+    return write
+
+
+def _extreme(instruction: str) -> Writer:
+    def write(k: Kernel, a: Value, b: Value) -> Value:
+        if not _is_float(a):
+            return k.call("max" if instruction == "gt" else "min", a, b)
+        # The first operand's NaN stays by the second test, the other's by failing the first.
+        stays = k.call("or", k.call(instruction, a, b), k.call("isnan", a))
+        return k.select(stays, a, b)
+
+    return write
+
+
+def _safe(k: Kernel, b: Value) -> tuple[Value, Value, Value | None]:
+    """Return a divisor that raises no error, where it is 0, and where it is -1."""
+    is_zero = k.call("eq", b, _constant(k, 0, b))
+    one = _constant(k, 1, b)
+    if TYPES[b.type][1] == "u":
+        return k.select(is_zero, one, b), is_zero, None
+    is_minus_one = k.call("eq", b, _constant(k, -1, b))
+    return k.select(k.call("or", is_zero, is_minus_one), one, b), is_zero, is_minus_one
+
+
+def _integer_quotient(k: Kernel, a: Value, b: Value) -> Value:
+    """Division towards 0; by 0 it is 0. The smallest number over -1 wraps."""
+    divisor, is_zero, is_minus_one = _safe(k, b)
+    quotient = k.call("div", a, divisor)
+    if is_minus_one is not None:
+        quotient = k.select(is_minus_one, k.call("neg", a), quotient)
+    return k.select(is_zero, _constant(k, 0, a), quotient)
+
+
+def _integer_rest(k: Kernel, a: Value, b: Value) -> Value:
+    divisor, is_zero, is_minus_one = _safe(k, b)
+    rest = k.call("rem", a, divisor)
+    either = is_zero if is_minus_one is None else k.call("or", is_zero, is_minus_one)
+    return k.select(either, _constant(k, 0, a), rest)
+
+
+def _signs_differ(k: Kernel, rest: Value, b: Value) -> Value:
+    """Whether a rest is not 0 and has another sign than the divisor."""
+    zero = _constant(k, 0, b)
+    differ = k.call("xor", k.call("lt", b, zero), k.call("lt", rest, zero))
+    return k.call("and", k.call("ne", rest, zero), differ)
+
+
+def _fmod(k: Kernel, a: Value, b: Value) -> Value:
+    return k.call("fmod", a, b) if _is_float(a) else _integer_rest(k, a, b)
+
+
+def _remainder(k: Kernel, a: Value, b: Value) -> Value:
+    rest = _fmod(k, a, b)
+    return k.select(_signs_differ(k, rest, b), k.call("add", rest, b), rest)
+
+
+def _trunc_divide(k: Kernel, a: Value, b: Value) -> Value:
+    if not _is_float(a):
+        return _integer_quotient(k, a, b)
+    return k.call("trunc", k.call("div", a, b))
+
+
+def _floor_divide(k: Kernel, a: Value, b: Value) -> Value:
+    rest = _fmod(k, a, b)
+    if not _is_float(a):
+        quotient = _integer_quotient(k, a, b)
+        lower = k.call("sub", quotient, _constant(k, 1, a))
+        return k.select(_signs_differ(k, rest, b), lower, quotient)
+    # As torch: from the exact rest, so that rounding of the quotient cannot reach the next number.
+    quotient = k.call("div", k.call("sub", a, rest), b)
+    one = _constant(k, 1, a)
+    quotient = k.select(_signs_differ(k, rest, b), k.call("sub", quotient, one), quotient)
+    whole = k.call("floor", quotient)
+    off = k.call("gt", k.call("sub", quotient, whole), _constant(k, 0.5, a))
+    whole = k.select(off, k.call("add", whole, one), whole)
+    zero = _constant(k, 0, a)
+    signed_zero = k.call("mul", zero, k.call("div", a, b))
+    whole = k.select(k.call("eq", quotient, zero), signed_zero, whole)
+    return k.select(k.call("eq", b, zero), k.call("div", a, b), whole)
+
+
+def _square(k: Kernel, x: Value) -> Value:
+    return k.call("mul", x, x)
+
+
+def _reciprocal(k: Kernel, x: Value) -> Value:
+    return k.call("div", _constant(k, 1, x), x)
+
+
+def _divided(k: Kernel, a: Value, b: Value) -> Value:
+    return k.call("div", a, b) if _is_float(a) else _integer_quotient(k, a, b)
+
+
+def _same(k: Kernel, x: Value) -> Value:
+    return x
+
+
+def _not(k: Kernel, x: Value) -> Value:
+    return k.call("not", _as_bool(k, x))
+
+
+_FUNCTIONS = [
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "erfc",
+    "exp", "exp2", "expm1", "floor", "log", "log10", "log1p", "log2", "neg", "rsqrt", "sin",
+    "sinh", "sqrt", "tan", "tanh", "trunc",
+]  # fmt: skip
+#: By operation: what writes it, of registers. Conversions are written by ``write``.
+WRITERS: dict[str, Writer | None] = {
+    **{name: _simple(name) for name in _FUNCTIONS},
+    **{name: _compared(name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
+    **{name: _bitwise(name) for name in ("add", "sub", "mul")},
+    **{f"logical_{name}": _logical(name) for name in ("and", "or", "xor")},
+    **{f"bitwise_{name}": _bitwise(name) for name in ("and", "or", "xor")},
+    "abs": _abs, "atan2": _bitwise("atan2"), "bitwise_not": _simple("not"), "cast": None,
+    "div": _divided, "floor_divide": _floor_divide, "fmod": _fmod, "isfinite": _is_finite,
+    "isinf": _test("isinf"), "isnan": _test("isnan"), "logical_not": _not,
+    "maximum": _extreme("gt"), "minimum": _extreme("lt"), "pow": _bitwise("pow"),
+    "reciprocal": _reciprocal, "remainder": _remainder, "round": _simple("rint"),
+    "sigmoid": _sigmoid, "sign": _sign, "square": _square, "stop_gradient": _same,
+    "trunc_divide": _trunc_divide, "where": lambda k, c, a, b: k.select(c, a, b),
+}  # fmt: skip
+
+
+def write(k: Kernel, term: Term, operands: Sequence[Value]) -> Value:
+    """Write one term of registers; return its register."""
+    register = REGISTERS[term.dtype]
+    attributes = {name: _number(value) for name, value in term.attributes}
+    if term.operation == "number":
+        return rounded(k, k.constant(attributes["value"], register), term.dtype)
+    if term.operation == "cast":
+        return rounded(k, _cast(k, operands[0], term.dtype), term.dtype)
+    writer = WRITERS[term.operation]
+    if writer is None:
+        raise TypeError(f"{term.operation}: there is no instruction for it")
+    return rounded(k, writer(k, *operands, **attributes), term.dtype)
+
+
+def _cast(k: Kernel, v: Value, dtype: str) -> Value:
+    """Convert; floats to narrow integers by way of wide ones, so that they wrap as on CPUs."""
+    register = REGISTERS[dtype]
+    bits, kind = TYPES[register]
+    if _is_float(v) and kind in "iu" and bits < 64:
+        return k.converted(k.converted(v, "i64"), register)
+    return k.converted(v, register)
+
+
+def rounded(k: Kernel, v: Value, dtype: str) -> Value:
+    """Return a register rounded to what its dtype can hold."""
+    if dtype == "float16":
+        return k.converted(k.converted(v, "f16"), "f32")
+    if dtype == "bfloat16":
+        return widened(k, _narrowed(k, v))
+    return v
+
+
+def widened(k: Kernel, bits: Value) -> Value:
+    """Return the bits of bfloat16, u16, as f32."""
+    wide = k.call("shl", k.converted(bits, "u32"), k.constant(16, "u32"))
+    return k.reinterpreted(wide, "f32")
+
+
+def _narrowed(k: Kernel, v: Value) -> Value:
+    """Return f32 as the bits of bfloat16, rounded to nearest even."""
+    bits = k.reinterpreted(v, "u32")
+    high = k.call("shr", bits, k.constant(16, "u32"))
+    odd = k.call("and", high, k.constant(1, "u32"))
+    up = k.call("add", k.call("add", bits, k.constant(0x7FFF, "u32")), odd)
+    nearest = k.call("shr", up, k.constant(16, "u32"))
+    nan = k.constant(0x7FC0, "u32")
+    return k.converted(k.select(k.call("isnan", v), nan, nearest), "u16")
+
+
+def from_memory(k: Kernel, v: Value, dtype: str) -> Value:
+    """Return what was read from memory as a register."""
+    if dtype == "bfloat16":
+        return widened(k, v)
+    return k.converted(v, REGISTERS[dtype])
+
+
+def to_memory(k: Kernel, v: Value, dtype: str) -> Value:
+    """Return a register as it is written to memory."""
+    if dtype == "bfloat16":
+        return _narrowed(k, v)
+    return k.converted(v, IN_MEMORY.get(dtype, REGISTERS[dtype]))

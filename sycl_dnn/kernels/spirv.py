@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One kernel as a module of SPIR-V 1.0, written instruction by instruction.
+
+SPIR-V is what OpenCL and Level Zero devices both compile, CPUs included. Source: the Khronos
+specifications "SPIR-V" and "OpenCL Extended Instruction Set".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+#: Of types: bits of an element, and whether they are floats, signed, unsigned integers or bools.
+TYPES = {
+    "f16": (16, "f"), "f32": (32, "f"), "f64": (64, "f"), "bool": (1, "b"),
+    **{f"{kind}{bits}": (bits, kind) for kind in "iu" for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+_ADDRESSES, _LINKAGE, _KERNEL, _VECTOR16 = 4, 5, 6, 7
+#: Capabilities that types need.
+_NEEDS = {"f16": 9, "f64": 10, "i64": 11, "u64": 11, "i16": 22, "u16": 22, "i8": 39, "u8": 39}
+#: Instructions by name: of floats, signed integers, unsigned integers, bools; 0 for none.
+_PLAIN = {
+    "add": (129, 128, 128, 0), "sub": (131, 130, 130, 0), "mul": (133, 132, 132, 0),
+    "div": (136, 135, 134, 0), "rem": (140, 138, 137, 0), "neg": (127, 126, 126, 0),
+    "and": (0, 199, 199, 167), "or": (0, 197, 197, 166), "xor": (0, 198, 198, 165),
+    "not": (0, 200, 200, 168), "shl": (0, 196, 196, 0), "shr": (0, 195, 194, 0),
+}  # fmt: skip
+#: The same of instructions whose result is a bool; comparisons of floats are false for NaN.
+_TESTS = {
+    "lt": (184, 177, 176, 0), "le": (188, 179, 178, 0), "gt": (186, 173, 172, 0),
+    "ge": (190, 175, 174, 0), "eq": (180, 170, 170, 164), "ne": (183, 171, 171, 165),
+    "isnan": (156, 0, 0, 0), "isinf": (157, 0, 0, 0),
+}  # fmt: skip
+#: Instructions of the set OpenCL.std: of floats, signed and unsigned integers.
+_EXTENDED = {
+    "acos": (0, 0, 0), "acosh": (1, 0, 0), "asin": (3, 0, 0), "asinh": (4, 0, 0),
+    "atan": (6, 0, 0), "atan2": (7, 0, 0), "atanh": (8, 0, 0), "ceil": (12, 0, 0),
+    "cos": (14, 0, 0), "cosh": (15, 0, 0), "erfc": (17, 0, 0), "erf": (18, 0, 0),
+    "exp": (19, 0, 0), "exp2": (20, 0, 0), "expm1": (22, 0, 0), "abs": (23, 141, 201),
+    "floor": (25, 0, 0), "fmod": (29, 0, 0), "log": (37, 0, 0), "log2": (38, 0, 0),
+    "log10": (39, 0, 0), "log1p": (40, 0, 0), "max": (27, 156, 157), "min": (28, 158, 159),
+    "pow": (48, 0, 0), "rint": (53, 0, 0), "rsqrt": (56, 0, 0), "sin": (57, 0, 0),
+    "sinh": (60, 0, 0), "sqrt": (61, 0, 0), "tan": (62, 0, 0), "tanh": (63, 0, 0),
+    "trunc": (66, 0, 0),
+}  # fmt: skip
+_KINDS = "fiub"
+_INPUT, _GLOBAL, _FUNCTION = 1, 5, 7
+_BUILT_IN = {"group": 26, "item": 27}
+
+
+class Value(NamedTuple):
+    """A value of the kernel: its number, type and lanes; a pointer has no lanes."""
+
+    id: int
+    type: str
+    width: int = 1
+
+
+class Kernel:
+    """A kernel that is being written.
+
+    Parameters
+    ----------
+    name : str
+    parameters : sequence of (kind, type)
+        A kind is ``"pointer"`` to global memory or ``"value"``.
+    n_items : int
+        Work-items of a group, along one axis.
+    """
+
+    def __init__(self, name: str, parameters: Sequence[tuple[str, str]], n_items: int) -> None:
+        self._name, self._n_items, self._last = name, n_items, 0
+        self._capabilities = {_ADDRESSES, _LINKAGE, _KERNEL, _VECTOR16}
+        self._types: dict[tuple[object, ...], int] = {}
+        self._constants: dict[tuple[int, bytes], int] = {}
+        self._built_in: dict[str, int] = {}
+        self._globals: list[list[int]] = []
+        self._variables: list[list[int]] = []
+        self._code: list[list[int]] = []
+        self._extended, void, self._function, signature = (self._new() for _ in range(4))
+        self._globals.append([19, void])
+        types = [
+            self._pointer(_GLOBAL, t) if kind == "pointer" else self._type(t)
+            for kind, t in parameters
+        ]
+        self._globals.append([33, signature, void, *types])
+        #: The parameters, in order.
+        self.parameters = [
+            Value(self._new(), t, 0 if kind == "pointer" else 1) for kind, t in parameters
+        ]
+        self._head = [[54, void, self._function, 0, signature]]
+        self._head += [[55, t, p.id] for t, p in zip(types, self.parameters, strict=True)]
+        self._head.append([248, self._new()])
+
+    def _new(self) -> int:
+        self._last += 1
+        return self._last
+
+    # --- Types and constants
+
+    def _type(self, name: str, width: int = 1) -> int:
+        bits, kind = TYPES[name]
+        key = ("f" if kind == "f" else "i", bits, width)
+        if key not in self._types:
+            self._capabilities.add(_NEEDS.get(name, _KERNEL))
+            element = self._type(name) if width > 1 else 0
+            made = self._types[key] = self._new()
+            if width > 1:
+                self._globals.append([23, made, element, width])
+            elif kind == "b":
+                self._globals.append([20, made])
+            else:
+                self._globals.append([22, made, bits] if kind == "f" else [21, made, bits, 0])
+        return self._types[key]
+
+    def _pointer(self, storage: int, name: str, width: int = 1) -> int:
+        pointee = self._type(name, width)
+        key = ("pointer", storage, pointee)
+        if key not in self._types:
+            self._types[key] = self._new()
+            self._globals.append([32, self._types[key], storage, pointee])
+        return self._types[key]
+
+    def constant(self, value: float, name: str, width: int = 1) -> Value:
+        """Return a constant, the same in all lanes."""
+        bits, kind = TYPES[name]
+        if kind == "f":
+            content = struct.pack({16: "<e2x", 32: "<f", 64: "<d"}[bits], value)
+        else:
+            n_bytes = 8 if bits == 64 else 4
+            content = (int(value) & ((1 << max(bits, 8)) - 1)).to_bytes(n_bytes, "little")
+        key = (self._type(name, width), content)
+        if key not in self._constants:
+            lane = self.constant(value, name).id if width > 1 else 0
+            made = self._constants[key] = self._new()
+            if width > 1:
+                self._globals.append([44, key[0], made, *[lane] * width])
+            elif kind == "b":
+                self._globals.append([41 if value else 42, key[0], made])
+            else:
+                words = struct.unpack(f"<{len(content) // 4}I", content)
+                self._globals.append([43, key[0], made, *words])
+        return Value(self._constants[key], name, width)
+
+    # --- Arithmetic
+
+    def _emit(self, opcode: int, name: str, width: int, *operands: int) -> Value:
+        made = self._new()
+        self._code.append([opcode, self._type(name, width), made, *operands])
+        return Value(made, name, width)
+
+    def call(self, instruction: str, *operands: Value) -> Value:
+        """Return the result of an instruction by name; operands of one lane are repeated."""
+        width = max(v.width for v in operands)
+        ids = [self.repeated(v, width).id for v in operands]
+        name = operands[0].type
+        kind = _KINDS.index(TYPES[name][1])
+        if instruction in _EXTENDED:
+            number = _EXTENDED[instruction][kind]
+            return self._emit(12, name, width, self._extended, number, *ids)
+        result = "bool" if instruction in _TESTS else name
+        opcode = (_TESTS.get(instruction) or _PLAIN[instruction])[kind]
+        if not opcode:
+            raise TypeError(f"{instruction}: there is no such instruction of {name}")
+        return self._emit(opcode, result, width, *ids)
+
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        """Return ``a`` in the lanes where the condition holds, else ``b``."""
+        width = max(condition.width, a.width, b.width)
+        ids = [self.repeated(v, width).id for v in (condition, a, b)]
+        return self._emit(169, a.type, width, *ids)
+
+    def repeated(self, v: Value, width: int) -> Value:
+        """Return a value of one lane in all lanes."""
+        return v if v.width == width else self._emit(80, v.type, width, *[v.id] * width)
+
+    def joined(self, lanes: Sequence[Value]) -> Value:
+        """Return values of one lane as one value."""
+        if len(lanes) == 1:
+            return lanes[0]
+        return self._emit(80, lanes[0].type, len(lanes), *[v.id for v in lanes])
+
+    def lane(self, v: Value, index: int) -> Value:
+        """Return one lane."""
+        return v if v.width == 1 else self._emit(81, v.type, 1, v.id, index)
+
+    def converted(self, v: Value, name: str) -> Value:
+        """Return a value in another type: floats truncated to integers, integers wrapped."""
+        (bits, kind), (had, of) = TYPES[name], TYPES[v.type]
+        if name == v.type:
+            return v
+        if of == "b":
+            return self.select(v, self.constant(1, name, v.width), self.constant(0, name, v.width))
+        if kind == "b":
+            return self.call("ne", v, self.constant(0, v.type, v.width))
+        if kind != "f" and of != "f" and bits == had:
+            return Value(v.id, name, v.width)
+        if of == "f":
+            opcode = {"f": 115, "i": 110, "u": 109}[kind]
+        elif kind == "f":
+            opcode = {"i": 111, "u": 112}[of]
+        else:
+            opcode = {"i": 114, "u": 113}[of]
+        return self._emit(opcode, name, v.width, v.id)
+
+    def reinterpreted(self, v: Value, name: str) -> Value:
+        """Return the same bits as another type of that size."""
+        if "f" not in (TYPES[name][1], TYPES[v.type][1]):
+            return Value(v.id, name, v.width)
+        return self._emit(124, name, v.width, v.id)
+
+    # --- Memory
+
+    def _address(self, pointer: Value, index: Value, width: int) -> int:
+        made, kind = self._new(), self._pointer(_GLOBAL, pointer.type)
+        self._code.append([70, kind, made, pointer.id, index.id])
+        if width == 1:
+            return made
+        vector = self._new()
+        self._code.append([124, self._pointer(_GLOBAL, pointer.type, width), vector, made])
+        return vector
+
+    def load(self, pointer: Value, index: Value, width: int = 1) -> Value:
+        """Return the elements from an index on."""
+        address, size = self._address(pointer, index, width), TYPES[pointer.type][0] // 8
+        return self._emit(61, pointer.type, width, address, 2, size)
+
+    def store(self, pointer: Value, index: Value, v: Value) -> None:
+        """Write the lanes of a value from an index on."""
+        address, size = self._address(pointer, index, v.width), TYPES[pointer.type][0] // 8
+        self._code.append([62, address, v.id, 2, size])
+
+    def _variable(self, start: Value) -> Value:
+        made = self._new()
+        kind = self._pointer(_FUNCTION, start.type, start.width)
+        self._variables.append([59, kind, made, _FUNCTION])
+        self._code.append([62, made, start.id])
+        return Value(made, start.type, start.width)
+
+    # --- Control
+
+    def number_of(self, what: str) -> Value:
+        """Return the number of this ``"group"``, or of this ``"item"`` in it, as i32."""
+        if what not in self._built_in:
+            made = self._built_in[what] = self._new()
+            self._globals.append([59, self._pointer(_INPUT, "u64", 3), made, _INPUT])
+        all_axes = self._emit(61, "u64", 3, self._built_in[what])
+        return self.converted(self.lane(all_axes, 0), "i32")
+
+    @contextlib.contextmanager
+    def loop(self, start: Value, stop: Value, step: Value) -> Iterator[Value]:
+        """Write a loop; yields the value of its counter while it is below ``stop``."""
+        counter = self._variable(start)
+        head, body, more, end = (self._new() for _ in range(4))
+        self._code += [[249, head], [248, head]]
+        now = self._emit(61, counter.type, 1, counter.id)
+        goes_on = self.call("lt", now, stop)
+        self._code += [[246, end, more, 0], [250, goes_on.id, body, end], [248, body]]
+        yield now
+        self._code += [[249, more], [248, more]]
+        self._code.append([62, counter.id, self.call("add", now, step).id])
+        self._code += [[249, head], [248, end]]
+
+    def module(self) -> bytes:
+        """Return the module; the kernel is complete."""
+        interface = list(self._built_in.values())
+        lines = [[17, c] for c in sorted(self._capabilities)]
+        lines.append([11, self._extended, *_words("OpenCL.std")])
+        lines.append([14, 2, 2])  # 64-bit addresses, OpenCL
+        lines.append([15, 6, self._function, *_words(self._name), *interface])
+        lines.append([16, self._function, 17, self._n_items, 1, 1])
+        for what, variable in self._built_in.items():
+            lines += [[71, variable, 11, _BUILT_IN[what]], [71, variable, 22]]
+        lines += [*self._globals, *self._head, *self._variables, *self._code, [253], [56]]
+        words = array("I", [0x07230203, 0x00010000, 0, self._last + 1, 0])
+        for line in lines:
+            words.append(len(line) << 16 | line[0])
+            words.extend(line[1:])
+        return words.tobytes()
+
+
+def _words(text: str) -> tuple[int, ...]:
+    content = text.encode() + b"\0"
+    content = content.ljust(-(-len(content) // 4) * 4, b"\0")
+    return struct.unpack(f"<{len(content) // 4}I", content)
