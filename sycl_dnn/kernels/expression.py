@@ -239,6 +239,21 @@ def _floor_divide(k: Kernel, a: Value, b: Value) -> Value:
     return k.select(k.call("eq", b, zero), k.call("div", a, b), whole)
 
 
+def _shifted(instruction: str) -> Writer:
+    """Shift; beyond the width nothing is left, of negative numbers to the right the sign."""
+
+    def write(k: Kernel, a: Value, b: Value) -> Value:
+        bits, kind = TYPES[a.type]
+        zero, most = _constant(k, 0, b), _constant(k, bits - 1, b)
+        inside = k.call("and", k.call("ge", b, zero), k.call("le", b, most))
+        shifted = k.call(instruction, a, k.select(inside, b, most))
+        if instruction == "shr" and kind == "i":
+            return shifted  # by all but one place: the sign
+        return k.select(inside, shifted, _constant(k, 0, a))
+
+    return write
+
+
 def _square(k: Kernel, x: Value) -> Value:
     return k.call("mul", x, x)
 
@@ -272,6 +287,7 @@ WRITERS: dict[str, Writer | None] = {
     **{f"logical_{name}": _logical(name) for name in ("and", "or", "xor")},
     **{f"bitwise_{name}": _bitwise(name) for name in ("and", "or", "xor")},
     "abs": _abs, "atan2": _bitwise("atan2"), "bitwise_not": _simple("not"), "cast": None,
+    "left_shift": _shifted("shl"), "right_shift": _shifted("shr"),
     "div": _divided, "floor_divide": _floor_divide, "fmod": _fmod, "isfinite": _is_finite,
     "isinf": _test("isinf"), "isnan": _test("isnan"), "logical_not": _not,
     "maximum": _extreme("gt"), "minimum": _extreme("lt"), "pow": _bitwise("pow"),

@@ -142,6 +142,14 @@ LOGICAL_AND = _flat("logical_and", _to_bool)
 LOGICAL_OR = _flat("logical_or", _to_bool)
 LOGICAL_XOR = _flat("logical_xor", _to_bool)
 
+BITWISE_AND = _flat("bitwise_and", _same_dtype)
+BITWISE_OR = _flat("bitwise_or", _same_dtype)
+BITWISE_XOR = _flat("bitwise_xor", _same_dtype)
+BITWISE_NOT = Operation("bitwise_not", _alike, is_flat=True)
+#: Every bit is shifted out by a number of places that is negative, or not below the width.
+LEFT_SHIFT = _flat("left_shift", _same_dtype)
+RIGHT_SHIFT = _flat("right_shift", _same_dtype)
+
 ADD = _binary("add", lambda n, g: (g, g))
 SUB = _binary("sub", lambda n, g: (g, -g))
 MUL = _binary("mul", lambda n, g: (g * n.inputs[1], g * n.inputs[0]))
@@ -171,11 +179,10 @@ POW = _binary("pow", _pow_vjp)
 
 def _atan2_vjp(node: Node, g: Node) -> tuple[Node, Node]:
     y, x = node.inputs
-    squares = SQUARE(x) + SQUARE(y)
-    zero = number(0, node.dtype)
-    at_origin = EQ(squares, zero)
-    share = where(at_origin, zero, g / where(at_origin, number(1, node.dtype), squares))
-    return share * x, -share * y
+    squares, zero = SQUARE(x) + SQUARE(y), number(0, node.dtype)
+    # At the origin the gradient is 0.
+    divisor = where(EQ(squares, zero), number(1, node.dtype), squares)
+    return g * x / divisor, -(g * y) / divisor
 
 
 ATAN2 = _binary("atan2", _atan2_vjp)

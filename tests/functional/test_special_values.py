@@ -147,7 +147,7 @@ FAST_OTHERWISE = (
     "argmax(", "argmin(", "softmax(", "log_softmax(", "softmin(", "logsumexp(", "norm(x, inf",
     "nll_loss(x, t", "cross_entropy(", "max_pool2d(", "adaptive_max_pool2d(", "maximum(",
     "minimum(", "l1_loss(", "smooth_l1_loss(", "huber_loss(", "prelu(", "poisson_nll_loss(",
-    "remainder(", "cumprod(",
+    "cumprod(",
 )  # fmt: skip
 DTYPES = ("float32", "bfloat16", "float16")
 TOLERANCE = {"float32": 2e-5, "bfloat16": 2e-2, "float16": 4e-3}

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import dpnp
-import numpy as np
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation, templated
@@ -18,20 +17,18 @@ from sycl_dnn.functional.arithmetic.operands import (
     PROMOTED,
     as_floats,
     by_dpnp,
+    by_nodes,
     check_real,
     checked_operands,
+    of_integers,
     result_dtype,
-    trace_of,
 )
+from sycl_dnn.ir.operation import Operation
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace.gradients import propagate
-from sycl_dnn.trace.pointwise import binary, eltwise, linear_map, zeros
+from sycl_dnn.ops import elementwise as ops
+from sycl_dnn.trace.pointwise import binary, eltwise, linear_map
 from sycl_dnn.trace.pointwise import mul as times
-from sycl_dnn.trace.pointwise_gradients import select
-from sycl_dnn.trace.reductions import sum_to
-from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import broadcast_shape, filled
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
@@ -43,8 +40,15 @@ _INTEGERS = (
 )
 
 
-def pair(name: str, kind: algorithm, function: Callable[..., Any], a: Any, b: Any) -> Tensor:
-    """Apply a primitive to floats, a function of dpnp's to integers."""
+def pair(
+    name: str,
+    kind: algorithm,
+    operation: Operation,
+    function: Callable[..., Any],
+    a: Any,
+    b: Any,
+) -> Tensor:
+    """Apply a primitive to floats, an operation or a function of dpnp's to integers."""
     a, b = checked_operands(name, input=a, other=b)
     if kind in (A.binary_max, A.binary_min):
         check_real(name, input=a, other=b)
@@ -52,7 +56,7 @@ def pair(name: str, kind: algorithm, function: Callable[..., Any], a: Any, b: An
     if dtype == "bool" and kind is A.binary_sub:
         raise TypeError(f"{name}: input and other must not both be bool; compare them with ne")
     if not dtypes.is_float(dtype):
-        return by_dpnp(function, dtype, a, b)
+        return of_integers(operation, function, dtype, a, b)
     made = _with_number(kind, dtype, a, b)
     if made is not None:
         return made
@@ -103,7 +107,7 @@ def add(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float, *, alpha: float = 1
 ) -> dpnp.ndarray | Array:
     """Return ``input + alpha * other``."""
-    return pair("add", A.binary_add, dpnp.add, input, _scaled(other, alpha))
+    return pair("add", A.binary_add, ops.ADD, dpnp.add, input, _scaled(other, alpha))
 
 
 @operation
@@ -112,7 +116,7 @@ def sub(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float, *, alpha: float = 1
 ) -> dpnp.ndarray | Array:
     """Return ``input - alpha * other``."""
-    return pair("sub", A.binary_sub, dpnp.subtract, input, _scaled(other, alpha))
+    return pair("sub", A.binary_sub, ops.SUB, dpnp.subtract, input, _scaled(other, alpha))
 
 
 @operation
@@ -121,7 +125,7 @@ def mul(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
     """Return ``input * other``."""
-    return pair("mul", A.binary_mul, dpnp.multiply, input, other)
+    return pair("mul", A.binary_mul, ops.MUL, dpnp.multiply, input, other)
 
 
 @operation
@@ -130,7 +134,7 @@ def maximum(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
     """Return the larger of both."""
-    return pair("maximum", A.binary_max, dpnp.maximum, input, other)
+    return pair("maximum", A.binary_max, ops.MAXIMUM, dpnp.maximum, input, other)
 
 
 @operation
@@ -139,7 +143,7 @@ def minimum(
     input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
 ) -> dpnp.ndarray | Array:
     """Return the smaller of both."""
-    return pair("minimum", A.binary_min, dpnp.minimum, input, other)
+    return pair("minimum", A.binary_min, ops.MINIMUM, dpnp.minimum, input, other)
 
 
 _POWER = """Powers with a number as exponent are oneDNN's (eltwise pow), others dpnp's. An
@@ -159,9 +163,8 @@ def pow(
     if not isinstance(b, Tensor):
         x = converted(a, dtype)
         return linear_map(x, 0.0, 1.0) if b == 0 else _numbered_power(x, float(b))
-    if not isinstance(a, Tensor):
-        a = linear_map(converted(b, dtype), 0.0, float(a))
-    return _power(dtype, *(converted(t, dtype) for t in as_floats(dtype, a, b)))
+    wide = "float32" if dtype in dtypes.CARRIED else dtype
+    return by_nodes(ops.POW, a, b, wide=wide, dtype=dtype)
 
 
 def _numbered_power(x: Tensor, exponent: float) -> Tensor:
@@ -172,55 +175,6 @@ def _numbered_power(x: Tensor, exponent: float) -> Tensor:
         return {"x": times(slope, dy)}
 
     return x.trace.closed({"x": x}, lambda: eltwise(x, A.eltwise_pow, 1.0, exponent), rule)
-
-
-def _power(dtype: str, a: Tensor, b: Tensor) -> Tensor:
-    """Return the power of two tensors, in float32 at least."""
-    wide = "float32" if dtype in dtypes.CARRIED else dtype
-    a, b = converted(a, wide), converted(b, wide)
-    trace = trace_of(a)
-
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        out = [Out(entry.outputs["0"].shape, wide)] * 2
-        slopes = trace.array_call(_power_slopes, [a, b], out, _curvature(a, b))
-        return {
-            str(i): sum_to(times(grads["0"], slope), t.shape)
-            for i, (slope, t) in enumerate(zip(slopes, (a, b), strict=True))
-        }
-
-    shape = broadcast_shape(a.shape, b.shape)
-    return converted(trace.array_call(dpnp.power, [a, b], [Out(shape, wide)], rule)[0], dtype)
-
-
-def _curvature(a: Tensor, b: Tensor) -> Any:
-    """Return the rule of both slopes of a power."""
-
-    def rule(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-        trace = a.trace
-        start = len(trace.tape)
-        zero, one = (filled(trace, v, (), a.dtype) for v in (0.0, 1.0))
-        at_zero = times(
-            binary(A.binary_eq, a, zero, a.dtype), binary(A.binary_ge, b, zero, a.dtype)
-        )
-        is_flat = binary(A.binary_gt, at_zero, zero, "bool")
-        logs = eltwise(select(is_flat, one, a), A.eltwise_log)
-        by_base = times(b, _power(a.dtype, a, linear_map(b, 1.0, -1.0)))
-        made = {
-            "0": select(binary(A.binary_eq, b, zero, "bool"), zero, by_base),
-            "1": select(is_flat, zero, times(_power(a.dtype, a, b), logs)),
-        }
-        seeds = {id(made[n]): g for n, g in grads.items()}
-        found = propagate(trace, trace.tape[start:], seeds, [a, b])
-        return {str(i): g for i, g in enumerate(found) if g is not None}
-
-    return rule
-
-
-def _power_slopes(a: dpnp.ndarray, b: dpnp.ndarray) -> tuple[dpnp.ndarray, dpnp.ndarray]:
-    y = dpnp.power(a, b)
-    by_base = dpnp.where(b == 0, 0, b * dpnp.power(a, b - 1))
-    by_exponent = dpnp.where((a == 0) & (b >= 0), 0, y * dpnp.log(a))
-    return dpnp.broadcast_to(by_base, y.shape), dpnp.broadcast_to(by_exponent, y.shape)
 
 
 # --- Quotients, exact or as whole numbers
@@ -251,18 +205,19 @@ def div(
             return made
         x, y = as_floats(dtype, a, b)
         return binary(algorithm.binary_div, x, y, dtype)
-    modes = {"trunc": (_truncated, _truncated_integers), "floor": (floored, dpnp.floor_divide)}
+    modes = {
+        "trunc": (ops.TRUNC_DIVIDE, _truncated_integers),
+        "floor": (ops.FLOOR_DIVIDE, dpnp.floor_divide),
+    }
     if rounding_mode not in modes:
         raise ValueError(
             f"div: rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}"
         )
-    of_floats, of_integers = modes[rounding_mode]
+    quotient, by_function = modes[rounding_mode]
     if not dtypes.is_float(dtype):
-        return by_dpnp(of_integers, dtype, a, b)
+        return of_integers(quotient, by_function, dtype, a, b)
     wide = "float32" if dtype in dtypes.CARRIED else dtype
-    operands = [converted(v, wide) if isinstance(v, Tensor) else np.dtype(wide).type(v)
-                for v in (a, b)]  # fmt: skip
-    return converted(by_dpnp(of_floats, wide, *operands, rule=_flat), dtype)
+    return by_nodes(quotient, a, b, wide=wide, dtype=dtype)
 
 
 def _narrow_quotient(dtype: str, a: Any, b: Any) -> Tensor | None:
@@ -276,25 +231,6 @@ def _narrow_quotient(dtype: str, a: Any, b: Any) -> Tensor | None:
     return linear_map(converted(a, dtype), 1 / number, 0.0)
 
 
-def _flat(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {n: zeros(t.trace, t.shape, t.dtype) for n, t in entry.inputs.items() if t.is_float}
-
-
-def _truncated(a: Any, b: Any) -> dpnp.ndarray:
-    return dpnp.trunc(dpnp.divide(a, b))
-
-
 def _truncated_integers(a: Any, b: Any) -> dpnp.ndarray:
     down = dpnp.floor_divide(a, b)
     return down + ((down < 0) & (down * b != a))
-
-
-def floored(a: Any, b: Any) -> dpnp.ndarray:
-    """Return quotients of floats as CPython rounds them, and torch after it."""
-    rest, plain = dpnp.fmod(a, b), dpnp.divide(a, b)
-    made = (a - rest) / b
-    made = made - ((rest != 0) & ((rest < 0) != (b < 0)))
-    whole = dpnp.floor(made)
-    whole = whole + (made - whole > 0.5)
-    whole = dpnp.where(made == 0, dpnp.copysign(dpnp.zeros_like(plain), plain), whole)
-    return dpnp.where(dpnp.zeros_like(plain) + b == 0, plain, whole)

@@ -15,13 +15,18 @@ from sycl_dnn.functional.arithmetic.operands import (
     DOC,
     as_floats,
     by_dpnp,
+    by_nodes,
     check_real,
     checked_operands,
     number_or_tensor,
+    of_integers,
     result_dtype,
     trace_of,
 )
+from sycl_dnn.ir.node import Node
+from sycl_dnn.ir.operation import OPERATIONS
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops import elementwise as ops
 from sycl_dnn.trace.pointwise import binary, mul
 from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.reductions import sum_to
@@ -38,6 +43,7 @@ _NOTES = "Integers alone are compared by dpnp, exactly; a number is rounded to t
 def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Make one comparison."""
     kind = getattr(algorithm, f"binary_{name}")
+    operation_of = OPERATIONS[name]
 
     def compare(
         input: dpnp.ndarray | Array | float, other: dpnp.ndarray | Array | float
@@ -47,7 +53,7 @@ def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[
             check_real(name, input=a, other=b)
         dtype = result_dtype(a, b)
         if not dtypes.is_float(dtype):
-            return by_dpnp(function, "bool", a, b)
+            return of_integers(operation_of, function, "bool", a, b)
         x, y = as_floats(dtype, a, b)
         return binary(kind, x, y, "bool")
 
@@ -108,8 +114,19 @@ def where(
     condition, a, b = checked_operands("where", condition=condition, input=input, other=other)
     dtype = result_dtype(a, b)
     if not dtypes.is_float(dtype):
-        return by_dpnp(dpnp.where, dtype, condition, a, b)
+        return _chosen(dtype, condition, a, b)
     return select(condition, *_floats(dtype, condition, a, b))
+
+
+def _chosen(dtype: str, condition: Tensor, a: Any, b: Any) -> Tensor:
+    """Return integers or bools by a condition."""
+    if dtype not in dtypes.DATA_TYPES:
+        return by_dpnp(dpnp.where, dtype, condition, a, b)
+
+    def definition(c: Node, x: Node, y: Node) -> Node:
+        return ops.where(c, ops.cast(x, dtype), ops.cast(y, dtype))
+
+    return by_nodes(definition, condition, a, b)
 
 
 def _floats(dtype: str, condition: Tensor, *operands: Any) -> list[Tensor]:
@@ -121,11 +138,12 @@ def _floats(dtype: str, condition: Tensor, *operands: Any) -> list[Tensor]:
 # --- Elements between bounds
 
 A = algorithm
-#: By bound: what applies it, where elements keep to it, where they do not; dpnp's for integers.
+#: By bound: what applies it, where elements keep to it, where they do not.
 _BOUNDS = {
-    "min": (A.binary_max, A.binary_ge, A.binary_lt, dpnp.maximum),
-    "max": (A.binary_min, A.binary_le, A.binary_gt, dpnp.minimum),
+    "min": (A.binary_max, A.binary_ge, A.binary_lt),
+    "max": (A.binary_min, A.binary_le, A.binary_gt),
 }
+_OF_INTEGERS = {"min": (ops.MAXIMUM, dpnp.maximum), "max": (ops.MINIMUM, dpnp.minimum)}
 
 
 @operation
@@ -171,7 +189,7 @@ def clamp(
         raise TypeError("clamp: min and max must both be numbers or both arrays")
     dtype = result_dtype(x, *limits)
     if not dtypes.is_float(dtype):
-        return by_dpnp(_of_integers(list(given)), dtype, x, *limits)
+        return _clamped_integers(dtype, x, list(given), limits)
     bounds = [
         converted(v, dtype) if isinstance(v, Tensor) else filled(x.trace, v, (), dtype)
         for v in limits
@@ -179,13 +197,11 @@ def clamp(
     return _clamped(converted(x, dtype), dict(zip(given, bounds, strict=True)))
 
 
-def _of_integers(names: list[str]) -> Callable[..., Any]:
-    def call(made: dpnp.ndarray, *limits: Any) -> dpnp.ndarray:
-        for name, limit in zip(names, limits, strict=True):
-            made = _BOUNDS[name][3](made, limit)
-        return made
-
-    return call
+def _clamped_integers(dtype: str, x: Tensor, names: list[str], limits: list[Any]) -> Tensor:
+    for name, limit in zip(names, limits, strict=True):
+        operation_of, function = _OF_INTEGERS[name]
+        x = of_integers(operation_of, function, dtype, x, limit)
+    return x
 
 
 def _clamped(x: Tensor, bounds: dict[str, Tensor]) -> Tensor:

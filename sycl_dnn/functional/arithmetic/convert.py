@@ -9,7 +9,9 @@ import dpnp
 import numpy as np
 
 from sycl_dnn.call.operation import operation
+from sycl_dnn.lower.nodes import computed
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.elementwise import cast
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.foreign_arrays import bits_of
@@ -34,9 +36,10 @@ def converted(x: Tensor, dtype: str) -> Tensor:
         return x.trace.convert(x, dtype, inserted=False)
     if x.dtype in dtypes.CARRIED or dtype in dtypes.CARRIED:
         return converted(converted(x, "float32"), dtype)
-    rule = _back(x) if x.is_float and dtypes.is_float(dtype) else _flat
+    if x.dtype in dtypes.DATA_TYPES and dtype in dtypes.DATA_TYPES:
+        return computed(lambda node: cast(node, dtype), x)
     kind = np.dtype(dtype)
-    return x.trace.array_call(lambda a: a.astype(kind), [x], [Out(x.shape, dtype)], rule)[0]
+    return x.trace.array_call(lambda a: a.astype(kind), [x], [Out(x.shape, dtype)], _flat)[0]
 
 
 def _packed(x: Tensor, dtype: str) -> Tensor:
@@ -46,10 +49,6 @@ def _packed(x: Tensor, dtype: str) -> Tensor:
     wide = converted(x, "float32")
     made = x.trace.reorder(wide, layout.row_major(x.shape, dtype), inserted=False)
     return x.trace.view(wide, made, lambda grad: grad)
-
-
-def _back(x: Tensor) -> Any:
-    return lambda entry, grads: {"0": converted(grads["0"], x.dtype)}
 
 
 def _flat(entry: Any, grads: Any) -> dict[str, Tensor]:

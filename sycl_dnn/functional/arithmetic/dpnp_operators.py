@@ -9,8 +9,10 @@ from typing import Any
 import dpnp
 
 from sycl_dnn.call.operation import operation
-from sycl_dnn.functional.arithmetic.operands import by_dpnp, checked_operands, result_dtype
+from sycl_dnn.functional.arithmetic.operands import checked_operands, of_integers, result_dtype
+from sycl_dnn.ir.operation import OPERATIONS
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.elementwise import BITWISE_NOT, LOGICAL_NOT
 from sycl_dnn.trace.values import Tensor
 
 
@@ -30,10 +32,10 @@ def _operator(name: str, function: Callable[..., Any]) -> Any:
         dtype = result_dtype(a, b)
         if dtype == "bool" and name in ("left_shift", "right_shift"):
             dtype = "int8"
-        return by_dpnp(function, dtype, a, b)
+        return of_integers(OPERATIONS[name], function, dtype, a, b)
 
     body.__name__ = body.__qualname__ = name
-    body.__doc__ = f"As ``dpnp.{name}``, by dpnp; the dtype to which torch promotes."
+    body.__doc__ = f"As ``dpnp.{name}``; the dtype to which torch promotes."
     return operation(body)
 
 
@@ -46,6 +48,7 @@ right_shift = _operator("right_shift", dpnp.right_shift)
 
 @operation
 def invert(input: Any) -> Tensor:
-    """As ``dpnp.invert``, by dpnp."""
+    """As ``dpnp.invert``."""
     _checked("invert", input)
-    return by_dpnp(dpnp.invert, input.dtype, input)
+    operation_of = BITWISE_NOT if input.dtype != "bool" else LOGICAL_NOT
+    return of_integers(operation_of, dpnp.invert, input.dtype, input)

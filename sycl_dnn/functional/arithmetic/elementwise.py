@@ -14,7 +14,8 @@ from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import describe_out, operation, sections
 from sycl_dnn.functional.arithmetic import double_precision
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.operands import by_dpnp, check_real, checked_array
+from sycl_dnn.functional.arithmetic.operands import check_real, checked_array, of_integers
+from sycl_dnn.ir.operation import OPERATIONS
 from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.pointwise import chain, eltwise
 from sycl_dnn.trace.torch_methods import is_torch, overwritten
@@ -194,14 +195,14 @@ def _function(
             check_real(name, input=input)
         if integers is None:
             return eltwise(converted(input, "float32"), kind, *factors)
-        return by_dpnp(integers, input.dtype, input)
+        return of_integers(OPERATIONS[name], integers, input.dtype, input)
 
     call.__name__ = call.__qualname__ = name
     dtype = "its dtype" if integers else "its dtype, float32 for integers"
     call.__doc__ = UNARY.format(
         summary=summary,
         returns=f"Shape and order of axes of ``input``; {dtype}",
-        notes=note or ("Integers are computed by dpnp." if integers else "Integers are converted."),
+        notes=note or ("Integers are computed exactly." if integers else "Integers are converted."),
         source='oneDNN developer guide, "Eltwise"',
     )
     return operation(call)
@@ -221,7 +222,7 @@ abs = _function(
     "Return ``|input|``.",
     A.eltwise_abs,
     integers=dpnp.abs,
-    note="Integers are computed by dpnp. The gradient at NaN is plus or minus the incoming one,\n"
+    note="Integers are computed exactly. The gradient at NaN is plus or minus the incoming one,\n"
     'unless ``set_nan("propagate")``.',
 )
 square = _function("square", "Return ``input * input``.", A.eltwise_square, integers=dpnp.square)

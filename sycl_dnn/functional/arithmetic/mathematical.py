@@ -20,6 +20,7 @@ from sycl_dnn.functional.arithmetic.operands import (
     check_real,
     checked_array,
     checked_operands,
+    of_integers,
 )
 from sycl_dnn.ir.node import Node
 from sycl_dnn.ir.operation import Operation
@@ -231,7 +232,7 @@ def atan2(input: dpnp.ndarray | Array, other: dpnp.ndarray | Array) -> dpnp.ndar
     return by_nodes(ops.ATAN2, *given, wide=_wide(kind), dtype=kind)
 
 
-def _remainder(summary: str, operation: Operation) -> Any:
+def _remainder(summary: str, operation: Operation, function: Callable[..., Any]) -> Any:
     """Make the function ``input - other * quotient``."""
     name = operation.name
 
@@ -242,8 +243,9 @@ def _remainder(summary: str, operation: Operation) -> Any:
         check_real(name, input=a, other=b)
         dtype = dtypes.result_dtype(a, b)
         dtype = "int8" if dtype == "bool" else dtype
-        wide = _wide(dtype) if dtypes.is_float(dtype) else dtype
-        return by_nodes(operation, a, b, wide=wide, dtype=dtype)
+        if not dtypes.is_float(dtype):
+            return of_integers(operation, function, dtype, a, b)
+        return by_nodes(operation, a, b, wide=_wide(dtype), dtype=dtype)
 
     return _named(call, name, _REMAINDER.format(summary=summary, name=name))
 
@@ -266,11 +268,13 @@ An integer modulo 0 is 0, where torch raises an error after reading the values. 
 float16 are computed in float32. Source: ``torch.{name}``.
 """
 fmod = _remainder(
-    "Return the remainder of a division rounded towards 0; it has the sign of ``input``.", ops.FMOD
-)
+    "Return the remainder of a division rounded towards 0; it has the sign of ``input``.",
+    ops.FMOD, dpnp.fmod,
+)  # fmt: skip
 remainder = _remainder(
-    "Return the remainder of a division rounded down; it has the sign of ``other``.", ops.REMAINDER
-)
+    "Return the remainder of a division rounded down; it has the sign of ``other``.",
+    ops.REMAINDER, dpnp.remainder,
+)  # fmt: skip
 
 
 @operation

@@ -11,6 +11,7 @@ import numpy as np
 
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.ir.node import Node
+from sycl_dnn.ir.operation import Operation
 from sycl_dnn.lower.nodes import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.elementwise import cast
@@ -163,6 +164,31 @@ def by_nodes(
     given = [_describable(v) if isinstance(v, Tensor) else v for v in operands]
     kinds = [v.dtype for v in given if isinstance(v, Tensor)]
     return computed(converting, *given, dtype=wide or str(kinds[0]))
+
+
+def of_integers(
+    operation: Operation, function: Callable[..., Any], dtype: str, *operands: Any
+) -> Tensor:
+    """Record an operation of integers or bools as a kernel.
+
+    ``function`` is dpnp's, for what oneDNN cannot describe: int16, wide unsigned and complex
+    numbers, and Python's that do not fit the dtype.
+    """
+    kinds = [v.dtype for v in operands if isinstance(v, Tensor)]
+    numbers = [v for v in operands if not isinstance(v, Tensor)]
+    known = all(kind in dtypes.DATA_TYPES for kind in (*kinds, dtype))
+    common = result_dtype(*operands)
+    if not known or not all(_fits(v, common) for v in numbers):
+        return by_dpnp(function, dtype, *operands)
+    # Sums of bools are true where any is, products where both are.
+    return by_nodes(operation, *operands, wide="uint8" if common == "bool" else common, dtype=dtype)
+
+
+def _fits(value: Any, dtype: str) -> bool:
+    if dtype == "bool" or isinstance(value, bool):
+        return True
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= value <= limits.max)
 
 
 def _describable(x: Tensor) -> Tensor:
