@@ -165,13 +165,13 @@ def _pow_vjp(node: Node, g: Node) -> tuple[Node | None, Node | None]:
     base, exponent = node.inputs
     zero = number(0, node.dtype)
     # Where the exponent is 0 the power is constant, even at a base of 0.
-    by_base = where(EQ(exponent, zero), zero, g * exponent * POW(base, exponent - 1))
+    by_base = where(EQ(exponent, zero), zero, g * (exponent * POW(base, exponent - 1)))
     if value_of(exponent) is not None:
         return by_base, None
     # A power of 0 with a positive exponent is constant as well; the logarithm is not.
     is_constant = LOGICAL_AND(EQ(base, zero), GE(exponent, zero))
     safe = where(is_constant, number(1, node.dtype), base)
-    return by_base, where(is_constant, zero, g * node * LOG(safe))
+    return by_base, where(is_constant, zero, g * (node * LOG(safe)))
 
 
 POW = _binary("pow", _pow_vjp)
