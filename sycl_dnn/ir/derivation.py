@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sycl_dnn.ir.node import Node, in_order, leaf
-from sycl_dnn.ir.operation import OPERATIONS, NotDifferentiable
+from sycl_dnn.ir.node import OPERATIONS, Node, NotDifferentiable, in_order, leaf
 
 Gradients = tuple["Node | None", ...]
 

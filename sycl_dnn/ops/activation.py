@@ -7,9 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from sycl_dnn.ir.node import Node, number
-from sycl_dnn.ir.operation import Operation
-from sycl_dnn.ops.elementwise import (
+from sycl_dnn.ir.node import Node, Operation, number
+from sycl_dnn.ops.arithmetic import (
     ABS,
     CLAMP,
     ERF,

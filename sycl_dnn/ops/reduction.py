@@ -6,9 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sycl_dnn.ir.node import Node, number
-from sycl_dnn.ir.operation import Operation, Shape
-from sycl_dnn.ops.elementwise import (
+from sycl_dnn.ir.node import Node, Operation, Shape, number
+from sycl_dnn.ops.arithmetic import (
     ABS,
     EQ,
     EXP,
@@ -16,20 +15,21 @@ from sycl_dnn.ops.elementwise import (
     LOG,
     LOGICAL_AND,
     NE,
+    POW,
     SQRT,
     SQUARE,
     STOP_GRADIENT,
     cast,
     where,
 )
-from sycl_dnn.ops.shape import broadcast_to, concat, flip, full, narrow, reshape
+from sycl_dnn.ops.creation import full
+from sycl_dnn.ops.shape import SUM, concat, flip, narrow, reshape
 
 Axes = tuple[int, ...]
 
 
 def _kept(inputs: tuple[Node, ...], *, axes: Axes) -> tuple[Shape, str]:
-    (x,) = inputs
-    return tuple([1 if k in axes else n for k, n in enumerate(x.shape)]), x.dtype
+    return SUM.infer(inputs, axes=axes)
 
 
 def _not_empty(inputs: tuple[Node, ...], *, axes: Axes) -> tuple[Shape, str]:
@@ -50,9 +50,6 @@ def all_axes(x: Node, axes: int | Sequence[int] | None) -> Axes:
 def squeezed(x: Node, axes: Axes) -> Node:
     """Return a reduced array without the axes that were reduced."""
     return reshape(x, tuple([n for k, n in enumerate(x.shape) if k not in axes]))
-
-
-SUM = Operation("sum", _kept, lambda node, g: [broadcast_to(g, node.inputs[0].shape)])
 
 
 def _extreme_vjp(node: Node, g: Node) -> list[Node]:
@@ -184,8 +181,6 @@ def _norm(x: Node, *, axes: Axes, order: float) -> Node:
 
 
 def _power(x: Node, exponent: float) -> Node:
-    from sycl_dnn.ops.elementwise import POW
-
     return POW(x, number(exponent, x.dtype))
 
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of the same elements, parts of arrays, and arrays made of parts."""
+"""Views, arrays that are repeated and their sums, parts of arrays, and arrays made of parts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from sycl_dnn.ir.node import Node, Number, number
-from sycl_dnn.ir.operation import Operation, Shape
+from sycl_dnn.ir.node import Node, Operation, Shape
 
 #: Of one axis: the first element, the step (not 0) and the number of elements.
 Cut = tuple[int, int, int]
@@ -73,10 +72,17 @@ def swapped(x: Node) -> Node:
     return transpose(x, (*rest, columns, rows))
 
 
+def _kept(inputs: tuple[Node, ...], *, axes: tuple[int, ...]) -> tuple[Shape, str]:
+    (x,) = inputs
+    return tuple([1 if k in axes else n for k, n in enumerate(x.shape)]), x.dtype
+
+
+#: Sums over axes, which stay with size 1.
+SUM = Operation("sum", _kept, lambda node, g: [broadcast_to(g, node.inputs[0].shape)])
+
+
 def sum_to(x: Node, shape: Shape) -> Node:
     """Return ``x`` summed over the axes along which ``shape`` was broadcast to it."""
-    from sycl_dnn.ops.reduction import SUM
-
     if x.shape == shape:
         return x
     lead = x.ndim - len(shape)
@@ -101,11 +107,6 @@ def broadcast_to(x: Node, shape: Sequence[int]) -> Node:
     """Return ``x`` repeated along axes of size 1 and new leading ones."""
     shape = tuple(shape)
     return x if x.shape == shape else BROADCAST(x, shape=shape)
-
-
-def full(value: Number, shape: Sequence[int], dtype: str) -> Node:
-    """Return one value everywhere."""
-    return broadcast_to(number(value, dtype), shape)
 
 
 # --- Parts
@@ -196,16 +197,3 @@ def concat(arrays: Sequence[Node], axis: int = 0) -> Node:
     """Return arrays joined along an axis."""
     axis %= arrays[0].ndim
     return arrays[0] if len(arrays) == 1 else CONCAT(*arrays, axis=axis)
-
-
-IOTA = Operation("iota", lambda inputs, *, length, dtype: ((length,), dtype), is_flat=True)
-
-
-def triangle(x: Node, diagonal: int, *, is_lower: bool) -> Node:
-    """Return a matrix, or several, with zeros above or below a diagonal."""
-    from sycl_dnn.ops.elementwise import GE, LE, where
-
-    rows = reshape(IOTA(length=x.shape[-2], dtype="int64"), (x.shape[-2], 1))
-    columns = IOTA(length=x.shape[-1], dtype="int64") - rows
-    holds = (LE if is_lower else GE)(columns, number(diagonal, "int64"))
-    return where(holds, x, number(0, x.dtype))

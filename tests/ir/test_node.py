@@ -7,8 +7,7 @@ import pytest
 
 from sycl_dnn import ops
 from sycl_dnn.ir import node as nodes
-from sycl_dnn.ir.node import in_order, leaf, number, value_of
-from sycl_dnn.ir.operation import OPERATIONS, Operation
+from sycl_dnn.ir.node import OPERATIONS, Operation, in_order, leaf, number, value_of
 
 X = leaf("x", (2, 3), "float32")
 Y = leaf("y", (3,), "float32")
@@ -80,7 +79,7 @@ def test_names_of_operations_are_unique():
         (lambda: OPERATIONS["exp"](leaf("n", (2,), "int64")), TypeError, "floating-point"),
         (lambda: ops.shape.reshape(X, (4,)), ValueError, "must have 6 elements"),
         (lambda: ops.shape.narrow(X, 1, 1, 3), IndexError, "must exist, got size 3"),
-        (lambda: ops.product.matmul(X, X), ValueError, "matmul: operands must be"),
+        (lambda: ops.products.matmul(X, X), ValueError, "matmul: operands must be"),
         (lambda: ops.shape.concat([X, Y]), ValueError, "concat: shapes must be equal"),
         (lambda: OPERATIONS["max"](leaf("e", (0,), "float32"), axes=(0,)), ValueError, "empty"),
     ],

@@ -23,9 +23,9 @@ from sycl_dnn.functional.arithmetic.operands import (
     of_integers,
     result_dtype,
 )
-from sycl_dnn.ir.operation import Operation
+from sycl_dnn.ir.node import Operation
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.ops import elementwise as ops
+from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.trace.pointwise import binary, eltwise, linear_map
 from sycl_dnn.trace.pointwise import mul as times
 from sycl_dnn.trace.values import Tensor

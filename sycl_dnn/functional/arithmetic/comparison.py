@@ -23,10 +23,9 @@ from sycl_dnn.functional.arithmetic.operands import (
     result_dtype,
     trace_of,
 )
-from sycl_dnn.ir.node import Node
-from sycl_dnn.ir.operation import OPERATIONS
+from sycl_dnn.ir.node import OPERATIONS, Node
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.ops import elementwise as ops
+from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.trace.pointwise import binary, mul
 from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.reductions import sum_to

@@ -9,9 +9,9 @@ import dpnp
 import numpy as np
 
 from sycl_dnn.call.operation import operation
-from sycl_dnn.lower.nodes import computed
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.ops.elementwise import cast
+from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.foreign_arrays import bits_of

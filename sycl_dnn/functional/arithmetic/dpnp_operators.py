@@ -10,9 +10,9 @@ import dpnp
 
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.operands import checked_operands, of_integers, result_dtype
-from sycl_dnn.ir.operation import OPERATIONS
+from sycl_dnn.ir.node import OPERATIONS
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.ops.elementwise import BITWISE_NOT, LOGICAL_NOT
+from sycl_dnn.ops.arithmetic import BITWISE_NOT, LOGICAL_NOT
 from sycl_dnn.trace.values import Tensor
 
 

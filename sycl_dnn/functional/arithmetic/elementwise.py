@@ -15,7 +15,7 @@ from sycl_dnn.call.operation import describe_out, operation, sections
 from sycl_dnn.functional.arithmetic import double_precision
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_real, checked_array, of_integers
-from sycl_dnn.ir.operation import OPERATIONS
+from sycl_dnn.ir.node import OPERATIONS
 from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.pointwise import chain, eltwise
 from sycl_dnn.trace.torch_methods import is_torch, overwritten

@@ -22,10 +22,9 @@ from sycl_dnn.functional.arithmetic.operands import (
     checked_operands,
     of_integers,
 )
-from sycl_dnn.ir.node import Node
-from sycl_dnn.ir.operation import Operation
+from sycl_dnn.ir.node import Node, Operation
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.ops import elementwise as ops
+from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.trace.values import Tensor
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ import dpnp
 import numpy as np
 
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.ir.node import Node
-from sycl_dnn.ir.operation import Operation
-from sycl_dnn.lower.nodes import computed
+from sycl_dnn.ir.node import Node, Operation
+from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.ops.elementwise import cast
+from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.refusals import NAMES
 from sycl_dnn.trace.steps import Out

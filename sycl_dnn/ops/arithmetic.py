@@ -10,8 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from sycl_dnn.ir.node import Node, Number, number, value_of
-from sycl_dnn.ir.operation import Operation, Shape, Vjp
+from sycl_dnn.ir.node import Node, Number, Operation, Shape, Vjp, number, value_of
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.shape import broadcast_shape, sum_to
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from sycl_dnn import _core
 from sycl_dnn.ir.derivation import pullback
 from sycl_dnn.ir.node import Node, Number, in_order, leaf, number
-from sycl_dnn.kernels.elementwise import (
+from sycl_dnn.kernels.expression import expression_of, is_elementwise
+from sycl_dnn.kernels.fused_elementwise import (
     ON_CPU,
     ON_GPU,
     Form,
@@ -19,7 +20,6 @@ from sycl_dnn.kernels.elementwise import (
     numbers_of,
     units_of,
 )
-from sycl_dnn.kernels.expression import expression_of, is_elementwise
 from sycl_dnn.kernels.launching import launched, units
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.gradients import Grads, rule_for

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from sycl_dnn.ir.node import Node
-from sycl_dnn.ir.operation import Operation, Shape
+from sycl_dnn.ir.node import Node, Operation, Shape
 from sycl_dnn.ops.shape import broadcast_shape, reshape, sum_to, swapped, transpose
 
 

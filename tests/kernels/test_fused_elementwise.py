@@ -1,0 +1,187 @@
+"""Kernels of element-wise nodes: values in every dtype, layout and size, compiled once a form."""
+
+import dpnp
+import numpy as np
+import pytest
+from scipy import special
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.ir.node import leaf
+from sycl_dnn.kernels import building
+from sycl_dnn.kernels.expression import expression_of
+from sycl_dnn.kernels.fused_elementwise import ON_CPU, Form, grid_of, module_of, name_of
+from sycl_dnn.ops import arithmetic as ops
+
+INTEGERS = ("int8", "uint8", "int32", "int64")
+RNG = np.random.default_rng(5)
+
+
+def _numbers(shape, dtype):
+    if np.dtype(dtype).kind == "f":
+        return RNG.uniform(-3, 3, shape).astype(dtype)
+    low = 0 if np.dtype(dtype).kind in "ub" else -100
+    return RNG.integers(low, 2 if dtype == "bool" else 100, shape).astype(dtype)
+
+
+@pytest.fixture
+def on_queue(queue):
+    """Return a function that copies NumPy's arrays to the queue."""
+    return lambda a: dpnp.asarray(a, sycl_queue=queue)
+
+
+#: Views of arrays that are larger: each has the shape (6, 5, 4).
+VIEWS = {
+    "dense": lambda a: a[:6, :5, :4].copy(),
+    "parts": lambda a: a[:6, 1:6, 2:6],
+    "steps": lambda a: a[:12:2, :10:2, :8:2],
+    "backwards": lambda a: a[5::-1, :5, 3::-1],
+    "turned": lambda a: a[:4, :5, :6].transpose(2, 1, 0),
+    "middle": lambda a: a[:5, :6, :4].transpose(1, 0, 2),
+    "repeated row": lambda a: a[:1, :1, :4],
+    "repeated column": lambda a: a[:6, :1, :1],
+    "few axes": lambda a: a[0, :5, :4],
+}
+
+
+@pytest.mark.parametrize("second", VIEWS)
+@pytest.mark.parametrize("first", VIEWS)
+def test_every_pair_of_layouts(first, second, on_queue):
+    a = _numbers((12, 12, 12), "float32")
+    x, y = (on_queue(a), on_queue(a + 1))
+    made = F.atan2(VIEWS[first](x), VIEWS[second](y))
+    wanted = np.arctan2(VIEWS[first](a), VIEWS[second](a + 1))
+    np.testing.assert_allclose(made.asnumpy(), wanted, rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 63, 255, 4095, 4096, 4097, 70_001])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_sizes_around_vectors_and_spans(n, rows, on_queue):
+    a = _numbers((rows, n + 3), "float32")
+    made = F.floor(on_queue(a)[:, :n]).asnumpy()
+    np.testing.assert_array_equal(made, np.floor(a[:, :n]))
+    np.testing.assert_array_equal(F.isnan(on_queue(a)[0, :n]).asnumpy(), np.isnan(a[0, :n]))
+
+
+def test_an_array_without_axes(on_queue):
+    assert F.sin(on_queue(np.float32(0.5))).shape == ()
+    np.testing.assert_allclose(float(F.sin(on_queue(np.float32(0.5)))), np.sin(0.5), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "maximum", "minimum", "fmod", "remainder"])
+def test_integers_are_those_of_numpy(name, dtype, on_queue):
+    a, b = _numbers((7, 33), dtype), _numbers((33,), dtype)
+    b[b == 0] = 3
+    reference = {"sub": "subtract", "mul": "multiply"}.get(name, name)
+    made = getattr(F, name)(on_queue(a), on_queue(b))
+    np.testing.assert_array_equal(made.asnumpy(), getattr(np, reference)(a, b))
+
+
+@pytest.mark.parametrize("mode", ["floor", "trunc"])
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_quotients_by_zero_and_of_the_smallest_number_end_no_process(dtype, mode, on_queue):
+    limits = np.iinfo(dtype)
+    a = np.array([limits.min, limits.min, limits.max, 5, 0], dtype)
+    b = np.array([0, -1 if limits.min else 1, 0, 0, 0], dtype)
+    made = F.div(on_queue(a), on_queue(b), rounding_mode=mode).asnumpy()
+    np.testing.assert_array_equal(made, [0, limits.min, 0, 0, 0])
+    assert not F.remainder(on_queue(a), on_queue(b)).asnumpy().any()
+
+
+FLOATS = ("float32", "float16", "bfloat16")
+
+
+@pytest.mark.parametrize("to", [*FLOATS, *INTEGERS, "bool"])
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "bool"])
+def test_conversions(dtype, to, on_queue):
+    values = np.array([0, 1, 2, 3, 100, 7, 64, 0, 5, 6, 8, 9, 10, 11, 12, 13, 14, 120], "f4")
+    x = sycl_dnn.asarray(on_queue(values), dtype=dtype)
+    made = F.astype(F.astype(x, to), "float32").asnumpy()
+    narrow = "bool" in (dtype, to)
+    np.testing.assert_array_equal(made, values.astype(bool) if narrow else values)
+
+
+def test_floats_become_bytes_exactly(on_queue):
+    values = np.arange(256, dtype="f4")
+    np.testing.assert_array_equal(F.astype(on_queue(values), "uint8").asnumpy(), np.arange(256))
+
+
+def test_bfloat16_is_rounded_to_nearest_even(on_queue):
+    bits = RNG.integers(0, 1 << 32, 4000, dtype="u4")
+    values = bits.view("f4")[np.isfinite(bits.view("f4"))]
+    wanted = F.astype(on_queue(values), "bfloat16").astype("float32").asnumpy()
+    made = F.astype(F.abs(F.astype(on_queue(values), "bfloat16")), "float32").asnumpy()
+    usual = np.abs(wanted) >= 2.0**-126  # oneDNN makes 0 of smaller ones
+    np.testing.assert_array_equal(made[usual], np.abs(wanted[usual]))
+
+
+@pytest.mark.parametrize("name", ["left_shift", "right_shift"])
+def test_shifts_by_any_number_of_places(name, on_queue):
+    a = np.array([1, -1, 5, -5, 7, -7, 3], "i4")
+    b = np.array([0, 1, 31, 31, 32, 40, -1], "i4")
+    sign = "<<" if name == "left_shift" else ">>"
+    made = sycl_dnn.compile(lambda x, y: x << y if sign == "<<" else x >> y)(
+        on_queue(a), on_queue(b)
+    )
+    inside = (b >= 0) & (b < 32)
+    places = np.where(inside, b, 31)
+    if name == "left_shift":
+        wanted = np.where(inside, (a.astype("i8") << places).astype("i4"), 0)
+    else:
+        wanted = a >> places
+    np.testing.assert_array_equal(made.asnumpy(), wanted)
+
+
+def test_new_shapes_need_no_compiler(on_queue):
+    F.fmod(on_queue(_numbers((5, 6), "float32")), on_queue(_numbers((6,), "float32")))
+    known = len(building._made)
+    for shape in ((7, 8), (3, 100), (20, 9)):
+        F.fmod(on_queue(_numbers(shape, "float32")), on_queue(_numbers(shape[1:], "float32")))
+    assert len(building._made) == known
+
+
+def test_a_form_has_no_shape():
+    def form(n):
+        x, y = leaf("x", (2, n), "float32"), leaf("y", (n,), "float32")
+        result = ops.SIN(x + y)
+        grid = grid_of((2, n), [(n, 1), (0, 1), (n, 1)])
+        return Form(expression_of([result], [x, y]), grid.classes, ON_CPU)
+
+    assert form(3) == form(50)
+    assert module_of(form(3)) is module_of(form(50))
+    assert name_of(form(3)).startswith("add_sin_")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "wanted"),
+    [
+        ((2, 3, 4), [(12, 4, 1), (12, 4, 1)], (24,)),
+        ((2, 3, 4), [(12, 4, 1), (0, 4, 1)], (2, 12)),
+        ((2, 1, 4), [(4, 9, 1), (4, 7, 1)], (8,)),
+        ((1, 1), [(1, 1)], (1,)),
+        ((3, 4), [(4, 1), (1, 3)], (3, 4)),
+    ],
+)
+def test_axes_are_joined_where_all_arrays_allow_it(sizes, strides, wanted):
+    assert grid_of(sizes, strides).sizes == wanted
+
+
+def test_values_in_one_program_need_no_dpnp(on_queue):
+    run = sycl_dnn.compile(lambda x: F.floor(F.sin(x) * 3) + F.erf(x))
+    x = on_queue(_numbers((64, 48), "float32"))
+    a = x.asnumpy().astype("f8")
+    np.testing.assert_allclose(
+        run(x).asnumpy(), np.floor(np.sin(a) * 3) + special.erf(a), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_gradients_of_any_order_and_of_both_operands(on_queue):
+    x, y = on_queue(np.float32(0.7)), on_queue(np.float32(1.3))
+    third = F.sin
+    for _ in range(3):
+        third = sycl_dnn.grad(third)
+    np.testing.assert_allclose(float(third(x)), -np.cos(0.7), rtol=1e-5)
+    by_x, by_y = sycl_dnn.grad(lambda x, y: F.atan2(x, y), (0, 1))(x, y)
+    n = 0.7**2 + 1.3**2
+    np.testing.assert_allclose([float(by_x), float(by_y)], [1.3 / n, -0.7 / n], rtol=1e-5)
