@@ -29,7 +29,7 @@ void record(py::module_ &m, const char *name, const char *parameters, const char
 namespace {
 struct fault_watch {
     std::set<std::string> rows;
-    py::object check;
+    py::object check, is_avoided;
 };
 // Never destroyed: it holds a Python function past the interpreter's end.
 fault_watch &watch() {
@@ -37,6 +37,10 @@ fault_watch &watch() {
     return *instance;
 }
 }  // namespace
+
+bool is_avoided(const std::string &name, const py::object &pd) {
+    return watch().rows.count(name) && watch().is_avoided(pd).cast<bool>();
+}
 
 // Passes a new descriptor to sycl_dnn/onednn/faults.py, if its row has known faults.
 static void warn_of_faults(const char *name, const py::object &pd) {
@@ -67,19 +71,26 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
         raise_status(dnnl_runtime_error,
                      std::string(name) + ": oneDNN failed to create the same primitive before");
     }
-    skip_avoided(name, parameters, made);
     const auto described = std::make_shared<PrimitiveDesc>(
         PrimitiveDesc{made, name, signature, engine, dst_engine, fixed, parameters});
-    refuse_unsafe(*described);
     const py::object pd = py::cast(described);
+    if (is_avoided(name, pd) && !next_impl(pd)) {
+        if (allow_empty) return py::none();
+        throw unimplemented(
+            std::string(name) + ": oneDNN has only the implementation " + made.impl_info_str() +
+            ", which fails or is wrong for these arguments, got " + std::string(py::repr(pd)));
+    }
+    refuse_unsafe(*described);
     warn_of_faults(name, pd);
     return pd;
 }
 
 void bind_fault_watch(py::module_ &m) {
-    m.def("_watch", [](const std::set<std::string> &rows, const py::object &check) {
-        watch() = {rows, check};
-    });
+    m.def(
+        "_watch",
+        [](const std::set<std::string> &rows, const py::object &check,
+           const py::object &is_avoided) { watch() = {rows, check, is_avoided}; },
+        py::arg("rows"), py::arg("check"), py::arg("is_avoided") = py::none());
 }
 
 }  // namespace sycl_dnn

@@ -23,6 +23,9 @@ py::object describe_or_raise(const char *name, const char *signature, const Engi
                              const Engine &dst_engine, const py::dict &parameters,
                              const attr_ptr &attr, bool allow_empty, const create_function &create);
 
+// Whether sycl_dnn/onednn/faults.py passes over the implementation of this descriptor.
+bool is_avoided(const std::string &name, const py::object &pd);
+
 void bind_fault_watch(py::module_ &m);
 
 }  // namespace sycl_dnn

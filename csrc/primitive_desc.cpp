@@ -46,10 +46,13 @@ dnnl::primitive_desc_base PrimitiveDesc::snapshot() const {
     return dnnl::primitive_desc_base(copy);
 }
 
-static bool next_impl(PrimitiveDesc &pd) {
-    const dnnl_status_t status = dnnl_primitive_desc_next_impl(pd.handle.get());
-    if (status == dnnl_last_impl_reached) return false;
-    check(status, "could not advance the primitive descriptor to its next implementation");
+bool next_impl(const py::object &self) {
+    auto &pd = self.cast<PrimitiveDesc &>();
+    do {
+        const dnnl_status_t status = dnnl_primitive_desc_next_impl(pd.handle.get());
+        if (status == dnnl_last_impl_reached) return false;
+        check(status, "could not advance the primitive descriptor to its next implementation");
+    } while (is_avoided(pd.name, self));
     return true;
 }
 
@@ -204,7 +207,9 @@ void bind_primitive_desc(py::module_ &m) {
             "parameters", [](const PrimitiveDesc &pd) { return pd.parameters.attr("copy")(); },
             "The keyword arguments that it was made with.")
         .def("next_impl", &next_impl,
-             "Switch to the next implementation, usually a slower one; False if there is none.")
+             "Switch to the next implementation, usually a slower one; False if there is none. "
+             "Those that "
+             "are known to fail or to be wrong for these arguments are passed over.")
         .def("__repr__", [](const PrimitiveDesc &pd) { return describe(pd); });
 }
 

@@ -24,4 +24,8 @@ struct PrimitiveDesc {
     dnnl::primitive_desc_base snapshot() const;
 };
 
+// Advances to the next implementation that the register of faults does not pass over; false if
+// there is none. Takes the Python object, by which the register's rules see it.
+bool next_impl(const py::object &pd);
+
 }  // namespace sycl_dnn

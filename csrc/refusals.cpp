@@ -145,45 +145,7 @@ void check_rnn_scales(const PrimitiveDesc &pd) {
                          &dnnl_primitive_attr_get_rnn_weights_projection_qparams);
 }
 
-// --- implementations that end the process or compute wrongly, where others do not ---
-
-// Generated code is unrolled over the whole normalised axis: 11 s and 1.6 GB for 2**26.
-constexpr int64_t longest_row = 1 << 22;
-
-// Channels that a register of AVX2 holds.
-constexpr int64_t avx2_lanes = 8;
-
-// With strides the kernel copies whole registers of channels, and reads unwritten memory of narrow
-// images.
-bool copies_unwritten_channels(std::string_view name, const py::dict &parameters) {
-    if (name != "convolution_backward_weights") return false;
-    const dims strides = parameters["strides"].cast<dims>();
-    const dims weights = parameters["diff_weights"].cast<const desc &>().get_dims();
-    const bool strided =
-        std::any_of(strides.begin(), strides.end(), [](int64_t by) { return by > 1; });
-    const size_t channels = weights.size() - strides.size() - 1;
-    return strided && weights.size() > strides.size() && weights[channels] < avx2_lanes;
-}
-
-// The prefix of the names of such implementations; "" if there are none.
-std::string_view avoided_prefix(std::string_view name, const py::dict &parameters) {
-    if (name == "lrn_backward" && parameters["local_size"].cast<int64_t>() <= 2) return "lrn_jit";
-    if (copies_unwritten_channels(name, parameters)) return "jit_1x1:avx2";
-    if (!starts_with(name, "layer_normalization")) return "";
-    const dims sizes = parameters["src"].cast<const desc &>().get_dims();
-    return !sizes.empty() && sizes.back() > longest_row ? "jit" : "";
-}
-
 }  // namespace
-
-void skip_avoided(const char *name, const py::dict &parameters, dnnl::primitive_desc_base &made) {
-    const std::string_view prefix = avoided_prefix(name, parameters);
-    while (!prefix.empty() && starts_with(made.impl_info_str(), prefix))
-        if (dnnl_primitive_desc_next_impl(made.get()) != dnnl_success)
-            throw unimplemented(std::string(name) + ": oneDNN has only the implementation " +
-                                made.impl_info_str() +
-                                ", which fails or is wrong for these arguments");
-}
 
 void refuse_unsafe(const PrimitiveDesc &pd) {
     check_conditions(pd);

@@ -8,9 +8,6 @@ namespace sycl_dnn {
 
 // Throws invalid_arguments or unimplemented if making the descriptor would end the process.
 void refuse_shapes(const char *name, const Engine &engine, const py::dict &parameters);
-// Skips implementations that end the process, or use all its memory, when a primitive is
-// made from them.
-void skip_avoided(const char *name, const py::dict &parameters, dnnl::primitive_desc_base &made);
 // Throws invalid_arguments if executing the descriptor would do so. Repeated when a primitive
 // is made, since next_impl() may have selected another implementation.
 void refuse_unsafe(const PrimitiveDesc &pd);

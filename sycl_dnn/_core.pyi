@@ -1131,7 +1131,7 @@ class PrimitiveDesc:
 
     def next_impl(self) -> bool:
         """
-        Switch to the next implementation, usually a slower one; False if there is none.
+        Switch to the next implementation, usually a slower one; False if there is none. Those that are known to fail or to be wrong for these arguments are passed over.
         """
 
     def query_md(self, what: query | str, index: int=0) -> MemoryDesc:
@@ -2268,7 +2268,7 @@ def _replayed(arg0: typing.Any, arg1: collections.abc.Iterable) -> typing.Any:
 def _sgemm(arg0: str, arg1: str, arg2: int, arg3: int, arg4: int, arg5: float, arg6: int, arg7: int, arg8: int, arg9: int, arg10: float, arg11: int, arg12: int) -> None:
     ...
 
-def _watch(arg0: collections.abc.Set[str], arg1: typing.Any) -> None:
+def _watch(rows: collections.abc.Set[str], check: typing.Any, is_avoided: typing.Any=None) -> None:
     ...
 
 def argument_id(name: str) -> int:
@@ -2981,4 +2981,4 @@ RUNTIME_DIM_VAL: int = -9223372036854775808
 RUNTIME_F32_VAL: float
 RUNTIME_S32_VAL: int = -2147483648
 RUNTIME_SIZE_VAL: int = 9223372036854775808
-_interface: int = 20
+_interface: int = 21

@@ -30,6 +30,7 @@ class Fault:
     advice : text of the warning or of the error
     refused_by : function of csrc/refused_shapes.cpp or csrc/refusals.cpp
     warns, refuses, explains, post_ops, partition : rules, named by what they are applied to
+    avoids : rule of implementations that are passed over for the next one
     outputs : patterns of the outputs that may be wrong if ``warns`` or ``explains`` holds
     """
 
@@ -47,6 +48,7 @@ class Fault:
     refused_by: str = ""
     warns: Callable[[Any], bool] | None = None
     refuses: Callable[[Any], bool] | None = None
+    avoids: Callable[[Any], bool] | None = None
     explains: Callable[[Any, str], bool] | None = None
     post_ops: Callable[[Any, Any], bool] | None = None
     partition: Callable[[Any], bool] | None = None
@@ -321,7 +323,7 @@ def other_rows(pd: Any) -> bool:
         return False
     if src.strides != dst.strides:
         return True
-    is_usual = is_row_major(src.dims, src.strides) or _is_channels_last(src)
+    is_usual = is_row_major(src.dims, src.strides) or is_channels_last(src)
     # Contiguous rows may be in any order.
     has_rows = src.strides[pd.axis] == 1 and not has_gaps(src)
     return not (is_usual or has_rows or pd.impl_info.startswith("ocl:simple"))
@@ -341,27 +343,8 @@ def condition_elsewhere(pd: Any) -> bool:
 # --- post-ops ---
 
 
-def in_order(desc: _core.MemoryDesc) -> list[int]:
-    """Return all axes, outermost first; of axes with equal strides, the longer one first."""
-    dims, strides = desc.dims, desc.strides
-    return sorted(range(len(dims)), key=lambda a: (-strides[a], -dims[a], a))
-
-
 def _wide(operand: _core.MemoryDesc) -> list[int]:
     return [i for i, n in enumerate(operand.dims) if n > 1]
-
-
-def last_axis_not_innermost(dst: _core.MemoryDesc, operands: Operands) -> bool:
-    """Match an operand along the last axis of a result that has another axis innermost."""
-    found = any(d is not None and _wide(d) == [dst.ndims - 1] for d in operands)
-    return found and in_order(dst)[-1] != dst.ndims - 1
-
-
-def channels_of_one_pixel(dst: _core.MemoryDesc, operands: Operands) -> bool:
-    """Match an operand along the channels of (N, C, 1...)."""
-    if dst.ndims < 3 or any(n > 1 for n in dst.dims[2:]):
-        return False
-    return any(d is not None and _wide(d) == [1] for d in operands)
 
 
 def two_rows(dst: _core.MemoryDesc, operands: Operands) -> bool:
@@ -371,7 +354,8 @@ def two_rows(dst: _core.MemoryDesc, operands: Operands) -> bool:
     return len(rows) > 1
 
 
-def _is_channels_last(desc: _core.MemoryDesc) -> bool:
+def is_channels_last(desc: _core.MemoryDesc) -> bool:
+    """Whether a dense tensor of images has its channels innermost."""
     if not desc.is_plain or desc.ndims < 3:
         return False
     order = [0, *range(2, desc.ndims), 1]
@@ -385,7 +369,7 @@ def _is_channels_last(desc: _core.MemoryDesc) -> bool:
 def whole_operand(dst: _core.MemoryDesc, operands: Operands) -> bool:
     """Match an operand of the result's shape where channels are not innermost."""
     found = any(d is not None and d.dims == dst.dims for d in operands)
-    return found and not _is_channels_last(dst)
+    return found and not is_channels_last(dst)
 
 
 # --- partitions ---
@@ -430,12 +414,14 @@ def resized_pixel(ops: Sequence[GraphOp]) -> bool:
     )
 
 
-_AVX2_LANES = 8  # float32 in a register
+def narrow_lanes(impl: str | None = None) -> int:
+    """Return the number of float32 in a register of an implementation, or of the CPU."""
+    return 16 if (cpu_has_avx512() if impl is None else "avx512" in impl) else 8
 
 
 def narrow_strided_weights(ops: Sequence[GraphOp]) -> bool:
     """Match gradients of 1x1 weights for few channels where images become smaller."""
-    return not cpu_has_avx512() and any(
+    return any(
         _plain_name(op) == "convolutionbackwardweights" and _is_narrow_and_strided(op) for op in ops
     )
 
@@ -444,7 +430,7 @@ def _is_narrow_and_strided(op: GraphOp) -> bool:
     at = -1 if op.layout == "NXC" else 1
     src, dst = op.shapes[:2]
     shrinks = math.prod(dst) * src[at] < math.prod(src) * dst[at]
-    return shrinks and src[at] < _AVX2_LANES and math.prod(op.result) <= src[at] * dst[at]
+    return shrinks and src[at] < narrow_lanes() and math.prod(op.result) <= src[at] * dst[at]
 
 
 def spread_condition(ops: Sequence[GraphOp]) -> bool:

@@ -2,7 +2,8 @@
 """The register of oneDNN's faults: read by warnings, the compiler, graphs and the verifier.
 
 ``FAULTS`` is the one table, found by comparing with float64 references; its rows are in
-``cpu_faults``, ``refused_calls``, ``gpu_faults`` and ``gpu_type_faults``.
+``cpu_faults``, ``avoided_implementations``, ``refused_calls``, ``gpu_faults`` and
+``gpu_type_faults``.
 docs/onednn_in_python.md shows it.
 ``tests/onednn/test_fault_register.py`` reproduces the rows, and fails when oneDNN fixes one, so
 that the row can go.
@@ -17,7 +18,13 @@ from typing import Any
 from sycl_dnn import _core
 from sycl_dnn._warn import warn
 from sycl_dnn.errors import OneDnnFaultWarning, Unimplemented
-from sycl_dnn.onednn import cpu_faults, gpu_faults, gpu_type_faults, refused_calls
+from sycl_dnn.onednn import (
+    avoided_implementations,
+    cpu_faults,
+    gpu_faults,
+    gpu_type_faults,
+    refused_calls,
+)
 from sycl_dnn.onednn.fault import Fault, GraphOp
 
 __all__ = ["FAULTS", "Fault", "explain", "explain_partition", "spoils", "table", "why_wrong"]
@@ -25,13 +32,14 @@ __all__ = ["FAULTS", "Fault", "explain", "explain_partition", "spoils", "table",
 PAGE = "docs/onednn_in_python.md"
 FAULTS = (
     *cpu_faults.FAULTS,
+    *avoided_implementations.FAULTS,
     *refused_calls.FAULTS,
     *gpu_faults.FAULTS,
     *gpu_type_faults.FAULTS,
 )
 _WATCHED: dict[str, list[Fault]] = {}
 for _fault in FAULTS:
-    for _row in _fault.rows if _fault.warns or _fault.refuses else ():
+    for _row in _fault.rows if _fault.warns or _fault.refuses or _fault.avoids else ():
         _WATCHED.setdefault(_row, []).append(_fault)
 
 
@@ -50,6 +58,12 @@ def check(pd: Any) -> None:
     if warned := warned_of(pd):
         text = f"{pd.name} ({pd.impl_info}): known fault of oneDNN: {warned.advice}"
         warn(text, OneDnnFaultWarning)
+
+
+def is_avoided(pd: Any) -> bool:
+    """Whether the implementation of ``pd`` is passed over: the extension takes the next one."""
+    kind = pd.engine.kind.name
+    return any(f.avoids(pd) for f in _WATCHED[pd.name] if f.avoids and f.device == kind)
 
 
 def warned_of(pd: Any) -> Fault | None:
@@ -121,4 +135,4 @@ def table() -> str:
     return "\n".join(lines)
 
 
-_core._watch(set(_WATCHED), check)
+_core._watch(set(_WATCHED), check, is_avoided)

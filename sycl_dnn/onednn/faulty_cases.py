@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sycl_dnn.onednn.fault import adjacent, axis_order, in_order
+from sycl_dnn.onednn.fault import adjacent, axis_order
 
 _DYNAMIC = ("dynamic_mx", "dynamic_fp")
 
@@ -56,12 +56,6 @@ def wide_lrn(call: Any, impl: str) -> bool:
     near = _dims(call, "src")[1] in (17, 31, 33)
     wide = call.params["local_size"] >= 7
     return "lrn_jit" in impl and _dtype(call, "src") != "bf16" and wide and near
-
-
-def repeated_operand(call: Any, impl: str) -> bool:
-    """Match a binary post-op over (N, 1, C)."""
-    dims = _dims(call, "dst")
-    return len(dims) == 3 and dims[1] == 1 and bool(_post_ops(call, "binary"))
 
 
 def signed_lstm(call: Any, impl: str) -> bool:
@@ -115,13 +109,6 @@ def later_operands(call: Any, impl: str) -> bool:
     return "jit:uni" in impl and len(found) > 1 and bool(eltwise) and eltwise[0] < found[0]
 
 
-def lone_pixels(call: Any, impl: str) -> bool:
-    """Match operands of images of one pixel, and of 8-bit results."""
-    dims, small = _dims(call, "dst"), _dtype(call, "dst") in ("s8", "u8")
-    alone = small or set(dims[2:]) <= {1}
-    return bool(_post_ops(call, "binary")) and "jit" in impl and alone
-
-
 def halved_weights(call: Any, impl: str) -> bool:
     """Match an s8 source of a kernel that halves weights."""
     narrow = impl.endswith(("jit_uni_int8:avx2", "jit_uni_int8:sse41"))
@@ -137,16 +124,3 @@ def whole_operand(call: Any, impl: str) -> bool:
     """Match an operand with the shape of the pooled images."""
     policies = [op.policy for op in call.attr.post_ops if op.kind == "binary"]
     return "jit" in impl and "per_tensor" in policies
-
-
-def inner_axis(call: Any, impl: str) -> bool:
-    """Match an operand along the last axis of a result that has another axis innermost."""
-    # If oneDNN chooses the layout of the result, it is that of the first source.
-    found = (call.tensors[name].desc() for name in ("dst", "src_0"))
-    dst = next((desc for desc in found if desc.is_plain), None)
-    if dst is None:
-        return False
-    policies = [op.policy for op in call.attr.post_ops if op.kind == "binary"]
-    last = dst.ndims - 1
-    along = any(str(p) in (str(1 << last), f"per_dim_{last}") for p in policies)
-    return "jit:uni" in impl and along and in_order(dst)[-1] != last

@@ -22,6 +22,7 @@ from sycl_dnn.functional.conv.windows import (
     unbatched,
     whole_number,
 )
+from sycl_dnn.onednn.fault import narrow_lanes
 from sycl_dnn.trace.descriptors import NARROW
 from sycl_dnn.trace.gradients import Grads, backward, pulled_back, rule_for
 from sycl_dnn.trace.pointwise import zeros
@@ -43,9 +44,14 @@ def spread_choice(trace: Trace, wide: Sizes, **params: Any) -> Any:
     takes an implementation that is up to four times slower than its own matrix product where few
     channels meet large strided kernels.
     """
-    if trace.engine.kind is not engine_kind.cpu or params["groups"] > 1:
+    if trace.engine.kind is not engine_kind.cpu:
         return "channels_last", None
     is_strided = max(params["strides"]) > 1
+    lone = math.prod(params["kernel"]) == 1
+    if is_strided and lone and wide[1] // params["groups"] < narrow_lanes():
+        return "row_major", None  # oneDNN's gradient of channels-last weights is wrong
+    if params["groups"] > 1:
+        return "channels_last", None
     if is_strided and wide[1] <= 4 and math.prod(params["kernel"]) >= 25:
         return "row_major", "gemm:jit"
     return "channels_last", None

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules that recognise implementations that end the process or are wrong where others are right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn.onednn.fault import Operands, is_channels_last, narrow_lanes
+
+# --- implementations and parameters ---
+
+#: The longest row whose generated code is of a reasonable size.
+_LONGEST_ROW = 1 << 22
+
+
+def narrow_window(pd: Any) -> bool:
+    """Match LRN over one or two channels by a kernel whose creation ends the process."""
+    return pd.parameters["local_size"] <= 2 and pd.impl_info.startswith("lrn_jit")
+
+
+def long_rows(pd: Any) -> bool:
+    """Match a kernel that is unrolled over a long row."""
+    dims = pd.parameters["src"].dims
+    return bool(dims) and dims[-1] > _LONGEST_ROW and pd.impl_info.startswith("jit")
+
+
+def copied_narrow_channels(pd: Any) -> bool:
+    """Match a strided gradient of 1x1 weights that copies more channels than there are.
+
+    With strides the kernels copy whole registers of channels into a buffer that has no room for
+    them.
+    """
+    if "jit_1x1" not in pd.impl_info:
+        return False
+    strides, weights = pd.parameters["strides"], pd.parameters["diff_weights"].dims
+    grouped = len(weights) > len(strides) + 2
+    # A transposed convolution copies its diff_dst.
+    axis = grouped + (0 if pd.name.startswith("deconvolution") else 1)
+    return any(by > 1 for by in strides) and weights[axis] < narrow_lanes(pd.impl_info)
+
+
+def strided_lone_batch(pd: Any) -> bool:
+    """Match a product whose one batch has a smaller stride than its matrices have bytes.
+
+    The copying kernel takes the smaller of that stride and of a matrix's; the stride of an axis of
+    length 1 means nothing.
+    """
+    if "brg_matmul" not in pd.impl_info:
+        return False
+    descs = (pd.src_desc, pd.weights_desc, pd.dst_desc)
+    return any(_has_small_lone_batch(d) for d in descs if d.is_plain)
+
+
+def _has_small_lone_batch(desc: _core.MemoryDesc) -> bool:
+    dims, strides = desc.dims, desc.strides
+    if len(dims) < 3:
+        return False
+    extent = max((n - 1) * by for n, by in zip(dims, strides, strict=True)) + 1
+    return any(n == 1 and 0 < by < extent for n, by in zip(dims[:-2], strides, strict=False))
+
+
+# --- operands along some of the axes ---
+
+
+def operands_of(post_ops: Any) -> list[_core.MemoryDesc]:
+    """Return the descriptors of the binary post-ops' operands."""
+    ops = (post_ops[i] for i in range(len(post_ops)))
+    return [args[1] for kind, args in ops if kind == "append_binary"]
+
+
+def _given_operands(pd: Any) -> list[_core.MemoryDesc]:
+    given = pd.primitive_attr.get("set_post_ops")
+    return operands_of(given[-1][0]) if given else []
+
+
+def _is_canonical(desc: _core.MemoryDesc) -> bool:
+    """Whether strides are those of row-major memory, of axes of length 1 as well."""
+    dims = desc.dims
+    return all(by == math.prod(dims[a + 1 :]) for a, by in enumerate(desc.strides))
+
+
+def _lies_alike(a: _core.MemoryDesc, b: _core.MemoryDesc) -> bool:
+    if a.dims != b.dims or not a.is_plain:
+        return False
+    rows = zip(a.dims, a.strides, b.strides, strict=True)
+    return all(n == 1 or x == y for n, x, y in rows)
+
+
+def _along_axes(operands: Sequence[_core.MemoryDesc | None]) -> list[_core.MemoryDesc]:
+    return [d for d in operands if d is not None and math.prod(d.dims) > 1]
+
+
+def _is_per_channel(desc: _core.MemoryDesc) -> bool:
+    return [a for a, n in enumerate(desc.dims) if n > 1] == [1]
+
+
+def misplaced(dst: _core.MemoryDesc, operands: Operands) -> bool:
+    """Match operands whose elements are found as if the result were row-major.
+
+    Right are one number, an operand in the layout of the result, and one per channel of images
+    whose channels are last; per channel of one pixel is wrong in every layout.
+    """
+    if not dst.is_plain:
+        return False
+    wide = [d for d in _along_axes(operands) if not _lies_alike(d, dst)]
+    per_channel = [d for d in wide if _is_per_channel(d)]
+    if per_channel and math.prod(dst.dims[2:]) == 1 and dst.ndims > 2:
+        return True
+    if is_channels_last(dst):
+        return len(per_channel) < len(wide)
+    return bool(wide) and not _is_canonical(dst)
+
+
+def misplaced_in_rows(dst: _core.MemoryDesc, operands: Operands) -> bool:
+    """Match operands of a normalization whose rows are not in row-major order.
+
+    One row of each sample repeats the first elements of an operand, seen on AVX-512 with BF16.
+    """
+    wide = _along_axes(operands)
+    if not wide or not dst.is_plain:
+        return False
+    return not _is_canonical(dst) or (dst.ndims == 3 and dst.dims[1] == 1)
+
+
+def finds_operands_elsewhere(pd: Any) -> bool:
+    """Match an implementation of `misplaced`; of references only that of dense softmax."""
+    operands, dst = _given_operands(pd), pd.dst_desc
+    if not operands:
+        return False
+    if not pd.impl_info.startswith("ref"):
+        return misplaced(dst, operands) or _is_small_and_spread(pd, operands)
+    if pd.name != "softmax_forward" or math.prod(dst.dims[pd.axis + 1 :]) > 1:
+        return False
+    return bool(_along_axes(operands)) and dst.is_plain and not _is_canonical(dst)
+
+
+def _is_small_and_spread(pd: Any, operands: Operands) -> bool:
+    """Whether 8-bit results of `binary` are computed with operands that are spread."""
+    small = pd.dst_desc.data_type in (_core.data_type.s8, _core.data_type.u8)
+    spread = any(d.dims != pd.dst_desc.dims for d in _along_axes(operands))
+    return pd.name == "binary" and small and spread
+
+
+def rows_find_operands_elsewhere(pd: Any) -> bool:
+    """Match an implementation of `misplaced_in_rows`."""
+    return not pd.impl_info.startswith("ref") and misplaced_in_rows(
+        pd.dst_desc, _given_operands(pd)
+    )
+
+
+def slopes_elsewhere(pd: Any) -> bool:
+    """Match slopes per channel of images that have an axis between samples and channels."""
+    desc, weights = pd.parameters["src"], pd.weights_desc
+    if not pd.impl_info.startswith("jit") or not desc.is_plain or weights.dims == desc.dims:
+        return False
+    channels = desc.strides[1]
+    pixels = zip(desc.dims[2:], desc.strides[2:], strict=True)
+    return channels > 1 and any(n > 1 and by > channels for n, by in pixels)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Implementations for CPUs that are passed over: they end the process, or others are right."""
+
+from __future__ import annotations
+
+from sycl_dnn.onednn import avoidance as rules
+from sycl_dnn.onednn import fault
+from sycl_dnn.onednn.fault import Fault
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(
+        "lrn-narrow-window",
+        title="`lrn_backward`",
+        when="`lrn_jit`, channels last or one channel, `local_size` 1 or 2",
+        wrong="creating the primitive ends the process",
+        instead="`ref`",
+        met="rerouted",
+        rows=("lrn_backward",),
+        avoids=rules.narrow_window,
+    ),
+    Fault(
+        "conv-narrow-strided-weights",
+        title="`convolution_backward_weights`, `deconvolution_backward_weights`",
+        when=(
+            "`jit_1x1`, strides, fewer input channels (of a group; of transposed convolutions "
+            "output channels) than a register holds: 8 with AVX2, 16 with AVX-512"
+        ),
+        wrong=(
+            "`diff_weights` contains products with uninitialised memory, or the process ends or "
+            "hangs (upstream issue 6035; AVX-512 by its definition, not tried)"
+        ),
+        instead="another implementation; graphs refuse the operation",
+        met="rerouted",
+        rows=("convolution_backward_weights", "deconvolution_backward_weights"),
+        avoids=rules.copied_narrow_channels,
+        partition=fault.narrow_strided_weights,
+    ),
+    Fault(
+        "layer-norm-long-rows",
+        title="`layer_normalization_forward`, `_backward`",
+        when="`jit:uni`, rows of more than 2**22 elements",
+        wrong="the generated code is unrolled over the whole row: 11 s and 1.6 GB for 2**26",
+        instead="another implementation",
+        met="rerouted",
+        rows=("layer_normalization_forward", "layer_normalization_backward"),
+        avoids=rules.long_rows,
+    ),
+    Fault(
+        "post-op-operands",
+        title="`binary`, `matmul`, `softmax_forward`",
+        when=(
+            "binary post-op along some axes, result not row-major (or per channel of images of one "
+            "pixel, or 8-bit results of `binary`); `ref` of `softmax` along a dense last axis, "
+            "also with an operand of every element"
+        ),
+        wrong="operands are read as if the result were row-major: values, or the process ends",
+        instead="another implementation; without one, refused: use a separate `binary`",
+        met="rerouted",
+        rows=("binary", "matmul", "softmax_forward"),
+        avoids=rules.finds_operands_elsewhere,
+        post_ops=rules.misplaced,
+    ),
+    Fault(
+        "layer-norm-post-op-operands",
+        title="`layer_normalization_forward`",
+        when=(
+            "`jit:uni`, `simple:any`, binary post-op along some axes, rows not in row-major order "
+            "(or shape (N, 1, C))"
+        ),
+        wrong="operands are read as if the rows were in order: values, or the process ends",
+        instead="`ref:any`",
+        met="rerouted",
+        rows=("layer_normalization_forward",),
+        avoids=rules.rows_find_operands_elsewhere,
+        post_ops=rules.misplaced_in_rows,
+    ),
+    Fault(
+        "prelu-slopes-between",
+        title="`prelu_forward`, `prelu_backward`",
+        when="`jit_uni`, one slope per channel, a spatial axis outside of the channels (`adbc`)",
+        wrong="slopes of other channels are used",
+        instead="`ref:any`",
+        met="rerouted",
+        rows=("prelu_forward", "prelu_backward"),
+        avoids=rules.slopes_elsewhere,
+    ),
+    Fault(
+        "matmul-lone-batch",
+        title="`matmul`",
+        when=(
+            "`brg_matmul`, a batch axis of length 1 whose stride is smaller than the other axes "
+            "extend (weights (1, B, K, N) as `dabc`)"
+        ),
+        wrong="the stride of that axis is used as that of the rows",
+        instead="the stride of a dense array, as memory over arrays has; another implementation",
+        met="rerouted",
+        rows=("matmul",),
+        avoids=rules.strided_lone_batch,
+    ),
+)

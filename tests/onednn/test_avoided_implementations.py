@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Implementations that are passed over: right ones run in their place, or the call is refused.
+
+Operands of post-ops and slopes along each set of axes, over each order of axes; with CI_LONG=1 all
+of them, otherwise a sample. Whether the faults are still there is tried in processes of their own.
+"""
+
+import os
+import subprocess
+import sys
+from itertools import permutations
+from random import Random
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import _core
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.errors import Unimplemented
+from sycl_dnn.onednn import faults
+
+SHAPES = (
+    *((3, 8, 16), (1, 8, 16), (3, 1, 16), (3, 8, 1)),
+    *((2, 12, 3, 16), (2, 5, 3, 7), (1, 12, 3, 16), (2, 1, 3, 16), (2, 12, 1, 16), (2, 16, 1, 1)),
+)
+SAMPLE = None if os.environ.get("CI_LONG") else 250
+
+
+def rows_of(shape, order):
+    """Return the strides of dense memory with these axes, outermost first."""
+    strides, step = {}, 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis]
+    return tuple(strides[a] for a in range(len(shape)))
+
+
+def memory(values, order, stream):
+    """Return memory with the axes in an order; those of length 1 as in row-major memory."""
+    placed, rows = rows_of(values.shape, order), rows_of(values.shape, range(values.ndim))
+    strides = [p if n > 1 else r for n, p, r in zip(values.shape, placed, rows, strict=True)]
+    flat = np.zeros(values.size, "f4")
+    places = [4 * by for by in strides]
+    np.lib.stride_tricks.as_strided(flat, values.shape, places)[...] = values
+    array = dpnp.asarray(flat, sycl_queue=stream.sycl_queue)
+    desc = dnnl.MemoryDesc(values.shape, "f32", strides=strides)
+    return dnnl.Memory(desc, stream.engine, array)
+
+
+def softmaxed(x, axis):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def normed(x):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+
+
+# --- each primitive with an operand: its descriptor, its arguments, what it computes
+
+
+def _softmax(src, x, given, axis, **_):
+    pd = dnnl.softmax_forward(
+        src.engine, algorithm="softmax_accurate", axis=axis, src=src.desc, dst=src.desc, **given
+    )
+    return pd, {"src": src}, softmaxed(x, axis)
+
+
+def _layer(src, x, given, **_):
+    pd = dnnl.layer_normalization_forward(
+        src.engine, epsilon=1e-5, src=src.desc, dst=src.desc, **given
+    )
+    return pd, {"src": src}, normed(x)
+
+
+def _binary(src, x, given, **_):
+    del given["prop_kind"]
+    pd = dnnl.binary(
+        src.engine, algorithm="binary_add", src0=src.desc, src1=src.desc, dst=src.desc, **given
+    )
+    return pd, {"src_0": src, "src_1": src}, 2 * x
+
+
+def _matmul(src, x, given, stream, draw, **_):
+    del given["prop_kind"]
+    inner = 5
+    a = draw((*x.shape[:-1], inner))
+    b = draw((*x.shape[:-2], inner, x.shape[-1]))
+    left, right = (memory(v, range(x.ndim), stream) for v in (a, b))
+    pd = dnnl.matmul(src.engine, src=left.desc, weights=right.desc, dst=src.desc, **given)
+    return pd, {"src": left, "weights": right}, a.astype("f8") @ b
+
+
+MADE = {"softmax": _softmax, "layer": _layer, "binary": _binary, "matmul": _matmul}
+
+
+def cases():
+    """Yield (primitive, shape, order of axes, axes of the operand, axis of softmax)."""
+    for shape in SHAPES:
+        wide = [a for a, n in enumerate(shape) if n > 1]
+        sets = [[a for i, a in enumerate(wide) if bits >> i & 1] for bits in range(1 << len(wide))]
+        for order in permutations(range(len(shape))):
+            for axes in sets:
+                yield from (("softmax", shape, order, axes, a) for a in range(len(shape)))
+                yield from ((k, shape, order, axes, None) for k in ("layer", "binary", "matmul"))
+
+
+def chosen(all, seed):
+    all = list(all)
+    return all if SAMPLE is None else Random(seed).sample(all, SAMPLE)
+
+
+def with_operand(stream, name, shape, order, axes, axis):
+    """Return what a primitive with a product by an operand gives, and what is right."""
+    rng = np.random.default_rng(0)
+
+    def draw(shape):
+        return rng.standard_normal(shape).astype("f4")
+
+    x = draw(shape)
+    spread = draw(tuple(n if a in axes else 1 for a, n in enumerate(shape)))
+    src, operand = memory(x, order, stream), memory(spread, range(len(shape)), stream)
+    ops, attr = dnnl.PostOps(), dnnl.PrimitiveAttr()
+    ops.append_binary("binary_mul", operand.desc)
+    attr.set_post_ops(ops)
+    given = {"attr": attr, "prop_kind": "forward_inference"}
+    pd, args, right = MADE[name](src, x.astype("f8"), given, axis=axis, stream=stream, draw=draw)
+    dst = dnnl.Memory(src.desc, stream.engine)
+    args |= {"dst": dst, "attr_post_op_0_src_1": operand}
+    dnnl.Primitive(pd).execute(stream, args).wait()
+    return dst.to_array().asnumpy(), right * spread
+
+
+@pytest.fixture
+def cpu_stream():
+    queue = sycl_dnn.default_queue("cpu")
+    return dnnl.Stream(dnnl.Engine(queue), queue, ordered=True)
+
+
+def test_operands_of_post_ops_are_read_where_they_are(cpu_stream):
+    refused = 0
+    for case in chosen(cases(), 1):
+        try:
+            got, right = with_operand(cpu_stream, *case)
+        except Unimplemented:
+            refused += 1
+            assert case[0] == "softmax", case
+            continue
+        np.testing.assert_allclose(got, right, atol=1e-4, err_msg=str(case))
+    assert refused < (SAMPLE or 7000) / 4
+
+
+def slopes_gradients(x, w, g):
+    spread = tuple(a for a, n in enumerate(w.shape) if n == 1)
+    return {
+        "diff_src": g * np.where(x > 0, 1, w),
+        "diff_weights": (g * np.minimum(x, 0)).sum(spread, keepdims=True),
+    }
+
+
+def with_slopes(stream, shape, order):
+    """Return what prelu and its gradients give for one slope per channel, and what is right."""
+    rng, engine = np.random.default_rng(1), stream.engine
+    x, g = (rng.standard_normal(shape).astype("f4") for _ in range(2))
+    w = rng.random((1, shape[1], *[1] * (len(shape) - 2))).astype("f4")
+    src, diff = memory(x, order, stream), memory(g, order, stream)
+    slopes = memory(w, range(len(shape)), stream)
+    given = {"src": src.desc, "weights": slopes.desc, "dst": src.desc}
+    hint = dnnl.prelu_forward(engine, prop_kind="forward_training", **given)
+    pd = dnnl.prelu_backward(
+        engine, src=src.desc, weights=slopes.desc, diff_src=src.desc,
+        diff_weights=slopes.desc, diff_dst=diff.desc, hint_fwd_pd=hint,
+    )  # fmt: skip
+    made = {n: dnnl.Memory(pd.desc_of(n), engine) for n in ("diff_src", "diff_weights")}
+    dst = dnnl.Memory(src.desc, engine)
+    args = {"src": src, "weights": slopes}
+    dnnl.Primitive(hint).execute(stream, args | {"dst": dst}).wait()
+    dnnl.Primitive(pd).execute(stream, args | made | {"diff_dst": diff}).wait()
+    found = {"dst": dst} | made
+    right = {"dst": np.where(x > 0, x, x * w)} | slopes_gradients(x, w, g)
+    return {n: m.to_array().asnumpy() for n, m in found.items()}, right
+
+
+def test_slopes_of_prelu_are_those_of_their_channels(cpu_stream):
+    drawn = [(s, o) for s in SHAPES if s[1] > 1 for o in permutations(range(len(s)))]
+    for shape, order in drawn if SAMPLE is None else Random(2).sample(drawn, 60):
+        found, right = with_slopes(cpu_stream, shape, order)
+        for name, got in found.items():
+            told = f"{name} {shape} {order}"
+            np.testing.assert_allclose(got, right[name], atol=1e-4, err_msg=told)
+
+
+def lone_batch(stream):
+    """Return a product with weights (1, 4, 6, 3) whose first axis has a small stride."""
+    rng = np.random.default_rng(2)
+    a, b = (rng.standard_normal(s).astype("f4") for s in ((1, 4, 2, 6), (1, 4, 6, 3)))
+    src = memory(a, range(4), stream)
+    desc = dnnl.MemoryDesc(b.shape, "f32", strides=(24, 6, 1, 24))
+    flat = dpnp.asarray(np.ascontiguousarray(b.transpose(3, 0, 1, 2)).ravel(),
+                        sycl_queue=stream.sycl_queue)  # fmt: skip
+    weights = dnnl.Memory(desc, stream.engine, flat)
+    dst = dnnl.Memory(dnnl.MemoryDesc((1, 4, 2, 3), "f32"), stream.engine)
+    pd = dnnl.matmul(stream.engine, src=src.desc, weights=desc, dst=dst.desc)
+    dnnl.Primitive(pd).execute(stream, {"src": src, "weights": weights, "dst": dst}).wait()
+    return dst.to_array().asnumpy(), a.astype("f8") @ b
+
+
+def test_stride_of_a_lone_batch_means_nothing(cpu_stream):
+    got, right = lone_batch(cpu_stream)
+    np.testing.assert_allclose(got, right, atol=1e-5)
+
+
+STRIDED = {"strides": [2, 2], "dilates": [0, 0], "padding_l": [0, 0]}
+
+
+def channels_last(values, stream):
+    """Return memory over images with their channels last."""
+    return memory(values, (0, 2, 3, 1), stream)
+
+
+def gradient_of_weights(stream, kind, channels):
+    """Return the gradient of 1x1 weights over every second pixel, and what is right."""
+    rng, engine = np.random.default_rng(3), stream.engine
+    few = rng.standard_normal((32, channels, 32, 32)).astype("f4")
+    many = rng.standard_normal((32, 16, 16, 16)).astype("f4")
+    right = np.einsum("nohw,nihw->oi", many.astype("f8"), few[:, :, ::2, ::2].astype("f8"))
+    wide, narrow = channels_last(few, stream), channels_last(many, stream)
+    transposed = kind == "deconvolution"
+    src, diff = (narrow, wide) if transposed else (wide, narrow)
+    shape = (channels, 16, 1, 1) if transposed else (16, channels, 1, 1)
+    open_ = dnnl.MemoryDesc(shape, "f32", "any")
+    given = STRIDED | {"padding_r": [-1, -1], "algorithm": f"{kind}_direct"}
+    forward, backward = (getattr(dnnl, f"{kind}_{way}") for way in ("forward", "backward_weights"))
+    hint = forward(
+        engine, prop_kind="forward_training", src=src.desc, weights=open_, dst=diff.desc, **given
+    )
+    pd = backward(
+        engine, src=src.desc, diff_weights=open_, diff_dst=diff.desc, hint_fwd_pd=hint, **given
+    )
+    found = dnnl.Memory(pd.desc_of("diff_weights"), engine)
+    args = {"src": src, "diff_dst": diff, "diff_weights": found}
+    dnnl.Primitive(pd).execute(stream, args).wait()
+    got = dnnl.Memory(dnnl.MemoryDesc(shape, "f32", "abcd"), engine)
+    copy = dnnl.Primitive(dnnl.reorder(engine, src=found.desc, dst=got.desc))
+    copy.execute(stream, {"src": found, "dst": got}).wait()
+    values = got.to_array().asnumpy()[:, :, 0, 0]
+    return values.T if transposed else values, right
+
+
+@pytest.mark.parametrize("channels", [1, 3, 5, 8, 12, 15, 16])
+def test_strided_gradients_of_few_channels(channels, cpu_stream):
+    got, right = gradient_of_weights(cpu_stream, "convolution", channels)
+    np.testing.assert_allclose(got, right, atol=1e-3)
+
+
+@pytest.mark.parametrize("channels", [3, 16])
+def test_transposed_strided_gradients_of_few_channels(channels, cpu_stream):
+    if channels < 8:
+        with pytest.raises(Unimplemented, match="jit_1x1"):
+            gradient_of_weights(cpu_stream, "deconvolution", channels)
+        return
+    got, right = gradient_of_weights(cpu_stream, "deconvolution", channels)
+    np.testing.assert_allclose(got, right, atol=1e-3)
+
+
+@pytest.mark.parametrize("how", [lambda f: f, sycl_dnn.compile], ids=["eager", "compiled"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_functional_gradients_of_few_transposed_channels(how, groups):
+    F, queue = sycl_dnn.functional, sycl_dnn.default_queue("cpu")
+    rng = np.random.default_rng(4)
+    x, w, g = (
+        rng.standard_normal(s).astype("f4")
+        for s in ((32, 16, 16, 16), (16, 3, 1, 1), (32, 3 * groups, 32, 32))
+    )
+
+    def loss(w, x, g):
+        y = F.conv_transpose2d(x, w, stride=2, output_padding=1, groups=groups)
+        return F.sum(y * g)
+
+    step = how(sycl_dnn.grad(loss))
+    got = step(*(dpnp.asarray(a, sycl_queue=queue) for a in (w, x, g))).asnumpy()
+    xs, gs = x.reshape(32, groups, -1, 16, 16), g[:, :, ::2, ::2].reshape(32, groups, -1, 16, 16)
+    right = np.einsum("ngihw,ngohw->gio", xs.astype("f8"), gs.astype("f8")).reshape(16, 3)
+    np.testing.assert_allclose(got[:, :, 0, 0], right, atol=2e-3)
+
+
+def test_next_impl_passes_over_them(cpu_stream):
+    x = np.ones((2, 12, 3, 16), "f4")
+    src = memory(x, (0, 3, 1, 2), cpu_stream)
+    slopes = memory(np.ones((1, 12, 1, 1), "f4"), range(4), cpu_stream)
+    given = {"prop_kind": "forward_inference", "src": src.desc, "dst": src.desc}
+    pd = dnnl.prelu_forward(cpu_stream.engine, weights=slopes.desc, **given)
+    assert pd.impl_info.startswith("ref")
+    while pd.next_impl():
+        assert not faults.is_avoided(pd)
+
+
+def test_one_without_another_implementation_is_refused_by_name(cpu_stream):
+    case = ("softmax", (2, 12, 3, 16), (0, 2, 1, 3), [1], 3)
+    with pytest.raises(Unimplemented, match="softmax_forward: oneDNN has only the implementation"):
+        with_operand(cpu_stream, *case)
+
+
+# --- whether the faults are still there: by case, in a process without the register
+
+FAULTY = {
+    "post-op-operands": ("softmax", (2, 12, 3, 16), (0, 2, 1, 3), [1], 3),
+    "post-op-operands of one pixel": ("binary", (2, 16, 1, 1), (0, 1, 2, 3), [1], None),
+    "post-op-operands of products": ("matmul", (2, 12, 3, 16), (0, 2, 1, 3), [3], None),
+    "layer-norm-post-op-operands": ("layer", (3, 8, 16), (1, 0, 2), [0], None),
+    "prelu-slopes-between": ((2, 12, 3, 16), (0, 3, 1, 2)),
+    "matmul-lone-batch": (),
+    "conv-narrow-strided-weights": ("convolution", 3),
+    "conv-narrow-strided-weights of transposed": ("deconvolution", 3),
+}
+
+
+def run(name, stream):
+    """Return whether a case is right without the register's help."""
+    case = FAULTY[name]
+    if not case:
+        got, right = lone_batch(stream)
+    elif name.startswith("prelu"):
+        found, wanted = with_slopes(stream, *case)
+        got, right = found["dst"], wanted["dst"]
+    elif len(case) == 2:
+        got, right = gradient_of_weights(stream, *case)
+    else:
+        got, right = with_operand(stream, *case)
+    return bool(np.abs(got - right).max() < 1e-3)
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_fault_is_still_there(name):
+    command = [sys.executable, "-W", "ignore", __file__, name]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    if child.stdout == "right\n":
+        pytest.skip(f"not on {dnnl.get_effective_cpu_isa().name}")
+    assert child.returncode < 0 or child.stdout == "wrong\n", child.stderr[-2000:]
+
+
+if __name__ == "__main__":
+    _core._watch(set(), faults.check)
+    chosen_queue = sycl_dnn.default_queue("cpu")
+    ordered = dnnl.Stream(dnnl.Engine(chosen_queue), chosen_queue, ordered=True)
+    print("right" if run(sys.argv[1], ordered) else "wrong")
