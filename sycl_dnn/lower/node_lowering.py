@@ -156,7 +156,7 @@ class Lowering:
         whole = next((t for t in operands if t.shape == shape), None)
         order = axis_order(whole, len(shape))
         outs = [_out(node, order) for node in nodes]
-        strides = [_spread(t) for t in operands]
+        strides: list[Sequence[int]] = [_spread(t) for t in operands]
         strides += [layout.permuted_strides(shape, order)] * len(nodes)
         in_order_of_memory = [[of[k] for k in order] for of in strides]
         grid = grid_of([shape[k] for k in order], in_order_of_memory)
