@@ -8,10 +8,12 @@ instances of registered classes; anything else is a leaf.
 
 from __future__ import annotations
 
-import dataclasses
+import enum
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+from sycl_dnn.object_attributes import attributes_of
 
 __all__ = [
     "Structure", "constants", "flatten", "leaves", "map", "names", "paths", "register", "unflatten",
@@ -179,8 +181,8 @@ def opened(value: Any) -> Opened | None:
         return Opened(cls, None, value)
     if isinstance(value, dict):
         return _opened_dict(cls, value)
-    if hasattr(cls, "__dataclass_fields__") and not isinstance(value, type):
-        names = tuple(f.name for f in dataclasses.fields(value) if hasattr(value, f.name))
+    if hasattr(cls, "__dataclass_fields__") and not isinstance(value, (type, enum.Enum)):
+        names = attributes_of(value)
         return Opened(cls, names, [getattr(value, n) for n in names])
     return None
 
@@ -188,7 +190,7 @@ def opened(value: Any) -> Opened | None:
 def _opened_dict(cls: type, value: dict[Any, Any]) -> Opened:
     # Of an OrderedDict the order is a part.
     keys = tuple(value if isinstance(value, OrderedDict) else _sorted(value))
-    factory = getattr(value, "default_factory", None)
+    factory = value.default_factory if isinstance(value, defaultdict) else None
     aux = keys if factory is None else (keys, factory)
     return Opened(cls, aux, [value[k] for k in keys], tuple(value))
 

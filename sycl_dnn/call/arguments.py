@@ -28,7 +28,7 @@ from sycl_dnn.trace.values import Tensor
 
 def operation_of(function: Any) -> Any:
     """Return the operation of one of this package's functions; None for a user's function."""
-    return getattr(function, "operation", None)
+    return getattr(function, "operation", None) if callable(function) else None
 
 
 def body_of(function: Any) -> Any:

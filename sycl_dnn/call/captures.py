@@ -25,6 +25,7 @@ from sycl_dnn import tree
 from sycl_dnn.call import code_facts
 from sycl_dnn.call.arguments import ARRAY_TYPES
 from sycl_dnn.call.inner_imports import Varies, modules_of
+from sycl_dnn.object_attributes import slots_of
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.frozen import Frozen, Seed
 from sycl_dnn.trace.values import Tensor
@@ -431,7 +432,7 @@ class Captures:
         if code_facts.varies(kind.__module__):
             self._vary(f"it uses {kind.__module__}.{kind.__qualname__}")
             return
-        slots = [s for owner in kind.__mro__ for s in _slots(owner) if hasattr(value, s)]
+        slots = [s for owner in kind.__mro__ for s in slots_of(owner) if hasattr(value, s)]
         own = getattr(value, "__dict__", None)
         if own is None and not slots and code_facts.is_library(kind.__module__):
             if kind.__module__.partition(".")[0] in ("sycl_dnn", "dpctl"):
@@ -475,12 +476,6 @@ class Captures:
         if hasattr(kind, "__dataclass_fields__") or kind in tree._rules:
             return True
         return any(code_facts.is_library(k.__module__) for k in kind.__mro__ if k is not object)
-
-
-def _slots(owner: type) -> list[str]:
-    slots = vars(owner).get("__slots__", ())
-    names = (slots,) if isinstance(slots, str) else tuple(slots)
-    return [n for n in names if n not in ("__dict__", "__weakref__")]
 
 
 def nothing_held(function: Any, others: Sequence[Any]) -> tuple[Any, ...]:

@@ -6,12 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import dpnp
-import numpy as np
-
 from sycl_dnn import _torch_habits, tree
-from sycl_dnn.device import default_queue
-from sycl_dnn.nn import hooks, module_tree
+from sycl_dnn.nn import copying, hooks, module_tree
 from sycl_dnn.nn.eager import run_forward
 from sycl_dnn.nn.parameter import Buffer, Parameter
 from sycl_dnn.nn.state import ModuleState
@@ -344,8 +340,9 @@ class Module(ModuleState):
 
     def train(self, mode: bool = True) -> Module:
         """Set the module and its submodules to training (dropout, batch statistics) or not."""
-        for module in self.modules():
-            module.__dict__["training"] = bool(mode)
+        self.__dict__["training"] = bool(mode)
+        for module in self.children():
+            module.train(mode)
         module_tree.form_changed()
         return self
 
@@ -393,6 +390,16 @@ class Module(ModuleState):
             module.__dict__["_frozen"] = old | names if is_frozen else old - names
         module_tree.form_changed()
         return self
+
+    def _rebind(self, name: str, value: Any) -> None:
+        """Implement ``weight.data = value`` for another shape or dtype."""
+        for group in (self._parameters, self._buffers):
+            if name in group:
+                group[name] = value
+        module_tree.form_changed()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Do nothing, as no gradients are kept: ``grad`` returns new ones."""
 
     def _set_frozen(self, name: str, is_frozen: bool) -> None:
         """Implement ``weight.requires_grad = False``."""
@@ -450,29 +457,15 @@ class Module(ModuleState):
         return summary_of(self, args, kwargs)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Module:
-        leaves, form = module_tree.flatten(self)
-        made = module_tree.unflatten(form, [v.copy() for v in leaves])
-        memo[id(self)] = made
-        return made
+        return copying.deep_copy(self, memo)  # type: ignore[no-any-return]
 
     def __copy__(self) -> Module:
         made: Module = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         return made
 
-    def __reduce__(self) -> Any:
-        leaves, form = module_tree.flatten(self)
-        plain_ones = [dpnp.asnumpy(v) if type(v) is dpnp.ndarray else v for v in leaves]
-        return _unpickled, (form, plain_ones)
-
-
-def _unpickled(form: Any, leaves: list[Any]) -> Any:
-    """Return a module from ``pickle``, with its arrays on the default queue."""
-    arrays = [
-        dpnp.asarray(v, sycl_queue=default_queue()) if isinstance(v, np.ndarray) else v
-        for v in leaves
-    ]
-    return module_tree.unflatten(form, arrays)
+    def __getstate__(self) -> dict[str, Any]:
+        return copying.state_of(self)
 
 
 module_tree.register(Module)

@@ -4,26 +4,43 @@
 from __future__ import annotations
 
 import enum
+import functools
 import types
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sycl_dnn import tree
 from sycl_dnn.call import arguments, code_facts
+from sycl_dnn.nn import bypassed, held_objects
 from sycl_dnn.trace import nested_arguments
 from sycl_dnn.trace.values import Tensor
 
 #: What every module has; all other attributes are hyper-parameters.
 OWN = frozenset(
-    ("_parameters", "_buffers", "_modules", "_frozen", "_transient", "_is_traced", "_lent")
-)
+    (
+        "_parameters", "_buffers", "_modules", "_frozen", "_transient", "_is_traced", "_lent",
+        "_state_hooks",
+    )
+)  # fmt: skip
 _PLAIN = (bool, int, str, bytes, complex, type(None), type(Ellipsis), range, slice)
-_FIXED = (enum.Enum, np.dtype, np.generic)
+_BUILTIN = (tuple, list, dict, OrderedDict, defaultdict, deque)
+_FIXED = (np.dtype, np.generic)
 
-Maker = Callable[[Sequence[Any]], Any]
+
+class Copies:
+    """What the hyper-parameters of a new module are made from."""
+
+    def __init__(self, leaves: Sequence[Any], modules: Sequence[Any]) -> None:
+        self.leaves, self.modules = leaves, modules
+        #: Callables and objects, by number: each is made once.
+        self.objects: dict[int, Any] = {}
+
+
+Maker = Callable[[Copies], Any]
 
 
 class _Epoch:
@@ -55,7 +72,7 @@ class Node(NamedTuple):
 class Form:
     """Everything in a module but its arrays; equal for modules that compute the same."""
 
-    __slots__ = ("_hash", "constants", "held", "is_simple", "key", "names", "nodes")
+    __slots__ = ("_hash", "constants", "held", "is_simple", "key", "names", "nodes", "root")
 
     def __init__(self, walk: _Walk) -> None:
         self.key = tuple(walk.tokens)
@@ -68,6 +85,8 @@ class Form:
         #: Whether the form of a copy is known without another walk.
         self.is_simple = walk.is_lasting and not any(node.made for node in self.nodes)
         self._hash = hash((self.key, self.constants))
+        #: The module that was last found to have this form.
+        self.root: Callable[[], Any] = weakref.ref(walk.root)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -114,6 +133,11 @@ class _Walk:
         self._numbers: dict[int, int] = {}
         self._nodes: dict[int, int] = {}
         self._classes: set[type] = set()
+        self._objects: dict[int, int] = {}
+        self._makers: dict[int, Maker] = {}
+        self._alive: list[Any] = []
+        self.root = root
+        self._ids: frozenset[int] | None = None
         self._node(root, "", False)
 
     def _leaf(self, owner: dict[str, Any], name: str, path: str, is_constant: bool) -> int:
@@ -151,6 +175,8 @@ class _Walk:
         fixed: dict[str, Any] = {}
         made: dict[str, Maker] = {}
         tokens = []
+        if "_state_hooks" in own:
+            fixed["_state_hooks"] = own["_state_hooks"]
         for name, value in own.items():
             if name in OWN:
                 continue
@@ -198,54 +224,150 @@ class _Walk:
             return (kind, value.hex()), None
         if isinstance(value, Tensor) or nested_arguments.is_array(value):
             number = self._leaf(owner, name, path, True)
-            return ("leaf", number), lambda leaves: leaves[number]
+            return ("leaf", number), lambda copies: copies.leaves[number]
+        if isinstance(value, enum.Enum):
+            return (kind, value.name), None
         if isinstance(value, _FIXED):
             return (kind, value), None
-        if "_parameters" in getattr(value, "__dict__", ()):
+        if held_objects.is_module(value):
             index = self._node(value, path, True)
-            return ("node", index), lambda leaves: _Ref(index)
+            return ("node", index), lambda copies: copies.modules[index]
         if isinstance(value, np.ndarray):
             self.is_lasting = False
             return (kind, value.dtype.str, value.shape, value.tobytes()), None
-        if isinstance(value, (set, frozenset)):
-            self.is_lasting &= kind is frozenset
-            return (kind, frozenset(value)), None
-        node = tree.opened(value)
-        if node is not None:
-            return self._container(node, path)
         if isinstance(value, type) or arguments.operation_of(value) is not None:
             return value, None
+        if isinstance(value, (set, frozenset)):
+            self.is_lasting &= kind is frozenset
+            return self._object(value, path) or ((kind, frozenset(value)), None)
+        node = tree.opened(value) if held_objects.referent_of(value) is value else None
+        if node is not None:
+            return self._container(value, node, path)
+        found = self._object(value, path)
+        if found is not None:
+            return found
         if not isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
             self.is_lasting = False
         self.held.append(value)
         return arguments.key_of(value), None
 
-    def _container(self, node: Any, path: str) -> tuple[Any, Maker | None]:
+    def _object(self, value: Any, path: str) -> tuple[Any, Maker] | None:
+        """Return the same of a callable or an object; None if it leads to no registered module."""
+        number = self._objects.get(id(value))
+        if number is not None:
+            makers = self._makers
+            return ("object", number), lambda copies: makers[number](copies)
+        parts = held_objects.parts_of(value)
+        if parts is None:
+            return None
+        wanted = self._wanted()
+        reached = [
+            i for i, v in enumerate(parts.children) if held_objects.reaches(v, wanted, path, {})
+        ]
+        if not reached:
+            return None
+        self.is_lasting = False
+        number = self._objects[id(value)] = len(self._objects)
+        self._alive.append(value)  # so that its id is of no other
+        encoded = {
+            i: self._encoded({"item": parts.children[i]}, "item", parts.children[i], path)
+            for i in reached
+        }
+        self.held += parts.guarded(encoded)
+        if isinstance(value, types.MethodType):
+            self.held += methods_of(type(value.__self__), value.__func__.__name__)
+
+        def maker(copies: Copies) -> Any:
+            if number not in copies.objects:
+                made = {i: functools.partial(_made, parts.children[i], m, copies)
+                        for i, (_, m) in encoded.items()}  # fmt: skip
+                parts.build(made, functools.partial(copies.objects.__setitem__, number))
+            return copies.objects[number]
+
+        self._makers[number] = maker
+        return (parts.kind, tuple((i, token) for i, (token, _) in encoded.items())), maker
+
+    def _wanted(self) -> frozenset[int]:
+        """Return the ids of the modules of the tree and of their parameters."""
+        if self._ids is None:
+            self._ids = ids_of(self.root)
+        return self._ids
+
+    def _container(self, value: Any, node: Any, path: str) -> tuple[Any, Maker | None]:
         self.is_lasting &= node.kind is tuple or hasattr(node.kind, "_fields")
         children = list(node.children)
         made = [
             self._encoded({"item": v}, "item", v, path + step)
             for v, step in zip(children, node.steps(), strict=True)
         ]
-        self.is_lasting &= not any(maker for _, maker in made)
-        token = (node.kind, node.order or node.aux, tuple(t for t, _ in made))
+        more = [] if node.kind in _BUILTIN else _attributes(value, node)
+        others = [self._encoded({"item": v}, "item", v, f"{path}.{n}")[0] for n, v in more]
+        self.is_lasting &= not more and not any(maker for _, maker in made)
+        tokens = (*(t for t, _ in made), *zip((n for n, _ in more), others, strict=True))
+        token = (node.kind, node.order or node.aux, tokens)
 
-        def maker(leaves: Sequence[Any]) -> Any:
-            return node.rebuilt(
-                [v if m is None else m(leaves) for v, (_, m) in zip(children, made, strict=True)]
+        def maker(copies: Copies) -> Any:
+            copy = node.rebuilt(
+                [v if m is None else m(copies) for v, (_, m) in zip(children, made, strict=True)]
             )
+            _add_attributes(copy, value, more)
+            return copy
 
-        # Each copy has its own list, so that changes to one do not show in another.
-        return token, None if node.kind is tuple and not any(m for _, m in made) else maker
+        # A copy has its own list, so that changes to one do not show in another.
+        is_shared = node.kind is tuple and not any(m for _, m in made)
+        return token, None if is_shared or self._is_configuration(value, node) else maker
+
+    def _is_configuration(self, value: Any, node: Any) -> bool:
+        """Whether it is an object of a user's class without arrays, which copies share."""
+        if node.kind in _BUILTIN:
+            return False
+        wanted = self._wanted()
+        leads = any(held_objects.reaches(v, wanted, "", {}) for v in node.children)
+        return not leads and not any(
+            nested_arguments.is_array(v) or isinstance(v, Tensor) for v in tree.leaves(value)
+        )
 
 
-class _Ref(int):
-    """The number of a module among hyper-parameters."""
+def _attributes(value: Any, node: Any) -> list[tuple[str, Any]]:
+    """Return what a container of a user's class holds besides its items."""
+    own = getattr(value, "__dict__", {})
+    if own is value or hasattr(node.kind, "__dataclass_fields__"):
+        return []
+    return list(own.items())
 
 
-def methods_of(kind: type) -> list[Any]:
-    """Return ``forward`` of a user's class and the methods that it reaches by name."""
-    wanted, found, names = ["forward"], [], {"forward"}
+def _add_attributes(copy: Any, value: Any, more: list[tuple[str, Any]]) -> None:
+    if getattr(value, "__dict__", None) is value:  # a dict whose items are its attributes
+        copy.__dict__ = copy
+    elif more:
+        copy.__dict__.update(more)
+
+
+def _made(value: Any, maker: Maker | None, copies: Copies) -> Any:
+    return value if maker is None else maker(copies)
+
+
+def registered_modules(root: Any) -> Iterator[Any]:
+    """Yield a module and those registered in it, each once, in the order of state dicts."""
+    wanted, seen = [root], set()
+    while wanted:
+        module = wanted.pop()
+        if module is not None and id(module) not in seen:
+            seen.add(id(module))
+            yield module
+            wanted += reversed(module.__dict__["_modules"].values())
+
+
+def ids_of(root: Any) -> frozenset[int]:
+    """Return the ids of a module, of those registered in it and of their parameters."""
+    modules = list(registered_modules(root))
+    parameters = (v for m in modules for v in m.__dict__["_parameters"].values() if v is not None)
+    return frozenset([*map(id, modules), *map(id, parameters)])
+
+
+def methods_of(kind: type, first: str = "forward") -> list[Any]:
+    """Return a method of a user's class and the methods that it reaches by name."""
+    wanted, found, names = [first], [], {first}
     while wanted:
         name = wanted.pop()
         for owner in kind.__mro__:
@@ -265,6 +387,7 @@ def flatten(module: Any) -> tuple[list[Any], Form]:
     """Return the arrays of a module, each once, and its form."""
     known = _known.get(module)
     if known is not None and known.epoch == _Epoch.count:
+        known.form.root = weakref.ref(module)
         return [owner[name] for owner, name in known.places], known.form
     walk = _Walk(module)
     form = Form(walk)
@@ -277,11 +400,14 @@ def unflatten(form: Form, leaves: Iterable[Any]) -> Any:
     """Return a module of a form with these arrays, or what represents them."""
     given = list(leaves)
     is_traced = any(isinstance(v, Tensor) for v in given)
+    if is_traced:
+        bypassed.note(form, given)
     modules = [object.__new__(node.kind) for node in form.nodes]
+    copies = Copies(given, modules)
     for module, node in zip(modules, form.nodes, strict=True):
         own: dict[str, Any] = dict(node.fixed)
         for name, maker in node.made.items():
-            own[name] = _resolved(maker(given), modules)
+            own[name] = maker(copies)
         own["_parameters"] = _chosen(node.parameters, given)
         own["_buffers"] = _chosen(node.buffers, given)
         own["_modules"] = _chosen(node.modules, modules)
@@ -307,16 +433,6 @@ def _places(form: Form, modules: Sequence[Any]) -> list[tuple[dict[str, Any], st
 
 def _chosen(numbers: dict[str, int | None], values: Sequence[Any]) -> dict[str, Any]:
     return {name: None if n is None else values[n] for name, n in numbers.items()}
-
-
-def _resolved(value: Any, modules: Sequence[Any]) -> Any:
-    """Return a hyper-parameter with modules in place of their numbers."""
-    if type(value) is _Ref:
-        return modules[value]
-    node = tree.opened(value)
-    if node is None or not any(type(v) is _Ref for v in tree.leaves(value)):
-        return value
-    return node.rebuilt([_resolved(v, modules) for v in node.children])
 
 
 def replace(module: Any, leaves: Sequence[Any]) -> None:

@@ -63,11 +63,12 @@ def _named(word: str, n: int) -> type:
     more = _MORE if word == "Constant" else ""
     text = _TEXT.format(n=n, mode=_MODES[word], name=name, more=more)
     own = {"n_axes": n, "mode": _MODES[word], "__doc__": text, "__module__": __name__}
-    return type(name, (base,), own)
+    return type(name, (base,), own | {"__module__": __name__})
 
 
 #: The classes by name.
 PADS = {f"{word}Pad{n}d": _named(word, n) for word in _MODES for n in (1, 2, 3)}
+globals().update(PADS)  # pickle finds classes by the names in their modules
 
 
 class PReLU(Module):

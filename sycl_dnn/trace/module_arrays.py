@@ -20,7 +20,15 @@ import dpnp
 from sycl_dnn import _torch_habits
 from sycl_dnn._dpnp import array_of_class
 from sycl_dnn.trace import functions
-from sycl_dnn.trace.torch_methods import ADDED, NUMPY_WORDS, SWITCHED, Size, is_torch, viewed
+from sycl_dnn.trace.torch_methods import (
+    ADDED,
+    NUMPY_WORDS,
+    SWITCHED,
+    WRITERS,
+    Size,
+    is_torch,
+    viewed,
+)
 
 
 class _Building(threading.local):
@@ -151,7 +159,14 @@ _EAGER: dict[str, Callable[..., Any]] = {
 
 
 def _written(x: Any, name: str, args: Any, kwargs: Any) -> Any:
-    values = plain(_IN_PLACE[name](x, *args, **kwargs))
+    function = _IN_PLACE.get(name)
+    if function is None:
+        args, kwargs = tuple(map(plain, args)), {n: plain(v) for n, v in kwargs.items()}
+        values = getattr(functions, name)(x.plain, *args, **kwargs)
+    else:
+        values = plain(function(x, *args, **kwargs))
+    if getattr(values, "shape", ()) not in ((), x.shape):
+        raise ValueError(f"{name}_(): the result must have the shape {x.shape}, got {values.shape}")
     x.plain[...] = values.astype(x.dtype) if hasattr(values, "astype") else values
     return x
 
@@ -162,7 +177,7 @@ def _others(x: Any, name: str) -> Callable[..., Any] | None:
         return _EAGER[name]
     if name in ADDED:
         return ADDED[name]
-    if name.endswith("_") and name[:-1] in _IN_PLACE:
+    if name.endswith("_") and (name[:-1] in _IN_PLACE or name[:-1] in WRITERS):
         return lambda x, *args, **kwargs: _written(x, name[:-1], args, kwargs)
     return getattr(functions, name) if functions.is_public(name) else None
 
@@ -216,18 +231,63 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
 
     @property
     def data(self) -> Any:
-        """The array itself, as torch code expects."""
+        """The array itself, as torch code expects; setting it writes into the array.
+
+        Values of another shape or dtype replace it in the modules that have it.
+        """
         return self
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        value = plain(value)
+        if value is self.plain:
+            return
+        if not hasattr(value, "shape"):
+            raise TypeError(f"data must be an array, got {type(value).__name__}")
+        if value.shape == self.shape and value.dtype == self.dtype:
+            self.plain[...] = value
+            return
+        owned = self._owned(also_buffers=True)
+        if not owned:
+            raise ValueError(
+                f"data must have shape {self.shape} and dtype {self.dtype}, got {value.shape} and "
+                f"{value.dtype}"
+            )
+        for module, name in owned:
+            module._rebind(name, value)
 
     @property
     def grad(self) -> None:
-        """None: gradients are what ``grad`` and ``vjp`` return."""
+        """None: gradients are what ``grad`` and ``vjp`` return; it can be set to None."""
         return
 
-    def _owned(self) -> list[tuple[Any, str]]:
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            raise AttributeError(
+                "grad must be None: sycl_dnn.grad and value_and_grad return gradients, and "
+                f"optimizers are given them, got {type(value).__name__}"
+            )
+
+    def backward(self, *args: Any, **kwargs: Any) -> None:
+        """Refuse: gradients are those of functions."""
+        raise RuntimeError(
+            "backward: arrays keep no graph; write the loss as a function and call "
+            "sycl_dnn.value_and_grad(loss)(net, ...)"
+        )
+
+    def _owned(self, also_buffers: bool = False) -> list[tuple[Any, str]]:
         """Return the modules that have the array as a parameter, with its names."""
         found = [(owner(), name) for (_, name), owner in self.owners.items()]
-        return [(m, n) for m, n in found if m and m._parameters.get(n) is self.plain]
+        return [
+            (m, n)
+            for m, n in found
+            if m is not None
+            and (
+                m._parameters.get(n) is self.plain
+                or (also_buffers and m._buffers.get(n) is self.plain)
+            )
+        ]
 
     @property
     def is_parameter(self) -> bool:

@@ -22,7 +22,9 @@ def is_array(value: Any) -> bool:
     """Whether a value is an array of some kind."""
     if isinstance(value, Tensor):
         return False
-    return isinstance(value, (dpnp.ndarray, Array, Frozen, Seed)) or hasattr(value, "usm_data")
+    return isinstance(value, (dpnp.ndarray, Array, Frozen, Seed)) or hasattr(
+        type(value), "usm_data"
+    )
 
 
 class _ArrayLeaf:

@@ -178,6 +178,20 @@ def _repeat(x: Any, *sizes: Any) -> Any:
     return x
 
 
+_DEVICES = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "xpu": "gpu"}
+_BACKENDS = ("level_zero", "opencl")
+
+
+def device_name(value: Any) -> str | None:
+    """Return SYCL's name of a device that a string names; None for anything else."""
+    if not isinstance(value, str):
+        return None
+    kind, colon, rest = value.partition(":")
+    if kind in _BACKENDS:
+        return value
+    return _DEVICES[kind] + colon + rest if kind in _DEVICES else None
+
+
 def _to(x: Any, *args: Any, **kwargs: Any) -> Any:
     """As ``Tensor.to``: a dtype, or an array for its dtype; devices are those of the call."""
     kwargs.pop("non_blocking", None)
@@ -185,7 +199,7 @@ def _to(x: Any, *args: Any, **kwargs: Any) -> Any:
     for value in (*args, *kwargs.values()):
         if hasattr(value, "dtype") and hasattr(value, "shape"):
             return functions.astype(x, value.dtype)
-        if isinstance(value, str) and value.partition(":")[0] in ("cpu", "cuda", "xpu"):
+        if device_name(value) is not None:
             continue
         if isinstance(value, (str, type)):
             return functions.astype(x, value)
@@ -287,8 +301,11 @@ _WRITTEN: dict[str, Callable[..., Any]] = {
     "uniform": lambda x, low=0.0, high=1.0: functions.rand_like(x) * (high - low) + low,
     "zero": lambda x: functions.zeros_like(x),
 }  # fmt: skip
-_WRITERS = frozenset((
-    *_WRITTEN, "abs", "add", "addcdiv", "addcmul", "ceil", "celu", "clamp", "clamp_max",
+WRITERS = frozenset((
+    *_WRITTEN, "acos", "asin", "atan", "cosh", "cumprod", "cumsum", "eq", "exp2", "expm1",
+    "floor_divide", "fmod", "ge", "gt", "hardsigmoid", "hardswish", "le", "log10", "log1p", "log2",
+    "logical_and", "logical_not", "logical_or", "logit", "lt", "mish", "ne", "remainder", "sign",
+    "silu", "sinh", "tan", "abs", "add", "addcdiv", "addcmul", "ceil", "celu", "clamp", "clamp_max",
     "clamp_min", "cos", "div", "elu", "erf", "exp", "floor", "hardtanh", "index_add",
     "leaky_relu", "lerp", "log", "masked_fill", "mul", "nan_to_num", "neg", "pow", "reciprocal",
     "relu", "round", "rsqrt", "scatter", "scatter_add", "selu", "sigmoid", "sin", "sqrt", "square",
@@ -298,7 +315,7 @@ _WRITERS = frozenset((
 
 def _writing(name: str) -> Callable[..., Any] | None:
     """Return the method ``name_``, or None."""
-    if not name.endswith("_") or name[:-1] not in _WRITERS:
+    if not name.endswith("_") or name[:-1] not in WRITERS:
         return None
     plain = name[:-1]
     function = _WRITTEN.get(plain) or getattr(functions, plain)

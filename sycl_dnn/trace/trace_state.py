@@ -71,6 +71,8 @@ class TraceState:
         self._capture_of: dict[int, Tensor] = {}
         #: Results of calls over arrays, by id.
         self._by_calls: dict[int, Tensor] = {}
+        #: Names of the trainable parameters of modules among the arguments, by id of the array.
+        self.represented: dict[int, str] = {}
         self._written_by_calls: set[Storage] = set()
         self._writers = Writers()
         #: Seeds that were captured, if a caller needs them.
@@ -144,6 +146,7 @@ class TraceState:
     def end(self) -> None:
         """Note that the function has returned: tensors that it kept cannot be used."""
         self.is_ended = True
+        self.represented = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse ``array.trace()``: of a traced array, ``trace`` is what records it."""

@@ -69,12 +69,22 @@ def _computed(name: str, way: _Way) -> property:
     return property(weight)
 
 
+def _pickled(self: Any, protocol: int) -> Any:
+    """Return how ``pickle`` makes the module, whose class is not one of its Python module."""
+    return _unpickled, _origin(self), self.__getstate__()
+
+
+def _unpickled(plain: type, ways: dict[str, _Way]) -> Any:
+    return object.__new__(_class_of(plain, ways))
+
+
 def _class_of(plain: type, ways: dict[str, _Way]) -> type:
     key = (plain, tuple(sorted(ways.items())))
     if key not in _classes:
         is_new = any(way.is_parametrization for way in ways.values())
         own: dict[str, Any] = {name: _computed(name, way) for name, way in ways.items()}
         own |= {"__module__": plain.__module__, "__doc__": plain.__doc__}
+        own["__reduce_ex__"] = _pickled
         title = f"Parametrized{plain.__name__}" if is_new else plain.__name__
         _classes[key] = type(title, (plain,), own)
         _origins[_classes[key]] = (plain, dict(ways))

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters that a forward reads by a global or an attribute of a class, not through ``self``.
+
+The trace has an array in place of each parameter of a module that is an argument. The module
+itself has the parameters of this call alone, and no gradient would reach them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dpnp
+
+from sycl_dnn.trace.trace_state import running_trace
+from sycl_dnn.trace.values import Tensor
+
+
+def note(form: Any, given: list[Any]) -> None:
+    """Remember, while a function is traced, whose parameters its arguments represent."""
+    trace = next(v.trace for v in given if isinstance(v, Tensor))
+    root = form.root()
+    if root is None:
+        return
+    from sycl_dnn.nn import module_tree
+
+    leaves, again = module_tree.flatten(root)
+    if again == form:
+        named = zip(leaves, form.names, form.constants, strict=True)
+        trace.represented |= {id(v): n for v, n, is_constant in named if not is_constant}
+
+
+def check(module: Any, name: str, value: Any) -> None:
+    """Refuse the parameter of a module that an argument of the traced function represents.
+
+    Raises
+    ------
+    TypeError
+        A gradient would not reach it.
+    """
+    if type(value) is not dpnp.ndarray:
+        return
+    trace = running_trace()
+    path = None if trace is None else trace.represented.get(id(value))
+    if path is not None:
+        raise TypeError(
+            f"{type(module).__name__}: the parameter {path.lstrip('.')} must be reached through "
+            "self in a forward, so that it has a gradient, got the module itself, by a global or "
+            f"an attribute of a class, for its {name}"
+        )

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions and objects through which a module's attributes reach its modules, taken apart.
+
+A closure, a partial function, a bound method, a weak reference or an instance of a user's class
+can lead to a registered module. A copy of the tree then needs its own, which leads to the copy.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sycl_dnn import tree
+from sycl_dnn.call import arguments, code_facts
+from sycl_dnn.object_attributes import slots_of
+from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.module_arrays import ModuleArray
+from sycl_dnn.trace.values import Tensor
+
+#: By number of a child: what makes it for a copy. The others are shared.
+Made = Mapping[int, Callable[[], Any]]
+#: ``build(made, keep)`` returns a copy; it calls ``keep`` with it before children that need it.
+Build = Callable[[Made, Callable[[Any], None]], Any]
+
+_PROXIES = (weakref.ProxyType, weakref.CallableProxyType)
+
+
+class Parts(NamedTuple):
+    """A callable or an object, one level deep."""
+
+    #: What it is apart from its children.
+    kind: Any
+    children: Sequence[Any]
+    build: Build
+    #: What guards must compare besides the children; None for a copy without those that are made.
+    held: Sequence[Any] | None = None
+
+    def guarded(self, made: Collection[int]) -> list[Any]:
+        """Return what guards must compare."""
+        if self.held is None:
+            return [self.build({i: lambda: None for i in made}, lambda copy: None)]
+        return [*self.held, *(v for i, v in enumerate(self.children) if i not in made)]
+
+
+def _of(kind: Any, children: Sequence[Any], make: Callable[..., Any], *held: Any) -> Parts:
+    """Return the parts of what ``make(*children)`` makes."""
+
+    def build(made: Made, keep: Callable[[Any], None]) -> Any:
+        copy = make(*[made[i]() if i in made else v for i, v in enumerate(children)])
+        keep(copy)
+        return copy
+
+    return Parts(kind, children, build, held)
+
+
+def parts_of(value: Any) -> Parts | None:
+    """Return what a callable or an object consists of; None if it holds nothing."""
+    kind = type(value)
+    if isinstance(value, types.FunctionType):
+        return _function(value)
+    if isinstance(value, types.MethodType):
+        function = value.__func__
+        return _of((kind, function), (value.__self__,), lambda own: kind(function, own),
+                   function)  # fmt: skip
+    if isinstance(value, functools.partial):
+        children = (value.func, value.args, value.keywords)
+        return _of(kind, children, lambda f, args, kwargs: kind(f, *args, **kwargs))
+    if kind in _PROXIES:
+        return _of(kind, (referent_of(value),), weakref.proxy)
+    if isinstance(value, weakref.ref):
+        return _of(kind, (value(),), kind)
+    if isinstance(value, (set, frozenset)):
+        return _of((kind, len(value)), tuple(value), lambda *found: kind(found))
+    return _instance(value)
+
+
+def is_module(value: Any) -> bool:
+    """Whether a value is a module, not a weak reference to one."""
+    return type(value) not in _PROXIES and "_parameters" in getattr(value, "__dict__", ())
+
+
+def referent_of(proxy: Any) -> Any:
+    """Return the object of a weak proxy."""
+    return proxy.__repr__.__self__ if type(proxy) in _PROXIES else proxy
+
+
+def _function(function: types.FunctionType) -> Parts | None:
+    cells = function.__closure__ or ()
+    filled = [i for i, cell in enumerate(cells) if _is_filled(cell)]
+    defaults, words = function.__defaults__ or (), function.__kwdefaults__ or {}
+    children = [*(cells[i].cell_contents for i in filled), *defaults, *words.values()]
+    if not children:
+        return None
+
+    def build(made: Made, keep: Callable[[Any], None]) -> Any:
+        own = list(cells)  # those that are not made are shared, with what is assigned to them
+        for number, index in enumerate(filled):
+            own[index] = types.CellType() if number in made else own[index]
+        copy = types.FunctionType(
+            function.__code__, function.__globals__, function.__name__, None, tuple(own) or None
+        )
+        functools.update_wrapper(copy, function)
+        copy.__dict__.pop("__wrapped__", None)
+        copy.__dict__.update(function.__dict__)
+        keep(copy)
+        for number, index in enumerate(filled):
+            if number in made:
+                own[index].cell_contents = made[number]()
+        rest = [
+            made[i]() if i in made else v
+            for i, v in enumerate(children[len(filled) :], len(filled))
+        ]
+        copy.__defaults__ = tuple(rest[: len(defaults)]) or None
+        copy.__kwdefaults__ = dict(zip(words, rest[len(defaults) :], strict=True)) or None
+        return copy
+
+    return Parts((types.FunctionType, function.__code__), children, build)
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _instance(value: Any) -> Parts | None:
+    """Return the attributes of an instance of a user's class."""
+    kind = type(value)
+    if code_facts.is_library(kind.__module__) or kind.__module__ == "builtins":
+        return None
+    slots = [s for owner in kind.__mro__ for s in slots_of(owner) if hasattr(value, s)]
+    names = [*slots, *getattr(value, "__dict__", ())]
+    if not names or isinstance(value, type):
+        return None
+    children = [getattr(value, s) for s in slots] + list(getattr(value, "__dict__", {}).values())
+
+    def build(made: Made, keep: Callable[[Any], None]) -> Any:
+        copy = object.__new__(kind)
+        keep(copy)
+        for number, name in enumerate(names):
+            child = made[number]() if number in made else children[number]
+            if number < len(slots):
+                object.__setattr__(copy, name, child)
+            else:
+                copy.__dict__[name] = child
+        return copy
+
+    return Parts((kind, tuple(names)), children, build)
+
+
+def reaches(value: Any, wanted: Collection[int], path: str, seen: dict[int, Any]) -> bool:
+    """Whether a value leads to an object whose id is wanted.
+
+    Raises
+    ------
+    TypeError
+        It leads to a parameter itself.
+    """
+    value = referent_of(value)
+    if id(value) in wanted:
+        _check_no_parameter(value, path)
+        return True
+    if isinstance(value, ModuleArray):
+        _check_no_parameter(value, path)
+    if id(value) in seen or _is_simple(value):
+        return False
+    seen[id(value)] = value  # alive, so that its id is of no other
+    own = getattr(value, "__dict__", {})
+    if "_parameters" in own:
+        children = [v for n, v in own.items() if n not in ("_parameters", "_buffers", "_lent")]
+        if any(id(v) in wanted for v in own["_parameters"].values() if v is not None):
+            return True
+    else:
+        node = tree.opened(value)
+        parts = parts_of(value) if node is None else node
+        children = [] if parts is None else list(parts.children)
+    # Each must be checked, not only the first that leads there.
+    found = [reaches(child, wanted, path, seen) for child in children]
+    return any(found)
+
+
+def _is_simple(value: Any) -> bool:
+    return (
+        value is None
+        or isinstance(value, (bool, int, float, str, bytes, type, types.ModuleType, Tensor))
+        or nested_arguments.is_array(value)
+        or arguments.operation_of(value) is not None
+    )
+
+
+def _check_no_parameter(value: Any, path: str) -> None:
+    """Refuse a parameter that a callable holds: modules replace theirs."""
+    is_parameter = isinstance(value, Tensor) or nested_arguments.is_array(value)
+    if isinstance(value, ModuleArray):
+        owners = [(ref(), name) for (_, name), ref in value.owners.items()]
+        is_parameter = any(m is not None and name in m._parameters for m, name in owners)
+    if is_parameter:
+        raise TypeError(
+            f"{path.lstrip('.')}: a callable must hold modules, not their parameters, which "
+            "load_state_dict and optimizers replace; let it hold the module and read the "
+            f"parameter when it is called, got one that holds a parameter of shape {value.shape}"
+        )

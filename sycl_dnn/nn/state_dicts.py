@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State dicts, written and loaded module by module: each may override how its part is done."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn import module_tree
+from sycl_dnn.nn.placement import to_queue
+from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.module_arrays import plain
+
+_EXTRA = "_extra_state"
+
+
+class IncompatibleKeys(NamedTuple):
+    """What ``load_state_dict`` did not find, and what it had no use for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class StateHandle:
+    """Removes a hook of state dicts."""
+
+    def __init__(self, hooks: list[Any], hook: Any) -> None:
+        self._hooks, self._hook = hooks, hook
+
+    def remove(self) -> None:
+        """Remove the hook; a second call does nothing."""
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)
+
+
+class StateDicts:
+    """The part of ``Module`` that state dicts are written by and loaded with.
+
+    ``_save_to_state_dict``, ``_load_from_state_dict``, ``get_extra_state`` and ``set_extra_state``
+    of every submodule are called, and its hooks, in torch's order.
+    """
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+    _transient: frozenset[str]
+    _version = 1
+
+    def get_extra_state(self) -> Any:
+        """Return what the state dict has besides arrays; subclasses define it."""
+        raise NotImplementedError(f"{type(self).__name__}: get_extra_state is not defined")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take what ``get_extra_state`` returned."""
+        raise NotImplementedError(f"{type(self).__name__}: set_extra_state is not defined")
+
+    def _own_slots(self) -> Iterator[tuple[dict[str, Any], str]]:
+        """Yield group and name of each array that a state dict has of this module itself."""
+        for name, value in self._parameters.items():
+            if value is not None:
+                yield self._parameters, name
+        for name, value in self._buffers.items():
+            if value is not None and name not in self._transient:
+                yield self._buffers, name
+
+    def _has_extra(self) -> bool:
+        return type(self).get_extra_state is not StateDicts.get_extra_state
+
+    # Hooks.
+
+    def _add_state_hook(self, kind: str, hook: Callable[..., Any]) -> StateHandle:
+        hooks = self.__dict__.setdefault("_state_hooks", {}).setdefault(kind, [])
+        hooks.append(hook)
+        return StateHandle(hooks, hook)
+
+    def _state_hooks_of(self, kind: str) -> list[Callable[..., Any]]:
+        return list(self.__dict__.get("_state_hooks", {}).get(kind, ()))
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> StateHandle:
+        """Let ``hook(module, prefix, keep_vars)`` run before ``state_dict``."""
+        return self._add_state_hook("before saving", hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> StateHandle:
+        """Let ``hook(module, state_dict, prefix, local_metadata)`` change a state dict."""
+        return self._add_state_hook("after saving", hook)
+
+    _register_state_dict_hook = register_state_dict_post_hook
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> StateHandle:
+        """Let ``hook(module, state_dict, prefix, ...)`` run before this module's part is loaded."""
+        return self._add_state_hook("before loading", hook)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> StateHandle:
+        chosen = hook if with_module else lambda module, *args: hook(*args)
+        return self._add_state_hook("before loading", chosen)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> StateHandle:
+        """Let ``hook(module, incompatible_keys)`` run after this module is loaded."""
+        return self._add_state_hook("after loading", hook)
+
+    # Saving.
+
+    def _saved(self, name: str, value: Any) -> Any:
+        """Return what a state dict has for an array of this module itself."""
+        return value
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Write this module's own arrays."""
+        for group, name in self._own_slots():
+            destination[prefix + name] = self._saved(name, group[name])
+        if self._has_extra():
+            destination[f"{prefix}{_EXTRA}"] = self.get_extra_state()
+
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> Any:
+        """Return parameters and persistent buffers by torch's names.
+
+        Parameters
+        ----------
+        *args
+            The others by position, as old torch code passes them.
+        destination : dict, optional
+            What the entries are added to; a new ``OrderedDict`` by default.
+        prefix : str
+            What names begin with.
+        keep_vars : bool
+            Has no effect: the arrays are the module's in either case.
+
+        Returns
+        -------
+        OrderedDict of str to array
+            The arrays themselves, not copies.
+
+        Examples
+        --------
+        >>> from sycl_dnn import nn
+        >>> {k: v.shape for k, v in nn.Conv2d(3, 8, 3).state_dict().items()}
+        {'weight': (8, 3, 3, 3), 'bias': (8,)}
+        """
+        given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
+        destination = given.get("destination", destination)
+        prefix, keep_vars = given.get("prefix", prefix), given.get("keep_vars", keep_vars)
+        destination = OrderedDict() if destination is None else destination
+        for hook in self._state_hooks_of("before saving"):
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(
+                    destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+                )
+        for hook in self._state_hooks_of("after saving"):
+            made = hook(self, destination, prefix, {"version": self._version})
+            destination = destination if made is None else made
+        return destination
+
+    # Loading.
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool,
+        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        """Load this module's own arrays; note what is missing, unexpected or of another shape."""
+        for hook in self._state_hooks_of("before loading"):
+            hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                 error_msgs)  # fmt: skip
+        known = set()
+        for group, name in list(self._own_slots()):
+            path = prefix + name
+            known.add(name)
+            if path not in state_dict:
+                missing_keys.append(path)
+                continue
+            given, wanted = tuple(state_dict[path].shape), group[name].shape
+            if given == wanted:
+                assign = bool(local_metadata.get("assign_to_params_buffers", False))
+                group[name] = _copied(plain(state_dict[path]), group[name], assign)
+            else:
+                error_msgs.append(
+                    f"size mismatch for {path}: copying a param with shape {given} from "
+                    f"checkpoint, the shape in current model is {wanted}."
+                )
+        if self._has_extra() and prefix + _EXTRA in state_dict:
+            known.add(_EXTRA)
+            self.set_extra_state(state_dict[prefix + _EXTRA])
+        elif self._has_extra():
+            missing_keys.append(prefix + _EXTRA)
+        if strict:
+            unexpected_keys += self._unexpected(state_dict, prefix, known)
+
+    def _unexpected(self, state_dict: Any, prefix: str, known: set[str]) -> list[str]:
+        """Return the names that neither this module nor one of its parts has."""
+        found = []
+        for path in state_dict:
+            if path.startswith(prefix):
+                first, dot, _ = path[len(prefix) :].partition(".")
+                if first not in (self._modules if dot else known):
+                    found.append(path)
+        return found
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Load the arrays of a state dict: a module's, torch's, or a file's.
+
+        Parameters
+        ----------
+        state_dict : mapping of str to array
+            dpnp arrays, ``Array``, NumPy arrays or torch tensors. They are copied to the queue of
+            the module, in the dtype of its parameter.
+        strict : bool
+            Whether the names must be exactly those of the module.
+        assign : bool
+            Whether dtypes become those of ``state_dict``.
+
+        Returns
+        -------
+        IncompatibleKeys
+            ``missing_keys``, ``unexpected_keys``.
+
+        Raises
+        ------
+        RuntimeError
+            Names (with ``strict``) or shapes differ; the error lists all of them. Nothing is
+            loaded.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        before = _Before(self)
+        found, problems = IncompatibleKeys([], []), list[str]()
+        entries = OrderedDict(state_dict)
+        metadata = getattr(state_dict, "_metadata", {})
+        try:
+            _load(self, entries, "", metadata, assign, found, problems)
+            if strict and found.unexpected_keys:
+                keys = _quoted(found.unexpected_keys)
+                problems.insert(0, f"Unexpected key(s) in state_dict: {keys}.")
+            if strict and found.missing_keys:
+                keys = _quoted(found.missing_keys)
+                problems.insert(
+                    bool(found.unexpected_keys), f"Missing key(s) in state_dict: {keys}."
+                )
+            if problems:
+                kind, lines = type(self).__name__, "\n\t".join(problems)
+                raise RuntimeError(f"Error(s) in loading state_dict for {kind}:\n\t{lines}")
+        except BaseException:
+            before.restore()
+            raise
+        before.tie()
+        module_tree.form_changed()
+        return found
+
+
+def _load(
+    module: Any, entries: Any, prefix: str, metadata: Any, assign: bool, found: IncompatibleKeys,
+    problems: list[str],
+) -> None:  # fmt: skip
+    local = dict(metadata.get(prefix[:-1], {}))
+    if assign:
+        local["assign_to_params_buffers"] = True
+    module._load_from_state_dict(
+        entries, prefix, local, True, found.missing_keys, found.unexpected_keys, problems
+    )
+    for name, child in module._modules.items():
+        if child is not None:
+            inner = f"{prefix}{name}."
+            part = OrderedDict((k, v) for k, v in entries.items() if k.startswith(inner))
+            _load(child, part, inner, metadata, assign, found, problems)
+    mine = IncompatibleKeys(
+        *([path for path in paths if path.startswith(prefix)] for paths in found)
+    )
+    for hook in module._state_hooks_of("after loading"):
+        hook(module, found if not prefix else mine)
+
+
+class _Before:
+    """The arrays of a tree of modules before they are loaded."""
+
+    def __init__(self, root: Any) -> None:
+        self._groups = [
+            (group, dict(group))
+            for module in module_tree.registered_modules(root)
+            for group in (module._parameters, module._buffers)
+        ]
+
+    def restore(self) -> None:
+        """Undo what was loaded."""
+        for group, old in self._groups:
+            group.clear()
+            group.update(old)
+
+    def tie(self) -> None:
+        """Give all names of one array the last that was loaded, as if each was copied in turn."""
+        new = {}
+        for group, old in self._groups:
+            for name, value in old.items():
+                if value is not None and group.get(name, value) is not value:
+                    new[id(value)] = group[name]
+        for group, old in self._groups:
+            for name, value in old.items():
+                if value is not None and name in group and id(value) in new:
+                    group[name] = new[id(value)]
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _copied(given: Any, old: Any, assign: bool) -> Any:
+    """Return a copy of a value on the queue of an array, in its dtype."""
+    queue, dtype = old.sycl_queue, str(old.dtype)
+    if nested_arguments.is_array(given):
+        made = given.copy() if given.sycl_queue == queue else to_queue(given, queue)
+    else:
+        if hasattr(given, "detach"):
+            given = given.detach().cpu().contiguous()
+        if not isinstance(given, np.ndarray) and not str(given.dtype).endswith("bfloat16"):
+            given = np.asarray(given)
+        kwargs = {"sycl_queue": queue}
+        made = F.asarray(given, **kwargs)
+        made = made.copy()
+    return made if assign or str(made.dtype) == dtype else F.astype(made, dtype)

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of registered modules that a forward reaches through what attributes hold."""
+
+import copy
+import functools
+import weakref
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn, optim
+
+
+class Caller:
+    def __init__(self, module):
+        self.module = module
+
+    def __call__(self, x):
+        return self.module(x)
+
+
+class Slotted:
+    __slots__ = ("module",)
+
+    def __init__(self, module):
+        self.module = module
+
+    def call(self, x):
+        return self.module(x)
+
+
+def by_closure(net):
+    layer = net.layer
+    net.run = lambda x: layer(x)
+
+
+def by_own_closure(net):
+    net.run = lambda x: net.layer(x)
+
+
+def by_default(net):
+    net.run = lambda x, layer=net.layer: layer(x)
+
+
+def by_keyword_default(net):
+    def run(x, *, layer=net.layer):
+        return layer(x)
+
+    net.run = run
+
+
+def by_partial(net):
+    net.run = functools.partial(lambda layer, x: layer(x), net.layer)
+
+
+def by_bound_method(net):
+    net.run = net.layer.forward
+
+
+def by_own_method_in_a_table(net):
+    net.table = {"x": [net.one]}
+    net.run = lambda x: net.table["x"][0](x)
+
+
+def by_instance(net):
+    net.run = Caller(net.layer)
+
+
+def by_slots(net):
+    net.run = Slotted(net.layer).call
+
+
+def by_weak_reference(net):
+    found = weakref.ref(net.layer)
+    net.run = lambda x: found()(x)
+
+
+def by_weak_proxy(net):
+    net.run = Caller(weakref.proxy(net.layer))
+
+
+def by_set(net):
+    found = {net.layer}
+    net.run = lambda x: next(iter(found))(x)
+
+
+def by_container(net):
+    net.parts = nn.ModuleDict({"a": net.layer})
+    parts = net.parts
+    net.run = lambda x: parts["a"](x)
+
+
+def by_decorator(net):
+    def decorated(function):
+        @functools.wraps(function)
+        def inner(*args):
+            return function(*args)
+
+        return inner
+
+    net.run = decorated(net.layer.forward)
+
+
+def by_recursion(net):
+    layer = net.layer
+
+    def run(x, depth=2):
+        return run(x, depth - 1) if depth else layer(x)
+
+    net.run = run
+
+
+def by_unregistered_module(net):
+    class Outer(nn.Module):
+        def __init__(self, inner):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x):
+            return self.inner(x)
+
+    outer = Outer(net.layer)
+    net.run = lambda x: outer(x)
+
+
+WAYS = [
+    by_closure, by_own_closure, by_default, by_keyword_default, by_partial, by_bound_method,
+    by_own_method_in_a_table, by_instance, by_slots, by_weak_reference, by_weak_proxy, by_set,
+    by_container, by_decorator, by_recursion, by_unregistered_module,
+]  # fmt: skip
+
+
+class Net(nn.Module):
+    def __init__(self, way):
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+        way(self)
+
+    def one(self, x):
+        return self.layer(x)
+
+    def forward(self, x):
+        return self.run(x)
+
+
+def loss(net, x):
+    return F.sum(F.square(net(x)))
+
+
+@pytest.fixture
+def x():
+    return F.randn(4, 3)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_parameters_reached_otherwise_have_the_gradients_of_the_plain_layer(way, x):
+    net = Net(way)
+    want = sycl_dnn.grad(lambda w, b: F.sum(F.square(F.linear(x, w, b))), argnums=(0, 1))(
+        net.layer.weight, net.layer.bias
+    )
+    _, by_value = sycl_dnn.value_and_grad(loss)(net, x)
+    found, pullback = sycl_dnn.vjp(loss, net, x)
+    by_pullback = pullback(F.ones_like(found))[0]
+    compiled = sycl_dnn.compile(lambda net, x: sycl_dnn.value_and_grad(loss)(net, x)[1])(net, x)
+    for grads in (by_value, by_pullback, compiled):
+        for got, wanted in zip((grads.layer.weight, grads.layer.bias), want, strict=True):
+            np.testing.assert_allclose(dpnp.asnumpy(got), dpnp.asnumpy(wanted), 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_steps_train_what_is_reached_otherwise(way, x):
+    net, opt = Net(way), optim.SGD(0.01)
+
+    @sycl_dnn.compile
+    def step(net, state, x):
+        value, grads = sycl_dnn.value_and_grad(loss)(net, x)
+        return value, *opt.update(grads, state, net)
+
+    state, values = opt.init(net), []
+    for _ in range(3):
+        value, net, state = step(net, state, x)
+        values.append(float(value))
+    value, grads = sycl_dnn.value_and_grad(loss)(net, x)
+    optim.SGD(0.01).step(net, grads)
+    values += [float(value), float(loss(net, x))]
+    assert values == sorted(set(values), reverse=True)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_copies_have_their_own_parameters(way, x):
+    net = Net(way)
+    other = copy.deepcopy(net)
+    other.load_state_dict({n: v * 0 for n, v in other.state_dict().items()})
+    assert float(loss(other, x)) == 0
+    assert float(loss(net, x)) > 0
+
+
+def test_what_a_closure_assigns_to_is_shared_with_copies(x):
+    seen = []
+
+    def way(net):
+        layer = net.layer
+        net.run = lambda x: (seen.append(x.shape), layer(x))[1]
+
+    sycl_dnn.value_and_grad(loss)(Net(way), x)
+    assert seen
+    assert set(seen) == {(4, 3)}
+
+
+def by_parameter(net):
+    weight = net.layer.weight
+    net.run = lambda x: F.linear(x, weight)
+
+
+SHARED = nn.Linear(3, 2)
+
+
+def by_global(net):
+    net.layer = SHARED
+    net.run = lambda x: SHARED(x)
+
+
+def read_global(x):
+    return F.linear(x, SHARED.weight)
+
+
+def by_parameter_of_a_global(net):
+    net.layer = SHARED
+    net.run = read_global
+
+
+class OfClass(nn.Module):
+    shared = nn.Linear(3, 2)
+
+    def __init__(self):
+        super().__init__()
+        self.layer = OfClass.shared
+
+    def forward(self, x):
+        return OfClass.shared(x)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Net(by_parameter), r"run: a callable must hold modules, not their parameters"),
+        (lambda: Net(by_global), r"the parameter layer\.weight must be reached through self"),
+        (lambda: Net(by_parameter_of_a_global), r"layer\.weight must be reached through self"),
+        (OfClass, r"layer\.weight must be reached through self"),
+    ],
+)
+def test_parameters_that_no_gradient_would_reach_are_refused_by_name(make, message, x):
+    with pytest.raises(TypeError, match=message):
+        sycl_dnn.value_and_grad(loss)(make(), x)
+
+
+def test_a_loss_may_hold_the_module_that_it_is_a_function_of(x):
+    net = nn.Linear(3, 2)
+
+    def distance(other):
+        return F.sum(F.square(other.weight - net.weight)) + F.sum(other(x) - net(x))
+
+    grads = sycl_dnn.grad(distance)(net)
+    np.testing.assert_allclose(dpnp.asnumpy(grads.bias), [4, 4])
