@@ -213,10 +213,8 @@ def closed(kind: Any, aux: Any, children: Sequence[Any], order: Sequence[Any] = 
         return rule.unflatten(aux, children)
     if issubclass(kind, dict):
         return _closed_dict(kind, aux, children, order)
-    if hasattr(kind, "_fields"):
-        return kind(*children)
     if issubclass(kind, (tuple, list)):
-        return kind(children)
+        return kind(*children) if hasattr(kind, "_fields") else kind(children)
     made = object.__new__(kind)
     for name, child in zip(aux, children, strict=True):
         object.__setattr__(made, name, child)
@@ -225,10 +223,9 @@ def closed(kind: Any, aux: Any, children: Sequence[Any], order: Sequence[Any] = 
 
 def _closed_dict(kind: Any, aux: Any, children: Sequence[Any], order: Sequence[Any]) -> Any:
     keys, factory = _keys_of(kind, aux)
-    made = kind.__new__(kind)
+    made, found = kind.__new__(kind), dict(zip(keys, children, strict=True))
     if factory is not None:
         made.default_factory = factory
-    found = dict(zip(keys, children, strict=True))
     for key in order or keys:
         made[key] = found[key]
     return made
@@ -299,9 +296,9 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     >>> tree.unflatten(structure, [5, 6])
     {'a': [5, 6]}
     """
-    given = list(leaves)
-    if len(given) != structure.n_leaves:
-        raise ValueError(f"tree.unflatten: leaves must be {structure.n_leaves}, got {len(given)}")
+    given, n_leaves = list(leaves), structure.n_leaves
+    if len(given) != n_leaves:
+        raise ValueError(f"tree.unflatten: leaves must be {n_leaves}, got {len(given)}")
     return _unflattened(structure, iter(given))
 
 

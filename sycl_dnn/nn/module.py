@@ -398,9 +398,6 @@ class Module(ModuleState):
                 group[name] = value
         module_tree.form_changed()
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Do nothing, as no gradients are kept: ``grad`` returns new ones."""
-
     def _set_frozen(self, name: str, is_frozen: bool) -> None:
         """Implement ``weight.requires_grad = False``."""
         old = self.__dict__["_frozen"]

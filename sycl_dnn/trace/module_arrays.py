@@ -269,13 +269,6 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
                 f"optimizers are given them, got {type(value).__name__}"
             )
 
-    def backward(self, *args: Any, **kwargs: Any) -> None:
-        """Refuse: gradients are those of functions."""
-        raise RuntimeError(
-            "backward: arrays keep no graph; write the loss as a function and call "
-            "sycl_dnn.value_and_grad(loss)(net, ...)"
-        )
-
     def _owned(self, also_buffers: bool = False) -> list[tuple[Any, str]]:
         """Return the modules that have the array as a parameter, with its names."""
         found = [(owner(), name) for (_, name), owner in self.owners.items()]
