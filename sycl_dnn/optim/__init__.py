@@ -8,8 +8,10 @@ from sycl_dnn.optim import schedules
 from sycl_dnn.optim.accumulation import accumulate
 from sycl_dnn.optim.averages import EMA, SWA
 from sycl_dnn.optim.clipping import clip_grad_norm, clip_grad_value, global_norm
+from sycl_dnn.optim.lbfgs import LBFGS
 from sycl_dnn.optim.loss_scaling import GradScaler
 from sycl_dnn.optim.optimizer import Optimizer
+from sycl_dnn.optim.step_size_rules import ASGD, Adadelta, RAdam, Rprop
 from sycl_dnn.optim.update_rules import (
     LAMB,
     SGD,
@@ -25,11 +27,14 @@ from sycl_dnn.optim.update_rules import (
 )
 
 __all__ = [
+    "ASGD",
     "EMA",
     "GradScaler",
     "LAMB",
+    "LBFGS",
     "SGD",
     "SWA",
+    "Adadelta",
     "Adafactor",
     "Adagrad",
     "Adam",
@@ -39,7 +44,9 @@ __all__ = [
     "Muon",
     "NAdam",
     "Optimizer",
+    "RAdam",
     "RMSprop",
+    "Rprop",
     "accumulate",
     "clip_grad_norm",
     "clip_grad_value",

@@ -11,8 +11,40 @@ from sycl_dnn.optim.averages import SWA as SWA
 from sycl_dnn.optim.clipping import clip_grad_norm as clip_grad_norm
 from sycl_dnn.optim.clipping import clip_grad_value as clip_grad_value
 from sycl_dnn.optim.clipping import global_norm as global_norm
+from sycl_dnn.optim.lbfgs import LBFGS as LBFGS
 from sycl_dnn.optim.loss_scaling import GradScaler as GradScaler
 from sycl_dnn.optim.optimizer import Optimizer as Optimizer
+
+class ASGD(Optimizer):
+    def __init__(
+        self,
+        lr: float | Callable[[Any], Any] = 0.01,
+        *,
+        lambd: float = 0.0001,
+        alpha: float = 0.75,
+        t0: float = 1000000.0,
+        weight_decay: float = 0.0,
+        maximize: bool = False,
+        groups: Sequence[tuple[Callable[[str], bool], dict[str, Any]]] = (),
+        decay_mask: Callable[[str, Any], bool] | None = None,
+        max_norm: float | None = None,
+        master_weights: bool = False,
+    ) -> None: ...
+
+class Adadelta(Optimizer):
+    def __init__(
+        self,
+        lr: float | Callable[[Any], Any] = 1.0,
+        *,
+        rho: float = 0.9,
+        eps: float = 1e-06,
+        weight_decay: float = 0.0,
+        maximize: bool = False,
+        groups: Sequence[tuple[Callable[[str], bool], dict[str, Any]]] = (),
+        decay_mask: Callable[[str, Any], bool] | None = None,
+        max_norm: float | None = None,
+        master_weights: bool = False,
+    ) -> None: ...
 
 class Adafactor(Optimizer):
     def __init__(
@@ -55,6 +87,7 @@ class Adam(Optimizer):
         eps: float = 1e-08,
         weight_decay: float = 0.0,
         amsgrad: bool = False,
+        decoupled_weight_decay: bool = False,
         maximize: bool = False,
         groups: Sequence[tuple[Callable[[str], bool], dict[str, Any]]] = (),
         decay_mask: Callable[[str, Any], bool] | None = None,
@@ -155,6 +188,22 @@ class NAdam(Optimizer):
         master_weights: bool = False,
     ) -> None: ...
 
+class RAdam(Optimizer):
+    def __init__(
+        self,
+        lr: float | Callable[[Any], Any] = 0.001,
+        *,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-08,
+        weight_decay: float = 0.0,
+        decoupled_weight_decay: bool = False,
+        maximize: bool = False,
+        groups: Sequence[tuple[Callable[[str], bool], dict[str, Any]]] = (),
+        decay_mask: Callable[[str, Any], bool] | None = None,
+        max_norm: float | None = None,
+        master_weights: bool = False,
+    ) -> None: ...
+
 class RMSprop(Optimizer):
     def __init__(
         self,
@@ -165,6 +214,20 @@ class RMSprop(Optimizer):
         weight_decay: float = 0.0,
         momentum: float = 0.0,
         centered: bool = False,
+        maximize: bool = False,
+        groups: Sequence[tuple[Callable[[str], bool], dict[str, Any]]] = (),
+        decay_mask: Callable[[str, Any], bool] | None = None,
+        max_norm: float | None = None,
+        master_weights: bool = False,
+    ) -> None: ...
+
+class Rprop(Optimizer):
+    def __init__(
+        self,
+        lr: float | Callable[[Any], Any] = 0.01,
+        *,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-06, 50.0),
         maximize: bool = False,
         groups: Sequence[tuple[Callable[[str], bool], dict[str, Any]]] = (),
         decay_mask: Callable[[str, Any], bool] | None = None,

@@ -32,14 +32,16 @@ _WIDE = ("float32", "float64")
 _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(
         ("lr", "weight_decay", "eps", "momentum", "alpha", "momentum_decay", "lr_decay",
-         "initial_accumulator_value"),
+         "initial_accumulator_value", "lambd", "t0", "tolerance_grad", "tolerance_change"),
         (lambda v: v >= 0, "at least 0")),
+    "rho": (lambda v: 0 <= v <= 1, "in [0, 1]"),
+    **dict.fromkeys(("max_iter", "max_eval", "history_size"), (lambda v: v >= 1, "at least 1")),
     "d": (lambda v: v >= 1, "at least 1"), "beta2_decay": (lambda v: v <= 0, "at most 0"),
 }  # fmt: skip
 _ADJUSTMENTS = (None, "original", "match_rms_adamw")
 
 
-def _check_options(name: str, options: dict[str, Any]) -> None:
+def check_options(name: str, options: dict[str, Any]) -> None:
     """Raise ValueError for the first option that is out of its range, as torch does."""
     for option, value in options.items():
         is_allowed, words = _RANGES.get(option, (None, ""))
@@ -49,6 +51,8 @@ def _check_options(name: str, options: dict[str, Any]) -> None:
             raise ValueError(f"{name}: {option} must be {words}, got {value}")
         if option == "betas" and not (len(value) == 2 and all(0 <= b < 1 for b in value)):
             raise ValueError(f"{name}: betas must be in [0, 1), two of them, got {value}")
+        if option == "etas" and not (len(value) == 2 and 0 < value[0] < 1 < value[1]):
+            raise ValueError(f"{name}: etas must be below and above 1, got {value}")
         if option == "adjust_lr_fn" and value not in _ADJUSTMENTS:
             raise ValueError(
                 f"{name}: adjust_lr_fn must be None, 'original' or 'match_rms_adamw', got {value!r}"
@@ -140,7 +144,7 @@ class Optimizer:
             raise TypeError(f"{name}: groups must have options of {name}, got {sorted(unknown)}")
         self.options = {"lr": lr, **options}
         for more in ({}, *(more for _, more in groups)):
-            _check_options(name, self.options | more)
+            check_options(name, self.options | more)
         self.groups = tuple((chosen, dict(more)) for chosen, more in groups)
         self.decay_mask = decay_mask
         self.max_norm = max_norm
@@ -273,6 +277,10 @@ class Optimizer:
         >>> float(loss(net, F.ones(4, 2))) < float(value)
         True
         """
+        self._step(module, grads, lambda state: self.update(grads, state, module))
+
+    def _step(self, module: Any, grads: Any, update: Callable[[State], tuple[Any, State]]) -> None:
+        """Update a module in place by ``update(state)``."""
         if module is None or grads is None:
             raise _torch_habits.wrong_step(type(self).__name__)
         if any(isinstance(v, Tensor) for v in tree.leaves((module, grads))):
@@ -286,7 +294,7 @@ class Optimizer:
             states = _states.setdefault(self, weakref.WeakKeyDictionary())
             if module not in states:
                 states[module] = self.init(module)
-            made, states[module] = self.update(grads, states[module], module)
+            made, states[module] = update(states[module])
             module_tree.replace(module, module_tree.flatten(made)[0])
 
     def state_of(self, module: Any) -> State:
@@ -352,7 +360,7 @@ class Optimizer:
     def _prepared(self, name: str, step: Any, is_decayed: bool, lr: Any) -> Options:
         o = self._options_of(name)
         fixed = {option: value for option, value in vars(o).items() if option != "lr"}
-        _check_options(type(self).__name__, fixed)
+        check_options(type(self).__name__, fixed)
         if lr is not None and o.lr is self.options["lr"]:
             o.lr = lr
         if callable(o.lr):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from typing import Any
 
@@ -11,96 +10,12 @@ import numpy as np
 
 from sycl_dnn import functional as F
 from sycl_dnn.kernels import adam_step
-from sycl_dnn.optim.optimizer import Optimizer, Options, less_power, rate_of
+from sycl_dnn.optim.optimizer import Optimizer, Options, less_power
+from sycl_dnn.optim.rule import added, mixed, rule, shrunk, zeros
 from sycl_dnn.trace.values import Tensor
 
-_SHARED = """
-    groups : sequence of (callable, dict)
-        Different options for parameters whose names a function accepts.
-    decay_mask : callable, optional
-        ``decay_mask(name, array)`` says whether weight decay applies to a parameter.
-    max_norm : float, optional
-        Gradients are scaled so that their norm over the whole tree is at most this.
-    master_weights : bool
-        Whether the state has float32 copies of narrower parameters.
 
-    Raises
-    ------
-    ValueError
-        An option is out of its range.
-    TypeError
-        A group has an option that the optimiser lacks.
-
-    Notes
-    -----
-    Source: """
-
-
-#: Options that every optimiser has.
-_COMMON: dict[str, Any] = {
-    "groups": (), "decay_mask": None, "max_norm": None, "master_weights": False
-}  # fmt: skip
-_MAXIMIZE = """
-    maximize : bool
-        Whether to step along the gradient, not against it."""
-_EXAMPLE = """
-    Examples
-    --------
-    >>> from sycl_dnn import functional as F, optim
-    >>> opt, params = optim.NAME(), {"w": F.ones(2, 2)}
-    >>> new, state = opt.update({"w": F.ones(2, 2)}, opt.init(params), params)
-    >>> bool((new["w"] < params["w"]).all()), float(state["step"])
-    (True, 1.0)
-    """
-
-
-def _zeros(p: Any) -> Any:
-    return F.mul(p, 0.0)
-
-
-def _rule(lr: float, source: str, **defaults: Any) -> Any:
-    """Return a decorator that gives a class its constructor and the end of its docstring."""
-
-    def attach(cls: Any) -> Any:
-        def __init__(self: Any, *given: Any, **options: Any) -> None:  # noqa: N807
-            rate = rate_of(cls.__name__, given, options, lr)
-            shared = [options.pop(name, default) for name, default in _COMMON.items()]
-            unknown = sorted(set(options) - set(defaults))
-            if unknown:
-                raise TypeError(f"{cls.__name__}: unknown option {unknown[0]!r}")
-            self._set_up(rate, defaults | options, *shared)
-
-        usual, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-        first = [inspect.Parameter("self", usual), inspect.Parameter("lr", usual, default=lr)]
-        named = [inspect.Parameter(n, keyword, default=v) for n, v in (defaults | _COMMON).items()]
-        whole = inspect.Signature([*first, *named])
-        __init__.__signature__ = whole  # type: ignore[attr-defined]
-        cls.__init__ = __init__
-        cls.defaults = defaults
-        text = inspect.cleandoc(cls.__doc__).replace("\n", "\n    ")
-        example = _EXAMPLE.replace("NAME", cls.__name__)
-        text += _MAXIMIZE if "maximize" in defaults else ""
-        cls.__doc__ = f"{text}{_SHARED}{source}\n{example}"
-        return cls
-
-    return attach
-
-
-def _added(g: Any, p: Any, o: Options) -> Any:
-    """Return the gradient plus that of the squared weights."""
-    return F.add(g, F.mul(p, o.weight_decay)) if o.weight_decay else g
-
-
-def _shrunk(p: Any, o: Options) -> Any:
-    """Return weights after decay that is not part of the gradient."""
-    return F.mul(p, 1.0 - o.lr * o.weight_decay) if o.weight_decay else p
-
-
-def _mixed(old: Any, new: Any, beta: float) -> Any:
-    return F.add(F.mul(old, beta), F.mul(new, 1.0 - beta))
-
-
-@_rule(1e-3, "``torch.optim.SGD``.", momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False,
+@rule(1e-3, "``torch.optim.SGD``.", momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False,
        maximize=False)  # fmt: skip
 class SGD(Optimizer):
     """Gradient descent with optional momentum.
@@ -117,7 +32,7 @@ class SGD(Optimizer):
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the momentum."""
-        return {"momentum": _zeros(p)} if options.momentum else {}
+        return {"momentum": zeros(p)} if options.momentum else {}
 
     def prepare(self, o: Options) -> None:
         """Use the first gradient as the momentum, regardless of dampening."""
@@ -127,7 +42,7 @@ class SGD(Optimizer):
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return ``p - lr * momentum``."""
-        g = _added(g, p, o)
+        g = added(g, p, o)
         if not o.momentum:
             return F.sub(p, F.mul(g, o.lr)), {}
         m = F.add(F.mul(slots["momentum"], o.momentum), F.mul(g, o.share) if o.dampening else g)
@@ -141,7 +56,7 @@ class _Moments(Optimizer):
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the moments."""
         names = ["m", "v"] + (["v_max"] if getattr(options, "amsgrad", False) else [])
-        return {name: _zeros(p) for name in names}
+        return {name: zeros(p) for name in names}
 
     def prepare(self, o: Options) -> None:
         """Compute the corrections for moments that start at zero."""
@@ -151,15 +66,20 @@ class _Moments(Optimizer):
 
     def moments(self, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any, Any]:
         """Return the moments and the divisor of the first."""
-        m, v = _mixed(slots["m"], g, o.betas[0]), _mixed(slots["v"], F.square(g), o.betas[1])
+        m, v = mixed(slots["m"], g, o.betas[0]), mixed(slots["v"], F.square(g), o.betas[1])
         top = F.maximum(slots["v_max"], v) if "v_max" in slots else v
         return m, v, (top, F.add(F.div(F.sqrt(top), o.root), o.eps))
 
     def stepped(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a parameter after a step of Adam."""
-        return self._decayed(p, None, g, slots, o)
+        return self._kept(p, None, g, slots, o)
 
-    def _decayed(
+    def decayed(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a parameter after decay that is not part of the gradient, and a step of Adam."""
+        keeps = 1.0 - o.lr * o.weight_decay if o.weight_decay else None
+        return self._kept(p, keeps, g, slots, o)
+
+    def _kept(
         self, p: Any, keeps: Any, g: Any, slots: dict[str, Any], o: Options
     ) -> tuple[Any, Any]:
         """Return the same, with the parameter first multiplied by ``keeps`` if given."""
@@ -177,8 +97,8 @@ class _Moments(Optimizer):
         return F.sub(p, F.div(F.mul(m, o.size), below)), made
 
 
-@_rule(1e-3, "``torch.optim.Adam``; Kingma and Ba, arXiv:1412.6980.", betas=(0.9, 0.999), eps=1e-8,
-       weight_decay=0.0, amsgrad=False, maximize=False)  # fmt: skip
+@rule(1e-3, "``torch.optim.Adam``; Kingma and Ba, arXiv:1412.6980.", betas=(0.9, 0.999), eps=1e-8,
+       weight_decay=0.0, amsgrad=False, decoupled_weight_decay=False, maximize=False)  # fmt: skip
 class Adam(_Moments):
     """Steps whose size does not depend on the gradient's scale.
 
@@ -188,16 +108,20 @@ class Adam(_Moments):
     betas : pair of float
     eps, weight_decay : float
     amsgrad : bool
+    decoupled_weight_decay : bool
+        Whether decay is that of AdamW, not part of the gradient.
     """
 
     is_elementwise = True
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
-        """Return a step; decay is part of the gradient."""
-        return self.stepped(p, _added(g, p, o), slots, o)
+        """Return a step; decay is part of the gradient or of the weights."""
+        if o.decoupled_weight_decay:
+            return self.decayed(p, g, slots, o)
+        return self.stepped(p, added(g, p, o), slots, o)
 
 
-@_rule(1e-3, "``torch.optim.AdamW``; Loshchilov and Hutter, arXiv:1711.05101.",
+@rule(1e-3, "``torch.optim.AdamW``; Loshchilov and Hutter, arXiv:1711.05101.",
        betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, maximize=False)  # fmt: skip
 class AdamW(_Moments):
     """Adam with weight decay decoupled from the gradient.
@@ -214,11 +138,10 @@ class AdamW(_Moments):
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a step from decayed weights."""
-        keeps = 1.0 - o.lr * o.weight_decay if o.weight_decay else None
-        return self._decayed(p, keeps, g, slots, o)
+        return self.decayed(p, g, slots, o)
 
 
-@_rule(2e-3, "``torch.optim.Adamax``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0,
+@rule(2e-3, "``torch.optim.Adamax``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0,
        maximize=False)  # fmt: skip
 class Adamax(_Moments):
     """Adam with the maximum of gradients in place of the mean square.
@@ -234,13 +157,13 @@ class Adamax(_Moments):
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a step."""
-        g = _added(g, p, o)
-        m = _mixed(slots["m"], g, o.betas[0])
+        g = added(g, p, o)
+        m = mixed(slots["m"], g, o.betas[0])
         v = F.maximum(F.mul(slots["v"], o.betas[1]), F.add(F.abs(g), o.eps))
         return F.sub(p, F.div(F.mul(m, o.size), v)), {"m": m, "v": v}
 
 
-@_rule(2e-3, "``torch.optim.NAdam``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0,
+@rule(2e-3, "``torch.optim.NAdam``.", betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0,
        momentum_decay=4e-3, decoupled_weight_decay=False, maximize=False)  # fmt: skip
 class NAdam(_Moments):
     """Adam with Nesterov's momentum.
@@ -255,7 +178,7 @@ class NAdam(_Moments):
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the moments, and the product of the momenta so far."""
-        return {"m": _zeros(p), "v": _zeros(p), "product": F.ones(device=p.sycl_queue)}
+        return {"m": zeros(p), "v": zeros(p), "product": F.ones(device=p.sycl_queue)}
 
     def prepare(self, o: Options) -> None:
         """Compute the momenta of this step and the next."""
@@ -270,9 +193,9 @@ class NAdam(_Moments):
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a step."""
         if o.decoupled_weight_decay:
-            p = _shrunk(p, o)
+            p = shrunk(p, o)
         else:
-            g = _added(g, p, o)
+            g = added(g, p, o)
         m, v, (_, below) = self.moments(g, slots, o)
         product = F.mul(slots["product"], o.mu)
         now = F.mul(F.div(F.sub(1.0, o.mu), F.sub(1.0, product)), o.lr)
@@ -281,7 +204,7 @@ class NAdam(_Moments):
         return F.sub(p, move), {"m": m, "v": v, "product": product}
 
 
-@_rule(1e-2, "``torch.optim.RMSprop``.", alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0,
+@rule(1e-2, "``torch.optim.RMSprop``.", alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0,
        centered=False, maximize=False)  # fmt: skip
 class RMSprop(Optimizer):
     """The gradient divided by its root mean square.
@@ -298,15 +221,15 @@ class RMSprop(Optimizer):
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the averages, and the momentum if there is one."""
         names = ["v"] + ["mean"] * options.centered + ["momentum"] * bool(options.momentum)
-        return {name: _zeros(p) for name in names}
+        return {name: zeros(p) for name in names}
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a step."""
-        g = _added(g, p, o)
-        made = {"v": _mixed(slots["v"], F.square(g), o.alpha)}
+        g = added(g, p, o)
+        made = {"v": mixed(slots["v"], F.square(g), o.alpha)}
         spread = made["v"]
         if o.centered:
-            made["mean"] = _mixed(slots["mean"], g, o.alpha)
+            made["mean"] = mixed(slots["mean"], g, o.alpha)
             spread = F.sub(spread, F.square(made["mean"]))
         move = F.div(g, F.add(F.sqrt(spread), o.eps))
         if o.momentum:
@@ -314,7 +237,7 @@ class RMSprop(Optimizer):
         return F.sub(p, F.mul(move, o.lr)), made
 
 
-@_rule(1e-2, "``torch.optim.Adagrad``.", lr_decay=0.0, weight_decay=0.0,
+@rule(1e-2, "``torch.optim.Adagrad``.", lr_decay=0.0, weight_decay=0.0,
        initial_accumulator_value=0.0, eps=1e-10, maximize=False)  # fmt: skip
 class Adagrad(Optimizer):
     """The gradient divided by the root of the sum of all squares.
@@ -329,7 +252,7 @@ class Adagrad(Optimizer):
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the sum."""
-        return {"sum": F.add(_zeros(p), options.initial_accumulator_value)}
+        return {"sum": F.add(zeros(p), options.initial_accumulator_value)}
 
     def prepare(self, o: Options) -> None:
         """Compute the rate of this step."""
@@ -337,13 +260,13 @@ class Adagrad(Optimizer):
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a step."""
-        g = _added(g, p, o)
+        g = added(g, p, o)
         total = F.add(slots["sum"], F.square(g))
         move = F.div(F.mul(g, o.rate), F.add(F.sqrt(total), o.eps))
         return F.sub(p, move), {"sum": total}
 
 
-@_rule(1e-2, "``torch.optim.Adafactor``; Shazeer and Stern, arXiv:1804.04235.", beta2_decay=-0.8,
+@rule(1e-2, "``torch.optim.Adafactor``; Shazeer and Stern, arXiv:1804.04235.", beta2_decay=-0.8,
        eps=(None, 1e-3), d=1.0, weight_decay=0.0, maximize=False)  # fmt: skip
 class Adafactor(Optimizer):
     """Adam's scaling from sums over rows and columns, which need less memory.
@@ -360,8 +283,8 @@ class Adafactor(Optimizer):
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return means of squares: of rows and columns, or of all."""
         if p.ndim < 2:
-            return {"v": _zeros(p)}
-        return {"rows": F.mean(_zeros(p), -1, True), "columns": F.mean(_zeros(p), -2, True)}
+            return {"v": zeros(p)}
+        return {"rows": F.mean(zeros(p), -1, True), "columns": F.mean(zeros(p), -2, True)}
 
     def prepare(self, o: Options) -> None:
         """Compute the weight of the new squares, and the rate."""
@@ -375,7 +298,7 @@ class Adafactor(Optimizer):
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a step."""
         scale = F.clamp(F.sqrt(F.mean(F.square(p))), min=o.eps[1])
-        p, squares = _shrunk(p, o), F.square(g)
+        p, squares = shrunk(p, o), F.square(g)
         if "v" in slots:
             made = {"v": self._towards(slots["v"], squares, o)}
             spread = made["v"]
@@ -391,7 +314,7 @@ class Adafactor(Optimizer):
         return F.sub(p, F.mul(move, F.div(F.mul(scale, o.rate), below))), made
 
 
-@_rule(1e-4, "Chen et al., arXiv:2302.06675.", betas=(0.9, 0.99), weight_decay=0.0)
+@rule(1e-4, "Chen et al., arXiv:2302.06675.", betas=(0.9, 0.99), weight_decay=0.0)
 class Lion(Optimizer):
     """Steps of constant size: the sign of an average of gradients.
 
@@ -406,15 +329,15 @@ class Lion(Optimizer):
 
     def slots(self, p: Any, options: Options) -> dict[str, Any]:
         """Return the average."""
-        return {"m": _zeros(p)}
+        return {"m": zeros(p)}
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a step."""
-        move = F.sign(_mixed(slots["m"], g, o.betas[0]))
-        return F.sub(_shrunk(p, o), F.mul(move, o.lr)), {"m": _mixed(slots["m"], g, o.betas[1])}
+        move = F.sign(mixed(slots["m"], g, o.betas[0]))
+        return F.sub(shrunk(p, o), F.mul(move, o.lr)), {"m": mixed(slots["m"], g, o.betas[1])}
 
 
-@_rule(1e-3, "You et al., arXiv:1904.00962.", betas=(0.9, 0.999), eps=1e-6, weight_decay=0.0)
+@rule(1e-3, "You et al., arXiv:1904.00962.", betas=(0.9, 0.999), eps=1e-6, weight_decay=0.0)
 class LAMB(_Moments):
     """Adam's step scaled to the norm of each parameter, for large batches.
 
@@ -428,7 +351,7 @@ class LAMB(_Moments):
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a step."""
         m, v, (_, below) = self.moments(g, slots, o)
-        move = _added(F.div(F.div(m, o.correction), below), p, o)
+        move = added(F.div(F.div(m, o.correction), below), p, o)
         of_p, of_move = (F.sqrt(F.sum(F.square(x))) for x in (p, move))
         is_usual = F.mul(F.astype(F.gt(of_p, 0.0), "float32"),
                          F.astype(F.gt(of_move, 0.0), "float32"))  # fmt: skip
@@ -436,7 +359,7 @@ class LAMB(_Moments):
         return F.sub(p, F.mul(move, F.mul(trust, o.lr))), {"m": m, "v": v}
 
 
-@_rule(1e-3, "``torch.optim.Muon``, whose products are in bfloat16; Jordan, \"Muon\", 2024.",
+@rule(1e-3, "``torch.optim.Muon``, whose products are in bfloat16; Jordan, \"Muon\", 2024.",
        weight_decay=0.1, momentum=0.95, nesterov=True, ns_coefficients=(3.4445, -4.775, 2.0315),
        eps=1e-7, ns_steps=5, adjust_lr_fn=None)  # fmt: skip
 class Muon(Optimizer):
@@ -456,18 +379,18 @@ class Muon(Optimizer):
         """Return the momentum."""
         if p.ndim != 2:
             raise ValueError(f"Muon: parameters must be matrices, got shape {p.shape}")
-        return {"momentum": _zeros(p)}
+        return {"momentum": zeros(p)}
 
     def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
         """Return a step."""
-        m = _mixed(slots["momentum"], g, o.momentum)
-        x = _mixed(g, m, 1.0 - o.momentum) if o.nesterov else m
+        m = mixed(slots["momentum"], g, o.momentum)
+        x = mixed(g, m, 1.0 - o.momentum) if o.nesterov else m
         x = self._orthogonal(x, o)
         rows, columns = p.shape
         factor = math.sqrt(max(1.0, rows / columns))
         if o.adjust_lr_fn == "match_rms_adamw":
             factor = 0.2 * math.sqrt(max(rows, columns))
-        return F.sub(_shrunk(p, o), F.mul(x, o.lr * factor)), {"momentum": m}
+        return F.sub(shrunk(p, o), F.mul(x, o.lr * factor)), {"momentum": m}
 
     def _orthogonal(self, x: Any, o: Options) -> Any:
         """Return the result of the Newton-Schulz iteration on a matrix."""

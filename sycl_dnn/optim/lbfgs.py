@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``LBFGS``: steps along an estimate of Newton's direction, from a function of the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import dpnp
+
+from sycl_dnn import functional as F
+from sycl_dnn import tree
+from sycl_dnn.call.reverse import value_and_grad
+from sycl_dnn.optim.line_search import Point, strong_wolfe
+from sycl_dnn.optim.optimizer import (
+    Optimizer,
+    State,
+    check_options,
+    check_untied,
+    named,
+    rate_of,
+)
+from sycl_dnn.optim.rule import signature_of
+from sycl_dnn.trace.array import Array
+from sycl_dnn.trace.values import Tensor
+
+#: Steps with less curvature than this are not remembered.
+_LEAST_CURVATURE = 1e-10
+_SEARCHES = (None, "strong_wolfe")
+
+
+class LBFGS(Optimizer):
+    """The limited-memory method of Broyden, Fletcher, Goldfarb and Shanno.
+
+    One ``update`` has up to ``max_iter`` iterations. Each reads the loss, so ``update`` takes a
+    function, where other optimisers take gradients, and runs outside of compiled functions; the
+    function itself may be a compiled one. The state has ``2 * history_size`` times the memory of
+    the parameters.
+
+    Parameters
+    ----------
+    lr : float or callable
+        Of ``line_search_fn="strong_wolfe"`` the first length to try.
+    max_iter, max_eval : int
+        Iterations of an update, and evaluations of the loss: 1.25 times as many by default.
+    tolerance_grad, tolerance_change : float
+        An update ends if no gradient is larger, and if parameters and loss change by less.
+    history_size : int
+        How many steps are remembered.
+    line_search_fn : {None, "strong_wolfe"}
+
+    Raises
+    ------
+    ValueError
+        An option is out of its range.
+
+    Notes
+    -----
+    Source: ``torch.optim.LBFGS``; Nocedal and Wright, "Numerical Optimization", chapter 7.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, optim
+    >>> opt = optim.LBFGS(line_search_fn="strong_wolfe")
+    >>> params = {"w": F.full((2,), 5.0)}
+    >>> loss = lambda params: F.sum(F.square(F.sub(params["w"], 3.0)))
+    >>> params, state = opt.update(loss, opt.init(params), params)
+    >>> params["w"].tolist(), float(state["loss"])
+    ([3.0, 3.0], 8.0)
+    """
+
+    defaults = {
+        "max_iter": 20, "max_eval": None, "tolerance_grad": 1e-7, "tolerance_change": 1e-9,
+        "history_size": 100, "line_search_fn": None,
+    }  # fmt: skip
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, lr: float | Callable[[Any], Any] = 1.0, *, max_iter: int = 20,
+            max_eval: int | None = None, tolerance_grad: float = 1e-7,
+            tolerance_change: float = 1e-9, history_size: int = 100,
+            line_search_fn: str | None = None,
+        ) -> None: ...  # fmt: skip
+
+    else:
+
+        def __init__(self, *given: Any, **options: Any) -> None:
+            lr = rate_of("LBFGS", given, options, 1.0)
+            unknown = sorted(set(options) - set(self.defaults))
+            if unknown:
+                raise TypeError(f"LBFGS: unknown option {unknown[0]!r}")
+            self.options = {"lr": lr, **self.defaults, **options}
+            search = self.options["line_search_fn"]
+            if search not in _SEARCHES:
+                raise ValueError(
+                    f"LBFGS: line_search_fn must be None or 'strong_wolfe', got {search!r}"
+                )
+            check_options("LBFGS", self.options)
+            if self.options["max_eval"] is None:
+                self.options["max_eval"] = self.options["max_iter"] * 5 // 4
+
+        __init__.__signature__ = signature_of(1.0, defaults)
+
+    def init(self, params: Any) -> State:
+        """Return the state before the first update: a tree that ``sycl_dnn.save`` accepts.
+
+        Raises
+        ------
+        TypeError
+            A trainable array is not floating-point.
+        ValueError
+            There is no trainable array.
+        """
+        check_untied("LBFGS", params)
+        flat = _Flat(params)
+        zeros = dpnp.zeros_like(flat.vector(params))
+        count = lambda: F.zeros(device=zeros.sycl_queue)  # noqa: E731
+        rows = dpnp.zeros_like(zeros, shape=(self.options["history_size"], zeros.size))
+        return {
+            "step": count(), "iterations": count(), "evaluations": count(), "loss": count(),
+            "t": count(), "scale": count(), "direction": zeros, "gradient": zeros.copy(),
+            "kept": count(), "moves": rows, "changes": rows.copy(),
+        }  # fmt: skip
+
+    def update(  # type: ignore[override]
+        self, loss: Callable[..., Any], state: State, params: Any, *args: Any, lr: Any = None
+    ) -> tuple[Any, State]:
+        """Return parameters and state after up to ``max_iter`` iterations.
+
+        Parameters
+        ----------
+        loss : callable
+            ``loss(params, *args)`` returns an array (). It is called several times.
+        state : dict
+            From ``init`` or the previous update.
+        params : tree of arrays
+            A module, or any tree.
+        *args
+            Further arguments of ``loss``: with them it may be one function for all batches.
+        lr : float or array (), optional
+            The rate of this update in place of the optimiser's.
+
+        Returns
+        -------
+        params, state
+            New ones; ``state["loss"]`` is the loss of the given parameters.
+
+        Raises
+        ------
+        TypeError
+            ``loss`` is not a function, or a function is being traced.
+        """
+        if not callable(loss) or hasattr(loss, "_parameters"):
+            raise TypeError(
+                f"LBFGS: loss must be a function of the parameters, got {type(loss).__name__}: "
+                "params, state = opt.update(loss, state, params)"
+            )
+        if any(isinstance(v, Tensor) for v in tree.leaves((state, params, args, lr))):
+            raise TypeError(
+                "LBFGS: iterations read the loss, which has no value while a function is traced; "
+                "call update outside, and compile the loss"
+            )
+        rate = self.options["lr"] if lr is None else lr
+        rate = float(rate(float(state["step"])) if callable(rate) else rate)
+        run = _Run(self.options, rate, state, params, value_and_grad(loss), args)
+        run.iterate()
+        return run.params, run.state()
+
+    def step(self, module: Any = None, loss: Any = None, *args: Any) -> None:
+        """Update a module in place by a function of it; the optimiser keeps its state."""
+        self._step(module, loss, lambda state: self.update(loss, state, module, *args))
+
+
+class _Flat:
+    """The trained arrays of a tree as one vector."""
+
+    def __init__(self, params: Any) -> None:
+        leaves, self.structure = tree.flatten(params)
+        rows = zip(leaves, tree.constants(self.structure), strict=True)
+        self.numbers = [n for n, (_, is_constant) in enumerate(rows) if not is_constant]
+        if not self.numbers:
+            raise ValueError("LBFGS: params must have a trainable array, got none")
+        for name, p in named(params):
+            if not str(p.dtype).startswith(("float", "bfloat")):
+                raise TypeError(f"LBFGS: {name} must be floating-point, got {p.dtype}")
+        arrays = [leaves[n] for n in self.numbers]
+        self.dtype = "float64" if any(str(a.dtype) == "float64" for a in arrays) else "float32"
+
+    def vector(self, params: Any, like: Sequence[Any] | None = None) -> Any:
+        """Return the elements as one row; zeros where there is None."""
+        leaves = tree.matched(self.structure, params, "LBFGS", none_fills=True)
+        parts = []
+        for n in self.numbers:
+            part = leaves[n]
+            if part is None and like is not None:
+                part = dpnp.zeros(like[n].shape, dtype=self.dtype, sycl_queue=like[n].sycl_queue)
+            parts.append(_plain(F.astype(part, self.dtype)).reshape(-1))
+        return dpnp.concatenate(parts)
+
+    def moved(self, leaves: Sequence[Any], row: Any) -> list[Any]:
+        """Return leaves with the elements of a row, in their own dtypes."""
+        made, first = list(leaves), 0
+        for n in self.numbers:
+            old = leaves[n]
+            part = row[first : first + old.size].reshape(old.shape)
+            made[n] = F.astype(part, str(old.dtype))
+            made[n] = made[n].copy() if made[n] is part else made[n]
+            first += old.size
+        return made
+
+
+def _plain(array: Any) -> Any:
+    return array.data if isinstance(array, Array) else array
+
+
+class _Run:
+    """One update: its parameters, their gradient, and what is remembered of earlier steps."""
+
+    def __init__(
+        self, options: dict[str, Any], rate: float, state: State, params: Any,
+        evaluated: Callable[..., Any], args: tuple[Any, ...],
+    ) -> None:  # fmt: skip
+        self.options, self.rate, self.old = options, rate, state
+        self.params, self.flat = params, _Flat(params)
+        self.evaluated, self.args = evaluated, args
+        self.iterations, self.n_evaluations = int(state["iterations"]), 0
+        kept = int(state["kept"])
+        self.moves, self.changes = (list(state[n][:kept]) for n in ("moves", "changes"))
+        self.direction, self.previous = state["direction"], state["gradient"]
+        self.t, self.scale = float(state["t"]), float(state["scale"])
+
+    def evaluate(self) -> tuple[float, Any]:
+        """Return loss and gradient; buffers that the loss writes are kept."""
+        self.n_evaluations += 1
+        value, grads = self.evaluated(self.params, *self.args)
+        return float(value), self.flat.vector(grads, tree.leaves(self.params))
+
+    def place(self, row: Any) -> None:
+        """Give the parameters the elements of a row."""
+        leaves = self.flat.moved(tree.leaves(self.params), row)
+        self.params = tree.unflatten(self.flat.structure, leaves)
+
+    def iterate(self) -> None:
+        """Iterate until a limit or a tolerance is reached."""
+        o = self.options
+        loss, g = self.evaluate()
+        self.first = loss
+        if _largest(g) <= o["tolerance_grad"]:
+            return
+        for n in range(1, o["max_iter"] + 1):
+            self.iterations += 1
+            self.remember(g)
+            self.previous = g
+            is_first = self.iterations == 1
+            self.t = self.rate * (min(1.0, 1.0 / float(abs(g).sum())) if is_first else 1.0)
+            slope = float(dpnp.dot(g, self.direction))
+            if slope > -o["tolerance_change"]:
+                return
+            before, is_last = loss, n == o["max_iter"]
+            loss, g = self.advance(Point(0.0, loss, g, slope), is_last)
+            if is_last or self.n_evaluations >= o["max_eval"]:
+                return
+            move = _largest(self.direction) * abs(self.t)
+            is_still = min(move, abs(loss - before)) < o["tolerance_change"]
+            if _largest(g) <= o["tolerance_grad"] or is_still:
+                return
+
+    def remember(self, g: Any) -> None:
+        """Add the last step to the history, and compute the next direction."""
+        if self.iterations == 1:
+            self.moves, self.changes, self.scale, self.direction = [], [], 1.0, -g
+            return
+        change, move = g - self.previous, self.direction * self.t
+        curvature = float(dpnp.dot(change, move))
+        if curvature > _LEAST_CURVATURE:
+            most = self.options["history_size"] - 1
+            keep = slice(max(len(self.moves) - most, 0), None)
+            self.moves = [*self.moves[keep], move]
+            self.changes = [*self.changes[keep], change]
+            self.scale = curvature / float(dpnp.dot(change, change))
+        self.direction = self.newton(g)
+
+    def newton(self, g: Any) -> Any:
+        """Return the direction by the recursion over the remembered steps and back."""
+        q, shares = -g, []
+        pairs = list(zip(self.moves, self.changes, strict=True))
+        inverses = [1.0 / dpnp.dot(change, move) for move, change in pairs]
+        for (move, change), inverse in zip(reversed(pairs), reversed(inverses), strict=True):
+            shares.append(dpnp.dot(move, q) * inverse)
+            q = q - change * shares[-1]
+        r = q * self.scale
+        for (move, change), inverse in zip(pairs, inverses, strict=True):
+            r = r + move * (shares.pop() - dpnp.dot(change, r) * inverse)
+        return r
+
+    def advance(self, start: Point, is_last: bool) -> tuple[float, Any]:
+        """Move the parameters along the direction; return loss and gradient there."""
+        origin = self.flat.vector(self.params)
+
+        def at(t: float) -> Point:
+            self.place(origin + self.direction * t)
+            loss, g = self.evaluate()
+            return Point(t, loss, g, float(dpnp.dot(g, self.direction)))
+
+        if self.options["line_search_fn"] is None:
+            if not is_last:
+                return at(self.t)[1:3]
+            self.place(origin + self.direction * self.t)
+            return start.f, start.g
+        size, change = _largest(self.direction), self.options["tolerance_change"]
+        found, _ = strong_wolfe(at, self.t, start, size, change)
+        self.t = found.t
+        self.place(origin + self.direction * found.t)
+        return found.f, found.g
+
+    def state(self) -> State:
+        """Return the state after the update."""
+        add = lambda key, n: F.add(self.old[key], float(n))  # noqa: E731
+        number = lambda v: F.add(F.mul(self.old["step"], 0.0), v)  # noqa: E731
+        return {
+            "step": add("step", 1), "iterations": number(float(self.iterations)),
+            "evaluations": add("evaluations", self.n_evaluations), "loss": number(self.first),
+            "t": number(self.t), "scale": number(self.scale), "direction": self.direction,
+            "gradient": self.previous, "kept": number(float(len(self.moves))),
+            "moves": self.rows("moves", self.moves),
+            "changes": self.rows("changes", self.changes),
+        }  # fmt: skip
+
+    def rows(self, name: str, arrays: Sequence[Any]) -> Any:
+        """Return the rows of a part of the state; unused ones are zero."""
+        made = dpnp.zeros_like(self.old[name])
+        for n, array in enumerate(arrays):
+            made[n] = array
+        return made
+
+
+def _largest(row: Any) -> float:
+    return float(abs(row).max())

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimisers that derive the size of their steps: RAdam, Adadelta, ASGD, Rprop."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.optim.optimizer import Optimizer, Options, less_power
+from sycl_dnn.optim.rule import added, mixed, rule, shrunk, zeros
+
+
+@rule(1e-3, "``torch.optim.RAdam``; Liu et al., arXiv:1908.03265.", betas=(0.9, 0.999), eps=1e-8,
+      weight_decay=0.0, decoupled_weight_decay=False, maximize=False)  # fmt: skip
+class RAdam(Optimizer):
+    """Adam whose first steps, of too few squares for a mean, are those of the momentum alone.
+
+    Parameters
+    ----------
+    lr : float or callable
+    betas : pair of float
+    eps, weight_decay : float
+    decoupled_weight_decay : bool
+    """
+
+    is_elementwise = True
+
+    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+        """Return the moments."""
+        return {"m": zeros(p), "v": zeros(p)}
+
+    def prepare(self, o: Options) -> None:
+        """Compute the corrections, and whether there are squares enough."""
+        o.size = o.lr / less_power(o.betas[0], o.t)
+        most = 2.0 / (1.0 - o.betas[1]) - 1.0
+        o.is_rectified = most > 5.0
+        if not o.is_rectified:
+            return
+        rho = _squares(o.betas[1], o.t)
+        ratio = F.div(F.mul(F.sub(rho, 4.0), F.sub(rho, 2.0)), rho)
+        factor = most / ((most - 4.0) * (most - 2.0))
+        root = F.sqrt(less_power(o.betas[1], o.t))
+        o.is_enough = F.gt(rho, 5.0)
+        o.share = F.mul(F.sqrt(F.clamp(F.mul(ratio, factor), min=0.0)), root)
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step."""
+        if o.decoupled_weight_decay:
+            p = shrunk(p, o)
+        else:
+            g = added(g, p, o)
+        m, v = mixed(slots["m"], g, o.betas[0]), mixed(slots["v"], F.square(g), o.betas[1])
+        move = F.mul(m, o.size)
+        if o.is_rectified:
+            adaptive = F.div(F.mul(move, o.share), F.add(F.sqrt(v), o.eps))
+            move = F.where(o.is_enough, adaptive, move)
+        return F.sub(p, move), {"m": m, "v": v}
+
+
+def _squares(beta: float, t: Any) -> Any:
+    """Return how many squares a mean represents: ``2 / (1 - b) - 1 - 2 t b**t / (1 - b**t)``.
+
+    At first the two large terms nearly cancel each other, so they are not computed: with
+    ``x = -log(b)`` and ``v = t x / 2`` the second is ``2 / x`` times ``v coth(v) - v``.
+    """
+    x, most = -math.log(beta), 2.0 / (1.0 - beta) - 1.0
+    rest = most - 2.0 / x
+    v = F.mul(t, 0.5 * x)
+    s = F.square(v)
+    series = F.mul(s, F.add(F.mul(s, F.add(F.mul(s, F.add(F.mul(s, -1 / 4725), 2 / 945)),
+                                           -1 / 45)), 1 / 3))  # fmt: skip
+    above = F.where(F.lt(v, 0.5), series, F.sub(F.div(v, F.tanh(v)), 1.0))
+    early = F.sub(F.add(t, rest), F.mul(above, 2.0 / x))
+    late = F.sub(most, F.mul(F.mul(t, 2.0), F.sub(F.reciprocal(less_power(beta, t)), 1.0)))
+    return F.where(F.lt(v, 1.0), early, late)
+
+
+@rule(1.0, "``torch.optim.Adadelta``; Zeiler, arXiv:1212.5701.", rho=0.9, eps=1e-6,
+      weight_decay=0.0, maximize=False)  # fmt: skip
+class Adadelta(Optimizer):
+    """The gradient times the ratio of the root mean squares of steps and of gradients.
+
+    Parameters
+    ----------
+    lr : float or callable
+    rho, eps, weight_decay : float
+    """
+
+    is_elementwise = True
+
+    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+        """Return the mean squares."""
+        return {"v": zeros(p), "delta": zeros(p)}
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step."""
+        g = added(g, p, o)
+        v = mixed(slots["v"], F.square(g), o.rho)
+        ratio = F.div(F.sqrt(F.add(slots["delta"], o.eps)), F.sqrt(F.add(v, o.eps)))
+        move = F.mul(ratio, g)
+        delta = mixed(slots["delta"], F.square(move), o.rho)
+        return F.sub(p, F.mul(move, o.lr)), {"v": v, "delta": delta}
+
+
+@rule(1e-2, "``torch.optim.ASGD``.", lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0,
+      maximize=False)  # fmt: skip
+class ASGD(Optimizer):
+    """Gradient descent with a falling rate; the state has the average of the parameters, ``"ax"``.
+
+    Parameters
+    ----------
+    lr : float or callable
+    lambd : float
+        Decay of the weights and of the rate.
+    alpha : float
+        The power by which the rate falls.
+    t0 : float
+        The step from which parameters are averaged.
+    weight_decay : float
+    """
+
+    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+        """Return the average, and the rate that the previous step leaves."""
+        return {"ax": zeros(p), "eta": F.zeros(device=p.sycl_queue)}
+
+    def prepare(self, o: Options) -> None:
+        """Compute the rate after this step, and the share of the average."""
+        o.is_first = F.lt(o.t, 1.5)
+        o.after = o.lr / F.pow(F.add(F.mul(o.t, o.lambd * o.lr), 1.0), o.alpha)
+        o.share = F.reciprocal(F.clamp(F.sub(o.t, 1.0 + o.t0), min=1.0))
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step."""
+        g = added(g, p, o)
+        eta = F.where(o.is_first, o.lr, slots["eta"])
+        p = F.sub(F.mul(p, F.sub(1.0, F.mul(eta, o.lambd))), F.mul(g, eta))
+        ax = F.add(slots["ax"], F.mul(F.sub(p, slots["ax"]), o.share))
+        return p, {"ax": ax, "eta": F.astype(o.after, "float32")}
+
+
+@rule(1e-2, "``torch.optim.Rprop``; Riedmiller and Braun, 1993.", etas=(0.5, 1.2),
+      step_sizes=(1e-6, 50.0), maximize=False)  # fmt: skip
+class Rprop(Optimizer):
+    """Steps by the gradient's sign; each element has its size, which grows until the sign changes.
+
+    Parameters
+    ----------
+    lr : float or callable
+        The size of the first step; later ones do not read it.
+    etas : pair of float
+        What a size is multiplied by after a change of sign, and without one.
+    step_sizes : pair of float
+        The smallest and the largest.
+    """
+
+    is_elementwise = True
+
+    def slots(self, p: Any, options: Options) -> dict[str, Any]:
+        """Return the previous gradient and the sizes."""
+        return {"previous": zeros(p), "size": zeros(p)}
+
+    def prepare(self, o: Options) -> None:
+        """Compute whether this step is the first."""
+        o.is_first = F.lt(o.t, 1.5)
+
+    def moved(self, p: Any, g: Any, slots: dict[str, Any], o: Options) -> tuple[Any, Any]:
+        """Return a step."""
+        same = F.mul(g, slots["previous"])
+        factor = F.where(F.gt(same, 0.0), o.etas[1], F.where(F.lt(same, 0.0), o.etas[0], 1.0))
+        old = F.where(o.is_first, F.add(slots["size"], o.lr), slots["size"])
+        size = F.clamp(F.mul(old, factor), o.step_sizes[0], o.step_sizes[1])
+        g = F.where(F.lt(same, 0.0), 0.0, g)
+        return F.sub(p, F.mul(F.sign(g), size)), {"previous": g, "size": size}
