@@ -69,7 +69,7 @@ class LBFGS(Optimizer):
     ([3.0, 3.0], 8.0)
     """
 
-    defaults = {
+    _defaults = {
         "max_iter": 20, "max_eval": None, "tolerance_grad": 1e-7, "tolerance_change": 1e-9,
         "history_size": 100, "line_search_fn": None,
     }  # fmt: skip
@@ -87,10 +87,10 @@ class LBFGS(Optimizer):
 
         def __init__(self, *given: Any, **options: Any) -> None:
             lr = rate_of("LBFGS", given, options, 1.0)
-            unknown = sorted(set(options) - set(self.defaults))
+            unknown = sorted(set(options) - set(self._defaults))
             if unknown:
                 raise TypeError(f"LBFGS: unknown option {unknown[0]!r}")
-            self.options = {"lr": lr, **self.defaults, **options}
+            self.options = {"lr": lr, **self._defaults, **options}
             search = self.options["line_search_fn"]
             if search not in _SEARCHES:
                 raise ValueError(
@@ -100,7 +100,7 @@ class LBFGS(Optimizer):
             if self.options["max_eval"] is None:
                 self.options["max_eval"] = self.options["max_iter"] * 5 // 4
 
-        __init__.__signature__ = signature_of(1.0, defaults)
+        __init__.__signature__ = signature_of(1.0, _defaults)
 
     def init(self, params: Any) -> State:
         """Return the state before the first update: a tree that ``sycl_dnn.save`` accepts.

@@ -79,15 +79,15 @@ def test_iterations_are_torchs(loss, options):
         return value
 
     opt, params = optim.LBFGS(**options), {"w": F.asarray(W), "b": F.zeros(1)}
-    state, last = opt.init(params), 0.0
-    for _ in range(3):
+    state = opt.init(params)
+    for update in range(3):
         value = theirs.step(closure)
         params, state = opt.update(loss, state, params, F.asarray(A), F.asarray(Y))
         assert float(state["loss"]) == pytest.approx(value.item(), rel=1e-3)
         np.testing.assert_allclose(params["w"].tolist(), w.tolist(), rtol=2e-3, atol=2e-4)
-        if abs(value.item() - last) < 5e-2:
-            break  # the search is in the noise of float32
-        last, known = value.item(), theirs.state[w]
+        known = theirs.state[w]
+        if loss is logistic and update:
+            continue  # the search is in the noise of float32
         assert int(state["iterations"]) == known["n_iter"]
         assert int(state["evaluations"]) == known["func_evals"]
 
