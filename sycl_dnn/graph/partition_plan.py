@@ -13,11 +13,12 @@ from sycl_dnn.errors import DnnlError, InvalidArguments, Unimplemented
 from sycl_dnn.graph import fallbacks
 from sycl_dnn.graph.fallbacks import WideStep, lacking
 from sycl_dnn.graph.nodes import Node, Value, low_level
+from sycl_dnn.graph.read_as_rows import PRODUCTS, ordered_operands, read_as_rows
 from sycl_dnn.graph.repeated_calls import call_plan_of
 from sycl_dnn.graph.tensor import Tensor, array_over, element_strides
 from sycl_dnn.onednn import dtypes, faults
-from sycl_dnn.onednn.apart import is_whole
-from sycl_dnn.onednn.fault import GraphOp, softmax_of_other_rows
+from sycl_dnn.onednn.apart import is_row_major
+from sycl_dnn.onednn.fault import GraphOp
 from sycl_dnn.trace import allocation, policy, profile_notes
 from sycl_dnn.trace.array import wrapped
 from sycl_dnn.trace.capabilities import saturates
@@ -27,12 +28,9 @@ if TYPE_CHECKING:
 
 
 _STRIDED = _core.layout_type.strided
-_PRODUCTS = ("convolution", "conv_transpose", "matmul")
 _DEQUANTIZE = ("dequantize", "dynamic_dequantize")
 #: Operations allowed between a dequantised value and a product of integers.
 _MOVES = ("type_cast", "static_reshape", "static_transpose", "reorder")
-#: Operations whose CPU kernels treat tensors with gaps as dense.
-_READ_AS_DENSE = {"layer_norm", "layer_norm_backward", "dynamic_dequantize"}
 
 
 def why_wrong(
@@ -80,7 +78,7 @@ def _multiplies_integers(group: Sequence[Node]) -> bool:
             return is_of_integers(node.values[0])
         return node.operation.name in _DEQUANTIZE and node.values[0].dtype in ("s8", "u8")
 
-    products = [node for node in group if node.operation.name in _PRODUCTS]
+    products = [node for node in group if node.operation.name in PRODUCTS]
     return any(all(map(is_of_integers, node.values[:2])) for node in products)
 
 
@@ -302,17 +300,8 @@ class Plan:
     def _rows_for(self, group: Sequence[Node]) -> dict[int, _core.LogicalTensor]:
         """Return row-major layouts for the tensors that kernels must read so."""
         is_gpu = self.engine.kind is not _core.engine_kind.cpu
-        told = list(zip(group, _told(group, self.shapes, self.layouts), strict=True))
-        values = []
-        for node, op in told:
-            if is_gpu and softmax_of_other_rows([op]):
-                values.append(node.values[0])
-            # Kernels of products follow strides, but for those of vectors, as a bias is.
-            every = op.name not in _PRODUCTS if is_gpu else op.name in _READ_AS_DENSE
-            for value, dims, strides in zip(node.values, op.shapes, op.strides, strict=True):
-                if strides and (every or len(dims) == 1) and not is_whole(dims, strides):
-                    values.append(value)
-        return {value.id: self.row_major(value) for value in values}
+        told = _told(group, self.shapes, self.layouts)
+        return {v.id: self.row_major(v) for v in read_as_rows(group, told, self.shapes, is_gpu)}
 
     def _read_by_partitions(self, own: list[Any]) -> set[int]:
         """Return the tensors that only supported partitions read."""
@@ -321,12 +310,12 @@ class Plan:
         for group, partition in own:
             reads = {v.id for node in group for v in node.values}
             (fused if partition.is_supported else others).update(reads)
+            others.update(v.id for v in ordered_operands(group, self.shapes))
         return fused - others
 
     def _add(self, partition: Any, group: list[Node]) -> None:
         try:
-            rows = self._rows_for(group)
-            step = PartitionStep(self._compile(partition, rows), group, rows)
+            step = self._compiled_step(partition, group)
         except DnnlError as problem:
             if len(group) == 1:
                 self._add_fallback(group[0], problem)
@@ -337,6 +326,24 @@ class Plan:
         self.steps.append(step)
         for tensor in step.compiled.outputs:
             self.layouts[tensor.id] = tensor
+
+    def _compiled_step(self, partition: Any, group: list[Node]) -> PartitionStep:
+        """Return a step that reads its operands as they are, or row-major if oneDNN refuses."""
+        rows = self._rows_for(group)
+        try:
+            return PartitionStep(self._compile(partition, rows), group, rows)
+        except DnnlError:
+            moved = {v.id: self.row_major(v) for node in group for v in node.values
+                     if self._is_moved(v)}  # fmt: skip
+            if moved.keys() <= rows.keys():
+                raise
+            return PartitionStep(self._compile(partition, rows | moved), group, rows | moved)
+
+    def _is_moved(self, value: Any) -> bool:
+        """Whether a tensor is in memory before its partition and not row-major."""
+        layout = self.layouts.get(value.id)
+        strided = layout is not None and layout.layout_type is _STRIDED
+        return strided and not is_row_major(self.shapes[value.id], layout.strides)
 
     def _add_alone(self, group: list[Node]) -> None:
         """Give each operation of a partition that oneDNN did not compile its own step."""

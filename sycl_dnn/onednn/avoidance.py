@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sycl_dnn import _core
+from sycl_dnn.onednn.apart import is_row_major
 from sycl_dnn.onednn.fault import Operands, is_channels_last, narrow_lanes
 
 # --- implementations and parameters ---
@@ -100,8 +101,9 @@ def _is_per_channel(desc: _core.MemoryDesc) -> bool:
 def misplaced(dst: _core.MemoryDesc, operands: Operands) -> bool:
     """Match operands whose elements are found as if the result were row-major.
 
-    Right are one number, an operand in the layout of the result, and one per channel of images
-    whose channels are last; per channel of one pixel is wrong in every layout.
+    Right are one number, an operand in the layout of the result, a row-major one for a row-major
+    result, and one per channel of images whose channels are last; per channel of one pixel is wrong
+    in every layout.
     """
     if not dst.is_plain:
         return False
@@ -111,7 +113,8 @@ def misplaced(dst: _core.MemoryDesc, operands: Operands) -> bool:
         return True
     if is_channels_last(dst):
         return len(per_channel) < len(wide)
-    return bool(wide) and not _is_canonical(dst)
+    apart = any(d.is_plain and not is_row_major(d.dims, d.strides) for d in wide)
+    return bool(wide) and (apart or not _is_canonical(dst))
 
 
 def misplaced_in_rows(dst: _core.MemoryDesc, operands: Operands) -> bool:

@@ -49,9 +49,9 @@ FAULTS: tuple[Fault, ...] = (
         "post-op-operands",
         title="`binary`, `matmul`, `softmax_forward`",
         when=(
-            "binary post-op along some axes, result not row-major (or per channel of images of one "
-            "pixel, or 8-bit results of `binary`); `ref` of `softmax` along a dense last axis, "
-            "also with an operand of every element"
+            "binary post-op along some axes, it or the result not row-major (or per channel of "
+            "images of one pixel, or 8-bit results of `binary`); `ref` of `softmax` along a dense "
+            "last axis, also with an operand of every element"
         ),
         wrong="operands are read as if the result were row-major: values, or the process ends",
         instead="another implementation; without one, refused: use a separate `binary`",

@@ -1,6 +1,5 @@
 """Values of nodes by NumPy in float64, as a reference: one line for each operation."""
 
-
 import numpy as np
 from scipy import special
 

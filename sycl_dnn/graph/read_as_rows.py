@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which operands of a partition are read row-major, since oneDNN's kernels read them so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sycl_dnn.onednn.apart import is_row_major, is_whole
+from sycl_dnn.onednn.fault import GraphOp, softmax_of_other_rows
+
+if TYPE_CHECKING:
+    from sycl_dnn.graph.nodes import Node, Value
+
+PRODUCTS = ("convolution", "conv_transpose", "matmul")
+#: Operations whose CPU kernels treat tensors with gaps as dense.
+_READ_AS_DENSE = {"layer_norm", "layer_norm_backward", "dynamic_dequantize"}
+#: What becomes a post-op of the operation before it.
+_OF_TWO = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "select", "squared_diff")
+#: Operations that read post-ops in the order of their own rows.
+_IN_ROWS = ("layer_norm", "softmax", "log_softmax")
+
+
+def _is_wide(value: Value, shape: Sequence[int]) -> bool:
+    return value.property != "host_scalar" and math.prod(shape) > 1
+
+
+def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
+    """Return the operands of fused operations that oneDNN finds as if they were row-major.
+
+    They are operands of what is fused into another operation, the rows before it, and
+    what meets one slope per channel (see the rows of the register in `avoided_implementations`).
+    """
+    made = {v.id for node in group for v in node.outputs}
+    fused = [
+        node
+        for node in group
+        if node.operation.name in _OF_TWO and any(v.id in made for v in node.values)
+    ]
+    values = [v for node in fused for v in node.values]
+    for node in group:
+        if node.operation.name.startswith("prelu"):
+            values += [v for v in node.values if len(shapes[v.id]) > 1]
+        elif fused and node.operation.name in _IN_ROWS:
+            values += node.values[:1]
+    return [v for v in values if v.id not in made and _is_wide(v, shapes[v.id])]
+
+
+def _is_misread(op: GraphOp, dims: Any, strides: Any, is_gpu: bool) -> bool:
+    """Whether a kernel would misread a tensor with gaps."""
+    # Kernels of products follow strides, but for those of vectors, as a bias is.
+    every = op.name not in PRODUCTS if is_gpu else op.name in _READ_AS_DENSE
+    return (every or len(dims) == 1) and not is_whole(dims, strides)
+
+
+def read_as_rows(
+    group: Sequence[Node], told: Sequence[GraphOp], shapes: Any, is_gpu: bool
+) -> list[Value]:
+    """Return the operands of a partition that need row-major copies.
+
+    Parameters
+    ----------
+    group : sequence of Node
+    told : sequence of GraphOp
+        The same operations with shapes and strides.
+    shapes : mapping of int to shape
+        By number of a value.
+    is_gpu : bool
+    """
+    ordered = {v.id for v in ordered_operands(group, shapes)}
+    values = []
+    for node, op in zip(group, told, strict=True):
+        if is_gpu and softmax_of_other_rows([op]):
+            values.append(node.values[0])
+        for value, dims, strides in zip(node.values, op.shapes, op.strides, strict=True):
+            if strides is None:
+                continue
+            moved = value.id in ordered and not is_row_major(dims, strides)
+            if moved or _is_misread(op, dims, strides, is_gpu):
+                values.append(value)
+    return values

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations of graphs over operands whose axes are in any order in memory.
+
+They are views of the caller's, or results of `static_transpose` within the graph. With CI_LONG=1
+all orders of axes are tried, otherwise a sample.
+"""
+
+import os
+from itertools import permutations
+from random import Random
+from zlib import crc32
+
+import dpnp
+import numpy as np
+import pytest
+from graph_ops import CASES, build, expected, is_close
+from graph_ops.reference import evaluate
+from graph_ops.run import download, upload
+
+from sycl_dnn.graph import Graph
+
+LONG = bool(os.environ.get("CI_LONG"))
+#: Operations whose operand is not moved: 4-bit integers, and tensors that are not images.
+FLOAT = [case for case in CASES if "f32" in case.dtypes]
+
+
+def permuted(array, order):
+    """Return the same values, with the axes in memory in this order."""
+    inverse = tuple(int(i) for i in np.argsort(order))
+    return dpnp.ascontiguousarray(array.transpose(order)).transpose(inverse)
+
+
+def any_order(draw, rank):
+    order = list(range(rank))
+    draw.shuffle(order)
+    return tuple(order)
+
+
+def compare(graph, made, wanted, tolerance, told):
+    results = made if isinstance(made, tuple) else (made,)
+    for value, got, right in zip(graph.outputs, results, wanted, strict=True):
+        assert is_close(download(got), right, value.dtype, tolerance), told
+
+
+@pytest.mark.parametrize("case", FLOAT, ids=str)
+def test_views_in_any_order(case, queue):
+    kind = "cpu" if queue.sycl_device.is_cpu else "gpu"
+    draw = Random(crc32(str(case).encode()))
+    graph, arrays = build(case, "f32", kind)
+    compiled = graph.compile(queue)
+    dense = {n: upload(arrays[n], v.dtype, queue) for n, v in graph.inputs.items()}
+    for _ in range(8 if LONG else 1):
+        given = {
+            n: permuted(a, any_order(draw, a.ndim))
+            if isinstance(a, dpnp.ndarray) and a.ndim > 1
+            else a
+            for n, a in dense.items()
+        }
+        made = compiled(**given)
+        told = {n: getattr(a, "strides", None) for n, a in given.items()}
+        compare(graph, made, expected(graph, arrays, compiled), case.tolerance, told)
+
+
+def transposed_case(case, draw, kind):
+    """Return the graph of a case whose operands are transposed in it, and its arrays."""
+    graph, arrays, given = Graph(kind), {}, {}
+    values = case.arrays("f32")
+    for name, tensor in case.tensors.items():
+        several = tensor if isinstance(tensor, list) else [tensor]
+        datas = values[name] if isinstance(tensor, list) else [values[name]]
+        made = []
+        for number, (one, data) in enumerate(zip(several, datas, strict=True)):
+            label = f"{name}{number}" if isinstance(tensor, list) else name
+            order = any_order(draw, len(one.shape))
+            is_moved = len(one.shape) > 1 and (one.dtype or "f32") == "f32"
+            shape = tuple(one.shape[a] for a in order) if is_moved else one.shape
+            value = graph.input(shape, one.dtype or "f32", name=label)
+            arrays[label] = np.transpose(data, order) if is_moved else data
+            back = [int(i) for i in np.argsort(order)]
+            made.append(graph.static_transpose(value, order=back) if is_moved else value)
+        given[name] = made if isinstance(tensor, list) else made[0]
+    getattr(graph, case.op)(**given, **case.attrs)
+    return graph, arrays
+
+
+@pytest.mark.parametrize("case", [c for c in FLOAT if c.op != "end"], ids=str)
+def test_transposed_within_the_graph(case, queue):
+    kind = "cpu" if queue.sycl_device.is_cpu else "gpu"
+    draw = Random(crc32(str(case).encode()) + 1)
+    for _ in range(8 if LONG else 1):
+        graph, arrays = transposed_case(case, draw, kind)
+        compiled = graph.compile(queue)
+        made = compiled(**{n: upload(arrays[n], v.dtype, queue) for n, v in graph.inputs.items()})
+        compare(graph, made, expected(graph, arrays, compiled), case.tolerance, str(graph))
+
+
+# --- chains: what oneDNN fuses, over axes of length 1 and operands that broadcast
+
+SHAPES = ((8, 12, 1, 64), (2, 12, 3, 16), (1, 12, 3, 16), (2, 1, 3, 16), (2, 16, 1, 1), (3, 8, 16))
+BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
+
+
+def _alone(graph, x, draw):
+    return x
+
+
+def _relu(graph, x, draw):
+    return graph.relu(x)
+
+
+def _softmax(graph, x, draw):
+    return graph.softmax(x, axis=draw.randrange(len(x.shape)))
+
+
+def _layer_norm(graph, x, draw):
+    return graph.layer_norm(x, begin_norm_axis=-1, use_affine=False, keep_stats=False)
+
+
+def _reduce(graph, x, draw):
+    axis = draw.choice([a for a, n in enumerate(x.shape) if n > 1])  # oneDNN refuses length 1
+    return graph.reduce_mean(x, axes=[axis], keep_dims=True)
+
+
+def _product(graph, x, draw):
+    weights = graph.input((*x.shape[:-2], x.shape[-1], x.shape[-2]), name="weights")
+    return graph.matmul(x, weights)
+
+
+FIRST = {f.__name__[1:]: f for f in (_alone, _relu, _softmax, _layer_norm, _reduce, _product)}
+
+
+def chain(first, shape, order, axes, name, swapped, kind, seed):
+    """Return first(transposed input), then a binary operation with an operand along some axes."""
+    graph, draw = Graph(kind), Random(seed)
+    x = graph.input([shape[a] for a in order], name="x")
+    back = [int(i) for i in np.argsort(order)]
+    made = FIRST[first](graph, graph.static_transpose(x, order=back), draw)
+    spread = [n if a in axes else 1 for a, n in enumerate(made.shape)]
+    operand = graph.input([spread[a] for a in order], name="operand")
+    moved = graph.static_transpose(operand, order=back)
+    graph.output(getattr(graph, name)(*((moved, made) if swapped else (made, moved))))
+    return graph
+
+
+def chains():
+    """Yield the parameters of all chains, but for which binary operation."""
+    for first in FIRST:
+        for shape in SHAPES:
+            for order in permutations(range(len(shape))):
+                for bits in range(1 << len(shape)):
+                    axes = [a for a in range(len(shape)) if bits >> a & 1]
+                    if all(shape[a] > 1 for a in axes):
+                        yield first, shape, order, axes
+
+
+def test_chains_with_operands_that_broadcast(queue):
+    kind = "cpu" if queue.sycl_device.is_cpu else "gpu"
+    drawn = list(chains())
+    wrong = []
+    for number, case in enumerate(drawn if LONG else Random(5).sample(drawn, 120)):
+        draw = Random(number)
+        name = draw.choice(BINARY)
+        swapped = draw.random() < 0.3 and name != "divide"  # by values near 0
+        graph = chain(*case, name, swapped, kind, number)
+        rng = np.random.default_rng(number)
+        arrays = {n: (rng.random(v.shape) + 0.5).astype("f4") for n, v in graph.inputs.items()}
+        compiled = graph.compile(queue)
+        made = compiled(**{n: upload(a, "f32", queue) for n, a in arrays.items()})
+        values = evaluate(graph, arrays, compiled.plans[-1].shapes)
+        try:
+            compare(graph, made, [values[v.id] for v in graph.outputs], 4.0, None)
+        except AssertionError:
+            wrong.append((case, str(graph)))
+    assert not wrong, (len(wrong), wrong[:5])
