@@ -7,6 +7,7 @@ It takes additional passes over the data, so it is optional: ``sycl_dnn.set_nan(
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.trace.pointwise import (
@@ -109,7 +110,8 @@ def mish(x: Tensor) -> Tensor:
         made = slope(A.eltwise_mish, near, dy)
         return {"x": add(made, mul(x, number(x, 0.0)))}
 
-    return x.trace.closed({"x": x}, lambda: eltwise(x, A.eltwise_mish), rule)
+    value = partial(eltwise, x, A.eltwise_mish)
+    return x.trace.closed({"x": x}, value, rule, composed=value)
 
 
 def exponential(x: Tensor, y: Callable[[], Tensor]) -> Tensor:

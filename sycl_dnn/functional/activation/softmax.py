@@ -63,7 +63,11 @@ def _with_nan(x: Tensor, axis: int, kind: algorithm) -> Tensor:
         slope = _composed(y, dy, kind, axis)
         return {"x": binary(algorithm.binary_add, slope, marks, slope.dtype)}
 
-    return x.trace.closed({"x": x}, body, rule)
+    def composed() -> Tensor:
+        """Record the same of slices that are NaN as a whole already."""
+        return _by_primitive(binary(algorithm.binary_add, x, made[1], x.dtype), axis, kind)
+
+    return x.trace.closed({"x": x}, body, rule, composed)
 
 
 def _by_primitive(x: Tensor, axis: int, kind: algorithm) -> Tensor:

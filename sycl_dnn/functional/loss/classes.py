@@ -176,8 +176,11 @@ class Rows:
             often = fused(algorithm.binary_mul, often, self.weights())
         return grid(total(often), (1, 1, 1))
 
-    def slope(self, factor: Tensor) -> Tensor:
-        """Return the gradient of the picked entries times ``factor``, which broadcasts."""
+    def slope_at(self, factor: Tensor) -> Tensor:
+        """Return the gradient of the losses times ``factor`` (1, M, 1); 0 for ignored rows."""
+        # Theirs is not a product: if all are ignored, it would be that of 0 and infinity.
+        nothing = filled(factor.trace, 0.0, (1, 1, 1), factor.dtype)
+        factor = choose(self.is_counted(), factor, nothing, scale(-1))
         return self.shares(*self._factors(), times(factor))
 
 
@@ -201,15 +204,19 @@ def class_loss(rows: Rows, x: Tensor, shape: tuple[int, ...], reduction: str) ->
         dy = x.trace.convert(reshape(dy, (1, dy.size, 1)), state[0].dtype)
         if reduction == "mean":
             dy = fused(algorithm.binary_div, dy, state[1])
-        # Where all rows are ignored, theirs is not a product: that of 0 and infinity.
-        factor = fused(algorithm.binary_mul, state[0], dy)
-        nothing = filled(x.trace, 0.0, (1, 1, 1), factor.dtype)
-        factor = choose(rows.is_counted(), factor, nothing, scale(-1))
-        # Compared with themselves alone, so the gradient does not depend on them.
-        x.trace.view(x, rows.logs, lambda g: reshape(g, x.shape))
-        return {"x": reshape(rows.slope(factor), x.shape)}
+        return {"x": reshape(rows.slope_at(fused(algorithm.binary_mul, state[0], dy)), x.shape)}
 
-    return x.trace.closed({"x": x}, value, gradient)
+    def composed() -> Tensor:
+        """Record the loss as a sum of products, whose other factors do not depend on ``x``."""
+        _, often = rows.kept()
+        if reduction == "mean":
+            often = fused(algorithm.binary_div, often, rows.divisor(often))
+        products = mul(x, reshape(rows.slope_at(often), x.shape))
+        if reduction == "none":
+            return reshape(reduce(algorithm.reduction_sum, products, (1,)), shape)
+        return reshape(reduce(algorithm.reduction_sum, products, (0, 1)), ())
+
+    return x.trace.closed({"x": x}, value, gradient, composed)
 
 
 def loss_of_nothing(x: Tensor, shape: tuple[int, ...], reduction: str) -> Tensor:

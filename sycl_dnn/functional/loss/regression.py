@@ -127,7 +127,8 @@ def _rounded_off(width: float, height: float) -> tuple[Elements, Slope]:
     def slope(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
         made = fused(algorithm.binary_sub, a, b, clip(-width, width), scale(height), times(g))
         if nan_kept.is_asked_for(a):
-            return nan_kept.kept(fused(algorithm.binary_sub, a, b), made)
+            marked = nan_kept.kept(fused(algorithm.binary_sub, a, b), made)
+            return made.trace.view(made, marked, lambda grad: grad)
         return made
 
     return elements, slope

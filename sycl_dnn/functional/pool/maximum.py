@@ -23,7 +23,7 @@ from sycl_dnn.functional.conv.windows import (
 from sycl_dnn.functional.embeddings import inside, scalar
 from sycl_dnn.functional.pool.windowed import check_dtype, plain_runs, pool_windows, pooled
 from sycl_dnn.trace import nan_kept
-from sycl_dnn.trace.gradients import propagate
+from sycl_dnn.trace.gradients import alias, propagate
 from sycl_dnn.trace.pointwise import LARGEST, binary, chain, clip
 from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.steps import Out
@@ -109,7 +109,12 @@ def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
         (grad,) = propagate(trace, found["tape"], seeds, [found["key"]])
         return {"x": trace.convert(grad, x.dtype)}
 
-    return trace.closed({"x": x}, body, rule), found["indices"]
+    def composed() -> Tensor:
+        """Record the pool of what is of the same order, whose gradient is that of ``x``."""
+        key = trace.view(x, alias(found["key"]), lambda grad: trace.convert(grad, x.dtype))
+        return trace.convert(pooled(key, algorithm.pooling_max, runs, True)[0], x.dtype)
+
+    return trace.closed({"x": x}, body, rule, composed), found["indices"]
 
 
 def _looked_up(values: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import dpnp
@@ -69,9 +70,9 @@ def logsumexp(
 
     def rule(grad: Tensor) -> Tensor:
         shares = sub(x, made)
-        if nan_kept.is_asked_for(x):
-            return mul(nan_kept.kept(shares, eltwise(shares, A.eltwise_exp)), grad)
-        return mul(eltwise(shares, A.eltwise_exp), grad)
+        powers = partial(eltwise, shares, A.eltwise_exp)
+        is_kept = nan_kept.is_asked_for(x)
+        return mul(nan_kept.exponential(shares, powers) if is_kept else powers(), grad)
 
     made = x.trace.view(x, made, rule)
     return converted(without(made, axes, keepdim), input.dtype)
