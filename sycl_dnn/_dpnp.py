@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only place that uses private parts of dpnp and dpctl.
+"""The only place that uses private parts of dpnp and dpctl, and that avoids their faults.
 
 Neither has a public name for these: the address of an array's first element without a wait for its
 queue, and a dpnp array over existing memory. ``NEEDED`` lists every private name, including those
-that ``csrc/`` uses; ``tests/test_dpnp_adapter.py`` looks each of them up.
+that ``csrc/`` uses; ``tests/test_dpnp_adapter.py`` looks each of them up. ``FAULTS`` lists what
+dpnp 0.20 computes wrongly and which function here to use; that test finds other uses, too.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import numpy as np
 from dpctl.utils import SequentialOrderManager
 
 __all__ = [
-    "NEEDED", "address", "array_maker", "array_of_class", "host_view", "is_memory", "is_readable",
-    "place", "usm_array", "view",
+    "FAULTS", "NEEDED", "address", "array_in", "array_maker", "array_of_class", "bits_as",
+    "host_view", "in_dtype", "is_memory", "is_readable", "place", "usm_array", "view",
 ]  # fmt: skip
 
 #: Private name -> what breaks without it.
@@ -42,6 +43,13 @@ NEEDED: dict[str, str] = {
     "dpctl.memory._memory.__pyx_capi__.Memory_GetUsmPointer": "memory has no address in C++",
     "dpctl.memory._memory.__pyx_capi__.Memory_GetNumBytes": "memory has no size in C++",
     "dpctl.memory._memory.__pyx_capi__.Memory_GetQueueRef": "the queue of memory is unknown",
+}
+
+#: What dpnp does wrongly -> what is used in its place.
+FAULTS: dict[str, str] = {
+    "dpnp.ndarray.view(dtype) of a part of an array reads from the start of its memory": "bits_as",
+    "dpnp.ndarray.astype, dpnp.asarray and assignments saturate floats at the limits of signed "
+    "integers when they write 8 and 16 bits, unsigned ones too: 200.0 becomes 127": "in_dtype",
 }
 
 
@@ -101,6 +109,52 @@ def view(array: Any, shape: Any, dtype: Any, strides: Any, offset: int = 0) -> A
     buffer, start = place(array)
     offset += start // dtype.itemsize
     return usm_ndarray(shape, dtype=dtype, buffer=buffer, strides=strides, offset=offset)
+
+
+def bits_as(array: Any, dtype: Any) -> Any:
+    """Return a dpnp array that reads the bits of another as another dtype, as NumPy's ``view``.
+
+    TypeError if the last axis must be dense and is not, or the sizes do not fit.
+    """
+    dtype, usm = np.dtype(dtype), array.get_array()
+    shape, strides, old, new = usm.shape, usm.strides, usm.itemsize, dtype.itemsize
+    if old != new:
+        steps = [old * s for s in strides[:-1]]
+        is_dense = bool(shape) and (strides[-1] == 1 or shape[-1] == 1)
+        if not is_dense or any(n % new for n in (*steps, old * shape[-1], place(usm)[1])):
+            raise TypeError(
+                f"view(): dtype must be of {old} bytes for an array of shape {shape} with strides "
+                f"{strides} (in elements), got {dtype}"
+            )
+        shape = (*shape[:-1], old * shape[-1] // new)
+        strides = (*(s // new for s in steps), 1)
+    return array_maker()(view(usm, shape, dtype, strides))
+
+
+def in_dtype(array: Any, dtype: Any) -> Any:
+    """Return a dpnp array in another dtype; floats are truncated to integers, as in torch.
+
+    Integers of less than 64 bits keep the low bits of what they cannot hold: 200.0 is -56 as int8.
+    """
+    if _is_narrow(dtype) and array.dtype.kind == "f":
+        array = array.astype(np.int64)
+    return array.astype(dtype, copy=False)
+
+
+def _is_narrow(dtype: Any) -> bool:
+    dtype = np.dtype(dtype)
+    return (dtype.kind in "iu" and dtype.itemsize < 4) or dtype == np.uint32
+
+
+def array_in(values: Any, dtype: Any, **kwargs: Any) -> Any:
+    """Return ``dpnp.asarray(values, dtype, **kwargs)``, with floats as for ``in_dtype``."""
+    import dpnp
+
+    if dtype is not None and _is_narrow(dtype):
+        made = dpnp.asarray(values, **kwargs)
+        if made.dtype.kind == "f":
+            return in_dtype(made, dtype)
+    return dpnp.asarray(values, dtype=dtype, **kwargs)
 
 
 class _OnHost:

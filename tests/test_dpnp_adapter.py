@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private names of dpnp and dpctl: each is there, and only the adapter uses them."""
 
+import ast
 import importlib
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 import sycl_dnn
 from sycl_dnn import _dpnp
+from sycl_dnn import functional as F
 from sycl_dnn.call.arguments import ARRAY_TYPES
 
 PACKAGE = Path(sycl_dnn.__file__).parent
@@ -103,3 +105,111 @@ def test_what_is_an_array_and_what_is_memory(queue):
     assert _dpnp.usm_array(np.zeros(3)) is None
     assert _dpnp.is_memory(array.get_array().usm_data)
     assert not _dpnp.is_memory(array)
+
+
+def parts(array):
+    """Yield views of a matrix (8, 9), of dpnp or NumPy, in every kind of layout."""
+    yield array
+    yield array[2:]
+    yield array[3:5, 4:]
+    yield array.reshape(-1)[7:29]
+    yield array[1::3, ::2]
+    yield array[::-1, ::-2]
+    yield array.T[2:]
+    yield array[5, 3:]
+    yield array[4, 4]
+    yield array[:0]
+
+
+WIDE = np.resize([3, 127, 128, 153, 200, 255, 256, 300.9, 32768, 65535, -1, -3.7, -129, 40000, 0.0],
+                 (8, 9))  # fmt: skip
+
+
+@pytest.mark.parametrize("bits", [("int32", "uint32"), ("int64", "uint64"), ("float32", "int32")])
+def test_bits_of_parts(bits, queue):
+    values = np.arange(-36, 36).reshape(8, 9).astype(bits[0])
+    pairs = zip(parts(dpnp.asarray(values, sycl_queue=queue)), parts(values), strict=True)
+    for got, wanted in pairs:
+        made = _dpnp.bits_as(got, bits[1])
+        assert made.dtype == bits[1]
+        np.testing.assert_array_equal(dpnp.asnumpy(made), wanted.view(bits[1]))
+
+
+def test_bits_in_another_size(queue):
+    values = np.arange(48, dtype="i4").reshape(6, 8)
+    array = dpnp.asarray(values, sycl_queue=queue)
+    for key in (np.s_[:], np.s_[2:, 2:6], np.s_[3], np.s_[1::2, 4:]):
+        for dtype in ("int16", "uint8", "int64"):
+            made = dpnp.asnumpy(_dpnp.bits_as(array[key], dtype))
+            np.testing.assert_array_equal(made, values[key].view(dtype))
+    for key in (np.s_[:, ::2], np.s_[:, 1:5], np.s_[:, :3]):
+        with pytest.raises(TypeError, match="dtype must be of 4 bytes for an array"):
+            _dpnp.bits_as(array[key], "int64")
+
+
+@pytest.mark.parametrize("source", ["float16", "float32", "float64", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("wanted", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
+                                    "uint64", "float32", "bool"])  # fmt: skip
+def test_dtypes_of_parts(source, wanted, queue):
+    if source == "float64" and not queue.sycl_device.has_aspect_fp64:
+        return
+    values = np.minimum(WIDE, 3e4).astype(source)
+    pairs = zip(parts(dpnp.asarray(values, sycl_queue=queue)), parts(values), strict=True)
+    for got, given in pairs:
+        is_integer = np.dtype(wanted).kind in "iu"
+        whole = given.astype("int64") if is_integer else given
+        made = _dpnp.in_dtype(got, wanted)
+        assert made.dtype == wanted
+        np.testing.assert_array_equal(dpnp.asnumpy(made), whole.astype(wanted))
+
+
+#: Dtypes of which dpnp makes what NumPy makes.
+WIDE_DTYPES = {"int32", "int64", "float32", "float64", "i4", "i8", "f4", "f8"}
+#: Files that also convert NumPy's arrays.
+OF_NUMPY = {"compiler/post_ops.py", "onednn/mapping.py", "onednn/memory.py", "graph/tensor.py",
+            "graph/fallbacks.py", "functional/shape/interpolate.py", "functional/attention.py",
+            "data/transfer.py", "trace/foreign_arrays.py"}  # fmt: skip
+
+
+def _is_faulty(call):
+    """Whether a call can be one of those that ``FAULTS`` lists."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    owner = ast.unparse(call.func.value)
+    given = [k.value for k in call.keywords if k.arg == "dtype"]
+    if owner in ("F", "functional", "functions", "np"):
+        return False
+    if call.func.attr == "asarray" and owner == "dpnp":
+        return any(not isinstance(d, ast.Constant) for d in given)
+    dtype = (given or call.args)[:1]
+    if call.func.attr == "view":
+        return len(call.args) < 2 and bool(dtype) and not owner.startswith("np.")
+    is_wide = any(isinstance(d, ast.Constant) and d.value in WIDE_DTYPES for d in dtype)
+    return call.func.attr == "astype" and not is_wide and "np." not in owner.replace("dpnp.", "")
+
+
+def test_only_the_adapter_uses_what_is_faulty():
+    hits = {
+        f"{name}: {ast.unparse(node)}"
+        for path in PACKAGE.rglob("*.py")
+        if (name := str(path.relative_to(PACKAGE))) not in OF_NUMPY | {"_dpnp.py"}
+        and not name.startswith(("tools/", "sklearn/"))
+        and re.search(r"^\s*(?:import|from) dpnp", path.read_text(), re.MULTILINE)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if _is_faulty(node)
+    }
+    assert not hits, "use in_dtype, array_in or bits_as of sycl_dnn/_dpnp.py"
+    assert set(_dpnp.FAULTS.values()) == {"bits_as", "in_dtype"}
+
+
+def test_numbers_and_lists_in_narrow_dtypes(queue):
+    values = [3.0, 127.9, 128.0, 200.5, 255.0]
+    for given in (values, np.array(values, "f4"), dpnp.asarray(values, "f4", sycl_queue=queue)):
+        got = _dpnp.array_in(given, "uint8", sycl_queue=queue)
+        assert dpnp.asnumpy(got).tolist() == [3, 127, 128, 200, 255]
+    assert _dpnp.array_in([1, 2], None, sycl_queue=queue).dtype == np.int64
+    assert dpnp.asnumpy(F.linspace(100, 200, 3, dtype="uint8", device=queue)).tolist() == [
+        100, 150, 200
+    ]  # fmt: skip
+    made = F.arange(198.0, 202.0, dtype="uint8", device=queue)
+    assert dpnp.asnumpy(made).tolist() == [198, 199, 200, 201]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 
 from sycl_dnn import _core, errors
+from sycl_dnn._dpnp import bits_as, in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.operands import check_unpacked
 from sycl_dnn.functional.shape.reshaping import checked_int
@@ -273,7 +274,7 @@ def _product_or_none(dtype: str, *sizes: Any) -> SparseProduct | None:
 def inside(numbers: dpnp.ndarray, n: int) -> dpnp.ndarray:
     """Return where ``numbers``, int32 or int64, are in [0, n)."""
     # Negative numbers are large ones without a sign.
-    return numbers.view(f"uint{8 * numbers.itemsize}") < n
+    return bits_as(numbers, f"uint{8 * numbers.itemsize}") < n
 
 
 def scalar(value: float, like: dpnp.ndarray) -> dpnp.ndarray:
@@ -378,6 +379,6 @@ def _sums_of_single_numbers(n: int) -> Rows:
     def counted(numbers: dpnp.ndarray, rows: dpnp.ndarray) -> dpnp.ndarray:
         keys = dpnp.where(inside(numbers, n), numbers, scalar(n, numbers))
         made = dpnp.bincount(keys, weights=rows.ravel(), minlength=n + 1)
-        return made[:n].astype(rows.dtype).reshape(n, 1)
+        return in_dtype(made[:n], rows.dtype).reshape(n, 1)
 
     return counted

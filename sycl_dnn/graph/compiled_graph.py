@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 
 from sycl_dnn import _core
+from sycl_dnn._dpnp import array_in
 from sycl_dnn.call import cache
 from sycl_dnn.call.cache import CacheInfo, Plans
 from sycl_dnn.device import default_queue
@@ -78,7 +79,7 @@ def _on_device(value: Value, queue: Any) -> Any:
     if isinstance(data, HostData):
         wanted = dtypes.LONG[data.dtype]
         if wanted in _OWN:
-            return dpnp.asarray(data.values, dtype=wanted, sycl_queue=queue)
+            return array_in(data.values, wanted, sycl_queue=queue)
         return asarray(data.values.astype("f4"), wanted, sycl_queue=queue)
     if data.sycl_queue != queue:
         raise dpnp.exceptions.ExecutionPlacementError(

@@ -12,7 +12,7 @@ import numpy as np
 
 from sycl_dnn import _core
 from sycl_dnn._core import ResultPool
-from sycl_dnn._dpnp import array_maker
+from sycl_dnn._dpnp import array_maker, view
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.memory import KINDS, allocated
 from sycl_dnn.trace.layout import row_major_strides
@@ -88,7 +88,7 @@ def scalar(value: float, dtype: np.dtype, queue: Any) -> Any:
 
 def reshaped(array: Any, shape: tuple[int, ...]) -> Any:
     """Return a dense usm_ndarray of one element in another shape."""
-    return usm_ndarray(shape, dtype=array.dtype, buffer=array)
+    return view(array, shape, array.dtype, None)
 
 
 #: Bytes between the starts of arrays that share an allocation: a page.

@@ -10,7 +10,7 @@ import dpnp
 import numpy as np
 from dpnp.exceptions import ExecutionPlacementError
 
-from sycl_dnn._dpnp import address
+from sycl_dnn._dpnp import address, array_in
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import allocation, foreign_arrays, functions
 from sycl_dnn.trace.array_methods import Reductions
@@ -118,7 +118,7 @@ class Array(Reductions, Operators):
             For ``dpnp.asarray``: ``sycl_queue``, ``device``, ``usm_type``...
         """
         carrier = dtypes.CARRIED.get(dtype, np.dtype("u1"))
-        return cls(dpnp.asarray(bits, dtype=carrier, **kwargs), dtype)
+        return cls(array_in(bits, carrier, **kwargs), dtype)
 
     @property
     def ndim(self) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 import dpnp
 
 from sycl_dnn import _torch_habits
-from sycl_dnn._dpnp import array_of_class
+from sycl_dnn._dpnp import array_of_class, bits_as, in_dtype
 from sycl_dnn.trace import functions
 from sycl_dnn.trace.torch_methods import (
     ADDED,
@@ -167,7 +167,7 @@ def _written(x: Any, name: str, args: Any, kwargs: Any) -> Any:
         values = plain(function(x, *args, **kwargs))
     if getattr(values, "shape", ()) not in ((), x.shape):
         raise ValueError(f"{name}_(): the result must have the shape {x.shape}, got {values.shape}")
-    x.plain[...] = values.astype(x.dtype) if hasattr(values, "astype") else values
+    x.plain[...] = in_dtype(values, x.dtype) if hasattr(values, "astype") else values
     return x
 
 
@@ -317,7 +317,7 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
         first = sizes[0] if sizes else None
         if isinstance(first, (int, tuple, list)):
             return in_manner(viewed(self.plain, sizes))
-        return self.plain.view(*sizes, **kwargs)
+        return in_manner(bits_as(self.plain, *sizes, **kwargs))
 
     def reshape(self, *shape: Any, **kwargs: Any) -> Any:
         """As dpnp's."""

@@ -11,6 +11,7 @@ import dpnp
 import numpy as np
 
 from sycl_dnn._core import algorithm
+from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.elementwise import check_float, refuse_inplace
 from sycl_dnn.trace.frozen import Seed
@@ -144,7 +145,7 @@ class _Kept:
     def __call__(self, seed: int, queue: Any) -> Any:
         state = generator(seed, queue)
         drawn = state.uniform(0.0, 1.0, size=(1, self._n), dtype=dpnp.float32)
-        return (drawn >= self._p).astype("u1")
+        return in_dtype(drawn >= self._p, "u1")
 
 
 def kept(trace: Any, seed: Tensor, n: int, p: float) -> Tensor:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 import numpy as np
 
+from sycl_dnn._dpnp import array_in, in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
@@ -39,7 +40,7 @@ def converted(x: Tensor, dtype: str) -> Tensor:
     if x.dtype in dtypes.DATA_TYPES and dtype in dtypes.DATA_TYPES:
         return computed(lambda node: cast(node, dtype), x)
     kind = np.dtype(dtype)
-    return x.trace.array_call(lambda a: a.astype(kind), [x], [Out(x.shape, dtype)], _flat)[0]
+    return x.trace.array_call(lambda a: in_dtype(a, kind), [x], [Out(x.shape, dtype)], _flat)[0]
 
 
 def _packed(x: Tensor, dtype: str) -> Tensor:
@@ -130,5 +131,5 @@ def asarray(
         return asarray(Array.from_bits(bits, kind, **kwargs), dtype)
     name = None if dtype is None else dtypes.name_of(dtype)
     if name not in dtypes.CARRIED:
-        return dpnp.asarray(x, dtype=dtype, **kwargs)
+        return array_in(x, dtype, **kwargs)
     return astype(dpnp.asarray(x, dtype="float32", **kwargs), name)

@@ -57,9 +57,13 @@ class Windows(NamedTuple):
                 start = i * self.dilation[0] * sh + j * self.dilation[1] * sw
                 yield canvas.view((*canvas.shape[:2], *counts), strides, start)
 
-    def padded(self, size: Sequence[int]) -> Pair:
-        """Return the size of the image with its borders."""
-        height, width = (n + 2 * p for n, p in zip(size, self.padding, strict=True))
+    def padded(self, size: Sequence[int], counts: Pair) -> Pair:
+        """Return the size of the image with its borders, and what strides need to fit into it.
+
+        oneDNN refuses a view whose windows times their stride exceed the axis.
+        """
+        rows = zip(size, self.padding, counts, self.stride, strict=True)
+        height, width = (max(n + 2 * p, k * s) for n, p, k, s in rows)
         return height, width
 
 
@@ -82,8 +86,8 @@ def columns(x: Tensor, windows: Windows, counts: Pair) -> Tensor:
     """Copy each window of (N, C, H, W) into a column of (N, C * kernel, windows)."""
     trace, (n, c, *size) = x.trace, x.shape
     canvas, plain = x, trace.plain(x)
-    if any(windows.padding):
-        shape = (n, c, *windows.padded(size))
+    shape = (n, c, *windows.padded(size, counts))
+    if shape != x.shape:
         canvas = trace.zeros(layout.like(plain.desc, x.dtype, shape), shape)
         start = sum(p * s for p, s in zip(windows.padding, canvas.strides[2:], strict=True))
         trace.written_into(canvas, canvas.view(x.shape, canvas.strides, start), plain)
@@ -102,7 +106,7 @@ def image(x: Tensor, windows: Windows, counts: Pair, size: Pair) -> Tensor:
     trace, n = x.trace, x.shape[0]
     c = x.shape[1] // math.prod(windows.kernel)
     n_windows = math.prod(counts)
-    shape = (n, c, *windows.padded(size))
+    shape = (n, c, *windows.padded(size, counts))
     canvas = trace.zeros(layout.row_major(shape, "float32"), shape)
     source = row_major(x)
     strides = (x.shape[1] * n_windows, math.prod(windows.kernel) * n_windows, counts[1], 1)

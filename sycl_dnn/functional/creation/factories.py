@@ -14,6 +14,7 @@ import dpctl
 import dpnp
 from dpnp.exceptions import ExecutionPlacementError
 
+from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.device import default_queue
 from sycl_dnn.functional.arithmetic.convert import asarray, converted
@@ -274,7 +275,7 @@ def arange(
     def make(queue: Any) -> dpnp.ndarray:
         whole = "int64" if isinstance(start + step, int) else "float32"
         steps = dpnp.arange(count, dtype=whole, sycl_queue=queue)
-        return (steps * step + start).astype(wide)
+        return in_dtype(steps * step + start, wide)
 
     return made("arange", (count,), kind, device, make)
 
@@ -305,7 +306,8 @@ def linspace(
     wide = wide_of(kind)
 
     def make(queue: Any) -> dpnp.ndarray:
-        return dpnp.linspace(start, end, count, dtype=wide, sycl_queue=queue)
+        whole = wide if dtypes.is_float(wide) else "int64"
+        return in_dtype(dpnp.linspace(start, end, count, dtype=whole, sycl_queue=queue), wide)
 
     return made("linspace", (count,), kind, device, make)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import dpnp
 
+from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import div
 from sycl_dnn.functional.arithmetic.convert import converted
@@ -81,7 +82,7 @@ class _Alignments:
         # A class that does not exist gives NaN; what follows the end of a target is not read.
         state = dpnp.arange(self._n_states, dtype="int64", sycl_queue=labels.sycl_queue)
         wrong = (known != labels) & (state <= 2 * lengths.astype("int64")[:, None])
-        found = dpnp.where(wrong[None], math.nan, found).astype(scores.dtype)
+        found = in_dtype(dpnp.where(wrong[None], math.nan, found), scores.dtype)
         skips = dpnp.zeros(labels.shape, dtype="bool", sycl_queue=labels.sycl_queue)
         if self._n_states > 2:
             differs = (labels[:, 2:] != labels[:, :-2]) & (labels[:, 2:] != self._blank)
@@ -124,7 +125,7 @@ class _Alignments:
         empty = _only(is_end & (lengths == 0)[:, None], dpnp.zeros_like(final))
         made = -_log_sums(dpnp.where((n_steps == 0)[:, None], empty, final))
         wrong = self._misfits(alphas, targets, n_steps, lengths)
-        return dpnp.where(wrong, math.nan, made).astype(alphas.dtype)
+        return in_dtype(dpnp.where(wrong, math.nan, made), alphas.dtype)
 
     def slope(self, scores: Any, targets: Any, n_steps: Any, lengths: Any) -> dpnp.ndarray:
         """Return the gradient (T, N, C) of the losses: torch's, which a softmax is to follow."""
@@ -143,11 +144,11 @@ class _Alignments:
             beta = before + found[t]
         occupied = dpnp.stack(shares[::-1])
         classes = dpnp.arange(scores.shape[2], dtype="int64", sycl_queue=labels.sycl_queue)
-        one_hot = (labels[:, :, None] == classes).astype(scores.dtype)
+        one_hot = in_dtype(labels[:, :, None] == classes, scores.dtype)
         share = dpnp.matmul(occupied.transpose(1, 0, 2), one_hot).transpose(1, 0, 2)
         time = dpnp.arange(len(found), dtype="int64", sycl_queue=labels.sycl_queue)[:, None]
         inside = (time < n_steps.astype("int64")[None])[:, :, None]
-        return dpnp.where(inside, dpnp.exp(scores) - share, 0.0).astype(scores.dtype)
+        return in_dtype(dpnp.where(inside, dpnp.exp(scores) - share, 0.0), scores.dtype)
 
 
 def _log_sums(a: dpnp.ndarray) -> dpnp.ndarray:
@@ -297,7 +298,7 @@ def ctc_loss(
 
 def _divisor(lengths: Tensor, dtype: str) -> Tensor:
     def call(a: dpnp.ndarray) -> dpnp.ndarray:
-        return dpnp.maximum(a, 1).astype(dtype)
+        return in_dtype(dpnp.maximum(a, 1), dtype)
 
     out = [Out(lengths.shape, dtype)]
     return lengths.trace.array_call(call, [lengths], out, lambda entry, grads: {})[0]

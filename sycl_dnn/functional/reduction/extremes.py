@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import dpnp
 
 from sycl_dnn._core import algorithm
+from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_real
@@ -96,7 +97,7 @@ def _place(name: str, function: Any, x: Tensor, dim: Any, keepdim: bool) -> Tens
 def _first_nan(a: dpnp.ndarray, axis: int | None, call: Any) -> dpnp.ndarray:
     """Return the places of the first NaN, else those of the extremes; dpnp takes any NaN."""
     is_nan = dpnp.isnan(a)
-    first = dpnp.argmax(is_nan.astype("int8"), axis=axis)
+    first = dpnp.argmax(in_dtype(is_nan, "int8"), axis=axis)
     return dpnp.where(dpnp.any(is_nan, axis=axis), first, call(a))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import dpnp
 import numpy as np
 
+from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.binary import mul
 from sycl_dnn.functional.arithmetic.convert import astype, converted
@@ -150,7 +151,7 @@ class _Samples:
         there, nothing = in_y[:, :, None] & in_x[:, None, :], dpnp.full_like(image, n * h * w)
         share = 1 / dpnp.maximum(ny * nx, 1)
         known = (boxes[:, 0] >= 0) & (boxes[:, 0] < n) & (sides[0] >= 0) & (sides[1] >= 0)
-        share = dpnp.where(known, share, math.nan).astype(share.dtype)[:, None, None]
+        share = in_dtype(dpnp.where(known, share, math.nan), share.dtype)[:, None, None]
         numbers, weights = [], []
         for y, wy in zip(ys, wys, strict=True):
             for x, wx in zip(xs, wxs, strict=True):

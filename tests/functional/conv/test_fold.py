@@ -40,6 +40,22 @@ def fold(x, output_size, kernel_size, dilation=1, padding=0, stride=1):
     return (x.reshape(*x.shape[:-2], -1) @ matrix.T).reshape(*x.shape[:-2], c, *size)
 
 
+#: Windows with gaps between them: their stride exceeds them, so that the last one's step ends
+#: after the image.
+APART = [
+    ("single", (2, 4, 7, 7), ((1, 1), 1, 0, 2)), ("single-3", (1, 2, 7, 8), ((1, 1), 1, 0, 3)),
+    ("rows", (1, 3, 8, 5), ((2, 1), 1, 0, (3, 1))), ("columns", (2, 1, 5, 8), ((1, 2), 1, 0, 3)),
+    ("dilated", (2, 3, 9, 9), ((2, 2), 2, 0, 4)), ("padded", (1, 3, 6, 6), ((1, 1), 1, 1, 3)),
+    ("far", (2, 3, 5, 5), ((1, 1), 1, 0, 9)), ("all", (1, 2, 7, 6), ((2, 1), (3, 1), (0, 1), 5)),
+]  # fmt: skip
+
+
+def _windows_of(shape, args):
+    return unfold(np.zeros(shape), *args).shape[-1]
+
+
+COLUMNS = [(name, shape, args, _windows_of(shape, args)) for name, shape, args in APART]
+
 CASES = [
     named(f"unfold-{name}", F.unfold, unfold, (Spec(shape, layout=layout), *args), "unfold")
     for name, shape, layout, args in (
@@ -51,6 +67,11 @@ CASES = [
         ("channels_last", (2, 3, 6, 5), "channels_last", (3, 1, 1)),
         ("strided", (2, 3, 6, 5), "strided", (3, 1, 0, 2)),
         ("no_batch", (0, 3, 6, 5), "plain", (3,)),
+        *(
+            (f"{layout}-{name}", shape, layout, args)
+            for layout in ("plain", "channels_last", "strided")
+            for name, shape, args in APART
+        ),
     )
 ]
 CASES += [
@@ -61,6 +82,11 @@ CASES += [
         ("square", (2, 8, 9), "plain", (4, 2)),
         ("alone", (8, 9), "plain", (4, 2)),
         ("transposed", (2, 27, 12), "transposed", ((6, 5), 3)),
+        *(
+            (f"{layout}-{name}", (s[0], s[1] * k[0] * k[1], n), layout, (s[2:], k, *rest))
+            for layout in ("plain", "transposed")
+            for name, s, (k, *rest), n in COLUMNS
+        ),
     )
 ]
 NARROW = ("unfold-all", "fold-all")
