@@ -7,7 +7,7 @@ from typing import Any
 
 import dpnp
 
-from sycl_dnn.call import arguments, cache
+from sycl_dnn.call import arguments, cache, double_precision_refusals
 from sycl_dnn.device import default_queue
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.program.place import place_of
@@ -45,14 +45,11 @@ def _has_doubles(arrays: list[Any]) -> bool:
 
 def refusal(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) -> Unimplemented:
     """Return the error with the name of the function and the engine's message."""
-    hint = (
-        "; it computes no float64: convert with astype('float32')" if _has_doubles(arrays) else ""
-    )
     where = queue.sycl_device.name
-    error = Unimplemented(
-        f"{name}: oneDNN has no {lack.row} for these arrays on {where}{hint}\n"
-        f"{Exception.__str__(lack.error)}"
-    )
+    said = f"{name}: oneDNN has no {lack.row} for these arrays on {where}"
+    if queue.sycl_device.is_cpu and _has_doubles(arrays):
+        said = double_precision_refusals.message(name.lstrip("_"), where)
+    error = Unimplemented(f"{said}\n{Exception.__str__(lack.error)}")
     error.recipe = lack.error.recipe
     return error
 

@@ -13,6 +13,7 @@ from sycl_dnn import tree
 from sycl_dnn.call import arguments, cache, capturing
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.autocast import casting
+from sycl_dnn.call.double_precision_refusals import answered
 from sycl_dnn.call.placed_call import PlacedCall, Plan
 from sycl_dnn.program.executable import Executable
 from sycl_dnn.program.place import Place
@@ -236,7 +237,7 @@ def operation(body: Callable[P, R]) -> Function[P, R]:
     The result takes and returns dpnp arrays, ``Array`` and ``Frozen`` objects, and an ``out``
     array if it returns one; inside a trace it joins that trace.
     """
-    self = Operation(casting(body))
+    self = Operation(casting(answered(body)))
     repeat, subject = cache.plans.calls.call, self.subject()
 
     @functools.wraps(body)

@@ -365,10 +365,8 @@ def _check(query, key, value, attn_mask, dropout_p):
     if not 0.0 <= dropout_p <= 1.0:
         raise ValueError(f"{_NAME}: dropout_p must be in [0, 1], got {dropout_p}")
     if attn_mask is not None and attn_mask.dtype not in ("bool", "float32", query.dtype):
-        raise TypeError(
-            f"{_NAME}: attn_mask must have dtype bool, float32 or {query.dtype}, got "
-            f"{attn_mask.dtype}"
-        )
+        known = " or ".join(dict.fromkeys(("bool", "float32", query.dtype)))
+        raise TypeError(f"{_NAME}: attn_mask must have dtype {known}, got {attn_mask.dtype}")
 
 
 def _check_mask(attn_mask, wanted):

@@ -12,7 +12,7 @@ from sycl_dnn.nn.eager import run_forward
 from sycl_dnn.nn.parameter import Buffer, Parameter
 from sycl_dnn.nn.state import ModuleState
 from sycl_dnn.nn.summary import Summary, summary_of
-from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace import functions, nested_arguments
 from sycl_dnn.trace.module_arrays import ModuleArray, built, plain
 from sycl_dnn.trace.values import Tensor
 
@@ -172,7 +172,8 @@ class Module(ModuleState):
         ----------
         name : str
         value : traced array
-            With the shape and dtype of the buffer.
+            With the shape of the buffer. An array is written at once: so a forward runs whose
+            program the device has no primitives for.
 
         Raises
         ------
@@ -181,12 +182,15 @@ class Module(ModuleState):
             pass the module to that function as an argument.
         """
         path = f"{type(self).__name__}.{name}"
-        trace = value.trace
-        old = self.__dict__["_buffers"][name]
-        old = old if isinstance(old, Tensor) else trace.capture(old)
+        old, is_traced = self.__dict__["_buffers"][name], isinstance(value, Tensor)
+        if is_traced and not isinstance(old, Tensor):
+            old = value.trace.capture(old)
         if old.shape != value.shape:
             raise ValueError(f"{path} must keep its shape {old.shape}, got {value.shape}")
-        trace.update(old, trace.convert(value, str(old.dtype)), path)
+        if is_traced:
+            value.trace.update(old, value.trace.convert(value, str(old.dtype)), path)
+        else:
+            old[...] = functions.astype(value, str(old.dtype))
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__

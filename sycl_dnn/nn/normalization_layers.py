@@ -71,7 +71,7 @@ class _Running(_Affine):
     def _counted(self, input: Any) -> Any:
         """Count a batch; return the number of batches so far."""
         old = self.num_batches_tracked
-        if not isinstance(old, Tensor):
+        if isinstance(input, Tensor) and not isinstance(old, Tensor):
             old = input.trace.capture(old)
         made = F.add(old, 1.0)
         self.update_buffer("num_batches_tracked", made)
@@ -115,7 +115,8 @@ class _BatchNorm(_Running):
         found = {"running_mean": F.mean(wide, axes), "running_var": F.var(wide, axes)}
         for name, new in found.items():
             old = getattr(self, name)
-            old = old if isinstance(old, Tensor) else input.trace.capture(old)
+            if isinstance(input, Tensor) and not isinstance(old, Tensor):
+                old = input.trace.capture(old)
             old = F.astype(old, "float32")
             self.update_buffer(name, F.add(old, F.div(F.sub(new, old), count)))
 

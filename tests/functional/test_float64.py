@@ -2,6 +2,7 @@
 """float64, which oneDNN's CPU engine does not compute: a result that is exact, or a clear error."""
 
 import importlib
+import re
 from pathlib import Path
 
 import dpnp
@@ -13,6 +14,8 @@ from functional.on_device import to_device
 
 import sycl_dnn
 from sycl_dnn import functional as F
+from sycl_dnn import nn
+from sycl_dnn.call.double_precision_refusals import EXACT
 
 FOLDER = Path(__file__).parent
 pytestmark = pytest.mark.float64
@@ -106,17 +109,74 @@ def test_every_function_is_looked_at():
     assert set(F.__all__) == set(CHOSEN) | set(OTHERS) | ELSEWHERE
 
 
-def test_a_refusal_names_function_and_remedy(queue):
+#: The one answer, but for the name of the function.
+ANSWER = r"this device \(.*\) computes no float64 in deep-learning functions; use float32: astype"
+
+
+def _mixed(queue):
+    """Return calls with operands of float64, alone or with float32, and who answers."""
+    wide = to_device(np.ones((4, 4)), "float64", queue)
+    narrow = to_device(np.ones((4, 4)), "float32", queue)
+    vector = to_device(np.ones(4), "float64", queue)
+    net, double = nn.Linear(4, 4).to(queue), nn.Linear(4, 4).to(queue).double()
+    compiled = sycl_dnn.compile(F.linear)
+    return {
+        "relu": [lambda: F.relu(wide), lambda: sycl_dnn.vjp(F.relu, wide)],
+        "softsign": [lambda: F.softsign(wide)],
+        "linear": [
+            lambda: F.linear(wide, wide), lambda: F.linear(wide, narrow),
+            lambda: F.linear(narrow, wide), lambda: F.linear(narrow, narrow, vector),
+            lambda: compiled(wide, wide), lambda: compiled(wide, narrow), lambda: net(wide),
+            lambda: double(wide), lambda: double(narrow),
+        ],
+        "matmul": [lambda: F.matmul(wide, narrow)],
+        "conv1d": [lambda: F.conv1d(wide[None], narrow[..., None])],
+        "lstm": [lambda: nn.LSTM(4, 3).to(queue)(wide[None])],
+        "mse_loss": [lambda: F.mse_loss(wide, narrow), lambda: F.mse_loss(narrow, wide)],
+        "scaled_dot_product_attention": [
+            lambda: F.scaled_dot_product_attention(narrow, narrow, narrow, attn_mask=wide),
+            lambda: F.scaled_dot_product_attention(wide, narrow, narrow),
+        ],
+        "add": [lambda: F.add(wide, 1.0)],
+        "batch_norm": [lambda: nn.BatchNorm1d(4).to(queue)(wide), lambda: F.batch_norm(wide, None, None)],
+        "dropout": [lambda: F.dropout(wide, 0.5)],
+        "prelu": [lambda: F.prelu(wide, F.ones(4, device=queue))],
+    }  # fmt: skip
+
+
+def test_one_answer(queue):
     if not queue.sycl_device.is_cpu:
         pytest.skip("oneDNN computes float64 on GPUs that have it")
-    x = to_device(np.ones((2, 3)), "float64", queue)
-    words = r"relu: oneDNN has no eltwise_forward .*; it computes no float64: convert with astype"
-    with pytest.raises(sycl_dnn.Unimplemented, match=words):
-        F.relu(x)
-    with pytest.raises(NotImplementedError, match=words):
-        sycl_dnn.vjp(F.relu, x)
-    with pytest.raises(NotImplementedError, match=r"softsign: oneDNN has no binary .* no float64"):
-        F.softsign(x)
+    for name, calls in _mixed(queue).items():
+        for number, call in enumerate(calls):
+            with pytest.raises((TypeError, NotImplementedError)) as caught:
+                call()
+            assert re.match(f"{name}: {ANSWER}", str(caught.value.args[0])), (name, number)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: F.one_hot(x, 3), "one_hot: input must be int32 or int64, got float64"),
+        (lambda x: F.embedding(x, x), "embedding: input must be int32 or int64, got float64"),
+        (lambda x: F.where(x, x, x), "where: condition must have dtype bool, got float64"),
+    ],
+)
+def test_indices_and_conditions_are_not_answered_so(call, words, queue):
+    with pytest.raises(TypeError, match=words):
+        call(to_device(np.ones((2, 3)), "float64", queue))
+
+
+def test_functions_that_the_answer_calls_exact(queue):
+    """``EXACT`` has the functions of the cases above that give a result."""
+    if not queue.sycl_device.is_cpu:
+        pytest.skip("oneDNN computes float64 on GPUs that have it")
+    for name in sorted(EXACT & CHOSEN.keys()):
+        check_value(CHOSEN[name][0], queue)
+    for name in sorted(EXACT & OTHERS.keys()):
+        args, kwargs = OTHERS[name]
+        getattr(F, name)(to_device(np.full((2, 4), 0.5), "float64", queue), *args, **kwargs)
+    assert CHOSEN.keys() | OTHERS.keys() | ELSEWHERE >= EXACT
 
 
 def test_gradients_of_overlapping_pieces_are_not_added_as_integers(queue):

@@ -241,7 +241,8 @@ def _check_bias(name: str, bias: Tensor | None, shape: tuple[int, ...], dtype: s
     if bias.shape != shape:
         raise ValueError(f"{name}: bias must have shape {shape}, got {bias.shape}")
     if bias.dtype not in (dtype, "float32"):
-        raise TypeError(f"{name}: bias must have dtype {dtype} or float32, got {bias.dtype}")
+        known = " or ".join(dict.fromkeys((dtype, "float32")))
+        raise TypeError(f"{name}: bias must have dtype {known}, got {bias.dtype}")
 
 
 @operation

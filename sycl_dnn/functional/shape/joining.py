@@ -25,10 +25,17 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
+#: oneDNN numbers at most 1,024 sources; more are joined in groups first.
+_MOST = 512
+
+
 def join(parts: Sequence[Tensor], axis: int) -> Tensor:
     """Put tensors of one dtype one after another; the first one's layout is kept."""
     if len(parts) == 1:
         return parts[0]
+    if len(parts) > _MOST:
+        groups = [parts[i : i + _MOST] for i in range(0, len(parts), _MOST)]
+        return join([join(group, axis) for group in groups], axis)
     first, full = parts[0], [p for p in parts if p.size]
     sizes = [p.shape[axis] for p in parts]
     shape = tuple(sum(sizes) if i == axis else n for i, n in enumerate(first.shape))
