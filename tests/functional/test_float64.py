@@ -138,7 +138,7 @@ def _mixed(queue):
             lambda: F.scaled_dot_product_attention(wide, narrow, narrow),
         ],
         "add": [lambda: F.add(wide, 1.0)],
-        "batch_norm": [lambda: nn.BatchNorm1d(4).to(queue)(wide), lambda: F.batch_norm(wide, None, None)],
+        "batch_norm": [lambda: nn.BatchNorm1d(4).to(queue)(wide)],
         "dropout": [lambda: F.dropout(wide, 0.5)],
         "prelu": [lambda: F.prelu(wide, F.ones(4, device=queue))],
     }  # fmt: skip
