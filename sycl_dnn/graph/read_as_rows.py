@@ -20,6 +20,11 @@ _READ_AS_DENSE = {"layer_norm", "layer_norm_backward", "dynamic_dequantize"}
 _OF_TWO = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "select", "squared_diff")
 #: Operations that read post-ops in the order of their own rows.
 _IN_ROWS = ("layer_norm", "softmax", "log_softmax")
+#: Operations that read all their tensors with the strides of one of them, or scales as rows.
+_IN_ONE_LAYOUT = (
+    "layer_norm_backward", "softmax_backward", "log_softmax_backward", "prelu", "prelu_backward",
+    "dynamic_dequantize", "dynamic_quantize",
+)  # fmt: skip
 
 
 def _is_wide(value: Value, shape: Sequence[int]) -> bool:
@@ -29,8 +34,9 @@ def _is_wide(value: Value, shape: Sequence[int]) -> bool:
 def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
     """Return the operands of fused operations that oneDNN finds as if they were row-major.
 
-    They are operands of what is fused into another operation, the rows before it, and
-    what meets one slope per channel (see the rows of the register in `avoided_implementations`).
+    They are operands of what is fused into another operation, the rows before it, those of
+    operations that assume one layout, and batches of products that lack an axis, since oneDNN adds
+    it with a stride of its own (see the register's `avoided_implementations`, `refused_calls`).
     """
     made = {v.id for node in group for v in node.outputs}
     fused = [
@@ -40,8 +46,11 @@ def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
     ]
     values = [v for node in fused for v in node.values]
     for node in group:
-        if node.operation.name.startswith("prelu"):
-            values += [v for v in node.values if len(shapes[v.id]) > 1]
+        if node.operation.name in _IN_ONE_LAYOUT:
+            values += node.values
+        elif node.operation.name == "matmul":
+            most = max(len(shapes[v.id]) for v in node.values[:2])
+            values += [v for v in node.values[:2] if 2 < len(shapes[v.id]) < most]
         elif fused and node.operation.name in _IN_ROWS:
             values += node.values[:1]
     return [v for v in values if v.id not in made and _is_wide(v, shapes[v.id])]
