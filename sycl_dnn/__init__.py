@@ -25,6 +25,7 @@ from sycl_dnn.errors import (
     NoDeviceError,
     OneDnnFaultWarning,
     OutOfMemory,
+    ReferenceWarning,
     Unimplemented,
 )
 
@@ -37,7 +38,6 @@ _LAZY = {
     "CompiledCall": "sycl_dnn.compiler.compiled_call",
     "FallbackWarning": "sycl_dnn.trace.policy",
     "Frozen": "sycl_dnn.trace.frozen",
-    "ReferenceWarning": "sycl_dnn.trace.policy",
     "Compiled": "sycl_dnn.compiler.compiled_function",
     "array_function": "sycl_dnn.trace.array_function",
     "asarray": "sycl_dnn.functional.arithmetic.convert",
@@ -98,6 +98,7 @@ __all__ = [
     "NoDeviceError",
     "OneDnnFaultWarning",
     "OutOfMemory",
+    "ReferenceWarning",
     "Unimplemented",
     "__version__",
     "default_queue",

@@ -36,6 +36,7 @@ from sycl_dnn.errors import InvalidArguments as InvalidArguments
 from sycl_dnn.errors import NoDeviceError as NoDeviceError
 from sycl_dnn.errors import OneDnnFaultWarning as OneDnnFaultWarning
 from sycl_dnn.errors import OutOfMemory as OutOfMemory
+from sycl_dnn.errors import ReferenceWarning as ReferenceWarning
 from sycl_dnn.errors import Unimplemented as Unimplemented
 from sycl_dnn.functional.activation.dropout import get_rng_state as get_rng_state
 from sycl_dnn.functional.activation.dropout import manual_seed as manual_seed
@@ -57,7 +58,6 @@ from sycl_dnn.trace.frozen import Frozen as Frozen
 from sycl_dnn.trace.frozen import Seed as Seed
 from sycl_dnn.trace.frozen import freeze as freeze
 from sycl_dnn.trace.policy import FallbackWarning as FallbackWarning
-from sycl_dnn.trace.policy import ReferenceWarning as ReferenceWarning
 from sycl_dnn.trace.policy import fallback as fallback
 from sycl_dnn.trace.policy import kernel_mode as kernel_mode
 from sycl_dnn.trace.policy import nan_mode as nan_mode

@@ -10,9 +10,14 @@ import warnings
 _PACKAGE = os.path.dirname(__file__) + os.sep
 
 
+def is_in_package(path: str) -> bool:
+    """Whether a file of code belongs to this package."""
+    return path.startswith(_PACKAGE)
+
+
 def warn(text: str, kind: type[Warning] = UserWarning) -> None:
     """Warn at the line outside this package that led here."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and is_in_package(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, kind, stacklevel=level)

@@ -12,6 +12,7 @@ __all__ = [
     "NoDeviceError",
     "OneDnnFaultWarning",
     "OutOfMemory",
+    "ReferenceWarning",
     "Unimplemented",
 ]
 
@@ -72,6 +73,10 @@ class OutOfMemory(DnnlError, MemoryError):
 
 class OneDnnFaultWarning(UserWarning):
     """The installed oneDNN is known to compute this wrongly; the message says how to avoid it."""
+
+
+class ReferenceWarning(UserWarning):
+    """oneDNN runs its slow reference implementation; the message says what would be faster."""
 
 
 class NoDeviceError(RuntimeError):

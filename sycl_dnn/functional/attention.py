@@ -15,8 +15,9 @@ from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import empty_like
 from sycl_dnn.functional.product.product import product, recorded, swapped
 from sycl_dnn.functional.shape.joining import join
+from sycl_dnn.onednn.reference_code import is_slow_reference
 from sycl_dnn.trace.array import Array
-from sycl_dnn.trace.descriptors import is_slow_reference, parameters_of
+from sycl_dnn.trace.descriptors import parameters_of
 from sycl_dnn.trace.pointwise import (
     IS_POSITIVE,
     LARGEST,

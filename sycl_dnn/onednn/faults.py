@@ -11,6 +11,7 @@ that the row can go.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -23,6 +24,7 @@ from sycl_dnn.onednn import (
     cpu_faults,
     gpu_faults,
     gpu_type_faults,
+    reference_code,
     refused_calls,
 )
 from sycl_dnn.onednn.fault import Fault, GraphOp
@@ -46,24 +48,27 @@ for _fault in FAULTS:
 def check(pd: Any) -> None:
     """Warn once per place in the program if a known fault of its device affects ``pd``.
 
+    So of slow reference implementations, once in the process.
+
     Raises
     ------
     Unimplemented
         Executing it would end the process.
     """
-    for fault in _WATCHED[pd.name]:
-        is_here = fault.device == pd.engine.kind.name
-        if is_here and fault.refuses and fault.refuses(pd):
+    kind = pd.engine.kind.name
+    for fault in _WATCHED.get(pd.name, ()):
+        if fault.device == kind and fault.refuses and fault.refuses(pd):
             raise Unimplemented(f"{pd.name} ({pd.impl_info}): {fault.advice}; got {pd!r}")
     if warned := warned_of(pd):
         text = f"{pd.name} ({pd.impl_info}): known fault of oneDNN: {warned.advice}"
         warn(text, OneDnnFaultWarning)
+    reference_code.check(pd, sys._getframe(1).f_code.co_filename)
 
 
 def is_avoided(pd: Any) -> bool:
     """Whether the implementation of ``pd`` is passed over: the extension takes the next one."""
     kind = pd.engine.kind.name
-    return any(f.avoids(pd) for f in _WATCHED[pd.name] if f.avoids and f.device == kind)
+    return any(f.avoids(pd) for f in _WATCHED.get(pd.name, ()) if f.avoids and f.device == kind)
 
 
 def warned_of(pd: Any) -> Fault | None:
@@ -135,4 +140,4 @@ def table() -> str:
     return "\n".join(lines)
 
 
-_core._watch(set(_WATCHED), check, is_avoided)
+_core._watch({*_WATCHED, *reference_code.ROWS}, check, is_avoided)

@@ -12,23 +12,12 @@ from sycl_dnn.errors import Unimplemented
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.apart import has_gaps
 from sycl_dnn.onednn.fault import doubles_in_float
-from sycl_dnn.trace import layout, policy
+from sycl_dnn.trace import layout
 from sycl_dnn.trace.steps import Layout, Out, describe
 from sycl_dnn.trace.values import Tensor
 
 #: Parameters of a row that describe an execution argument of another name.
 _DESCRIBES = {"src0": "src_0", "src1": "src_1", "src2": "src_2"}
-
-
-#: Rows whose reference implementation is composed of fast ones: products, reorders.
-_FAST_REFERENCES = ("lstm", "gru", "lbr", "vanilla", "concat")
-
-
-def is_slow_reference(row: str, implementation: str) -> bool:
-    """Whether a primitive runs as oneDNN's slow reference, by the implementation's name."""
-    # Some run inside others: "conv:any+ref:any".
-    is_reference = "ref" in implementation.replace("+", ":").split(":")
-    return is_reference and row.split("_")[0] not in _FAST_REFERENCES
 
 
 def go_on_to(pd: _core.PrimitiveDesc, words: str) -> bool:
@@ -74,20 +63,6 @@ def _dense_bias(inputs: Mapping[str, Tensor]) -> dict[str, Layout]:
 @functools.cache
 def _parameters(row: str) -> tuple[str, ...]:
     return tuple(_core.ROWS[row][0].split())
-
-
-def warn_of_reference(row: str, pd: _core.PrimitiveDesc) -> None:
-    """Warn once if oneDNN has only its slow reference."""
-    name = pd.impl_info
-    if any(d and not d.size for d in (pd.desc_of(n) for n in ("src", "dst", "diff_src"))):
-        return  # nothing is computed
-    if not is_slow_reference(row, name):
-        return
-    policy.warn_once(
-        policy.ReferenceWarning,
-        (row, name),
-        f"{row}: oneDNN has only its reference implementation ({name}) for {pd}; it is slow",
-    )
 
 
 def refuse_inexact(pd: _core.PrimitiveDesc) -> None:

@@ -19,10 +19,6 @@ class FallbackWarning(UserWarning):
     """An operation ran in a different dtype or on a different device than its arrays have."""
 
 
-class ReferenceWarning(UserWarning):
-    """oneDNN has only its slow reference implementation for an operation."""
-
-
 class Policy(NamedTuple):
     """The settings that a plan depends on; part of its key."""
 

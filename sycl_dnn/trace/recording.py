@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import dpnp
 
 from sycl_dnn import _core, errors
-from sycl_dnn.onednn import dtypes
+from sycl_dnn.onednn import dtypes, reference_code
 from sycl_dnn.trace import layout, policy
 from sycl_dnn.trace.descriptors import (
     NARROW,
     parameters_of,
     refuse_inexact,
-    warn_of_reference,
     wide_out,
     wide_post_ops,
     wide_values,
@@ -251,7 +250,7 @@ class Trace(TraceState):
             params = {**params, "composed": composed}
             return self._fall_back(row, inputs, outputs, ask, attr, params, error)
         if "attr_dropout_seed" not in inputs:  # of dropout there is no other implementation
-            warn_of_reference(row, pd)
+            reference_code.warn_of(pd)
         args = {name: self._fitted(t, pd.desc_of(name)) for name, t in inputs.items()}
         made = {
             name: self.new(self._given_or(pd.desc_of(name), out), out.shape, out.dtype)

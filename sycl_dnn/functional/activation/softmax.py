@@ -16,8 +16,8 @@ from sycl_dnn.functional.shape.reshaping import check_axis
 from sycl_dnn.kernels.softmax_slices import softmax as softmax_of_slices
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.fault import AXES_OF_SOFTMAX
+from sycl_dnn.onednn.reference_code import is_slow_reference
 from sycl_dnn.trace import layout, nan_kept
-from sycl_dnn.trace.descriptors import is_slow_reference
 from sycl_dnn.trace.gradients import Grads, composed_rule, rule_for
 from sycl_dnn.trace.pointwise import EXP, binary, chain, linear_map, mul, sub
 from sycl_dnn.trace.recording import Trace

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from sycl_dnn import _core
-from sycl_dnn.trace.descriptors import is_slow_reference
+from sycl_dnn.onednn.reference_code import is_slow_reference
 
 
 def attributes_text(attr: Any) -> str:

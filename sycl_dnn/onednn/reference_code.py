@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""oneDNN's slow reference implementations: recognised, and warned about if another way is faster.
+
+Which ways are faster depends on the CPU, so oneDNN is asked: the same primitive is described in
+other layouts and in float32. What ``sycl_dnn.functional`` composes of other primitives is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from sycl_dnn import _core
+from sycl_dnn._warn import is_in_package, warn
+from sycl_dnn.errors import DnnlError, ReferenceWarning
+
+#: Rows whose reference implementation is composed of fast ones: products, reorders.
+_FAST_REFERENCES = ("lstm", "gru", "lbr", "vanilla", "augru", "concat")
+#: New descriptors of these are checked; the reference of the others is as fast as a copy.
+ROWS = frozenset(
+    row
+    for row in _core.ROWS
+    if row.split("_")[0] not in (*_FAST_REFERENCES, "reorder", "shuffle", "sum")
+)
+#: Nanoseconds of one core for a multiplication, an element of a window, an element of the others.
+_COST = {"convolution": 1, "deconvolution": 1, "inner": 1, "matmul": 1, "pooling": 5}
+_COST_OF_ELEMENT = 50
+_PRODUCTS = ("convolution", "deconvolution", "inner", "matmul")
+#: An execution that takes longer than this on one core matters.
+_LONG = 10e6
+#: Functions that compute the same on a CPU without the reference, and their gradients.
+_FUNCTIONS = {
+    "lrn": "local_response_norm",
+    "softmax": "softmax or log_softmax",
+    "group": "group_norm",
+    "reduction": "sum, mean, amax or amin",
+}
+_TENSORS = ("src", "src0", "src1", "src2", "data", "dst", "diff_src", "diff_dst")
+_WEIGHTS = ("weights", "diff_weights")
+_LETTERS = "abcdefghijkl"
+
+_said: set[tuple[Any, ...]] = set()
+_asked: set[tuple[Any, ...]] = set()
+_MOST_ASKED = 4096
+
+
+def is_slow_reference(row: str, implementation: str) -> bool:
+    """Whether a primitive runs as oneDNN's slow reference, by the implementation's name."""
+    # Some run inside others: "conv:any+ref:any".
+    words = implementation.replace("+", ":").split(":")
+    is_reference = "ref" in words or "ref_int8" in words
+    return is_reference and row.split("_")[0] not in _FAST_REFERENCES
+
+
+def check(pd: Any, caller: str) -> None:
+    """Warn about a new descriptor if code outside the package, in the file ``caller``, made it.
+
+    The package describes much that it never runs, and warns when it records a primitive.
+    """
+    if not is_in_package(caller):
+        warn_of(pd)
+
+
+def warn_of(pd: Any) -> None:
+    """Warn, once for each primitive and data type, if a slow reference has a faster alternative."""
+    if pd.name not in ROWS or not is_slow_reference(pd.name, pd.impl_info):
+        return
+    if pd.engine.kind is not _core.engine_kind.cpu:
+        return
+    descs = _descs(pd)
+    kind = (pd.name, *(d.data_type for d in descs.values()))
+    asked = (pd.name, *descs.values())
+    if kind in _said or asked in _asked or _nanoseconds(pd.name, pd, descs) < _LONG:
+        return
+    if len(_asked) >= _MOST_ASKED:
+        _asked.clear()
+    _asked.add(asked)
+    faster = alternative(pd)
+    if faster and kind not in _said:
+        _said.add(kind)
+        warn(_text(pd, descs, faster), ReferenceWarning)
+
+
+def _text(pd: Any, descs: dict[str, Any], faster: str) -> str:
+    name, desc = next(iter(descs.items()))
+    isa = _core.get_effective_cpu_isa().name
+    return (
+        f"{pd.name}: oneDNN runs its slow reference implementation ({pd.impl_info}) for "
+        f"{name} = {desc} on this CPU ({isa}); faster is {faster}"
+    )
+
+
+def alternative(pd: Any) -> str:
+    """Return what would be faster than the reference implementation of a descriptor.
+
+    Parameters
+    ----------
+    pd : PrimitiveDesc
+        Of an engine of a CPU.
+
+    Returns
+    -------
+    str
+        Layouts or a data type with the implementation's name, or a function of
+        ``sycl_dnn.functional``; "" if nothing is known to be faster.
+    """
+    for words, layout, data_type in _ways(pd):
+        try:
+            other = _described(pd, layout, data_type)
+        except (DnnlError, ValueError, TypeError):
+            continue
+        if other is not None and not is_slow_reference(pd.name, other.impl_info):
+            return f"{words} ({other.impl_info})"
+    function = _FUNCTIONS.get(pd.name.split("_")[0], "")
+    return f"sycl_dnn.functional's {function} and its gradient" if function else ""
+
+
+def _ways(pd: Any) -> Iterator[tuple[str, str, Any]]:
+    is_product = pd.name.split("_")[0] in _PRODUCTS
+    is_image = any(desc.ndims > 2 for desc in _descs(pd).values())
+    layouts = ("channels-last", "row-major", "blocked") if is_image else ("row-major",)
+    layouts = ("any",) if is_product else layouts
+    words = {"any": "the layouts that oneDNN chooses (`any`)", "blocked": "blocks of 8 channels"}
+    for data_type in (None, _core.data_type.f32):
+        for layout in layouts:
+            said = words.get(layout, f"{layout} tensors")
+            yield said if data_type is None else f"float32, with {said}", layout, data_type
+
+
+def _described(pd: Any, layout: str, data_type: Any) -> Any:
+    """Describe the same primitive in another layout and data type; None if there is none."""
+    given = dict(pd.parameters)
+    for name in (*_TENSORS, *_WEIGHTS, "bias", "diff_bias"):
+        desc = given.get(name)
+        if desc is not None:
+            is_fixed = name not in _TENSORS and (name not in _WEIGHTS or layout != "any")
+            tag = "row-major" if is_fixed else layout
+            given[name] = _laid_out(desc, tag, data_type or desc.data_type)
+    hint = given.get("hint_fwd_pd")
+    if hint is not None:
+        given["hint_fwd_pd"] = _described(hint, layout, data_type)
+        if given["hint_fwd_pd"] is None:
+            return None
+    return getattr(_core, pd.name)(pd.engine, **given, attr=pd.primitive_attr, allow_empty=True)
+
+
+def _laid_out(desc: Any, layout: str, data_type: Any) -> Any:
+    first, *rest = letters = _LETTERS[: desc.ndims]
+    if layout == "any":
+        return _core.MemoryDesc(desc.dims, data_type, "any")
+    if layout == "row-major" or desc.ndims < 3:
+        return _core.MemoryDesc(desc.dims, data_type, letters)
+    channel, *space = rest
+    if layout == "channels-last":
+        return _core.MemoryDesc(desc.dims, data_type, "".join((first, *space, channel)))
+    return _core.MemoryDesc(desc.dims, data_type, f"{first}B{''.join(space)}8b")
+
+
+def _descs(pd: Any) -> dict[str, Any]:
+    given = pd.parameters
+    found = {name: given.get(name) for name in (*_TENSORS, *_WEIGHTS)}
+    return {name: desc for name, desc in found.items() if desc is not None and desc.ndims}
+
+
+def _nanoseconds(row: str, pd: Any, descs: dict[str, Any]) -> float:
+    """Estimate the time of one execution on one core; 0 if shapes are unknown before it."""
+    if any(n < 0 for desc in descs.values() for n in desc.dims):
+        return 0
+    kind = row.split("_")[0]
+    sizes = {name: math.prod(desc.dims) for name, desc in descs.items()}
+    weights = max((sizes.get(name, 0) for name in _WEIGHTS), default=0)
+    most = max((n for name, n in sizes.items() if name in _TENSORS), default=0)
+    if kind == "matmul":
+        most = sizes.get("dst", 0) * descs["src"].dims[-1]
+    elif kind in _PRODUCTS:
+        # Each element of one side meets the weights of its own channel.
+        side = ("src", "diff_src") if kind == "deconvolution" else ("dst", "diff_dst")
+        name = next(name for name in side if name in descs)
+        most = sizes[name] * weights // max(descs[name].dims[1], 1)
+    elif kind == "pooling":
+        least = min(n for name, n in sizes.items() if name in _TENSORS)
+        most = max(most, least * math.prod(pd.parameters["kernel"]))
+    return _COST.get(kind, _COST_OF_ELEMENT) * most
