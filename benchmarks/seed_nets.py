@@ -3,7 +3,9 @@
 
 The networks are those of examples/cnn_training_f32.py, cnn_training_bf16.py and
 rnn_training_f32.py. Blocks of steps alternate between the two sides; results must be equal
-before anything is timed. PyTorch is compared if it is installed and the device is the CPU.
+before anything is timed. The same step as a compiled function of ``sycl_dnn.functional`` is
+measured beside the primitives. PyTorch is compared if it is installed and the device is the CPU.
+A row that the device cannot compute is left out, by name.
 """
 
 from __future__ import annotations
@@ -23,13 +25,16 @@ import numpy as np
 import timing
 from twin import Twin, checksum, difference, values
 
+import sycl_dnn
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 
 from _alexnet_head import AlexNetHead  # noqa: E402
+from _functional_head import FunctionalHead  # noqa: E402
 from _gnmt_lstm import GnmtLstm  # noqa: E402
 from _training_data import HEAD_SHAPES, HeadData, LstmData, lstm_shapes  # noqa: E402
 
-#: Largest relative difference of checksums from the twin's, and from torch's in f32 and bf16.
+#: Largest relative difference of checksums from the twin's, and from others' in f32 and bf16.
 EQUAL = 1e-6
 CLOSE = {"f32": 1e-3, "bf16": 3e-2}
 #: The most that Python may cost: its time over the C++ time.
@@ -76,6 +81,7 @@ class Net:
     torch: Callable[[], Any]
     data_type: str
     least_over_torch: float
+    function: Callable[[dpctl.SyclQueue], Any] | None = None
 
 
 def head(data_type: str, least: float) -> Net:
@@ -84,8 +90,11 @@ def head(data_type: str, least: float) -> Net:
     def build(queue: dpctl.SyclQueue) -> Any:
         return AlexNetHead(queue, head_data(), data_type=data_type)
 
+    def function(queue: dpctl.SyclQueue) -> Any:
+        return FunctionalHead(queue, head_data(), data_type)
+
     twin = ("cnn_training", data_type)
-    return Net(twin, build, lambda: torch_head(data_type), data_type, least)
+    return Net(twin, build, lambda: torch_head(data_type), data_type, least, function)
 
 
 def build_lstm(queue: dpctl.SyclQueue) -> Any:
@@ -133,13 +142,15 @@ def against_twin(net: Net, network: Any, options: argparse.Namespace) -> dict:
     return report("C++", times, gap, EQUAL, options)
 
 
-def against_torch(net: Net, network: Any, options: argparse.Namespace) -> dict:
-    """Compare results and times with PyTorch's."""
-    peer = net.torch()
-    gap = difference(checksums(network), checksums(peer))
-    sides = {"Python": runner(network), "PyTorch": runner(peer)}
+def against_others(net: Net, ours: Mapping[str, Any], options: argparse.Namespace) -> dict:
+    """Compare results and times of the ways in Python, and PyTorch's."""
+    networks = {**ours, **({"PyTorch": net.torch()} if options.torch else {})}
+    base, *others = networks
+    expected = checksums(networks[base])
+    gap = max((difference(expected, checksums(networks[name])) for name in others), default=0.0)
+    sides = {name: runner(network) for name, network in networks.items()}
     times = timing.alternate(sides, options.blocks, options.steps)
-    return report("Python", times, gap, CLOSE[net.data_type], options)
+    return report(base, times, gap, CLOSE[net.data_type], options)
 
 
 def report(
@@ -155,17 +166,33 @@ def report(
     return {"ms": summaries, "difference": gap, "equal": equal}
 
 
+def built(net: Net, queue: dpctl.SyclQueue) -> Any:
+    """Return the network of primitives, None if the device lacks one of them."""
+    try:
+        return net.build(queue)
+    except sycl_dnn.Unimplemented:
+        isa = sycl_dnn.onednn.get_effective_cpu_isa().name
+        device = "this GPU" if queue.sycl_device.is_gpu else f"this CPU ({isa})"
+        print(f"  C++ and Python by primitives left out: {device} has none for {net.data_type}")
+        return None
+
+
 def measure(name: str, queue: dpctl.SyclQueue, options: argparse.Namespace) -> dict:
     """Run all comparisons of one network."""
     print(f"\n{name}")
-    net = NETS[name]
-    network = net.build(queue)
-    result = {"twin": against_twin(net, network, options)}
-    ratio = result["twin"]["ms"]["Python"]["ratio"]
-    print(f"  Python / C++ = {ratio:.3f} (goal: at most {MOST_OVER_TWIN})")
-    if options.torch:
-        result["torch"] = against_torch(net, network, options)
-        ratio = result["torch"]["ms"]["PyTorch"]["ratio"]
+    net, result = NETS[name], {}
+    network = built(net, queue)
+    ours = {} if network is None else {"Python": network}
+    if network is not None:
+        result["twin"] = against_twin(net, network, options)
+        ratio = result["twin"]["ms"]["Python"]["ratio"]
+        print(f"  Python / C++ = {ratio:.3f} (goal: at most {MOST_OVER_TWIN})")
+    if net.function is not None:
+        ours["function"] = net.function(queue)
+    if len(ours) + options.torch > 1:
+        result["others"] = against_others(net, ours, options)
+    if options.torch and network is not None:
+        ratio = result["others"]["ms"]["PyTorch"]["ratio"]
         print(f"  PyTorch / Python = {ratio:.2f} (goal: at least {net.least_over_torch})")
     return result
 

@@ -26,6 +26,9 @@ class AlexNetHead:
         The same for the bias.
     diff_bias_type : {"f32", "bf16"}
         The same for its gradient.
+    computes : {"f32"}, optional
+        Type in which all primitives compute, on tensors that are stored in the types above. By
+        default each primitive computes in the types of its tensors.
     is_huge : bool
         Whether the convolution's results reach 1e9 or more.
 
@@ -45,9 +48,10 @@ class AlexNetHead:
         data_type: str = "f32",
         bias_type: str = "f32",
         diff_bias_type: str = "f32",
+        computes: str | None = None,
         is_huge: bool = False,
     ) -> None:
-        self._plan = plan = Plan(queue, data_type, bias_type, diff_bias_type)
+        self._plan = plan = Plan(queue, data_type, bias_type, diff_bias_type, computes)
         src = plan.forward.tensor(data.src)
         conv = Convolution(plan, src, data.weights, data.bias, stride=4)
         relu = Relu(plan, conv.dst)
@@ -57,6 +61,7 @@ class AlexNetHead:
         dst = plan.forward.reordered("dst", pool.dst, row_major)
 
         gradient = plan.backward.tensor(data.diff_dst)
+        gradient = plan.rounded(plan.backward, "diff_dst", gradient, plan.stored_type)
         for layer in (pool, norm, relu):
             gradient = layer.make_backward(gradient)
         conv.make_backward(gradient, wants_diff_src=False)

@@ -3,6 +3,9 @@
 
 oneDNN chooses inner layouts (``any``): a reorder is added wherever a primitive requires another
 layout or type than the previous one writes. The user's tensors are float32, row-major.
+
+Where a device cannot compute in the type of the inner tensors, they are stored in it, channels
+last, and each primitive computes in float32 (``computes``): reorders convert before and after it.
 """
 
 from __future__ import annotations
@@ -21,15 +24,19 @@ class Plan:
 
     ``data_type`` is the type of the tensors between the layers, ``bias_type`` and
     ``diff_bias_type`` those of the biases and of their gradients: members of
-    ``onednn.data_type`` by name.
+    ``onednn.data_type`` by name. ``computes`` is the type in which primitives compute, by default
+    each in those of its tensors.
     """
 
-    def __init__(self, queue, data_type="f32", bias_type="f32", diff_bias_type="f32"):
+    def __init__(
+        self, queue, data_type="f32", bias_type="f32", diff_bias_type="f32", computes=None
+    ):
         self.forward, self.backward = Chain(queue), Chain(queue)
         self.engine = self.forward.engine
-        self.data_type = dnnl.data_type[data_type]
-        self.bias_type = dnnl.data_type[bias_type]
-        self.diff_bias_type = dnnl.data_type[diff_bias_type]
+        stored = (data_type, bias_type, diff_bias_type)
+        self.stored_type, self.stored_bias_type, _ = (dnnl.data_type[t] for t in stored)
+        used = [computes] * 3 if computes else stored
+        self.data_type, self.bias_type, self.diff_bias_type = (dnnl.data_type[t] for t in used)
 
     @property
     def implementations(self):
@@ -39,6 +46,33 @@ class Plan:
     def any(self, shape):
         """Describe a tensor whose layout oneDNN chooses."""
         return dnnl.MemoryDesc(shape, self.data_type, "any")
+
+    def computed(self, memory):
+        """Describe a tensor between layers as primitives read it."""
+        return self._as(memory.desc, self.data_type) if self._converts else memory.desc
+
+    def stored(self, chain, name, memory):
+        """Return a result as it is stored between layers: itself, or a copy in the stored type."""
+        if not self._converts:
+            return memory
+        return chain.reordered(f"{name} stored", memory, self._as(memory.desc, self.stored_type))
+
+    def kept(self, stored, packed):
+        """Return which of a tensor and a primitive's copy of it is kept for the gradients."""
+        return stored if self._converts else packed
+
+    def rounded(self, chain, name, memory, data_type):
+        """Return float32 values of the user as they are stored."""
+        if not self._converts or memory.desc.data_type is data_type:
+            return memory
+        return chain.reordered(f"{name} stored", memory, self._as(memory.desc, data_type))
+
+    @property
+    def _converts(self):
+        return self.data_type is not self.stored_type
+
+    def _as(self, desc, data_type):
+        return dnnl.MemoryDesc(desc.dims, data_type, {1: "a", 4: "acdb"}.get(desc.ndims, "ab"))
 
 
 class Weighted:
@@ -78,11 +112,18 @@ class Weighted:
             bias=self.bias_desc,
             dst=self.plan.any(self.dst_shape),
         )
-        self.src = chain.reordered(f"{name} src", src, pd.src_desc)
+        stored, stored_bias = self.plan.stored_type, self.plan.stored_bias_type
+        rounded = self.plan.rounded
+        src = rounded(chain, f"{name} src", src, stored)
+        self.weights = rounded(chain, f"{name} weights", self.weights, stored)
+        self.bias = rounded(chain, f"{name} bias", self.bias, stored_bias)
+        packed = chain.reordered(f"{name} src", src, pd.src_desc)
+        self.src = self.plan.kept(src, packed)
         weights = chain.reordered(f"{name} weights", self.weights, pd.weights_desc)
         bias = chain.reordered(f"{name} bias", self.bias, pd.bias_desc)
-        self.dst = chain.space(pd.dst_desc)
-        chain.add(name, pd, src=self.src, weights=weights, bias=bias, dst=self.dst)
+        dst = chain.space(pd.dst_desc)
+        chain.add(name, pd, src=packed, weights=weights, bias=bias, dst=dst)
+        self.dst = self.plan.stored(chain, f"{name} dst", dst)
 
     def _add_weights_gradient(self, diff_dst):
         chain, name = self.plan.backward, f"{self.row} backward"
@@ -115,7 +156,7 @@ class Weighted:
         weights = chain.reordered(f"{name} weights", self.weights, pd.weights_desc)
         diff_src = chain.space(pd.diff_src_desc)
         chain.add(name, pd, weights=weights, diff_dst=given, diff_src=diff_src)
-        return diff_src
+        return self.plan.stored(chain, f"{name} diff_src", diff_src)
 
 
 class Plain:
@@ -133,21 +174,28 @@ class Plain:
 
     def __init__(self, plan, src, dst_shape=None):
         self.plan, self.src = plan, src
+        chain, given = plan.forward, plan.computed(src)
         pd = self.pd = self._describe(
             "forward",
             prop_kind=TRAINING,
-            src=src.desc,
-            dst=plan.any(dst_shape) if dst_shape else src.desc,
+            src=given,
+            dst=plan.any(dst_shape) if dst_shape else given,
         )
-        self.dst = plan.forward.space(pd.dst_desc)
-        self.workspace = plan.forward.space_if_used(pd.workspace_desc)
-        plan.forward.add(self.row, pd, src=src, dst=self.dst, workspace=self.workspace)
+        src = chain.reordered(f"{self.row} src", src, pd.src_desc)
+        dst = chain.space(pd.dst_desc)
+        self.workspace = chain.space_if_used(pd.workspace_desc)
+        chain.add(self.row, pd, src=src, dst=dst, workspace=self.workspace)
+        self.dst = plan.stored(chain, f"{self.row} dst", dst)
 
     def make_backward(self, diff_dst):
         """Add the gradient of the input and return it."""
         chain, name = self.plan.backward, f"{self.row} backward"
-        kept = {name: getattr(self, name) for name in self.keeps}
-        descs = {parameter: kept[name].desc for name, parameter in self.keeps.items() if parameter}
+        kept = {key: getattr(self, key) for key in self.keeps}
+        descs = {}
+        for key, parameter in self.keeps.items():
+            if parameter:
+                descs[parameter] = desc = self.plan.computed(kept[key])
+                kept[key] = chain.reordered(f"{name} {key}", kept[key], desc)
         pd = self._describe(
             "backward",
             diff_src=self.plan.any(self.src.desc.dims),
@@ -160,7 +208,7 @@ class Plain:
         given = chain.reordered(f"{name} diff_dst", diff_dst, pd.diff_dst_desc)
         diff_src = chain.space(pd.diff_src_desc)
         chain.add(name, pd, diff_dst=given, diff_src=diff_src, **kept)
-        return diff_src
+        return self.plan.stored(chain, f"{name} diff_src", diff_src)
 
     def _describe(self, direction, **descs):
         create = getattr(dnnl, f"{self.row}_{direction}")

@@ -24,8 +24,8 @@ def parser(doc: str | None) -> argparse.ArgumentParser:
 
 
 def train(network: Any, steps: int) -> None:
-    """Run one step to warm up and ``steps`` timed ones; print implementations and times."""
-    print_implementations(network.implementations)
+    """Run one step to warm up and ``steps`` timed ones; print times, and known implementations."""
+    print_implementations(getattr(network, "implementations", ()))
     network.step()
     times = []
     for _ in range(steps):

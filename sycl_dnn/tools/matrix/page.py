@@ -46,6 +46,12 @@ oneDNN, except for *all plain* and *transposed* weights. Directions are
 [benchdnn's](verify.md#the-language). Channels are multiples of 16 unless the kind says something
 else.
 """
+DIFFERENCES = """\
+Cases that one level computes by other code than the level before; drivers and levels that are not
+named have no such case. "ref" is the slow reference, which
+[`ReferenceWarning`](errors.md#warnings-of-slow-reference-implementations) names. What is refused in
+a narrow type on one CPU, `sycl_dnn.functional` and graphs compute in float32 there, with one
+`FallbackWarning`; the low level raises `Unimplemented`."""
 SIMULATED = """\
 A simulated GPU is Intel's own driver without hardware behind it (`tests/simulated_gpu.sh`): oneDNN
 sees the GPU's architecture and chooses as it would there, but no kernel was run."""
@@ -150,6 +156,37 @@ def _summary(record: Record, asked: dict[str, list[Cell]]) -> list[str]:
     return ["## Summary", "", note, "", *table(header, rows), ""]
 
 
+def _between_cpus(record: Record, asked: dict[str, list[Cell]]) -> list[str]:
+    """Return how many cases another level of the CPU computes by better or worse code."""
+    levels = [name for name, facts in record.targets.items() if facts["kind"] == "cpu"]
+    if len(levels) < 2:
+        return []
+    steps = list(zip(levels, levels[1:], strict=False))
+    rows = []
+    for driver, found in asked.items():
+        counts = [_changes(record, found, *step) for step in steps]
+        if any(counts):
+            rows.append((f"[{driver}](#{_anchor(driver)})", *(c or "as before" for c in counts)))
+    header = ["driver", *(f"{_heading(old)} to {_heading(new)}" for old, new in steps)]
+    return [
+        "## What differs between CPUs",
+        "",
+        *DIFFERENCES.splitlines(),
+        "",
+        *table(header, rows),
+        "",
+    ]
+
+
+def _changes(record: Record, found: list[Cell], old: str, new: str) -> str:
+    pairs = Counter(
+        tuple(state_of(record.cases[cell.line].get(target, "refused: ")) for target in (old, new))
+        for cell in found
+    )
+    changed = ((n, *pair) for pair, n in pairs.items() if pair[0] != pair[1])
+    return ", ".join(f"{n} {a} to {b}" for n, a, b in sorted(changed, reverse=True))
+
+
 def _title(driver: str) -> str:
     return f"{TITLES[driver]} ({driver})"
 
@@ -230,7 +267,7 @@ def page(record: Record) -> str:
         *LEGEND.splitlines(),
         "",
     ]
-    lines += _summary(record, asked)
+    lines += _summary(record, asked) + _between_cpus(record, asked)
     for driver, found in asked.items():
         lines += _driver(record, driver, found)
     return "\n".join([*lines, *END.splitlines()]) + "\n"
