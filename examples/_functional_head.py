@@ -32,8 +32,8 @@ class FunctionalHead:
     queue : dpctl.SyclQueue
     data : HeadData
     data_type : {"f32", "bf16"}
-        Data type of the products and of the inner tensors. Where the device cannot compute in
-        bfloat16, the program is one of float32, and ``sycl_dnn.FallbackWarning`` says so.
+        Data type of the products, by ``sycl_dnn.autocast``. Where the device cannot compute in
+        bfloat16, they are in float32, and ``sycl_dnn.FallbackWarning`` says so.
 
     Attributes
     ----------
@@ -44,12 +44,13 @@ class FunctionalHead:
     def __init__(self, queue: Any, data: HeadData, data_type: str = "f32") -> None:
         self._arrays = [dpnp.asarray(values, dtype="f4", sycl_queue=queue) for values in data]
         self._queue = queue
-        dtype = {"f32": None, "bf16": "bfloat16"}[data_type]
-        self._step = sycl_dnn.compile(training_step, dtype=dtype)
+        self._dtype = {"f32": "float32", "bf16": "bfloat16"}[data_type]
+        self._step = sycl_dnn.compile(training_step)
         self.outputs: dict[str, dpnp.ndarray] = {}
 
     def step(self) -> None:
         """Run forward and backward once; return when ``outputs`` are complete."""
-        results = self._step(*self._arrays)
+        with sycl_dnn.autocast(self._dtype):  # "float32" casts nothing
+            results = self._step(*self._arrays)
         self.outputs = dict(zip(("dst", "diff_weights", "diff_bias"), results, strict=True))
         sycl_dnn.synchronize(self._queue)

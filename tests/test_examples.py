@@ -58,10 +58,9 @@ CURVES = {
     *("train_digits_nn", "vae"),
 }
 ALONE = {command.split()[0] for command in QUICK}
-#: What some devices do not have: bfloat16, 8-bit floats and packed weights (without AMX), and on
+#: What some devices do not have: 8-bit floats and packed weights (without AMX), and on
 #: GPUs int8 LSTM, AUGRU and CSR.
 MAY_LACK = {
-    "cnn_training_bf16",
     "matmul_csr",
     "matmul_f8_quantization",
     "matmul_weights_compression",
