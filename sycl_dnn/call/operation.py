@@ -118,6 +118,13 @@ def templated(template: str, **words: str) -> Callable[[F], F]:
 # --- Functions over arrays whose bodies are written over tensors and traced once
 
 
+#: Functions that may return an argument itself, as torch's do; others return a new array.
+_RETURNING = VIEWS | {
+    "alpha_dropout", "asarray", "astype", "dropout", "dropout1d", "dropout2d", "dropout3d",
+    "feature_alpha_dropout", "stop_gradient",
+}  # fmt: skip
+
+
 class Operation:
     """A function of ``sycl_dnn.functional``: its body and how it is called on arrays."""
 
@@ -185,7 +192,7 @@ class Operation:
             raise
         leaves, form = nested_arguments.result_of(result, self.name, trace.capture)
         targets = {} if out is None else {0: self._target(leaves, out, args, kwargs)}
-        finals = finalized(trace, leaves, targets)
+        finals = finalized(trace, leaves, targets, keeps_arguments=self.name in _RETURNING)
         executable = Executable(trace, trace.steps, finals, trace.arguments)
         trace.end()
         return Plan(executable, form)

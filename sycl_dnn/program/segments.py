@@ -226,14 +226,17 @@ def _is_free_part(tensor: Tensor, parts: Parts) -> bool:
 
 
 def own_storage(
-    trace: Trace, tensor: Tensor, taken: set[int], parts: Parts, wanted: Any = None
-) -> Tensor:
+    trace: Trace, tensor: Tensor, taken: set[int], parts: Parts, wanted: Any = None,
+    keeps_arguments: bool = True,
+) -> Tensor:  # fmt: skip
     """Return the tensor alone in a separate plain storage, copied if necessary.
 
-    An argument that a function returns unchanged is still the caller's array. If a storage is made
+    An argument that a function returns unchanged is still the caller's array, unless not
+    ``keeps_arguments``. If a storage is made
     for several results, each has a part of it.
     """
     untouched = tensor.storage.argument is not None and tensor.desc == tensor.storage.desc
+    untouched = untouched and keeps_arguments
     if tensor.desc is None:
         return _own_array(trace, tensor)
     # Shapes () and (1,) have one descriptor, so it is not known which the caller passed.
@@ -291,11 +294,13 @@ def _own_array(trace: Trace, tensor: Tensor) -> Tensor:
 
 
 def finalized(
-    trace: Trace, results: Sequence[Tensor], targets: dict[int, Target] | None = None
-) -> list[Tensor]:
+    trace: Trace, results: Sequence[Tensor], targets: dict[int, Target] | None = None,
+    keeps_arguments: bool = True,
+) -> list[Tensor]:  # fmt: skip
     """Return the results in separate storages, as a call returns them.
 
     ``targets`` has, by number of the result, the array to which the caller wants it written.
+    ``keeps_arguments``: whether a result that is an argument is that array, or else a copy.
     """
     for tensor in results:
         if tensor.trace is not trace:
@@ -303,7 +308,10 @@ def finalized(
     taken: set[int] = set()
     parts: Parts = {}
     targets = targets or {}
-    return [own_storage(trace, t, taken, parts, targets.get(i)) for i, t in enumerate(results)]
+    return [
+        own_storage(trace, t, taken, parts, targets.get(i), keeps_arguments)
+        for i, t in enumerate(results)
+    ]
 
 
 def _conflicts(trace: Trace, target: Target) -> bool:

@@ -30,6 +30,7 @@ from sycl_dnn.trace.gradients import Grads, backward, rule_for, stands_for
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
+from sycl_dnn.trace.views import untaped
 
 if TYPE_CHECKING:
     import dpnp
@@ -42,11 +43,7 @@ Kernel = tuple[float, Callable[[np.ndarray, float], np.ndarray]]
 
 
 def nearest_indices(n_in: int, n_out: int, scale: float, exact: bool) -> np.ndarray:
-    """Return the element that each result repeats, in float32 as PyTorch rounds.
-
-    For a size that does not change, or doubles, some of PyTorch's kernels ignore a scale_factor
-    of another value, and its gradients always do; here it counts.
-    """
+    """Return the element that each result repeats, in float32 as PyTorch rounds."""
     at, scale = np.arange(n_out), np.float32(scale)
     if exact:
         # By way of centres, which a fused multiplication gives rounded once: that decides ties.
@@ -182,8 +179,49 @@ def _gathered(x: Tensor, axis: int, indices: np.ndarray) -> Tensor:
     return assembled(x.trace, shape, list(zip(parts, targets, strict=True)))
 
 
+#: PyTorch's kernel for images whose height and width add up to no more than this reads no scale
+#: where a size is kept or doubled.
+_SMALL_IMAGE = 128
+
+
 def nearest(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
     """Repeat or drop elements of (N, C, *S) by PyTorch's rules.
+
+    For ``"nearest"`` PyTorch ignores a scale_factor that keeps or doubles the size: always in
+    gradients, and in values of small images. So gradients may belong to other elements than values.
+    """
+    plain = axes if exact else [_without_scale(axis) for axis in axes]
+    if len(axes) == 2 and sum(axis.n_out for axis in axes) <= _SMALL_IMAGE:
+        return _repeated(x, plain, exact)
+    indices = [(nearest_indices(*a, exact), nearest_indices(*b, exact))
+               for a, b in zip(axes, plain, strict=True)]  # fmt: skip
+    if all((a == b).all() for a, b in indices) or not x.is_float:
+        return _repeated(x, axes, exact)
+    spreads = {n: np.eye(x.shape[n])[b].T for n, (_, b) in enumerate(indices, start=2)}
+
+    def gradient(dy: Tensor) -> Tensor:
+        # The gradient of this, in turn, is the function itself.
+        made = _untaped(dy, lambda: along_axes(dy, spreads))
+        return x.trace.view(dy, made, lambda v: nearest(v, axes, exact))
+
+    return x.trace.view(x, _untaped(x, lambda: _repeated(x, axes, exact)), gradient)
+
+
+def _untaped(x: Tensor, function: Callable[[], Tensor]) -> Tensor:
+    """Return another view of a result that is not on the tape."""
+    with untaped(x.trace):
+        made = function()
+    return made.view(made.shape, made.strides)
+
+
+def _without_scale(axis: Resize) -> Resize:
+    """Return a resizing by the sizes alone if the size is kept or doubled."""
+    is_known = axis.n_out in (axis.n_in, 2 * axis.n_in)
+    return axis._replace(scale=axis.n_in / axis.n_out) if is_known else axis
+
+
+def _repeated(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
+    """Return (N, C, *S) with the elements that the resizing of each axis names.
 
     oneDNN rounds as ``nearest-exact`` does but for ties; where each element is repeated equally
     often, all rules agree. Where elements are dropped evenly, a view is enough.
