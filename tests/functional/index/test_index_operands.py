@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operands that name elements, in every kind of view: as dense ones, in every way to call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+
+def _offset(dense: Any) -> Any:
+    whole = dpnp.zeros(dense.size + 11, dtype=dense.dtype, sycl_queue=dense.sycl_queue)
+    part = whole[7 : 7 + dense.size].reshape(dense.shape)
+    part[...] = dense
+    return part
+
+
+def _rows(dense: Any) -> Any:
+    shape = (dense.shape[0] + 5, *dense.shape[1:])
+    whole = dpnp.zeros(shape, dtype=dense.dtype, sycl_queue=dense.sycl_queue)
+    whole[3 : 3 + dense.shape[0]] = dense
+    return whole[3 : 3 + dense.shape[0]]
+
+
+def _strided(dense: Any) -> Any:
+    shape = (*dense.shape[:-1], 3 * dense.shape[-1] + 1)
+    whole = dpnp.zeros(shape, dtype=dense.dtype, sycl_queue=dense.sycl_queue)
+    whole[..., 1::3] = dense
+    return whole[..., 1::3]
+
+
+def _reversed(dense: Any) -> Any:
+    return dpnp.ascontiguousarray(dpnp.flip(dense))[tuple([slice(None, None, -1)] * dense.ndim)]
+
+
+def _transposed(dense: Any) -> Any:
+    return dpnp.ascontiguousarray(dense.transpose()).transpose()
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "offset": _offset, "rows": _rows, "strided": _strided, "reversed": _reversed,
+    "transposed": _transposed,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """A call and the arrays that it takes: NumPy's, the first ones floats."""
+
+    function: Callable[..., Any]
+    arrays: tuple[np.ndarray, ...]
+    #: What NumPy gives; None: the call on dense arrays.
+    reference: Callable[..., Any] | None = None
+    is_traceable: bool = True
+    #: Whether the numbers may be repeated.
+    repeats: bool = True
+
+
+def _numbers(high: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape) + high).integers(0, high, shape)
+
+
+def _floats(*shape: int) -> np.ndarray:
+    return np.random.default_rng(len(shape)).standard_normal(shape).astype("f4")
+
+
+def _added(x: np.ndarray, key: Any, values: np.ndarray) -> np.ndarray:
+    made = x.copy()
+    np.add.at(made, key, values)
+    return made
+
+
+def _written(x: np.ndarray, key: Any, values: np.ndarray) -> np.ndarray:
+    made = x.copy()
+    made[key] = values
+    return made
+
+
+def _loss(x: np.ndarray, target: np.ndarray) -> np.ndarray:
+    return -np.take_along_axis(x, np.expand_dims(target, 1), 1).mean()
+
+
+def _log_softmax(x: np.ndarray) -> np.ndarray:
+    return x - np.log(np.exp(x).sum(1, keepdims=True))
+
+
+def _unpooled(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+    made = np.zeros((*x.shape[:2], 16), x.dtype)
+    np.put_along_axis(made, places.reshape(*x.shape[:2], -1), x.reshape(*x.shape[:2], -1), -1)
+    return made.reshape(*x.shape[:2], 4, 4)
+
+
+def _packed(x: Any, lengths: Any) -> Any:
+    return F.pad_packed_sequence(F.pack_padded_sequence(x, lengths, enforce_sorted=False))[0]
+
+
+def _packed_by_numpy(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    inside = np.arange(len(x))[:, None, None] < lengths[:, None]
+    return np.where(inside, x, 0)[: lengths.max()]
+
+
+_X, _COLUMNS = _floats(5, 6), np.arange(6)
+_ORDER = np.random.default_rng(0).permuted(np.tile(np.arange(5), (6, 1)), axis=1).T
+_PLACES = np.random.default_rng(1).permuted(np.tile(np.arange(16), (2, 1)), axis=1)[:, :4]
+_RECTANGLES = np.abs(_floats(4, 4)) + np.array([0, 0, 2, 2], "f4")
+_BOXES = np.column_stack([np.zeros(4), _RECTANGLES]).astype("f4")
+
+ROWS = {
+    "gather": Row(lambda x, i: F.gather(x, 0, i), (_X, _numbers(5, 3, 6)),
+                  lambda x, i: x[i, _COLUMNS]),
+    "take_along_dim": Row(lambda x, i: F.take_along_dim(x, i, 1), (_X, _numbers(6, 5, 3)),
+                          lambda x, i: np.take_along_axis(x, i, 1)),
+    "take_along_flat": Row(F.take_along_dim, (_X, _numbers(30, 2, 4)),
+                           lambda x, i: x.ravel()[i.ravel()]),
+    "index_select": Row(lambda x, i: F.index_select(x, 1, i), (_X, _numbers(6, 4)),
+                        lambda x, i: x[:, i]),
+    "key": Row(lambda x, i: F.mul(x[i], 1.0), (_X, _numbers(5, 3, 2)), lambda x, i: x[i]),
+    "two_keys": Row(lambda x, i, j: F.mul(x[i, j], 1.0), (_X, _numbers(5, 3, 2), _numbers(6, 3, 2)),
+                    lambda x, i, j: x[i, j]),
+    "index_add": Row(lambda x, y, i: F.index_add(x, 0, i, y), (_X, _floats(4, 6), _numbers(5, 4)),
+                     lambda x, y, i: _added(x, i, y)),
+    "index_put": Row(lambda x, y, i, j: F.index_put(x, (i, j), y),
+                     (_X, _floats(5), np.array([4, 0, 3, 1, 2]), np.array([5, 0, 0, 2, 2])),
+                     lambda x, y, i, j: _written(x, (i, j), y), repeats=False),
+    "index_put_added": Row(lambda x, y, i: F.index_put(x, (i,), y, accumulate=True),
+                           (_X, _floats(4, 6), _numbers(5, 4)), lambda x, y, i: _added(x, i, y)),
+    "scatter": Row(lambda x, y, i: F.scatter(x, 0, i, y), (_X, _floats(4, 6), _ORDER[:4]),
+                   lambda x, y, i: _written(x, (i, _COLUMNS), y), repeats=False),
+    "scatter_add": Row(lambda x, y, i: F.scatter_add(x, 0, i, y),
+                       (_X, _floats(4, 6), _numbers(5, 4, 6)),
+                       lambda x, y, i: _added(x, (i, _COLUMNS), y)),
+    "embedding": Row(lambda x, i: F.embedding(i, x), (_X, _numbers(5, 3, 4)), lambda x, i: x[i]),
+    "embedding_padding": Row(lambda x, i: F.embedding(i, x, 2), (_X, _numbers(5, 3, 4)),
+                             lambda x, i: x[i]),
+    "one_hot": Row(lambda x, i: F.mul(F.astype(F.one_hot(i, 5), "float32"), x[0, 0]),
+                   (_X, _numbers(5, 3, 4)), lambda x, i: np.eye(5)[i] * x[0, 0]),
+    "nll_loss": Row(F.nll_loss, (_X, _numbers(6, 5)), _loss),
+    "nll_loss_image": Row(F.nll_loss, (_floats(2, 6, 3), _numbers(6, 2, 3)), _loss),
+    "cross_entropy": Row(F.cross_entropy, (_X, _numbers(6, 5)),
+                         lambda x, i: _loss(_log_softmax(x), i)),
+    "cross_entropy_image": Row(F.cross_entropy, (_floats(2, 6, 3), _numbers(6, 2, 3)),
+                               lambda x, i: _loss(_log_softmax(x), i)),
+    "multi_margin_loss": Row(F.multi_margin_loss, (_X, _numbers(6, 5))),
+    "multilabel_margin_loss": Row(F.multilabel_margin_loss, (_X, _ORDER.T[:5, :1].repeat(6, 1))),
+    "max_unpool2d": Row(lambda x, i: F.max_unpool2d(x, i, 2),
+                        (_floats(1, 2, 2, 2), _PLACES.reshape(1, 2, 2, 2)), _unpooled,
+                        repeats=False),
+    "repeat_interleave": Row(lambda x, i: F.repeat_interleave(x, i, 0, output_size=8),
+                             (_X, np.array([2, 0, 3, 1, 2])), lambda x, i: np.repeat(x, i, 0),
+                             repeats=False),
+    "grid_sample": Row(lambda x, g: F.grid_sample(x, g, align_corners=False),
+                       (_floats(1, 2, 4, 4), _floats(1, 3, 3, 2))),
+    "ctc_loss": Row(lambda x, t, n, m: F.ctc_loss(x, t, n, m),
+                    (_log_softmax(_floats(6, 5, 2)).transpose(0, 2, 1).copy(),
+                     _numbers(4, 2, 3) + 1, np.array([6, 5]), np.array([3, 2])), repeats=False),
+    "packed": Row(_packed, (_floats(4, 3, 2), np.array([2, 4, 1])), _packed_by_numpy,
+                  is_traceable=False),
+    "roi_align": Row(lambda x, b: F.roi_align(x, b, 2, sampling_ratio=2),
+                     (_floats(1, 2, 6, 6), _BOXES), is_traceable=False),
+    "nms": Row(lambda b, s: F.nms(b, s, 0.4), (_RECTANGLES, _floats(4)), is_traceable=False),
+    "masked_fill": Row(lambda x, m: F.masked_fill(x, m, 2.0), (_X, _X > 0.1),
+                       lambda x, m: np.where(m, np.float32(2), x)),
+    "where": Row(lambda x, y, m: F.where(m, x, y), (_X, _floats(5, 6) + 1, _X > 0.1),
+                 lambda x, y, m: np.where(m, x, y)),
+    "argsort": Row(lambda x: F.argsort(x, 0), (_X,), lambda x: np.argsort(x, 0, kind="stable")),
+    "sort": Row(lambda x: F.sort(x, 1).values, (_X,), lambda x: np.sort(x, 1)),
+    "topk": Row(lambda x: F.topk(x, 2, 0).values, (_X,), lambda x: -np.sort(-x, 0)[:2]),
+    "unique": Row(F.unique, (_numbers(6, 5, 4),), np.unique, is_traceable=False),
+    "nonzero": Row(F.nonzero, (_numbers(2, 5, 4),), np.argwhere, is_traceable=False),
+}  # fmt: skip
+
+
+def _on_device(arrays: Any, queue: Any, dtype: str, view: Callable[[Any], Any]) -> list[Any]:
+    made = []
+    for values in arrays:
+        kind = dtype if values.dtype.kind == "i" else values.dtype
+        made.append(view(dpnp.asarray(np.ascontiguousarray(values), dtype=kind, sycl_queue=queue)))
+    return made
+
+
+def _dense(array: Any) -> Any:
+    return array
+
+
+def _calls(row: Row) -> list[Callable[..., Any]]:
+    return [row.function, sycl_dnn.compile(row.function)] if row.is_traceable else [row.function]
+
+
+def _wanted(row: Row, queue: Any) -> np.ndarray:
+    if row.reference is not None:
+        return np.asarray(row.reference(*row.arrays))
+    return dpnp.asnumpy(row.function(*_on_device(row.arrays, queue, "int64", _dense)))
+
+
+def _check(row: Row, given: list[Any], wanted: np.ndarray) -> None:
+    for call in _calls(row):
+        for _ in range(2):
+            got = dpnp.asnumpy(call(*given))
+            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+def _slopes(row: Row, given: list[Any]) -> list[np.ndarray]:
+    y, pullback = sycl_dnn.vjp(row.function, *given)
+    wide = np.cos(np.arange(y.size)).reshape(y.shape).astype("f4")
+    slopes = pullback(dpnp.asarray(wide, sycl_queue=given[0].sycl_queue))
+    return [dpnp.asnumpy(g) for g in slopes if g is not None]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", ROWS)
+def test_views(name, view, queue):
+    _compared(ROWS[name], view, "int64", queue)
+
+
+@pytest.mark.parametrize("name", [n for n in ROWS if n != "max_unpool2d"])
+def test_parts_of_int32(name, queue):
+    _compared(ROWS[name], "offset", "int32", queue)
+
+
+@pytest.mark.parametrize("view", ["offset", "reversed"])
+@pytest.mark.parametrize("name", ROWS)
+def test_views_without_kernels(name, view, queue):
+    """What dpnp and oneDNN compute, as on devices that kernels are not for."""
+    with sycl_dnn.kernel_mode("never"):
+        _compared(ROWS[name], view, "int64", queue)
+
+
+def _compared(row, view, dtype, queue):
+    given = _on_device(row.arrays, queue, dtype, VIEWS[view])
+    _check(row, given, _wanted(row, queue))
+    is_smooth = row.is_traceable and row.arrays[0].dtype == "f4" and row is not ROWS["argsort"]
+    if is_smooth:
+        dense = _slopes(row, _on_device(row.arrays, queue, dtype, _dense))
+        for got, wanted in zip(_slopes(row, given), dense, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row.repeats])
+def test_expanded(name, queue):
+    """One number or row for all: a stride of 0."""
+    row = ROWS[name]
+    arrays = [np.broadcast_to(v[:1], v.shape) if v.dtype.kind in "ib" else v for v in row.arrays]
+    same = Row(row.function, tuple(map(np.ascontiguousarray, arrays)), row.reference,
+               row.is_traceable)  # fmt: skip
+    given = _on_device(same.arrays, queue, "int64", _dense)
+    given = [
+        dpnp.broadcast_to(g[:1], g.shape) if v.dtype.kind in "ib" else g
+        for g, v in zip(given, arrays, strict=True)
+    ]
+    _check(same, given, _wanted(same, queue))
+
+
+EMPTY = {
+    "gather": (lambda x, i: F.gather(x, 0, i), (0, 6), (0, 6)),
+    "index_select": (lambda x, i: F.index_select(x, 1, i), (0,), (5, 0)),
+    "index_add": (lambda x, i: F.index_add(x, 0, i, x[:0]), (0,), (5, 6)),
+    "scatter_add": (lambda x, i: F.scatter_add(x, 0, i, x), (0, 6), (5, 6)),
+    "embedding": (lambda x, i: F.embedding(i, x), (2, 0), (2, 0, 6)),
+    "one_hot": (lambda x, i: F.one_hot(i, 4), (0,), (0, 4)),
+    "take_along_dim": (lambda x, i: F.take_along_dim(x, i, 0), (0, 6), (0, 6)),
+    "index_put": (lambda x, i: F.index_put(x, (i,), x[:0]), (0,), (5, 6)),
+    "key": (lambda x, i: F.mul(x[i], 1.0), (0,), (0, 6)),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_empty(name, queue):
+    function, shape, wanted = EMPTY[name]
+    x = dpnp.asarray(_X, sycl_queue=queue)
+    whole = dpnp.zeros((*shape[:-1], 9), dtype="int64", sycl_queue=queue)
+    for index in (
+        dpnp.zeros(shape, dtype="int64", sycl_queue=queue),
+        whole[..., 4 : 4 + shape[-1]]
+        if len(shape) == 1 or not shape[-1]
+        else whole[:, ::-1][:, :6],
+    ):
+        for call in (function, sycl_dnn.compile(function)):
+            got = call(x, index)
+            assert got.shape == wanted
+            if got.size and got.shape == x.shape:
+                np.testing.assert_array_equal(dpnp.asnumpy(got), _X)
+
+
+SINGLE = {
+    "index_select": (lambda x, i: F.index_select(x, 0, i), lambda x: x[3:4]),
+    "embedding": (lambda x, i: F.embedding(i, x), lambda x: x[3]),
+    "one_hot": (lambda x, i: F.one_hot(i, 5), lambda x: np.eye(5)[3]),
+    "key": (lambda x, i: F.mul(x[i], 1.0), lambda x: x[3]),
+    "take": (lambda x, i: F.gather(x[:, 0], 0, F.reshape(i, (1,))), lambda x: x[3:4, 0]),
+}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_without_axes(name, queue):
+    """A number of a larger array, with no axis left."""
+    function, reference = SINGLE[name]
+    x = dpnp.asarray(_X, sycl_queue=queue)
+    index = dpnp.asarray([[9, 9, 9], [9, 3, 9]], dtype="int64", sycl_queue=queue)[1, 1]
+    for call in (function, sycl_dnn.compile(function)):
+        np.testing.assert_allclose(dpnp.asnumpy(call(x, index)), reference(_X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "uint32", "uint64"])
+@pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row.is_traceable
+                                  and any(v.dtype.kind == "i" for v in row.arrays)])  # fmt: skip
+def test_other_integers_are_right_or_refused_by_name(name, dtype, queue):
+    row = ROWS[name]
+    given = _on_device(row.arrays, queue, dtype, _offset)
+    for call in _calls(row):
+        try:
+            got = call(*given)
+        except (TypeError, IndexError) as refusal:
+            assert dtype in str(refusal)  # noqa: PT017
+        else:
+            wanted = _wanted(row, queue)
+            np.testing.assert_allclose(dpnp.asnumpy(got), wanted, rtol=1e-5, atol=1e-6)
