@@ -11,16 +11,17 @@ import numpy as np
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm, engine_kind
 from sycl_dnn.call.operation import operation
 from sycl_dnn.errors import Unimplemented
+from sycl_dnn.functional.activation.softmax import normalized
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.functional.normalization.affine import empty_like
 from sycl_dnn.functional.product.product import product, recorded, swapped
 from sycl_dnn.functional.shape.joining import join
 from sycl_dnn.onednn.reference_code import is_slow_reference
+from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.descriptors import parameters_of
 from sycl_dnn.trace.pointwise import (
     IS_POSITIVE,
-    LARGEST,
     add,
     binary,
     broadcast_to,
@@ -60,7 +61,12 @@ def summand(attn_mask: Tensor) -> Tensor:
         shape = (1,) * mask.ndim
         return select(row_major(mask), filled(trace, 0.0, shape), filled(trace, LOW, shape))
     mask = trace.convert(mask, "float32")
-    bounded = lambda: chain(row_major(mask), clip(LOW, LARGEST))  # noqa: E731
+
+    def bounded() -> Tensor:
+        dense = row_major(mask)
+        # oneDNN's bounds make a number of NaN.
+        return nan_kept.kept(dense, chain(dense, clip(LOW, math.inf)))
+
     return trace.closed({"mask": mask}, bounded, lambda dy: {"mask": dy})
 
 
@@ -176,7 +182,10 @@ def _scores(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Te
 
 def _weights(scores: Tensor, dtype: str) -> Tensor:
     """Return the softmax of float32 scores over the keys, in ``dtype``."""
-    made = scores.trace.primitive(
+    if nan_kept.is_asked_for(scores):
+        made = normalized(scores, scores.ndim - 1, algorithm.softmax_accurate)
+        return scores.trace.convert(made, dtype)
+    found = scores.trace.primitive(
         "softmax_forward",
         {"src": scores},
         {"dst": Out(scores.shape, dtype)},
@@ -184,7 +193,7 @@ def _weights(scores: Tensor, dtype: str) -> Tensor:
         algorithm=algorithm.softmax_accurate,
         axis=scores.ndim - 1,
     )
-    return made["dst"]
+    return found["dst"]
 
 
 def attend(

@@ -45,8 +45,7 @@ def _at_zero(at: Tensor, value: Tensor) -> Tensor:
 
 
 @operation
-@documented("Computed in float32 at least, after the maximum is subtracted. NaN gives "
-            "infinity on CPUs,\nunless ``set_nan(\"propagate\")``.")  # fmt: skip
+@documented("Computed in float32 at least, after the maximum is subtracted.")
 def logsumexp(
     input: dpnp.ndarray | Array, dim: int | Sequence[int], keepdim: bool = False
 ) -> dpnp.ndarray | Array:
@@ -63,16 +62,16 @@ def logsumexp(
             is_infinite = binary(A.binary_eq, eltwise(highest, A.eltwise_abs), limit, "bool")
             shift = select(is_infinite, filled(x.trace, 0.0, (), x.dtype), highest)
             powers = eltwise(sub(x, shift), A.eltwise_exp)
-            total = _sum(nan_kept.kept(x, powers) if nan_kept.is_asked_for(x) else powers, axes)
+            # oneDNN's exponential of NaN is infinity.
+            total = _sum(nan_kept.kept(x, powers), axes)
             made = add(eltwise(total, A.eltwise_log), shift)
         else:
             made = eltwise(_sum(x, axes), A.eltwise_log)
 
     def rule(grad: Tensor) -> Tensor:
         shares = sub(x, made)
-        powers = partial(eltwise, shares, A.eltwise_exp)
-        is_kept = nan_kept.is_asked_for(x)
-        return mul(nan_kept.exponential(shares, powers) if is_kept else powers(), grad)
+        powers = nan_kept.exponential(shares, partial(eltwise, shares, A.eltwise_exp))
+        return mul(powers, grad)
 
     made = x.trace.view(x, made, rule)
     return converted(without(made, axes, keepdim), input.dtype)
