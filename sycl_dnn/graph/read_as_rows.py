@@ -31,6 +31,12 @@ def _is_wide(value: Value, shape: Sequence[int]) -> bool:
     return value.property != "host_scalar" and math.prod(shape) > 1
 
 
+def _spreads_over_one(node: Node, shapes: Any) -> bool:
+    """Whether operands broadcast, one of them with an axis of length 1 (`binary-lone-axis`)."""
+    given = [shapes[v.id] for v in node.values]
+    return len(set(map(tuple, given))) > 1 and any(1 in shape for shape in given)
+
+
 def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
     """Return the operands of fused operations that oneDNN finds as if they were row-major.
 
@@ -51,6 +57,8 @@ def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
         elif node.operation.name == "matmul":
             most = max(len(shapes[v.id]) for v in node.values[:2])
             values += [v for v in node.values[:2] if 2 < len(shapes[v.id]) < most]
+        elif node.operation.name in _OF_TWO and _spreads_over_one(node, shapes):
+            values += node.values
         elif fused and node.operation.name in _IN_ROWS:
             values += node.values[:1]
     return [v for v in values if v.id not in made and _is_wide(v, shapes[v.id])]

@@ -55,6 +55,20 @@ def strided_lone_batch(pd: Any) -> bool:
     return any(_has_small_lone_batch(d) for d in descs if d.is_plain)
 
 
+def spread_over_no_order(pd: Any) -> bool:
+    """Match a second operand that is spread over a first one of whose layout the kernel knows none.
+
+    It takes strides for those of images, channels last or not; of an axis of length 1 they may be
+    neither, and then nothing is written.
+    """
+    a, b = pd.src_0_desc, pd.src_1_desc
+    if pd.impl_info.startswith("ref") or not a.is_plain or a.dims == b.dims or a.ndims < 2:
+        return False
+    strides = a.strides
+    in_order = strides[0] >= strides[1] and (a.ndims < 3 or strides[1] >= strides[2])
+    return strides[1] != 1 and not in_order
+
+
 def _has_small_lone_batch(desc: _core.MemoryDesc) -> bool:
     dims, strides = desc.dims, desc.strides
     if len(dims) < 3:

@@ -97,4 +97,21 @@ FAULTS: tuple[Fault, ...] = (
         rows=("matmul",),
         avoids=rules.strided_lone_batch,
     ),
+    Fault(
+        "binary-lone-axis",
+        title="`binary`",
+        when=(
+            "`jit:uni`, a permuted first operand with an axis of length 1 whose stride is larger "
+            "than the previous one's, a second one that broadcasts"
+        ),
+        wrong=(
+            "nothing is written; oneDNN's primitive cache then returns the same primitive for "
+            "row-major tensors of that shape"
+        ),
+        instead="the strides of a dense array, as memory over arrays has; `ref:any`",
+        met="rerouted",
+        rows=("binary",),
+        avoids=rules.spread_over_no_order,
+        until="3.14.0",
+    ),
 )

@@ -328,6 +328,7 @@ FAULTS: tuple[Fault, ...] = (
         instead="scales that you provide; or a float32 result, then clipped and converted",
         met="warned",
         rows=("matmul",),
+        until="3.14.0",
         warns=rules.found_scales,
         explains=cases.found_scales,
         outputs=("dst",),
