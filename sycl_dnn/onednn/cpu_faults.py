@@ -405,11 +405,22 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "int8-saturation",
-        title="products of u8 and s8",
-        when="CPUs without VNNI",
-        wrong="products are added in pairs with 16-bit saturation",
-        instead="float32, as `functional` and `graph` use",
-        met="rerouted",
-        rows=ANY,
+        title="`convolution_forward`, `deconvolution_forward`, `inner_product_forward`, `matmul`",
+        when="products of u8 or s8 and s8 on CPUs without VNNI, all but `ref`",
+        wrong=(
+            "products are added in pairs with 16-bit saturation; weights for an s8 source lose "
+            "their last bit in convolutions"
+        ),
+        instead="`ref`, smaller numbers, or float32, as `functional` and `graph` use",
+        met="warned",
+        rows=("convolution_forward", "deconvolution_forward", "inner_product_forward", "matmul"),
+        warns=rules.saturating,
+        explains=cases.saturating,
+        outputs=("dst",),
+        advice=(
+            "products of 8-bit integers are added in pairs with 16-bit saturation on CPUs without "
+            "VNNI (and weights lose their last bit in convolutions of s8); use `ref` (next_impl), "
+            "numbers of at most 64, or float32"
+        ),
     ),
 )

@@ -171,6 +171,27 @@ def cpu_has_avx512() -> bool:
     return bool(_core.get_effective_cpu_isa().value & bits == bits)
 
 
+#: Without VNNI the sum of two neighbouring products has 16 bits, and saturates.
+_WITHOUT_VNNI = ("sse41", "avx", "avx2", "avx512_core")
+
+
+def cpu_saturates() -> bool:
+    """Whether oneDNN's products of 8-bit integers are wrong for large values on this CPU.
+
+    Source: oneDNN developer guide, "Nuances of int8 Computations". There is no way to query an
+    implementation.
+    """
+    return _core.get_effective_cpu_isa().name in _WITHOUT_VNNI
+
+
+def saturating(pd: Any) -> bool:
+    """Match products of 8-bit integers whose sums have 16 bits."""
+    if not cpu_saturates() or "ref" in pd.impl_info:
+        return False
+    types = [pd.src_desc.data_type.name, pd.weights_desc.data_type.name]
+    return types[0] in ("s8", "u8") and types[1] in ("s8", "u8")
+
+
 _WEIGHTS = 33  # DNNL_ARG_WEIGHTS
 
 

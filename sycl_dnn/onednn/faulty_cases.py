@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sycl_dnn.onednn.fault import adjacent, axis_order
+from sycl_dnn.onednn.fault import adjacent, axis_order, cpu_saturates
 
 _DYNAMIC = ("dynamic_mx", "dynamic_fp")
 
@@ -124,3 +124,9 @@ def whole_operand(call: Any, impl: str) -> bool:
     """Match an operand with the shape of the pooled images."""
     policies = [op.policy for op in call.attr.post_ops if op.kind == "binary"]
     return "jit" in impl and "per_tensor" in policies
+
+
+def saturating(call: Any, impl: str) -> bool:
+    """Match products of 8-bit integers on a CPU that adds them in 16 bits."""
+    types = (_dtype(call, "src"), _dtype(call, "weights"))
+    return cpu_saturates() and "ref" not in impl and set(types) <= {"s8", "u8"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn.errors import Unimplemented
-from sycl_dnn.onednn.fault import cpu_has_avx512
+from sycl_dnn.onednn.fault import cpu_has_avx512, cpu_saturates
 from sycl_dnn.trace import layout
 
 
@@ -78,27 +78,12 @@ def cache_bytes(device: Any, folder: Path = _CACHES) -> int:
 
 # --- Whether an engine sums products of 8-bit integers exactly
 
-_ISA = _core.cpu_isa
-#: Without VNNI the sum of two neighbouring products has 16 bits, and saturates.
-_WITHOUT_VNNI = (_ISA.sse41, _ISA.avx, _ISA.avx2, _ISA.avx512_core)
-
 
 def saturates(engine: _core.Engine) -> bool:
-    """Whether oneDNN's products of int8 and uint8 are wrong for large values.
-
-    Notes
-    -----
-    Source: oneDNN developer guide, "Nuances of int8 Computations". There is no way to query an
-    implementation.
-    """
+    """Whether oneDNN's products of int8 and uint8 are wrong for large values."""
     return engine.kind is _core.engine_kind.cpu and cpu_saturates()
 
 
 def has_avx512(engine: _core.Engine) -> bool:
     """Whether oneDNN writes code with AVX-512 for the engine; true for everything but CPUs."""
     return engine.kind is not _core.engine_kind.cpu or cpu_has_avx512()
-
-
-def cpu_saturates() -> bool:
-    """Whether this holds on this CPU, or with the instructions that oneDNN is limited to."""
-    return _core.get_effective_cpu_isa() in _WITHOUT_VNNI

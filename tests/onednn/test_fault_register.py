@@ -88,7 +88,7 @@ ELSEWHERE = {
     "half-bytes": "tests/onednn/test_half_bytes.py",
     "half-bytes-inside": "tests/onednn/test_writes_past_the_end.py",
     "softmax-wider-gradient": "tests/onednn/test_writes_past_the_end.py",
-    "int8-saturation": "tests/helpers/lesser_cpu.py",
+    "int8-saturation": "tests/onednn/test_faults.py",
     **dict.fromkeys(
         {f.name for f in avoided_implementations.FAULTS} - NEVER_ALLOWED,
         "tests/onednn/test_avoided_implementations.py",

@@ -11,6 +11,7 @@ from cases import CASES
 
 from sycl_dnn import OneDnnFaultWarning, Unimplemented
 from sycl_dnn import onednn as dnnl
+from sycl_dnn.onednn.fault import cpu_saturates
 
 FAULTY = [case for cases in CASES.values() for case in cases if case.fault]
 #: Their forward descriptors, needed as hints, do meet a fault.
@@ -159,3 +160,30 @@ def test_largest_value_beside_a_found_scale_is_warned_of(dst_type, stream):
 def test_largest_value_that_fits_is_kept(stream):
     got, _ = with_found_scale(stream, 448.0, "f8_e4m3")
     assert got[3] == 448.0
+
+
+@pytest.mark.parametrize("source", ["u8", "s8"])
+def test_saturating_products_warn(source, stream):
+    """On a CPU without VNNI; the reference implementation does not saturate."""
+    if stream.engine.kind is not dnnl.engine_kind.cpu:
+        pytest.skip("GPUs add products in 32 bits")
+    images, kernels = (
+        dnnl.MemoryDesc(s, t, "any") for s, t in (((2, 16, 6, 6), source), ((16, 16, 3, 3), "s8"))
+    )
+    made = dnnl.MemoryDesc((2, 16, 4, 4), "s32", "any")
+    none = [0, 0]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        dnnl.convolution_forward(
+            stream.engine, prop_kind="forward_inference", algorithm="convolution_direct",
+            src=images, weights=kernels, dst=made, strides=[1, 1], dilates=none, padding_l=none,
+            padding_r=none,
+        )  # fmt: skip
+        dnnl.matmul(
+            stream.engine, src=dnnl.MemoryDesc((8, 64), source),
+            weights=dnnl.MemoryDesc((64, 16), "s8", "any"), dst=dnnl.MemoryDesc((8, 16), "s32"),
+        )  # fmt: skip
+        floats = dnnl.MemoryDesc((8, 8), "f32")
+        dnnl.matmul(stream.engine, src=floats, weights=floats, dst=floats)
+    told = [w for w in caught if "16-bit saturation" in str(w.message)]
+    assert len(told) == (2 if cpu_saturates() else 0)

@@ -8,6 +8,7 @@ from math import prod
 from types import SimpleNamespace
 from typing import Any
 
+from sycl_dnn.onednn.fault import cpu_saturates
 from sycl_dnn.tools.verify import data, options, problems
 from sycl_dnn.tools.verify.call import Call, Tensor
 from sycl_dnn.tools.verify.driver import (
@@ -21,7 +22,6 @@ from sycl_dnn.tools.verify.driver import (
 )
 from sycl_dnn.tools.verify.storage import epsilon
 from sycl_dnn.tools.verify.tolerance import Rule
-from sycl_dnn.trace.capabilities import cpu_saturates
 
 _ROWS = {"conv": "convolution", "deconv": "deconvolution", "ip": "inner_product"}
 _ALGORITHMS = {"DIRECT": "direct", "WINO": "winograd", "AUTO": "auto"}
