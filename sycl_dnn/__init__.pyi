@@ -15,6 +15,10 @@ from sycl_dnn.call.custom_gradients import custom_vjp as custom_vjp
 from sycl_dnn.call.custom_gradients import stop_gradient as stop_gradient
 from sycl_dnn.call.debugging import NonFiniteError as NonFiniteError
 from sycl_dnn.call.debugging import debug_nans as debug_nans
+from sycl_dnn.call.gradient_blocks import enable_grad as enable_grad
+from sycl_dnn.call.gradient_blocks import inference_mode as inference_mode
+from sycl_dnn.call.gradient_blocks import no_grad as no_grad
+from sycl_dnn.call.gradient_blocks import set_grad_enabled as set_grad_enabled
 from sycl_dnn.call.plan import BoundCall as BoundCall
 from sycl_dnn.call.plan import BoundPlan as BoundPlan
 from sycl_dnn.call.plan import plan as plan
@@ -42,6 +46,7 @@ from sycl_dnn.functional.activation.dropout import get_rng_state as get_rng_stat
 from sycl_dnn.functional.activation.dropout import manual_seed as manual_seed
 from sycl_dnn.functional.activation.dropout import set_rng_state as set_rng_state
 from sycl_dnn.functional.arithmetic.convert import asarray as asarray
+from sycl_dnn.functional.arithmetic.convert import from_numpy as from_numpy
 from sycl_dnn.io.checkpoints import load_checkpoint as load_checkpoint
 from sycl_dnn.io.checkpoints import save_checkpoint as save_checkpoint
 from sycl_dnn.io.tree_files import load as load

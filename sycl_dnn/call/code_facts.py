@@ -28,7 +28,8 @@ _VARYING_MODULES = frozenset(
     )
 )  # fmt: skip
 _LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__", "this"} | {
-    "dpctl", "dpctl_ext", "dpnp", "ml_dtypes", "numpy", "onednn", "pytest", "sycl_dnn", "torch",
+    "dpctl", "dpctl_ext", "dpnp", "einops", "ml_dtypes", "numpy", "onednn", "pytest", "sycl_dnn",
+    "torch",
 }  # fmt: skip
 _IGNORED = ("CACHE", "EXTENDED_ARG", "PRECALL")
 _GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")

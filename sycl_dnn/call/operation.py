@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from sycl_dnn import tree
-from sycl_dnn.call import arguments, cache, capturing
+from sycl_dnn.call import arguments, cache, capturing, torch_keywords
 from sycl_dnn.call.arguments import Collected
 from sycl_dnn.call.autocast import casting
 from sycl_dnn.call.double_precision_refusals import answered
@@ -131,6 +131,7 @@ class Operation:
     def __init__(self, body: Callable[..., Any]) -> None:
         self.body = body
         self.name = getattr(body, "__name__", type(body).__name__)
+        self.parameters = inspect.signature(body).parameters
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None) -> Any:
         """Run the function on arrays; inside a trace, join it."""
@@ -166,6 +167,7 @@ class Operation:
 
     def _missed(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Run a call that is not in the table of calls."""
+        kwargs = torch_keywords.renamed(self.name, self.parameters, args, kwargs)
         if any(type(v) is ModuleArray for v in args):
             bare = tuple([plain(v) for v in args])
             found = cache.plans.calls.call(None, self.subject(), bare, kwargs, out)

@@ -44,7 +44,7 @@ from sycl_dnn.functional.activation.softmax import log_softmax, softmax, softmin
 from sycl_dnn.functional.arithmetic import dpnp_operators
 from sycl_dnn.functional.arithmetic.binary import add, div, maximum, minimum, mul, pow, sub
 from sycl_dnn.functional.arithmetic.comparison import clamp, eq, ge, gt, le, lt, ne, where
-from sycl_dnn.functional.arithmetic.convert import asarray, astype
+from sycl_dnn.functional.arithmetic.convert import asarray, astype, from_numpy, tensor
 from sycl_dnn.functional.arithmetic.elementwise import abs, exp, log, neg, reciprocal, sqrt, square
 from sycl_dnn.functional.arithmetic.mathematical import (
     acos,

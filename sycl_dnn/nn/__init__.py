@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from sycl_dnn import functional
 from sycl_dnn.functional import docstring_examples
-from sycl_dnn.nn import function_layers, init, padding_layers, utils
+from sycl_dnn.nn import einops_backend, function_layers, init, padding_layers, utils
 from sycl_dnn.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from sycl_dnn.nn.attention_layers import (
     MultiheadAttention,
@@ -65,6 +65,7 @@ from sycl_dnn.nn.recurrent_layers import GRU, LSTM, RNN
 from sycl_dnn.nn.rotary_positions import RotaryEmbedding
 
 globals().update(function_layers.LAYERS | padding_layers.PADS)
+einops_backend.register()
 docstring_examples.attach(globals(), __file__, ">>> from sycl_dnn import nn")
 
 #: The classes, ``functional``, ``init`` and ``utils``.

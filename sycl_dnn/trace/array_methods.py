@@ -297,9 +297,10 @@ class ArrayMethods(Reductions):
         made = _called(lambda a: dpnp.round(a, decimals), self, self.shape, wide, zero)
         return functions.astype(made, self.dtype)
 
-    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    def reshape(self, *sizes: Any, shape: Any = None, order: str = "C", copy: Any = None) -> Any:
         """Return the elements in another shape; one size may be -1."""
         _check_order("reshape", order)
+        shape = sizes if shape is None else (shape,)
         is_nested = len(shape) == 1 and isinstance(shape[0], (tuple, list))
         return functions.reshape(self, shape[0] if is_nested else shape)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from sycl_dnn.trace import functions
 
-NUMPY_WORDS = frozenset(("axis", "keepdims", "ddof", "out", "decimals"))
+NUMPY_WORDS = frozenset(("axis", "axis1", "axis2", "keepdims", "ddof", "out", "decimals"))
 
 
 class _Manner(threading.local):
@@ -156,8 +156,8 @@ def _transpose(x: Any, dim0: int, dim1: int) -> Any:
     return functions.transpose(x, dim0, dim1)
 
 
-def _expand(x: Any, *sizes: Any) -> Any:
-    wanted = _sizes(sizes)
+def _expand(x: Any, *sizes: Any, size: Any = None) -> Any:
+    wanted = _sizes(sizes) if size is None else tuple(size)
     lead = len(wanted) - x.ndim
     full = tuple(x.shape[i - lead] if n == -1 else n for i, n in enumerate(wanted))
     if full == x.shape:
@@ -165,8 +165,8 @@ def _expand(x: Any, *sizes: Any) -> Any:
     return functions.expand(x, full)
 
 
-def _repeat(x: Any, *sizes: Any) -> Any:
-    counts = _sizes(sizes)
+def _repeat(x: Any, *sizes: Any, repeats: Any = None) -> Any:
+    counts = _sizes(sizes) if repeats is None else tuple(repeats)
     if len(counts) < x.ndim:
         raise ValueError(
             f"repeat(): there must be a number for each axis of {x.shape}, got {counts}"
@@ -245,11 +245,23 @@ def _new(x: Any, size: tuple[Any, ...], value: Any, dtype: Any) -> Any:
     return functions.full(_sizes(size), value, dtype=dtype or str(x.dtype), device=device)
 
 
+def _permute(x: Any, *dims: Any, **named: Any) -> Any:
+    return functions.permute(x, named["dims"] if named else _sizes(dims))
+
+
+def _new_tensor(
+    x: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Any:
+    device = None if hasattr(x, "marks") else x.sycl_queue
+    return functions.tensor(data, dtype=dtype or str(x.dtype), device=device)
+
+
 def _constant(value: float) -> Callable[..., Any]:
     def method(
-        x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
-    ) -> Any:
-        return _new(x, size, value, dtype)
+        x: Any, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None,
+        requires_grad: bool = False,
+    ) -> Any:  # fmt: skip
+        return _new(x, sizes if size is None else (size,), value, dtype)
 
     return method
 
@@ -347,9 +359,10 @@ SWITCHED: dict[str, Callable[..., Any]] = {
     "max": _extreme("max", "maximum"), "min": _extreme("min", "minimum"),
     "var": _spread("var"), "std": _spread("std"), "argmax": _arg("argmax"),
     "argmin": _arg("argmin"), "squeeze": _squeeze, "repeat": _repeat,
+    "diagonal": lambda x, offset=0, dim1=0, dim2=1: functions.diagonal(x, offset, dim1, dim2),
     "sort": _ordered("sort"), "argsort": _ordered("argsort"),
-    "cumsum": lambda x, dim: functions.cumsum(x, dim),
-    "cumprod": lambda x, dim: functions.cumprod(x, dim),
+    "cumsum": lambda x, dim, dtype=None: functions.cumsum(x, dim, dtype=dtype),
+    "cumprod": lambda x, dim, dtype=None: functions.cumprod(x, dim, dtype=dtype),
 }  # fmt: skip
 
 #: Names that dpnp's arrays lack.
@@ -361,7 +374,8 @@ ADDED: dict[str, Callable[..., Any]] = {
     "half": _as("float16"), "int": _as("int32"), "is_floating_point": lambda x: x.is_float,
     "long": _as("int64"), "new_empty": _constant(0), "new_full": _new_full,
     "new_ones": _constant(1), "new_zeros": _constant(0),
-    "numel": lambda x: math.prod(x.shape), "permute": lambda x, *d: functions.permute(x, _sizes(d)),
+    "new_tensor": _new_tensor, "cuda": _itself, "xpu": _itself, "get_device": lambda x: 0,
+    "numel": lambda x: math.prod(x.shape), "permute": _permute,
     "reshape_as": lambda x, other: functions.reshape(x, other.shape),
     "swapdims": _transpose, "t": lambda x: functions.transpose(x, 0, 1), "to": _to,
     "type": _to, "type_as": lambda x, other: functions.astype(x, other.dtype),
@@ -369,6 +383,13 @@ ADDED: dict[str, Callable[..., Any]] = {
     "view_as": lambda x, other: functions.reshape(x, other.shape),
     "nelement": lambda x: math.prod(x.shape),
     "where": lambda x, condition, other: functions.where(condition, x, other),
+}  # fmt: skip
+
+
+#: Attributes that dpnp's arrays lack.
+_FACTS: dict[str, Callable[..., Any]] = {
+    "grad_fn": lambda x: None, "is_cuda": lambda x: x.sycl_device.is_gpu,
+    "is_xpu": lambda x: x.sycl_device.is_gpu, "requires_grad": lambda x: x.is_float,
 }  # fmt: skip
 
 
@@ -394,7 +415,16 @@ class TorchMethods:
         locals()[_name] = _switched(_name, _function)
     del _name, _function
 
+    @property
+    def data(self) -> Any:
+        """In modules the values as a constant to gradients, as torch's."""
+        if _manner.depth:
+            return _detach(self)
+        return super().data  # type: ignore[misc]
+
     def __getattr__(self, name: str) -> Any:
+        if _manner.depth and name in _FACTS:
+            return _FACTS[name](self)
         if _manner.depth and not name.startswith("_"):
             found = ADDED.get(name)
             if found is None:

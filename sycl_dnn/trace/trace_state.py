@@ -73,6 +73,8 @@ class TraceState:
         self._by_calls: dict[int, Tensor] = {}
         #: Names of the trainable parameters of modules among the arguments, by id of the array.
         self.represented: dict[int, str] = {}
+        #: Entries of the tape, by id, that were recorded in a block with gradients.
+        self.kept_entries: set[int] = set()
         self._written_by_calls: set[Storage] = set()
         self._writers = Writers()
         #: Seeds that were captured, if a caller needs them.

@@ -206,12 +206,13 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
     def __repr__(self) -> str:
         return f"Tensor({self.shape}, {self.dtype}, {self.desc})"
 
-    def view(self, shape: Any, strides: Any = None, *rest: Any) -> Tensor:
+    def view(self, shape: Any = None, strides: Any = None, *rest: Any, size: Any = None) -> Tensor:
         """Return another view of the same elements: strides and offset in elements.
 
         Arrays have a method of this name too, which is refused; inside modules it is torch's.
         """
         if not (isinstance(shape, tuple) and isinstance(strides, tuple)):
+            shape = shape if size is None else size
             if is_torch():
                 return viewed(self, (shape, *(() if strides is None else (strides,)), *rest))
             raise TypeError(

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import dpctl
 import dpnp
 import numpy as np
 
 from sycl_dnn._dpnp import array_in, in_dtype
 from sycl_dnn.call.operation import operation
+from sycl_dnn.device import default_queue
 from sycl_dnn.lower.node_lowering import computed
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.arithmetic import cast
@@ -133,3 +135,67 @@ def asarray(
     if name not in dtypes.CARRIED:
         return array_in(x, dtype, **kwargs)
     return astype(dpnp.asarray(x, dtype="float32", **kwargs), name)
+
+
+def from_numpy(ndarray: np.ndarray) -> dpnp.ndarray | Array:
+    """Return a copy of a NumPy array on the default device; torch's would share its memory.
+
+    Parameters
+    ----------
+    ndarray : numpy.ndarray (*)
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*)
+        With its dtype.
+
+    Raises
+    ------
+    TypeError
+        It is not an array of NumPy's.
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(
+            f"from_numpy: ndarray must be a numpy.ndarray, got {type(ndarray).__name__}"
+        )
+    return asarray(ndarray, sycl_queue=default_queue())
+
+
+def tensor(
+    data: Any, *, dtype: str | np.dtype | type | None = None, device: Any = None,
+    requires_grad: bool = False,
+) -> dpnp.ndarray | Array:  # fmt: skip
+    """Return an array of numbers, nested lists or another array, as ``torch.tensor``.
+
+    Parameters
+    ----------
+    data : array_like
+    dtype : str, NumPy dtype or scalar type, optional
+        By default that of an array; of Python's numbers int64, bool, or float32.
+    device : dpctl.SyclQueue, dpctl.SyclDevice or str, optional
+        The device; the default one if omitted.
+    requires_grad : bool
+        Must be False: gradients are with respect to arguments, or parameters of modules.
+
+    Returns
+    -------
+    dpnp.ndarray or Array (*)
+        A copy.
+
+    Raises
+    ------
+    TypeError
+        ``requires_grad`` is true, or ``dtype`` is not known.
+    """
+    if requires_grad:
+        raise TypeError(
+            "tensor: requires_grad must be False, got True; make it a nn.Parameter of a module, or "
+            "an argument of the function that sycl_dnn.grad differentiates"
+        )
+    if hasattr(data, "shape"):
+        made = asarray(data, dtype)
+        return made.copy() if made is data else made
+    values = np.asarray(data)
+    kind = "float32" if values.dtype == np.float64 else values.dtype.name
+    queue = device if isinstance(device, dpctl.SyclQueue) else default_queue(device)
+    return asarray(values, dtype or kind, sycl_queue=queue)

@@ -15,6 +15,7 @@ import dpnp
 from dpnp.exceptions import ExecutionPlacementError
 
 from sycl_dnn._dpnp import in_dtype
+from sycl_dnn.call import torch_keywords
 from sycl_dnn.call.operation import operation
 from sycl_dnn.device import default_queue
 from sycl_dnn.functional.arithmetic.convert import asarray, converted
@@ -52,12 +53,15 @@ While a function is traced the array is created again at each call. {notes}Sourc
 """
 
 
-def _sized(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of ``*size`` that also takes it by name, as torch's."""
+def _by_name(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes torch's keywords, and ``*size`` also by name."""
+    parameters = inspect.signature(function).parameters
+    takes_sizes = "*size" in str(inspect.signature(function))
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if "size" not in kwargs:
+        kwargs = torch_keywords.renamed(function.__name__, parameters, args, kwargs)
+        if not takes_sizes or "size" not in kwargs:
             return function(*args, **kwargs)
         if args:
             raise TypeError(f"{function.__name__}: size must be given once")
@@ -74,8 +78,7 @@ def documented(**words: str) -> Callable[..., Any]:
         text = (function.__doc__ or "").rstrip()
         lines = [line[4:] if line.startswith("    ") else line for line in text.splitlines()]
         function.__doc__ = "\n".join(lines) + "\n" + _PLACE.format(name=function.__name__, **given)
-        takes_sizes = "*size" in str(inspect.signature(function))
-        return _sized(function) if takes_sizes else function
+        return _by_name(function)
 
     return attach
 

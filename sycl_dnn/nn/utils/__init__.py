@@ -10,6 +10,7 @@ from sycl_dnn.nn.utils.gradient_clipping import (
     parameters_to_vector,
     vector_to_parameters,
 )
+from sycl_dnn.nn.utils.spectral_normalization import remove_spectral_norm, spectral_norm
 from sycl_dnn.nn.utils.weight_normalization import remove_weight_norm, weight_norm
 
 __all__ = [
@@ -20,8 +21,10 @@ __all__ = [
     "parameters_to_vector",
     "parametrizations",
     "parametrize",
+    "remove_spectral_norm",
     "remove_weight_norm",
     "rnn",
+    "spectral_norm",
     "vector_to_parameters",
     "weight_norm",
 ]

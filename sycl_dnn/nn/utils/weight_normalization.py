@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from sycl_dnn import functional as F
@@ -13,17 +14,23 @@ from sycl_dnn.nn.module import Module
 M = TypeVar("M", bound=Module)
 
 
-class _Way(NamedTuple):
-    """How one weight is made: over which axis, and under which names."""
+class Way(NamedTuple):
+    """How one weight is made of others."""
 
-    dim: int
+    #: ``compute(module, name, way)`` returns the weight.
+    compute: Callable[[Any, str, Any], Any]
     is_parametrization: bool
+    dim: int = 0
+    #: What the names of its parameters and buffers end with, unless it is a parametrization.
+    ends: tuple[str, ...] = ()
+    n_power_iterations: int = 1
+    eps: float = 0.0
 
 
 #: Classes whose weights are computed, by their plain class and the ways of their weights.
 _classes: dict[Any, type] = {}
 #: Of each such class: the plain one, and the ways.
-_origins: dict[type, tuple[type, dict[str, _Way]]] = {}
+_origins: dict[type, tuple[type, dict[str, Way]]] = {}
 
 
 class _WeightNorm(Module):
@@ -31,13 +38,15 @@ class _WeightNorm(Module):
 
 
 class ParametrizationList(Module):
-    """Parameters of one weight, by the name that torch's ``repr`` shows."""
+    """What one weight is made of, by the name that torch's ``repr`` shows."""
 
-    def __init__(self, originals: list[Any]) -> None:
+    def __init__(self, originals: list[Any], *steps: Module) -> None:
         super().__init__()
         for number, value in enumerate(originals):
-            self.register_parameter(f"original{number}", value)
-        self.register_module("0", _WeightNorm())
+            name = "original" if len(originals) == 1 else f"original{number}"
+            self.register_parameter(name, value)
+        for number, step in enumerate(steps):
+            self.register_module(str(number), step)
 
 
 def _norm(v: Any, dim: int) -> Any:
@@ -51,7 +60,7 @@ def _norm(v: Any, dim: int) -> Any:
     return F.astype(F.sqrt(total), str(v.dtype))
 
 
-def _parts(module: Any, name: str, way: _Way) -> tuple[Any, Any]:
+def _parts(module: Any, name: str, way: Way) -> tuple[Any, Any]:
     """Return length and direction."""
     if way.is_parametrization:
         own = module._modules["parametrizations"]._modules[name]._parameters
@@ -60,11 +69,15 @@ def _parts(module: Any, name: str, way: _Way) -> tuple[Any, Any]:
     return own[f"{name}_g"], own[f"{name}_v"]
 
 
-def _computed(name: str, way: _Way) -> property:
+def _length_times_direction(module: Any, name: str, way: Way) -> Any:
+    g, v = _parts(module, name, way)
+    return F.mul(v, F.div(g, _norm(v, way.dim)))
+
+
+def _computed(name: str, way: Way) -> property:
     def weight(self: Any) -> Any:
         """Compute the weight."""
-        g, v = _parts(self, name, way)
-        return F.mul(v, F.div(g, _norm(v, way.dim)))
+        return way.compute(self, name, way)
 
     return property(weight)
 
@@ -74,11 +87,11 @@ def _pickled(self: Any, protocol: int) -> Any:
     return _unpickled, _origin(self), self.__getstate__()
 
 
-def _unpickled(plain: type, ways: dict[str, _Way]) -> Any:
+def _unpickled(plain: type, ways: dict[str, Way]) -> Any:
     return object.__new__(_class_of(plain, ways))
 
 
-def _class_of(plain: type, ways: dict[str, _Way]) -> type:
+def _class_of(plain: type, ways: dict[str, Way]) -> type:
     key = (plain, tuple(sorted(ways.items())))
     if key not in _classes:
         is_new = any(way.is_parametrization for way in ways.values())
@@ -91,13 +104,13 @@ def _class_of(plain: type, ways: dict[str, _Way]) -> type:
     return _classes[key]
 
 
-def _origin(module: Any) -> tuple[type, dict[str, _Way]]:
+def _origin(module: Any) -> tuple[type, dict[str, Way]]:
     plain, ways = _origins.get(type(module), (type(module), {}))
     return plain, dict(ways)
 
 
-def _normalized(function: str, module: Any, name: str, way: _Way) -> tuple[Any, Any, bool]:
-    """Remove a weight from a module; return its parts and whether it was frozen."""
+def replaced(function: str, module: Any, name: str, way: Way) -> tuple[Any, bool]:
+    """Remove a weight from a module, to be computed; return it and whether it was frozen."""
     plain, ways = _origin(module)
     weight = module._parameters.get(name)
     if weight is None:
@@ -114,7 +127,7 @@ def _normalized(function: str, module: Any, name: str, way: _Way) -> tuple[Any, 
     del module._parameters[name]
     module.__dict__["_frozen"] -= {name}
     module.__class__ = _class_of(plain, ways | {name: way})
-    return _norm(weight, way.dim), weight, is_frozen
+    return weight, is_frozen
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
@@ -149,9 +162,9 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     >>> {name: value.shape for name, value in layer.state_dict().items()}
     {'bias': (40,), 'weight_g': (40, 1), 'weight_v': (40, 20)}
     """
-    way = _Way(-1 if dim is None else dim, False)
-    g, v, is_frozen = _normalized("weight_norm", module, name, way)
-    for end, value in (("_g", g), ("_v", v)):
+    way = Way(_length_times_direction, False, -1 if dim is None else dim, ("_g", "_v"))
+    v, is_frozen = replaced("weight_norm", module, name, way)
+    for end, value in (("_g", _norm(v, way.dim)), ("_v", v)):
         module.register_parameter(name + end, value)
         if is_frozen:
             module.__dict__["_frozen"] |= {name + end}
@@ -187,11 +200,16 @@ def parametrized_weight_norm(module: M, name: str = "weight", dim: int | None = 
     >>> list(layer.state_dict())[1:]
     ['parametrizations.weight.original0', 'parametrizations.weight.original1']
     """
-    way = _Way(-1 if dim is None else dim, True)
-    g, v, is_frozen = _normalized("parametrizations.weight_norm", module, name, way)
+    way = Way(_length_times_direction, True, -1 if dim is None else dim)
+    v, is_frozen = replaced("parametrizations.weight_norm", module, name, way)
+    made = ParametrizationList([_norm(v, way.dim), v], _WeightNorm())
+    return parametrized(module, name, made, is_frozen)
+
+
+def parametrized(module: M, name: str, made: ParametrizationList, is_frozen: bool) -> M:
+    """Add what a weight is made of to its module."""
     if "parametrizations" not in module._modules:
         module.register_module("parametrizations", ModuleDict())
-    made = ParametrizationList([g, v])
     made.train(module.training)
     if is_frozen:
         made.freeze()
@@ -200,7 +218,8 @@ def parametrized_weight_norm(module: M, name: str = "weight", dim: int | None = 
     return module
 
 
-def _restored(function: str, module: Any, name: str, is_parametrization: bool) -> Any:
+def restored(function: str, module: Any, name: str, is_parametrization: bool) -> Any:
+    """Make a weight a parameter again, with its present value."""
     plain, ways = _origin(module)
     if name not in ways or ways[name].is_parametrization != is_parametrization:
         raise ValueError(f"{function}: {name} of {type(module).__name__} must be normalized so")
@@ -212,9 +231,9 @@ def _restored(function: str, module: Any, name: str, is_parametrization: bool) -
         if not module._modules["parametrizations"]._modules:
             del module._modules["parametrizations"]
     else:
-        is_frozen = f"{name}_v" in module._frozen
-        for end in ("_g", "_v"):
-            del module._parameters[name + end]
+        is_frozen = name + way.ends[0] in module._frozen
+        for end in way.ends:
+            delattr(module, name + end)
             module.__dict__["_frozen"] -= {name + end}
     module.__class__ = _class_of(plain, ways) if ways else plain
     module.register_parameter(name, value)
@@ -239,7 +258,7 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
     >>> list(layer.state_dict())
     ['bias', 'weight']
     """
-    return _restored("remove_weight_norm", module, name, False)
+    return restored("remove_weight_norm", module, name, False)
 
 
 def remove_parametrizations(module: M, tensor_name: str) -> M:
@@ -257,7 +276,7 @@ def remove_parametrizations(module: M, tensor_name: str) -> M:
     >>> list(nn.utils.parametrize.remove_parametrizations(layer, "weight").state_dict())
     ['bias', 'weight']
     """
-    return _restored("remove_parametrizations", module, tensor_name, True)
+    return restored("remove_parametrizations", module, tensor_name, True)
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks and functions without gradients, by torch's names: ``no_grad``, ``inference_mode``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from sycl_dnn.trace.trace_state import running_trace
+
+
+class _Block:
+    """A ``with`` block or a decorator that sets whether what runs inside has gradients."""
+
+    _has_gradients: bool
+
+    def __init__(self) -> None:
+        #: For each time that it was entered: trace, tape and its length.
+        self._entered: list[tuple[Any, Any, int]] = []
+
+    def __enter__(self) -> None:
+        trace = running_trace()
+        tape = None if trace is None else trace.tape
+        self._entered.append((trace, tape, 0 if tape is None else len(tape)))
+
+    def __exit__(self, *error: Any) -> None:
+        trace, tape, start = self._entered.pop()
+        if trace is None:
+            return
+        inside = tape[start:]
+        if self._has_gradients:
+            trace.kept_entries |= {id(entry) for entry in inside}
+        else:
+            tape[start:] = [entry for entry in inside if id(entry) in trace.kept_entries]
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        block = type(self)
+
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with block.of(self):
+                return function(*args, **kwargs)
+
+        return inside
+
+    @classmethod
+    def of(cls, block: _Block) -> _Block:
+        """Return a block as another, for one call of a decorated function."""
+        made = cls.__new__(cls)
+        made._entered, made._has_gradients = [], block._has_gradients
+        return made
+
+
+class _Simple(_Block):
+    """One that may decorate a function without being called first."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        """Return the block, or the decorated function."""
+        made = object.__new__(cls)
+        if callable(function):
+            made.__init__()  # type: ignore[misc]
+            return made(function)
+        return made
+
+
+class no_grad(_Simple):  # noqa: N801
+    """Compute without gradients, as ``torch.no_grad``.
+
+    In a function that is differentiated, what runs inside is a constant to gradients. Outside of
+    such functions it has no effect: gradients are only computed by ``grad`` and its kin.
+
+    Parameters
+    ----------
+    function : callable, optional
+        What is decorated, in ``@no_grad`` without parentheses.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> def loss(x):
+    ...     with sycl_dnn.no_grad():
+    ...         scale = F.sum(x)
+    ...     return F.sum(x * scale)
+    >>> sycl_dnn.grad(loss)(F.ones(2)).tolist()
+    [2.0, 2.0]
+    """
+
+    _has_gradients = False
+
+    def __init__(self, function: Any = None) -> None:
+        super().__init__()
+
+
+class enable_grad(_Simple):  # noqa: N801
+    """Undo ``no_grad`` inside of it, as ``torch.enable_grad``.
+
+    Parameters
+    ----------
+    function : callable, optional
+        What is decorated, in ``@enable_grad`` without parentheses.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> def loss(x):
+    ...     with sycl_dnn.no_grad(), sycl_dnn.enable_grad():
+    ...         scale = F.sum(x)
+    ...     return F.sum(x * scale)
+    >>> sycl_dnn.grad(loss)(F.ones(2)).tolist()
+    [4.0, 4.0]
+    """
+
+    _has_gradients = True
+
+    def __init__(self, function: Any = None) -> None:
+        super().__init__()
+
+
+class set_grad_enabled(_Block):  # noqa: N801
+    """``enable_grad`` or ``no_grad`` by a value, in a ``with`` statement or as a decorator.
+
+    Parameters
+    ----------
+    mode : bool
+        Whether what runs inside has gradients.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> def loss(x):
+    ...     with sycl_dnn.set_grad_enabled(False):
+    ...         scale = F.sum(x)
+    ...     return F.sum(x * scale)
+    >>> sycl_dnn.grad(loss)(F.ones(2)).tolist()
+    [2.0, 2.0]
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self._has_gradients = bool(mode)
+
+
+class inference_mode(set_grad_enabled):  # noqa: N801
+    """``no_grad`` by another name, as ``torch.inference_mode``.
+
+    Parameters
+    ----------
+    mode : bool
+        Whether it is in effect.
+
+    Examples
+    --------
+    >>> import sycl_dnn
+    >>> from sycl_dnn import functional as F
+    >>> def loss(x):
+    ...     with sycl_dnn.inference_mode():
+    ...         scale = F.sum(x)
+    ...     return F.sum(x * scale)
+    >>> sycl_dnn.grad(loss)(F.ones(2)).tolist()
+    [2.0, 2.0]
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        """Return the block, or the decorated function."""
+        made = object.__new__(cls)
+        if callable(mode):
+            made.__init__()  # type: ignore[misc]
+            return made(mode)
+        return made
+
+    def __init__(self, mode: Any = True) -> None:
+        super().__init__(not mode)

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights divided by their largest singular value, and weights computed by modules of yours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sycl_dnn import functional as F
+from sycl_dnn.nn import module_tree
+from sycl_dnn.nn.module import Module
+from sycl_dnn.nn.utils.weight_normalization import (
+    M,
+    ParametrizationList,
+    Way,
+    parametrized,
+    replaced,
+    restored,
+)
+from sycl_dnn.trace.gradients import stopped
+from sycl_dnn.trace.values import Tensor
+
+
+class _SpectralNorm(Module):
+    """The vectors of the power iteration, by the name that torch's ``repr`` shows."""
+
+    def __init__(self, u: Any, v: Any) -> None:
+        super().__init__()
+        self.register_buffer("_u", u)
+        self.register_buffer("_v", v)
+
+
+def _matrix(weight: Any, dim: int) -> Any:
+    """Return the weight as a matrix whose rows belong to indices of the axis ``dim``."""
+    if dim:
+        weight = F.permute(weight, (dim, *(a for a in range(weight.ndim) if a != dim)))
+    return F.reshape(weight, (weight.shape[0], -1))
+
+
+def _iterated(matrix: Any, u: Any, v: Any, way: Way) -> tuple[Any, Any]:
+    """Return the vectors after steps of the power iteration, in the order of torch's two forms."""
+    back = F.transpose(matrix, 0, 1)
+    for _ in range(way.n_power_iterations):
+        if way.is_parametrization:
+            u = F.normalize(F.mv(matrix, v), dim=0, eps=way.eps)
+        v = F.normalize(F.mv(back, u), dim=0, eps=way.eps)
+        if not way.is_parametrization:
+            u = F.normalize(F.mv(matrix, v), dim=0, eps=way.eps)
+    return u, v
+
+
+def _over_largest(module: Any, name: str, way: Way) -> Any:
+    """Return the weight over its largest singular value; in training, iterate first."""
+    if way.is_parametrization:
+        made = module._modules["parametrizations"]._modules[name]
+        weight, holder, names = made._parameters["original"], made._modules["0"], ("_u", "_v")
+    else:
+        weight, holder = module._parameters[f"{name}_orig"], module
+        names = (f"{name}_u", f"{name}_v")
+    matrix = _matrix(weight, way.dim)
+    u, v = (holder._buffers[n] for n in names)
+    if module.training and isinstance(matrix, Tensor):
+        trace = matrix.trace
+        u, v = (x if isinstance(x, Tensor) else trace.capture(x) for x in (u, v))
+        u, v = map(stopped, _iterated(stopped(matrix), u, v, way))
+        for buffer, value in zip(names, (u, v), strict=True):
+            holder.update_buffer(buffer, value)
+    return F.div(weight, F.dot(u, F.mv(matrix, v)))
+
+
+def _vectors(weight: Any, way: Way) -> tuple[Any, Any]:
+    matrix = _matrix(F.astype(weight, "float32"), way.dim)
+    made = (F.randn(n, device=matrix.sycl_queue) for n in matrix.shape)
+    u, v = (F.normalize(x, dim=0, eps=way.eps) for x in made)
+    return F.astype(u, str(weight.dtype)), F.astype(v, str(weight.dtype))
+
+
+def _axis(module: Any, dim: int | None) -> int:
+    if dim is not None:
+        return dim
+    return int(any("ConvTranspose" in kind.__name__ for kind in type(module).__mro__))
+
+
+def spectral_norm(
+    module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+    dim: int | None = None,
+) -> M:  # fmt: skip
+    """Divide a weight by its largest singular value, as ``torch.nn.utils.spectral_norm``.
+
+    The parameter ``name`` is replaced by ``name_orig``; buffers ``name_u`` and ``name_v`` have the
+    singular vectors, which each forward in training mode improves.
+
+    Parameters
+    ----------
+    module : Module
+        Changed in place.
+    name : str
+        The name of one of its own parameters, of at least two axes.
+    n_power_iterations : int
+        Steps for each forward in training mode.
+    eps : float
+        Least length that vectors are divided by.
+    dim : int, optional
+        The axis of outputs: 1 for transposed convolutions, else 0.
+
+    Returns
+    -------
+    Module
+        ``module``.
+
+    Raises
+    ------
+    ValueError
+        There is no such parameter, or a number is out of range.
+
+    Examples
+    --------
+    >>> from sycl_dnn import nn
+    >>> list(nn.utils.spectral_norm(nn.Linear(20, 40)).state_dict())
+    ['bias', 'weight_orig', 'weight_u', 'weight_v']
+    """
+    _check(module, "spectral_norm", name, n_power_iterations)
+    ends = ("_orig", "_u", "_v")
+    way = Way(_over_largest, False, _axis(module, dim), ends, n_power_iterations, eps)
+    weight, is_frozen = replaced("spectral_norm", module, name, way)
+    module.register_parameter(f"{name}_orig", weight)
+    for end, value in zip(ends[1:], _vectors(weight, way), strict=True):
+        module.register_buffer(name + end, value)
+    if is_frozen:
+        module.__dict__["_frozen"] |= {f"{name}_orig"}
+    module_tree.form_changed()
+    return module
+
+
+def _check(module: Any, function: str, name: str, n_power_iterations: int) -> None:
+    if n_power_iterations < 1:
+        raise ValueError(
+            f"{function}: n_power_iterations must be at least 1, got {n_power_iterations}"
+        )
+    weight = module._parameters.get(name)
+    if weight is not None and weight.ndim < 2:
+        raise ValueError(f"{function}: {name} must have at least two axes, got {weight.shape}")
+
+
+def parametrized_spectral_norm(
+    module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+    dim: int | None = None,
+) -> M:  # fmt: skip
+    """Do the same as ``torch.nn.utils.parametrizations.spectral_norm``, with its names.
+
+    Parameters
+    ----------
+    module : Module
+        Changed in place.
+    name : str
+    n_power_iterations : int
+    eps : float
+    dim : int, optional
+        As for ``spectral_norm``; the vectors start after 15 steps.
+
+    Returns
+    -------
+    Module
+        ``module``.
+
+    Raises
+    ------
+    ValueError
+        There is no such parameter, or a number is out of range.
+
+    Examples
+    --------
+    >>> from sycl_dnn import nn
+    >>> layer = nn.utils.parametrizations.spectral_norm(nn.Linear(20, 40))
+    >>> list(layer.state_dict())[1:3]
+    ['parametrizations.weight.original', 'parametrizations.weight.0._u']
+    """
+    function = "parametrizations.spectral_norm"
+    _check(module, function, name, n_power_iterations)
+    way = Way(_over_largest, True, _axis(module, dim), (), n_power_iterations, eps)
+    weight, is_frozen = replaced(function, module, name, way)
+    first = way._replace(n_power_iterations=15)
+    u, v = _iterated(_matrix(weight, way.dim), *_vectors(weight, way), first)
+    return parametrized(module, name, ParametrizationList([weight], _SpectralNorm(u, v)), is_frozen)
+
+
+def remove_spectral_norm(module: M, name: str = "weight") -> M:
+    """Undo ``spectral_norm``: the weight is a parameter again, with its present value.
+
+    Raises
+    ------
+    ValueError
+        The weight was not normalized by ``spectral_norm``.
+
+    Examples
+    --------
+    >>> from sycl_dnn import nn
+    >>> layer = nn.utils.remove_spectral_norm(nn.utils.spectral_norm(nn.Linear(20, 40)))
+    >>> list(layer.state_dict())
+    ['bias', 'weight']
+    """
+    return restored("remove_spectral_norm", module, name, False)  # type: ignore[no-any-return]
+
+
+def _by_steps(module: Any, name: str, way: Way) -> Any:
+    """Return what modules make of the original parameter, one after the other."""
+    made = module._modules["parametrizations"]._modules[name]
+    originals = list(made._parameters.values())
+    first, *rest = made._modules.values()
+    value = first(*originals)
+    for step in rest:
+        value = step(value)
+    return value
+
+
+def register_parametrization(
+    module: M, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> M:
+    """Let a module compute a weight, as ``torch.nn.utils.parametrize.register_parametrization``.
+
+    The attribute is ``parametrization(original)`` at each use.
+
+    Parameters
+    ----------
+    module : Module
+        Changed in place.
+    tensor_name : str
+        The name of one of its own parameters; one that is parametrized already is computed
+        further.
+    parametrization : Module
+        If it has ``right_inverse``, the original parameters are that of the present weight.
+    unsafe : bool
+        Has no effect: nothing is checked in advance.
+
+    Returns
+    -------
+    Module
+        ``module``.
+
+    Raises
+    ------
+    ValueError
+        There is no such parameter.
+
+    Examples
+    --------
+    >>> from sycl_dnn import functional as F, nn
+    >>> class Positive(nn.Module):
+    ...     def forward(self, x):
+    ...         return F.exp(x)
+    >>> layer = nn.Linear(2, 2)
+    >>> _ = nn.utils.parametrize.register_parametrization(layer, "weight", Positive())
+    >>> bool((layer.weight > 0).all())
+    True
+    """
+    lists = module._modules.get("parametrizations")
+    if lists is not None and tensor_name in lists._modules:
+        found = lists._modules[tensor_name]
+        found.register_module(str(len(found._modules)), parametrization)
+        module_tree.form_changed()
+        return module
+    way = Way(_by_steps, True)
+    weight, is_frozen = replaced("register_parametrization", module, tensor_name, way)
+    inverse = getattr(parametrization, "right_inverse", None)
+    originals = weight if inverse is None else inverse(weight)
+    originals = list(originals) if isinstance(originals, (tuple, list)) else [originals]
+    return parametrized(
+        module, tensor_name, ParametrizationList(originals, parametrization), is_frozen
+    )

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spectral normalization and parametrizations against torch: names, values, buffers, gradients."""
+
+import copy
+import pickle
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn
+
+torch = pytest.importorskip("torch")
+
+LAYERS = {
+    "linear": (lambda t: t.Linear(4, 3), (5, 4)),
+    "conv": (lambda t: t.Conv2d(4, 3, 3), (2, 4, 6, 6)),
+    "transposed": (lambda t: t.ConvTranspose1d(4, 3, 3), (2, 4, 6)),
+}
+WAYS = {
+    "utils": lambda t: t.utils.spectral_norm,
+    "parametrizations": lambda t: t.utils.parametrizations.spectral_norm,
+}
+
+
+def pair(layer, way, **options):
+    make, shape = LAYERS[layer]
+    theirs = WAYS[way](torch.nn)(make(torch.nn), **options)
+    own = WAYS[way](nn)(make(nn), **options)
+    assert {n: tuple(v.shape) for n, v in theirs.state_dict().items()} == {
+        n: v.shape for n, v in own.state_dict().items()
+    }
+    assert list(own.state_dict()) == list(theirs.state_dict())
+    own.load_state_dict(theirs.state_dict())
+    x = np.random.default_rng(3).standard_normal(shape).astype("f4")
+    return own, theirs, dpnp.asarray(x), torch.from_numpy(x)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("layer", LAYERS)
+def test_values_buffers_and_gradients_are_torchs(layer, way):
+    own, theirs, x, their_x = pair(layer, way, n_power_iterations=2)
+    for _ in range(2):
+        out = theirs(their_x)
+        theirs.zero_grad()
+        out.square().sum().backward()
+        value, grads = sycl_dnn.value_and_grad(lambda net: F.sum(F.square(net(x))))(own)
+        np.testing.assert_allclose(float(value), float(out.square().sum()), rtol=1e-4)
+        for name, buffer in theirs.named_buffers():
+            found = dpnp.asnumpy(dict(own.named_buffers())[name])
+            np.testing.assert_allclose(found, buffer.numpy(), rtol=1e-3, atol=1e-4)
+        for name, parameter in theirs.named_parameters():
+            found = dpnp.asnumpy(dict(grads.named_parameters())[name])
+            np.testing.assert_allclose(found, parameter.grad.numpy(), rtol=2e-3, atol=2e-3)
+    found, want = own.eval()(x), theirs.eval()(their_x).detach().numpy()
+    np.testing.assert_allclose(dpnp.asnumpy(found), want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("copied", [lambda n: pickle.loads(pickle.dumps(n)), copy.deepcopy])
+def test_copies_and_training(way, copied):
+    net = nn.Sequential(WAYS[way](nn)(nn.Linear(4, 3)), nn.ReLU())
+    x = F.randn(6, 4)
+    for _ in range(30):
+        net(x)
+    largest = np.linalg.norm(dpnp.asnumpy(net.eval()[0].weight), 2)
+    assert abs(largest - 1) < 1e-3
+    other = copied(net)
+    np.testing.assert_array_equal(dpnp.asnumpy(other(x)), dpnp.asnumpy(net(x)))
+    assert repr(other) == repr(net)
+
+
+def test_removal_leaves_the_present_weight():
+    layer = nn.utils.spectral_norm(nn.Linear(4, 3)).eval()
+    want = dpnp.asnumpy(layer.weight)
+    nn.utils.remove_spectral_norm(layer)
+    assert list(layer.state_dict()) == ["bias", "weight"]
+    np.testing.assert_allclose(dpnp.asnumpy(layer.weight), want)
+    layer = nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3)).eval()
+    want = dpnp.asnumpy(layer.weight)
+    nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    np.testing.assert_allclose(dpnp.asnumpy(layer.weight), want)
+    with pytest.raises(ValueError, match="at least two axes"):
+        nn.utils.spectral_norm(nn.Linear(4, 3), "bias")
+    with pytest.raises(ValueError, match="n_power_iterations must be at least 1, got 0"):
+        nn.utils.spectral_norm(nn.Linear(4, 3), n_power_iterations=0)
+
+
+class LowRank(nn.Module):
+    def __init__(self, n, m):
+        super().__init__()
+        self.down, self.up = nn.Parameter(F.randn(1, m)), nn.Parameter(F.zeros(n, 1))
+
+    def forward(self, weight):
+        return weight + self.up @ self.down
+
+
+class Symmetric(nn.Module):
+    def forward(self, x):
+        return x.triu() + x.triu(1).transpose(-1, -2)
+
+    def right_inverse(self, weight):
+        return weight.triu()
+
+
+def test_parametrizations_of_ones_own_train_and_are_copied():
+    net, x = nn.Sequential(nn.Linear(3, 3)), F.randn(4, 3)
+    before = dpnp.asnumpy(net(x))
+    register = nn.utils.parametrize.register_parametrization
+    register(net[0], "weight", LowRank(3, 3))
+    np.testing.assert_allclose(dpnp.asnumpy(net(x)), before, rtol=1e-5, atol=1e-6)
+    assert list(net.state_dict()) == [
+        "0.bias", "0.parametrizations.weight.original", "0.parametrizations.weight.0.down",
+        "0.parametrizations.weight.0.up",
+    ]  # fmt: skip
+    grads = sycl_dnn.grad(lambda net: F.sum(F.square(net(x))))(net)
+    assert all(n.endswith("down") or float(F.norm(g)) for n, g in grads.named_parameters())
+    register(net[0], "weight", Symmetric())
+    for module in (net, copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        weight = dpnp.asnumpy(module[0].weight)
+        np.testing.assert_array_equal(weight, weight.T)
+        np.testing.assert_allclose(
+            dpnp.asnumpy(module(x)), dpnp.asnumpy(x) @ weight.T + dpnp.asnumpy(module[0].bias),
+            rtol=1e-5, atol=1e-5,
+        )  # fmt: skip

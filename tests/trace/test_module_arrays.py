@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters written to outside of functions: ``.data``, methods that write, initial values."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn import nn
+
+
+def add(w):
+    w.data += 1
+
+
+def multiply(w):
+    w.data *= 2
+
+
+def assign(w):
+    w.data = w.data + 3
+
+
+def assign_elements(w):
+    w.data[0] = 5
+
+
+def assign_some(w):
+    w.data[:, 1:] = w.data[:, 1:] * 2 + 1
+
+
+def by_method(name, *args, **kwargs):
+    return lambda w: getattr(w.data, name)(*args, **kwargs)
+
+
+WRITES = {
+    "+=": (add, lambda v: v + 1), "*=": (multiply, lambda v: v * 2),
+    "=": (assign, lambda v: v + 3),
+    "[0] =": (assign_elements, lambda v: np.vstack([np.full((1, 3), 5.0), v[1:]])),
+    "[:, 1:] =": (assign_some, lambda v: np.hstack([v[:, :1], v[:, 1:] * 2 + 1])),
+    "copy_": (by_method("copy_", F.ones(2, 3)), np.ones_like),
+    "add_": (by_method("add_", 2), lambda v: v + 2),
+    "mul_": (by_method("mul_", 0.5), lambda v: v / 2), "zero_": (by_method("zero_"), np.zeros_like),
+    "clamp_": (by_method("clamp_", min=0), lambda v: np.maximum(v, 0)),
+    "clamp_min_": (by_method("clamp_min_", 0.1), lambda v: np.maximum(v, 0.1)),
+    "exp_": (by_method("exp_"), np.exp), "neg_": (by_method("neg_"), np.negative),
+    "sub_": (by_method("sub_", 1, alpha=2), lambda v: v - 2),
+    "pow_": (by_method("pow_", 2), np.square), "tanh_": (by_method("tanh_"), np.tanh),
+    "lerp_": (by_method("lerp_", F.zeros(2, 3), 0.25), lambda v: v * 0.75),
+    "triu_": (by_method("triu_"), np.triu), "tril_": (by_method("tril_", -1),
+                                                     lambda v: np.tril(v, -1)),
+    "fill_": (by_method("fill_", 4), lambda v: np.full_like(v, 4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("is_tied", [False, True])
+def test_writes_change_the_parameter_and_those_tied_to_it(name, is_tied):
+    write, wanted = WRITES[name]
+    net, other = nn.Linear(3, 2), nn.Linear(3, 2)
+    if is_tied:
+        other.weight = net.weight
+    values = dpnp.asnumpy(net.weight)
+    write(net.weight)
+    np.testing.assert_allclose(dpnp.asnumpy(net.weight), wanted(values), rtol=1e-6)
+    x = F.randn(4, 3)
+    want = dpnp.asnumpy(x) @ wanted(values).T + dpnp.asnumpy(net.bias)
+    np.testing.assert_allclose(dpnp.asnumpy(net(x)), want, rtol=1e-4, atol=1e-5)
+    if is_tied:
+        np.testing.assert_allclose(dpnp.asnumpy(other.weight), wanted(values), rtol=1e-6)
+
+
+def test_data_of_another_shape_replaces_the_parameter():
+    net = nn.Linear(3, 2)
+    net.weight.data = F.ones(4, 3)
+    assert net.weight.shape == (4, 3)
+    assert net.state_dict()["weight"].shape == (4, 3)
+    net.weight.data = net.weight.data[:2]
+    assert net(F.ones(1, 3)).shape == (1, 2)
+    with pytest.raises(TypeError, match="data must be an array, got float"):
+        net.weight.data = 1.0
+
+
+def test_initial_values_of_views():
+    net = nn.Linear(3, 4)
+    before = dpnp.asnumpy(net.weight)
+    for row, fill in enumerate((nn.init.zeros_, nn.init.ones_)):
+        fill(net.weight[row])
+    nn.init.xavier_uniform_(net.weight.data[2:3])
+    nn.init.constant_(net.weight[3, 1:], 7.0)
+    found = dpnp.asnumpy(net.weight)
+    assert found[0].tolist() == [0, 0, 0]
+    assert found[1].tolist() == [1, 1, 1]
+    assert (found[2] != before[2]).all()
+    assert found[3].tolist() == [before[3, 0], 7, 7]
+
+
+def test_gradients_of_frozen_parameters_are_none_and_grad_is_none():
+    net = nn.Linear(3, 2)
+    net.weight.requires_grad_(False)
+    net.bias.grad = None
+    grads = sycl_dnn.grad(lambda net: F.sum(net(F.ones(1, 3))))(net)
+    assert grads.weight is None
+    assert grads.bias.tolist() == [1, 1]
+    with pytest.raises(AttributeError, match="grad must be None: sycl_dnn.grad"):
+        net.bias.grad = F.ones(2)
+    with pytest.raises(AttributeError, match="backward"):
+        net.weight.backward()
+
+
+def test_writes_of_another_shape_are_refused():
+    net = nn.Linear(3, 2)
+    with pytest.raises(ValueError, match=r"add_\(\): the result must have the shape \(2, 3\)"):
+        net.weight.add_(F.ones(5, 2, 3))
