@@ -293,11 +293,10 @@ def test_pad_sequence_of_integers_and_wrong_use():
 REFUSED = {
     "slice": (lambda x: x.__setitem__((slice(None), 0), 0.0), "cannot be written to"),
     **{name: (lambda x, name=name: getattr(x, name)(0), f"no attribute '{name}'")
-       for name in ("unsqueeze_", "squeeze_", "t_",
-                    "new_tensor")},
+       for name in ("unsqueeze_", "squeeze_", "t_")},
     **{name: (lambda x, name=name: getattr(F, name)(x, x), f"no attribute '{name}'")
        for name in ("concat", "clip", "multiply", "row_stack", "masked_select", "multinomial",
-                    "tensor", "as_tensor", "upsample", "embedding_bag", "rrelu", "fft", "polar",
+                    "as_tensor", "upsample", "embedding_bag", "rrelu", "fft", "polar",
                     "view_as_complex", "fractional_max_pool2d", "Tensor")},
     "no_grad": (lambda x: F.no_grad(), "no attribute 'no_grad'"),
     "long": (lambda x: F.zeros(3, dtype=F.long), "no attribute 'long'"),
