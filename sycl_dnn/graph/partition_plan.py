@@ -342,8 +342,9 @@ class Plan:
     def _is_moved(self, value: Any) -> bool:
         """Whether a tensor is in memory before its partition and not row-major."""
         layout = self.layouts.get(value.id)
-        strided = layout is not None and layout.layout_type is _STRIDED
-        return strided and not is_row_major(self.shapes[value.id], layout.strides)
+        if layout is None or layout.layout_type is not _STRIDED:
+            return False
+        return not is_row_major(self.shapes[value.id], layout.strides)
 
     def _add_alone(self, group: list[Node]) -> None:
         """Give each operation of a partition that oneDNN did not compile its own step."""

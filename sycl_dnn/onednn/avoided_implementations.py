@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Implementations for CPUs that are passed over: they end the process, or others are right."""
+"""Implementations for CPUs that are skipped: they end the process, or others are right."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Fault:
     advice : text of the warning or of the error
     refused_by : function of csrc/refused_shapes.cpp or csrc/refusals.cpp
     warns, refuses, explains, post_ops, partition : rules, named by what they are applied to
-    avoids : rule of implementations that are passed over for the next one
+    avoids : rule of implementations that are skipped for the next one
     outputs : patterns of the outputs that may be wrong if ``warns`` or ``explains`` holds
     """
 

@@ -66,7 +66,7 @@ def check(pd: Any) -> None:
 
 
 def is_avoided(pd: Any) -> bool:
-    """Whether the implementation of ``pd`` is passed over: the extension takes the next one."""
+    """Whether the implementation of ``pd`` is skipped: the extension takes the next one."""
     kind = pd.engine.kind.name
     return any(f.avoids(pd) for f in _WATCHED.get(pd.name, ()) if f.avoids and f.device == kind)
 

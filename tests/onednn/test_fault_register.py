@@ -75,7 +75,7 @@ FATAL = {
 }
 #: Of these, cases that no CPU with the instructions has run yet.
 NOT_SEEN_WITH_IT = {"matmul-shifted-weights"}
-#: Implementations that are passed over and never tried: they end the process, or take all memory.
+#: Implementations that are skipped and never tried: they end the process, or take all memory.
 NEVER_ALLOWED = {"lrn-narrow-window", "layer-norm-long-rows"}
 #: Rows that other tests reproduce.
 ELSEWHERE = {
