@@ -36,28 +36,31 @@ class _Unlike(Exception):
 # --- Keys: everything that a body can read from its arguments
 
 
-def _token(value: Any, operands: list[Tensor]) -> Any:
-    """Return everything that a body can read from an argument, and note its tensors."""
+def _token(value: Any, operands: list[Tensor], first: dict[int, int]) -> Any:
+    """Return everything that a body can read from an argument, and note its tensors.
+
+    ``first`` maps each tensor and storage, by identity, to the first operand that has it.
+    """
     kind = type(value)  # the __class__ of a number of the call is float
     if kind is Tensor:
         storage = value.storage
         if storage.memory is not None:
             raise _Unlike  # its values are known, so they may matter
-        first = next((i for i, t in enumerate(operands) if t.storage is storage), len(operands))
-        same = next((i for i, t in enumerate(operands) if t is value), len(operands))
+        number = len(operands)
         operands.append(value)
         desc = value.desc
         return (
             desc, None if desc is None else desc.strides, str(value.dtype), value.shape,
             value.strides, value.offset, storage.desc, storage.scalar, storage.constant,
-            storage.argument is None, first, same,
+            storage.argument is None, first.setdefault(id(storage), number),
+            first.setdefault(id(value), number),
         )  # fmt: skip
     if kind is float:
         return (float, value.hex())  # distinguishes the zeros
     if kind in _PLAIN:
         return (kind, value)
     if kind is tuple or kind is list:
-        return (kind, *[_token(v, operands) for v in value])
+        return (kind, *[_token(v, operands, first) for v in value])
     raise _Unlike
 
 
@@ -285,11 +288,12 @@ class Replays:
         """
         self.n_calls += 1
         operands: list[Tensor] = []
+        first: dict[int, int] = {}
         try:
             key = (
                 function, is_taped, policy.current(), trace.policy, trace.engine, trace.training,
-                tuple([_token(v, operands) for v in args]),
-                tuple([(n, _token(v, operands)) for n, v in kwargs.items()]),
+                tuple([_token(v, operands, first) for v in args]),
+                tuple([(n, _token(v, operands, first)) for n, v in kwargs.items()]),
             )  # fmt: skip
         except _Unlike:
             return body(*args, **kwargs)
