@@ -146,15 +146,14 @@ def _described(pd: Any, layout: str, data_type: Any) -> Any:
 
 
 def _laid_out(desc: Any, layout: str, data_type: Any) -> Any:
-    first, *rest = letters = _LETTERS[: desc.ndims]
+    letters = _LETTERS[: desc.ndims]
     if layout == "any":
         return _core.MemoryDesc(desc.dims, data_type, "any")
     if layout == "row-major" or desc.ndims < 3:
         return _core.MemoryDesc(desc.dims, data_type, letters)
-    channel, *space = rest
-    if layout == "channels-last":
-        return _core.MemoryDesc(desc.dims, data_type, "".join((first, *space, channel)))
-    return _core.MemoryDesc(desc.dims, data_type, f"{first}B{''.join(space)}8b")
+    space = letters[2:]
+    tag = f"a{space}b" if layout == "channels-last" else f"aB{space}8b"
+    return _core.MemoryDesc(desc.dims, data_type, tag)
 
 
 def _descs(pd: Any) -> dict[str, Any]:
