@@ -85,7 +85,7 @@ def main(arguments=None):
         parser.add_argument(name)
     parser.add_argument("--page", type=Path, default=PAGE, help="where they are judged")
     given = parser.parse_args(arguments)
-    judged = set(re.findall(r"`([0-9a-f]{8,12})`", given.page.read_text()))
+    judged = set(re.findall(r"`([0-9a-f]{7,40})`", given.page.read_text()))
     status = 0
     for commit in fixes(given.clone, given.installed, given.later):
         is_known = any(commit.hash.startswith(h) or h.startswith(commit.hash) for h in judged)
