@@ -19,6 +19,7 @@ VAGUE = {
 #: Folders of tests that belong to no folder of the package.
 OTHER_TESTS = {
     "conformance",
+    "differential",
     "endurance",
     "fuzz",
     "gpu",

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program and its derivatives are in float64, and how far float32 may be from that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from differential.expected import Expected, Reference, directions_of, weights_of
+from differential.program import Program
+from differential.torch_functions_of_programs import TorchFunctions, turned
+
+
+def _tensor(value: Any, dtype: torch.dtype, is_float: bool) -> Any:
+    if isinstance(value, float):
+        return value
+    made = torch.from_numpy(np.array(value))
+    made = made.to(dtype) if made.is_floating_point() else made
+    return made.requires_grad_() if is_float else made
+
+
+def _loss(outputs: Any, weights: Any, dtype: torch.dtype) -> Any:
+    total = torch.zeros((), dtype=dtype)
+    for out, weight in zip(outputs, weights, strict=True):
+        total = total + (out * torch.from_numpy(weight).to(dtype)).sum() + 0.1 * (out * out).sum()
+    return total
+
+
+def _numbers(tensors: Any) -> list[Any]:
+    return [t.detach().to(torch.float64).numpy() if t.is_floating_point() else t.detach().numpy()
+            for t in tensors]  # fmt: skip
+
+
+def evaluate(
+    program: Program, values: dict[str, Any], dtype: torch.dtype, order: int
+) -> tuple[list[Any], list[Any] | None, list[Any] | None]:
+    """Return outputs, gradients and gradients of gradients by PyTorch, up to ``order``."""
+    given = {i.name: _tensor(values[i.name], dtype, i.is_float) for i in program.inputs}
+    outputs = program.function(TorchFunctions(dtype), turned)(**given)
+    floats = {i.name: given[i.name] for i in program.inputs if i.is_float}
+    parts = [o for o in outputs if o.is_floating_point()]
+    found = _numbers(outputs)
+    if not order or not floats or not any(p.requires_grad for p in parts):
+        return found, None, None
+    loss = _loss(parts, weights_of(program, parts), dtype)
+    wrt = list(floats.values())
+    first = torch.autograd.grad(loss, wrt, create_graph=order > 1, materialize_grads=True)
+    if order == 1 or not any(g.requires_grad for g in first):
+        zeros = [np.zeros(g.shape) for g in first]
+        return found, _numbers(first), zeros if order > 1 else None
+    directions = directions_of(program)
+    along = sum(
+        (g * torch.from_numpy(directions[n]).to(dtype)).sum()
+        for n, g in zip(floats, first, strict=True)
+        if g.requires_grad
+    )
+    second = torch.autograd.grad(along, wrt, materialize_grads=True)
+    return found, _numbers(first), _numbers(second)
+
+
+def _disturbed(
+    program: Program, values: dict[str, Any], size: float, seed: int
+) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    return {
+        i.name: np.asarray(
+            values[i.name].astype(np.float64) * (1 + size * rng.standard_normal(i.shape))
+            + size * 0.01 * rng.standard_normal(i.shape)
+        )
+        if i.is_float
+        else values[i.name]
+        for i in program.inputs
+    }
+
+
+def _expected(
+    exact: list[Any], others: list[list[Any]], base: float
+) -> list[Expected]:
+    """Return values with tolerances: a part of their size, and several times their deviation."""
+    made = []
+    # Where terms cancel, what remains is as exact as its neighbours.
+    unit = max([1.0, *(np.abs(v[np.isfinite(v)]).max(initial=0.0) for v in exact)])
+    for index, value in enumerate(exact):
+        seen = [other[index] for other in others]
+        if value.dtype.kind != "f":
+            same = np.all([s == value for s in seen], axis=0)
+            made.append(Expected(value, np.where(same & (base < 1e-2), 0.0, np.inf)))
+            continue
+        with np.errstate(all="ignore"):
+            off = np.max([np.where(s == value, 0.0, np.abs(s - value)) for s in seen], axis=0)
+        is_known = np.isfinite(value) & np.isfinite(off)
+        largest = np.abs(value[is_known]).max(initial=0.0)
+        spread = np.sqrt(np.mean(off[is_known] ** 2)) if is_known.any() else 0.0
+        size = np.where(is_known, np.abs(value), 0.0)
+        tolerance = base * (size + 0.3 * largest) + 10 * off + 3 * spread + 3e-6 * unit
+        # What is not finite is compared as it is, unless it depends on the last digits.
+        unsteady = np.any([np.isfinite(s) != np.isfinite(value) for s in seen], axis=0)
+        tolerance = np.where(np.isfinite(value), tolerance, 0.0)
+        made.append(Expected(value, np.where(unsteady, np.inf, tolerance)))
+    return made
+
+
+def refer(
+    program: Program, values: dict[str, Any], order: int = 2, sizes: Sequence[float] = (3e-7, 3e-7)
+) -> Reference:
+    """Return what to expect; ``sizes`` are relative disturbances of the inputs."""
+    if program.is_loose:
+        sizes = tuple(3e3 * s for s in sizes)
+    while True:
+        try:
+            exact = evaluate(program, values, torch.float64, order)
+            break
+        except (RuntimeError, NotImplementedError):
+            if not order:
+                raise
+            order -= 1
+    others = [
+        evaluate(program, _disturbed(program, values, size, seed), torch.float64, order)
+        for seed, size in enumerate(sizes)
+    ]
+    others.append(evaluate(program, values, torch.float32, order))
+    base = 3e-2 if program.is_loose else 3e-5
+    names = [i.name for i in program.inputs if i.is_float]
+    parts: list[Any] = []
+    for part in range(3):
+        if exact[part] is None:
+            parts.append(None)
+            continue
+        made = _expected(exact[part], [o[part] for o in others], base * (1 + part))
+        parts.append(dict(zip(names, made, strict=True)) if part else made)
+    return Reference(*parts)
