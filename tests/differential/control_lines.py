@@ -11,7 +11,10 @@ def looped(d: Drawing) -> None:
     name = f"v{len(d.lines)}"
     body = d.choice(("F.tanh({v} * 0.7)", "{v} * 0.5 + {x}", "F.relu({v} - 0.1) + 0.05 * {x}",
                      "F.sin({v}) + i * 0.1", "F.maximum({v} * 0.9, {x})"))  # fmt: skip
-    d.try_text(f"{name} = {x}\nfor i in range({d.int(1, 4)}):\n    {name} = {body.format(v=name, x=x)}", (name,))
+    d.try_text(
+        f"{name} = {x}\nfor i in range({d.int(1, 4)}):\n    {name} = {body.format(v=name, x=x)}",
+        (name,),
+    )
 
 
 def conditional(d: Drawing) -> None:
@@ -25,13 +28,18 @@ def conditional(d: Drawing) -> None:
     one, two = d.choice((("F.relu({x})", "F.tanh({x})"), ("{x} * 2", "{x} + 1"),
                          ("F.sum({x})", "F.mean({x})"), ("turned_{x}", "-{x}")))  # fmt: skip
     one = one if "turned" not in one else "F.square({x})"
-    d.try_text(f"if {test}:\n    {name} = {one.format(x=x)}\nelse:\n    {name} = {two.format(x=x)}", (name,))
+    d.try_text(
+        f"if {test}:\n    {name} = {one.format(x=x)}\nelse:\n    {name} = {two.format(x=x)}",
+        (name,),
+    )
 
 
 def called(d: Drawing) -> None:
     """A nested function, with a closure and default arguments."""
     x, name = d.float(), f"v{len(d.lines)}"
-    body = d.choice(("y * scale + {x}", "F.tanh(y) * scale", "F.softplus(y, scale)", "y + scale * {x}"))
+    body = d.choice(
+        ("y * scale + {x}", "F.tanh(y) * scale", "F.softplus(y, scale)", "y + scale * {x}")
+    )
     use = d.choice((f"helper({x})", f"helper({x}, 0.5)", f"helper(helper({x}), scale=1.5)",
                     f"helper(helper({x}) * 0.5)"))  # fmt: skip
     d.try_text(f"def helper(y, scale=2.0):\n    return {body.format(x=x)}\n{name} = {use}", (name,))
@@ -58,4 +66,8 @@ def contained(d: Drawing) -> None:
 def stopped(d: Drawing) -> None:
     """A value that is used many times."""
     x = d.float()
-    d.line(d.choice((f"{x} * {x} + {x}", f"F.mul({x}, {x}) - F.tanh({x}) * {x}", f"({x} + {x}) * ({x} - 1)")))
+    d.line(
+        d.choice(
+            (f"{x} * {x} + {x}", f"F.mul({x}, {x}) - F.tanh({x}) * {x}", f"({x} + {x}) * ({x} - 1)")
+        )
+    )

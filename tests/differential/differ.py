@@ -71,6 +71,8 @@ class Run:
         with self.lock:
             self.counts["programs"] += 1
             self.counts["calls that passed"] += row.get("passed", 0)
+            if self.counts["programs"] % 100 == 0:
+                print(dict(self.counts), flush=True)
             for text in row.get("refused", ()):
                 self.refusals[re.sub(r"[\d.]+", "N", text)[:110]] += 1
             for kind in {f[1] for f in row.get("found", ())}:

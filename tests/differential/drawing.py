@@ -71,7 +71,7 @@ class Drawing:
     ) -> str:
         """Add an argument of the program, in a random layout."""
         name = f"x{len(self.inputs)}"
-        layout = self.layout(shape) if dtype == "float32" else "dense"
+        layout = self.layout(shape)
         specials: tuple[float, ...] = ()
         if self.is_special and dtype == "float32" and self.chance(0.6):
             options = (float("nan"), float("inf"), float("-inf"), -0.0, 0.0)

@@ -22,7 +22,9 @@ def indexed(d: Drawing) -> None:
     if kind == "index_select":
         d.line(f"F.index_select({x}, {axis}, {_index(d, (d.int(1, 5),), size, 'int32')})")
     elif kind in ("gather", "take_along"):
-        other = tuple(d.int(1, max(n, 1)) if i != axis else d.int(1, 5) for i, n in enumerate(shape))
+        other = tuple(
+            d.int(1, max(n, 1)) if i != axis else d.int(1, 5) for i, n in enumerate(shape)
+        )
         if kind == "gather":
             d.line(f"F.gather({x}, {axis}, {_index(d, other, size)})")
         else:
@@ -77,5 +79,7 @@ def masked(d: Drawing) -> None:
     shape = tuple(d.value(x).shape)
     mask = d.input(tuple(n if d.chance(0.7) else 1 for n in shape), "bool", "bool")
     d.line(d.choice((f"F.masked_fill({x}, {mask}, 0.5)", f"F.where({mask}, {x}, 0.0)",
-                     f"{x} * F.astype({mask}, 'float32')", f"F.where(F.logical_not({mask}), {x}, -1.5)",
-                     f"F.astype({mask}, 'int32')", f"F.any({mask})", f"F.sum({mask})")))  # fmt: skip
+                     f"{x} * F.astype({mask}, 'float32')",
+                     f"F.where(F.logical_not({mask}), {x}, -1.5)",
+                     f"F.astype({mask}, 'int32')", f"F.any({mask})",
+                     f"F.sum({mask})")))  # fmt: skip

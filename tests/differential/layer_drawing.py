@@ -134,31 +134,40 @@ def _of_images(r: random.Random, n: int, shape: tuple[int, ...]) -> str:
     channels = shape[1]
     groups = r.choice([g for g in range(1, channels + 1) if channels % g == 0])
     flag = r.choice(("", ", affine=False"))
+    instance = r.choice(("", ", affine=True", ", track_running_stats=True"))
+    mode = r.choice(("nearest", {1: "linear", 2: "bilinear", 3: "trilinear"}[n]))
     rows = [
         _window(r, n, shape), _window(r, n, shape), _window(r, n, shape),
         f"nn.BatchNorm{n}d({channels}{flag})", f"nn.BatchNorm{n}d({channels}, momentum=None)",
         f"nn.BatchNorm{n}d({channels}, track_running_stats=False)",
-        f"nn.InstanceNorm{n}d({channels}{r.choice(('', ', affine=True', ', track_running_stats=True'))})",
-        f"nn.GroupNorm({groups}, {channels}{flag})", f"nn.MaxPool{n}d({r.randint(2, 3)}, {r.randint(1, 2)})",
-        f"nn.AvgPool{n}d(2, {r.randint(1, 2)}, {r.randint(0, 1)})", f"nn.AdaptiveAvgPool{n}d({r.randint(1, 4)})",
+        f"nn.InstanceNorm{n}d({channels}{instance})",
+        f"nn.GroupNorm({groups}, {channels}{flag})",
+        f"nn.MaxPool{n}d({r.randint(2, 3)}, {r.randint(1, 2)})",
+        f"nn.AvgPool{n}d(2, {r.randint(1, 2)}, {r.randint(0, 1)})",
+        f"nn.AdaptiveAvgPool{n}d({r.randint(1, 4)})",
         f"nn.AdaptiveMaxPool{n}d({r.randint(1, 3)})", "nn.Flatten()", "nn.Flatten(2)",
-        f"nn.LocalResponseNorm({r.randint(1, 4)})", f"nn.PReLU({channels})", f"nn.LayerNorm({shape[-1]})",
-        f"nn.Upsample(scale_factor=2, mode='{r.choice(('nearest', {1: 'linear', 2: 'bilinear', 3: 'trilinear'}[n]))}')",
+        f"nn.LocalResponseNorm({r.randint(1, 4)})", f"nn.PReLU({channels})",
+        f"nn.LayerNorm({shape[-1]})",
+        f"nn.Upsample(scale_factor=2, mode='{mode}')",
         f"nn.LPPool{n}d(2, 2)", f"nn.ConstantPad{n}d(1, 0.5)", f"nn.ReflectionPad{n}d(1)",
-        f"nn.MaxPool{n}d(2, padding=1, ceil_mode=True)", f"Residual(nn.Conv{n}d({channels}, {channels}, 3, padding=1))",
-        f"Gated(nn.Conv{n}d({channels}, 3, 1), nn.Conv{n}d({channels}, 3, 1))", f"Scaled({shape[-1]})",
+        f"nn.MaxPool{n}d(2, padding=1, ceil_mode=True)",
+        f"Residual(nn.Conv{n}d({channels}, {channels}, 3, padding=1))",
+        f"Gated(nn.Conv{n}d({channels}, 3, 1), nn.Conv{n}d({channels}, 3, 1))",
+        f"Scaled({shape[-1]})",
     ]  # fmt: skip
     if n == 2:
         rows += [f"nn.PixelUnshuffle({r.randint(1, 2)})", "nn.PixelShuffle(2)", "nn.Softmax2d()",
                  f"nn.ChannelShuffle({groups})", "nn.Unfold(2)", "nn.ZeroPad2d((1, 0, 2, 1))",
-                 f"Turned(nn.Linear({channels}, 4))", f"Turned(nn.LayerNorm({channels}))"]  # fmt: skip
+                 f"Turned(nn.Linear({channels}, 4))",
+                 f"Turned(nn.LayerNorm({channels}))"]  # fmt: skip
     return r.choice(rows)
 
 
 def _of_rows(r: random.Random, shape: tuple[int, ...]) -> str:
     size, out = shape[-1], r.randint(1, 8)
     rows = [
-        f"nn.Linear({size}, {out})", f"nn.Linear({size}, {out}, bias=False)", f"nn.LayerNorm({size})",
+        f"nn.Linear({size}, {out})", f"nn.Linear({size}, {out}, bias=False)",
+        f"nn.LayerNorm({size})",
         f"nn.RMSNorm({size}, eps=1e-5)", f"nn.LayerNorm({size}, eps=1e-3, bias=False)",
         f"Residual(nn.Sequential(nn.Linear({size}, {out}), nn.GELU(), nn.Linear({out}, {size})))",
         f"Gated(nn.Linear({size}, {out}), nn.Linear({size}, {out}))", f"Scaled({size})",
@@ -169,8 +178,9 @@ def _of_rows(r: random.Random, shape: tuple[int, ...]) -> str:
                  f"nn.Unflatten(1, (1, {size}))"]  # fmt: skip
     if len(shape) == 3:
         first = f"batch_first={r.choice((True, False))}"
+        cell = r.choice(("LSTM", "GRU", "RNN"))
         both = r.choice(("", ", bidirectional=True", ", num_layers=2", ", bias=False"))
-        rows += [f"First(nn.{r.choice(('LSTM', 'GRU', 'RNN'))}({size}, {r.randint(1, 5)}, {first}{both}))"] * 2
+        rows += [f"First(nn.{cell}({size}, {r.randint(1, 5)}, {first}{both}))"] * 2
         heads = r.choice([h for h in (1, 2, 4) if size % h == 0])
         rows += [
             f"First(nn.MultiheadAttention({size}, {heads}, {first}), 3)",
@@ -204,7 +214,9 @@ def draw_stack(seed: int) -> Stack:
         tries += 1
         layer = _layer(r, sizes)
         try:
-            value = Stack(0, (layer,), sizes, "", "").made(torch.nn, torch.zeros)(torch.randn(sizes))
+            value = Stack(0, (layer,), sizes, "", "").made(torch.nn, torch.zeros)(
+                torch.randn(sizes)
+            )
         except (RuntimeError, ValueError, TypeError, IndexError, AssertionError):
             continue
         if 0 < value.numel() <= LARGEST:

@@ -44,7 +44,9 @@ def _torch_loss(y: Any, weight: Any) -> Any:
     return (y * weight).sum() + 0.1 * (y * y).sum()
 
 
-def _referred(stack: Stack, parameters: dict[str, Any], x: Any, dtype: torch.dtype) -> dict[str, Any]:
+def _referred(
+    stack: Stack, parameters: dict[str, Any], x: Any, dtype: torch.dtype
+) -> dict[str, Any]:
     """Return every value that is compared, by name."""
     found: dict[str, Any] = {}
     x = torch.from_numpy(np.array(x)).to(dtype).requires_grad_()
@@ -85,18 +87,33 @@ def reference_of(stack: Stack, sizes: tuple[float, ...]) -> tuple[Any, Any, dict
     exact = _referred(stack, parameters, x, torch.float64)
     others = [_referred(stack, parameters, x, torch.float32)]
     for size in sizes:
+
         def moved(v: Any, size: float = size) -> Any:
             if v.dtype.kind != "f":
                 return v
-            return np.asarray(v * (1 + size * rng.standard_normal(v.shape)) + size * 0.1 * rng.standard_normal(v.shape))
-        others.append(_referred(stack, {n: moved(v) for n, v in parameters.items()}, moved(x), torch.float64))
+            return np.asarray(
+                v * (1 + size * rng.standard_normal(v.shape))
+                + size * 0.1 * rng.standard_normal(v.shape)
+            )
+
+        others.append(
+            _referred(stack, {n: moved(v) for n, v in parameters.items()}, moved(x), torch.float64)
+        )
     largest = max(np.abs(v).max(initial=0) for n, v in exact.items() if "gradient" in n)
     found = {}
     for name, value in exact.items():
         off = np.max([np.abs(o[name] - value) for o in others], axis=0)
         unit = largest if "gradient" in name else 1.0
-        tolerance = 5e-5 * (np.abs(value) + 0.3 * np.abs(value).max(initial=0)) + 5e-6 * max(1, unit)
-        spread = off.max(initial=0) if "trained" in name else 3 * np.sqrt(np.mean(off**2)) if off.size else 0
+        tolerance = 5e-5 * (np.abs(value) + 0.3 * np.abs(value).max(initial=0)) + 5e-6 * max(
+            1, unit
+        )
+        spread = (
+            off.max(initial=0)
+            if "trained" in name
+            else 3 * np.sqrt(np.mean(off**2))
+            if off.size
+            else 0
+        )
         found[name] = value, tolerance + 10 * off + 5 * spread
     return parameters, x, found
 
@@ -144,13 +161,15 @@ class Player:
         both = wrapped(sycl_dnn.value_and_grad(self.loss, argnums=(0, 1)))
         _, (grads, dx) = both(net, self.x, self.weight)
         found = {f"{mode} gradient of x": dx}
-        for name, g in dict(grads.named_parameters()).items():
-            found[f"{mode} gradient of {name}"] = g.data if hasattr(g, "data") and g is not None and not hasattr(g, "asnumpy") else g
+        for name, gradient in grads.named_parameters():
+            found[f"{mode} gradient of {name}"] = getattr(gradient, "data", gradient)
         return found
 
     def trained(self, is_compiled: bool) -> dict[str, Any]:
         net = self.net().train()
-        opt = eval(f"optim.{self.stack.optimizer}(lr={RATE}, {self.stack.options})", {"optim": optim})
+        opt = eval(
+            f"optim.{self.stack.optimizer}(lr={RATE}, {self.stack.options})", {"optim": optim}
+        )
         state = opt.init(net)
 
         def step(net: Any, state: Any, x: Any, weight: Any) -> Any:
@@ -163,18 +182,23 @@ class Player:
         return {f"trained {n}": v for n, v in net.state_dict().items()}
 
 
+def _play_in_mode(player: Player, mode: str) -> None:
+    name, x = "eval" if mode == "eval" else "train output", player.x
+
+    def net() -> Any:
+        return player.net().train(mode == "train")
+
+    compiled = sycl_dnn.compile(lambda n, x: n(x))
+    player.check(mode, lambda: {name: net()(x)})
+    player.check(f"{mode} compiled", lambda: {name: compiled(net(), x)})
+    player.check(f"{mode} gradients", lambda: player.gradients(mode, lambda f: f))
+    player.check(f"{mode} compiled gradients", lambda: player.gradients(mode, sycl_dnn.compile))
+
+
 def _play(stack: Stack, queue: Any, sizes: tuple[float, ...]) -> Player:
     player = Player(stack, queue, sizes)
-    x = player.x
-    for mode in ("eval", "train"):
-        name = "eval" if mode == "eval" else "train output"
-        player.check(f"{mode}", lambda: {name: player.net().train(mode == "train")(x)})  # noqa: B023
-        player.check(
-            f"{mode} compiled",
-            lambda: {name: sycl_dnn.compile(lambda n, x: n(x))(player.net().train(mode == "train"), x)},  # noqa: B023
-        )
-        player.check(f"{mode} gradients", lambda: player.gradients(mode, lambda f: f))  # noqa: B023
-        player.check(f"{mode} compiled gradients", lambda: player.gradients(mode, sycl_dnn.compile))  # noqa: B023
+    _play_in_mode(player, "eval")
+    _play_in_mode(player, "train")
     if player.expected.keys() & {f"trained {n}" for n in player.parameters}:
         player.check("training", lambda: player.trained(False))
         player.check("compiled training", lambda: player.trained(True))

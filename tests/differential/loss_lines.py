@@ -7,7 +7,8 @@ from differential.drawing import Drawing, Unsuitable
 
 OF_TWO = (
     "F.mse_loss({x}, {y}{r})", "F.l1_loss({x}, {y}{r})", "F.smooth_l1_loss({x}, {y}{r}, beta=0.7)",
-    "F.huber_loss({x}, {y}{r}, delta=0.8)", "F.kl_div(F.log_softmax({x}, -1), F.softmax({y}, -1){r})",
+    "F.huber_loss({x}, {y}{r}, delta=0.8)",
+    "F.kl_div(F.log_softmax({x}, -1), F.softmax({y}, -1){r})",
     "F.kl_div(F.log_softmax({x}, -1), F.log_softmax({y}, -1){r}, log_target=True)",
     "F.binary_cross_entropy(F.sigmoid({x}), F.sigmoid({y}){r})",
     "F.binary_cross_entropy_with_logits({x}, F.sigmoid({y}){r})",

@@ -88,7 +88,8 @@ def with_number(d: Drawing) -> None:
         "F.add({x}, {n})", "F.sub({n}, {x})", "F.mul({x}, {n})", "F.div({x}, {n})",
         "F.lerp({x}, {x} * {x}, {n})", "abs({x})", "F.clamp({x}, -0.5, 0.8)", "F.clamp({x}, min=0)",
         "F.clamp_min({x}, -0.3)", "F.clamp_max({x}, 0.6)", "F.threshold({x}, 0.1, -0.4)",
-        "F.floor_divide({x}, 0.7)", "{x} // 0.6", "{x} % 0.9", "F.div({x}, 0.3, rounding_mode='trunc')",
+        "F.floor_divide({x}, 0.7)", "{x} // 0.6", "{x} % 0.9",
+        "F.div({x}, 0.3, rounding_mode='trunc')",
         "F.clamp({x}, F.neg({x}), {n})", "F.logaddexp({x}, {x} * {n})",
     ))  # fmt: skip
     d.line(text.format(x=x, n=number))
@@ -127,7 +128,8 @@ def mixed(d: Drawing) -> None:
     y, z = broadcast(d, shape), broadcast(d, shape)
     text = d.choice((
         "F.addcmul({x}, {y}, {z}, value=0.5)", "F.addcdiv({x}, {y}, F.abs({z}) + 0.5)",
-        "F.lerp({x}, {y}, F.sigmoid({z}))", "F.clamp({x}, F.minimum({y}, {z}), F.maximum({y}, {z}))",
+        "F.lerp({x}, {y}, F.sigmoid({z}))",
+        "F.clamp({x}, F.minimum({y}, {z}), F.maximum({y}, {z}))",
         "{x} * {y} + {z}", "F.addcmul({x}, {y}, {z})", "({x} - {y}) * F.sigmoid({z})",
         "F.addcdiv({x}, {y}, F.exp(F.tanh({z})), value=-1.5)",
     ))  # fmt: skip

@@ -22,7 +22,11 @@ def multiplied(d: Drawing) -> None:
         other = (*lead, shape[-1], d.int(1, 6))
     y = d.operand(other)
     if d.chance(0.25):
-        y = f"F.transpose({d.operand((*other[:-2], *other[-2:][::-1]))}, -1, -2)" if len(other) > 1 else y
+        y = (
+            f"F.transpose({d.operand((*other[:-2], *other[-2:][::-1]))}, -1, -2)"
+            if len(other) > 1
+            else y
+        )
     name = d.choice(("F.matmul({x}, {y})", "{x} @ {y}"))
     d.line(name.format(x=x, y=y))
     if d.chance(0.2) and len(other) > 1:
@@ -55,9 +59,10 @@ def small(d: Drawing) -> None:
     elif kind == 1:
         x = d.float(2)
         n, k = d.value(x).shape
-        y = d.operand((k, d.int(1, 5)))
+        columns = d.int(1, 5)
+        y = d.operand((k, columns))
         d.line(d.choice((f"F.mm({x}, {y})", f"F.mv({x}, {d.operand((k,))})",
-                         f"F.addmm({d.operand((n, d.value(y).shape[1]))}, {x}, {y}, beta=0.5, alpha=2)",
+                         f"F.addmm({d.operand((n, columns))}, {x}, {y}, beta=0.5, alpha=2)",
                          f"F.addmm({d.operand((d.value(y).shape[1],))}, {x}, {y})")))  # fmt: skip
     elif kind == 2:
         x = d.float(3)
@@ -71,7 +76,8 @@ def small(d: Drawing) -> None:
         x = d.float(least=2)
         shape = tuple(d.value(x).shape)
         d.line(d.choice((f"F.tensordot({x}, {d.operand((shape[-1], 3))}, 1)",
-                         f"F.tensordot({x}, {d.operand((2, shape[0]))}, ((0,), (1,)))")))  # fmt: skip
+                         f"F.tensordot({x}, {d.operand((2, shape[0]))}, ((0,), (1,)))",
+                         )))  # fmt: skip
     elif kind == 4:
         x = d.float(2)
         n, k = d.value(x).shape
@@ -138,7 +144,9 @@ def heads(d: Drawing) -> None:
     names = []
     for _ in range(3):
         made = d.line(f"F.linear({x}, {d.operand((e, e), 'spread')})")
-        names.append(d.line(f"F.transpose(F.reshape({made}, ({b}, {n}, {count}, {e // count})), 1, 2)"))
+        names.append(
+            d.line(f"F.transpose(F.reshape({made}, ({b}, {n}, {count}, {e // count})), 1, 2)")
+        )
     causal = d.choice((True, False))
     y = d.line(f"F.scaled_dot_product_attention({', '.join(names)}, is_causal={causal})")
     d.line(f"F.reshape(F.transpose({y}, 1, 2), ({b}, {n}, {e}))")
@@ -169,6 +177,8 @@ def recurrent(d: Drawing) -> None:
         hx = d.operand(state)
         if kind == "lstm":
             hx = f"({hx}, {d.operand(state)})"
-    part = d.choice(("[0]", "[0]", "[1][0]" if kind == "lstm" else "[1]", "[1][1]" if kind == "lstm" else "[1]"))
+    part = d.choice(
+        ("[0]", "[0]", "[1][0]" if kind == "lstm" else "[1]", "[1][1]" if kind == "lstm" else "[1]")
+    )
     d.line(f"F.{kind}({x}, {hx}, ({', '.join(params)},), num_layers={layers}, "
            f"bidirectional={both}, batch_first={first}, bias={bias}){part}")  # fmt: skip

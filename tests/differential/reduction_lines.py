@@ -18,7 +18,8 @@ def reduced(d: Drawing) -> None:
     x = d.float()
     n = d.value(x).ndim
     name = d.choice(("sum", "mean", "sum", "mean", "amax", "amin", "prod", "var", "std", "norm",
-                     "logsumexp", "max", "min", "argmax", "argmin", "var_mean", "std_mean"))  # fmt: skip
+                     "logsumexp", "max", "min", "argmax", "argmin",
+                     "var_mean", "std_mean"))  # fmt: skip
     keep = ", keepdim=True" if d.chance(0.4) else ""
     if n == 0 or (d.chance(0.2) and name != "logsumexp"):
         if name in ("var_mean", "std_mean"):

@@ -61,9 +61,7 @@ def evaluate(
     return found, _numbers(first), _numbers(second)
 
 
-def _disturbed(
-    program: Program, values: dict[str, Any], size: float, seed: int
-) -> dict[str, Any]:
+def _disturbed(program: Program, values: dict[str, Any], size: float, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     return {
         i.name: np.asarray(
@@ -76,9 +74,7 @@ def _disturbed(
     }
 
 
-def _expected(
-    exact: list[Any], others: list[list[Any]], base: float
-) -> list[Expected]:
+def _expected(exact: list[Any], others: list[list[Any]], base: float) -> list[Expected]:
     """Return values with tolerances: a part of their size, and several times their deviation."""
     made = []
     # Where terms cancel, what remains is as exact as its neighbours.

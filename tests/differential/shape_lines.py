@@ -159,7 +159,8 @@ def created(d: Drawing) -> None:
     last = shape[-1] if shape else 1
     options = [
         f"{x} + F.zeros({shape})", f"{x} * F.ones({shape})", f"F.full({shape}, 0.3) - {x}",
-        f"F.zeros_like({x}) + {x}", f"F.ones_like({x}) * F.tanh({x})", f"F.full_like({x}, 1.5) * {x}",
+        f"F.zeros_like({x}) + {x}", f"F.ones_like({x}) * F.tanh({x})",
+        f"F.full_like({x}, 1.5) * {x}",
         f"{x} * F.arange({last}, dtype='float32')", f"{x} + F.linspace(0, 1, {last})",
         f"F.arange({last}, dtype='float32')", f"F.eye({max(last, 1)})",
         f"F.arange(0, {last}, 2, dtype='float32')",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make a failing program small: fewer results, lines and arguments, plainer layouts.
 
-    python tests/differential/shrinking.py 7000123
+python tests/differential/shrinking.py 7000123
 """
 
 from __future__ import annotations

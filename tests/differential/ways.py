@@ -132,9 +132,7 @@ class Caller:
         """Return the scalar of which gradients are taken."""
         is_float = [e.values.dtype.kind == "f" for e in reference.outputs]
         chosen = [e.values for e, known in zip(reference.outputs, is_float, strict=True) if known]
-        weights = [
-            dpnp.asarray(w, sycl_queue=self.queue) for w in weights_of(self.program, chosen)
-        ]
+        weights = [dpnp.asarray(w, sycl_queue=self.queue) for w in weights_of(self.program, chosen)]
         function = self.function
 
         def loss(floats: Any, others: Any) -> Any:
@@ -253,7 +251,9 @@ def suspicious(caller: Caller) -> list[Finding]:
     refused = [f for f in caller.findings if f.kind == "refused"]
     # What has no derivative is refused in each way to take it.
     for f in refused:
-        partners = [w for w in caller.passed if (_order(w), _mode(w)) == (_order(f.way), _mode(f.way))]
+        partners = [
+            w for w in caller.passed if (_order(w), _mode(w)) == (_order(f.way), _mode(f.way))
+        ]
         if partners:
             found.append(Finding(f.way, "suspicious", f"{f.text} (but {partners[0]} succeeds)"))
     return found

@@ -40,13 +40,16 @@ def convolved(d: Drawing) -> None:
     weight = d.operand((channels, out // groups, *kernel), "spread")
     extra = "0" if stride == "1" else d.choice(("0", "1"))
     padding = _each(d, n, 0, 1)
-    d.line(f"F.conv_transpose{n}d({x}, {weight}, {bias}, {stride}, {padding}, {extra}, {groups}, {dilation})")
+    d.line(
+        f"F.conv_transpose{n}d({x}, {weight}, {bias}, {stride}, {padding}, {extra}, {groups}, "
+        f"{dilation})"
+    )
 
 
 def pooled(d: Drawing) -> None:
-    n, x, shape = _spatial(d)
+    n, x, _ = _spatial(d)
     if d.chance(0.15):
-        x, shape = d.float(n + 1), ()
+        x = d.float(n + 1)
     kind = d.choice(("max", "max", "avg", "avg", "lp", "adaptive_avg", "adaptive_max", "indices"))
     if kind.startswith("adaptive"):
         d.line(f"F.{kind}_pool{n}d({x}, {_each(d, n, 1, 4)})")
@@ -115,7 +118,9 @@ def sampled(d: Drawing) -> None:
     corners = d.choice((True, False))
     if d.chance(0.5):
         theta = d.input((n, 2, 3), "spread")
-        grid = d.line(f"F.affine_grid({theta}, {(n, c, d.int(1, 4), d.int(1, 4))}, align_corners={corners})")
+        grid = d.line(
+            f"F.affine_grid({theta}, {(n, c, d.int(1, 4), d.int(1, 4))}, align_corners={corners})"
+        )
     else:
         grid = d.input((n, d.int(1, 4), d.int(1, 4), 2), "spread")
     mode = d.choice(("bilinear", "nearest", "bicubic"))
