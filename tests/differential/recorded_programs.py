@@ -103,7 +103,6 @@ def record() -> None:
 
     writer, seed = Writer(), SEED
     while len(writer.rows) < PROGRAMS:
-        print("drawing", seed, len(writer.rows), flush=True) if "-v" in sys.argv else None
         program = draw(seed)
         seed += 1
         order = 2 if len(writer.rows) % 3 == 0 else 1
