@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from sycl_dnn.trace import nested_arguments
+from sycl_dnn.trace.module_arrays import handed
 
 
 class Parameter:
@@ -53,6 +54,20 @@ class Parameter:
             )
         self.data: Any = data
         self.requires_grad = requires_grad
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "data":
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+        return getattr(handed(self.data), name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return handed(self.data)[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        handed(self.data)[key] = value
+
+    def __len__(self) -> int:
+        return len(self.data)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} containing:\n{self.data!r}"

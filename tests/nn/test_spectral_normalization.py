@@ -125,3 +125,9 @@ def test_parametrizations_of_ones_own_train_and_are_copied():
             dpnp.asnumpy(module(x)), dpnp.asnumpy(x) @ weight.T + dpnp.asnumpy(module[0].bias),
             rtol=1e-5, atol=1e-5,
         )  # fmt: skip
+
+
+def test_parametrizations_over_normalized_weights_are_refused():
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 3))
+    with pytest.raises(ValueError, match="must not be normalized already, got 'weight'"):
+        nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())

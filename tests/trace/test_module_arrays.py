@@ -113,3 +113,12 @@ def test_writes_of_another_shape_are_refused():
     net = nn.Linear(3, 2)
     with pytest.raises(ValueError, match=r"add_\(\): the result must have the shape \(2, 3\)"):
         net.weight.add_(F.ones(5, 2, 3))
+
+
+def test_a_parameter_is_read_and_written_before_a_module_has_it():
+    made = nn.Parameter(F.ones(2, 3))
+    made[0] = 4.0
+    made.mul_(2)
+    assert (made.shape, made.dim(), len(made)) == ((2, 3), 2, 2)
+    assert dpnp.asnumpy(made.data).tolist() == [[8, 8, 8], [2, 2, 2]]
+    assert made[0].tolist() == [8, 8, 8]

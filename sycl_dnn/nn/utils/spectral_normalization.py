@@ -12,6 +12,7 @@ from sycl_dnn.nn.utils.weight_normalization import (
     M,
     ParametrizationList,
     Way,
+    origin_of,
     parametrized,
     replaced,
     restored,
@@ -254,6 +255,11 @@ def register_parametrization(
     """
     lists = module._modules.get("parametrizations")
     if lists is not None and tensor_name in lists._modules:
+        if origin_of(module)[1][tensor_name].compute is not _by_steps:
+            raise ValueError(
+                f"register_parametrization: tensor_name must not be normalized already, got "
+                f"{tensor_name!r} of {type(module).__name__}"
+            )
         found = lists._modules[tensor_name]
         found.register_module(str(len(found._modules)), parametrization)
         module_tree.form_changed()

@@ -84,7 +84,7 @@ def _computed(name: str, way: Way) -> property:
 
 def _pickled(self: Any, protocol: int) -> Any:
     """Return how ``pickle`` makes the module, whose class is not one of its Python module."""
-    return _unpickled, _origin(self), self.__getstate__()
+    return _unpickled, origin_of(self), self.__getstate__()
 
 
 def _unpickled(plain: type, ways: dict[str, Way]) -> Any:
@@ -104,14 +104,15 @@ def _class_of(plain: type, ways: dict[str, Way]) -> type:
     return _classes[key]
 
 
-def _origin(module: Any) -> tuple[type, dict[str, Way]]:
+def origin_of(module: Any) -> tuple[type, dict[str, Way]]:
+    """Return the plain class of a module, and how its computed weights are made."""
     plain, ways = _origins.get(type(module), (type(module), {}))
     return plain, dict(ways)
 
 
 def replaced(function: str, module: Any, name: str, way: Way) -> tuple[Any, bool]:
     """Remove a weight from a module, to be computed; return it and whether it was frozen."""
-    plain, ways = _origin(module)
+    plain, ways = origin_of(module)
     weight = module._parameters.get(name)
     if weight is None:
         raise ValueError(
@@ -220,7 +221,7 @@ def parametrized(module: M, name: str, made: ParametrizationList, is_frozen: boo
 
 def restored(function: str, module: Any, name: str, is_parametrization: bool) -> Any:
     """Make a weight a parameter again, with its present value."""
-    plain, ways = _origin(module)
+    plain, ways = origin_of(module)
     if name not in ways or ways[name].is_parametrization != is_parametrization:
         raise ValueError(f"{function}: {name} of {type(module).__name__} must be normalized so")
     value = getattr(module, name)
@@ -288,6 +289,6 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     >>> nn.utils.parametrize.is_parametrized(nn.Linear(2, 2))
     False
     """
-    _, ways = _origin(module)
+    _, ways = origin_of(module)
     found = [name for name, way in ways.items() if way.is_parametrization]
     return bool(found) if tensor_name is None else tensor_name in found
