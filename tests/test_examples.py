@@ -197,3 +197,31 @@ def test_runner_goes_on_in_a_new_process(tmp_path):
     ran = re.findall(r"(\w+)\.py: (?:\d+\.\d+ s|ended)", output)
     assert ran == ["first", "once", "once", "twice", "twice", "last"]
     assert status == 1
+
+
+#: One image is enough for values; the programs have 32.
+STORED_IN_BF16 = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import _numpy_check, _program, cnn_training_bf16, cnn_training_f32, sycl_dnn
+from _alexnet_head import AlexNetHead
+from _functional_head import FunctionalHead
+data = cnn_training_f32.inputs("random")
+data = data._replace(src=data.src[:1], diff_dst=data.diff_dst[:1])
+expected = _numpy_check.alexnet_head(data, cnn_training_bf16.MARGIN)
+data = data._replace(diff_dst=data.diff_dst * expected["clear"])
+queue = sycl_dnn.default_queue("cpu")
+for network in (
+    AlexNetHead(queue, data, data_type="bf16", computes="f32"),
+    AlexNetHead(queue, data, data_type="bf16", bias_type="bf16", computes="f32"),
+    FunctionalHead(queue, data, "bf16"),
+):
+    network.step()
+    _program.compare(network.outputs, expected, cnn_training_bf16.TOLERANCE)
+"""
+
+
+def test_bfloat16_is_stored_where_nothing_computes_in_it(tmp_path):
+    status, output, errors = start(["-c", STORED_IN_BF16, EXAMPLES], tmp_path, 300)
+    assert status == 0, errors
+    assert output.count("results are NumPy's within 0.01") == 3
