@@ -25,8 +25,10 @@ static void bind_factories(py::class_<desc> &c) {
              "Row-major layout of shape ``dims``.")
         .def(py::init(&make_with_tag), py::arg("dims"), py::arg("data_type"), py::arg("format_tag"),
              "Layout by tag: a member of ``format_tag`` or its name; ``any`` lets oneDNN choose.")
-        .def(py::init(&make_with_strides), py::arg("dims"), py::arg("data_type"),
-             py::arg("strides"), "Plain layout by strides, in elements; 0 broadcasts.")
+        .def(
+            py::init(&make_with_strides), py::arg("dims"), py::arg("data_type"), py::arg("strides"),
+            "Plain layout by strides, in elements; 0 broadcasts. Those of axes of length 1, and of "
+            "shapes without elements, become what they are in a dense array.")
         .def_static("csr", &make_csr, py::arg("dims"), py::arg("data_type"), py::arg("nnz"),
                     py::arg("index_dt"), py::arg("pointer_dt"),
                     "Compressed sparse rows: values, indices, pointers.")
@@ -109,6 +111,8 @@ void bind_memory_desc(py::module_ &m) {
         .def("__str__", [](const desc &d) { return describe(d); })
         .def("__repr__", [](const desc &d) { return "MemoryDesc(" + describe(d) + ")"; })
         .def(py::pickle(&to_blob, &from_own_blob));
+    m.def("canonical_strides", &canonical_strides, py::arg("dims"), py::arg("strides"),
+          "The strides that a descriptor gets: those that lead nowhere are as in a dense array.");
     m.attr("RUNTIME_DIM_VAL") = DNNL_RUNTIME_DIM_VAL;
     m.attr("RUNTIME_SIZE_VAL") = py::int_(DNNL_RUNTIME_SIZE_VAL);
     m.attr("RUNTIME_F32_VAL") = py::float_(DNNL_RUNTIME_F32_VAL);

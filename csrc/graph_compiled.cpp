@@ -33,7 +33,7 @@ CompiledPartition make_compiled(const graph::compiled_partition &handle,
                            0,
                            "partition"};
     for (const logical &t : outputs)
-        made.outputs.push_back(handle.query_logical_tensor(t.get_id()));
+        made.outputs.push_back(canonical(handle.query_logical_tensor(t.get_id())));
     const auto &source = partition.cast<const Partition &>();
     const auto is_host_scalar = [](const logical &t) {
         return t.get_property_type() == logical::property_type::host_scalar;

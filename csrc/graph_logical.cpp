@@ -64,7 +64,7 @@ static logical make_strided(size_t id, data_type type, const py::object &given,
     const dims shape = dims_from(given), steps = dims_from(strides);
     check_size(shape, steps);
     if (shape.empty()) return logical(id, type, shape, layout_type::strided, kind);
-    return logical(id, type, shape, steps, kind);
+    return canonical(logical(id, type, shape, steps, kind));
 }
 
 static logical make_logical(size_t id, const py::object &type, const py::object &given,

@@ -23,6 +23,8 @@ int rank_of(const logical &tensor);
 // Bytes from the first element to the end of the last one.
 size_t extent(const logical &tensor);
 bool has_no_gaps(const logical &tensor);
+// With the strides that `canonical_strides` gives, if it is strided and known.
+logical canonical(const logical &tensor);
 // Whether memory laid out as `given` can serve as `wanted`.
 bool same_layout(const logical &wanted, const logical &given);
 

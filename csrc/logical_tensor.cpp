@@ -83,6 +83,17 @@ bool has_no_gaps(const logical &t) {
     return count == elements_reached(t);
 }
 
+logical canonical(const logical &t) {
+    if (t.get_layout_type() != layout_type::strided || !has_known_shape(t) || rank_of(t) == 0)
+        return t;
+    const dims shape = t.get_dims();
+    if (element_count(shape) == 0)
+        return logical(t.get_id(), t.get_data_type(), shape, layout_type::strided,
+                       t.get_property_type());
+    return logical(t.get_id(), t.get_data_type(), shape, canonical_strides(shape, t.get_strides()),
+                   t.get_property_type());
+}
+
 bool same_layout(const logical &wanted, const logical &given) {
     if (wanted.get_data_type() != given.get_data_type() ||
         wanted.get_layout_type() != given.get_layout_type() || rank_of(wanted) != rank_of(given))
@@ -95,6 +106,7 @@ bool same_layout(const logical &wanted, const logical &given) {
     if (wanted.get_layout_type() == layout_type::opaque)
         return wanted.get_layout_id() == given.get_layout_id();
     if (wanted.get_layout_type() != layout_type::strided) return true;
+    if (element_count(shape) == 0) return true;
     const dims a = wanted.get_strides(), b = given.get_strides();
     for (size_t i = 0; i < shape.size(); ++i)
         if (shape[i] > 1 && a[i] != b[i]) return false;

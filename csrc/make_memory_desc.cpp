@@ -4,6 +4,7 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "errors.hpp"
 #include "memory_desc.hpp"
@@ -61,6 +62,28 @@ static desc make(const dims &shape, dt type, const Text &layout, const Layout &.
                       });
 }
 
+// Where the bytes of a descriptor hold its strides, which no function of oneDNN can change.
+static size_t place_of_strides() {
+    const dims marked{7654321, 1234567};
+    const std::vector<uint8_t> bytes = desc({2, 2}, dt::f32, marked).get_blob();
+    const auto *first = reinterpret_cast<const uint8_t *>(marked.data());
+    const auto found = std::search(bytes.begin(), bytes.end(), first, first + 2 * sizeof(int64_t));
+    require(found != bytes.end(), "oneDNN's descriptors must hold strides as numbers");
+    return found - bytes.begin();
+}
+
+desc canonical(const desc &d) {
+    if (!is_plain(d) || has_runtime_dims(d)) return d;
+    const dims shape = d.get_dims(), given = d.get_strides();
+    if (element_count(shape) == 0) return desc(shape, d.get_data_type(), dims{});
+    const dims strides = canonical_strides(shape, given);
+    if (strides == given) return d;
+    static const size_t place = place_of_strides();
+    std::vector<uint8_t> bytes = desc(d).get_blob();
+    std::memcpy(&bytes[place], strides.data(), strides.size() * sizeof(int64_t));
+    return desc(bytes);
+}
+
 desc make_row_major(const dims &shape, dt type) {
     check_shape(shape, type);
     return make(shape, type, [] { return ""; }, dims{});
@@ -83,7 +106,7 @@ desc make_with_tag(const dims &shape, dt type, const format_tag &tag) {
     if (tag.value != t::any && rank != wanted)
         require(false, "format_tag must be for the " + std::to_string(wanted) + " dimensions of " +
                            text_of(shape) + ", got " + name + " for " + std::to_string(rank));
-    return make(shape, type, [&] { return ", format_tag " + name; }, tag.value);
+    return canonical(make(shape, type, [&] { return ", format_tag " + name; }, tag.value));
 }
 
 desc make_with_strides(const dims &shape, dt type, const dims &strides) {
@@ -91,12 +114,14 @@ desc make_with_strides(const dims &shape, dt type, const dims &strides) {
     require(strides.size() == shape.size(), "strides must have one entry per dimension (" +
                                                 std::to_string(shape.size()) + "), got " +
                                                 std::to_string(strides.size()));
-    for (auto s : strides)
+    if (element_count(shape) == 0) return make_row_major(shape, type);
+    const dims steps = canonical_strides(shape, strides);
+    for (auto s : steps)
         require(s >= 0 || s == DNNL_RUNTIME_DIM_VAL,
                 "strides must not be negative (copy the array first), got " + std::to_string(s));
-    require(is_within_reach(shape, strides), "strides must reach fewer than 2**56 elements, got " +
-                                                 text_of(strides) + " for dims " + text_of(shape));
-    return make(shape, type, [&] { return ", strides " + text_of(strides); }, strides);
+    require(is_within_reach(shape, steps), "strides must reach fewer than 2**56 elements, got " +
+                                               text_of(strides) + " for dims " + text_of(shape));
+    return make(shape, type, [&] { return ", strides " + text_of(strides); }, steps);
 }
 
 // --- sparse ones ---
@@ -148,7 +173,7 @@ desc submemory_of(const desc &whole, const dims &shape, const dims &offsets) {
                 "dims must lie within " + text_of(limits) + " at offsets " + text_of(offsets) +
                     ", got " + text_of(shape),
                 where);
-    return or_explain([&] { return whole.submemory_desc(shape, offsets); },
+    return or_explain([&] { return canonical(whole.submemory_desc(shape, offsets)); },
                       [&] {
                           return "dims " + text_of(shape) + " at offsets " + text_of(offsets) +
                                  " of " + describe(whole);
@@ -162,7 +187,7 @@ desc reshaped(const desc &d, const dims &shape) {
             "dims must hold " + std::to_string(wanted) + " elements, as " + text_of(d.get_dims()) +
                 " does, got " + text_of(shape) + " (" + std::to_string(count) + ")",
             "MemoryDesc.reshape");
-    return or_explain([&] { return d.reshape(shape); },
+    return or_explain([&] { return canonical(d.reshape(shape)); },
                       [&] { return "dims " + text_of(shape) + " for " + describe(d); });
 }
 
@@ -177,7 +202,7 @@ desc permuted(const desc &d, const std::vector<int> &permutation) {
         ok,
         "permutation must hold each axis below " + std::to_string(ndims) + " once, got " + given,
         "MemoryDesc.permute_axes");
-    return or_explain([&] { return d.permute_axes(permutation); },
+    return or_explain([&] { return canonical(d.permute_axes(permutation)); },
                       [&] { return "permutation " + given + " of " + describe(d); });
 }
 

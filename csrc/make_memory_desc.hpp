@@ -15,6 +15,9 @@ desc make_csr(const dims &shape, memory::data_type type, int64_t nnz, memory::da
 desc make_coo(const dims &shape, memory::data_type type, int64_t nnz, memory::data_type index);
 desc make_packed(const dims &shape, memory::data_type type, int64_t nnz);
 
+// With the strides that `canonical_strides` gives. Only what a plain layout says is made anew: a
+// part keeps its offset, weights what they carry.
+desc canonical(const desc &d);
 desc submemory_of(const desc &whole, const dims &shape, const dims &offsets);
 desc reshaped(const desc &d, const dims &shape);
 desc permuted(const desc &d, const std::vector<int> &permutation);

@@ -42,7 +42,7 @@ static void check_desc(const desc &d) {
 
 // Elements that share an address would be written more than once.
 static bool repeats(const desc &d) {
-    if (d.get_format_kind() != memory::format_kind::blocked) return false;
+    if (d.get_format_kind() != memory::format_kind::blocked || !element_count(d)) return false;
     const dims shape = d.get_dims(), strides = d.get_strides();
     for (size_t i = 0; i < shape.size(); ++i)
         if (shape[i] > 1 && strides[i] == 0) return true;

@@ -19,10 +19,11 @@ int bits_of(memory::data_type type) {
     return static_cast<int>(dnnl_data_type_size(memory::convert_to_c(type))) * 8;
 }
 
-bool has_runtime_dims(const desc &d) {
-    const dims shape = d.get_dims();
-    return std::count(shape.begin(), shape.end(), DNNL_RUNTIME_DIM_VAL) > 0;
+static bool has_unknown(const dims &values) {
+    return std::count(values.begin(), values.end(), DNNL_RUNTIME_DIM_VAL) > 0;
 }
+
+bool has_runtime_dims(const desc &d) { return has_unknown(d.get_dims()); }
 
 int64_t element_count(const dims &shape) {
     if (std::count(shape.begin(), shape.end(), DNNL_RUNTIME_DIM_VAL)) return -1;
@@ -50,6 +51,48 @@ bool is_within_reach(const dims &shape, const dims &strides) {
 bool is_plain(const desc &d) {
     return d.get_format_kind() == kind::blocked && d.get_inner_nblks() == 0 &&
            d.get_dims() == d.get_padded_dims();
+}
+
+// The smallest step from one element to another; 1 if there is none.
+static int64_t least_step(const dims &shape, const dims &strides) {
+    int64_t least = 0;
+    for (size_t i = 0; i < shape.size(); ++i)
+        if (shape[i] > 1 && strides[i] > 0 && (!least || strides[i] < least)) least = strides[i];
+    return std::max<int64_t>(least, 1);
+}
+
+// The step along the last axis that leads anywhere; 1 if there is none.
+static int64_t last_step(const dims &shape, const dims &strides) {
+    for (size_t i = shape.size(); i-- > 0;)
+        if (shape[i] > 1) return std::max<int64_t>(strides[i], 1);
+    return 1;
+}
+
+// An axis of length 1 lies outside of the axes behind it, and the last one inside of that before
+// it. If all others have gaps between their elements, it is what was cut from the innermost axis.
+dims canonical_strides(const dims &shape, const dims &strides) {
+    if (has_unknown(shape) || has_unknown(strides)) return strides;
+    const bool is_empty = element_count(shape) == 0;
+    int64_t step = is_empty ? 1 : last_step(shape, strides);
+    bool is_cut = !is_empty && least_step(shape, strides) > 1;
+    dims made = strides;
+    for (size_t i = shape.size(); i-- > 0;) {
+        if (is_empty || (shape[i] == 1 && !is_cut))
+            made[i] = step;
+        else if (shape[i] == 1)
+            made[i] = 1, is_cut = false;
+        step = std::max(step, made[i] * std::max<int64_t>(shape[i], 1));
+    }
+    return made;
+}
+
+bool is_row_major(const desc &d) {
+    if (!is_plain(d) || d.get_submemory_offset()) return false;
+    const dims shape = d.get_dims(), strides = d.get_strides();
+    int64_t step = 1;
+    for (size_t i = shape.size(); i-- > 0; step *= shape[i])
+        if (shape[i] != 1 && strides[i] != step) return false;
+    return true;
 }
 
 size_t extent(const desc &d) {

@@ -11,6 +11,11 @@ std::string describe(const desc &d);
 std::string layout_of(const desc &d);
 // "(8, 3)", with a question mark for a runtime dimension.
 std::string text_of(const dims &values);
+// Strides that lead to the same elements. Those that lead nowhere, of axes of length 1 and of
+// tensors without elements, become what they are in a dense array: oneDNN's kernels go by them.
+dims canonical_strides(const dims &shape, const dims &strides);
+// Whether elements lie in the order of the axes, the last one innermost, without gaps.
+bool is_row_major(const desc &d);
 // Bytes from the first element to the end of the last one. Unlike desc::get_size, a strided view
 // does not count the part of its last row that lies outside of the view.
 size_t extent(const desc &d);

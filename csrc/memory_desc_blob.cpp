@@ -206,7 +206,7 @@ desc from_blob(const py::bytes &bytes) {
 desc from_own_blob(const py::bytes &bytes) {
     const desc given(payload_of(bytes));
     check_numbers(given);
-    return given;
+    return canonical(given);
 }
 
 }  // namespace sycl_dnn

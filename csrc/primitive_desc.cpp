@@ -6,6 +6,7 @@
 #include "arguments.hpp"
 #include "enums.hpp"
 #include "errors.hpp"
+#include "make_memory_desc.hpp"
 #include "new_descriptor.hpp"
 
 namespace sycl_dnn {
@@ -32,7 +33,7 @@ desc PrimitiveDesc::argument_desc(int id) const {
     if (id < 0) return desc();
     if (id >= DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE && !post_op_has(attr->handle.get_post_ops(), id))
         return desc();
-    return handle.query_md(dnnl::query::exec_arg_md, id);
+    return canonical(handle.query_md(dnnl::query::exec_arg_md, id));
 }
 
 // Lists of several (concat, sum) and reorders have one implementation, and a clone would forget a

@@ -91,19 +91,25 @@ void bind_quantization(attr_class &c) {
     const auto f32 = [] { return py::arg_v("data_type", dt::f32, "data_type.f32"); };
     const auto s32 = [] { return py::arg_v("data_type", dt::s32, "data_type.s32"); };
     def_recorded(c, "set_scales_mask", &set_scales_mask, py::arg("arg"), py::arg("mask"),
-                 "f32 scales of an argument, one for each index of the dimensions in ``mask``.");
+                 "f32 scales of an argument, one for each index of the dimensions in ``mask``: an "
+                 "execution reads them in row-major order of these dimensions.");
     def_recorded(
         c, "set_scales", &set_scales, py::arg("arg"), py::arg("mask"), py::arg("groups") = dims{},
         f32(), py::arg("is_on_host") = false,
         py::arg_v("qmode", quantization_mode::static_sazp, "quantization_mode.static_sazp"),
-        "Scales with groups in the last two dimensions and other data types.");
+        "Scales with groups in the last two dimensions and other data types. Those of an "
+        "execution must be row-major: for ``mask`` 3 and groups (G, 1) of weights (K, N), one "
+        "after the other as in an array (K / G, N). A transposed view is refused: copy it.");
     def_recorded(c, "set_host_scale", &set_host_scale, py::arg("arg"), f32());
-    def_recorded(c, "set_zero_points_mask", &set_zero_points_mask, py::arg("arg"), py::arg("mask"));
+    def_recorded(c, "set_zero_points_mask", &set_zero_points_mask, py::arg("arg"), py::arg("mask"),
+                 "s32 zero points, laid out as ``set_scales_mask`` says.");
     def_recorded(c, "set_zero_points", &set_zero_points, py::arg("arg"), py::arg("mask"),
-                 py::arg("groups") = dims{}, s32(), py::arg("is_on_host") = false);
+                 py::arg("groups") = dims{}, s32(), py::arg("is_on_host") = false,
+                 "Zero points with groups, laid out as ``set_scales`` says.");
     def_recorded(c, "set_host_zero_point", &set_host_zero_point, py::arg("arg"), s32());
     def_recorded(c, "set_precomputed_reductions", &set_precomputed_reductions, py::arg("arg"),
-                 py::arg("mask"), py::arg("groups") = dims{}, s32());
+                 py::arg("mask"), py::arg("groups") = dims{}, s32(),
+                 "Sums over the groups, laid out as ``set_scales`` says.");
     def_recorded(c, "set_rnn_data_qparams", &set_rnn_data_qparams, py::arg("scale"),
                  py::arg("shift"));
     def_recorded(c, "set_rnn_weights_qparams", &set_rnn_weights_qparams, py::arg("mask"),

@@ -8,7 +8,7 @@ from sycl_dnn import _core
 import enum
 import sycl_dnn.onednn
 import typing
-__all__: list[str] = ['ARGUMENTS', 'ArrayTypes', 'BoundProgram', 'CallPlan', 'CallTable', 'Communicator', 'CompiledPartition', 'ControlLink', 'Engine', 'GraphTensor', 'Kernel', 'LogicalTensor', 'Memory', 'MemoryDesc', 'Op', 'OpGraph', 'Partition', 'PartitionSequence', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'Recorder', 'ResultPool', 'ReverseCall', 'StartedCollective', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'clear_graph_pool', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'data_type_size', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_compiled_partition_cache_capacity', 'get_constant_tensor_cache_capacity', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'graph_dump_mode', 'graph_pool_info', 'graph_status', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'host_lane', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'is_recording', 'is_recording_waits', 'layer_normalization_backward', 'layer_normalization_forward', 'layout_type', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'logical_data_type', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'note', 'op_attr', 'op_kind', 'partition_policy', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'property_type', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_compiled_partition_cache_capacity', 'set_constant_tensor_cache_capacity', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_graph_dump_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'stream_flags', 'submit_all', 'sum', 'use_huge_pages', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
+__all__: list[str] = ['ARGUMENTS', 'ArrayTypes', 'BoundProgram', 'CallPlan', 'CallTable', 'Communicator', 'CompiledPartition', 'ControlLink', 'Engine', 'GraphTensor', 'Kernel', 'LogicalTensor', 'Memory', 'MemoryDesc', 'Op', 'OpGraph', 'Partition', 'PartitionSequence', 'PostOps', 'Primitive', 'PrimitiveAttr', 'PrimitiveDesc', 'Program', 'ROWS', 'RUNTIME_DIM_VAL', 'RUNTIME_F32_VAL', 'RUNTIME_S32_VAL', 'RUNTIME_SIZE_VAL', 'Recorder', 'ResultPool', 'ReverseCall', 'StartedCollective', 'Stream', 'accumulation_mode', 'algorithm', 'argument_id', 'augru_backward', 'augru_forward', 'batch_normalization_backward', 'batch_normalization_forward', 'binary', 'canonical_strides', 'clear_graph_pool', 'clear_scratchpads', 'concat', 'convolution_backward_data', 'convolution_backward_weights', 'convolution_forward', 'cpu_isa', 'cpu_isa_hints', 'data_type', 'data_type_size', 'deconvolution_backward_data', 'deconvolution_backward_weights', 'deconvolution_forward', 'eltwise_backward', 'eltwise_forward', 'engine_kind', 'format_kind', 'format_tags', 'fpmath_mode', 'get_compiled_partition_cache_capacity', 'get_constant_tensor_cache_capacity', 'get_cpu_isa_hints', 'get_default_fpmath_mode', 'get_effective_cpu_isa', 'get_primitive_cache_capacity', 'graph_dump_mode', 'graph_pool_info', 'graph_status', 'group_normalization_backward', 'group_normalization_forward', 'gru_backward', 'gru_forward', 'host_lane', 'inner_product_backward_data', 'inner_product_backward_weights', 'inner_product_forward', 'is_recording', 'is_recording_waits', 'layer_normalization_backward', 'layer_normalization_forward', 'layout_type', 'lbr_augru_backward', 'lbr_augru_forward', 'lbr_gru_backward', 'lbr_gru_forward', 'logical_data_type', 'lrn_backward', 'lrn_forward', 'lstm_backward', 'lstm_forward', 'matmul', 'normalization_flags', 'note', 'op_attr', 'op_kind', 'partition_policy', 'pooling_backward', 'pooling_forward', 'prelu_backward', 'prelu_forward', 'primitive_kind', 'prop_kind', 'property_type', 'quantization_mode', 'query', 'reduction', 'reorder', 'resampling_backward', 'resampling_forward', 'rnn_direction', 'rnn_flags', 'rounding_mode', 'scratchpad_info', 'scratchpad_mode', 'set_compiled_partition_cache_capacity', 'set_constant_tensor_cache_capacity', 'set_cpu_isa_hints', 'set_default_fpmath_mode', 'set_graph_dump_mode', 'set_jit_dump', 'set_jit_profiling_flags', 'set_jit_profiling_jitdumpdir', 'set_max_cpu_isa', 'set_primitive_cache_capacity', 'set_verbose', 'shuffle_backward', 'shuffle_forward', 'softmax_backward', 'softmax_forward', 'sparse_encoding', 'status', 'stream_flags', 'submit_all', 'sum', 'use_huge_pages', 'vanilla_rnn_backward', 'vanilla_rnn_forward', 'version']
 
 class status(enum.Enum):
     invalid_arguments = ...
@@ -735,7 +735,7 @@ class MemoryDesc:
     @typing.overload
     def __init__(self, dims: collections.abc.Sequence[int], data_type: _core.data_type | str, strides: collections.abc.Sequence[int]) -> None:
         """
-        Plain layout by strides, in elements; 0 broadcasts.
+        Plain layout by strides, in elements; 0 broadcasts. Those of axes of length 1, and of shapes without elements, become what they are in a dense array.
         """
 
     def __repr__(self) -> str:
@@ -1055,7 +1055,9 @@ class PrimitiveAttr:
         """
 
     def set_precomputed_reductions(self, arg: str | int, mask: int, groups: collections.abc.Sequence[int]=[], data_type: data_type | str=...) -> None:
-        ...
+        """
+        Sums over the groups, laid out as ``set_scales`` says.
+        """
 
     def set_rnn_data_qparams(self, scale: float, shift: float) -> None:
         ...
@@ -1073,12 +1075,12 @@ class PrimitiveAttr:
 
     def set_scales(self, arg: str | int, mask: int, groups: collections.abc.Sequence[int]=[], data_type: data_type | str=..., is_on_host: bool=False, qmode: quantization_mode | str=...) -> None:
         """
-        Scales with groups in the last two dimensions and other data types.
+        Scales with groups in the last two dimensions and other data types. Those of an execution must be row-major: for ``mask`` 3 and groups (G, 1) of weights (K, N), one after the other as in an array (K / G, N). A transposed view is refused: copy it.
         """
 
     def set_scales_mask(self, arg: str | int, mask: int) -> None:
         """
-        f32 scales of an argument, one for each index of the dimensions in ``mask``.
+        f32 scales of an argument, one for each index of the dimensions in ``mask``: an execution reads them in row-major order of these dimensions.
         """
 
     def set_scratchpad_mode(self, mode: _core.scratchpad_mode | str) -> None:
@@ -1087,10 +1089,14 @@ class PrimitiveAttr:
         """
 
     def set_zero_points(self, arg: str | int, mask: int, groups: collections.abc.Sequence[int]=[], data_type: data_type | str=..., is_on_host: bool=False) -> None:
-        ...
+        """
+        Zero points with groups, laid out as ``set_scales`` says.
+        """
 
     def set_zero_points_mask(self, arg: str | int, mask: int) -> None:
-        ...
+        """
+        s32 zero points, laid out as ``set_scales_mask`` says.
+        """
 
     @property
     def accumulation_mode(self) -> _core.accumulation_mode:
@@ -2334,6 +2340,11 @@ def binary(engine: Engine, *, algorithm: algorithm | str, src0: MemoryDesc, src1
 def binary(engine: Engine, *, algorithm: algorithm | str, src0: MemoryDesc, src1: MemoryDesc, src2: MemoryDesc | None=None, dst: MemoryDesc, attr: PrimitiveAttr | None=None, allow_empty: typing.Literal[True]) -> PrimitiveDesc | None:
     """
     Primitive descriptor of binary; executes src_0 src_1 src_2 -> dst
+    """
+
+def canonical_strides(dims: collections.abc.Sequence[int], strides: collections.abc.Sequence[int]) -> list[int]:
+    """
+    The strides that a descriptor gets: those that lead nowhere are as in a dense array.
     """
 
 def clear_graph_pool() -> None:

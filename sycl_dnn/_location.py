@@ -15,7 +15,7 @@ from typing import Any
 
 #: Compiled into the extension (CMakeLists.txt reads this line). Raised when what the extension
 #: offers changes, so that Python files never meet an extension that was built from others.
-INTERFACE = 21
+INTERFACE = 22
 
 _FOLDER = Path(__file__).resolve().parent
 

@@ -99,17 +99,7 @@ def carried(operand: MemoryDesc, frame: MemoryDesc, target: MemoryDesc) -> Memor
         if merged is None:
             return None
         dims[axis], strides[axis] = merged
-    return _described(tuple(dims), strides, order, dtypes.NAMES[operand.data_type])
-
-
-def _described(
-    dims: tuple[int, ...], strides: list[int], order: list[int], dtype: str
-) -> MemoryDesc:
-    """Return a descriptor in which axes of size 1 have the strides that fast kernels expect."""
-    for wanted in (layout.row_major_strides(dims), layout.permuted_strides(dims, order)):
-        if all(n == 1 or s == w for n, s, w in zip(dims, strides, wanted, strict=True)):
-            return layout.strided(dims, dtype, wanted)
-    return layout.strided(dims, dtype, [s or 1 for s in strides])
+    return layout.strided(dims, dtypes.NAMES[operand.data_type], strides)
 
 
 def relaid(made: MemoryDesc, src: MemoryDesc, dst: MemoryDesc, dtype: str) -> MemoryDesc | None:
@@ -131,5 +121,4 @@ def relaid(made: MemoryDesc, src: MemoryDesc, dst: MemoryDesc, dtype: str) -> Me
         strides.append(match[2])
     if left:
         return None
-    order = sorted(range(len(strides)), key=lambda a: (-strides[a], -made.dims[a], a))
-    return _described(made.dims, strides, order, dtype)
+    return layout.strided(made.dims, dtype, strides)

@@ -13,6 +13,7 @@ from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.memory import KINDS, allocated, array_of
 from sycl_dnn.trace.array import wrapped
+from sycl_dnn.trace.layout import canonical_strides
 
 __all__ = ["Tensor", "logical_tensor_of"]
 
@@ -24,9 +25,10 @@ _SCALARS: dict[str, np.dtype[Any]] = {
 
 
 def element_strides(array: Any) -> tuple[int, ...]:
-    """Return an array's strides in elements."""
+    """Return an array's strides in elements; those that lead nowhere as in a dense array."""
     strides = getattr(array, "element_strides", None)
-    return strides if strides is not None else array.get_array().strides
+    strides = array.get_array().strides if strides is None else strides
+    return canonical_strides(tuple(array.shape), tuple(strides))
 
 
 def logical_tensor_of(array: Any, id: int, *, property_type: str = "undef") -> _core.LogicalTensor:
@@ -75,7 +77,9 @@ def _check_array(tensor: _core.LogicalTensor, array: Any) -> None:
     if tuple(array.shape) != tensor.dims:
         raise InvalidArguments(f"Tensor: array must have shape {tensor.dims}, got {array.shape}")
     given, strides = element_strides(array), tensor.strides
-    if any(n > 1 and a != b for n, a, b in zip(tensor.dims, given, strides, strict=True)):
+    if array.size and any(
+        n > 1 and a != b for n, a, b in zip(tensor.dims, given, strides, strict=True)
+    ):
         raise InvalidArguments(f"Tensor: array must have strides {strides}, got {given}")
 
 

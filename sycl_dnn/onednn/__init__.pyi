@@ -23,6 +23,7 @@ from sycl_dnn._core import augru_forward as augru_forward
 from sycl_dnn._core import batch_normalization_backward as batch_normalization_backward
 from sycl_dnn._core import batch_normalization_forward as batch_normalization_forward
 from sycl_dnn._core import binary as binary
+from sycl_dnn._core import canonical_strides as canonical_strides
 from sycl_dnn._core import clear_graph_pool as clear_graph_pool
 from sycl_dnn._core import clear_scratchpads as clear_scratchpads
 from sycl_dnn._core import concat as concat

@@ -30,7 +30,7 @@ def _are_steps(axes: Sequence[tuple[int, int]]) -> bool:
 
 def is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether elements are contiguous, the last axis innermost."""
-    return _are_steps([*zip(strides, shape, strict=True)][::-1])
+    return 0 in shape or _are_steps([*zip(strides, shape, strict=True)][::-1])
 
 
 def has_gaps(desc: _core.MemoryDesc | None) -> bool:

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Sequence
 
 from sycl_dnn._core import MemoryDesc, data_type, format_kind
+from sycl_dnn._core import canonical_strides as canonical
 from sycl_dnn.onednn.dtypes import DATA_TYPES
 
 Shape = tuple[int, ...]
@@ -17,14 +18,13 @@ def row_major_strides(shape: Sequence[int]) -> Shape:
     return permuted_strides(shape, range(len(shape)))
 
 
-def tidy_strides(shape: Shape, strides: Shape) -> Shape:
-    """Return strides that lead to the same elements: row-major ones if only axes of 1 differ.
+@functools.lru_cache(4096)
+def canonical_strides(shape: Shape, strides: Shape) -> Shape:
+    """Return the strides that a descriptor gets, which lead to the same elements.
 
-    oneDNN compares the strides of these axes too, and has slower kernels for unusual ones.
+    Those that lead nowhere are as in a dense array: any number may stand there in an array.
     """
-    dense = row_major_strides(shape)
-    same = all(n == 1 or a == b for n, a, b in zip(shape, strides, dense, strict=True))
-    return dense if same else strides
+    return tuple(canonical(shape, strides))
 
 
 def permuted_strides(shape: Sequence[int], order: Sequence[int]) -> Shape:
@@ -46,11 +46,7 @@ def strided(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> MemoryD
     """Return a descriptor with these strides; shape () counts as (1,)."""
     if not shape:
         return MemoryDesc((1,), DATA_TYPES[dtype], strides=(1,))
-    if 0 in shape:
-        strides = row_major_strides(shape)
-    # A stride that is never used may have any value in an array, even a negative one.
-    safe = tuple(s if n > 1 else max(s, 1) for s, n in zip(strides, shape, strict=True))
-    return _described(tuple(shape), DATA_TYPES[dtype], safe)
+    return _described(tuple(shape), DATA_TYPES[dtype], tuple(strides))
 
 
 def is_describable(shape: Sequence[int], strides: Sequence[int]) -> bool:

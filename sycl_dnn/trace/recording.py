@@ -275,15 +275,11 @@ class Trace(TraceState):
         return found if found else out.desc()
 
     def _fitted(self, tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor:
-        if not wanted or tensor.storage.scalar:
+        if tensor.desc is None or tensor.storage.scalar:
             return tensor
-        if tensor.desc != wanted:
-            return self.reorder(tensor, wanted)
-        if wanted.is_plain and wanted.strides != tensor.desc.strides:
-            # Strides of axes of size 1 are arbitrary, yet oneDNN compares them.
-            shape = tensor.shape
-            return Tensor(self, tensor.storage, wanted, tensor.dtype, shape, tensor.offset)
-        return tensor
+        # Values without a descriptor, as scales are: oneDNN reads them one after the other.
+        wanted = wanted or layout.row_major(tensor.shape, tensor.dtype)
+        return tensor if tensor.desc == wanted else self.reorder(tensor, wanted)
 
     def _fall_back(
         self,

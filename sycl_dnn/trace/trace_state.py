@@ -100,8 +100,10 @@ class TraceState:
 
         It has no descriptor if oneDNN cannot describe the strides.
         """
-        if desc is None and dtype in dtypes.DATA_TYPES and layout.is_describable(shape, strides):
-            desc = layout.strided(shape, dtype, strides)
+        if layout.is_describable(shape, strides):
+            strides = layout.canonical_strides(tuple(shape), tuple(strides))
+            if desc is None and dtype in dtypes.DATA_TYPES:
+                desc = layout.strided(shape, dtype, strides)
         storage = self._argument_storage(desc, constant=constant)
         return Tensor(self, storage, desc, dtype, shape, strides=strides)
 

@@ -220,7 +220,7 @@ class Tensor(TorchMethods, ArrayMethods, ForeignFunctions, Operators, dpnp.ndarr
                 "astype to convert values, reshape for another shape"
             )
         step = (rest[0] if rest else 0) * dtypes.bits_of(self.dtype) // 8
-        strides = layout.tidy_strides(shape, strides)
+        strides = layout.canonical_strides(shape, strides)
         desc = None if self.desc is None else layout.strided(shape, self.dtype, strides)
         return Tensor(
             self.trace, self.storage, desc, self.dtype, shape, self.offset + step, strides

@@ -48,12 +48,8 @@ def viewable_strides(x: Tensor, shape: tuple[int, ...]) -> tuple[int, ...] | Non
             return None
         steps = layout.row_major_strides(wanted)
         found += [s * taken[-1][1] for s in steps]
-    # Axes of size 1 are included: oneDNN compares their strides, too.
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step if n == 1 else found.pop())
-        step = strides[-1] * n
-    return tuple(reversed(strides))
+    strides = tuple(1 if n == 1 else found.pop(0) for n in shape)
+    return layout.canonical_strides(tuple(shape), strides)
 
 
 def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:

@@ -136,7 +136,7 @@ def test_omitted_or_short_scale_is_refused(engine, stream):
         primitive.execute(stream, args)
     args["attr_scales_src"] = filled(desc(1), engine)
     args["attr_scales_weights"] = filled(desc(2), engine)
-    with pytest.raises(InvalidArguments, match="attr_scales_weights must be 3 f32 values, got"):
+    with pytest.raises(InvalidArguments, match="attr_scales_weights must be 3 f32 values in row-m"):
         primitive.execute(stream, args)
     args["attr_scales_weights"] = filled(desc(3), engine)
     primitive.execute(stream, args).wait()

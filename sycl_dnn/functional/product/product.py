@@ -40,10 +40,7 @@ def _multipliable(x: Tensor) -> Tensor:
     apart = all(s >= span or k == 1 for s, k in zip(x.strides[:-2], x.shape[:-2], strict=True))
     if not (by_rows or by_columns) or not apart:
         return x.trace.reorder(x, layout.row_major(x.shape, x.dtype))
-    # oneDNN goes by the stride of an axis of size 1 as well.
-    last = (max(row, n), 1) if by_rows else (1, max(column, m))
-    strides = (*x.strides[:-2], *last)
-    return x if strides == x.strides else x.view(x.shape, strides)
+    return x
 
 
 def _empty_product(a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
