@@ -91,7 +91,7 @@ def _expected(exact: list[Any], others: list[list[Any]], base: float) -> list[Ex
         largest = np.abs(value[is_known]).max(initial=0.0)
         spread = np.sqrt(np.mean(off[is_known] ** 2)) if is_known.any() else 0.0
         size = np.where(is_known, np.abs(value), 0.0)
-        tolerance = base * (size + 0.3 * largest) + 10 * off + 3 * spread + 3e-6 * unit
+        tolerance = base * (size + 0.3 * largest) + 10 * off + 3 * spread + 1e-5 * unit
         # What is not finite is compared as it is, unless it depends on the last digits.
         unsteady = np.any([np.isfinite(s) != np.isfinite(value) for s in seen], axis=0)
         tolerance = np.where(np.isfinite(value), tolerance, 0.0)
