@@ -18,8 +18,6 @@ PRODUCTS = ("convolution", "conv_transpose", "matmul")
 _READ_AS_DENSE = {"layer_norm", "layer_norm_backward", "dynamic_dequantize"}
 #: What becomes a post-op of the operation before it.
 _OF_TWO = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "select", "squared_diff")
-#: Operations that read post-ops in the order of their own rows.
-_IN_ROWS = ("layer_norm", "softmax", "log_softmax")
 #: Operations that read all their tensors with the strides of one of them, or scales as rows.
 _IN_ONE_LAYOUT = (
     "layer_norm_backward", "softmax_backward", "log_softmax_backward", "prelu", "prelu_backward",
@@ -56,10 +54,11 @@ def ordered_operands(group: Sequence[Node], shapes: Any) -> list[Value]:
             values += node.values
         elif node.operation.name == "matmul":
             most = max(len(shapes[v.id]) for v in node.values[:2])
-            values += [v for v in node.values[:2] if 2 < len(shapes[v.id]) < most]
+            is_lone = bool(fused) and any(1 in shapes[v.id] for v in node.values)
+            values += [v for v in node.values[:2] if 2 < len(shapes[v.id]) < most or is_lone]
         elif node.operation.name in _OF_TWO and _spreads_over_one(node, shapes):
             values += node.values
-        elif fused and node.operation.name in _IN_ROWS:
+        elif fused:
             values += node.values[:1]
     return [v for v in values if v.id not in made and _is_wide(v, shapes[v.id])]
 
