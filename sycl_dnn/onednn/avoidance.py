@@ -9,7 +9,7 @@ from typing import Any
 
 from sycl_dnn import _core
 from sycl_dnn.onednn.apart import is_row_major
-from sycl_dnn.onednn.fault import Operands, is_channels_last, narrow_lanes
+from sycl_dnn.onednn.fault import GraphOp, Operands, is_channels_last, narrow_lanes
 
 # --- implementations and parameters ---
 
@@ -176,3 +176,9 @@ def slopes_elsewhere(pd: Any) -> bool:
     channels = desc.strides[1]
     pixels = zip(desc.dims[2:], desc.strides[2:], strict=True)
     return channels > 1 and any(n > 1 and by > channels for n, by in pixels)
+
+
+def softmax_of_one_pixel(ops: Sequence[GraphOp]) -> bool:
+    """Match a softmax of images of one pixel with what is fused into it."""
+    shapes = [op.shapes[0] for op in ops if "softmax" in op.name.lower()]
+    return len(ops) > 1 and any(len(s) > 2 and math.prod(s[2:]) == 1 for s in shapes)

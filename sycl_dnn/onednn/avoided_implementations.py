@@ -59,6 +59,7 @@ FAULTS: tuple[Fault, ...] = (
         rows=("binary", "matmul", "softmax_forward"),
         avoids=rules.finds_operands_elsewhere,
         post_ops=rules.misplaced,
+        partition=rules.softmax_of_one_pixel,
     ),
     Fault(
         "layer-norm-post-op-operands",
