@@ -204,13 +204,17 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
     __invert__ = lambda self: in_manner(~self.plain)  # noqa: E731
     del _name
 
+    def _key(self, key: Any) -> Any:
+        """Return a key as dpnp takes it: lists, torch's indices or masks, as arrays."""
+        if isinstance(key, tuple):
+            return tuple([self._key(item) for item in key])
+        return dpnp.asarray(key, sycl_queue=self.sycl_queue) if type(key) is list else plain(key)
+
     def __getitem__(self, key: Any) -> Any:
-        keys = tuple(map(plain, key)) if isinstance(key, tuple) else plain(key)
-        return in_manner(self.plain[keys])
+        return in_manner(self.plain[self._key(key)])
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        keys = tuple(map(plain, key)) if isinstance(key, tuple) else plain(key)
-        self.plain[keys] = plain(value)
+        self.plain[self._key(key)] = plain(value)
 
     def __getattr__(self, name: str) -> Any:
         found = None if name.startswith("_") or name == "plain" else _others(self, name)

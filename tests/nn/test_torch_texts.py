@@ -11,6 +11,7 @@ import torch_texts
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn, tree
+from sycl_dnn.nn import torch_names
 from sycl_dnn.trace import module_arrays
 
 #: More texts: names that are arguments, attributes of ``nn``, and class methods.
@@ -79,15 +80,6 @@ class Net(nn.Module):
 }
 
 
-class InTorchsPlace:
-    """What a text finds under the name ``torch``: functions of the layer, and ``nn``."""
-
-    nn = nn
-
-    def __getattr__(self, name):
-        return getattr(F, name)
-
-
 def made(name, **scope):
     namespace = {"__name__": "texts", **scope}
     exec(TEXTS[name][0], namespace)  # our own text
@@ -113,7 +105,7 @@ def total(outputs):
 @pytest.mark.parametrize("name", TEXTS)
 def test_text_computes_the_same_in_eager_and_compiled(name):
     sycl_dnn.manual_seed(2)
-    net = made(name, nn=nn, F=F, torch=InTorchsPlace())
+    net = made(name, nn=nn, F=F, torch=torch_names)
     xs = [dpnp.asarray(x) for x in inputs(name)]
     net.eval()
     eager = tree.leaves(net(*xs))
@@ -127,7 +119,7 @@ def test_text_is_torchs(name):
     torch = pytest.importorskip("torch")
     torch.manual_seed(1)
     theirs = made(name, nn=torch.nn, F=torch.nn.functional, torch=torch)
-    net = made(name, nn=nn, F=F, torch=InTorchsPlace())
+    net = made(name, nn=nn, F=F, torch=torch_names)
     assert list(net.state_dict()) == list(theirs.state_dict())
     net.load_state_dict(theirs.state_dict())
     values = inputs(name)

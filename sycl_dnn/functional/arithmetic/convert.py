@@ -18,7 +18,9 @@ from sycl_dnn.ops.arithmetic import cast
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.foreign_arrays import bits_of
+from sycl_dnn.trace.module_arrays import in_manner
 from sycl_dnn.trace.steps import Out
+from sycl_dnn.trace.trace_state import running_trace
 from sycl_dnn.trace.values import Tensor
 
 if TYPE_CHECKING:
@@ -158,7 +160,15 @@ def from_numpy(ndarray: np.ndarray) -> dpnp.ndarray | Array:
         raise TypeError(
             f"from_numpy: ndarray must be a numpy.ndarray, got {type(ndarray).__name__}"
         )
-    return asarray(ndarray, sycl_queue=default_queue())
+    trace = running_trace()
+    queue = default_queue() if trace is None else trace.queue
+    return _as_running_code_expects(asarray(ndarray, sycl_queue=queue))
+
+
+def _as_running_code_expects(array: Any) -> Any:
+    """Return an array as a value of the trace that runs, or with torch's methods in an init."""
+    trace = running_trace()
+    return in_manner(array) if trace is None else trace.capture(array)
 
 
 def tensor(
@@ -197,5 +207,9 @@ def tensor(
         return made.copy() if made is data else made
     values = np.asarray(data)
     kind = "float32" if values.dtype == np.float64 else values.dtype.name
-    queue = device if isinstance(device, dpctl.SyclQueue) else default_queue(device)
-    return asarray(values, dtype or kind, sycl_queue=queue)
+    trace = running_trace()
+    if isinstance(device, dpctl.SyclQueue):
+        queue = device
+    else:
+        queue = trace.queue if trace and device is None else default_queue(device)
+    return _as_running_code_expects(asarray(values, dtype or kind, sycl_queue=queue))

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What model code finds under the name ``torch``: functions, ``nn``, data types, blocks.
+
+``from sycl_dnn.nn import torch_names as torch`` in place of ``import torch`` is all that many model
+files need.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import dpnp
+
+import sycl_dnn
+from sycl_dnn import functional, nn  # noqa: F401 - ``nn`` is one of the names
+from sycl_dnn.trace.array import Array
+
+pi, inf, nan, e = math.pi, math.inf, math.nan, math.e
+#: Names of data types that arrays have under another one.
+_DTYPES = {
+    "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32",
+    "short": "int16", **{name: name for name in (
+        "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8",
+        "bool")},
+}  # fmt: skip
+#: Names of ``sycl_dnn`` itself that mean what torch's do.
+_BLOCKS = ("compile", "enable_grad", "inference_mode", "manual_seed", "no_grad", "set_grad_enabled")
+
+
+class _Arrays(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, (dpnp.ndarray, Array))
+
+    def __call__(cls, *sizes: Any) -> Any:
+        """Return an array of these sizes, or of the numbers of a list, in float32."""
+        if len(sizes) == 1 and not isinstance(sizes[0], int):
+            return functional.tensor(sizes[0], dtype="float32")
+        return functional.empty(sizes)
+
+
+class Tensor(metaclass=_Arrays):
+    """For annotations, ``isinstance``, and ``Tensor(2, 3)``: arrays and values of a forward."""
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is an array."""
+    return isinstance(value, Tensor)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _DTYPES:
+        return _DTYPES[name]
+    if name in _BLOCKS:
+        return getattr(sycl_dnn, name)
+    if not name.startswith("_") and hasattr(functional, name):
+        return getattr(functional, name)
+    raise AttributeError(
+        f"torch_names: {name!r} is not a name of torch's that sycl_dnn has; see docs/pytorch.md"
+    )
