@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights divided by their largest singular value, and weights computed by modules of yours."""
+"""Weights divided by their largest singular value, and weights computed by modules."""
 
 from __future__ import annotations
 
