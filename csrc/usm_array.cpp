@@ -20,7 +20,7 @@ bool agrees(const UsmArray &fields, py::handle array) {
     const auto size = reinterpret_cast<PyTypeObject *>(Py_TYPE(array.ptr()))->tp_basicsize;
     if (size < static_cast<Py_ssize_t>(sizeof(UsmArray))) return false;
     const py::tuple shape = array.attr("shape"), strides = array.attr("strides");
-    return fields.ndim == static_cast<int>(shape.size()) && fields.ndim > 0 &&
+    return fields.ndim == static_cast<int>(shape.size()) &&
            py::int_(reinterpret_cast<uintptr_t>(fields.data)).equal(array.attr("_pointer")) &&
            fields.base == py::object(array.attr("usm_data")).ptr() &&
            fields.typenum == array.attr("dtype").attr("num").cast<int>() &&
@@ -36,7 +36,12 @@ const UsmArray *usm_array(py::handle array, const py::object &type) {
     static verdict known = verdict::unknown;  // under the GIL
     if (reinterpret_cast<PyObject *>(Py_TYPE(array.ptr())) != type.ptr()) return nullptr;
     const auto *fields = reinterpret_cast<const UsmArray *>(array.ptr());
-    if (known == verdict::unknown) known = agrees(*fields, array) ? verdict::right : verdict::wrong;
+    if (known == verdict::unknown) {
+        // An array without axes or elements shows too little of the struct: the next one decides.
+        if (!py::bool_(array.attr("shape")) || !array.attr("size").cast<Py_ssize_t>())
+            return nullptr;
+        known = agrees(*fields, array) ? verdict::right : verdict::wrong;
+    }
     return known == verdict::right ? fields : nullptr;
 }
 

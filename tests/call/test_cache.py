@@ -127,3 +127,24 @@ def test_scalars_that_compare_equal_are_told_apart(queue):
 
     tokens = {Collected().token(v) for v in (1, 1.0, True)}
     assert len(tokens) == 3
+
+
+FIRST = """
+import dpnp
+from sycl_dnn import functional as F
+from sycl_dnn.call import cache
+
+x = dpnp.ones((2, 3), dtype="f4")
+F.neg({first})
+before = cache.plans.calls.hits
+for _ in range(3):
+    F.relu(x)
+print(cache.plans.calls.hits - before)
+"""
+
+
+@pytest.mark.parametrize(
+    "first", ["x[0, 0]", "x[:0]", "x[::-1]", "dpnp.broadcast_to(x, (4, 2, 3))"]
+)
+def test_repeated_calls_are_found_whatever_the_first_array_of_the_process_is(first):
+    assert fresh_process.output(FIRST.format(first=first)) == "2"

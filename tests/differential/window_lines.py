@@ -22,6 +22,9 @@ def _each(d: Drawing, n: int, low: int, high: int) -> str:
 
 
 def convolved(d: Drawing) -> None:
+    if d.is_special:
+        # Padding times a weight that is not finite: NaN in PyTorch, skipped by kernels.
+        raise Unsuitable
     n, x, shape = _spatial(d)
     channels = shape[1]
     groups = d.choice([g for g in range(1, channels + 1) if channels % g == 0] or [1])

@@ -78,7 +78,7 @@ ELSEWHERE = {"PackedSequence", "ctc_loss", "nms", "pack_padded_sequence", "pad_p
              "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
              "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss",
              "soft_margin_loss", "triplet_margin_loss",
-             "triplet_margin_with_distance_loss"}  # fmt: skip
+             "triplet_margin_with_distance_loss", "from_numpy", "tensor"}  # fmt: skip
 
 
 def _either(call):

@@ -81,8 +81,11 @@ SLOW = {
 
 @pytest.mark.parametrize("make", SLOW, ids=lambda make: make.__name__)
 def test_a_slow_reference_is_named_with_what_is_faster(make, engine):
-    with pytest.warns(sycl_dnn.ReferenceWarning) as said:
-        pd = make(engine)
+    with warnings.catch_warnings():
+        # 8-bit products that saturate on this CPU are warned about, too.
+        warnings.simplefilter("ignore", sycl_dnn.OneDnnFaultWarning)
+        with pytest.warns(sycl_dnn.ReferenceWarning) as said:
+            pd = make(engine)
     assert len(said) == 1
     text = str(said[0].message)
     assert text.startswith(f"{pd.name}: oneDNN runs its slow reference implementation (")
@@ -97,7 +100,7 @@ def test_it_is_said_once_for_each_kind(engine):
         warnings.simplefilter("always")
         for n in (8, 8, 16):
             integer_convolution(engine, n)
-    assert len(said) == 1
+    assert sum(issubclass(w.category, sycl_dnn.ReferenceWarning) for w in said) == 1
 
 
 def test_it_can_be_filtered(engine):
