@@ -141,11 +141,18 @@ def _test(instruction: str) -> Writer:
 
 def _is_finite(k: Kernel, x: Value) -> Value:
     either = k.call("or", _test("isnan")(k, x), _test("isinf")(k, x))
-    return k.call("not", either)
+    return _not(k, either)
 
 
 def _logical(instruction: str) -> Writer:
     return lambda k, a, b: k.call(instruction, _as_bool(k, a), _as_bool(k, b))
+
+
+def _logical_xor(k: Kernel, a: Value, b: Value) -> Value:
+    """Whether one of both holds."""
+    a, b = _as_bool(k, a), _as_bool(k, b)
+    first = k.call("and", a, _not(k, b))
+    return k.call("or", first, k.call("and", _not(k, a), b))
 
 
 def _bitwise(instruction: str) -> Writer:
@@ -154,7 +161,7 @@ def _bitwise(instruction: str) -> Writer:
 
 def _compared(instruction: str) -> Writer:
     def write(k: Kernel, a: Value, b: Value) -> Value:
-        if a.type == "bool" and instruction not in ("eq", "ne"):
+        if a.type == "bool":
             a, b = k.converted(a, "u8"), k.converted(b, "u8")
         return k.call(instruction, a, b)
 
@@ -163,10 +170,11 @@ def _compared(instruction: str) -> Writer:
 
 def _extreme(instruction: str) -> Writer:
     def write(k: Kernel, a: Value, b: Value) -> Value:
+        wins = k.call(instruction, a, b)
         if not _is_float(a):
-            return k.call("max" if instruction == "gt" else "min", a, b)
+            return k.select(wins, a, b)
         # The first operand's NaN stays by the second test, the other's by failing the first.
-        stays = k.call("or", k.call(instruction, a, b), k.call("isnan", a))
+        stays = k.call("or", wins, k.call("isnan", a))
         return k.select(stays, a, b)
 
     return write
@@ -201,8 +209,9 @@ def _integer_rest(k: Kernel, a: Value, b: Value) -> Value:
 def _signs_differ(k: Kernel, rest: Value, b: Value) -> Value:
     """Whether a rest is not 0 and has another sign than the divisor."""
     zero = _constant(k, 0, b)
-    differ = k.call("xor", k.call("lt", b, zero), k.call("lt", rest, zero))
-    return k.call("and", k.call("ne", rest, zero), differ)
+    above = k.call("and", k.call("lt", b, zero), k.call("gt", rest, zero))
+    below = k.call("and", k.call("gt", b, zero), k.call("lt", rest, zero))
+    return k.call("or", above, below)
 
 
 def _fmod(k: Kernel, a: Value, b: Value) -> Value:
@@ -271,7 +280,8 @@ def _same(k: Kernel, x: Value) -> Value:
 
 
 def _not(k: Kernel, x: Value) -> Value:
-    return k.call("not", _as_bool(k, x))
+    x = k.converted(x, "u8") if x.type == "bool" else x
+    return k.call("eq", x, _constant(k, 0, x))
 
 
 _FUNCTIONS = [
@@ -284,12 +294,13 @@ WRITERS: dict[str, Writer | None] = {
     **{name: _simple(name) for name in _FUNCTIONS},
     **{name: _compared(name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
     **{name: _bitwise(name) for name in ("add", "sub", "mul")},
-    **{f"logical_{name}": _logical(name) for name in ("and", "or", "xor")},
+    **{f"logical_{name}": _logical(name) for name in ("and", "or")},
     **{f"bitwise_{name}": _bitwise(name) for name in ("and", "or", "xor")},
     "abs": _abs, "atan2": _bitwise("atan2"), "bitwise_not": _simple("not"), "cast": None,
     "left_shift": _shifted("shl"), "right_shift": _shifted("shr"),
     "div": _divided, "floor_divide": _floor_divide, "fmod": _fmod, "isfinite": _is_finite,
     "isinf": _test("isinf"), "isnan": _test("isnan"), "logical_not": _not,
+    "logical_xor": _logical_xor,
     "maximum": _extreme("gt"), "minimum": _extreme("lt"), "pow": _bitwise("pow"),
     "reciprocal": _reciprocal, "remainder": _remainder, "round": _simple("rint"),
     "sigmoid": _sigmoid, "sign": _sign, "square": _square, "stop_gradient": _same,
