@@ -33,6 +33,11 @@ def _to_bool(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
     return broadcast_shape(*[x.shape for x in inputs]), "bool"
 
 
+def _tested(inputs: tuple[Node, ...]) -> tuple[Shape, str]:
+    (x,) = inputs
+    return x.shape, "bool"
+
+
 def _unary(name: str, slope: Slope | None, infer: Any = _floating) -> Operation:
     """Return a row of one operand; ``slope(node)`` is its derivative."""
 
@@ -84,10 +89,10 @@ FLOOR = _unary("floor", None)
 CEIL = _unary("ceil", None)
 TRUNC = _unary("trunc", None)
 ROUND = _unary("round", None)
-ISNAN = _unary("isnan", None, _to_bool)
-ISINF = _unary("isinf", None, _to_bool)
-ISFINITE = _unary("isfinite", None, _to_bool)
-LOGICAL_NOT = _unary("logical_not", None, _to_bool)
+ISNAN = _unary("isnan", None, _tested)
+ISINF = _unary("isinf", None, _tested)
+ISFINITE = _unary("isfinite", None, _tested)
+LOGICAL_NOT = _unary("logical_not", None, _tested)
 ABS = Operation("abs", _alike, lambda node, g: [g * SIGN(_x(node))])
 #: The same values, through which nothing is differentiated.
 STOP_GRADIENT = Operation("stop_gradient", _alike, is_flat=True)
