@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 
 
 A = algorithm
-_INTEGERS = (
-    "Integers alone are handled by dpnp: oneDNN adds in float32, which is not exact for them."
-)
+_INTEGERS = "Integers are computed exactly, not by oneDNN, which adds in float32."
 
 
 def pair(
@@ -146,7 +144,7 @@ def minimum(
     return pair("minimum", A.binary_min, ops.MINIMUM, dpnp.minimum, input, other)
 
 
-_POWER = """Powers with a number as exponent are oneDNN's (eltwise pow), others dpnp's. An
+_POWER = """Powers with a number as exponent are oneDNN's (eltwise pow), others of a kernel. An
 exponent's gradient is 0 where ``input`` is 0, and NaN where that is negative."""
 
 
@@ -182,7 +180,7 @@ def _numbered_power(x: Tensor, exponent: float) -> Tensor:
 _ROUNDING = """rounding_mode : {None, "trunc", "floor"}
     Round quotients towards zero, or down as Python's ``//``; their gradient is 0 then.
 """
-_NOTES = """Quotients of integers are float32, rounded ones integers. dpnp rounds; an
+_NOTES = """Quotients of integers are float32, rounded ones integers. An
 integer divided by 0 gives 0, where torch raises an error after reading the values."""
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-_NOTES = "Integers alone are compared by dpnp, exactly; a number is rounded to the dtype of floats."
+_NOTES = "Integers are compared exactly; a number is rounded to the dtype of floats."
 
 
 def _comparison(name: str, sign: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise functions that oneDNN lacks, by dpnp: angles, exponentials, rounding, logic."""
+"""Element-wise functions that oneDNN lacks: angles, exponentials, rounding, logic."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that dpnp computes: angles, exponentials, rounding, remainders, logic."""
+"""Functions of generated kernels: angles, exponentials, rounding, remainders, logic."""
 
 import math
 
