@@ -138,6 +138,13 @@ def _uniform(x: Any, low: float = 0.0, high: float = 1.0) -> Any:
     return functions.rand(x.shape, device=x.sycl_queue) * (high - low) + low
 
 
+#: Functions of Python's operators, by their names without underscores.
+_OPERATORS = {
+    "add": "add", "sub": "sub", "mul": "mul", "pow": "pow", "matmul": "matmul", "truediv": "div",
+    "floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or",
+    "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift",
+}  # fmt: skip
+
 #: Methods that write into the array, by torch's names without the underscore.
 _IN_PLACE: dict[str, Callable[..., Any]] = {
     "add": lambda x, y, alpha=1: x.plain + plain(y) * alpha,
@@ -193,16 +200,14 @@ class ModuleArray(dpnp.ndarray):  # type: ignore[misc]
 
     for _name in SWITCHED:
         locals()[_name] = _as_torch(_name)
-    for _name in ("add", "sub", "mul", "pow", "matmul"):
-        locals()[f"__{_name}__"] = _operator(f"__{_name}__", _name)
-        locals()[f"__r{_name}__"] = _operator(f"__r{_name}__", _name, is_reflected=True)
-    __truediv__ = _operator("__truediv__", "div")
-    __rtruediv__ = _operator("__rtruediv__", "div", is_reflected=True)
+    for _name, _function in _OPERATORS.items():
+        locals()[f"__{_name}__"] = _operator(f"__{_name}__", _function)
+        locals()[f"__r{_name}__"] = _operator(f"__r{_name}__", _function, is_reflected=True)
     for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
         locals()[f"__{_name}__"] = _operator(f"__{_name}__", _name)
     __neg__ = lambda self: in_manner(-self.plain)  # noqa: E731
     __invert__ = lambda self: in_manner(~self.plain)  # noqa: E731
-    del _name
+    del _name, _function
 
     def _key(self, key: Any) -> Any:
         """Return a key as dpnp takes it: lists, torch's indices or masks, as arrays."""

@@ -122,3 +122,15 @@ def test_a_parameter_is_read_and_written_before_a_module_has_it():
     assert (made.shape, made.dim(), len(made)) == ((2, 3), 2, 2)
     assert dpnp.asnumpy(made.data).tolist() == [[8, 8, 8], [2, 2, 2]]
     assert made[0].tolist() == [8, 8, 8]
+
+
+@pytest.mark.parametrize("sign", ["&", "|", "^", "//", "%", "<<"])
+def test_every_operator_gives_an_array_with_torchs_methods(sign):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            x = F.arange(1, 5)
+            self.given = eval(f"x {sign} x").to("float32")
+
+    wanted = eval(f"np.arange(1, 5) {sign} np.arange(1, 5)")
+    np.testing.assert_array_equal(dpnp.asnumpy(Net().given), wanted)
