@@ -147,7 +147,7 @@ def _other_way(pd: Any, engine: Any) -> str:
     """Return a dtype and layout in which a step has an optimised implementation, or "none"."""
     from sycl_dnn import onednn as dnnl
     from sycl_dnn.errors import DnnlError
-    from sycl_dnn.trace.descriptors import is_slow_reference
+    from sycl_dnn.onednn.reference_code import is_slow_reference
 
     for dtype in (None, "f32", "f16", "bf16"):
         for layout in ("any", "row-major", "channels last"):
@@ -237,7 +237,7 @@ def collect() -> dict[str, Any]:
 def references_of(queue: Any) -> Iterator[tuple[str, str, str, str]]:
     """Yield function, dtype, step and alternative of each slow reference in sizes of networks."""
     from sycl_dnn import onednn as dnnl
-    from sycl_dnn.trace.descriptors import is_slow_reference
+    from sycl_dnn.onednn.reference_code import is_slow_reference
 
     engine = dnnl.Engine(queue)
     for name, dtype, (function, args) in _network_sizes(queue):
