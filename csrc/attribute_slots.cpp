@@ -68,12 +68,15 @@ static void add_random(const PrimitiveDesc &pd, std::vector<Slot> &slots) {
     slots.push_back(mask);
 }
 
-// oneDNN has no descriptor for them: f32, one per index of the dimensions in the mask.
+// oneDNN has no descriptor for them: f32, one per index of the dimensions in the mask. It reads
+// them with the channels innermost, whatever the order of dst.
 static Slot prelu_weights(const PrimitiveDesc &pd, const std::string &name, int index) {
     quantization q{0, {}, memory::data_type::f32, false, false};
     pd.attr->handle.get_post_ops().get_params_prelu(index, q.mask);
     const int64_t count = value_count(pd.argument_desc(DNNL_ARG_DST), q);
-    return value_slot(pd, name, argument_id(name), false, q.type, count, false);
+    Slot slot = value_slot(pd, name, argument_id(name), false, q.type, count, false);
+    slot.channels_last = true;
+    return slot;
 }
 
 static void add_post_ops(const PrimitiveDesc &pd, std::vector<Slot> &slots) {

@@ -10,7 +10,7 @@ static std::string expectation(const Slot &slot) {
     const std::string type = name_of(slot.type);
     if (slot.on_host) return "a host scalar of type " + type;
     return (slot.count < 0 ? std::string("a dense list of") : std::to_string(slot.count)) + " " +
-           type + " values in row-major order";
+           type + " values in " + (slot.channels_last ? "channels-last" : "row-major") + " order";
 }
 
 static bool fits_rank(const desc &layout, const desc &given) {
@@ -28,7 +28,7 @@ static bool fits_values(const Slot &slot, const desc &given) {
     if (is_host || slot.on_host) return is_host && slot.on_host;
     if (slot.count >= 0 && element_count(given) != slot.count) return false;
     // oneDNN reads them one after the other, whatever the descriptor says.
-    return is_row_major(given);
+    return slot.channels_last ? is_channels_last(given) : is_row_major(given);
 }
 
 static bool fits(const Slot &slot, const desc &given) {

@@ -86,13 +86,30 @@ dims canonical_strides(const dims &shape, const dims &strides) {
     return made;
 }
 
-bool is_row_major(const desc &d) {
+static bool is_dense_in(const desc &d, const std::vector<size_t> &innermost_first) {
     if (!is_plain(d) || d.get_submemory_offset()) return false;
     const dims shape = d.get_dims(), strides = d.get_strides();
     int64_t step = 1;
-    for (size_t i = shape.size(); i-- > 0; step *= shape[i])
-        if (shape[i] != 1 && strides[i] != step) return false;
+    for (const size_t axis : innermost_first) {
+        if (shape[axis] != 1 && strides[axis] != step) return false;
+        step *= shape[axis];
+    }
     return true;
+}
+
+bool is_row_major(const desc &d) {
+    std::vector<size_t> order;
+    for (size_t axis = d.get_dims().size(); axis-- > 0;) order.push_back(axis);
+    return is_dense_in(d, order);
+}
+
+bool is_channels_last(const desc &d) {
+    const size_t n_axes = d.get_dims().size();
+    if (n_axes < 3) return is_row_major(d);
+    std::vector<size_t> order{1};
+    for (size_t axis = n_axes; axis-- > 2;) order.push_back(axis);
+    order.push_back(0);
+    return is_dense_in(d, order);
 }
 
 size_t extent(const desc &d) {

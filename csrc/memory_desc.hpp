@@ -16,6 +16,8 @@ std::string text_of(const dims &values);
 dims canonical_strides(const dims &shape, const dims &strides);
 // Whether elements lie in the order of the axes, the last one innermost, without gaps.
 bool is_row_major(const desc &d);
+// The same with axis 1 innermost; equal for fewer than three axes.
+bool is_channels_last(const desc &d);
 // Bytes from the first element to the end of the last one. Unlike desc::get_size, a strided view
 // does not count the part of its last row that lies outside of the view.
 size_t extent(const desc &d);

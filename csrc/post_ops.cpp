@@ -76,7 +76,9 @@ void bind_post_ops(py::module_ &m) {
         py::arg("src2_desc") = py::none(),
         "result = op(result, src1); argument attr_post_op_<i>_src_1, shape broadcast by 1.");
     def_recorded(c, "append_prelu", &append_prelu, py::arg("mask"),
-                 "Multiply negative results by weights; argument attr_post_op_<i>_weights.");
+                 "Multiply negative results by weights; argument attr_post_op_<i>_weights, f32, "
+                 "dense with the "
+                 "channels innermost.");
     def_recorded(c, "append_dw", &append_dw, py::arg("weights_data_type"),
                  py::arg("bias_data_type"), py::arg("dst_data_type"), py::arg("kernel_size"),
                  py::arg("stride_size"), py::arg("padding_l_size"),

@@ -28,7 +28,8 @@ struct Slot {
     bool output;
     bool required;
     dnnl_engine_t engine;
-    int passed_as;  // oneDNN's number for it; -1: checked, but oneDNN must not see it
+    int passed_as;               // oneDNN's number for it; -1: checked, but oneDNN must not see it
+    bool channels_last = false;  // the order of its values; else row-major
 };
 
 // All arguments of executions of this descriptor, inputs before outputs.

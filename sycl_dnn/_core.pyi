@@ -968,7 +968,7 @@ class PostOps:
 
     def append_prelu(self, mask: int) -> None:
         """
-        Multiply negative results by weights; argument attr_post_op_<i>_weights.
+        Multiply negative results by weights; argument attr_post_op_<i>_weights, f32, dense with the channels innermost.
         """
 
     def append_sum(self, scale: float=1.0, zero_point: int=0, data_type: data_type | str=...) -> None:

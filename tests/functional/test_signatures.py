@@ -93,8 +93,9 @@ def _of_torch(name):
     if name.startswith(("max_pool", "adaptive_max")):
         name += "_with_indices"
     function = getattr(own, name, None) or getattr(torch, name)
-    if name == "logsigmoid":
-        return [("input", False, inspect.Parameter.empty)]  # bound by hand there, without a schema
+    by_hand = {"logsigmoid": "input", "from_numpy": "ndarray"}  # bound there without a schema
+    if name in by_hand:
+        return [(by_hand[name], False, inspect.Parameter.empty)]
     try:
         return _of_python(function)
     except ValueError:
