@@ -84,7 +84,7 @@ class Kernel:
         self._extended, void, self._function, signature = (self._new() for _ in range(4))
         self._globals.append([19, void])
         types = [
-            self._pointer(_GLOBAL, t) if kind == "pointer" else self._type(t)
+            self._pointer_type(_GLOBAL, t) if kind == "pointer" else self._type(t)
             for kind, t in parameters
         ]
         self._globals.append([33, signature, void, *types])
@@ -117,7 +117,7 @@ class Kernel:
                 self._globals.append([22, made, bits] if kind == "f" else [21, made, bits, 0])
         return self._types[key]
 
-    def _pointer(self, storage: int, name: str, width: int = 1) -> int:
+    def _pointer_type(self, storage: int, name: str, width: int = 1) -> int:
         pointee = self._type(name, width)
         key = ("pointer", storage, pointee)
         if key not in self._types:
@@ -218,12 +218,12 @@ class Kernel:
     # --- Memory
 
     def _address(self, pointer: Value, index: Value, width: int) -> int:
-        made, kind = self._new(), self._pointer(_GLOBAL, pointer.type)
+        made, kind = self._new(), self._pointer_type(_GLOBAL, pointer.type)
         self._code.append([70, kind, made, pointer.id, index.id])
         if width == 1:
             return made
         vector = self._new()
-        self._code.append([124, self._pointer(_GLOBAL, pointer.type, width), vector, made])
+        self._code.append([124, self._pointer_type(_GLOBAL, pointer.type, width), vector, made])
         return vector
 
     def load(self, pointer: Value, index: Value, width: int = 1) -> Value:
@@ -238,7 +238,7 @@ class Kernel:
 
     def _variable(self, start: Value) -> Value:
         made = self._new()
-        kind = self._pointer(_FUNCTION, start.type, start.width)
+        kind = self._pointer_type(_FUNCTION, start.type, start.width)
         self._variables.append([59, kind, made, _FUNCTION])
         self._code.append([62, made, start.id])
         return Value(made, start.type, start.width)
@@ -249,7 +249,7 @@ class Kernel:
         """Return the number of this ``"group"``, or of this ``"item"`` in it, as i32."""
         if what not in self._built_in:
             made = self._built_in[what] = self._new()
-            self._globals.append([59, self._pointer(_INPUT, "u64", 3), made, _INPUT])
+            self._globals.append([59, self._pointer_type(_INPUT, "u64", 3), made, _INPUT])
         all_axes = self._emit(61, "u64", 3, self._built_in[what])
         return self.converted(self.lane(all_axes, 0), "i32")
 
