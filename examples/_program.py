@@ -29,7 +29,7 @@ def train(network: Any, steps: int) -> None:
     """Run one step to warm up and ``steps`` timed ones; print times, and known implementations."""
     print_implementations(getattr(network, "implementations", ()))
     network.step()
-    times = []
+    times: list[float] = []
     while len(times) < steps and sum(times) < 20e3:
         start = time.perf_counter()
         network.step()
