@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from sycl_dnn.ir.node import Node, Number, Operation, Shape, Vjp, number, value_of
-from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops.shape import broadcast_shape, sum_to
 
 Slope = Callable[[Node], Node]
@@ -249,9 +248,3 @@ def _clamp(x: Node, *, low: Number | None, high: Number | None) -> Node:
 
 
 CLAMP = Operation("clamp", lambda inputs, **_: _alike(inputs), definition=_clamp)
-
-
-def promoted(*operands: Node) -> tuple[Node, ...]:
-    """Return the operands in the dtype that torch promotes them to."""
-    dtype = dtypes.result_dtype(*operands)
-    return tuple([cast(x, dtype) for x in operands])

@@ -14,6 +14,7 @@ import numpy as np
 
 from sycl_dnn.errors import InvalidArguments
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.shape import broadcast_shape as broadcast_shape
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Out
@@ -133,19 +134,6 @@ def _spread(x: Tensor, grad: Tensor, axis: int, place: slice) -> Tensor:
 
 
 # --- Shapes that broadcast, and few dense axes in place of many, as oneDNN's fast kernels require
-
-
-def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape that NumPy's rules broadcast to; ValueError if they do not fit."""
-    rank = max(map(len, shapes))
-    padded = [(1,) * (rank - len(s)) + s for s in shapes]
-    made = []
-    for sizes in zip(*padded, strict=True):
-        wide = {n for n in sizes if n != 1}
-        if len(wide) > 1:
-            raise ValueError(f"shapes must broadcast together, got {', '.join(map(str, shapes))}")
-        made.append(wide.pop() if wide else 1)
-    return tuple(made)
 
 
 def expand_rank(x: Tensor, rank: int) -> Tensor:

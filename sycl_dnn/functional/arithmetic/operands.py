@@ -195,17 +195,12 @@ def _describable(x: Tensor) -> Tensor:
     return x if x.dtype in dtypes.DATA_TYPES else converted(x, "int64")
 
 
-def _without_gradient(entry: Any, grads: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {}
-
-
 def by_dpnp(
     function: Callable[..., Any],
     dtype: str,
     *operands: Any,
-    rule: Callable[..., dict[str, Tensor]] = _without_gradient,
 ) -> Tensor:
-    """Record a function of dpnp's over tensors and numbers."""
+    """Record a function of dpnp's over tensors and numbers, without a gradient."""
     fixed = [None if isinstance(v, Tensor) else v for v in operands]
     tensors = [v for v in operands if isinstance(v, Tensor)]
 
@@ -219,7 +214,7 @@ def by_dpnp(
             raise ValueError(f"{name}: numbers must fit the dtype: {error}") from None
 
     out = Out(broadcast_shape(*(t.shape for t in tensors)), dtype)
-    return trace_of(*tensors).array_call(call, tensors, [out], rule)[0]
+    return trace_of(*tensors).array_call(call, tensors, [out], lambda entry, grads: {})[0]
 
 
 def result_dtype(*operands: Any) -> str:
