@@ -47,8 +47,14 @@ def refusal(name: str, lack: NeedsAnotherDevice, queue: Any, arrays: list[Any]) 
     """Return the error with the name of the function and the engine's message."""
     where = queue.sycl_device.name
     said = f"{name}: oneDNN has no {lack.row} for these arrays on {where}"
-    if queue.sycl_device.is_cpu and _has_doubles(arrays):
-        said = double_precision_refusals.message(name.lstrip("_"), where)
+    if _has_doubles(arrays):
+        # GPUs with doubles compute some functions in them: only there the primitive matters.
+        is_cpu = queue.sycl_device.is_cpu
+        said = (
+            double_precision_refusals.message(name.lstrip("_"), where)
+            if is_cpu
+            else f"{said}; it computes no float64 there: convert with astype('float32')"
+        )
     error = Unimplemented(f"{said}\n{Exception.__str__(lack.error)}")
     error.recipe = lack.error.recipe
     return error

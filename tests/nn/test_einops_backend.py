@@ -5,14 +5,13 @@ import copy
 import pickle
 
 import dpnp
+import einops
 import numpy as np
 import pytest
 
 import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn
-
-einops = pytest.importorskip("einops")
 
 CASES = {
     "rearrange": lambda e, x: e.rearrange(x, "b (h w) c -> b c h w", h=2),

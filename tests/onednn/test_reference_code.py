@@ -81,11 +81,10 @@ SLOW = {
 
 @pytest.mark.parametrize("make", SLOW, ids=lambda make: make.__name__)
 def test_a_slow_reference_is_named_with_what_is_faster(make, engine):
-    with warnings.catch_warnings():
-        # 8-bit products that saturate on this CPU are warned about, too.
-        warnings.simplefilter("ignore", sycl_dnn.OneDnnFaultWarning)
-        with pytest.warns(sycl_dnn.ReferenceWarning) as said:
-            pd = make(engine)
+    with pytest.warns(sycl_dnn.ReferenceWarning) as every:
+        pd = make(engine)
+    # 8-bit products that saturate on this CPU are warned about, too.
+    said = [w for w in every if issubclass(w.category, sycl_dnn.ReferenceWarning)]
     assert len(said) == 1
     text = str(said[0].message)
     assert text.startswith(f"{pd.name}: oneDNN runs its slow reference implementation (")
