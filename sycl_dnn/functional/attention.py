@@ -147,9 +147,9 @@ def _product(a: Tensor, b: Tensor, scale: float, dtype: str, mask: Tensor | None
 
 
 def _is_slow(inputs: dict[str, Tensor], out: Out, attr: PrimitiveAttr) -> bool:
-    """Whether there is the reference alone: AVX-512 without bfloat16, a mask that broadcasts."""
+    """Whether a CPU has the reference alone: SSE4.1, or bfloat16 and a mask that broadcasts."""
     trace = inputs["src"].trace
-    if inputs["src"].dtype != "bfloat16" or trace.engine.kind is not engine_kind.cpu:
+    if trace.engine.kind is not engine_kind.cpu:
         return False
     try:
         params = parameters_of("matmul", inputs, {"dst": out}, {}, {})
