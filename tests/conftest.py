@@ -14,6 +14,7 @@ if not {"SetCommandStreamReceiver", "EXECUTING_GPU"} & set(os.environ):
 # Kernels of this package as well, and not among the user's own.
 os.environ.setdefault("SYCL_DNN_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kept"))
 
+import compared_with_torch
 import dpctl
 import pytest
 
@@ -47,6 +48,32 @@ def _lacks_float64(item):
     return bool(names & {"float64", "f64"}) or item.get_closest_marker("float64") is not None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Run all tests in two processes, and what is named on the command line in one."""
+    of = config.option
+    is_whole = config.args_source is config.ArgsSource.TESTPATHS
+    if is_whole and config.pluginmanager.hasplugin("xdist") and not (of.usepdb or of.device):
+        of.numprocesses = 2 if of.numprocesses is None else of.numprocesses
+        # A file's programs, processes and compiled kernels are made once.
+        of.dist = "loadfile" if of.dist == "no" else of.dist
+
+
+def pytest_ignore_collect(collection_path):
+    if not compared_with_torch.IS_INSTALLED and compared_with_torch.whole_file(collection_path):
+        return True
+    return None
+
+
+def _leave_out(config, items, is_left_out):
+    chosen, left_out = [], []
+    for item in items:
+        (left_out if is_left_out(item) else chosen).append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = chosen
+
+
 def pytest_collection_modifyitems(config, items):
     """Leave out what the options do, and skip what the devices cannot hold."""
     for item in items:
@@ -54,10 +81,14 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason="dpnp refuses float64 on this device"))
     device = config.getoption("--device")
     part, parts = (int(n) for n in (config.getoption("--part") or "1/1").split("/"))
-    wanted = [item for item in items if _is_wanted(item, device, part, parts)]
-    if len(wanted) < len(items):
-        config.hook.pytest_deselected(items=sorted(set(items) - set(wanted), key=str))
-        items[:] = wanted
+    _leave_out(config, items, lambda item: not _is_wanted(item, device, part, parts))
+    if not compared_with_torch.IS_INSTALLED:
+        _leave_out(config, items, _needs_torch)
+
+
+def _needs_torch(item):
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    return compared_with_torch.needs_torch(item.function, parameters)
 
 
 @pytest.fixture(params=KINDS or ["none"])

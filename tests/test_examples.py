@@ -81,8 +81,20 @@ def ended(name, names, *options):
     return run_all(tuple(paths.values()), *options)[paths[name]]
 
 
+#: Of the slow ones: training to a goal, a compiled network, one program of each folder.
+SMOKE = ("train_digits --epochs 10", "compiled_resnet50 --repeats 1")
+ONE_OF_EACH = ("getting_started", "graph/sdpa", "primitives/convolution",
+               "tutorials/matmul/matmul_quantization")  # fmt: skip
+
+
+def quick():
+    """Return the commands of QUICK as parameters."""
+    return [pytest.param(c, marks=[pytest.mark.smoke] if c in SMOKE else []) for c in QUICK]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS or ["none"])
-@pytest.mark.parametrize("command", QUICK)
+@pytest.mark.parametrize("command", quick())
 def test_runs_and_checks_itself(command, kind):
     name, *options = command.split()
     others = [other.split() for other in QUICK]
@@ -97,6 +109,7 @@ def test_runs_and_checks_itself(command, kind):
         assert last < 0.75 * first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS or ["none"])
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in ALONE])
 def test_runs_and_checks_itself_among_others(name, kind):
@@ -108,6 +121,14 @@ def test_runs_and_checks_itself_among_others(name, kind):
     assert passed or (name in MAY_LACK and "not on this device: " in output), output
 
 
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_one_of_each_kind_checks_itself(name):
+    status, output = ended(name, ONE_OF_EACH, "--device", KINDS[-1])
+    assert status == 0, output
+    assert f"{Path(name).name}: passed" in output
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_help(name):
     status, output = ended(name, EVERY, "--help")
@@ -117,6 +138,7 @@ def test_help(name):
     assert "--no-check" in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_unknown_device_is_named(name):
     status, output = ended(name, EVERY, "--device", "abacus")
@@ -125,6 +147,7 @@ def test_unknown_device_is_named(name):
     assert "Traceback" not in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["getting_started", "primitives/eltwise"])
 def test_unknown_device_by_itself(name, tmp_path):
     status, _, errors = run(name, "--device", "abacus", folder=tmp_path)
@@ -148,6 +171,7 @@ def test_tables_name_only_programs():
     assert set(PROGRAMS) >= ALONE | MAY_LACK
 
 
+@pytest.mark.slow
 def test_train_digits_fails_below_its_goal(tmp_path):
     status, output, errors = run("train_digits", "--steps", "2", folder=tmp_path)
     assert status == 1
@@ -155,6 +179,7 @@ def test_train_digits_fails_below_its_goal(tmp_path):
     assert "passed" not in output
 
 
+@pytest.mark.slow
 def test_train_digits_repeats_itself_and_writes_its_figure(tmp_path):
     options = ["--steps", "30", "--no-check", "--device", KINDS[-1], "--output", ""]
     losses = set()
@@ -168,6 +193,7 @@ def test_train_digits_repeats_itself_and_writes_its_figure(tmp_path):
     assert len(losses) == 1
 
 
+@pytest.mark.slow
 def test_the_curve_of_the_loss_is_a_picture(tmp_path):
     options = ["--steps", "3", "--no-check", "--no-compile", "--device", KINDS[-1]]
     status, _, errors = run("train_digits_nn", *options, folder=tmp_path)
@@ -178,6 +204,7 @@ def test_the_curve_of_the_loss_is_a_picture(tmp_path):
     assert picture.startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_estimators_have_no_option_for_steps_that_are_not_theirs(tmp_path):
     _, output, _ = run("sklearn_pipeline", "--help", folder=tmp_path)
     assert "--dtype" in output
@@ -221,6 +248,7 @@ for network in (
 """
 
 
+@pytest.mark.slow
 def test_bfloat16_is_stored_where_nothing_computes_in_it(tmp_path):
     status, output, errors = start(["-c", STORED_IN_BF16, EXAMPLES], tmp_path, 300)
     assert status == 0, errors

@@ -38,6 +38,7 @@ def test_ranks_that_differ_are_told_both_sides():
     assert len(said(lines, f"rank 0: all_reduce(float32, 3 elements, sum); rank 1: {SUM}")) == 2
 
 
+@pytest.mark.smoke
 @needs_oneccl
 def test_a_rank_that_dies_ends_the_others():
     lines = run_ranks(2, "faults.py", "killed_later", 600, "never", status=137)

@@ -113,6 +113,7 @@ def run_without(python, tmp_path, *arguments, **variables):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_alone_nothing_needs_oneccl(no_oneccl, tmp_path):
     code = """
 import importlib.metadata
@@ -126,6 +127,7 @@ print(group.size, dist.all_reduce(dpnp.ones(2, sycl_queue=group.queue)).tolist()
     assert (done.returncode, done.stdout) == (0, "\n1 [1.0, 1.0]\n"), done.stderr
 
 
+@pytest.mark.slow
 def test_several_ranks_say_what_to_install(no_oneccl, tmp_path):
     words = "several ranks need oneCCL, which is not installed; type: " + oneccl_library.INSTALL
     # Before it waits for rank 0, which is not running.
@@ -198,6 +200,7 @@ def without_network():
     return command
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rank", "before"), [("0", list), ("1", list), ("1", without_network)], ids=["0", "1", "again"]
 )
@@ -215,6 +218,7 @@ def test_a_host_that_cannot_be_resolved_is_named(rank, before):
     assert last.partition("cannot be resolved: ")[2], last
 
 
+@pytest.mark.slow
 def test_a_missing_rank_is_named():
     port = free_port()
     start = "import sycl_dnn; sycl_dnn.distributed.init(timeout=1.5)"

@@ -7,10 +7,10 @@ import sys
 import time
 
 import pytest
-from rank_jobs import PROGRAMS, ROOT, environment, needs_oneccl
+from rank_jobs import HAS_ONECCL, PROGRAMS, ROOT, environment
 from slurm_cluster import slurm_cluster
 
-pytestmark = needs_oneccl
+pytestmark = [pytest.mark.slow, HAS_ONECCL]
 
 
 @pytest.fixture(scope="module")

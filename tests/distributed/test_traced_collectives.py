@@ -6,7 +6,7 @@ from rank_jobs import needs_oneccl, run_ranks
 
 
 @needs_oneccl
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.smoke), 3])
 def test_values_and_gradients_in_traces(ranks):
     lines = run_ranks(ranks, "traced_collectives.py")
     cases = ("sum", "mean", "broadcast", "gather", "scatter", "all_to_all", "buckets")

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a dropped queue worked on is let go of, though that queue was never waited for."""
 
+import pytest
 from fresh_process import output
+
+pytestmark = pytest.mark.slow
 
 CODE = """
 import gc, weakref

@@ -4,6 +4,8 @@
 import pytest
 from fresh_process import output, run
 
+pytestmark = pytest.mark.slow
+
 CODE = """
 import atexit
 
@@ -86,9 +88,10 @@ time.sleep(0.05)
 print("end", flush=True)
 """
 KINDS = ("eager", "compiled", "plan", "execute", "wait", "stream", "making")
+ALL_AT_ONCE = pytest.param(KINDS, marks=pytest.mark.smoke, id=" ".join(KINDS))
 
 
-@pytest.mark.parametrize("kinds", [*[(kind, kind) for kind in KINDS], KINDS], ids=" ".join)
+@pytest.mark.parametrize("kinds", [*((kind, kind) for kind in KINDS), ALL_AT_ONCE], ids=" ".join)
 def test_daemon_threads_end_with_the_process(kinds):
     """In a call, at any place of it, when the interpreter ends."""
     done = run("-c", DAEMONS, *kinds)

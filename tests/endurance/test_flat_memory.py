@@ -14,8 +14,12 @@ NUMBERS = {
 }  # fmt: skip
 
 
+SMOKE = pytest.param("queues", marks=pytest.mark.smoke)
+
+
+@pytest.mark.slow
 @pytest.mark.resident_memory
-@pytest.mark.parametrize("kind", NUMBERS)
+@pytest.mark.parametrize("kind", [*(kind for kind in NUMBERS if kind != "queues"), SMOKE])
 def test_second_half_of_a_run_takes_no_more_memory(kind):
     number, most = NUMBERS[kind]
     (line,) = lines_of("memory", kind, number)

@@ -7,6 +7,8 @@ import sycl_dnn
 from endurance import forked
 from endurance.processes import lines_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("way", ["multiprocessing", "fork"])
 @pytest.mark.parametrize("state", ["idle", "busy"])

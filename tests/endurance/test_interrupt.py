@@ -5,6 +5,8 @@ import pytest
 
 from endurance.processes import lines_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("work", ["array_work", "dpnp_work", "primitive_work"])
 def test_a_wait_is_interrupted_while_the_work_goes_on(work):

@@ -18,8 +18,10 @@ from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 
 N_THREADS, N_CALLS = 8, 60
+pytestmark = pytest.mark.slow
 
 
+@pytest.mark.smoke
 def test_mixed_calls_of_eight_threads_on_one_queue(queue):
     crew = mixed(N_THREADS, N_CALLS, queue)
     assert (crew.wrong, crew.errors) == ([], [])

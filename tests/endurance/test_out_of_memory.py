@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """An allocation that is refused ends as MemoryError and leaves everything usable."""
 
+import pytest
+
 from endurance.processes import lines_of
+
+pytestmark = pytest.mark.slow
 
 
 def test_refused_allocations_leave_everything_usable():

@@ -12,6 +12,8 @@ import sycl_dnn
 from endurance.processes import lines_of
 from endurance.readers import SHAPE, Readers, network
 
+pytestmark = pytest.mark.slow
+
 
 def test_no_result_is_read_too_early_by_eight_threads():
     """``python -m endurance.readers 100000`` is the long version.

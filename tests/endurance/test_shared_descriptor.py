@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A primitive has the layouts of its own implementation, even if its descriptor changes."""
 
+import pytest
+
 from endurance.processes import lines_of
+
+pytestmark = pytest.mark.slow
 
 
 def test_descriptors_that_move_on_while_primitives_are_made():

@@ -4,6 +4,10 @@
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 WAITS = """
 import threading
 import dpnp, sycl_dnn

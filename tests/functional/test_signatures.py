@@ -2,12 +2,15 @@
 """Names, order, kinds and defaults of parameters, against those of torch."""
 
 import inspect
+import json
 import re
 
 import pytest
+import torch_signatures
 
 from sycl_dnn import functional as F
 
+TORCH, EMPTY = torch_signatures.stored(), inspect.Parameter.empty
 #: What torch does not have, or only as another thing of the same name.
 OWN = {
     "QuantizedTensor", "asarray", "astype", "bce_with_logits", "dequantize", "expand",
@@ -21,21 +24,6 @@ SEVERAL = {"arange", "bernoulli", "empty", "eye", "full", "linspace", "ones", "r
            "randn", "randperm", "std_mean", "tensordot", "unique", "var_mean", "zeros"}  # fmt: skip
 #: torch's are internal and take no defaults: all weights in one list, flags by position.
 SEQUENCES = {"gru", "lstm", "rnn_relu", "rnn_tanh"}
-#: Which of several forms of torch's function is meant.
-FORMS = {
-    "add": "Tensor", "all": "dim", "any": "dim",
-    "argsort": "", "cumprod": "", "cumsum": "", "gather": "", "index_select": "",
-    "clamp_max": "", "clamp_min": "", "index_add": "", "lerp": "Scalar", "masked_fill": "Scalar",
-    "movedim": "intlist", "select": "int", "unbind": "int",
-    "outer": "", "repeat_interleave": "self_Tensor", "scatter": "src", "scatter_add": "",
-    "sort": "", "fmod": "Tensor", "remainder": "Tensor", "round": "decimals",
-    "clamp": "", "conv_transpose2d": "input", "conv_transpose3d": "input",
-    "div": "Tensor_mode", "flatten": "using_ints", "max": "dim", "mean": "dim", "min": "dim",
-    "mul": "Tensor", "pow": "Tensor_Tensor", "prod": "dim_int", "squeeze": "dims",
-    "std": "correction", "sub": "Tensor", "sum": "dim_IntList", "transpose": "int",
-    "unflatten": "int", "var": "correction", "where": "self",
-    "eq": "Tensor", "ge": "Tensor", "gt": "Tensor", "le": "Tensor", "lt": "Tensor", "ne": "Tensor",
-}  # fmt: skip
 #: (function, parameter): torch's default, ours, and why they differ.
 DEFAULTS = {
     **{(n, "dim"): (inspect.Parameter.empty, None, "torch has a form without dim, too")
@@ -59,53 +47,16 @@ MISSING = {"norm": {"dtype"}} | dict.fromkeys(
 ANYWHERE = {"out", "_stacklevel"}
 
 
-def _plain(default):
-    """Return a default as torch's Python writes it: one number for equal ones, None for no list."""
-    if isinstance(default, (list, tuple)):
-        return None if not default else default[0] if len(set(default)) == 1 else tuple(default)
-    return default
-
-
-def _rows(name, parameters):
-    return [(p, keyword, _plain(default)) for p, keyword, default in parameters
-            if p not in ANYWHERE]  # fmt: skip
-
-
-def _of_python(function):
-    return [(p.name, p.kind is p.KEYWORD_ONLY, p.default)
-            for p in inspect.signature(function).parameters.values()]  # fmt: skip
-
-
-def _of_schema(torch, name):
-    known = torch._C._jit_get_schemas_for_operator(f"aten::{name}")
-    form = FORMS.get(name)
-    found = [s for s in known if (not s.overload_name if form is None else s.overload_name == form)]
-    (schema,) = found
-    none = inspect.Parameter.empty
-    return [("input" if a.name == "self" else a.name, a.kwarg_only,
-             a.default_value if a.has_default_value() else none)
-            for a in schema.arguments]  # fmt: skip
-
-
-def _of_torch(name):
-    torch = pytest.importorskip("torch")
-    own = torch.nn.functional
-    if name.startswith(("max_pool", "adaptive_max")):
-        name += "_with_indices"
-    function = getattr(own, name, None) or getattr(torch, name)
-    by_hand = {"logsigmoid": "input", "from_numpy": "ndarray"}  # bound there without a schema
-    if name in by_hand:
-        return [(by_hand[name], False, inspect.Parameter.empty)]
-    try:
-        return _of_python(function)
-    except ValueError:
-        return _of_schema(torch, name)
+def _rows(signature):
+    """Return rows (name, whether by name only, default); a parameter without default has EMPTY."""
+    return [(*row[:2], row[2] if len(row) > 2 else EMPTY) for row in signature
+            if row[0] not in ANYWHERE]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(set(F.__all__) - OWN - SEQUENCES - SEVERAL))
 def test_parameters_are_those_of_torch(name):
-    theirs = _rows(name, _of_torch(name))
-    mine = _rows(name, _of_python(getattr(F, name)))
+    theirs = _rows(TORCH["functions"][name])
+    mine = _rows(torch_signatures.signature(getattr(F, name)))
     theirs = [row for row in theirs if row[0] not in MISSING.get(name, ())]
     mine = [row for row in mine if row[0] not in ADDED.get(name, ())]
     for index, (parameter, keyword, default) in enumerate(theirs):
@@ -119,10 +70,16 @@ def test_parameters_are_those_of_torch(name):
 
 
 def test_exceptions_are_needed():
+    assert OWN & set(TORCH["names"]) == {"asarray", "dequantize"}
+    listed = OWN | SEQUENCES | SEVERAL | set(torch_signatures.FORMS) | set(ADDED) | set(MISSING)
+    assert set(F.__all__) >= listed
+
+
+def test_stored_signatures_are_those_of_the_installed_torch():
     torch = pytest.importorskip("torch")
-    known = set(dir(torch.nn.functional)) | set(dir(torch))
-    assert {n for n in OWN if n in known} == {"asarray", "dequantize"}
-    assert set(F.__all__) >= OWN | SEQUENCES | SEVERAL | set(FORMS) | set(ADDED) | set(MISSING)
+    made = torch_signatures.made(torch)
+    # As the file has it: a list for a tuple.
+    assert json.loads(json.dumps(made)) == TORCH
 
 
 @pytest.mark.parametrize("rank", [1, 3])

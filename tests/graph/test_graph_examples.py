@@ -20,6 +20,7 @@ sycl_single_op_partition
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS or ["none"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_graph_example_checks_itself(name, kind):

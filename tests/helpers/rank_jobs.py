@@ -16,7 +16,12 @@ PROGRAMS = Path(__file__).parent / "ranks"
 ROOT = Path(__file__).parents[2]
 #: oneCCL's messages about its variables at start, and about how CPUs without bfloat16 compute.
 _WARNINGS = re.compile(r"^.*\|CCL_WARN\|.*\n|^.*FallbackWarning: .*\n\[\d+\]   .*\n", re.MULTILINE)
-needs_oneccl = pytest.mark.skipif(not is_installed(), reason="oneccl is not installed")
+HAS_ONECCL = pytest.mark.skipif(not is_installed(), reason="oneccl is not installed")
+
+
+def needs_oneccl(test):
+    """Mark a test that starts several ranks, which takes seconds."""
+    return pytest.mark.slow(HAS_ONECCL(test))
 
 
 def environment(**variables):

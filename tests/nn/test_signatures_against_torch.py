@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The constructors of all layers have torch's arguments, in its order, with its defaults."""
 
-import inspect
-
 import pytest
+import torch_signatures
 
-from sycl_dnn import functional as F
 from sycl_dnn import nn
-
-torch = pytest.importorskip("torch")
 
 #: By class: arguments that differ, and why. None: those of torch are not declared.
 DIFFERENCES = {
@@ -19,22 +15,20 @@ DIFFERENCES = {
 }  # fmt: skip
 
 
-def is_layer(home, name):
-    kind = getattr(home, name, None)
-    return isinstance(kind, type) and issubclass(kind, home.Module)
+TORCH = torch_signatures.stored()["layers"]
 
 
-def arguments(kind):
+def is_layer(name):
+    kind = getattr(nn, name)
+    return isinstance(kind, type) and issubclass(kind, nn.Module)
+
+
+def arguments(signature, left_out):
     """Names and defaults of a constructor, in their order; functions by their names."""
-    kept = [
-        p for p in inspect.signature(kind).parameters.values()
-        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-    ]  # fmt: skip
-    return {p.name: "relu" if p.default in (F.relu, torch.relu, torch.nn.functional.relu)
-            else p.default for p in kept}  # fmt: skip
+    return [[name, *default] for name, _, *default in signature if name not in left_out]
 
 
-SHARED = [name for name in nn.__all__ if is_layer(nn, name) and is_layer(torch.nn, name)]
+SHARED = [name for name in nn.__all__ if is_layer(name) and name in TORCH]
 
 
 def test_most_layers_are_shared():
@@ -44,23 +38,18 @@ def test_most_layers_are_shared():
 
 @pytest.mark.parametrize("name", [n for n in SHARED if DIFFERENCES.get(n, ()) is not None])
 def test_constructor_is_torchs(name):
-    found, wanted = arguments(getattr(nn, name)), arguments(getattr(torch.nn, name))
+    found, wanted = torch_signatures.signature(getattr(nn, name)), TORCH[name]
     differs = DIFFERENCES.get(name, set())
-    assert differs <= set(wanted) ^ set(found), "the list has what does not differ"
-    found, wanted = (
-        [(n, v) for n, v in values.items() if n not in differs] for values in (found, wanted)
-    )
-    assert found == wanted
+    names = ({row[0] for row in rows} for rows in (found, wanted))
+    assert differs <= set.symmetric_difference(*names), "the list has what does not differ"
+    assert arguments(found, differs) == arguments(wanted, differs)
 
 
 @pytest.mark.parametrize("name", [n for n, why in DIFFERENCES.items() if why is None])
 def test_recurrent_layers_have_the_arguments_of_their_base(name):
-    found, wanted = arguments(getattr(nn, name)), arguments(torch.nn.RNNBase)
+    found = torch_signatures.signature(getattr(nn, name))
     others = {"mode", "proj_size", "nonlinearity"}
-    found, wanted = (
-        [(n, v) for n, v in values.items() if n not in others] for values in (found, wanted)
-    )
-    assert found == wanted
+    assert arguments(found, others) == arguments(TORCH["RNNBase"], others)
 
 
 def test_names_of_transformers_are_accepted():

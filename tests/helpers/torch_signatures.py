@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures of PyTorch's functions and layers, kept in torch_signatures.json.
+
+``python tests/helpers/torch_signatures.py`` writes that file, with PyTorch in the path. A
+signature is a list of parameters: name, whether it is given by name only, default if it has one.
+"""
+
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+STORED = Path(__file__).with_suffix(".json")
+#: Which of several forms of torch's function is meant.
+FORMS = {
+    "add": "Tensor", "all": "dim", "any": "dim",
+    "argsort": "", "cumprod": "", "cumsum": "", "gather": "", "index_select": "",
+    "clamp_max": "", "clamp_min": "", "index_add": "", "lerp": "Scalar", "masked_fill": "Scalar",
+    "movedim": "intlist", "select": "int", "unbind": "int",
+    "outer": "", "repeat_interleave": "self_Tensor", "scatter": "src", "scatter_add": "",
+    "sort": "", "fmod": "Tensor", "remainder": "Tensor", "round": "decimals",
+    "clamp": "", "conv_transpose2d": "input", "conv_transpose3d": "input",
+    "div": "Tensor_mode", "flatten": "using_ints", "max": "dim", "mean": "dim", "min": "dim",
+    "mul": "Tensor", "pow": "Tensor_Tensor", "prod": "dim_int", "squeeze": "dims",
+    "std": "correction", "sub": "Tensor", "sum": "dim_IntList", "transpose": "int",
+    "unflatten": "int", "var": "correction", "where": "self",
+    "eq": "Tensor", "ge": "Tensor", "gt": "Tensor", "le": "Tensor", "lt": "Tensor", "ne": "Tensor",
+}  # fmt: skip
+#: Bound by hand in torch, without a schema: their only parameter.
+_BY_HAND = {"logsigmoid": "input", "from_numpy": "ndarray"}
+
+
+def stored() -> dict[str, Any]:
+    """Return what the file has: ``functions``, ``layers``, and the other ``names`` of torch."""
+    return json.loads(STORED.read_text(encoding="utf-8"))
+
+
+def signature(function: Callable) -> list[list[Any]]:
+    """Return the signature of a function or class that Python knows; other functions by name."""
+    return [
+        _row(p.name, p.kind is p.KEYWORD_ONLY, p.default)
+        for p in inspect.signature(function).parameters.values()
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+
+
+def _row(name: str, by_name: bool, default: Any) -> list[Any]:
+    if default is inspect.Parameter.empty:
+        return [name, by_name]
+    return [name, by_name, _plain(default)]
+
+
+def _plain(default: Any) -> Any:
+    """Return a default as torch's Python writes it: one number for equal ones, None for no list."""
+    if isinstance(default, (list, tuple)):
+        return None if not default else default[0] if len(set(default)) == 1 else list(default)
+    return getattr(default, "__name__", default)
+
+
+def _of_schema(torch: Any, name: str) -> list[list[Any]]:
+    known = torch._C._jit_get_schemas_for_operator(f"aten::{name}")
+    form = FORMS.get(name, "")
+    (schema,) = known if len(known) == 1 else [s for s in known if s.overload_name == form]
+    none = inspect.Parameter.empty
+    return [
+        _row("input" if a.name == "self" else a.name, a.kwarg_only,
+             a.default_value if a.has_default_value() else none)
+        for a in schema.arguments
+    ]  # fmt: skip
+
+
+def _of_function(torch: Any, name: str) -> list[list[Any]] | None:
+    """Return the signature of torch's function, or None if it has several and none is meant."""
+    own = name + "_with_indices" if name.startswith(("max_pool", "adaptive_max")) else name
+    function = getattr(torch.nn.functional, own, None) or getattr(torch, own, None)
+    if function is None:
+        return None
+    if name in _BY_HAND:
+        return [[_BY_HAND[name], False]]
+    try:
+        return signature(function)
+    except ValueError:
+        try:
+            return _of_schema(torch, own)
+        except ValueError:
+            return None
+
+
+def made(torch: Any) -> dict[str, Any]:
+    """Return what the file should have, by the torch that is installed."""
+    from sycl_dnn import functional, nn
+
+    functions = {name: _of_function(torch, name) for name in sorted(functional.__all__)}
+    layers = {
+        name: signature(kind)
+        for name in [*sorted(nn.__all__), "RNNBase"]
+        if isinstance(kind := getattr(torch.nn, name, None), type)
+        and issubclass(kind, torch.nn.Module)
+    }
+    return {
+        "functions": {name: rows for name, rows in functions.items() if rows is not None},
+        "layers": layers,
+        "names": [n for n in sorted(functional.__all__)
+                  if hasattr(torch, n) or hasattr(torch.nn.functional, n)],
+    }  # fmt: skip
+
+
+def write() -> None:
+    """Write the file, a signature a line."""
+    import torch
+
+    answers = made(torch)
+    parts = [
+        f'"{kind}": {{\n'
+        + ",\n".join(f"{json.dumps(n)}: {json.dumps(rows)}" for n, rows in answers[kind].items())
+        + "\n}"
+        for kind in ("functions", "layers")
+    ]
+    parts.append(f'"names": {json.dumps(answers["names"])}')
+    STORED.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
