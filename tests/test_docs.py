@@ -94,12 +94,14 @@ def ended(tmp_path_factory):
     return {place: done[file] for place, file in files.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PROGRAMS)
 def test_program_runs(place, ended):
     status, output = ended[place]
     assert status == 0, output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "lines"), list(shown_outputs()))
 def test_output_is_as_shown(place, lines, ended):
     printed = without_decimals(ended[place][1])

@@ -47,6 +47,7 @@ def _function(f, make):
     return attend, [make(f["batch"], f["length"], wide) for _ in range(n)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(form=FORMS)
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])

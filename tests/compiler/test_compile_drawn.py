@@ -3,6 +3,7 @@
 
 import dpnp
 import numpy as np
+import pytest
 from chain_drawing import drawn
 from hypothesis import HealthCheck, given, settings
 
@@ -29,6 +30,7 @@ def compare(case, queue, dtype):
         )
 
 
+@pytest.mark.slow
 @RARE
 @given(case=drawn)
 def test_compiled_is_eager(case, queue):
@@ -39,6 +41,7 @@ def test_compiled_is_eager(case, queue):
 _TOO_FINE = ("div", "sub", "sub_r", "square", "layer", "bfloat16", "flip")
 
 
+@pytest.mark.slow
 @RARE
 @given(case=drawn)
 def test_lowered_to_bfloat16_is_near_eager(case, queue):

@@ -20,6 +20,7 @@ CHOSEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("isa", "count"), [("avx2", 80), ("avx512_core", 30)])
 def test_values_are_right(isa, count):
     require_isa(isa)

@@ -121,6 +121,7 @@ def resnet_parameters():
     return _resnet50.random_parameters(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
 def test_resnet50(dtype, make, queue, resnet_parameters):
     network = _resnet50.ResNet50(resnet_parameters, queue)
@@ -134,6 +135,7 @@ def test_resnet50(dtype, make, queue, resnet_parameters):
     assert report.n_reorders == 1
 
 
+@pytest.mark.slow
 def test_resnet50_in_integers(make, queue, resnet_parameters):
     network = _resnet50.ResNet50(resnet_parameters, queue)
     x = make(2, 3, 64, 64)
@@ -153,6 +155,7 @@ def test_resnet50_in_integers(make, queue, resnet_parameters):
     assert_same(made(x), network(x), 0.1)
 
 
+@pytest.mark.slow
 def test_a_block_on_odd_sizes(make, queue, resnet_parameters):
     network = _resnet50.ResNet50(resnet_parameters, queue)
     compiled = sycl_dnn.compile(lambda x: network._block(x, "layer1.1.", 1))
@@ -192,6 +195,7 @@ def _packed(queue, batch):
     return found
 
 
+@pytest.mark.slow
 def test_constants_are_computed_once_for_all_shapes(make, queue, resnet_parameters):
     network = _resnet50.ResNet50(resnet_parameters, queue)
     compiled = sycl_dnn.compile(lambda x: network._block(x, "layer1.1.", 1))

@@ -47,6 +47,7 @@ def test_nested_arguments_and_results(make):
     assert function.cache_info().misses == 1
 
 
+@pytest.mark.slow
 def test_methods_of_arrays(make):
     def function(x):
         y = x[1:3, :, None, ::2].reshape(2, -1).swapaxes(0, 1)

@@ -60,6 +60,7 @@ def test_a_function_that_returns_what_it_got(make, weights):
     assert_same((constant, made), (weights, F.relu(x)))
 
 
+@pytest.mark.slow
 def test_a_dropped_function_lets_go_of_its_constants(make):
     weights = make(16, 16)
     compiled = sycl_dnn.compile(lambda x: F.linear(x, weights))

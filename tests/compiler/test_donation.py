@@ -155,6 +155,7 @@ def test_out_goes_where_it_is_asked_for(array):
     np.testing.assert_array_equal(dpnp.asnumpy(x), before)
 
 
+@pytest.mark.slow
 def test_a_search_for_nan_keeps_the_arguments(array):
     x, y = array(), array()
     x[0] = np.nan

@@ -37,6 +37,7 @@ def _described(graph):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAYERS)
 def test_another_shape_is_compiled_as_by_a_function_that_is_new(name):
     first, second = _two_shapes(name)
@@ -47,6 +48,7 @@ def test_another_shape_is_compiled_as_by_a_function_that_is_new(name):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt", "adam", "dense"])
 def test_updates_of_parameters_are_known_for_another_batch(name):
     first, second = _two_shapes("gpt" if name == "gpt" else name)

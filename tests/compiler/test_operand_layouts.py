@@ -157,6 +157,7 @@ def told(arrays):
     return [(a.shape, tuple(s // 4 for s in a.strides)) for a in arrays]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_is_eager_in_any_layout(name, queue):
     wrong = []

@@ -115,6 +115,7 @@ def test_writes_between_two_nodes_are_seen(trace, value):
     assert graph.unsteady() == {c.storage}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", compile_time.WORKLOADS)
 def test_twice_the_layers_are_twice_the_rewrites(name):
     found = []

@@ -58,6 +58,7 @@ def test_examples_of_a_file_run(name):
     assert not doctest.testmod(importlib.import_module(name)).failed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "least"), [(nn, 300), (sycl_dnn, 100)])
 def test_examples_of_layers_and_of_the_package_run(module, least):
     assert run_examples(module) > least

@@ -29,6 +29,7 @@ def in_steps(net, x, axis, caches, run):
     return F.cat(made, axis), caches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_steps_are_the_whole_sequence(dtype, batch_first):
@@ -85,6 +86,7 @@ class Speaker(nn.Module):
         return logits, cache
 
 
+@pytest.mark.slow
 def test_a_module_generates_as_without_a_cache():
     sycl_dnn.manual_seed(3)
     net, cache = Speaker().eval(), nn.KVCache.empty(1, 4, 16, 4)

@@ -83,6 +83,7 @@ def test_a_call_is_the_functions(net, x):
     close(again(net, x), by_functions(net, x))
 
 
+@pytest.mark.slow
 def test_gradients_are_those_of_the_functions(net, x):
     net.eval()
     labels = dpnp.asarray(LABELS)

@@ -173,6 +173,7 @@ def test_a_refused_setting_leaves_no_trace():
     assert attr == attr_of(("set_scales_mask", "src", 0))
 
 
+@pytest.mark.slow
 def test_unfit_attributes_are_refused_by_the_primitive(engine):
     unfit = {
         "rnn": [("set_rnn_data_qparams", 2.0, 3.0)],

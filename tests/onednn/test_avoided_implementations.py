@@ -140,6 +140,7 @@ def cpu_stream():
     return dnnl.Stream(dnnl.Engine(queue), queue, ordered=True)
 
 
+@pytest.mark.slow
 def test_operands_of_post_ops_are_read_where_they_are(cpu_stream):
     refused = 0
     for case in chosen(cases(), 1):
@@ -355,6 +356,7 @@ def run(name, stream):
     return bool(np.abs(got - right).max() < 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTY)
 def test_fault_is_still_there(name):
     command = [sys.executable, "-W", "ignore", __file__, name]

@@ -87,6 +87,7 @@ def test_set_data_handle_keeps_read_only_arrays_from_being_written(engine, strea
         doubling(engine, F32).execute(stream, {"src": src, "dst": dst})
 
 
+@pytest.mark.slow
 def test_executions_keep_the_array_that_they_were_submitted_with(engine):
     """Events that are chained: each execution reads its own array, however late it runs."""
     d = desc(64, 1024)

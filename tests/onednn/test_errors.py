@@ -55,6 +55,7 @@ def test_reasons_whose_process_takes_too_long(engine, monkeypatch):
     assert "softmax_forward: unimplemented" in str(refusal.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", UNIMPLEMENTED)
 def test_reasons_are_found_when_looked_at_and_only_once(case, engine, spawned, capfd):
     with pytest.raises(Unimplemented) as refusal:
@@ -154,6 +155,7 @@ def test_every_status_becomes_an_error_that_knows_it(status):
     assert error.status is status
 
 
+@pytest.mark.slow
 def test_errors_pickle_with_their_reasons(engine):
     with pytest.raises(Unimplemented) as refusal:
         UNIMPLEMENTED["type"](engine)

@@ -164,6 +164,7 @@ def test_fault_is_still_there(name, cpu_stream):
     assert re.search(rf"known fault, {faults.PAGE}: {name} ", told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FATAL)
 def test_process_still_dies(name):
     isa, written, line = FATAL[name]
@@ -176,6 +177,7 @@ def test_process_still_dies(name):
     assert run.returncode < 0, f"oneDNN may have fixed {name}: check, then drop it: {run.stdout}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FATAL)
 def test_what_ends_the_process_is_refused(name):
     told = told_with(FATAL[name][0])[name]

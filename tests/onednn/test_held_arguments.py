@@ -66,6 +66,7 @@ def compiled_relu(engine):
     return partition.compile([x], [y], engine), x, y
 
 
+@pytest.mark.slow
 def test_memories_that_are_taken_out_of_the_arguments(engine, stream):
     primitive = relu(engine)
     args = {name: dnnl.Memory(D((N,), F32), engine) for name in ("src", "dst")}
@@ -83,6 +84,7 @@ def test_memories_that_are_taken_out_of_the_arguments(engine, stream):
     assert [r() for r in known] == [None, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [list, Fresh])
 def test_tensors_of_a_partition(engine, stream, kind):
     made, x, y = compiled_relu(engine)

@@ -31,6 +31,7 @@ def run(opt, queue, dtype="float32"):
     return params, state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adamax", "RMSprop", "Adagrad", "Lion"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_same_numbers_as_one_by_one(name, dtype, queue, monkeypatch):

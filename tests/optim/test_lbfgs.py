@@ -36,6 +36,7 @@ def run(opt, loss, updates, dtype="float32", params=None):
     return params, state, losses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("way", ["eager", "compiled"])
 def test_a_convex_loss_is_minimized(search, way):
@@ -47,6 +48,7 @@ def test_a_convex_loss_is_minimized(search, way):
     assert float(state["step"]) == 3
 
 
+@pytest.mark.slow
 def test_a_curved_valley_needs_the_search():
     params, _, losses = run(optim.LBFGS(line_search_fn="strong_wolfe"), rosenbrock, 5)
     np.testing.assert_allclose(params["w"].tolist(), 1.0, atol=1e-3)
@@ -92,6 +94,7 @@ def test_iterations_are_torchs(loss, options):
         assert int(state["evaluations"]) == known["func_evals"]
 
 
+@pytest.mark.slow
 def test_modules_buffers_frozen_parameters_and_steps_in_place():
     sycl_dnn.manual_seed(0)
     net, x = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)), F.randn(16, 3)
@@ -110,6 +113,7 @@ def test_modules_buffers_frozen_parameters_and_steps_in_place():
     assert float(loss(net, x)) < 0.1 * first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_narrow_parameters_keep_their_dtype(dtype):
     params, _, losses = run(
@@ -119,6 +123,7 @@ def test_narrow_parameters_keep_their_dtype(dtype):
     assert losses[1] < losses[0]
 
 
+@pytest.mark.slow
 def test_a_state_from_a_file_continues(tmp_path):
     opt, path = optim.LBFGS(max_iter=3), str(tmp_path / "state.safetensors")
     params, state, _ = run(opt, logistic, 2)

@@ -93,6 +93,7 @@ def test_gradients_that_float16_loses_arrive():
         assert float(grads["w"][0, 0]) == pytest.approx(wanted, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_modules_train_in_float16_as_in_float32():
     def trained(dtype):
         sycl_dnn.manual_seed(1)

@@ -44,6 +44,7 @@ def trained(way):
     return float(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["autocast", "parameters"])
 def test_the_loss_is_that_of_float32_within_a_percent(way):
     wanted = trained("float32")

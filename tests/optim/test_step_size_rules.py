@@ -155,6 +155,7 @@ def test_counts_of_squares_do_not_cancel(beta):
         assert found == pytest.approx(wanted, rel=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["RAdam", "Adadelta", "ASGD", "Rprop"])
 def test_groups_masks_files_and_modules(name, tmp_path):
     kind, path = getattr(optim, name), str(tmp_path / "state.safetensors")

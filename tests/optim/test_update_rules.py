@@ -193,6 +193,7 @@ def close(a, b, tolerance=2e-5):
         np.testing.assert_allclose(a[n], b[n], rtol=tolerance, atol=tolerance, err_msg=n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options", "formula", "words"), ROWS, ids=IDS)
 def test_200_steps_are_those_of_the_formula_in_float64(name, options, formula, words):
     close(trained_by(name, tuple(options.items())), by_formula(formula, words), 3e-5)
@@ -301,6 +302,7 @@ def test_groups_masks_norms_and_schedules():
     close(trained(opt, 10), wanted)
 
 
+@pytest.mark.slow
 def test_a_compiled_step_is_the_eager_one_and_learns():
     sycl_dnn.manual_seed(4)
     net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 1))

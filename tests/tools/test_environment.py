@@ -91,6 +91,7 @@ def test_text_names_refusal_and_lacking_aspects(data):
     assert text.endswith("Missing\n  nothing")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
 def test_status_is_1_without_device(options):
     done = fresh_process.run("-m", "sycl_dnn", *options, ONEAPI_DEVICE_SELECTOR="level_zero:cpu")
@@ -103,6 +104,7 @@ def test_status_is_1_without_device(options):
         assert found["versions"]["oneDNN"]
 
 
+@pytest.mark.slow
 def test_fixes_are_told():
     done = fresh_process.run("-m", "sycl_dnn", "--json", ONEAPI_DEVICE_SELECTOR="opencl:cpu")
     found = json.loads(done.stdout)
@@ -112,12 +114,14 @@ def test_fixes_are_told():
     assert found["settings"]["ONEAPI_DEVICE_SELECTOR"] == "opencl:cpu"
 
 
+@pytest.mark.slow
 def test_dpnp_is_not_imported():
     code = "import sys; from sycl_dnn.tools import environment; environment.collect(); "
     code += "print('dpnp' in sys.modules)"
     assert fresh_process.output(code) == "False"
 
 
+@pytest.mark.slow
 def test_devices_listed_before_the_import_are_told():
     code = "import dpctl; dpctl.get_devices(); from sycl_dnn.tools import environment; "
     code += "print(environment.collect()['missing'][0]['what'])"
@@ -125,6 +129,7 @@ def test_devices_listed_before_the_import_are_told():
     assert found.endswith("import sycl_dnn first")
 
 
+@pytest.mark.slow
 def test_report_where_onednn_does_not_load_and_the_driver_is_missing(tmp_path):
     site = linked_venv.make(tmp_path, without=["intel_opencl_rt"])
     linked_venv.copy_sources(site)

@@ -104,6 +104,7 @@ def test_a_residual_of_another_type_than_the_result(make):
     assert_same(made(x), block(x), 0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [32, 64])
 def test_pools_that_have_no_fast_integers_compute_in_float32(n, make):
     """On GPUs larger images have a fast pool of float32 alone; quantisation did not end there."""

@@ -83,6 +83,7 @@ def test_parts_are_even_or_nearly_as_large_as_may_be(batch, most, size):
     assert -(-batch // found) <= 2 * -(-batch // most)
 
 
+@pytest.mark.slow
 def test_a_batch_of_a_prime_number_is_no_step_for_each_image(monkeypatch, make):
     # Three quarters of a step's values fit, of 13 images.
     monkeypatch.setattr(batch_slicing, "cache_bytes", lambda device: 4 * (13 * 2 * 16 * 8 * 8 * 4))
@@ -97,6 +98,7 @@ def test_one_image_and_small_batches_stay_whole(small_cache, make):
     assert set(_times(compiled_as_eager(function, make(2, 16, 4, 4)))) == {1}
 
 
+@pytest.mark.slow
 def test_values_that_others_need_are_written_whole(small_cache, make):
     function = _block(make)
 
@@ -109,6 +111,7 @@ def test_values_that_others_need_are_written_whole(small_cache, make):
     assert max(_times(report)) == 8, str(report)
 
 
+@pytest.mark.slow
 def test_statistics_over_the_batch_are_not_cut(small_cache, make):
     def function(x):
         y = F.relu(F.max_pool2d(x, 3, 1, 1))
@@ -145,6 +148,7 @@ def test_another_batch_is_cut_anew(small_cache, make):
     assert_same(out, function(x))
 
 
+@pytest.mark.slow
 def test_convolutions_inside_others_are_cut_with_them(make, monkeypatch):
     monkeypatch.setattr(batch_slicing, "cache_bytes", lambda device: 2 << 20)
     w, d = make(96, 16, 1, 1) / 4, make(96, 1, 3, 3) / 3

@@ -100,6 +100,7 @@ def test_small_images_stay_outside_for_onednn_has_no_kernel(make):
     assert any(text.startswith("depthwise: ") for text in refused)
 
 
+@pytest.mark.slow
 def test_in_integers_the_two_stay_apart(make):
     p = block(make)
     x = make(10, 16, 53, 64)

@@ -123,6 +123,7 @@ def test_refused(queue):
 # --- gumbel_softmax
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_choices_have_the_probabilities_of_the_logits(dim, queue):
     odds = np.array([0.1, 0.2, 0.7])
@@ -147,6 +148,7 @@ def test_noise_is_that_of_the_gumbel_distribution(queue):
     assert np.isfinite(soft).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_hard_choices_have_the_gradient_of_the_shares(dtype, queue):
     rng = np.random.default_rng(2)

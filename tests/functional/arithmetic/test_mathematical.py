@@ -186,6 +186,7 @@ def test_gradients_at_special_values_are_torchs(name, queue):
             np.testing.assert_allclose(dpnp.asnumpy(made), value, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_decimals_and_integers(queue):
     x = dpnp.asarray([1.25, -2.345, 1234.0], dtype="f4", sycl_queue=queue)
     np.testing.assert_allclose(F.round(x, decimals=1).asnumpy(), [1.2, -2.3, 1234.0], rtol=1e-6)

@@ -130,6 +130,7 @@ def test_refused_dtypes(queue):
         F.conv2d(x.astype("i4"), w.astype("i4"))
 
 
+@pytest.mark.slow
 @pytest.mark.float64
 def test_float64_without_support_says_so(queue):
     if queue.sycl_device.has_aspect_fp64 and not queue.sycl_device.is_cpu:

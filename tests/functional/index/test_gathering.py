@@ -127,6 +127,7 @@ def test_what_is_chosen_and_added_has_second_derivatives(queue):
     np.testing.assert_allclose(dpnp.asnumpy(slope(x)), wanted, rtol=1e-3, atol=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int64", "bool"])
 def test_integers_are_chosen_and_written(dtype, queue):
     x = np.array([[3, 0, 1], [1, 2, 0]]).astype(dtype)

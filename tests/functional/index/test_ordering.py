@@ -57,6 +57,7 @@ def test_ties_and_nan(queue):
         F.topk(x, 8)
 
 
+@pytest.mark.slow
 def test_what_differs_and_what_is_not_0(queue):
     x = dpnp.asarray([[3.0, 1.0, 3.0], [1.0, 0.0, 3.0]], dtype="f4", sycl_queue=queue)
     values, inverse, counts = F.unique(x, return_inverse=True, return_counts=True)

@@ -89,6 +89,7 @@ def test_lengths_on_the_device_and_too_long_targets(form, zero_infinity, queue):
     np.testing.assert_allclose(gradient, t.grad.numpy(), rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["padded", "joined"])
 def test_lengths_and_classes_out_of_range_give_nan(form, queue):
     """They are on the device, which no call waits for. Nothing outside of a target is read."""

@@ -213,6 +213,7 @@ def test_integers_are_refused(queue):
         F.batch_norm(x, _made(queue, 5), _made(queue, 5))
 
 
+@pytest.mark.slow
 @pytest.mark.float64
 def test_float64_without_support_says_so(queue):
     if not queue.sycl_device.is_cpu:

@@ -78,6 +78,7 @@ def test_lists_of_axes_and_integers(queue):
     )
 
 
+@pytest.mark.slow
 def test_integers_that_are_summed_first_keep_their_dtype(queue):
     """As in torch: sums of one operand are of int64, products and axes of one element not."""
     a, b = (dpnp.ones(s, dtype="i4", sycl_queue=queue) for s in ((2, 3), (1, 2)))

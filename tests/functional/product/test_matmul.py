@@ -152,6 +152,7 @@ def test_linear_writes_to_out(queue):
     assert (dpnp.asnumpy(out) == 4).all()
 
 
+@pytest.mark.slow
 @pytest.mark.float64
 def test_float64_is_refused_where_the_device_lacks_it(queue):
     x = to_device(np.ones((2, 2)), "float64", queue)

@@ -192,6 +192,7 @@ def test_the_roof_is_the_lower_of_two_limits():
     assert roof.share(copied, "f32") == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_the_roof_is_measured_for_the_types_there_are(bench_stream):
     roof = find(["f32", "f64", "f32", "s4"], bench_stream, Settings(runs=1))
     assert roof.peaks.keys() == {"f32"}
@@ -200,6 +201,7 @@ def test_the_roof_is_measured_for_the_types_there_are(bench_stream):
     assert type_of(case_of("--conv --dir=BWD_D --dt=bf16 mb1ic16ih5oc16kh3")) == "bf16"
 
 
+@pytest.mark.slow
 def test_the_picture_has_the_cases_and_the_roofs():
     pytest.importorskip("matplotlib")
     other = Figures("softmax", "", nbytes=10, median_ms=1.0)
@@ -216,6 +218,7 @@ def test_the_picture_has_the_cases_and_the_roofs():
     assert "2 GB/s" in axes.get_title()
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_writes(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     files = {name: tmp_path / f"b.{name}" for name in ("json", "csv", "png")}

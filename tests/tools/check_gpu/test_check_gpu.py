@@ -77,6 +77,7 @@ def test_what_a_process_that_died_or_hangs_leaves(monkeypatch, tmp_path):
     assert found["status"] == "hung"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("last_act", "status", "said"),
     [
@@ -132,6 +133,7 @@ def test_drawn_digits_are_told_apart():
     assert len(set(device_checks._FONT.split())) == 10
 
 
+@pytest.mark.slow
 def test_report_of_the_cpu(tmp_path, capsys):
     path = tmp_path / "out.zip"
     words = ["--device=cpu", "--only=memory", "--minutes=10", f"--report={path}"]

@@ -122,6 +122,7 @@ def test_notes_say_what_an_answer_means():
     assert "forward descriptor" in notes(refused, None)[1]
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_writes(tmp_path, capsys):
     file = tmp_path / "e.json"
     arguments = ["--device=cpu", "--isa=sse41", f"--json={file}", *LRN.split()]
@@ -136,11 +137,13 @@ def test_the_command_prints_and_writes(tmp_path, capsys):
     assert all(case["line"] in text for case in found["better"])
 
 
+@pytest.mark.slow
 def test_options_may_stand_behind_the_problem(capsys):
     assert command.main(["--isa=sse41", "--lrn", "mb2ic10ih5ls3", "--tag=axb"]) == 0
     assert "--lrn --tag=axb mb2ic10ih5ls3" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -46,6 +46,7 @@ print(*(os.environ[n] for n in names), len(os.sched_getaffinity(0)))
 """
 
 
+@pytest.mark.slow
 def test_ranks_know_themselves_and_have_their_cores(tmp_path):
     status, out, err = run(tmp_path, SAYS, "-n", "2")
     each = max(1, len(os.sched_getaffinity(0)) // 2)
@@ -53,6 +54,7 @@ def test_ranks_know_themselves_and_have_their_cores(tmp_path):
     assert sorted(out.splitlines()) == [f"[{r}] {r} 2 {r} 127.0.0.1 {each}" for r in range(2)]
 
 
+@pytest.mark.slow
 def test_threads_are_divided_unless_the_user_has_set_them(tmp_path):
     program = 'import os; print(os.environ["OMP_NUM_THREADS"], os.environ["DPCPP_CPU_NUM_CUS"])'
     status, out, _ = run(tmp_path, program, "-n", "2", OMP_NUM_THREADS="7")
@@ -60,6 +62,7 @@ def test_threads_are_divided_unless_the_user_has_set_them(tmp_path):
     assert (status, sorted(out.splitlines())) == (0, [f"[{r}] 7 {each}" for r in range(2)])
 
 
+@pytest.mark.slow
 def test_one_host_of_several(tmp_path):
     options = ["-n", "1", "--nodes", "3", "--node-rank", "2", "--no-prefix"]
     address = ["--master-addr", "first", "--master-port", "9"]
@@ -85,6 +88,7 @@ threading.Event().wait()
 """
 
 
+@pytest.mark.slow
 def test_one_that_fails_ends_all_and_gives_the_status(tmp_path):
     status, out, err = run(tmp_path, FAILS, "-n", "2")
     assert status == 7
@@ -103,6 +107,7 @@ def remote_shell(tmp_path):
     return str(path)
 
 
+@pytest.mark.slow
 def test_several_hosts_by_their_names(tmp_path, remote_shell):
     hosts = ["--hosts", "someone@localhost,127.0.0.1", "--remote-shell", remote_shell]
     status, out, err = run(tmp_path, SAYS, "-n", "1", *hosts)
@@ -111,6 +116,7 @@ def test_several_hosts_by_their_names(tmp_path, remote_shell):
     assert sorted(out.splitlines()) == [f"[{r}] {r} 2 0 localhost {cores}" for r in range(2)]
 
 
+@pytest.mark.slow
 def test_a_host_that_fails_ends_the_others(tmp_path, remote_shell):
     hosts = ["--hosts", "localhost,127.0.0.1", "--remote-shell", remote_shell]
     status, out, err = run(tmp_path, FAILS, "-n", "1", *hosts)
@@ -128,6 +134,7 @@ threading.Event().wait()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
 )
@@ -156,6 +163,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 @pytest.mark.parametrize("hosts", [1, 2])
 def test_warnings_of_schedulers_reach_the_ranks_which_are_not_restarted(
@@ -181,6 +189,7 @@ sys.exit(count < 2)
 """
 
 
+@pytest.mark.slow
 def test_a_job_is_started_again(tmp_path):
     program = AGAIN.format(path=tmp_path / "count")
     status, _, err = run(tmp_path, program, "-n", "1", "--max-restarts", "3")

@@ -70,6 +70,7 @@ def wait_for_the_end_of(pids):
         subprocess.run(["tail", "--pid", str(pid), "-f", os.devnull], timeout=600, check=True)
 
 
+@pytest.mark.slow
 def test_a_host_that_fails_ends_the_other(server, tmp_path):
     (tmp_path / "program.py").write_text(SAYS_AND_WAITS.replace("FAILS", "'1'"))
     with started(server, tmp_path / "program.py", "two words", "$HOME's") as process:
@@ -79,6 +80,7 @@ def test_a_host_that_fails_ends_the_other(server, tmp_path):
     wait_for_the_end_of(of_ranks(out.splitlines()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
 def test_a_launcher_that_is_ended_ends_what_it_started_by_ssh(server, tmp_path, number, status):
     (tmp_path / "program.py").write_text(SAYS_AND_WAITS.replace("FAILS", "None"))
@@ -90,6 +92,7 @@ def test_a_launcher_that_is_ended_ends_what_it_started_by_ssh(server, tmp_path, 
     wait_for_the_end_of(pids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("host", "expected"),
     [("node01", "node01"), ("someone@node01", "node01"), ("ssh://a@node01:22", "node01"),

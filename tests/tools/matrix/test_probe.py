@@ -32,6 +32,7 @@ def prober():
         yield found
 
 
+@pytest.mark.slow
 def test_a_part_of_the_cpu_table_is_as_committed(committed, prober):
     name = target_name(prober.facts)
     facts = committed.targets.get(name)
@@ -45,10 +46,12 @@ def test_a_part_of_the_cpu_table_is_as_committed(committed, prober):
     assert changed == []
 
 
+@pytest.mark.slow
 def test_the_page_is_that_of_the_committed_file(committed):
     assert (DOCS / "support_matrix.md").read_text() == page(committed)
 
 
+@pytest.mark.slow
 def test_the_committed_file_has_every_cell_on_every_target(committed):
     lines = {cell.line for cell in cells()}
     assert lines == committed.cases.keys()
@@ -60,6 +63,7 @@ def test_the_committed_file_has_every_cell_on_every_target(committed):
     assert "died" not in {state_of(a) for found in committed.cases.values() for a in found.values()}
 
 
+@pytest.mark.slow
 def test_every_driver_is_tried_with_cells_that_differ():
     assert FAMILIES.keys() == DRIVERS.keys()
     every = list(cells())
@@ -68,6 +72,7 @@ def test_every_driver_is_tried_with_cells_that_differ():
         list(cells(["convolution"]))
 
 
+@pytest.mark.slow
 def test_reasons_are_those_of_the_low_level(prober):
     case = case_of(REFUSED)
     engine, call = dnnl.Engine("cpu"), case.call()
@@ -109,6 +114,7 @@ def test_a_backward_case_has_the_reasons_of_its_forward_one(prober):
     assert answer.attempts
 
 
+@pytest.mark.slow
 def test_a_level_limits_the_implementations(prober):
     with Prober("cpu", "sse41") as old:
         assert old.facts["isa"] == "sse41"
@@ -117,6 +123,7 @@ def test_a_level_limits_the_implementations(prober):
         assert found.impl == "jit:sse41"
 
 
+@pytest.mark.slow
 def test_the_process_that_died_is_replaced(prober):
     prober.process.kill()
     prober.process.wait()
@@ -126,6 +133,7 @@ def test_the_process_that_died_is_replaced(prober):
     assert prober.ask(case_of(CONV)).state == "optimised"
 
 
+@pytest.mark.slow
 def test_no_device_and_no_level_are_told():
     with pytest.raises(ProbeError, match="device must be one of"):
         Prober("nonsense")

@@ -125,6 +125,7 @@ def test_tables_escape_what_would_end_a_cell():
     assert table(["a"], [["x|y"]])[-1] == "| x\\|y |"
 
 
+@pytest.mark.slow
 def test_the_command_writes_compares_and_says_what_got_worse(tmp_path, capsys):
     file, page_ = tmp_path / "m.json", tmp_path / "m.md"
     arguments = ["--device", "cpu", "--isa", "sse41", "--drivers", "sum,shuffle"]
@@ -142,6 +143,7 @@ def test_the_command_writes_compares_and_says_what_got_worse(tmp_path, capsys):
     assert "jit:avx2 -> ref:any" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_another_file_adds_its_targets(tmp_path):
     other, file = tmp_path / "other.json", tmp_path / "m.json"
     Record({"DG1": {"simulated": True}}, {"--sum x": {"DG1": "ocl:xe"}}).save(other)
@@ -152,6 +154,7 @@ def test_another_file_adds_its_targets(tmp_path):
     assert found.cases["--sum x"] == {"DG1": "ocl:xe"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -166,6 +169,7 @@ def test_arguments_that_cannot_be_used(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_commands_of_the_program(capsys):
     assert program.main(["matrix", "--isa", "avx3"]) == 2
     with pytest.raises(SystemExit):

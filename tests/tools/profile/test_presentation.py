@@ -63,6 +63,7 @@ def made(kind="primitive", name="a", begin=0, host=1, time=None, thread=1, **fac
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_table_by_shape(recorded):
     text = recorded.table()
     lines = text.splitlines()
@@ -187,6 +188,7 @@ def test_json(recorded, tmp_path):
     assert conv["tensors"][0]["argument"] == "src"
 
 
+@pytest.mark.slow
 def test_picture(recorded, tmp_path):
     pytest.importorskip("matplotlib")
     recorded.plot(tmp_path / "time.png")
@@ -206,6 +208,7 @@ def run_script(folder, text, *arguments):
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=900)
 
 
+@pytest.mark.slow
 def test_command_line(tmp_path):
     files = ["--wait", "--chrome", "c.json", "--json", "j.json", "--group-by", "name"]
     done = run_script(tmp_path, SCRIPT, *files, "script.py", "4")

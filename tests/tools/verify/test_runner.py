@@ -113,6 +113,7 @@ def test_known_faults_are_listed(verify_stream):
     assert (result.status, "docs/onednn_in_python.md" in result.reason) == ("KNOWN", True)
 
 
+@pytest.mark.slow
 def test_command_runs_writes_and_tells(tmp_path):
     names = [str(tmp_path / name) for name in ("r.json", "r.csv")]
     words = ["--conv", "mb1ic3ih7oc4kh3", "--alg=DIRECT,WINO", "--dt=f32,bf16", "--jobs=2"]
@@ -130,6 +131,7 @@ def test_command_runs_writes_and_tells(tmp_path):
         assert len(list(csv.DictReader(file))) == 4
 
 
+@pytest.mark.slow
 def test_command_tells_where_a_line_is_wrong(tmp_path):
     (tmp_path / "a.in").write_text("--conv\n\nic3oc4ih5kh9")
     done = command(f"--batch={tmp_path / 'a.in'}", "--conv")
@@ -204,6 +206,7 @@ def test_dropout_with_tag_undef_has_no_mask(verify_stream):
     assert result.status == "PASSED", result.reason
 
 
+@pytest.mark.slow
 def test_a_broken_rule_gives_exit_status_1_unless_expected(tmp_path):
     (tmp_path / "outside.in").write_text("--matmul --attr-scales=src:9 5x8:8x3")
     words = ["--matmul", f"--batch={tmp_path / 'outside.in'}"]
@@ -212,6 +215,7 @@ def test_a_broken_rule_gives_exit_status_1_unless_expected(tmp_path):
     assert command("--expect-invalid", *words).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_ended_run_prints_the_table_and_writes_json(number, status, tmp_path):
     """The first case is done at once; the sleeping second one is what the signal finds."""

@@ -76,6 +76,7 @@ def _leaves(value, path=()):
     yield path
 
 
+@pytest.mark.slow
 def test_files_with_anything_anywhere_never_get_further_than_the_checks():
     """Every refusal is `Broken`, whatever stands in the place of whatever."""
     rng, junk = random.Random(7), [None, -1, 2**70, 1e300, "x", "", [], {}, True, [[]], -(2**63)]
