@@ -2,6 +2,7 @@
 """docs/architecture.md holds: the order of imports, the tree, one topic a file, one name a file."""
 
 import ast
+import functools
 import re
 from collections import Counter
 from pathlib import Path
@@ -36,7 +37,11 @@ def _name(path):
 
 
 PATHS = {_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text()) for name, path in PATHS.items()}
+
+
+@functools.cache
+def _trees():
+    return {name: ast.parse(path.read_text()) for name, path in PATHS.items()}
 
 
 def _order():
@@ -82,7 +87,7 @@ def _imported(tree, module):
 def test_imports_point_down():
     upwards = [
         f"{module} imports {name}, which stands above it"
-        for module, tree in TREES.items()
+        for module, tree in _trees().items()
         for name, _ in _imported(tree, module)
         if _rank(name) > _rank(module)
     ]
@@ -92,7 +97,7 @@ def test_imports_point_down():
 def test_no_circles_at_import():
     arrows = {
         module: {name for name, is_early in _imported(tree, module) if is_early and name in PATHS}
-        for module, tree in TREES.items()
+        for module, tree in _trees().items()
     }
     done = set()
 
@@ -163,5 +168,5 @@ def test_a_command_is_main_of_its_folder():
             assert re.fullmatch(r"sycl_dnn\.tools\.\w+\.command", module)
             assert function == "main"
             assert any(
-                isinstance(n, ast.FunctionDef) and n.name == "main" for n in TREES[module].body
+                isinstance(n, ast.FunctionDef) and n.name == "main" for n in _trees()[module].body
             )

@@ -179,10 +179,10 @@ def trained_by(name, options):
     return trained(getattr(optim, name)(LR, **dict(options)))
 
 
-def by_formula(formula, options):
+def by_formula(formula, options, steps=STEPS):
     params = {n: v.astype("f8") for n, v in initial().items()}
     states, rng = {n: {} for n in params}, np.random.default_rng(2)
-    for t in range(1, STEPS + 1):
+    for t in range(1, steps + 1):
         for n, g in gradients(rng).items():
             params[n] = formula(params[n], g.astype("f8"), states[n], t, LR, **options)
     return params
@@ -191,6 +191,12 @@ def by_formula(formula, options):
 def close(a, b, tolerance=2e-5):
     for n in b:
         np.testing.assert_allclose(a[n], b[n], rtol=tolerance, atol=tolerance, err_msg=n)
+
+
+@pytest.mark.parametrize(("name", "options", "formula", "words"), ROWS, ids=IDS)
+def test_steps_are_those_of_the_formula_in_float64(name, options, formula, words):
+    opt = getattr(optim, name)(LR, **options)
+    close(trained(opt, 20), by_formula(formula, words, 20), 3e-5)
 
 
 @pytest.mark.slow
