@@ -178,6 +178,14 @@ def slopes_elsewhere(pd: Any) -> bool:
     return channels > 1 and any(n > 1 and by > channels for n, by in pixels)
 
 
+def slopes_of_rows(pd: Any) -> bool:
+    """Match the gradient of prelu with one slope for each channel and row of images."""
+    dims, slopes = list(pd.parameters["src"].dims), list(pd.parameters["weights"].dims)
+    if not pd.impl_info.startswith("ref") or len(dims) != 4:
+        return False
+    return slopes == [1, dims[1], dims[2], 1] and dims[2] > 1 and dims[3] > 1
+
+
 def softmax_of_one_pixel(ops: Sequence[GraphOp]) -> bool:
     """Match a softmax of images of one pixel with what is fused into it."""
     shapes = [op.shapes[0] for op in ops if "softmax" in op.name.lower()]

@@ -86,6 +86,16 @@ FAULTS: tuple[Fault, ...] = (
         avoids=rules.slopes_elsewhere,
     ),
     Fault(
+        "prelu-slopes-of-rows",
+        title="`prelu_backward`",
+        when="`ref:any`, images (N, C, H, W) with slopes (1, C, H, 1), also of one channel",
+        wrong="nothing is written",
+        instead="no other implementation takes them: slopes (1, C, H, W)",
+        met="rerouted",
+        rows=("prelu_backward",),
+        avoids=rules.slopes_of_rows,
+    ),
+    Fault(
         "matmul-lone-batch",
         title="`matmul`",
         when=(

@@ -5,6 +5,7 @@ A row is a driver, its options and its problem; `{...}` in it stands for all val
 """
 
 import itertools
+import math
 from pathlib import Path
 
 from sycl_dnn.tools.verify.case_files import Reader, words_of_text
@@ -79,12 +80,20 @@ def _layouts(driver, order, rank):
         yield f"--stag={row} --dtag={order}"
 
 
+def _shapes(driver, rank):
+    """Shapes for a driver: a normalization over one element is 0, whatever is computed."""
+    for shape in with_ones(SHAPES[rank]):
+        normalized = {"lnorm": shape[-1:], "bnorm": (shape[0], *shape[2:])}.get(driver, ())
+        if not normalized or math.prod(normalized) > 1:
+            yield shape
+
+
 def _pointwise(rank):
     """Primitives of one tensor, or of several of one shape."""
     for driver, rows in POINTWISE.items():
         for options, order in itertools.product(rows, orders(rank)):
             for layout in _layouts(driver, order, rank):
-                for shape in with_ones(SHAPES[rank]):
+                for shape in _shapes(driver, rank):
                     for chosen in _choices(options, rank):
                         yield f"--{driver} {chosen} {layout} {_text(shape)}"
 
@@ -171,7 +180,7 @@ def _image(driver, shape):
 
 def _images(rank):
     for driver, options in IMAGES.items():
-        for order, shape in itertools.product(orders(rank), with_ones(SHAPES[rank])):
+        for order, shape in itertools.product(orders(rank), _shapes(driver, rank)):
             problem = _image(driver, shape)
             if driver in ("conv", "deconv", "ip"):
                 row = "abcdef"[:rank]

@@ -162,11 +162,11 @@ def slopes_gradients(x, w, g):
     }
 
 
-def with_slopes(stream, shape, order):
-    """Return what prelu and its gradients give for one slope per channel, and what is right."""
+def with_slopes(stream, shape, order, axes=(1,)):
+    """Return what prelu and its gradients give for slopes along some axes, and what is right."""
     rng, engine = np.random.default_rng(1), stream.engine
     x, g = (rng.standard_normal(shape).astype("f4") for _ in range(2))
-    w = rng.random((1, shape[1], *[1] * (len(shape) - 2))).astype("f4")
+    w = rng.random([n if a in axes else 1 for a, n in enumerate(shape)]).astype("f4")
     src, diff = memory(x, order, stream), memory(g, order, stream)
     slopes = memory(w, range(len(shape)), stream)
     given = {"src": src.desc, "weights": slopes.desc, "dst": src.desc}
@@ -192,6 +192,20 @@ def test_slopes_of_prelu_are_those_of_their_channels(cpu_stream):
         for name, got in found.items():
             told = f"{name} {shape} {order}"
             np.testing.assert_allclose(got, right[name], atol=1e-4, err_msg=told)
+
+
+@pytest.mark.parametrize("shape", [(4, 2, 3, 8), (4, 1, 3, 8), (1, 2, 3, 8), (4, 2, 3, 1)])
+def test_slopes_of_prelu_along_any_axes(cpu_stream, shape):
+    for kept in range(16):
+        axes = [a for a in range(4) if kept >> a & 1]
+        slopes = [n if a in axes else 1 for a, n in enumerate(shape)]
+        if slopes == [1, shape[1], 3, 1] and shape[3] > 1:
+            with pytest.raises(Unimplemented, match="only the implementation ref:any, which"):
+                with_slopes(cpu_stream, shape, range(4), axes)
+            continue
+        found, right = with_slopes(cpu_stream, shape, range(4), axes)
+        for name, got in found.items():
+            np.testing.assert_allclose(got, right[name], atol=1e-4, err_msg=f"{name} {axes}")
 
 
 def lone_batch(stream):
