@@ -183,8 +183,13 @@ def _scores(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Te
 def _weights(scores: Tensor, dtype: str) -> Tensor:
     """Return the softmax of float32 scores over the keys, in ``dtype``."""
     if nan_kept.is_asked_for(scores):
-        made = normalized(scores, scores.ndim - 1, algorithm.softmax_accurate)
-        return scores.trace.convert(made, dtype)
+        # A query whose scores are all minus infinity sees no key, mask or not, as in torch.
+        best = reduce(algorithm.reduction_max, scores, [scores.ndim - 1], keeps_nan=True)
+        sees_none = binary(algorithm.binary_le, best, nan_kept.number(best, LOW / 2), "bool")
+        zero = nan_kept.number(scores, 0.0)
+        made = select(sees_none, zero, scores)
+        made = normalized(made, made.ndim - 1, algorithm.softmax_accurate)
+        return scores.trace.convert(select(sees_none, zero, made), dtype)
     found = scores.trace.primitive(
         "softmax_forward",
         {"src": scores},
@@ -304,6 +309,9 @@ def scaled_dot_product_attention(
 
     Notes
     -----
+    A query whose scores are all minus infinity gives NaN, unless ``set_nan("propagate")``: then
+    zeros, as one that is masked.
+
     Scores are kept in float32 and in memory: L * S of them for each head, an eighth of that with
     ``is_causal`` alone from L = 1024 on; a gradient keeps all.
 

@@ -44,6 +44,7 @@ from sycl_dnn.trace.pointwise import (
     times,
     zeros,
 )
+from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import filled, grid, reshape, row_major, transpose
@@ -144,26 +145,30 @@ class Rows:
         """Return the weighted sums of the entries that count, (1, M, 1)."""
         if self.smoothing:
             return self._reduced(self.shares(*self._factors(), times(self.logs)))
+        made = self._at_target(self.logs)
+        return made if self.weight is None else fused(algorithm.binary_mul, made, self.weights())
+
+    def _at_target(self, x: Tensor) -> Tensor:
+        """Return the entries of ``x`` (1, M, C) or (1, 1, C) at the targets, (1, M, 1)."""
         # Not a product: that would fail for infinite entries.
         # The bounds make minus infinity of the NaN that an infinite entry elsewhere comes to.
-        entries = self.shares(*_LOG, plus(self.logs), clip(-math.inf, math.inf))
+        entries = self.shares(*_LOG, plus(x), clip(-math.inf, math.inf))
         made = self._reduced(entries, algorithm.reduction_max)
         # A maximum of nothing but minus infinity comes out as the lowest finite number.
         is_finite = (scale(1, LARGEST), *IS_POSITIVE)
         made = chain(made, *is_finite, *_LOG, plus(made))
         if nan_kept.is_asked_for(made):
-            made = fused(algorithm.binary_add, made, self._nan_of_picked())
-        return made if self.weight is None else fused(algorithm.binary_mul, made, self.weights())
+            made = fused(algorithm.binary_add, made, self._nan_at_target(x))
+        return made
 
-    def _nan_of_picked(self) -> Tensor:
-        """Return NaN where the entry at the target is NaN or the target no class, else 0."""
-        is_number = (scale(0.5), plus(self.classes), (algorithm.binary_eq, self.target))
-        hits = fused(algorithm.binary_ne, self.logs, self.logs, *is_number)
-        return chain(self._reduced(hits), scale(1, -1), ROOT)
+    def _nan_at_target(self, x: Tensor) -> Tensor:
+        """Return NaN where ``x`` is NaN at the target or the target is no class, else 0."""
+        is_number = fused(algorithm.binary_eq, x, x)
+        return chain(self._reduced(self.shares(times(is_number))), scale(1, -1), ROOT)
 
     def weights(self) -> Tensor:
         """Return the weights of the targets, (1, M, 1)."""
-        return self._reduced(self.shares(times(self.weight)))
+        return self._at_target(self.weight)
 
     def elements(self, is_class: Tensor, often: Tensor) -> Tensor:
         """Return the losses of the rows, (1, M, 1)."""
@@ -181,7 +186,12 @@ class Rows:
         # Theirs is not a product: if all are ignored, it would be that of 0 and infinity.
         nothing = filled(factor.trace, 0.0, (1, 1, 1), factor.dtype)
         factor = choose(self.is_counted(), factor, nothing, scale(-1))
-        return self.shares(*self._factors(), times(factor))
+        if self.smoothing or self.weight is None or not nan_kept.is_asked_for(factor):
+            return self.shares(*self._factors(), times(factor))
+        # A product with 0 would make NaN of infinite weights of other classes.
+        factor = fused(algorithm.binary_mul, factor, self.weights())
+        hits = factor.trace.convert(self.shares(), "bool")
+        return factor.trace.convert(select(hits, factor, nothing), self.logs.dtype)
 
 
 def class_loss(rows: Rows, x: Tensor, shape: tuple[int, ...], reduction: str) -> Tensor:

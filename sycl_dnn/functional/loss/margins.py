@@ -176,15 +176,17 @@ def multi_margin_loss(
     if target.shape not in (((), (1,)) if is_single else ((n,),)):
         raise ValueError(f"{name}: target must have shape {(n,)}, got {target.shape}")
     places = F.reshape(target, (n, 1))
-    away = F.relu(F.add(F.sub(x, F.gather(x, 1, places)), margin))
+    away = F.add(F.sub(x, F.gather(x, 1, places)), margin)
+    # NaN does not count, as in torch; what does not, meets no factor that may be infinite.
+    counts = F.logical_and(F.ne(places, F.arange(classes)), F.gt(away, 0.0))
+    away = F.where(counts, away, 0.0)
     away = F.square(away) if p == 2 else away
     if weight is not None:
         if weight.shape != (classes,):
             raise ValueError(f"{name}: weight must have shape {(classes,)}, got {weight.shape}")
         factors = F.reshape(F.index_select(weight, 0, F.reshape(target, (n,))), (n, 1))
-        away = F.mul(away, converted(factors, x.dtype))
-    others = F.ne(places, F.arange(classes))
-    return _finished(F.div(F.sum(F.where(others, away, 0.0), 1), classes), is_single, reduction)
+        away = F.mul(away, F.where(counts, converted(factors, x.dtype), 0.0))
+    return _finished(F.div(F.sum(away, 1), classes), is_single, reduction)
 
 
 @loss(SOURCE, shape="(N,) or ()")

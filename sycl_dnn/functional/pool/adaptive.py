@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,44 +13,15 @@ from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.conv.windows import Sizes, batched, describe, per_axis, unbatched
 from sycl_dnn.functional.pool.maximum import INTEGERS, maxima
 from sycl_dnn.functional.pool.windowed import adaptive_runs, check_dtype, pooled
-from sycl_dnn.functional.product.product import product
+from sycl_dnn.functional.product.along_axes import Taps, along_axes
 from sycl_dnn.kernels.position_averages import averaged
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import reshape, transpose
 
 if TYPE_CHECKING:
     import dpnp
 
     from sycl_dnn.trace.array import Array
 
-
-def along_axes(x: Tensor, matrices: Mapping[int, np.ndarray]) -> Tensor:
-    """Multiply axes of (N, C, *S) by matrices (T, S), given by number of the axis.
-
-    Computed in float32: a second axis would round narrower intermediate results.
-    """
-    trace, dtype = x.trace, x.dtype
-    wide = x if dtype == "float64" else trace.convert(x, "float32")
-    made = transpose(wide, (0, *range(2, x.ndim), 1))
-    # Axes that shrink come first: the others then have less to do.
-    order = sorted(matrices, key=lambda a: matrices[a].shape[0] / matrices[a].shape[1])
-    for axis in order:
-        made = _along(made, axis - 1, matrices[axis])
-    return trace.convert(transpose(made, (0, x.ndim - 1, *range(1, x.ndim - 1))), dtype)
-
-
-def _along(x: Tensor, axis: int, matrix: np.ndarray) -> Tensor:
-    n_out, n_in = matrix.shape
-    outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-    shape = (*x.shape[:axis], n_out, *x.shape[axis + 1 :])
-    if inner == 1:
-        right = x.trace.convert(x.trace.literal(matrix.T, x.dtype), x.dtype)
-        return reshape(product(reshape(x, (outer, n_in)), right), shape)
-    left = x.trace.convert(x.trace.literal(matrix[None], x.dtype), x.dtype)
-    return reshape(product(left, reshape(x, (outer, n_in, inner))), shape)
-
-
-# --- Pools to a given size, over one, two and three spatial axes
 
 #: Windows of different lengths, or at different places modulo a step, are pooled one after another.
 MOST_WINDOWS = 4096
@@ -84,7 +54,7 @@ def adaptive_avg_pool(name: str, rank: int, input: Tensor, output_size: Any) -> 
     sizes = _sizes(name, x, output_size)
     # Equal windows are pooled; others are products with matrices.
     pairs = list(zip(x.shape[2:], sizes, strict=True))
-    uneven = {axis: _averages(n, t) for axis, (n, t) in enumerate(pairs, start=2) if n % t}
+    uneven = {axis: Taps.of(_averages(n, t)) for axis, (n, t) in enumerate(pairs, start=2) if n % t}
     made = averaged(x) if all(n == 1 for n in sizes) and x.dtype != "float64" else None
     if made is not None:
         return unbatched(made, input)
@@ -151,7 +121,8 @@ def adaptive_avg_pool2d(
     Notes
     -----
     Source: oneDNN developer guide, "Pooling" where T divides H, else "Matmul" with a constant
-    matrix for each axis.
+    matrix for each axis: NaN and infinities then reach results of other windows, unless
+    ``set_nan("propagate")``.
     """
     return adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
 

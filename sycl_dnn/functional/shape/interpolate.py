@@ -23,9 +23,11 @@ from sycl_dnn.functional.conv.windows import (
     cut_every,
     per_axis,
 )
-from sycl_dnn.functional.pool.adaptive import adaptive_avg_pool, along_axes
+from sycl_dnn.functional.pool.adaptive import adaptive_avg_pool
 from sycl_dnn.functional.pool.windowed import check_dtype
+from sycl_dnn.functional.product.along_axes import Taps, along_axes
 from sycl_dnn.kernels.resized import resized, resized_gradient
+from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.gradients import Grads, backward, rule_for, stands_for
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
@@ -36,6 +38,14 @@ if TYPE_CHECKING:
     import dpnp
 
     from sycl_dnn.trace.array import Array
+
+
+class Resize(NamedTuple):
+    """The sizes of one axis before and after, and input elements per result element."""
+
+    n_in: int
+    n_out: int
+    scale: float
 
 
 #: The support and the weights of the interpolation kernels.
@@ -92,29 +102,21 @@ _CUBIC: Kernel = (2.0, _cubic)
 _A, _A_ANTIALIAS = -0.75, -0.5
 
 
-def _clamped(columns: np.ndarray, weights: np.ndarray, n_in: int) -> np.ndarray:
-    """Return the matrix with weights at columns; those outside count for the edge."""
-    matrix = np.zeros((len(columns), n_in))
-    rows = np.broadcast_to(np.arange(len(columns))[:, None], columns.shape)
-    np.add.at(matrix, (rows, np.clip(columns, 0, n_in - 1)), weights)
-    return matrix
-
-
-def weights(
-    n_in: int, n_out: int, scale: float, cubic: bool, align_corners: bool, antialias: bool
-) -> np.ndarray:
-    """Return the matrix (n_out, n_in) of linear or cubic interpolation."""
+def _taps(axis: Resize, cubic: bool, align_corners: bool, antialias: bool) -> Taps:
+    """Return the elements that linear or cubic interpolation reads on an axis, as torch does."""
+    n_in, n_out, scale = axis
     if n_in == n_out and (antialias or not cubic):
-        return np.eye(n_in)  # whatever the scale
+        return Taps.of(np.eye(n_in))  # whatever the scale
     if antialias:
-        return _antialiased(n_in, n_out, scale, cubic)
+        return Taps.of(_antialiased(n_in, n_out, scale, cubic))
     support, kernel = _CUBIC if cubic else _LINEAR
     at = _centres(n_out, scale, align_corners)
     if not cubic:
         at = np.maximum(at, 0)
     first = np.floor(at).astype(np.int64) - int(support) + 1
     columns = first[:, None] + np.arange(int(2 * support))
-    return _clamped(columns, kernel(at[:, None] - columns, _A), n_in)
+    # Those outside count for the edge; weights of 0 stay: an infinity there makes NaN in torch.
+    return Taps(np.clip(columns, 0, n_in - 1), kernel(at[:, None] - columns, _A), n_in)
 
 
 def _antialiased(n_in: int, n_out: int, scale: float, cubic: bool) -> np.ndarray:
@@ -133,14 +135,6 @@ def _antialiased(n_in: int, n_out: int, scale: float, cubic: bool) -> np.ndarray
 
 
 # --- How ``interpolate`` computes: by oneDNN's resampling, copies of pieces, and matrices
-
-
-class Resize(NamedTuple):
-    """The sizes of one axis before and after, and input elements per result element."""
-
-    n_in: int
-    n_out: int
-    scale: float
 
 
 def _resampled(x: Tensor, kind: algorithm, sizes: Sizes) -> Tensor:
@@ -197,7 +191,7 @@ def nearest(x: Tensor, axes: list[Resize], exact: bool) -> Tensor:
                for a, b in zip(axes, plain, strict=True)]  # fmt: skip
     if all((a == b).all() for a, b in indices) or not x.is_float:
         return _repeated(x, axes, exact)
-    spreads = {n: np.eye(x.shape[n])[b].T for n, (_, b) in enumerate(indices, start=2)}
+    spreads = {n: Taps.of(np.eye(x.shape[n])[b].T) for n, (_, b) in enumerate(indices, start=2)}
 
     def gradient(dy: Tensor) -> Tensor:
         # The gradient of this, in turn, is the function itself.
@@ -250,17 +244,20 @@ def interpolated(
 ) -> Tensor:
     """Interpolate (N, C, *S) linearly or by cubic polynomials."""
     by_sizes = all(a.n_in == a.n_out or a.scale == a.n_in / a.n_out for a in axes)
-    if by_sizes and not (cubic or align_corners or antialias):
+    is_plain = not (cubic or align_corners or antialias or nan_kept.is_asked_for(x))
+    if by_sizes and is_plain:
         sizes = tuple(a.n_out for a in axes)
         return resized(x, sizes, lambda: _resampled(x, algorithm.resampling_linear, sizes))
-    matrices = {
-        number: weights(*axis, cubic, align_corners, antialias)
+    taps = {
+        number: _taps(axis, cubic, align_corners, antialias)
         for number, axis in enumerate(axes, start=2)
     }
-    changing = {
-        a: m for a, m in matrices.items() if len(m) != m.shape[1] or (m != np.eye(len(m))).any()
-    }
+    changing = {a: t for a, t in taps.items() if not _is_identity(t.matrix())}
     return along_axes(x, changing) if changing else x
+
+
+def _is_identity(matrix: np.ndarray) -> bool:
+    return len(matrix) == matrix.shape[1] and bool((matrix == np.eye(len(matrix))).all())
 
 
 # --- Resizing of signals, images and volumes
@@ -383,7 +380,9 @@ def interpolate(
     Notes
     -----
     Source: oneDNN developer guide, "Resampling". What that lacks, such as aligned corners, is a
-    product with a constant matrix for each axis ("Matmul"), or copies of pieces ("Reorder").
+    product with a constant matrix for each axis ("Matmul"), or copies of pieces ("Reorder"). Of
+    ``"area"`` and the modes that interpolate, NaN and infinities then reach other results on the
+    axis, unless ``set_nan("propagate")``.
     """
     _check_mode(input, mode, align_corners, antialias)
     is_nearest = mode.startswith("nearest")
