@@ -31,7 +31,7 @@ QUICK = {
     "rnn_training_f32 --steps 1": "results are NumPy's within",
     "compiled_resnet50 --repeats 1": "compiled_resnet50: passed",
     "lstm_text --steps 60": "lstm_text: passed",
-    "train_digits --epochs 10": "train_digits: passed",
+    "train_digits --epochs 5": "train_digits: passed",
     "train_digits_distributed --steps 100": "train_digits_distributed: passed",
     "train_digits_nn --steps 100": "train_digits_nn: passed",
     "diffusion_digits --steps 100 --no-check": "drawn digits in",
@@ -82,7 +82,7 @@ def ended(name, names, *options):
 
 
 #: Of the slow ones: training to a goal, a compiled network, one program of each folder.
-SMOKE = ("train_digits --epochs 10", "compiled_resnet50 --repeats 1")
+SMOKE = ("train_digits --epochs 5", "compiled_resnet50 --repeats 1")
 ONE_OF_EACH = ("getting_started", "graph/sdpa", "primitives/convolution",
                "tutorials/matmul/matmul_quantization")  # fmt: skip
 

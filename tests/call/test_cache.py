@@ -87,6 +87,7 @@ for n in range(1, 6001):
 
 
 # A separate process: what earlier tests left in the heap gives or takes tens of megabytes.
+@pytest.mark.slow
 def test_memory_is_bounded_over_many_shapes():
     early, late = map(int, fresh_process.output(SHAPES).split())
     assert late - early < 10e6
@@ -101,6 +102,7 @@ def forward_and_gradient(x, w):
     pullback(y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [forward, forward_and_gradient])
 def test_dropped_plans_go_without_a_garbage_collection(queue, call):
     x, w = array(queue, 1, 2, 5, 5), array(queue, 3, 2, 3, 3)
@@ -143,6 +145,7 @@ print(cache.plans.calls.hits - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "first", ["x[0, 0]", "x[:0]", "x[::-1]", "dpnp.broadcast_to(x, (4, 2, 3))"]
 )

@@ -26,6 +26,7 @@ def graph(queue):
     return made.compile(queue)
 
 
+@pytest.mark.slow
 def test_info_counts_all_kinds(x, graph):
     size = sycl_dnn.cache.info().size
     F.relu(x)
@@ -44,6 +45,7 @@ def test_info_counts_all_kinds(x, graph):
     assert sycl_dnn.cache.info().size == info.size - 2
 
 
+@pytest.mark.slow
 def test_clear_and_resize_reach_all_kinds(x, graph):
     compiled = sycl_dnn.compile(lambda x: F.relu(x))
     for n in (1, 2, 3, 4):

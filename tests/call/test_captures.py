@@ -418,6 +418,7 @@ def test_a_loss_inside_the_step_function_leaves_one_plan(ones):
     assert (sycl_dnn.cache.info().misses, sycl_dnn.cache.info().size) == (1, 1)
 
 
+@pytest.mark.slow
 def test_nothing_of_the_users_is_kept_alive(ones):
     class Batch:
         def __init__(self, x):
@@ -433,6 +434,7 @@ def test_nothing_of_the_users_is_kept_alive(ones):
     assert [r() for r in alive] == [None] * 3
 
 
+@pytest.mark.slow
 def test_a_compiled_function_drops_what_was_rebound(ones, request):
     gc.collect()
     gc.disable()
@@ -495,6 +497,7 @@ def test_what_is_not_read_costs_no_trace(ones):
     assert f.cache_info().misses == 1
 
 
+@pytest.mark.slow
 def test_guards_hold_in_many_threads(ones):
     x = ones(3)
     wrong = []

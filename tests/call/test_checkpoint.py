@@ -53,6 +53,7 @@ def _kept_bytes(pullback):
     return sum(a.nbytes for i, a in kept if i not in plan.passed_on)
 
 
+@pytest.mark.slow
 def test_gradients_of_checkpointed_blocks_are_equal_and_memory_falls(operands):
     value, pullback = sycl_dnn.vjp(_net(_block), *operands)
     again, lean = sycl_dnn.vjp(_net(sycl_dnn.checkpoint(_block)), *operands)
@@ -61,6 +62,7 @@ def test_gradients_of_checkpointed_blocks_are_equal_and_memory_falls(operands):
     assert _kept_bytes(lean) <= between < _kept_bytes(pullback) / 3
 
 
+@pytest.mark.slow
 def test_compiled_steps_with_checkpointed_blocks_need_less_memory(operands):
     made = []
     for block in (_block, sycl_dnn.checkpoint(_block)):
@@ -71,6 +73,7 @@ def test_compiled_steps_with_checkpointed_blocks_need_less_memory(operands):
     assert less < memory / 2
 
 
+@pytest.mark.slow
 def test_dropout_drops_the_same_elements_again(operands):
     made = []
     for block in (_with_dropout, sycl_dnn.checkpoint(_with_dropout)):

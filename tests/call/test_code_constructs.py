@@ -177,6 +177,7 @@ def _scaled_by(package, value):
     sys.modules["code_package"].scale = value
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", [*BODIES, *IN_INNER])
 def test_every_construct(package, ones, name, way):

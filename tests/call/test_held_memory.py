@@ -50,6 +50,7 @@ def grown():
     return {name: float(size) for name, size in (s.split(":") for s in done.stdout.splitlines())}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["a new lambda", "a loss traced again", "a learning rate", "a rebound array"]
 )

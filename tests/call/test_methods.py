@@ -56,6 +56,7 @@ def test_compile_on_a_method_binds_self(ones):
     assert "relu" not in str(a.forward.explain(x))
 
 
+@pytest.mark.slow
 def test_a_compiled_method_does_not_keep_its_instance_alive(ones):
     model = Model(ones(3))
     model.forward(ones(3))
@@ -106,6 +107,7 @@ print([dpnp.asnumpy(a).tolist() for a in (F.dropout(x, 0.5), f(x), y)])
 """
 
 
+@pytest.mark.slow
 def test_manual_seed_makes_dropout_reproducible_across_processes():
     runs = [
         subprocess.run(

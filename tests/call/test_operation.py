@@ -135,6 +135,7 @@ def test_a_plan_that_the_cache_dropped_is_not_run(queue):
     assert taken(lambda: F.relu(x))[1] == 0
 
 
+@pytest.mark.slow
 def test_nothing_keeps_the_arrays_of_a_call(queue):
     x = array(queue, 4, 4)
     y, _ = twice(functools.partial(F.relu, x))

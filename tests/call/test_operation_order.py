@@ -17,6 +17,7 @@ def any_queue(request, queue):
     return dpctl.SyclQueue(queue.sycl_context, queue.sycl_device, **options)
 
 
+@pytest.mark.slow
 def test_dpnp_before_and_after_without_a_wait(any_queue):
     """200 of 200: a product between an addition and another one of dpnp's."""
     n = 64
@@ -32,6 +33,7 @@ def test_dpnp_before_and_after_without_a_wait(any_queue):
     assert wrong == 0
 
 
+@pytest.mark.slow
 def test_arrays_may_be_dropped_while_work_is_queued(queue):
     x = dpnp.ones((256, 256), dtype="f4", sycl_queue=queue)
     half = x / 256

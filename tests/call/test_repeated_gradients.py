@@ -124,6 +124,7 @@ def test_floats_are_values_of_the_call(queue):
         assert float(pullback(x)[0][0]) == factor
 
 
+@pytest.mark.slow
 def test_a_new_function_each_step_pins_nothing(queue):
     x = array(queue, 4)
     dropped = []

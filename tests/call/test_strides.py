@@ -138,6 +138,7 @@ def test_errors_name_the_argument(queue, name):
         call(x, queue)
 
 
+@pytest.mark.slow
 def test_a_plan_explains_that_there_is_no_float64(queue):
     if queue.sycl_device.is_gpu:
         pytest.skip("oneDNN computes float64 on GPUs that have it")

@@ -126,6 +126,7 @@ class TestCases(Checks):
     cases = CASES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in CASES if "causal" in c.name], ids=str)
 def test_large_masks_are_made_in_the_call(case, queue, monkeypatch):
     monkeypatch.setattr(attention_mask, "_KEPT", 0)

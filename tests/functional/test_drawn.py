@@ -50,6 +50,7 @@ def fits(x, w, stride, padding, dilation):
     return min(spans) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_conv(rank, queue):
     function = (F.conv1d, F.conv2d, F.conv3d)[rank - 1]
@@ -67,6 +68,7 @@ def test_conv(rank, queue):
     check()
 
 
+@pytest.mark.slow
 @FEW
 @given(data=st.data())
 def test_conv_transpose(data, queue):
@@ -88,6 +90,7 @@ def test_conv_transpose(data, queue):
             check_value(case, queue)
 
 
+@pytest.mark.slow
 @FEW
 @given(data=st.data())
 def test_pools(data, queue):
@@ -113,6 +116,7 @@ def test_pools(data, queue):
                 check_value(case, queue)
 
 
+@pytest.mark.slow
 @FEW
 @given(data=st.data())
 def test_matmul(data, queue):
@@ -125,6 +129,7 @@ def test_matmul(data, queue):
     run(Case("drawn", F.matmul, np.matmul, (a, b)), queue)
 
 
+@pytest.mark.slow
 @FEW
 @given(data=st.data())
 def test_softmax(data, queue):
@@ -139,6 +144,7 @@ def test_softmax(data, queue):
     run(Case("drawn", F.softmax, reference, (Spec(shape, layout=draw(LAYOUTS)), axis)), queue)
 
 
+@pytest.mark.slow
 @FEW
 @given(data=st.data())
 def test_broadcasting(data, queue):

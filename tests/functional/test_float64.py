@@ -168,6 +168,7 @@ def test_indices_and_conditions_are_not_answered_so(call, words, queue):
         call(to_device(np.ones((2, 3)), "float64", queue))
 
 
+@pytest.mark.slow
 def test_functions_that_the_answer_calls_exact(queue):
     """``EXACT`` has the functions of the cases above that give a result."""
     if not queue.sycl_device.is_cpu:

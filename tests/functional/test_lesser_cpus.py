@@ -10,6 +10,7 @@ from fresh_process import run
 PROGRAM = Path(__file__).parents[1] / "helpers" / "lesser_cpu.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ["sse41", "avx2", "avx512_core"])
 def test_values_and_gradients(isa):
     require_isa(isa)

@@ -24,6 +24,7 @@ def mlp(kind, n=64):
     return g
 
 
+@pytest.mark.slow
 def test_arrays_may_be_dropped_after_the_call(queue, kind):
     compiled = mlp(kind).compile(queue)
     eye = dpnp.eye(64, dtype="f4", sycl_queue=queue)
@@ -92,6 +93,7 @@ def test_waiting_for_a_dependency_lets_python_run(queue, kind):
     assert ran.is_set()
 
 
+@pytest.mark.slow
 def test_exit_while_work_is_queued():
     code = (
         "import dpnp, sycl_dnn\n"

@@ -41,6 +41,7 @@ def expected(x, dy, mean, variance, weight, bias):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_values_and_gradients(queue, case):
     x, dy, (mean, variance, weight, bias) = _arrays(queue, *case)
@@ -56,6 +57,7 @@ def test_values_and_gradients(queue, case):
         assert error(mine, other) < 2 * TOLERANCE[case[2]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["row_major", "channels_last"])
 def test_without_weight_or_bias(queue, layout):
     x, dy, vectors = _arrays(queue, (2, 8, 3, 5), layout, "float32", "float32")

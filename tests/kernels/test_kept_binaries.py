@@ -97,6 +97,7 @@ def _only(folder):
     return path
 
 
+@pytest.mark.slow
 def test_the_next_process_compiles_nothing(queue, tmp_path):
     kind = queue.sycl_device.device_type.name
     (first, values), (second, again) = (_answer(_start(kind, tmp_path)) for _ in range(2))
@@ -107,6 +108,7 @@ def test_the_next_process_compiles_nothing(queue, tmp_path):
         assert (values == again).all()
 
 
+@pytest.mark.slow
 def test_processes_at_the_same_time(tmp_path):
     running = [_start("cpu", tmp_path) for _ in range(4)]
     answers = [_answer(process) for process in running]

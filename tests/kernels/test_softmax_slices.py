@@ -50,6 +50,7 @@ EVERY = [
 ]
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(("name", "shape", "axis", "layout", "dtype"), EVERY)
 def test_values_and_gradients(queue, name, shape, axis, layout, dtype):
     rng = np.random.default_rng(0)
@@ -67,6 +68,7 @@ def test_values_and_gradients(queue, name, shape, axis, layout, dtype):
         assert error(mine, other) < 2 * TOLERANCE[dtype]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [8, 21, 40])
 def test_special_values_of_rows(queue, length):
     x = np.zeros((6, length), np.float32)
@@ -90,6 +92,7 @@ def test_special_values_of_rows(queue, length):
     assert np.abs(y[5] - 1 / length).max() < 1e-7
 
 
+@pytest.mark.slow
 def test_special_values(queue):
     x = np.zeros((1, 3, 16), np.float32)
     x[0, :, 0] = np.nan, 0, 1
@@ -109,6 +112,7 @@ def test_special_values(queue):
     assert np.abs(y[:, 5:] - 1 / 3).max() < 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "axis"), [((1, 3, 9), 1), ((1, 9, 10), 2)])
 def test_second_derivative(queue, shape, axis):
     values = np.random.default_rng(1).standard_normal(shape)

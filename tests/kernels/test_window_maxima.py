@@ -51,6 +51,7 @@ def expected(x, dy, kernel, stride, padding):
     return value, made[(..., *inner)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize(("layout", "shape", "kernel", "stride", "padding"), EVERY)
 def test_values_and_gradients(queue, layout, shape, kernel, stride, padding, dtype):
@@ -76,6 +77,7 @@ def test_values_and_gradients(queue, layout, shape, kernel, stride, padding, dty
         assert np.array_equal(mine, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", KERNELS)
 def test_infinities_stay_at_their_places(queue, layout):
     x = np.zeros((1, 8, 4, 4))
@@ -107,6 +109,7 @@ def test_nan_infinities_and_ties_as_torch(queue, layout):
         assert np.array_equal(mine, other, equal_nan=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-6), ("bfloat16", 1e-2)])
 @pytest.mark.parametrize("layout", KERNELS)
 def test_second_derivative_and_compiled(queue, layout, dtype, tolerance):
@@ -126,6 +129,7 @@ def test_second_derivative_and_compiled(queue, layout, dtype, tolerance):
     assert error(compiled, first) < tolerance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_kernels_run_where_primitives_are_slower_or_missing(queue, dtype):
     x = placed(np.zeros((8, 64, 32, 32)), queue, "channels_last", dtype)

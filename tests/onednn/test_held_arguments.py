@@ -137,6 +137,7 @@ def bound(program, stream, arrays):
     return lambda depends: _core.submit_all([made])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [free, bound])
 def test_arrays_of_a_program_that_fails_halfway(queue, engine, way, request):
     """The first step waits for the gate; its arrays must still be there when it runs."""

@@ -33,6 +33,7 @@ def chosen():
     return drawn(SEED)
 
 
+@pytest.mark.slow
 def test_values_do_not_depend_on_the_layout():
     pool = Pool("cpu", Limits(), timeout=60)
     try:

@@ -35,6 +35,7 @@ def resident_mb():
         return int(statm.read().split()[1]) * 4096 / 1e6
 
 
+@pytest.mark.slow
 def test_thousand_queued_calls_whose_arrays_were_deleted(queue, engine):
     stream = dnnl.Stream(engine, queue, ordered=True)
     matmul = square(engine, 64)
@@ -58,6 +59,7 @@ def test_thousand_queued_calls_whose_arrays_were_deleted(queue, engine):
         assert (dst.asnumpy() == i).all()
 
 
+@pytest.mark.slow
 @pytest.mark.resident_memory
 def test_memories_are_let_go_after_completion(queue, engine, stream):
     """20 times 40 MB, each dropped at once: they do not pile up."""
@@ -98,6 +100,7 @@ print(resident() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.resident_memory
 @pytest.mark.parametrize("pool_size", ["1", "6"])
 def test_work_in_flight_on_a_cpu_is_bounded_and_flat_in_memory(pool_size):
@@ -114,6 +117,7 @@ def test_work_in_flight_on_a_cpu_is_bounded_and_flat_in_memory(pool_size):
     assert float(done.stdout) < 2
 
 
+@pytest.mark.slow
 def test_eight_threads_share_one_primitive(queue, engine):
     """A primitive that needs a scratchpad: each execution must have its own."""
     window = {"strides": (1, 1), "padding_l": (1, 1), "padding_r": (1, 1)}
@@ -180,6 +184,7 @@ def test_two_queues_and_two_engines(queue):
     assert dnnl.Engine(dpctl.SyclQueue(contexts[1], queue.sycl_device)) != dnnl.Engine(queue)
 
 
+@pytest.mark.slow
 def test_other_threads_run_while_one_waits(engine, stream):
     """The GIL is free during execution and wait."""
     matmul = square(engine, 1024)
@@ -215,6 +220,7 @@ for _ in range(7):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("end", ["", "sys.exit(0)", "del args, matmul, stream, engine"])
 def test_exit_while_busy(ordered, end):
@@ -251,6 +257,7 @@ print(resident() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.resident_memory
 def test_footprint_of_import_and_engine():
     """At most 40 MB beside dpctl and dpnp, the queue and a first array.

@@ -165,6 +165,7 @@ def test_memory_cannot_be_changed(grid, engine):
     assert changes == {"set_data_handle", "set_host_scalar_value"}
 
 
+@pytest.mark.slow
 def test_owner_is_kept_alive(engine, stream):
     array = usm(dpnp.arange(1000, dtype="f4", sycl_queue=engine.sycl_queue))
     synchronize(engine.sycl_queue)
@@ -182,6 +183,7 @@ def test_owner_is_kept_alive(engine, stream):
     np.testing.assert_array_equal(back.asnumpy(), np.arange(1000))
 
 
+@pytest.mark.slow
 def test_owner_is_let_go_with_the_memory(engine):
     array = usm(dpnp.zeros((10,), dtype="f4", sycl_queue=engine.sycl_queue))
     watched = weakref.ref(array)

@@ -78,10 +78,12 @@ def any_queue(queue, request):
     return queue
 
 
+@pytest.mark.slow
 def test_ordered_stream_is_in_sequence_with_dpnp(any_queue):
     assert Chain(any_queue, ordered=True).wrong() == 0
 
 
+@pytest.mark.slow
 def test_without_order_the_same_chain_goes_wrong(queue):
     """The negative control: dependencies dropped on an out-of-order queue."""
     assert Chain(queue, ordered=False).wrong() > 0

@@ -178,6 +178,7 @@ except InvalidArguments as error:
 """
 
 
+@pytest.mark.slow
 def test_select_needs_its_condition():
     """In a separate process, because oneDNN crashes."""
     run = [sys.executable, "-c", SELECT_WITHOUT_CONDITION]

@@ -262,6 +262,7 @@ print("IMPLEMENTATIONS", first, pd.impl_info, sep=",", flush=True)
 """
 
 
+@pytest.mark.slow
 def test_a_primitive_keeps_its_implementation():
     """oneDNN's own log tells which implementation ran."""
     env = {**os.environ, "ONEDNN_VERBOSE": "profile_exec"}

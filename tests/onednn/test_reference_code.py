@@ -188,6 +188,7 @@ print("functions are silent")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ["sse41", "avx2"])
 def test_gradients_that_need_avx512(isa):
     require_isa(isa)

@@ -188,6 +188,7 @@ ONEDNN_SAYS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ONEDNN_SAYS)
 def test_otherwise_onednn_own_words_are_shown(case, engine):
     call, text = ONEDNN_SAYS[case]

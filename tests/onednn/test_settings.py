@@ -88,6 +88,7 @@ def test_verbose_level_is_named():
         dnnl.set_verbose(5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "kinds"), [(0, set()), (1, {"exec"}), (2, {"exec", "create"})])
 def test_verbose_prints_executions_and_creations(level, kinds, needs_cpu):
     out = python(f"dnnl.set_verbose({level})" + RELU, ONEDNN_VERBOSE="0")
@@ -130,6 +131,7 @@ def test_too_late_setter_says_what_to_do(setter, engine):
         setter()
 
 
+@pytest.mark.slow
 def test_early_setter_limits_the_instruction_set(needs_cpu):
     out = python(
         "dnnl.set_max_cpu_isa(dnnl.cpu_isa.sse41)\n"
@@ -141,6 +143,7 @@ def test_early_setter_limits_the_instruction_set(needs_cpu):
     assert "avx" not in out
 
 
+@pytest.mark.slow
 def test_jit_settings_are_accepted(tmp_path, needs_cpu):
     python(
         "dnnl.set_jit_dump(False); dnnl.set_jit_profiling_flags(0)\n"
@@ -148,6 +151,7 @@ def test_jit_settings_are_accepted(tmp_path, needs_cpu):
     )
 
 
+@pytest.mark.slow
 def test_jit_dump_writes_generated_code(tmp_path, needs_cpu):
     python(f"import os; os.chdir({str(tmp_path)!r}); dnnl.set_jit_dump(True)" + RELU)
     assert list(tmp_path.glob("dnnl_dump_*.bin"))

@@ -57,6 +57,7 @@ def test_part_can_be_written_by_a_primitive(grid, engine, stream):
     np.testing.assert_array_equal(grid.asnumpy(), expected)
 
 
+@pytest.mark.slow
 def test_part_keeps_the_owner_alive(engine):
     array = usm(dpnp.arange(1000, dtype="f4", sycl_queue=engine.sycl_queue))
     watched = weakref.ref(array)

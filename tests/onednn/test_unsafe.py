@@ -209,6 +209,7 @@ for make in (slopes, cell):
 """
 
 
+@pytest.mark.slow
 def test_empty_weights_do_not_end_the_process():
     """In a separate process, because oneDNN divides by zero."""
     done = subprocess.run([sys.executable, "-c", EMPTY_WEIGHTS], capture_output=True, text=True)

@@ -48,6 +48,7 @@ def listed(history, page):
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.slow
 def test_lists_fixes_that_the_release_lacks(history):
     page = history / "page.md"
     page.write_text("")
@@ -58,6 +59,7 @@ def test_lists_fixes_that_the_release_lacks(history):
     assert run.stdout.count("new") == 2
 
 
+@pytest.mark.slow
 def test_is_content_with_a_page_that_judges_all(history):
     page = history / "page.md"
     page.write_text("")

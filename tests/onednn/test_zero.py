@@ -144,6 +144,7 @@ def test_waits_for_depends_and_is_waited_for(engine, queue):
     assert not dst.to_array().asnumpy().any()
 
 
+@pytest.mark.slow
 def test_memory_lives_until_it_is_zero(engine, stream):
     memory = dnnl.Memory(D((100,), F32), engine)
     before = sys.getrefcount(memory)

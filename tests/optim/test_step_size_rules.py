@@ -117,6 +117,7 @@ def close(a, b, dtype="float32"):
         np.testing.assert_allclose(a[n], b[n], rtol=tolerance, atol=tolerance, err_msg=n)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(("name", "formula", "options"), ROWS, ids=IDS)
 @pytest.mark.parametrize("way", ["eager", "compiled"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

@@ -65,6 +65,7 @@ def test_products_with_infinities(queue):
     np.testing.assert_array_equal(slopes[:2], [[np.nan, 3, np.nan], [np.inf, 3, np.inf]])
 
 
+@pytest.mark.slow
 def test_products_with_zeros_have_torchs_derivatives(queue):
     """First and second, where a division by the element would give NaN."""
     a = np.array([2.0, 0.0, 3.0, 0.0, -1.0])
@@ -89,6 +90,7 @@ def test_products_with_zeros_have_torchs_derivatives(queue):
     np.testing.assert_allclose(dpnp.asnumpy(curve(x)), second, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cumsum", "cumprod"])
 def test_integers_become_int64_and_nan_stays(name, queue):
     function, reference = getattr(F, name), getattr(np, name)

@@ -70,6 +70,7 @@ def test_counts_are_read_or_given(queue):
         sycl_dnn.vjp(lambda x, c: F.repeat_interleave(x, c, 0), x, counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int64", "float64"])
 def test_every_dtype_is_moved(dtype, queue):
     if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:

@@ -31,6 +31,7 @@ JOINED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", JOINED)
 def test_joined(name, queue):
     function, reference = JOINED[name]
@@ -40,6 +41,7 @@ def test_joined(name, queue):
         np.testing.assert_array_equal(dpnp.asnumpy(call(*parts)), reference(values))
 
 
+@pytest.mark.slow
 def test_gradients_of_joined(queue):
     values = _values(MANY, 2)
     y, pullback = sycl_dnn.vjp(lambda *parts: F.stack(parts), *_vectors(values, queue))
@@ -48,6 +50,7 @@ def test_gradients_of_joined(queue):
     np.testing.assert_array_equal([dpnp.asnumpy(g) for g in slopes], values * 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int64", "bfloat16"])
 def test_joined_in_other_dtypes(dtype, queue):
     values = np.arange(2 * MANY).reshape(MANY, 2) % 200
@@ -64,6 +67,7 @@ APART = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", APART)
 def test_apart_and_joined(name, queue):
     function, values = APART[name], _values(MANY, 3)
@@ -75,6 +79,7 @@ def test_apart_and_joined(name, queue):
     np.testing.assert_array_equal(dpnp.asnumpy(slope), values[::-1])
 
 
+@pytest.mark.slow
 def test_sum_of_parts(queue):
     """Python's ``sum`` is a chain as long as there are parts, longer than Python's stack."""
     n = sys.getrecursionlimit() + 100
@@ -98,6 +103,7 @@ def _compiling(n, queue):
     return time.process_time() - start
 
 
+@pytest.mark.slow
 def test_time_to_compile_grows_with_the_number(queue):
     """Quadratic time would be 64 times as much."""
     _compiling(500, queue)

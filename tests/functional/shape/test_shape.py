@@ -50,6 +50,7 @@ class TestCases(Checks):
     cases = CASES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int64", "int32", "int8", "uint8", "bool", "int16"])
 def test_every_dtype_has_shapes(dtype, queue):
     values = (np.arange(24).reshape(2, 3, 4) % 2 == 0 if dtype == "bool"

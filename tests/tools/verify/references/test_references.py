@@ -2,6 +2,7 @@
 """The references themselves: their gradients against differences, and that they cover all rows."""
 
 import numpy as np
+import pytest
 from cases import CASES
 from reference_calls import each, exact, run
 
@@ -23,6 +24,7 @@ def difference(case, inputs, name, along, weights):
     return (weighted(STEP) - weighted(-STEP)) / (2 * STEP)
 
 
+@pytest.mark.sweep(4)
 @each("case", BACKWARD, ids=lambda case: case.id)
 def test_gradient(case):
     """<gradient, direction> is the derivative along random directions, for every input."""
@@ -44,6 +46,7 @@ def test_gradient(case):
             assert abs((gradients[output] * along).sum() - found) <= 1e-7 * scale + 1e-9
 
 
+@pytest.mark.sweep(4)
 @each("case", ALL, ids=lambda case: case.id)
 def test_case_is_consistent(case):
     """Inputs and results have the dims of the case, are finite, and come again with the seed."""
