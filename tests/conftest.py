@@ -52,7 +52,9 @@ def _lacks_float64(item):
 def pytest_cmdline_main(config):
     """Run all tests in two processes, and what is named on the command line in one."""
     of = config.option
-    is_whole = config.args_source is config.ArgsSource.TESTPATHS
+    # Each of the processes comes here as well, with the same arguments.
+    is_first = not hasattr(config, "workerinput")
+    is_whole = is_first and config.args_source is config.ArgsSource.TESTPATHS
     if is_whole and config.pluginmanager.hasplugin("xdist") and not (of.usepdb or of.device):
         of.numprocesses = 2 if of.numprocesses is None else of.numprocesses
         # A file's programs, processes and compiled kernels are made once.
