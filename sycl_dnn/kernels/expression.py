@@ -15,6 +15,8 @@ REGISTERS = {
     "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
     "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
 }  # fmt: skip
+#: Reductions that kernels compute, over axes that the kernel and not the expression knows.
+REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
 #: The type in memory, where it is another one.
 IN_MEMORY = {"float16": "f16", "bfloat16": "u16", "bool": "u8"}
 
@@ -57,7 +59,10 @@ def is_elementwise(node: Node) -> bool:
 
 
 def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression:
-    """Return the expression that computes nodes from inputs; all in between are element-wise."""
+    """Return the expression that computes nodes from inputs.
+
+    All in between are element-wise, or reductions over the same axes.
+    """
     numbers: dict[Node, int] = {node: i for i, node in enumerate(inputs)}
     terms: list[Term] = []
     for node in _between(results, numbers):
@@ -66,7 +71,8 @@ def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression
             continue
         operands = tuple([numbers[given] for given in node.inputs])
         numbers[node] = len(inputs) + len(terms)
-        attributes = tuple([(n, _exact(v)) for n, v in node.attributes.items()])
+        kept = {} if node.operation.name in REDUCTIONS else node.attributes
+        attributes = tuple([(n, _exact(v)) for n, v in kept.items()])
         terms.append(Term(node.operation.name, node.dtype, operands, attributes))
     dtypes = tuple([node.dtype for node in inputs])
     return Expression(dtypes, tuple(terms), tuple([numbers[node] for node in results]))

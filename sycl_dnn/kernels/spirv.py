@@ -48,7 +48,7 @@ _EXTENDED = {
     "trunc": (66, 0, 0),
 }  # fmt: skip
 _KINDS = "fiub"
-_INPUT, _GLOBAL, _FUNCTION = 1, 5, 7
+_INPUT, _WORKGROUP, _GLOBAL, _FUNCTION = 1, 4, 5, 7
 _BUILT_IN = {"group": 26, "item": 27}
 
 
@@ -146,6 +146,17 @@ class Kernel:
                 self._globals.append([43, key[0], made, *words])
         return Value(self._constants[key], name, width)
 
+    def counting(self, name: str, width: int) -> Value:
+        """Return the numbers 0, 1, 2... in the lanes."""
+        if width == 1:
+            return self.constant(0, name)
+        lanes = [self.constant(lane, name).id for lane in range(width)]
+        key = (self._type(name, width), b"counting")
+        if key not in self._constants:
+            self._constants[key] = self._new()
+            self._globals.append([44, key[0], self._constants[key], *lanes])
+        return Value(self._constants[key], name, width)
+
     # --- Arithmetic
 
     def _emit(self, opcode: int, name: str, width: int, *operands: int) -> Value:
@@ -189,6 +200,14 @@ class Kernel:
     def lane(self, v: Value, index: int) -> Value:
         """Return one lane."""
         return v if v.width == 1 else self._emit(81, v.type, 1, v.id, index)
+
+    def half(self, v: Value, which: int) -> Value:
+        """Return the first (0) or the second (1) half of the lanes."""
+        n = v.width // 2
+        if n == 1:
+            return self.lane(v, which)
+        lanes = range(which * n, which * n + n)
+        return self._emit(79, v.type, n, v.id, v.id, *lanes)
 
     def converted(self, v: Value, name: str) -> Value:
         """Return a value in another type: floats truncated to integers, integers wrapped."""
@@ -236,12 +255,50 @@ class Kernel:
         address, size = self._address(pointer, index, v.width), TYPES[pointer.type][0] // 8
         self._code.append([62, address, v.id, 2, size])
 
-    def _variable(self, start: Value) -> Value:
+    def variable(self, start: Value) -> Value:
+        """Return a variable of this item, which holds a value now."""
         made = self._new()
         kind = self._pointer_type(_FUNCTION, start.type, start.width)
         self._variables.append([59, kind, made, _FUNCTION])
-        self._code.append([62, made, start.id])
+        self.assign(Value(made, start.type, start.width), start)
         return Value(made, start.type, start.width)
+
+    def assign(self, variable: Value, v: Value) -> None:
+        """Give a variable another value."""
+        self._code.append([62, variable.id, v.id])
+
+    def current(self, variable: Value) -> Value:
+        """Return the value of a variable."""
+        return self._emit(61, variable.type, variable.width, variable.id)
+
+    def group_memory(self, name: str, length: int) -> Value:
+        """Return an array that the items of a group share."""
+        size = self.constant(length, "u32").id
+        kind, pointer, made = self._new(), self._new(), self._new()
+        self._globals.append([28, kind, self._type(name), size])
+        self._globals.append([32, pointer, _WORKGROUP, kind])
+        self._globals.append([59, pointer, made, _WORKGROUP])
+        return Value(made, name, 0)
+
+    def _shared_address(self, memory: Value, index: Value) -> int:
+        made = self._new()
+        kind = self._pointer_type(_WORKGROUP, memory.type)
+        self._code.append([66, kind, made, memory.id, index.id])
+        return made
+
+    def shared(self, memory: Value, index: Value) -> Value:
+        """Return an element of the group's memory."""
+        return self._emit(61, memory.type, 1, self._shared_address(memory, index))
+
+    def share(self, memory: Value, index: Value, v: Value) -> None:
+        """Write an element of the group's memory."""
+        self._code.append([62, self._shared_address(memory, index), v.id])
+
+    def barrier(self) -> None:
+        """Wait for all items of the group; each sees what the others shared."""
+        group = self.constant(2, "u32").id
+        # Sequentially consistent (0x10), of the group's memory (0x100).
+        self._code.append([224, group, group, self.constant(0x110, "u32").id])
 
     # --- Control
 
@@ -256,7 +313,7 @@ class Kernel:
     @contextlib.contextmanager
     def loop(self, start: Value, stop: Value, step: Value) -> Iterator[Value]:
         """Write a loop; yields the value of its counter while it is below ``stop``."""
-        counter = self._variable(start)
+        counter = self.variable(start)
         head, body, more, end = (self._new() for _ in range(4))
         self._code += [[249, head], [248, head]]
         now = self._emit(61, counter.type, 1, counter.id)
@@ -266,6 +323,14 @@ class Kernel:
         self._code += [[249, more], [248, more]]
         self._code.append([62, counter.id, self.call("add", now, step).id])
         self._code += [[249, head], [248, end]]
+
+    @contextlib.contextmanager
+    def when(self, condition: Value) -> Iterator[None]:
+        """Write what happens only if a condition of one lane holds."""
+        body, end = self._new(), self._new()
+        self._code += [[247, end, 0], [250, condition.id, body, end], [248, body]]
+        yield
+        self._code += [[249, end], [248, end]]
 
     def module(self) -> bytes:
         """Return the module; the kernel is complete."""

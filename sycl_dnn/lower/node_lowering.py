@@ -21,16 +21,21 @@ from sycl_dnn.kernels.fused_elementwise import (
     units_of,
 )
 from sycl_dnn.kernels.launching import launched, units
+from sycl_dnn.lower.expansion import expanded
+from sycl_dnn.lower.reduction_lowering import ReductionLaunch
+from sycl_dnn.lower.region import Region, is_reduction
+from sycl_dnn.ops.shape import broadcast_to
 from sycl_dnn.trace import layout
 from sycl_dnn.trace.gradients import Grads, rule_for
 from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import axis_order, expand_rank, reshape, row_major, untaped
 
 Known = dict[Node, Tensor]
+#: Reductions of no elements.
+_OF_NOTHING = {"sum": 0, "prod": 1, "any": False, "all": True}
 
 
 def computed(
@@ -105,17 +110,22 @@ class Lowering:
 
     def tensors(self, results: Sequence[Node]) -> list[Tensor]:
         """Return the tensors of nodes."""
+        results = expanded(results, self._tensors)
         order = self._missing(results)
         levels: dict[Node, int] = {}
         for node in order:
             level = max([levels.get(given, 0) for given in node.inputs], default=0)
             levels[node] = level + (not is_elementwise(node))
         whole = [node for node in order if not is_elementwise(node)]
-        read = {given for node in whole for given in node.inputs} | set(results)
+        alone = [node for node in whole if not is_reduction(node)]
+        read = {given for node in alone for given in node.inputs} | set(results)
         for level in range(max(levels.values(), default=0) + 1):
             for node in whole:
-                if levels[node] == level:
-                    self._tensors[node] = self._single(node)
+                if levels[node] == level and node not in self._tensors:
+                    if is_reduction(node):
+                        self._reduced(node, order, results)
+                    else:
+                        self._tensors[node] = self._single(node)
             wanted = [
                 n for n in order if n in read and levels[n] == level and n not in self._tensors
             ]
@@ -139,9 +149,32 @@ class Lowering:
         name = node.operation.name
         if name == "reshape":
             return reshape(x, node.shape)
-        if name == "sum":
-            return reduce(_core.algorithm.reduction_sum, x, node.attributes["axes"])
         raise NotImplementedError(f"{name}: it is not recorded from nodes yet")
+
+    # --- Reductions over the same axes as one kernel, with what is around them
+
+    def _reduced(self, node: Node, order: Sequence[Node], results: Sequence[Node]) -> None:
+        shape = node.inputs[0].shape
+        if 0 in shape:
+            value = number(_OF_NOTHING[node.operation.name], node.dtype)
+            made = broadcast_to(value, node.shape)
+            self._fused([made])
+            self._tensors[node] = self._tensors[made]
+            return
+        region = Region(node, order, self._tensors, results, is_deep=True)
+        launch = self._launch_of(region)
+        if launch.n_parts > 1 and region.is_nested:
+            # All processors are to share in each pass.
+            region = Region(node, order, self._tensors, results, is_deep=False)
+            launch = self._launch_of(region)
+        self._tensors |= zip(region.outputs, launch.recorded(), strict=True)
+
+    def _launch_of(self, region: Region) -> ReductionLaunch:
+        inputs = self._inputs_of(region.outputs)
+        operands = [self._readable(self._tensors[node], len(region.shape)) for node in inputs]
+        return ReductionLaunch(
+            self._trace, region.outputs, inputs, operands, region.shape, region.axes
+        )
 
     # --- Element-wise nodes of one shape as one kernel
 

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every element-wise operation compiles for GPUs, in every dtype that it takes."""
+"""Every element-wise operation and every reduction compiles for GPUs, in every dtype it takes."""
 
 import pytest
 from dpctl.program import create_program_from_spirv
 
 from sycl_dnn import ops  # noqa: F401 - registers the operations
 from sycl_dnn.ir.node import OPERATIONS, leaf
-from sycl_dnn.kernels.expression import WRITERS, expression_of
+from sycl_dnn.kernels.expression import REDUCTIONS, WRITERS, expression_of
 from sycl_dnn.kernels.fused_elementwise import ON_GPU, Form, module_of, name_of
+from sycl_dnn.kernels.fused_reduction import reduction_module
+from sycl_dnn.kernels.reduction_form import ReductionForm
+from sycl_dnn.kernels.reduction_schedule import ReductionGrid, in_parts, whole_schedule
+from sycl_dnn.kernels.two_stages import Stages
+from sycl_dnn.ops import arithmetic, reduction
 
 DTYPES = ("float32", "float16", "bfloat16", "int8", "uint8", "int32", "int64", "bool")
 
@@ -47,3 +52,54 @@ def test_operation_compiles(name, queue):
     for form in forms:
         program = create_program_from_spirv(queue, module_of(form))
         assert program.get_sycl_kernel(name_of(form)) is not None
+
+
+#: Kept (k) and reduced (r) axes: sizes, and strides of the operand.
+GRIDS = {
+    "rows": ("kr", (64, 1000), (1000, 1)),
+    "short rows": ("kr", (640, 9), (9, 1)),
+    "columns": ("rk", (64, 1000), (1000, 1)),
+    "all": ("r", (1 << 20,), (1,)),
+    "strided": ("krk", (3, 64, 70), (9000, 140, 2)),
+}
+
+
+def _reduction_forms(expression, name):
+    """Yield the form of a whole reduction, and those of one in parts."""
+    kinds, sizes, strides = GRIDS[name]
+    kept = [0 if kind == "r" else 1 for kind in kinds]
+    grid = ReductionGrid(sizes, kinds, (strides, tuple(kept)))
+    schedule = whole_schedule(grid, len(expression.terms), is_cpu=False)
+    yield ReductionForm(expression, kinds, grid.classes(schedule.lanes), schedule)
+    if name == "all":
+        first = Stages(expression).first
+        grid = grid._replace(strides=(strides, *[tuple(kept)] * len(first.results)))
+        grid, schedule = in_parts(grid, schedule, 16, len(first.results))
+        yield ReductionForm(first, grid.kinds, grid.classes(schedule.lanes), schedule)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reduction_compiles(name, grid, queue):
+    for dtype in DTYPES if grid == "rows" else ("float32", "bfloat16", "int64", "bool"):
+        if dtype == "bool" and name in ("sum", "prod"):
+            continue  # they are added as int64
+        x = leaf("x", (8, 8), dtype)
+        expression = expression_of([OPERATIONS[name](x, axes=(1,))], [x])
+        for form in _reduction_forms(expression, grid):
+            program = create_program_from_spirv(queue, reduction_module(form))
+            assert program.get_sycl_kernel(name_of(form)) is not None
+
+
+@pytest.mark.parametrize("grid", ["rows", "short rows", "columns"])
+def test_nested_reductions_compile(grid, queue):
+    x = leaf("x", (8, 8), "float32")
+    powers = arithmetic.EXP(x - reduction.MAX(x, axes=(1,)))
+    results = [powers / reduction.SUM(powers, axes=(1,))]
+    kinds, sizes, strides = GRIDS[grid]
+    form_grid = ReductionGrid(sizes, kinds, (strides, strides))
+    schedule = whole_schedule(form_grid, 6, is_cpu=False)
+    classes = form_grid.classes(schedule.lanes)
+    form = ReductionForm(expression_of(results, [x]), kinds, classes, schedule)
+    program = create_program_from_spirv(queue, reduction_module(form))
+    assert program.get_sycl_kernel(name_of(form)) is not None

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How reductions combine elements: what they start from, absorb, merge and result in.
+
+The state of a reduction is a list of registers. A sum of floats has two: what additions lose is
+added up apart, so that errors do not grow with the number of elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sycl_dnn.kernels.expression import REGISTERS, Term, rounded
+from sycl_dnn.kernels.spirv import TYPES, Kernel, Value
+
+State = list[Value]
+#: Larger than every place of an element.
+_NOWHERE = (1 << 31) - 1
+
+
+def register_of(dtype: str) -> str:
+    """Return the type that values of a dtype are reduced in; bools are 0 or 1."""
+    return "u8" if dtype == "bool" else REGISTERS[dtype]
+
+
+def partial_dtype(dtype: str) -> str:
+    """Return the dtype that holds parts of a result without rounding them."""
+    return "float32" if dtype in ("bfloat16", "float16") else dtype
+
+
+def _is_float(name: str) -> bool:
+    return TYPES[name][1] == "f"
+
+
+def _least(name: str) -> float:
+    bits, kind = TYPES[name]
+    return {"f": -math.inf, "i": -(1 << (bits - 1)), "u": 0}[kind]
+
+
+def _most(name: str) -> float:
+    bits, kind = TYPES[name]
+    return {"f": math.inf, "i": (1 << (bits - 1)) - 1, "u": (1 << bits) - 1}[kind]
+
+
+def _start(operation: str, name: str) -> float:
+    if operation.endswith("max"):
+        return _least(name)
+    if operation.endswith("min"):
+        return _most(name)
+    return 1 if operation in ("prod", "all") else 0
+
+
+class Reduction:
+    """One reduction of a kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    term : Term
+        Of one of ``REDUCTIONS``.
+    dtype : str
+        Of the operand.
+    """
+
+    def __init__(self, kernel: Kernel, term: Term, dtype: str) -> None:
+        self._kernel, self._term = kernel, term
+        self._operation = term.operation
+        is_truth = term.operation in ("any", "all")
+        self._register = "u8" if is_truth else register_of(dtype)
+        self.has_places = term.operation.startswith("arg")
+        self._loses = term.operation == "sum" and _is_float(self._register)
+
+    def start(self, width: int) -> State:
+        """Return the state of no elements."""
+        k = self._kernel
+        state = [k.constant(_start(self._operation, self._register), self._register, width)]
+        return [*state, k.constant(_NOWHERE, "i32", width)] if self.has_places else state
+
+    def total_start(self, width: int) -> State:
+        """Return the state of no blocks."""
+        lost = [self._kernel.constant(0, self._register, width)] if self._loses else []
+        return [*self.start(width), *lost]
+
+    def element(self, v: Value, place: Value | None, width: int) -> State:
+        """Return the state of one element of each lane."""
+        k = self._kernel
+        if self._operation in ("any", "all"):
+            v = k.converted(v, "bool")
+        state = [k.repeated(k.converted(v, self._register), width)]
+        return state if place is None else [*state, k.repeated(k.converted(place, "i32"), width)]
+
+    def masked(self, state: State, holds: Value) -> State:
+        """Return a state that is one of no elements in the lanes where a condition fails."""
+        nothing = self.start(holds.width)
+        return [self._kernel.select(holds, v, n) for v, n in zip(state, nothing, strict=True)]
+
+    def merged(self, a: State, b: State) -> State:
+        """Return the state of the elements of both."""
+        k, operation = self._kernel, self._operation
+        if self.has_places:
+            return self._earlier(a, b)
+        if operation in ("max", "min"):
+            stays = k.call("gt" if operation == "max" else "lt", a[0], b[0])
+            if _is_float(self._register):
+                # The first one's NaN stays by the second test, the other's by failing the first.
+                stays = k.call("or", stays, k.call("isnan", a[0]))
+            return [k.select(stays, a[0], b[0])]
+        return [k.call({"sum": "add", "prod": "mul", "any": "or", "all": "and"}[operation], *a, *b)]
+
+    def _earlier(self, a: State, b: State) -> State:
+        """Return the better value with its place, among equal ones the first; NaN is the best."""
+        k = self._kernel
+        (x, i), (y, j) = a, b
+        better = k.call("gt" if self._operation == "argmax" else "lt", y, x)
+        same = k.call("eq", y, x)
+        if _is_float(self._register):
+            is_nan = k.call("isnan", y)
+            better = k.call("or", better, k.call("and", is_nan, k.call("eq", x, x)))
+            same = k.call("or", same, k.call("and", is_nan, k.call("isnan", x)))
+        taken = k.call("or", better, k.call("and", same, k.call("lt", j, i)))
+        return [k.select(taken, y, x), k.select(taken, j, i)]
+
+    def gathered(self, total: State, block: State) -> State:
+        """Return the state of all blocks and one more."""
+        if not self._loses:
+            return self.merged(total, block)
+        k, (so_far, lost), (more,) = self._kernel, total, block
+        # Exact (Knuth): the rounded sum, and what rounding took from it.
+        result = k.call("add", so_far, more)
+        part = k.call("sub", result, so_far)
+        first = k.call("sub", so_far, k.call("sub", result, part))
+        return [result, k.call("add", lost, k.call("add", first, k.call("sub", more, part)))]
+
+    def settled(self, total: State) -> State:
+        """Return the state of all blocks."""
+        if not self._loses:
+            return total
+        k, (so_far, lost) = self._kernel, total
+        # What infinite sums lose is NaN.
+        lost = k.select(k.call("eq", lost, lost), lost, k.constant(0, lost.type, lost.width))
+        return [k.call("add", so_far, lost)]
+
+    def across(self, state: State) -> State:
+        """Return the state of all lanes in one."""
+        k = self._kernel
+        while state[0].width > 1:
+            state = self.merged([k.half(v, 0) for v in state], [k.half(v, 1) for v in state])
+        return state
+
+    def result(self, state: State) -> Value:
+        """Return the register of the result."""
+        value = state[1] if self.has_places else state[0]
+        return rounded(
+            self._kernel, self._kernel.converted(value, REGISTERS[self._term.dtype]),
+            self._term.dtype,
+        )  # fmt: skip
+
+
+def variables(kernel: Kernel, states: Sequence[State]) -> list[State]:
+    """Return variables that hold states."""
+    return [[kernel.variable(v) for v in state] for state in states]
+
+
+def current(kernel: Kernel, state: State) -> State:
+    """Return what the variables of a state hold."""
+    return [kernel.current(v) for v in state]
+
+
+def assign(kernel: Kernel, state: State, values: State) -> None:
+    """Give the variables of a state other values."""
+    for variable, v in zip(state, values, strict=True):
+        kernel.assign(variable, v)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which terms of an expression are computed when: passes over the reduced axes, one a level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sycl_dnn.kernels.expression import REDUCTIONS, Expression
+
+
+class Passes:
+    """The passes of a kernel.
+
+    Parameters
+    ----------
+    expression : Expression
+    kinds : str
+        Of each axis: kept (k) or reduced (r).
+    classes : sequence of str
+        Of the strides of inputs and results, by axis.
+
+    Attributes
+    ----------
+    count : int
+    reductions : list of list of int
+        By pass, numbers of the terms that it reduces to.
+    full : list of list of int
+        By pass, places of the results that it writes for every element.
+    varying : list of list of int
+        By pass, inputs and terms that are computed for every element.
+    constant_before : list of list of int
+        By pass, those that are computed once before it.
+    constant_after : list of int
+        Those that are computed once at the end.
+    once : list of int
+        Places of the results that are written once.
+    """
+
+    def __init__(self, expression: Expression, kinds: str, classes: tuple[str, ...]) -> None:
+        self._expression, self._n_inputs = expression, len(expression.inputs)
+        reduced = [axis for axis, kind in enumerate(kinds) if kind == "r"]
+        changes = [any(of[axis] != "0" for axis in reduced) for of in classes]
+        self._levels = [0] * self._n_inputs
+        self._varies = changes[: self._n_inputs]
+        for term in expression.terms:
+            is_reduction = term.operation in REDUCTIONS
+            level = max((self._levels[n] for n in term.operands), default=0)
+            self._levels.append(level + is_reduction)
+            varies = any(self._varies[n] for n in term.operands)
+            self._varies.append(varies and not is_reduction)
+        of_results = changes[self._n_inputs :]
+        self.once = [place for place, varies in enumerate(of_results) if not varies]
+        self._plan([place for place, varies in enumerate(of_results) if varies])
+
+    def _plan(self, full: list[int]) -> None:
+        results, terms = self._expression.results, self._expression.terms
+        reductions = [n for n, t in enumerate(terms, self._n_inputs) if t.operation in REDUCTIONS]
+        self.count = 1 + max(
+            [self._levels[n] - 1 for n in reductions] + [self._levels[results[p]] for p in full],
+            default=-1,
+        )
+        passes = range(self.count)
+        self.reductions = [[n for n in reductions if self._levels[n] == p + 1] for p in passes]
+        self.full = [[p for p in full if self._levels[results[p]] == number] for number in passes]
+        needed = [
+            self._needed(
+                [g for n in self.reductions[p] for g in self._operands(n)]
+                + [results[place] for place in self.full[p]]
+            )
+            for p in passes
+        ]
+        self.varying = [[n for n in of if self._varies[n]] for of in needed]
+        self.constant_before = [[n for n in of if not self._varies[n]] for of in needed]
+        self.constant_after = self._needed([results[p] for p in self.once])
+
+    def _operands(self, number: int) -> tuple[int, ...]:
+        if number < self._n_inputs:
+            return ()
+        return self._expression.terms[number - self._n_inputs].operands
+
+    def _needed(self, roots: Iterable[int]) -> list[int]:
+        """Return what roots are computed from, in order, without reductions."""
+        reached: set[int] = set()
+        stack = list(roots)
+        while stack:
+            n = stack.pop()
+            is_term = n >= self._n_inputs
+            if is_term and self._expression.terms[n - self._n_inputs].operation in REDUCTIONS:
+                continue
+            if n not in reached:
+                reached.add(n)
+                stack.extend(self._operands(n))
+        return sorted(reached)

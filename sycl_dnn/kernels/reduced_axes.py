@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reduced axes of a kernel that is being written: their bounds, and places along them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sycl_dnn.kernels.reduction_form import ReductionSchedule
+from sycl_dnn.kernels.spirv import Kernel, Value
+
+
+class ReducedAxes:
+    """The axes that are looped over.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    kinds : str
+    schedule : ReductionSchedule
+    sizes : sequence of Value
+    total : Value or None
+        The whole size of the axis that is in parts.
+
+    Attributes
+    ----------
+    looped : list of int
+        Outermost first.
+    high : dict
+        The end of each.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        kinds: str,
+        schedule: ReductionSchedule,
+        sizes: Sequence[Value],
+        total: Value | None,
+    ) -> None:
+        self._kernel, self._part, self._sizes, self._total = kernel, schedule.part, sizes, total
+        self.lanes = schedule.lanes
+        self.looped = [axis for axis, kind in enumerate(kinds) if kind == "r"]
+        self.high = {axis: sizes[axis] for axis in self.looped}
+        self._before: Value | None = None
+
+    def locate(self, coordinates: Mapping[int, Value]) -> None:
+        """Note which part of an axis this is: the last one may be shorter."""
+        if self._total is None:
+            return
+        k, axis = self._kernel, self._part + 1
+        self._before = k.call("mul", coordinates[self._part], self._sizes[axis])
+        rest = k.call("sub", self._total, self._before)
+        self.high[axis] = k.call("min", self._sizes[axis], rest)
+
+    def counted(self, so_far: Value | None, axis: int, coordinate: Value) -> Value:
+        """Return the place among all elements of the reduced axes up to this one."""
+        k, size = self._kernel, self._sizes[axis]
+        if self._total is not None and self._before is not None and axis == self._part + 1:
+            size = self._total
+            coordinate = k.call("add", k.repeated(self._before, coordinate.width), coordinate)
+        if so_far is None:
+            return coordinate
+        before = k.repeated(k.call("mul", so_far, size), coordinate.width)
+        return k.call("add", before, coordinate)

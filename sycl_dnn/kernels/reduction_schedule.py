@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The axes of a reduction, and how a device goes over them: few rules, by sizes and strides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sycl_dnn.kernels.expression import Expression
+from sycl_dnn.kernels.reduction_form import ReductionForm, ReductionSchedule
+
+#: Elements that are worth a group of their own, and a second launch.
+_LEAST, _WORTH_PARTS = 1 << 13, 1 << 15
+#: Shorter rows lie across vectors.
+_SHORT = 32
+#: Terms up to which vectors are processed side by side: more would not fit the registers.
+_FEW_TERMS = 6
+
+
+class ReductionGrid(NamedTuple):
+    """The axes that a kernel runs over, as few as describe all arrays.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Outermost first.
+    kinds : str
+        Of each axis: kept (k) or reduced (r), at least one.
+    strides : tuple of tuple of int
+        Of each array along each axis, in elements.
+    """
+
+    sizes: tuple[int, ...]
+    kinds: str
+    strides: tuple[tuple[int, ...], ...]
+
+    def classes(self, lanes: int) -> tuple[str, ...]:
+        """Return what a kernel knows of the strides, if vectors lie along an axis."""
+        return tuple(
+            "".join("0" if s == 0 else "1" if s == 1 and k == lanes else "n" for k, s in axes)
+            for axes in map(enumerate, self.strides)
+        )
+
+    def count(self, kind: str) -> int:
+        """Return the number of elements of the axes of a kind."""
+        return math.prod(n for n, k in zip(self.sizes, self.kinds, strict=True) if k == kind)
+
+    def check(self, name: str) -> None:
+        """Raise NotImplementedError for arrays of 2**31 elements: kernels count in 32 bits."""
+        spans = [
+            1 + sum(abs(n - 1) * s for n, s in zip(self.sizes, along, strict=True))
+            for along in self.strides
+        ]
+        span = max([*spans, math.prod(self.sizes)])
+        if span >= 1 << 31:
+            raise NotImplementedError(
+                f"{name}: arrays must span fewer than 2**31 elements, got {span}"
+            )
+
+
+def reduction_grid(
+    sizes: Sequence[int], kinds: str, strides: Sequence[Sequence[int]]
+) -> ReductionGrid:
+    """Return the grid of axes, outermost first; those of size 1 are dropped, others joined."""
+    kept: list[int] = []
+    of_kept = ""
+    of_arrays: list[list[int]] = [[] for _ in strides]
+    for axis, size in enumerate(sizes):
+        if size == 1:
+            continue
+        along = [array[axis] for array in strides]
+        pairs = zip(of_arrays, along, strict=True)
+        if of_kept.endswith(kinds[axis]) and all(of[-1] == s * size for of, s in pairs):
+            kept[-1] *= size
+            for of, s in zip(of_arrays, along, strict=True):
+                of[-1] = s
+            continue
+        kept.append(size)
+        of_kept += kinds[axis]
+        for of, s in zip(of_arrays, along, strict=True):
+            of.append(s)
+    if "r" not in of_kept:
+        kept.insert(0, 1)
+        of_kept = f"r{of_kept}"
+        for of in of_arrays:
+            of.insert(0, 0)
+    return ReductionGrid(tuple(kept), of_kept, tuple(map(tuple, of_arrays)))
+
+
+def _lanes(grid: ReductionGrid) -> int:
+    """Return the axis of vectors: the innermost one unless it is short."""
+    last = len(grid.sizes) - 1
+    if grid.sizes[last] >= (_SHORT if grid.kinds[last] == "r" else 8):
+        return last
+    # Places are counted in the order of the reduced axes, so of these only the last will do.
+    candidates = [a for a, kind in enumerate(grid.kinds) if kind == "k"]
+    candidates.append(grid.kinds.rindex("r"))
+    longest = max(candidates, key=lambda a: (min(grid.sizes[a], _SHORT), a))
+    return longest if grid.sizes[longest] >= 2 * grid.sizes[last] else last
+
+
+def _width(size: int, most: int) -> int:
+    """Return the largest power of two that fits."""
+    return min(most, 1 << max(size.bit_length() - 1, 0))
+
+
+def whole_schedule(grid: ReductionGrid, n_terms: int, *, is_cpu: bool) -> ReductionSchedule:
+    """Return how to go over a grid, not in parts."""
+    lanes = _lanes(grid)
+    size, is_rows = grid.sizes[lanes], grid.kinds[lanes] == "r"
+    is_dense = any(along[lanes] == 1 for along in grid.strides)
+    if is_cpu:
+        width, n_items = _width(size, 16), 1
+    else:
+        n_items = 64
+        width = _width(size, 4) if is_dense and size >= 4 * n_items else 1
+    is_long = size >= 4 * width * n_items
+    unroll = 4 if n_terms <= _FEW_TERMS and is_long and (is_cpu or is_rows) else 1
+    return ReductionSchedule(lanes, width, unroll, n_items)
+
+
+def n_units_of(grid: ReductionGrid, schedule: ReductionSchedule) -> int:
+    """Return the number of parts that groups share."""
+    n = grid.count("k")
+    if grid.kinds[schedule.lanes] == "r":
+        return n
+    size = grid.sizes[schedule.lanes]
+    return n // size * -(-size // schedule.step)
+
+
+def n_parts_of(grid: ReductionGrid, schedule: ReductionSchedule, n_processors: int) -> int:
+    """Return how many parts the longest reduced axis is to have: 1 if the device is busy anyway."""
+    n_units = n_units_of(grid, schedule)
+    if math.prod(grid.sizes) < _WORTH_PARTS or n_units >= 2 * n_processors:
+        return 1
+    size = grid.sizes[_longest(grid)]
+    step = schedule.step if grid.kinds[schedule.lanes] == "r" else 16
+    return max(1, min(4 * n_processors // n_units, size // step))
+
+
+def _longest(grid: ReductionGrid) -> int:
+    """Return the reduced axis that is divided into parts."""
+    looped = [a for a, kind in enumerate(grid.kinds) if kind == "r"]
+    return max(looped, key=lambda a: (grid.sizes[a], -a))
+
+
+class Plan(NamedTuple):
+    """What is launched.
+
+    Attributes
+    ----------
+    form : ReductionForm
+    numbers : list of int
+        What a launch gives the kernel.
+    n_groups, n_parts : int
+    """
+
+    form: ReductionForm
+    numbers: list[int]
+    n_groups: int
+    n_parts: int
+
+
+def in_parts(
+    grid: ReductionGrid, schedule: ReductionSchedule, n_parts: int, n_results: int
+) -> tuple[ReductionGrid, ReductionSchedule]:
+    """Return the grid with an axis of parts, which results have outermost."""
+    axis = _longest(grid)
+    step = schedule.step if axis == schedule.lanes else 1
+    span = -(-grid.sizes[axis] // (n_parts * step)) * step
+    n_parts = -(-grid.sizes[axis] // span)
+    sizes = (*grid.sizes[:axis], n_parts, span, *grid.sizes[axis + 1 :])
+    kinds = f"{grid.kinds[:axis]}k{grid.kinds[axis:]}"
+    n_inputs, kept = len(grid.strides) - n_results, grid.count("k")
+    strides = tuple(
+        (*of[:axis], of[axis] * span if n < n_inputs else kept, *of[axis:])
+        for n, of in enumerate(grid.strides)
+    )
+    lanes = schedule.lanes + (schedule.lanes >= axis)
+    return ReductionGrid(sizes, kinds, strides), schedule._replace(lanes=lanes, part=axis)
+
+
+def planned(
+    expression: Expression,
+    grid: ReductionGrid,
+    schedule: ReductionSchedule,
+    n_processors: int,
+    total: int = 0,
+) -> Plan:
+    """Return what is launched for a grid; ``total`` is the size of an axis in parts."""
+    n_units = n_units_of(grid, schedule)
+    n_groups = min(n_units, 4 * n_processors, max(1, math.prod(grid.sizes) // _LEAST))
+    each = -(-n_units // n_groups)
+    classes = grid.classes(schedule.lanes)
+    strides = [
+        s
+        for kinds, along in zip(classes, grid.strides, strict=True)
+        for kind, s in zip(kinds, along, strict=True)
+        if kind == "n"
+    ]
+    whole = [total] if schedule.part >= 0 else []
+    numbers = [each, n_units, *whole, *grid.sizes, *strides]
+    n_parts = grid.sizes[schedule.part] if schedule.part >= 0 else 1
+    form = ReductionForm(expression, grid.kinds, classes, schedule)
+    return Plan(form, numbers, -(-n_units // each), n_parts)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One expression with reductions as two: of parts of the reduced axes, and of their results."""
+
+from __future__ import annotations
+
+from sycl_dnn.kernels.combining import partial_dtype
+from sycl_dnn.kernels.expression import REDUCTIONS, Expression, Term
+
+
+class Stages:
+    """Two expressions with the results of one.
+
+    Parameters
+    ----------
+    expression : Expression
+        Without nested reductions; its results have the kept axes alone.
+
+    Attributes
+    ----------
+    first : Expression
+        Over all inputs; its results are parts of those of the reductions.
+    second : Expression
+        Its inputs are these, then some of the first one's.
+    again : list of int
+        Inputs that the second reads, too.
+    """
+
+    def __init__(self, expression: Expression) -> None:
+        self._whole, self._n = expression, len(expression.inputs)
+        reductions = [
+            n for n, t in enumerate(expression.terms, self._n) if t.operation in REDUCTIONS
+        ]
+        self._parts: dict[int, tuple[int, ...]] = {}
+        self.first = self._of_parts(reductions)
+        after = self._after(reductions)
+        self.again = [n for n in after if n < self._n]
+        self.second = self._of_results([n for n in after if n >= self._n])
+
+    def _term(self, number: int) -> Term:
+        return self._whole.terms[number - self._n]
+
+    def _of_parts(self, reductions: list[int]) -> Expression:
+        """Return the first stage; of the places of extremes also the extremes."""
+        before = self._needed([g for n in reductions for g in self._term(n).operands], set())
+        numbers = {n: n for n in range(self._n)}
+        terms: list[Term] = []
+        for n in [n for n in before if n >= self._n]:
+            numbers[n] = self._n + len(terms)
+            operands = tuple([numbers[g] for g in self._term(n).operands])
+            terms.append(self._term(n)._replace(operands=operands))
+        results: list[int] = []
+        for n in reductions:
+            term = self._term(n)
+            operands = tuple([numbers[g] for g in term.operands])
+            kinds = [(term.operation, partial_dtype(term.dtype))]
+            if term.operation.startswith("arg"):
+                extreme = self._whole.dtype_of(term.operands[0])
+                kinds.insert(0, (term.operation[3:], partial_dtype(extreme)))
+            self._parts[n] = tuple(range(len(results), len(results) + len(kinds)))
+            results += range(self._n + len(terms), self._n + len(terms) + len(kinds))
+            terms += [Term(name, dtype, operands, ()) for name, dtype in kinds]
+        return Expression(self._whole.inputs, tuple(terms), tuple(results))
+
+    def _of_results(self, after: list[int]) -> Expression:
+        first = self.first
+        inputs = [first.dtype_of(n) for n in first.results]
+        numbers = {n: len(inputs) + place for place, n in enumerate(self.again)}
+        inputs += [self._whole.inputs[n] for n in self.again]
+        terms: list[Term] = []
+        for n in sorted({*after, *self._parts}):
+            term = self._term(n)
+            operands = self._parts.get(n) or tuple([numbers[g] for g in term.operands])
+            numbers[n] = len(inputs) + len(terms)
+            terms.append(term._replace(operands=operands))
+        results = tuple([numbers[n] for n in self._whole.results])
+        return Expression(tuple(inputs), tuple(terms), results)
+
+    def _after(self, reductions: list[int]) -> list[int]:
+        return self._needed(self._whole.results, set(reductions))
+
+    def _needed(self, roots: list[int] | tuple[int, ...], ends: set[int]) -> list[int]:
+        reached: set[int] = set()
+        stack = [n for n in roots if n not in ends]
+        while stack:
+            n = stack.pop()
+            if n not in reached:
+                reached.add(n)
+                operands = self._term(n).operands if n >= self._n else ()
+                stack.extend(g for g in operands if g not in ends)
+        return sorted(reached)

@@ -1,0 +1,347 @@
+"""Kernels of reductions: values in every dtype, layout and size, over any axes, compiled once."""
+
+import itertools
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+from sycl_dnn.call.operation import operation
+from sycl_dnn.functional.arithmetic.operands import by_nodes
+from sycl_dnn.ir.node import leaf
+from sycl_dnn.kernels import building
+from sycl_dnn.kernels.expression import expression_of
+from sycl_dnn.kernels.reduction_schedule import (
+    in_parts,
+    planned,
+    reduction_grid,
+    whole_schedule,
+)
+from sycl_dnn.kernels.two_stages import Stages
+from sycl_dnn.ops import arithmetic as ops
+from sycl_dnn.ops import reduction as r
+from sycl_dnn.ops.shape import SUM
+
+RNG = np.random.default_rng(11)
+#: By operation: NumPy's function.
+ROWS = {
+    "sum": (SUM, np.sum), "prod": (r.PROD, np.prod), "max": (r.MAX, np.max),
+    "min": (r.MIN, np.min), "any": (r.ANY, np.any), "all": (r.ALL, np.all),
+    "argmax": (r.ARGMAX, np.argmax), "argmin": (r.ARGMIN, np.argmin),
+}  # fmt: skip
+DTYPES = ("float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64", "bool")
+
+
+def reduced(definition, *arrays, **options):
+    """Return what a function of nodes computes of arrays."""
+
+    @operation
+    def run(*inputs):
+        return by_nodes(definition, *inputs, **options)
+
+    return run(*arrays)
+
+
+@pytest.fixture
+def on_queue(queue):
+    """Return a function that copies NumPy's arrays to the queue."""
+    return lambda a: dpnp.asarray(a, sycl_queue=queue)
+
+
+def _whole_numbers(shape, dtype):
+    """Small numbers, so that equal ones are among them and sums are exact."""
+    values = RNG.integers(0 if dtype in ("uint8", "bool") else -3, 4, shape)
+    return values % 2 if dtype == "bool" else values
+
+
+def _reference(name, a, axes):
+    """Return NumPy's result; places are into the reduced axes, flattened in their order."""
+    function = ROWS[name][1]
+    if not name.startswith("arg"):
+        return function(a, axis=axes, keepdims=True)
+    kept = [k for k in range(a.ndim) if k not in axes]
+    turned = a.transpose(*kept, *axes)
+    flat = turned.reshape(*turned.shape[: len(kept)], -1)
+    return function(flat, axis=-1).reshape([1 if k in axes else n for k, n in enumerate(a.shape)])
+
+
+def _subsets(rank):
+    return [s for n in range(rank + 1) for s in itertools.combinations(range(rank), n)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ROWS)
+def test_every_dtype_over_any_axes(name, dtype, queue, on_queue):
+    if dtype == "float64" and not queue.sycl_device.has_aspect_fp64:
+        pytest.skip("the device has no float64")
+    if dtype == "bool" and name in ("sum", "prod"):
+        dtype = "uint8"
+    a = _whole_numbers((2, 40, 70), dtype)
+    a = np.where(a == 0, 1, np.sign(a)) if name == "prod" else a
+    x = sycl_dnn.asarray(on_queue(a.astype("f4")), dtype=dtype)
+    for axes in ((2,), (0,), (0, 2), (0, 1, 2)):
+        made = reduced(lambda v, axes=axes: ROWS[name][0](v, axes=axes), x)
+        wanted = _reference(name, a.astype(dtype if dtype.startswith("int") else "f8"), axes)
+        made = F.astype(made, "float32").asnumpy()
+        if dtype in ("int8", "uint8") and name == "sum":
+            wanted = wanted.astype(dtype)
+        np.testing.assert_array_equal(made, wanted.astype("f4"), err_msg=str(axes))
+
+
+#: Views of arrays that are larger: each has the shape (6, 5, 40).
+VIEWS = {
+    "dense": lambda a: a[:6, :5].copy(),
+    "parts": lambda a: a[:6, 1:6, 2:42],
+    "steps": lambda a: a[:12:2, :10:2, :80:2],
+    "backwards": lambda a: a[5::-1, :5, 39::-1],
+    "turned": lambda a: a[:40, :5, :6].transpose(2, 1, 0),
+    "middle": lambda a: a[:5, :6, :40].transpose(1, 0, 2),
+    "repeated row": lambda a: np.broadcast_to(a[:1, :1, :40], (6, 5, 40)),
+    "repeated column": lambda a: np.broadcast_to(a[:6, :1, :1], (6, 5, 40)),
+}
+
+
+def _view(x, name):
+    """Return the same view of an array on a device."""
+    if name.startswith("repeated"):
+        part = x[:1, :1, :40] if name == "repeated row" else x[:6, :1, :1]
+        return dpnp.broadcast_to(part, (6, 5, 40))
+    return x[:6, :5, :40].copy() if name == "dense" else VIEWS[name](x)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sum", "argmax"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_layout(view, name, on_queue):
+    a = _whole_numbers((80, 80, 80), "float32").astype("f4")
+    x, wanted = _view(on_queue(a), view), VIEWS[view](a)[:6, :5, :40]
+    for axes in _subsets(3):
+        made = reduced(lambda v, axes=axes: ROWS[name][0](v, axes=axes), x)
+        np.testing.assert_array_equal(made.asnumpy(), _reference(name, wanted, axes))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 15, 16, 17, 31, 33, 63, 64, 65, 100, 1000, 4095, 4097])
+@pytest.mark.parametrize("rows", [1, 5, 70])
+def test_sizes_around_vectors_and_blocks(n, rows, on_queue):
+    a = RNG.uniform(-1, 1, (rows, n)).astype("f4")
+    x, turned = on_queue(a), on_queue(np.ascontiguousarray(a.T))
+    for array, axis in ((x, 1), (turned, 0)):
+        total = reduced(lambda v: SUM(v, axes=(axis,)), array).asnumpy().ravel()  # noqa: B023
+        np.testing.assert_allclose(total, a.astype("f8").sum(1), rtol=1e-6, atol=3e-5)
+        place = reduced(lambda v: r.ARGMAX(v, axes=(axis,)), array)  # noqa: B023
+        np.testing.assert_array_equal(place.asnumpy().ravel(), a.argmax(1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sum", "max", "any", "argmin"])
+@pytest.mark.parametrize("shape", [(300_001,), (200_003, 2), (3, 150_001), (40_009, 20)])
+def test_parts_of_long_axes(shape, name, on_queue):
+    """Two launches: the last part is shorter, and may be shorter than a vector."""
+    a = _whole_numbers(shape, "float32").astype("f4")
+    for axes in _subsets(len(shape))[1:]:
+        made = reduced(lambda v, axes=axes: ROWS[name][0](v, axes=axes), on_queue(a))
+        np.testing.assert_array_equal(made.asnumpy(), _reference(name, a.astype("f8"), axes))
+
+
+@pytest.mark.parametrize("shape", [(100, 700), (700, 100), (70_001,), (3, 5, 7)])
+def test_not_a_number_is_the_extreme_and_its_place_the_first(shape, on_queue):
+    a = RNG.uniform(-1, 1, shape).astype("f4")
+    a[RNG.uniform(0, 1, shape) < 0.02] = np.nan
+    a[RNG.uniform(0, 1, shape) < 0.02] = -np.inf
+    a.ravel()[-1] = np.nan
+    for axes in _subsets(len(shape))[1:]:
+        for name in ("max", "min", "argmax", "argmin"):
+            made = reduced(lambda v, n=name, s=axes: ROWS[n][0](v, axes=s), on_queue(a))
+            np.testing.assert_array_equal(made.asnumpy(), _reference(name, a, axes))
+
+
+def test_extremes_of_infinities_and_of_the_smallest_integers(on_queue):
+    for value in (np.float32(np.inf), np.float32(-np.inf), np.int32(-(2**31)), np.int64(-(2**63))):
+        x = on_queue(np.full((3, 50), value))
+        for name in ("max", "min"):
+            made = reduced(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
+            np.testing.assert_array_equal(made.asnumpy(), np.full((3, 1), value))
+        for name in ("argmax", "argmin"):
+            made = reduced(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
+            assert not made.asnumpy().any()
+
+
+def test_sums_of_infinities(on_queue):
+    a = np.ones((4, 5000), "f4")
+    a[0, 3], a[1, 7], a[1, 4000], a[2, 9], a[3, :] = np.inf, np.inf, -np.inf, np.nan, 3e38
+    for array, axis in ((a, 1), (np.ascontiguousarray(a.T), 0)):
+        made = reduced(lambda v: SUM(v, axes=(axis,)), on_queue(array)).asnumpy()  # noqa: B023
+        np.testing.assert_array_equal(made.ravel(), [np.inf, np.nan, np.nan, np.inf])
+
+
+def test_no_elements(on_queue):
+    x = on_queue(np.zeros((3, 0, 2), "f4"))
+    wanted = {"sum": 0, "prod": 1, "any": False, "all": True}
+    for name, value in wanted.items():
+        made = reduced(lambda v, n=name: ROWS[n][0](v, axes=(1,)), x)
+        np.testing.assert_array_equal(made.asnumpy(), np.full((3, 1, 2), value))
+        assert reduced(lambda v, n=name: ROWS[n][0](v, axes=(0,)), x).shape == (1, 0, 2)
+    assert np.isnan(reduced(lambda v: r.MEAN(v, axes=(1,)), x).asnumpy()).all()
+
+
+def test_an_array_without_axes(on_queue):
+    x = on_queue(np.float32(-2.5))
+    for name in ROWS:
+        made = reduced(lambda v, n=name: ROWS[n][0](v, axes=()), x)
+        wanted = {"any": 1, "all": 1, "argmax": 0, "argmin": 0}.get(name, -2.5)
+        assert float(made) == wanted
+
+
+@pytest.mark.parametrize("shape", [(1 << 22,), (1 << 19, 8), (8, 1 << 19)])
+def test_sums_lose_little(shape, on_queue):
+    a = RNG.uniform(0, 1, shape).astype("f4")
+    axis = int(np.argmax(shape))
+    made = reduced(lambda v: SUM(v, axes=(axis,)), on_queue(a)).asnumpy()
+    wanted = a.astype("f8").sum(axis, keepdims=True)
+    assert np.max(np.abs(made - wanted) / np.spacing(wanted.astype("f4"))) < 1.5
+
+
+def test_narrow_floats_are_added_in_float32(on_queue):
+    for dtype in ("bfloat16", "float16"):
+        x = F.astype(on_queue(np.full((2, 3001), 0.5, "f4")), dtype)
+        made = reduced(lambda v: SUM(v, axes=(1,)), x).astype("float32").asnumpy()
+        np.testing.assert_allclose(made, 1500.5, rtol=2.0**-8)
+        squares = reduced(lambda v: SUM(v * v, axes=(1,)), x).astype("float32").asnumpy()
+        np.testing.assert_allclose(squares, 750.25, rtol=2.0**-8)
+
+
+# --- Fused and nested
+
+
+def _softmax(v, axes):
+    powers = ops.EXP(v - r.MAX(v, axes=axes))
+    return powers / SUM(powers, axes=axes)
+
+
+def _stable(a, axes):
+    powers = np.exp(a - a.max(axes, keepdims=True))
+    return powers / powers.sum(axes, keepdims=True)
+
+
+NESTED = {
+    "softmax": (_softmax, _stable),
+    "mean": (lambda v, s: r.MEAN(v, axes=s), lambda a, s: a.mean(s, keepdims=True)),
+    "variance": (
+        lambda v, s: r.VAR(v, axes=s, correction=0),
+        lambda a, s: a.var(s, keepdims=True),
+    ),
+    "logsumexp": (
+        lambda v, s: r.LOGSUMEXP(v, axes=s),
+        lambda a, s: np.log(np.exp(a).sum(s, keepdims=True)),
+    ),
+    "norm of order 3": (
+        lambda v, s: r.NORM(v, axes=s, order=3.0),
+        lambda a, s: (np.abs(a) ** 3).sum(s, keepdims=True) ** (1 / 3),
+    ),
+    "normalized": (
+        lambda v, s: (v - r.MEAN(v, axes=s)) / ops.SQRT(r.VAR(v, axes=s, correction=0) + 1e-5),
+        lambda a, s: (a - a.mean(s, keepdims=True)) / np.sqrt(a.var(s, keepdims=True) + 1e-5),
+    ),
+    "over other axes": (
+        lambda v, s: SUM(v * r.MAX(v, axes=s), axes=tuple({0, 1} - {*s} or {0})),
+        lambda a, s: (a * a.max(s, keepdims=True)).sum(
+            tuple({0, 1} - {*s} or {0}), keepdims=True
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(5, 7), (70, 500), (500, 70), (2, 300_000), (300_000, 2)])
+@pytest.mark.parametrize("name", NESTED)
+def test_nested_reductions(name, shape, on_queue):
+    a = RNG.uniform(-1, 1, shape).astype("f4")
+    definition, reference = NESTED[name]
+    for axes in ((1,), (0,), (0, 1)):
+        made = reduced(lambda v, s=axes: definition(v, s), on_queue(a)).asnumpy()
+        np.testing.assert_allclose(made, reference(a.astype("f8"), axes), rtol=2e-5, atol=2e-5)
+
+
+def test_operands_of_other_shapes_are_read_through(on_queue):
+    a, b, c = (RNG.uniform(-1, 1, s).astype("f4") for s in ((4, 30, 50), (50,), (30, 1)))
+
+    def definition(x, y, z):
+        return SUM(ops.SIN(x) * y + z, axes=(1,)) * 2.0 - y
+
+    made = reduced(definition, *map(on_queue, (a, b, c))).asnumpy()
+    wanted = (np.sin(a.astype("f8")) * b + c).sum(1, keepdims=True) * 2 - b
+    np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_mean_and_variance_are_one_kernel(on_queue):
+    def both(v):
+        return ops.MUL(r.MEAN(v, axes=(1,)), r.VAR(v, axes=(1,), correction=1))
+
+    run = sycl_dnn.compile(lambda x: reduced(both, x))
+    a = RNG.uniform(-1, 1, (64, 300)).astype("f4")
+    made = run(on_queue(a)).asnumpy()
+    wanted = a.astype("f8").mean(1, keepdims=True) * a.astype("f8").var(1, ddof=1, keepdims=True)
+    np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_new_shapes_need_no_compiler(on_queue):
+    total = lambda x: reduced(lambda v: SUM(v, axes=(1,)), x)  # noqa: E731
+    total(on_queue(np.ones((50, 600), "f4")))
+    known = len(building._made)
+    for shape in ((60, 700), (33, 5000), (40, 10_001)):
+        np.testing.assert_array_equal(
+            total(on_queue(np.ones(shape, "f4"))).asnumpy(), np.full((shape[0], 1), shape[1])
+        )
+    assert len(building._made) == known
+
+
+# --- Axes and schedules
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kinds", "strides", "wanted"),
+    [
+        ((2, 3, 4), "krr", [(12, 4, 1), (1, 0, 0)], ((2, 12), "kr")),
+        ((2, 3, 4), "rkr", [(12, 4, 1), (0, 1, 0)], ((2, 3, 4), "rkr")),
+        ((2, 1, 4), "rkr", [(4, 4, 1), (0, 0, 0)], ((8,), "r")),
+        ((3, 4), "kk", [(4, 1), (4, 1)], ((1, 12), "rk")),
+        ((1, 1), "kr", [(1, 1), (0, 0)], ((1,), "r")),
+    ],
+)
+def test_axes_of_one_kind_are_joined(sizes, kinds, strides, wanted):
+    made = reduction_grid(sizes, kinds, strides)
+    assert (made.sizes, made.kinds) == wanted
+
+
+def test_vectors_lie_along_an_axis_that_is_long_enough():
+    def lanes(sizes, kinds):
+        strides = np.cumprod([1, *sizes[:0:-1]])[::-1]
+        return whole_schedule(reduction_grid(sizes, kinds, [strides]), 1, is_cpu=True).lanes
+
+    assert lanes((100, 64), "kr") == 1
+    assert lanes((100, 8), "kr") == 0  # many short rows
+    assert lanes((3, 8), "kr") == 1
+    assert lanes((100, 64), "rk") == 1
+    assert lanes((100, 3), "rk") == 0  # few columns
+
+
+def test_a_plan_of_parts_covers_the_axis():
+    x = leaf("x", (100_003,), "float32")
+    result = SUM(x, axes=(0,))
+    expression = expression_of([result], [x])
+    grid = reduction_grid((100_003,), "r", [(1,), (0,)])
+    schedule = whole_schedule(grid, 1, is_cpu=True)
+    parts, schedule = in_parts(grid, schedule, 8, 1)
+    plan = planned(Stages(expression).first, parts, schedule, 2, 100_003)
+    assert plan.n_parts * parts.sizes[1] >= 100_003 > (plan.n_parts - 1) * parts.sizes[1]
+    assert plan.form.kinds == "kr"
+
+
+def test_stages_hand_on_the_extremes_beside_their_places():
+    x = leaf("x", (10,), "bfloat16")
+    stages = Stages(expression_of([r.ARGMAX(x, axes=(0,)) + 1], [x]))
+    assert [t.operation for t in stages.first.terms] == ["max", "argmax"]
+    assert stages.second.inputs == ("float32", "int64")
+    assert [t.operation for t in stages.second.terms] == ["argmax", "number", "add"]
