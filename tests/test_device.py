@@ -40,10 +40,12 @@ def test_usable_devices_are_those_with_an_engine():
         assert [engine.kind.name for engine in engines] == [kind] * len(engines)
 
 
+@pytest.mark.slow
 def test_cpu_selector_gives_the_cpu():
     assert fresh_process.output(ASK, ONEAPI_DEVICE_SELECTOR="opencl:cpu") == "opencl:cpu:0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", ["level_zero:cpu", "level_zero:gpu"])
 def test_selector_without_device_is_named(selector):
     found = fresh_process.output(ASK, ONEAPI_DEVICE_SELECTOR=selector)
@@ -58,6 +60,7 @@ def test_selector_without_device_is_named(selector):
     assert command == "  type: unset ONEAPI_DEVICE_SELECTOR"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["dpctl.get_devices()", "dpctl.has_cpu_devices()"])
 def test_devices_listed_before_the_import(before):
     code = f"import dpctl; {before}\n{ASK}"
@@ -68,18 +71,21 @@ def test_devices_listed_before_the_import(before):
     )
 
 
+@pytest.mark.slow
 def test_queue_refused_before_the_import():
     code = "import dpctl\ntry: dpctl.SyclQueue()\nexcept dpctl.SyclQueueCreationError: pass\n"
     found = fresh_process.output(code + ASK, ONEAPI_DEVICE_SELECTOR="opencl:cpu")
     assert found.endswith("import sycl_dnn first")
 
 
+@pytest.mark.slow
 def test_listing_before_the_import_does_no_harm_where_the_driver_is_registered():
     code = f"import dpctl; dpctl.get_devices()\n{ASK}"
     variables = {"ONEAPI_DEVICE_SELECTOR": "*:cpu", "OCL_ICD_FILENAMES": DRIVER}
     assert fresh_process.output(code, **variables) == "opencl:cpu:0"
 
 
+@pytest.mark.slow
 def test_driver_taken_away_after_the_import():
     code = f"import os, sycl_dnn; del os.environ['OCL_ICD_FILENAMES']\n{ASK}"
     found = fresh_process.output(code, ONEAPI_DEVICE_SELECTOR="opencl:*")
@@ -87,6 +93,7 @@ def test_driver_taken_away_after_the_import():
     assert found.endswith(f"OCL_ICD_FILENAMES was changed since sycl_dnn put {DRIVER} there")
 
 
+@pytest.mark.slow
 def test_driver_that_is_not_installed(tmp_path):
     site = linked_venv.make(tmp_path, without=["intel_opencl_rt"])
     linked_venv.copy_sources(site)

@@ -367,6 +367,7 @@ def test_shapes_and_texts(make):
     assert seen[3:] == [True, 1]
 
 
+@pytest.mark.slow
 def test_gradients_of_methods_that_dpnp_computes(make):
     a = make(3, 4)
     weights = make(3, 4)

@@ -206,6 +206,7 @@ def test_gradients_of_several_results(x):
     np.testing.assert_allclose(got, 2 * x.asnumpy() + 3, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_array_function_gets_the_arrays_that_dpnp_lacks(run, x):
     narrow = sycl_dnn.asarray(x, "bfloat16")
 

@@ -36,6 +36,7 @@ def test_page_names_tests_that_exist():
             assert f"def {name}(" in source, name
 
 
+@pytest.mark.slow
 def test_a_dependency_may_need_the_gil():
     """The call blocks on the CPU until its dependencies are done: with the GIL, for ever."""
     code = """

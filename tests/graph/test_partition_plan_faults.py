@@ -72,6 +72,7 @@ print("wrong:", wrong)
 """
 
 
+@pytest.mark.slow
 def test_constant_scales_are_copied_in_order():
     """oneDNN waits for the last of the copies only; without a queue in order 2 of 5,000 fail."""
     assert "wrong: 0" in output(SCALES)

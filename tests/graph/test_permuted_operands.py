@@ -153,6 +153,7 @@ def chains():
                         yield first, shape, order, axes
 
 
+@pytest.mark.slow
 def test_chains_with_operands_that_broadcast(queue):
     kind = "cpu" if queue.sycl_device.is_cpu else "gpu"
     drawn = list(chains())

@@ -118,6 +118,7 @@ def test_dropped_plans_are_not_run(queue, two):
     assert two.cache_info().hits == 1
 
 
+@pytest.mark.slow
 def test_a_graph_that_was_called_is_collected(queue):
     graph = Graph(kind_of(queue))
     graph.relu(graph.input((4,), "f32", name="x"))
@@ -159,6 +160,7 @@ except Exception:
 """
 
 
+@pytest.mark.slow
 def test_repr_of_a_graph_whose_constructor_failed():
     done = subprocess.run(
         [sys.executable, "-c", _FAILED], capture_output=True, text=True, timeout=900, check=True

@@ -146,6 +146,7 @@ def test_types_that_the_host_does_not_convert():
         _core.Kernel.copy("float32", "int8", [(4, 1, 1)])
 
 
+@pytest.mark.slow
 def test_eight_threads_read_their_own_results(queue):
     wrong, errors_met = [], []
 

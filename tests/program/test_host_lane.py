@@ -79,16 +79,19 @@ def test_calls_in_a_row_share_a_lane(cpu):
     assert _core.host_lane()[0] - before < 150
 
 
+@pytest.mark.slow
 def test_a_pool_of_one_thread_needs_none():
     code = SETUP + "y = sycl_dnn.compile(long)(x); y.sycl_queue.wait(); print(_core.host_lane())"
     assert fresh_process.output(code, SYCL_QUEUE_THREAD_POOL_SIZE="1") == "(0, False)"
 
 
+@pytest.mark.slow
 def test_the_process_ends_with_a_lane_open():
     code = SETUP + "y = sycl_dnn.compile(long)(x); print(_core.host_lane()[0] > 0)"
     assert fresh_process.output(code) == "True"
 
 
+@pytest.mark.slow
 def test_queues_of_several_threads(cpu):
     run = sycl_dnn.compile(long)
     wanted = dpnp.asnumpy(run(make(cpu)))
@@ -111,6 +114,7 @@ def test_queues_of_several_threads(cpu):
     assert not wrong
 
 
+@pytest.mark.slow
 def test_work_of_dpnp_goes_on_beside_a_lane(cpu):
     """Calls of oneMKL through dpnp are why the pool has more threads than one."""
     x, run = make(cpu), sycl_dnn.compile(long)

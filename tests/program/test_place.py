@@ -21,6 +21,7 @@ def test_nothing_is_pending_afterwards(queue):
     assert sycl_dnn.onednn.Stream(sycl_dnn.onednn.Engine(queue), queue).pending == 0
 
 
+@pytest.mark.slow
 def test_threads_read_what_they_waited_for(queue):
     """``queue.wait()`` alone lets a thread through while another one is in it."""
     x = dpnp.ones((8, 16), dtype="f4", sycl_queue=queue)

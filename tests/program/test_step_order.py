@@ -116,6 +116,7 @@ def test_drawn_steps_compute_the_same_with_no_more_memory(value, seed):
     assert needs[0] <= needs[1]
 
 
+@pytest.mark.slow
 def test_a_training_step_holds_no_more_than_two_of_its_gradients(queue):
     n_layers, width = 6, 320  # smaller parameters are updated as one
     net = nn.Sequential(*[nn.Linear(width, width, bias=False) for _ in range(n_layers)]).to(queue)

@@ -49,6 +49,7 @@ def test_a_view_keeps_the_memory(queue):
     np.testing.assert_array_equal(dpnp.asnumpy(view), [7, 7, 7])
 
 
+@pytest.mark.slow
 def test_dpnp_reads_before_the_memory_is_written_again(queue):
     """dpnp's kernel may still run when its argument has been dropped."""
     results = []

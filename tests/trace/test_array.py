@@ -178,6 +178,7 @@ def test_operators(queue):
         np.testing.assert_array_equal(dpnp.asnumpy(got), wanted)
 
 
+@pytest.mark.slow
 def test_floor_division_and_remainders(queue):
     a = sycl_dnn.asarray([[7.5, -2.0], [3.0, 0.5]], "bfloat16", sycl_queue=queue)
     x = a.asnumpy()

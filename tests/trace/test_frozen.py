@@ -74,6 +74,7 @@ def test_freeze_refuses_what_is_no_array():
         sycl_dnn.freeze([1.0])
 
 
+@pytest.mark.slow
 @pytest.mark.resident_memory
 def test_packed_copies_die_with_the_frozen_array(make, queue):
     """Nothing but the frozen array holds them: a thousand of 4 MB each would not fit otherwise."""

@@ -149,6 +149,7 @@ def test_a_step_of_learning_inside_a_loss_has_its_gradient():
     assert float((grad * move).sum()) == pytest.approx((ends[0] - ends[1]) / 2e-2, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [4, 16])
 def test_each_step_is_read_once_to_find_what_wrote_a_value(n, monkeypatch):
     made, asked = [], []
