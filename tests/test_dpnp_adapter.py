@@ -147,6 +147,7 @@ def test_bits_in_another_size(queue):
             _dpnp.bits_as(array[key], "int64")
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("source", ["float16", "float32", "float64", "int32", "uint8", "bool"])
 @pytest.mark.parametrize("wanted", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
                                     "uint64", "float32", "bool"])  # fmt: skip
@@ -188,6 +189,7 @@ def _is_faulty(call):
     return call.func.attr == "astype" and not is_wide and "np." not in owner.replace("dpnp.", "")
 
 
+@pytest.mark.slow
 def test_only_the_adapter_uses_what_is_faulty():
     hits = {
         f"{name}: {ast.unparse(node)}"

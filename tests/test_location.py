@@ -50,22 +50,26 @@ def report(site, folder):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_checkout_uses_an_install(install, checkout):
     found = report(install, checkout)
     assert found["location"] == [str(install / "sycl_dnn")]
     assert found["default"]
 
 
+@pytest.mark.slow
 def test_checkout_uses_its_own_files_with_an_editable_install(editable_install, checkout):
     found = report(editable_install, checkout)
     assert found["location"] == [str(checkout / "sycl_dnn"), str(editable_install / "sycl_dnn")]
     assert found["default"]
 
 
+@pytest.mark.slow
 def test_install_works_elsewhere(install, tmp_path):
     assert report(install, tmp_path)["location"] == [str(install / "sycl_dnn")]
 
 
+@pytest.mark.slow
 def test_low_level_comes_from_the_install(install, checkout):
     code = "from sycl_dnn import onednn as d; print(d.__file__, d.Memory.__module__)"
     done = fresh_process.run("-c", code, python=linked_venv.python(install), cwd=checkout)
@@ -82,6 +86,7 @@ def test_checkout_without_install_says_what_to_type(no_install, checkout):
     )
 
 
+@pytest.mark.slow
 def test_this_checkout_finds_the_extension():
     top = Path(__file__).resolve().parents[1]
     done = fresh_process.run("-c", "from sycl_dnn import _core; print(_core.__file__)", cwd=top)
@@ -100,6 +105,7 @@ def newer_checkout(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_python_files_of_another_version_say_what_to_type(editable_install, newer_checkout):
     python = linked_venv.python(editable_install)
     done = fresh_process.run("-c", "import sycl_dnn.onednn", python=python, cwd=newer_checkout)
@@ -111,6 +117,7 @@ def test_python_files_of_another_version_say_what_to_type(editable_install, newe
     )
 
 
+@pytest.mark.slow
 def test_report_names_an_extension_of_another_version(editable_install, newer_checkout):
     missing = report(editable_install, newer_checkout)["missing"]
     assert f"pip install -e {newer_checkout}" in [entry["next"] for entry in missing]

@@ -18,6 +18,7 @@ MAPPED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "order",
     [("sycl_dnn", "dpctl", "dpnp"), ("dpctl", "sycl_dnn", "dpnp"), ("dpnp", "dpctl", "sycl_dnn")],
@@ -30,6 +31,7 @@ def test_every_import_order_finds_the_cpu(order):
     assert fresh_process.output(code).splitlines() == ['["opencl:cpu:0"]', "True", "6"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -47,6 +49,7 @@ def test_given_drivers_are_kept_and_the_cpu_appears_once(given, expected):
     assert fresh_process.output(code, OCL_ICD_FILENAMES=given) == f"{expected} ['opencl:cpu:0']"
 
 
+@pytest.mark.slow
 def test_driver_registered_with_the_system_is_left_alone(tmp_path):
     (tmp_path / "intel_cpu.icd").write_text(DRIVER + "\n")
     code = f"import os, sycl_dnn, dpctl; print('OCL_ICD_FILENAMES' in os.environ, {CPUS})"
@@ -54,6 +57,7 @@ def test_driver_registered_with_the_system_is_left_alone(tmp_path):
     assert found == "False ['opencl:cpu:0']"
 
 
+@pytest.mark.slow
 def test_opencl_cpu_selector_finds_the_cpu():
     code = f"import sycl_dnn, dpctl; print(sycl_dnn._runtime.fixes[-1], {CPUS})"
     assert fresh_process.output(code, ONEAPI_DEVICE_SELECTOR="opencl:cpu") == (
@@ -67,6 +71,7 @@ def test_without_sycl_dnn_there_is_no_cpu():
     assert fresh_process.output(f"import dpctl; print({CPUS})") == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("listing", "expected"),
     [("", "['opencl:cpu:0']"), ("dpctl.get_devices()", "[]")],
@@ -82,23 +87,27 @@ def test_import_lists_no_device(listing, expected):
     assert fresh_process.output(code, **variables) == f"{expected} {drivers}"
 
 
+@pytest.mark.slow
 def test_import_maps_no_driver():
     code = f"import sycl_dnn; from sycl_dnn import onednn; print({MAPPED})"
     assert fresh_process.output(code) == "[]"
 
 
+@pytest.mark.slow
 def test_import_loads_neither_onednn_nor_dpnp():
     code = "import sys, sycl_dnn; print('libdnnl' in open('/proc/self/maps').read(), "
     code += "sorted({'dpnp', 'sycl_dnn._core'} & set(sys.modules)))"
     assert fresh_process.output(code) == "False []"
 
 
+@pytest.mark.slow
 def test_thread_pool_size_of_the_user_is_kept():
     code = "import os, sycl_dnn; print(os.environ['SYCL_QUEUE_THREAD_POOL_SIZE'], "
     code += "any('THREAD_POOL' in fix for fix in sycl_dnn._runtime.fixes))"
     assert fresh_process.output(code, SYCL_QUEUE_THREAD_POOL_SIZE="3") == "3 False"
 
 
+@pytest.mark.slow
 def test_prepare_can_be_repeated():
     code = "import json, os, sycl_dnn; from sycl_dnn import _runtime as r\n"
     code += "before = [*r.fixes], dict(os.environ); r.prepare()\n"
@@ -106,6 +115,7 @@ def test_prepare_can_be_repeated():
     assert fresh_process.output(code) == "True []"
 
 
+@pytest.mark.slow
 def test_children_of_a_process_see_the_cpu():
     code = "import subprocess, sys, sycl_dnn; "
     code += f'subprocess.run([sys.executable, "-c", "import dpctl; print({CPUS})"])'

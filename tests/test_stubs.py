@@ -36,6 +36,7 @@ def outline(source):
     return found
 
 
+@pytest.mark.slow
 def test_stub_is_in_step(tmp_path):
     """Names are compared, not text: the generator's wording depends on the Python version."""
     missing = outline(stub_writing.core_stub(stub_writing.generate_core(tmp_path))) ^ outline(

@@ -54,6 +54,7 @@ def test_there_are_enough_cases():
     assert sum(map(len, EACH.values())) >= 2000
 
 
+@pytest.mark.slow
 def test_one_file_names_all_of_them():
     lines = {case.line for case in read_file(FOLDER / "all.in")}
     assert lines == {case.line for cases in EACH.values() for case in cases}

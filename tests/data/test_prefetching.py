@@ -107,6 +107,7 @@ def test_no_more_than_size_are_made_ahead():
         next(batches)
 
 
+@pytest.mark.slow
 def test_the_thread_ends_when_the_iterator_is_dropped():
     closed = threading.Event()
 
@@ -158,6 +159,7 @@ print(next(batches).shape)
 """
 
 
+@pytest.mark.slow
 def test_a_process_ends_with_a_thread_that_copies():
     assert output(PROGRAM) == "(64, 64)"
 

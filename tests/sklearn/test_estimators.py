@@ -25,6 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 QUICK = {"max_iter": 25, "learning_rate_init": 0.03, "hidden_layer_sizes": (16,)}
 
 
+@pytest.mark.sweep(4)
 @parametrize_with_checks([MLPClassifier(**QUICK), MLPRegressor(**QUICK)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
@@ -55,6 +56,7 @@ def test_classes_are_learnt_by_name_and_pickled(iris):
     assert [w.shape for w in net.coefs_] == [(4, 16), (16, 3)]
 
 
+@pytest.mark.slow
 def test_arrays_of_a_device_stay_there(iris):
     x, y = on_device(*iris)
     net = MLPClassifier(**QUICK, random_state=0).fit(x, y)
@@ -68,6 +70,7 @@ def test_arrays_of_a_device_stay_there(iris):
     np.testing.assert_array_equal(same.coefs_[0], net.coefs_[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", [None, "cpu", "queue"])
 def test_the_device_of_numpys_arrays_has_a_name_or_is_a_queue(iris, device):
     chosen = sycl_dnn.default_queue("cpu") if device == "queue" else device
@@ -75,6 +78,7 @@ def test_the_device_of_numpys_arrays_has_a_name_or_is_a_queue(iris, device):
     assert fitted.score(*iris) > 0.9
 
 
+@pytest.mark.slow
 def test_pipelines_cross_validate(iris):
     for net, (x, y) in (
         (MLPClassifier(**QUICK, random_state=0), iris),
@@ -85,6 +89,7 @@ def test_pipelines_cross_validate(iris):
         assert (found["test_score"] > 0.8).all()
 
 
+@pytest.mark.slow
 def test_regression_is_scikit_learns(iris):
     from sklearn.neural_network import MLPRegressor as Theirs
 
@@ -100,6 +105,7 @@ def test_regression_is_scikit_learns(iris):
     np.testing.assert_allclose(own.predict(x), theirs.predict(x), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["sgd", "lion"])
 def test_optimizers_and_activations_learn(iris, optimizer):
     kind = {"sgd": "tanh", "lion": "silu"}[optimizer]
@@ -124,6 +130,7 @@ def test_wrong_parameters_are_refused_by_name(iris, options, message):
         MLPClassifier(**options).fit(*iris)
 
 
+@pytest.mark.slow
 def test_wrong_arrays_of_a_device_are_refused_by_name(iris):
     x, y = on_device(*iris)
     net = MLPClassifier(**QUICK)
@@ -137,6 +144,7 @@ def test_wrong_arrays_of_a_device_are_refused_by_name(iris):
         net.fit(x, y).predict(x[:, :3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [MLPClassifier, MLPRegressor])
 def test_early_stopping_keeps_the_weights_of_the_best_score(kind, iris):
     x, y = iris
@@ -169,6 +177,7 @@ def test_bad_fractions_are_refused(iris):
         MLPClassifier(early_stopping=True, validation_fraction=1.5).fit(*iris)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_partial_fit_goes_on_where_it_was(iris, optimizer):
     x, y = iris
@@ -192,6 +201,7 @@ def test_partial_fit_goes_on_where_it_was(iris, optimizer):
     assert whole.loss_ < begun * 1.2
 
 
+@pytest.mark.slow
 def test_partial_fit_takes_any_part_of_the_samples(iris):
     x, y = iris
     names = np.array(["one", "two", "three"])[y]
