@@ -18,12 +18,11 @@ from sycl_dnn.program.shared_descriptors import post_ops_of
 from sycl_dnn.trace.values import Tensor
 
 A = algorithm
-#: Binary operations with swapped operands, and the factor on the result.
+#: Binary operations with swapped operands, and the factor on the result. Maxima and minima keep
+#: NaN of the second operand alone.
 MIRRORED = {
     A.binary_add: (A.binary_add, 1.0),
     A.binary_mul: (A.binary_mul, 1.0),
-    A.binary_max: (A.binary_max, 1.0),
-    A.binary_min: (A.binary_min, 1.0),
     A.binary_sub: (A.binary_sub, -1.0),
 }
 #: A number on the right as a factor and a summand.

@@ -33,9 +33,15 @@ class Taps(NamedTuple):
     @classmethod
     def of(cls, matrix: np.ndarray) -> Taps:
         """Return the taps of a matrix (T, S) whose rows are 0 outside one window each."""
-        n_in, known = matrix.shape[1], matrix != 0
+        known = matrix != 0
         first = known.argmax(axis=1)
-        ends = np.where(known.any(axis=1), n_in - known[:, ::-1].argmax(axis=1), first)
+        ends = matrix.shape[1] - known[:, ::-1].argmax(axis=1)
+        return cls.between(first, np.where(known.any(axis=1), ends, first), matrix)
+
+    @classmethod
+    def between(cls, first: np.ndarray, ends: np.ndarray, matrix: np.ndarray) -> Taps:
+        """Return the taps of windows (T,) of a matrix (T, S), with what is 0 there."""
+        n_in = matrix.shape[1]
         columns = first[:, None] + np.arange(max(ends - first, default=0))
         # Windows that are shorter than others end with the zero after all elements.
         columns = np.where(columns < ends[:, None], columns, n_in)

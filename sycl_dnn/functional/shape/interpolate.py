@@ -108,7 +108,7 @@ def _taps(axis: Resize, cubic: bool, align_corners: bool, antialias: bool) -> Ta
     if n_in == n_out and (antialias or not cubic):
         return Taps.of(np.eye(n_in))  # whatever the scale
     if antialias:
-        return Taps.of(_antialiased(n_in, n_out, scale, cubic))
+        return _antialiased(n_in, n_out, scale, cubic)
     support, kernel = _CUBIC if cubic else _LINEAR
     at = _centres(n_out, scale, align_corners)
     if not cubic:
@@ -119,8 +119,8 @@ def _taps(axis: Resize, cubic: bool, align_corners: bool, antialias: bool) -> Ta
     return Taps(np.clip(columns, 0, n_in - 1), kernel(at[:, None] - columns, _A), n_in)
 
 
-def _antialiased(n_in: int, n_out: int, scale: float, cubic: bool) -> np.ndarray:
-    """Return the matrix of a kernel that is stretched over what a result element covers."""
+def _antialiased(n_in: int, n_out: int, scale: float, cubic: bool) -> Taps:
+    """Return the taps of a kernel that is stretched over what a result element covers."""
     support, kernel = _CUBIC if cubic else _LINEAR
     stretch = max(scale, 1.0)
     # Half elements are the centres whatever align_corners says; that decides on the scale only.
@@ -131,7 +131,7 @@ def _antialiased(n_in: int, n_out: int, scale: float, cubic: bool) -> np.ndarray
     high = np.minimum((centres + reach + 0.5).astype(np.int64), n_in)
     matrix = kernel((columns - centres[:, None] + 0.5) / stretch, _A_ANTIALIAS)
     matrix *= (columns >= low[:, None]) & (columns < high[:, None])
-    return matrix / matrix.sum(axis=1, keepdims=True)
+    return Taps.between(low, high, matrix / matrix.sum(axis=1, keepdims=True))
 
 
 # --- How ``interpolate`` computes: by oneDNN's resampling, copies of pieces, and matrices
