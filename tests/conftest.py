@@ -62,10 +62,12 @@ def pytest_cmdline_main(config):
 
 
 def pytest_itemcollected(item):
-    """Mark all but a share of a sweep as slow."""
+    """Mark all but a share of a sweep as slow, and what compares with the installed PyTorch."""
     sweep = item.get_closest_marker("sweep")
     if sweep is not None and zlib.crc32(item.name.encode()) % sweep.args[0]:
         item.add_marker(pytest.mark.slow)
+    if compared_with_torch.whole_file(item.path) or compared_with_torch.needs_torch(item.function):
+        item.add_marker(pytest.mark.torch)
 
 
 def pytest_ignore_collect(collection_path):
@@ -92,12 +94,7 @@ def pytest_collection_modifyitems(config, items):
     part, parts = (int(n) for n in (config.getoption("--part") or "1/1").split("/"))
     _leave_out(config, items, lambda item: not _is_wanted(item, device, part, parts))
     if not compared_with_torch.IS_INSTALLED:
-        _leave_out(config, items, _needs_torch)
-
-
-def _needs_torch(item):
-    parameters = getattr(getattr(item, "callspec", None), "params", {})
-    return compared_with_torch.needs_torch(item.function, parameters)
+        _leave_out(config, items, lambda item: item.get_closest_marker("torch"))
 
 
 @pytest.fixture(params=KINDS or ["none"])

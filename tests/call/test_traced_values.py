@@ -48,6 +48,7 @@ OF_INTEGERS = ["and_", "or_", "xor", "lshift", "rshift", "floordiv", "mod", "add
 NUMBERS = [2.0, 3, np.float32(2), np.float64(2), np.int64(3), np.array(2.0)]
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_operators_with_an_array_of_dpnp_on_either_side(name, run, make):
     sign, a, b = getattr(operator, name), make(3, 4), make(3, 4)
@@ -65,6 +66,7 @@ def test_operators_with_a_number_on_either_side(name, number, make):
     assert_same(compiled(lambda x: sign(x, number), a), sign(a, plain))
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", OF_INTEGERS)
 def test_operators_of_integers(name, run, make):
     sign, a, b = getattr(operator, name), make(3, 4, dtype="i4"), make(3, 4, dtype="i4")
@@ -314,6 +316,7 @@ def test_every_method_of_dpnp_arrays_is_here():
     assert not set(METHODS) & set(REFUSED)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.filterwarnings("ignore:.*is deprecated for non-2D")
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_are_those_of_dpnp_arrays(name, run, make):

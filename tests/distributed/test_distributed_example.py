@@ -43,13 +43,11 @@ def losses(text):
         ("train_digits_nn", ["--dropout", "0"]),
         ("resume", ["--dropout", "0"]),
         ("resnet_cifar_like", []),
-        ("transfer_from_torch", []),
+        pytest.param("transfer_from_torch", [], marks=pytest.mark.torch),
     ],
 )
 def test_two_ranks_have_the_losses_of_one_process(name, more, tmp_path):
     """Batch statistics too; dropout draws masks for each rank's own rows."""
-    if name == "transfer_from_torch":
-        pytest.importorskip("torch")
     options = ["--steps", "4", *more]
     command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), *options, "--no-check"]
     alone = subprocess.run(

@@ -174,12 +174,11 @@ def mpirun():
 
 
 def torchrun():
-    pytest.importorskip("torch")
     return [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
 
 @needs_oneccl
-@pytest.mark.parametrize("launcher", [mpirun, torchrun])
+@pytest.mark.parametrize("launcher", [mpirun, pytest.param(torchrun, marks=pytest.mark.torch)])
 def test_other_launchers_start_ranks(launcher):
     prefix = Path(sys.prefix)
     path = os.pathsep.join([str(prefix / "bin"), os.environ["PATH"]])

@@ -310,6 +310,7 @@ def skip_what_gpus_compute_otherwise(case, queue):
         pytest.skip(f"on GPUs {why[0]}")
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize(("given", "case", "dtype"), CHOSEN, ids=case_id)
 def test_special_values_are_those_of_pytorch(given, case, dtype, queue):
     skip_what_gpus_compute_otherwise(case, queue)

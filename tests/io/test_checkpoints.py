@@ -62,11 +62,9 @@ class Training:
 @pytest.mark.parametrize(
     ("way", "suffix"),
     [("eager", ".npz"), ("compiled", ".safetensors"), ("bfloat16", ".safetensors"),
-     ("eager", ".pt")],
+     pytest.param("eager", ".pt", marks=pytest.mark.torch)],
 )  # fmt: skip
 def test_resumed_is_uninterrupted_bit_for_bit(way, suffix, tmp_path):
-    if suffix == ".pt":
-        pytest.importorskip("torch")
     path = tmp_path / f"run{suffix}"
     sycl_dnn.manual_seed(7)
     whole = Training(way)

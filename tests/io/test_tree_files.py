@@ -13,13 +13,11 @@ import sycl_dnn
 from sycl_dnn import functional as F
 from sycl_dnn import nn, optim, tree
 
-KINDS = [".npz", ".safetensors", ".pt"]
+KINDS = [".npz", ".safetensors", pytest.param(".pt", marks=pytest.mark.torch)]
 
 
 @pytest.fixture(params=KINDS)
 def path(request, tmp_path):
-    if request.param == ".pt":
-        pytest.importorskip("torch")
     return tmp_path / f"tree{request.param}"
 
 
