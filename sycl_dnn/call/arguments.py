@@ -84,6 +84,11 @@ _PLAIN = frozenset((int, float, bool, str, type(None)))
 _NO_ARRAY = "at least one argument must be a dpnp.ndarray"
 
 
+def _told_apart(value: Any) -> Any:
+    """Return the key of a number: -0.0 equals 0.0, and computes something else."""
+    return repr(value) if isinstance(value, (float, complex, np.inexact)) else value
+
+
 class Collected:
     """What was found in the arguments of one call."""
 
@@ -109,7 +114,7 @@ class Collected:
             self.objects.append(value)
             return (array.shape, array.strides, array.dtype)
         if kind in _PLAIN:
-            return (kind, value)
+            return (kind, _told_apart(value))
         return self._rare_token(value, kind)
 
     def _rare_token(self, value: Any, kind: type) -> Any:
@@ -155,7 +160,7 @@ class Collected:
                     "arrays must be dpnp.ndarray, got numpy.ndarray; dpnp.asarray copies it to "
                     "the device"
                 )
-            return (kind, value.item())
+            return (kind, _told_apart(value.item()))
         if hasattr(value, "__dlpack__"):
             raise TypeError(
                 f"arrays must be dpnp.ndarray, got {kind_of(value)}; sycl_dnn.asarray copies it to "
@@ -165,7 +170,7 @@ class Collected:
             hash(value)
         except TypeError:
             raise TypeError(f"cannot take an argument of type {kind.__name__}") from None
-        return (kind, value)
+        return (kind, _told_apart(value))
 
     def _note(self, value: Any, array: Any) -> None:
         self.arrays.append(array)

@@ -52,7 +52,7 @@ def same(a: Any, b: Any) -> bool:
     """Whether two constants cannot be distinguished."""
     if a.__class__ is not b.__class__:
         return False
-    if a.__class__ is float:
+    if a.__class__ in (float, complex):
         return repr(a) == repr(b)
     return bool(a == b)
 

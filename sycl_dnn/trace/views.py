@@ -189,8 +189,8 @@ def spread(x: Tensor, shape: tuple[int, ...], order: Sequence[int]) -> Tensor:
 
 # --- Tensors of one value, known while tracing; their buffers are shared
 
-#: By engine, dtype and value; values other than 1 are single numbers mostly.
-_buffers: dict[tuple[Any, str, float], Any] = {}
+#: By engine, dtype and the bits of the value; values other than 1 are single numbers mostly.
+_buffers: dict[tuple[Any, str, bytes], Any] = {}
 _MOST = 256
 
 
@@ -203,13 +203,14 @@ def _pattern(value: float, dtype: str) -> Any:
 
 
 def _buffer(engine: Any, value: float, dtype: str, size: int) -> Any:
-    key = (engine, dtype, value)
+    pattern = _pattern(value, dtype)
+    key = (engine, dtype, pattern.tobytes())
     found = _buffers.get(key)
     if found is None or found.size < size:
         if len(_buffers) >= _MOST:
             _buffers.clear()
         size = 1 << (size - 1).bit_length()
-        values = np.full(size, _pattern(value, dtype))
+        values = np.full(size, pattern)
         found = _buffers[key] = dpnp.asarray(values, sycl_queue=engine.sycl_queue)
     return found
 

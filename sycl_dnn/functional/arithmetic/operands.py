@@ -150,6 +150,7 @@ def by_nodes(
     definition : callable
         Of one node for each operand.
     *operands : Tensor or number
+        A number has the dtype to which torch promotes the operands.
     wide : str
         The dtype that operands are converted to before; none by default.
     dtype : str
@@ -161,8 +162,7 @@ def by_nodes(
         return cast(result, dtype) if dtype else result
 
     given = [_describable(v) if isinstance(v, Tensor) else v for v in operands]
-    kinds = [v.dtype for v in given if isinstance(v, Tensor)]
-    return computed(converting, *given, dtype=wide or str(kinds[0]))
+    return computed(converting, *given, dtype=wide or str(result_dtype(*given)))
 
 
 def of_integers(

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers beside arrays: what an array of the number gives, of each dtype, in either place."""
+
+import dpnp
+import numpy as np
+import pytest
+
+import sycl_dnn
+from sycl_dnn import functional as F
+
+DTYPES = ["bool", "uint8", "int8", "int32", "int64", "float32", "float16"]
+NUMBERS = [True, False, 0, 3, -2, 2.5, 0.0, -0.0]
+NAMES = [
+    "add", "mul", "floor_divide", "remainder", "fmod", "maximum", "minimum", "eq", "ne", "lt", "le",
+    "gt", "ge", "logical_and", "logical_or", "logical_xor", "atan2",
+]  # fmt: skip
+VALUES = np.array([0, 1, 2, 3, 5, 7, 1, 4])
+CHOICE = np.array([1, 0, 1, 0, 1, 0, 0, 1], bool)
+
+
+def fits(number, dtype):
+    """Whether the dtype holds the number: others are refused by name."""
+    return dtype != "uint8" or isinstance(number, float) or number >= 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_number_is_an_array_of_it(name, dtype, queue):
+    x = dpnp.asarray(VALUES.astype(dtype), sycl_queue=queue)
+    function = getattr(F, name)
+    for number in NUMBERS:
+        if not fits(number, dtype):
+            continue
+        same = F.full(VALUES.shape, number, dtype=str(F.add(x, number).dtype), device=queue)
+        for got, wanted in (
+            (function(x, number), function(x, same)), (function(number, x), function(same, x)),
+        ):  # fmt: skip
+            np.testing.assert_array_equal(
+                dpnp.asnumpy(got), dpnp.asnumpy(wanted), f"{name} {number!r}"
+            )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_where_takes_numbers(dtype, queue):
+    values = VALUES.astype(dtype)
+    x, choice = (dpnp.asarray(v, sycl_queue=queue) for v in (values, CHOICE))
+    for number in NUMBERS:
+        if not fits(number, dtype):
+            continue
+        kind = str(F.add(x, number).dtype)
+        for got, wanted in (
+            (F.where(choice, x, number), np.where(CHOICE, values, number)),
+            (F.where(choice, number, x), np.where(CHOICE, number, values)),
+        ):
+            assert str(got.dtype) == kind
+            np.testing.assert_array_equal(dpnp.asnumpy(got), wanted.astype(kind))
+    got = dpnp.asnumpy(F.where(choice, 3, -5))
+    np.testing.assert_array_equal(got, np.where(CHOICE, 3, -5))
+
+
+WAYS = {
+    "eager": lambda x, k: F.div(x, k),
+    "argument": lambda x, k: sycl_dnn.compile(F.div)(x, k),
+    "held": lambda x, k: sycl_dnn.compile(lambda x: F.div(x, k))(x),
+    "in a tuple": lambda x, k: sycl_dnn.compile(lambda x, pair: F.div(x, pair[0]))(x, (k, 1)),
+    "vjp": lambda x, k: sycl_dnn.vjp(lambda x: F.div(x, k), x)[0],
+    "NumPy's": lambda x, k: F.div(x, np.float32(k)),
+    "of no axes": lambda x, k: F.div(x, np.array(k)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_zeros_of_both_signs_are_told_apart(way, queue):
+    x = dpnp.asarray(np.float32([1, 2]), sycl_queue=queue)
+    for number in (-0.0, 0.0, -0.0):
+        got = dpnp.asnumpy(WAYS[way](x, number))
+        np.testing.assert_array_equal(got, np.copysign(np.inf, [number, number]))
