@@ -61,6 +61,17 @@ class Drawing:
             if math.prod(made) <= 1000:
                 return made
 
+    def product(self, x: str, y: str) -> str:
+        """Return ``x @ y``, or ``F.matmul`` where an operand repeats elements.
+
+        Of dpnp's arrays ``@`` is dpnp's own, which then gives wrong values or raises.
+        """
+        given = [eval(text, dict(self.scope)) for text in (x, y)]
+        repeats = any(
+            step == 0 and n > 1 for t in given for step, n in zip(t.stride(), t.shape, strict=True)
+        )
+        return f"F.matmul({x}, {y})" if repeats else f"{x} @ {y}"
+
     # Names.
     def input(
         self,
@@ -82,6 +93,9 @@ class Drawing:
         self.scope[name] = torch.from_numpy(value) if not isinstance(value, float) else value
         if dtype == "float32" and values != "number":
             self.scope[name] = self.scope[name].double()
+        if layout.startswith("expanded") and shape[int(layout.split()[1])]:
+            axis = int(layout.split()[1])
+            self.scope[name] = self.scope[name].narrow(axis, 0, 1).expand(shape)
         if not is_constant:
             self.names.append(name)
         return name
@@ -194,7 +208,7 @@ def draw(seed: int, only: str | None = None) -> Program:
         drawing.input(drawing.shape())
     wanted, tries = drawing.int(3, 12), 0
     weighted = [f for f, weight in FAMILIES.items() for _ in range(weight)]
-    while (len(drawing.lines) < wanted and tries < 200) or not drawing.lines:
+    while (len(drawing.lines) < wanted and tries < 200) or not drawing.made().inputs:
         tries += 1
         kept = len(drawing.inputs), list(drawing.names), list(drawing.unused)
         lines = len(drawing.lines)

@@ -27,9 +27,9 @@ def play(
     references = [refer(program, v, order) for v in values]
     caller = call_all(program, queue, *references, extra, only)
     if any(f.kind == "wrong" for f in caller.findings):
-        # Larger disturbances find what depends on the last digits.
+        # Larger disturbances and more roundings find what depends on the last digits.
         sizes = (1e-7, 1e-6, 3e-6, 1e-5, 3e-5)
-        references = [refer(program, v, order, sizes) for v in values]
+        references = [refer(program, v, order, sizes, roundings=6) for v in values]
         caller = call_all(program, queue, *references, extra, only)
     return caller, caller.findings
 

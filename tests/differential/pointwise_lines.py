@@ -90,8 +90,11 @@ def with_number(d: Drawing) -> None:
         "F.clamp_min({x}, -0.3)", "F.clamp_max({x}, 0.6)", "F.threshold({x}, 0.1, -0.4)",
         "F.floor_divide({x}, 0.7)", "{x} // 0.6", "{x} % 0.9",
         "F.div({x}, 0.3, rounding_mode='trunc')",
-        "F.clamp({x}, F.neg({x}), {n})", "F.logaddexp({x}, {x} * {n})",
+        "F.clamp({x}, F.neg({x}), F.abs({x}) + {n})", "F.logaddexp({x}, {x} * {n})",
     ))  # fmt: skip
+    if d.is_special and "//" in text:
+        # dpnp's own operator gives infinities where NumPy and PyTorch give NaN.
+        text = "F.floor_divide({x}, 0.6)"
     d.line(text.format(x=x, n=number))
 
 

@@ -27,8 +27,7 @@ def multiplied(d: Drawing) -> None:
             if len(other) > 1
             else y
         )
-    name = d.choice(("F.matmul({x}, {y})", "{x} @ {y}"))
-    d.line(name.format(x=x, y=y))
+    d.line(d.choice((f"F.matmul({x}, {y})", d.product(x, y))))
     if d.chance(0.2) and len(other) > 1:
         d.line(f"F.matmul({d.operand((d.int(1, 4), other[-2]))}, {y})")
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from differential.drawing import Drawing
+from differential.drawing import Drawing, Unsuitable
 
 
 def _axes(d: Drawing, n: int, single: bool = False) -> str:
@@ -66,10 +66,14 @@ def sorted_(d: Drawing) -> None:
     k = d.int(1, shape[axis])
     part = d.choice((0, 0, 1))
     largest = d.choice((True, False))
-    d.line(d.choice((
+    text = d.choice((
         f"F.topk({x}, {k}, {axis}, largest={largest})[{part}]", f"F.sort({x}, {axis})[{part}]",
         f"F.sort({x}, {axis}, descending=True)[{part}]", f"F.argsort({x}, {axis})",
-    )))  # fmt: skip
+    ))  # fmt: skip
+    if not text.endswith("[0]"):
+        # Which of equal elements comes first is not said: what the numbers name is.
+        text = f"F.gather({x}, {axis}, {text})"
+    d.line(text)
 
 
 def _affine(d: Drawing, shape: tuple[int, ...]) -> tuple[str, str]:
@@ -107,6 +111,9 @@ def normalized(d: Drawing) -> None:
         return
     weight, bias = _affine(d, (channels,))
     if kind == "group":
+        if not d.value(x).numel():
+            # PyTorch's gradient of the weight is NaN there, that of no elements is 0.
+            raise Unsuitable
         groups = d.choice([g for g in range(1, channels + 1) if channels % g == 0] or [1])
         d.line(f"F.group_norm({x}, {groups}, {weight}, {bias}{eps})")
     elif d.chance(0.4):

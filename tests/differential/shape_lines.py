@@ -166,7 +166,7 @@ def created(d: Drawing) -> None:
         f"F.arange(0, {last}, 2, dtype='float32')",
     ]  # fmt: skip
     if len(shape) > 1:
-        options += [f"{x} @ F.eye({last})", f"{x} + F.eye({shape[-2]}, {last})"]
+        options += [d.product(x, f"F.eye({last})"), f"{x} + F.eye({shape[-2]}, {last})"]
     if len(shape) == 1:
         options += [f"F.outer({x}, {x})", f"F.meshgrid({x}, {x}, indexing='ij')[0]",
                     f"F.meshgrid({x}, F.arange(3, dtype='float32'), indexing='xy')[0]"]  # fmt: skip

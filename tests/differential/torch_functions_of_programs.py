@@ -76,6 +76,40 @@ class TorchFunctions:
     def linspace(self, *args: Any) -> Any:
         return torch.linspace(*args, dtype=self._float)
 
+    def std_mean(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._with_mean(torch.std, x, *args, **kwargs)
+
+    def var_mean(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._with_mean(torch.var, x, *args, **kwargs)
+
+    def _with_mean(self, function: Any, x: Any, dim: Any = None, **given: Any) -> Any:
+        # PyTorch's own update of the mean makes NaN of infinities.
+        mean = torch.mean(x, dim, given.get("keepdim", False))
+        return function(x, dim, **given), mean
+
+    def interpolate(self, x: Any, **given: Any) -> Any:
+        if not given.get("antialias"):
+            return torch.nn.functional.interpolate(x, **given)
+        # Antialiased images whose result has one column are misread by PyTorch, and gradients of
+        # those with one channel: each axis by itself, as rows of an image that has several of both.
+        for axis in (2, 3):
+            x = self._antialiased(x.movedim(axis, 2), axis - 2, given).movedim(2, axis)
+        return x
+
+    @staticmethod
+    def _antialiased(x: Any, number: int, given: dict[str, Any]) -> Any:
+        wanted = {**given}
+        for name, other in (("size", 2), ("scale_factor", 1.0)):
+            if name in given:
+                of_axis = given[name]
+                of_axis = of_axis[number] if isinstance(of_axis, tuple) else of_axis
+                wanted[name] = (of_axis, other)
+        n, channels, length, width = x.shape
+        rows = x.movedim(3, 1).reshape(1, n * channels * width, length, 1)
+        rows = torch.cat([rows, torch.zeros_like(rows)], 1).expand(-1, -1, -1, 2).contiguous()
+        made = torch.nn.functional.interpolate(rows, **wanted)[:, : n * channels * width, :, 0]
+        return made.reshape(n, width, channels, -1).movedim(1, 3)
+
     def affine_grid(self, theta: Any, size: Any, align_corners: bool = False) -> Any:
         return torch.nn.functional.affine_grid(theta, list(size), align_corners)
 
