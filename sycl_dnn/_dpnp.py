@@ -50,6 +50,11 @@ FAULTS: dict[str, str] = {
     "dpnp.ndarray.view(dtype) of a part of an array reads from the start of its memory": "bits_as",
     "dpnp.ndarray.astype, dpnp.asarray and assignments saturate floats at the limits of signed "
     "integers when they write 8 and 16 bits, unsigned ones too: 200.0 becomes 127": "in_dtype",
+    "dpnp.matmul and ``@`` of floats give oneMKL the stride 0 of expanded arrays: wrong values, or "
+    "an error of gemv": "functional.matmul",
+    "dpnp.floor_divide and ``//`` of infinities give infinities, where NumPy and torch have NaN": (
+        "functional.floor_divide"
+    ),
 }
 
 

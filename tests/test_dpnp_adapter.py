@@ -201,7 +201,20 @@ def test_only_the_adapter_uses_what_is_faulty():
         if _is_faulty(node)
     }
     assert not hits, "use in_dtype, array_in or bits_as of sycl_dnn/_dpnp.py"
-    assert set(_dpnp.FAULTS.values()) == {"bits_as", "in_dtype"}
+    public = {"functional.floor_divide", "functional.matmul"}
+    assert set(_dpnp.FAULTS.values()) == {"bits_as", "in_dtype", *public}
+
+
+def test_functions_in_place_of_faulty_operators(queue):
+    """``F.matmul`` reads arrays that repeat elements, ``F.floor_divide`` divides infinities."""
+    x = np.random.default_rng(3).standard_normal((4, 5)).astype("f4")
+    given, one = (dpnp.asarray(v, sycl_queue=queue) for v in (x, x[0, :1]))
+    row, column = dpnp.broadcast_to(one, (5,)), dpnp.broadcast_to(given[:, :1], (4, 5))
+    for a, b in ((given, row), (row, given.T), (column, given.T), (row, row), (column, row)):
+        assert np.allclose(F.matmul(a, b).asnumpy(), a.asnumpy() @ b.asnumpy(), atol=1e-5)
+    infinite = dpnp.asarray([np.inf, -np.inf, 1.3], dtype="f4", sycl_queue=queue)
+    made = F.floor_divide(infinite, 0.6).asnumpy()
+    assert np.array_equal(made, np.array([np.nan, np.nan, 2.0], "f4"), equal_nan=True)
 
 
 def test_numbers_and_lists_in_narrow_dtypes(queue):

@@ -91,7 +91,7 @@ def einsum(d: Drawing) -> None:
     """Random subscripts over one to three operands."""
     x = d.float(least=1)
     shape = tuple(d.value(x).shape)
-    letters = "abcde"[: len(shape)]
+    letters = "abcdefgh"[: len(shape)]
     sizes = dict(zip(letters, shape, strict=True))
     terms, names = [letters], [x]
     for _ in range(d.int(0, 2)):

@@ -90,10 +90,11 @@ class TorchFunctions:
     def interpolate(self, x: Any, **given: Any) -> Any:
         if not given.get("antialias"):
             return torch.nn.functional.interpolate(x, **given)
-        # Antialiased images whose result has one column are misread by PyTorch, and gradients of
-        # those with one channel: each axis by itself, as rows of an image that has several of both.
+        # Antialiased images whose result has one column are misread by PyTorch, and its gradients
+        # are wrong where there is one channel or a scale that the sizes do not have: each axis by
+        # itself, as rows of an image that has several of both.
         for axis in (2, 3):
-            x = self._antialiased(x.movedim(axis, 2), axis - 2, given).movedim(2, axis)
+            x = self._antialiased(x.movedim(axis, -1), axis - 2, given).movedim(-1, axis)
         return x
 
     @staticmethod
@@ -104,11 +105,18 @@ class TorchFunctions:
                 of_axis = given[name]
                 of_axis = of_axis[number] if isinstance(of_axis, tuple) else of_axis
                 wanted[name] = (of_axis, other)
-        n, channels, length, width = x.shape
-        rows = x.movedim(3, 1).reshape(1, n * channels * width, length, 1)
-        rows = torch.cat([rows, torch.zeros_like(rows)], 1).expand(-1, -1, -1, 2).contiguous()
-        made = torch.nn.functional.interpolate(rows, **wanted)[:, : n * channels * width, :, 0]
-        return made.reshape(n, width, channels, -1).movedim(1, 3)
+
+        def resized(rows: Any) -> Any:
+            channels = torch.cat([rows, torch.zeros_like(rows[:1])])
+            image = channels[None, :, :, None].expand(-1, -1, -1, 2).contiguous()
+            return torch.nn.functional.interpolate(image, **wanted)[0, : len(rows), :, 0]
+
+        rows = x.reshape(-1, x.shape[-1])
+        if bool(torch.isfinite(rows).all()):
+            made = rows @ resized(torch.eye(x.shape[-1], dtype=x.dtype))
+        else:
+            made = resized(rows)
+        return made.reshape(*x.shape[:-1], -1)
 
     def affine_grid(self, theta: Any, size: Any, align_corners: bool = False) -> Any:
         return torch.nn.functional.affine_grid(theta, list(size), align_corners)

@@ -110,6 +110,7 @@ FUNCTIONS = {
         "l1_loss(x[0], x[1], reduction='none')", "smooth_l1_loss(x[0], x[1], reduction='none')",
         "huber_loss(x[0], x[1], reduction='none')",
         "binary_cross_entropy_with_logits(x[0], x[1], reduction='none')",
+        "binary_cross_entropy_with_logits(x[0], sigmoid(x[1]), reduction='none')",
         "hinge_embedding_loss(x[0], x[1], reduction='none')",
         "poisson_nll_loss(x[0], x[1], reduction='none')",
         "margin_ranking_loss(x[0], x[1], x[1], reduction='none')",
@@ -130,6 +131,8 @@ OTHERWISE: dict[str | tuple[str, str], tuple[int, ...]] = {
     # PyTorch's (1 - target) * x is NaN for an infinite x and target 1; here infinity, and
     # NaN for two infinities
     "binary_cross_entropy_with_logits(x[0], x[1], reduction='none')": (3, 4, 5),
+    # PyTorch adds infinity to (1 - target) * x, minus infinity; here it is the limit
+    "binary_cross_entropy_with_logits(x[0], sigmoid(x[1]), reduction='none')": (4, 6),
     # PyTorch's exp(-x) is infinite from 89 on, and so is its loss; here it is -x
     "soft_margin_loss(x, ones_like(x), reduction='none')": (2, 4, 13),
     # A conversion from float16 makes 0 of -0.

@@ -23,6 +23,7 @@ from sycl_dnn.trace import functions as F
 from sycl_dnn.trace.gradients import stopped
 from sycl_dnn.trace.pointwise import (
     EXP,
+    IS_POSITIVE,
     LARGEST,
     LOG,
     broadcast_to,
@@ -34,7 +35,6 @@ from sycl_dnn.trace.pointwise import (
     mul,
     plus,
     power,
-    rectified,
     scale,
     sub,
     times,
@@ -136,7 +136,8 @@ def binary_cross_entropy(
 
 def _of_logits(x: Tensor, t: Tensor) -> Tensor:
     """Return ``max(x, 0) - t * x + log(1 + exp(-abs(x)))``."""
-    linear_part = fused(algorithm.binary_mul, x, t, scale(-1), plus(chain(x, rectified(x))))
+    # One product: of an infinite x the difference would be NaN.
+    linear_part = chain(x, *IS_POSITIVE, minus(t), times(x))
     s, steps = log_of_one_plus_exp(x, 1.0)
     return chain(s, *steps, plus(linear_part))
 
