@@ -302,6 +302,7 @@ _OTHERWISE = (
 )  # fmt: skip
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("call", [c for c in CALLS if c.startswith(_OTHERWISE)])
 def test_second_derivatives_with_nan(queue, call):
     with sycl_dnn.nan_mode("propagate"):
