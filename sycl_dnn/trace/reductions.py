@@ -217,7 +217,8 @@ def _products_of_others(x: dpnp.ndarray, axes: Sequence[int]) -> dpnp.ndarray:
     kept = [i for i in range(x.ndim) if i not in axes]
     order = [*kept, *axes]
     turned = dpnp.transpose(x, order)
-    rows = dpnp.reshape(turned, (math.prod(x.shape[i] for i in kept), -1))
+    sizes = [math.prod(x.shape[i] for i in some) for some in (kept, axes)]
+    rows = dpnp.reshape(turned, sizes)
     ones = dpnp.ones_like(rows[:, :1])
     before = dpnp.cumprod(dpnp.concatenate([ones, rows[:, :-1]], axis=1), axis=1)
     after = dpnp.cumprod(dpnp.concatenate([ones, rows[:, :0:-1]], axis=1), axis=1)[:, ::-1]

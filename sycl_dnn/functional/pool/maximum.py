@@ -21,7 +21,13 @@ from sycl_dnn.functional.conv.windows import (
     whole_number,
 )
 from sycl_dnn.functional.embeddings import inside, scalar
-from sycl_dnn.functional.pool.windowed import check_dtype, plain_runs, pool_windows, pooled
+from sycl_dnn.functional.pool.windowed import (
+    check_dtype,
+    looked_up,
+    plain_runs,
+    pool_windows,
+    pooled,
+)
 from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.gradients import alias, propagate
 from sycl_dnn.trace.pointwise import LARGEST, binary, chain, clip
@@ -101,7 +107,7 @@ def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
         pool, found["indices"] = pooled(key, algorithm.pooling_max, runs, True)
         found.update(key=key, pool=pool, tape=trace.tape[start:])
         out = [Out(pool.shape, wide)]
-        made = trace.array_call(_looked_up, [source, found["indices"]], out)[0]
+        made = trace.array_call(looked_up, [source, found["indices"]], out)[0]
         return trace.convert(made, x.dtype)
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
@@ -115,11 +121,6 @@ def _with_nan(x: Tensor, runs: Any) -> tuple[Tensor, Tensor]:
         return trace.convert(pooled(key, algorithm.pooling_max, runs, True)[0], x.dtype)
 
     return trace.closed({"x": x}, body, rule, composed), found["indices"]
-
-
-def _looked_up(values: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
-    rows = values.reshape(*values.shape[:2], -1)
-    return dpnp.take_along_axis(rows, places.reshape(*rows.shape[:2], -1), 2).reshape(places.shape)
 
 
 @operation

@@ -241,17 +241,19 @@ def _pooling(trace: Trace, entry: Entry, grads: Grads, needed: set[str]) -> Grad
     return {"diff_dst": _at_maxima(trace, entry, grads["diff_src"])}
 
 
+def looked_up(values: dpnp.ndarray, places: dpnp.ndarray) -> dpnp.ndarray:
+    """Return the elements of (N, C, *S) that flat places (N, C, *T) of their images name."""
+    # The sizes are given: dpnp finds none of arrays without elements.
+    rows, found = (a.reshape(*a.shape[:2], math.prod(a.shape[2:])) for a in (values, places))
+    return dpnp.take_along_axis(rows, found, 2).reshape(places.shape)
+
+
 def _at_maxima(trace: Trace, entry: Entry, x: Tensor) -> Tensor:
     """Return the elements of ``x`` where the windows had their maxima."""
     like, workspace = entry.inputs["diff_dst"], entry.inputs["workspace"]
     params = {n: v for n, v in entry.params.items() if n != "prop_kind"}
     places = _flat_places(workspace, x.shape[2:], like.shape, params)
     wide = "float64" if x.dtype == "float64" else "float32"
-
-    def picked(values: dpnp.ndarray, found: dpnp.ndarray) -> dpnp.ndarray:
-        rows = values.reshape(*values.shape[:2], -1)
-        made = dpnp.take_along_axis(rows, found.reshape(*rows.shape[:2], -1), 2)
-        return made.reshape(found.shape)
 
     def rule(entry_: Entry, grads: Grads) -> Grads:
         made = trace.primitive(
@@ -264,5 +266,5 @@ def _at_maxima(trace: Trace, entry: Entry, x: Tensor) -> Tensor:
         return {"0": trace.convert(made["diff_src"], wide)}
 
     source = converted(x, wide)
-    made = trace.array_call(picked, [source, places], [Out(like.shape, wide)], rule)[0]
+    made = trace.array_call(looked_up, [source, places], [Out(like.shape, wide)], rule)[0]
     return converted(made, like.dtype)
