@@ -94,6 +94,19 @@ def keep(name: str, binary: bytes) -> None:
         except BaseException:
             os.unlink(unfinished, dir_fd=where)
             raise
+        _kept(len(binary), where)
+
+
+#: Bytes written since the files were last counted.
+_written = 0
+
+
+def _kept(size: int, where: int) -> None:
+    """Count the files after each hundredth part of what they may have: there may be thousands."""
+    global _written
+    _written += size
+    if _written > _LIMIT / 100:
+        _written = 0
         _drop_oldest(where)
 
 

@@ -31,7 +31,7 @@ from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import axis_order, expand_rank, reshape, row_major, untaped
+from sycl_dnn.trace.views import axis_order, expand_rank, filled, reshape, row_major, untaped
 
 Known = dict[Node, Tensor]
 #: Reductions of no elements.
@@ -50,16 +50,12 @@ def computed(
     *operands : Tensor or number
         At least one tensor; of dtypes that oneDNN describes.
     dtype : str
-        Of the nodes for numbers.
+        Of numbers, which the kernel reads as it does tensors: another one is not compiled anew.
     """
-    known = {
-        leaf(("operand", i), t.shape, str(t.dtype)): t
-        for i, t in enumerate(operands)
-        if isinstance(t, Tensor)
-    }
-    supply = iter(list(known))
-    nodes = [next(supply) if isinstance(v, Tensor) else number(v, dtype) for v in operands]
-    (result,) = _recorded([definition(*nodes)], known, list(known))
+    trace = next(v.trace for v in operands if isinstance(v, Tensor))
+    tensors = [v if isinstance(v, Tensor) else filled(trace, v, (), dtype) for v in operands]
+    known = {leaf(("operand", i), t.shape, str(t.dtype)): t for i, t in enumerate(tensors)}
+    (result,) = _recorded([definition(*known)], known, list(known))
     return result
 
 

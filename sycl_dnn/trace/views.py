@@ -199,6 +199,8 @@ def _pattern(value: float, dtype: str) -> Any:
     if dtype == "bfloat16":
         bits = int(np.float32(value).view(np.uint32))
         return np.uint16((bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if value == value else 0x7FC0)
+    if dtype == "bool":  # oneDNN has it as u8
+        return np.uint8(bool(value))
     return dtypes.array_dtype(dtype).type(value)
 
 

@@ -18,6 +18,7 @@ from sycl_dnn.functional.arithmetic.operands import (
     by_nodes,
     check_real,
     checked_operands,
+    fits,
     number_or_tensor,
     of_integers,
     result_dtype,
@@ -119,7 +120,8 @@ def where(
 
 def _chosen(dtype: str, condition: Tensor, a: Any, b: Any) -> Tensor:
     """Return integers or bools by a condition."""
-    if dtype not in dtypes.DATA_TYPES:
+    numbers = [v for v in (a, b) if not isinstance(v, Tensor)]
+    if dtype not in dtypes.DATA_TYPES or not all(fits(v, dtype) for v in numbers):
         return by_dpnp(dpnp.where, dtype, condition, a, b)
 
     def definition(c: Node, x: Node, y: Node) -> Node:

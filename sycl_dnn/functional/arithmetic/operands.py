@@ -177,13 +177,14 @@ def of_integers(
     numbers = [v for v in operands if not isinstance(v, Tensor)]
     known = all(kind in dtypes.DATA_TYPES for kind in (*kinds, dtype))
     common = result_dtype(*operands)
-    if not known or not all(_fits(v, common) for v in numbers):
+    if not known or not all(fits(v, common) for v in numbers):
         return by_dpnp(function, dtype, *operands)
     # Sums of bools are true where any is, products where both are.
     return by_nodes(operation, *operands, wide="uint8" if common == "bool" else common, dtype=dtype)
 
 
-def _fits(value: Any, dtype: str) -> bool:
+def fits(value: Any, dtype: str) -> bool:
+    """Whether an integer or bool dtype holds a number."""
     if dtype == "bool" or isinstance(value, bool):
         return True
     limits = np.iinfo(dtype)
