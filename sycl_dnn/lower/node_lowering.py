@@ -50,7 +50,7 @@ def computed(
     *operands : Tensor or number
         At least one tensor; of dtypes that oneDNN describes.
     dtype : str
-        Of numbers, which the kernel reads as it does tensors: another one is not compiled anew.
+        Of numbers, which the kernel reads like tensors: another number compiles nothing.
     """
     trace = next(v.trace for v in operands if isinstance(v, Tensor))
     tensors = [v if isinstance(v, Tensor) else filled(trace, v, (), dtype) for v in operands]
