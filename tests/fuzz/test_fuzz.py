@@ -10,6 +10,7 @@ from fuzz.calls import KINDS, Tally, make_stream
 CALLS = 2000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_calls_are_taken_or_refused_as_documented(kind):
     tally, stream = Tally(), make_stream()

@@ -30,7 +30,7 @@ def expected(x, dy):
     value, gradient = x, dy
     for axis in range(2, x.ndim):
         n, t = x.shape[axis], dy.shape[axis]
-        matrix = matrices.weights(n, t, n / t, False, False, False)
+        matrix = matrices._taps(matrices.Resize(n, t, n / t), False, False, False).matrix()
         value = np.moveaxis(np.tensordot(value, matrix, (axis, 1)), -1, axis)
         gradient = np.moveaxis(np.tensordot(gradient, matrix, (axis, 0)), -1, axis)
     return value, gradient
