@@ -16,6 +16,7 @@ from sycl_dnn.ops.arithmetic import (
     LOGICAL_AND,
     NE,
     POW,
+    SIGN,
     SQRT,
     SQUARE,
     STOP_GRADIENT,
@@ -23,7 +24,7 @@ from sycl_dnn.ops.arithmetic import (
     where,
 )
 from sycl_dnn.ops.creation import full
-from sycl_dnn.ops.shape import SUM, concat, flip, narrow, reshape
+from sycl_dnn.ops.shape import SUM, broadcast_to, concat, flip, narrow, reshape
 
 Axes = tuple[int, ...]
 
@@ -53,17 +54,29 @@ def squeezed(x: Node, axes: Axes) -> Node:
 
 
 def _extreme_vjp(node: Node, g: Node) -> list[Node]:
-    """Equal extremes share the gradient, as in ``torch.amax``; so do all NaN."""
-    (x,) = node.inputs
-    axes = node.attributes["axes"]
+    """Equal extremes share the gradient, as in ``torch.amax``; it is NaN where the extreme is."""
+    (x,), axes = node.inputs, node.attributes["axes"]
     hits = cast(EQ(x, node), x.dtype)
-    is_nan = cast(LOGICAL_AND(NE(x, x), NE(node, node)), x.dtype)
+    return [hits * (g / SUM(hits, axes=axes))]
+
+
+def _shared(g: Node, x: Node, extreme: Node, axes: Axes) -> Node:
+    """Equal extremes share the gradient, and so do all NaN, as in ``torch.max`` of all elements."""
+    hits = cast(EQ(x, extreme), x.dtype)
+    is_nan = cast(LOGICAL_AND(NE(x, x), NE(extreme, extreme)), x.dtype)
     shares = hits + is_nan
-    return [shares * (g / SUM(shares, axes=axes))]
+    return shares * (g / SUM(shares, axes=axes))
+
+
+def _shared_vjp(node: Node, g: Node) -> list[Node]:
+    return [_shared(g, node.inputs[0], node, node.attributes["axes"])]
 
 
 MAX = Operation("max", _not_empty, _extreme_vjp)
 MIN = Operation("min", _not_empty, _extreme_vjp)
+#: The same values with another gradient where they are NaN.
+MAX_OF_ALL = Operation("max_of_all", _not_empty, _shared_vjp, definition=MAX)
+MIN_OF_ALL = Operation("min_of_all", _not_empty, _shared_vjp, definition=MIN)
 
 
 def _products_of_others(x: Node, axis: int) -> Node:
@@ -158,11 +171,31 @@ def _var(x: Node, *, axes: Axes, correction: float) -> Node:
     return total / max(n - correction, 0.0)
 
 
+def _var_vjp(node: Node, g: Node) -> list[Node]:
+    (x,), axes = node.inputs, node.attributes["axes"]
+    free = (x.size // node.size if node.size else 0) - node.attributes["correction"]
+    return [(x - _mean(x, axes=axes)) * (g * (2.0 / free if free > 0 else math.inf))]
+
+
+def _std(x: Node, *, axes: Axes, correction: float) -> Node:
+    variance = VAR(x, axes=axes, correction=correction)
+    # The gradient at 0 is 0, not the infinite slope of the root.
+    is_zero = EQ(variance, number(0, x.dtype))
+    root = SQRT(where(is_zero, number(1, x.dtype), variance))
+    return where(is_zero, number(0, x.dtype), root)
+
+
 def _logsumexp(x: Node, *, axes: Axes) -> Node:
+    if not x.size:
+        return LOG(SUM(x, axes=axes))
     largest = STOP_GRADIENT(MAX(x, axes=axes))
     # Rows whose largest value is infinite: minus infinity stays what it is, infinity as well.
     shift = where(ISINF(largest), number(0, x.dtype), largest)
     return LOG(SUM(EXP(x - shift), axes=axes)) + shift
+
+
+def _logsumexp_vjp(node: Node, g: Node) -> list[Node]:
+    return [EXP(node.inputs[0] - node) * g]
 
 
 def _norm(x: Node, *, axes: Axes, order: float) -> Node:
@@ -172,12 +205,28 @@ def _norm(x: Node, *, axes: Axes, order: float) -> Node:
         return (MAX if order > 0 else MIN)(ABS(x), axes=axes)
     if order == 1:
         return SUM(ABS(x), axes=axes)
-    total = SUM(SQUARE(x) if order == 2 else _power(ABS(x), order), axes=axes)
-    # The gradient at 0 is 0, not the infinite slope of the root.
-    is_zero = EQ(total, number(0, x.dtype))
-    safe = where(is_zero, number(1, x.dtype), total)
-    root = SQRT(safe) if order == 2 else _power(safe, 1 / order)
-    return where(is_zero, number(0, x.dtype), root)
+    if order == 2:
+        return SQRT(SUM(SQUARE(x), axes=axes))
+    return _power(SUM(_power(ABS(x), order), axes=axes), 1 / order)
+
+
+def _norm_vjp(node: Node, g: Node) -> list[Node]:
+    """Return the gradient of a norm, 0 where the norm has none."""
+    (x,), axes, order = node.inputs, node.attributes["axes"], node.attributes["order"]
+    zero = number(0, x.dtype)
+    if order == 0:
+        return [broadcast_to(zero, x.shape)]
+    if math.isinf(order):
+        return [SIGN(x) * _shared(g, ABS(x), node, axes)]
+    if order == 1:
+        return [SIGN(x) * g]
+    is_zero = EQ(node, zero)
+    safe = where(is_zero, number(1, x.dtype), node)
+    if order == 2:
+        return [x * where(is_zero, zero, g / safe)]
+    slope = SIGN(x) * _power(ABS(x), order - 1)
+    slope = where(EQ(x, zero), zero, slope) if order < 1 else slope
+    return [slope * where(is_zero, zero, g / _power(safe, order - 1))]
 
 
 def _power(x: Node, exponent: float) -> Node:
@@ -185,6 +234,9 @@ def _power(x: Node, exponent: float) -> Node:
 
 
 MEAN = Operation("mean", _kept, definition=_mean)
-VAR = Operation("var", lambda i, *, axes, correction: _kept(i, axes=axes), definition=_var)
-LOGSUMEXP = Operation("logsumexp", _not_empty, definition=_logsumexp)
-NORM = Operation("norm", lambda i, *, axes, order: _kept(i, axes=axes), definition=_norm)
+VAR = Operation(
+    "var", lambda i, *, axes, correction: _kept(i, axes=axes), _var_vjp, definition=_var
+)
+STD = Operation("std", lambda i, *, axes, correction: _kept(i, axes=axes), definition=_std)
+LOGSUMEXP = Operation("logsumexp", _kept, _logsumexp_vjp, definition=_logsumexp)
+NORM = Operation("norm", lambda i, *, axes, order: _kept(i, axes=axes), _norm_vjp, definition=_norm)

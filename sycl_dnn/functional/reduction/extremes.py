@@ -9,26 +9,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dpnp
 
-from sycl_dnn._core import algorithm
-from sycl_dnn._dpnp import in_dtype
 from sycl_dnn.call.operation import operation
 from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.operands import check_real
-from sycl_dnn.functional.reduction.sums import ALL, ANY, axes_of, by_dpnp, documented, without
+from sycl_dnn.functional.reduction.sums import (
+    ALL,
+    ANY,
+    axes_of,
+    by_dpnp,
+    by_kernel,
+    documented,
+    has_kernel,
+)
 from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.ir.node import Operation
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.trace import nan_kept
-from sycl_dnn.trace.pointwise import add, binary, div, mul
-from sycl_dnn.trace.reductions import reduce
+from sycl_dnn.ops import reduction as ops
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import reshape, untaped
+from sycl_dnn.trace.views import untaped
 
 if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
-
-
-A = algorithm
 
 
 def _check_not_empty(name: str, x: Tensor, axes: Sequence[int]) -> None:
@@ -37,18 +39,19 @@ def _check_not_empty(name: str, x: Tensor, axes: Sequence[int]) -> None:
 
 
 def _extreme(
-    name: str, kind: algorithm, function: Any, x: Tensor, dim: Any, keepdim: bool
+    name: str, operation: Operation, function: Any, x: Tensor, dim: Any, keepdim: bool
 ) -> Tensor:
     axes = axes_of(name, dim, x.ndim)
     _check_not_empty(name, x, axes)
     check_real(name, input=x)
-    if not x.is_float:
-        call = functools.partial(function, axis=axes or None)
-        return by_dpnp(call, x, axes, keepdim, x.dtype)
-    return without(reduce(kind, x, axes, keeps_nan=True), axes, keepdim)
+    if x.is_float or has_kernel(str(x.dtype)):
+        return by_kernel(operation, x, axes, keepdim, dtype=str(x.dtype))
+    return by_dpnp(functools.partial(function, axis=axes or None), x, axes, keepdim, x.dtype)
 
 
-_TIES = "Elements that tie share the gradient evenly. With NaN among them the result is NaN."
+_TIES = (
+    "Elements that tie share the gradient evenly. With NaN among them result and gradient are NaN."
+)
 _EMPTY = ", or it is empty"
 
 
@@ -58,7 +61,7 @@ def amax(
     input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> dpnp.ndarray | Array:
     """Return the largest elements along axes."""
-    return _extreme("amax", A.reduction_max, dpnp.max, input, dim, keepdim)
+    return _extreme("amax", ops.MAX, dpnp.max, input, dim, keepdim)
 
 
 @operation
@@ -67,7 +70,7 @@ def amin(
     input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> dpnp.ndarray | Array:
     """Return the smallest elements along axes."""
-    return _extreme("amin", A.reduction_min, dpnp.min, input, dim, keepdim)
+    return _extreme("amin", ops.MIN, dpnp.min, input, dim, keepdim)
 
 
 class ValuesAndIndices(NamedTuple):
@@ -80,88 +83,58 @@ class ValuesAndIndices(NamedTuple):
 _ONE = {"dim": "int, optional", "which": "The axis to reduce, all by default.", "more": _EMPTY}
 
 
-def _place(name: str, function: Any, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+def _place(name: str, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """Return int64 places of extremes, the first where several are."""
     check_real(name, input=x)
     axes = axes_of(name, None if dim is None else check_axis(name, dim, x.ndim), x.ndim)
     _check_not_empty(name, x, axes)
-    if x.dtype in dtypes.CARRIED:
-        x = converted(x, "float32")
+    operation, function = _PLACES[name]
+    if x.is_float or has_kernel(str(x.dtype)):
+        return by_kernel(operation, x, axes, keepdim, dtype="int64")
     axis = None if dim is None or not x.ndim else axes[0]
-    call = functools.partial(function, axis=axis)
-    if x.is_float and nan_kept.is_asked_for(x):
-        return by_dpnp(lambda a: _first_nan(a, axis, call), x, axes, keepdim, "int64")
-    return by_dpnp(call, x, axes, keepdim, "int64")
+    return by_dpnp(functools.partial(function, axis=axis), x, axes, keepdim, "int64")
 
 
-def _first_nan(a: dpnp.ndarray, axis: int | None, call: Any) -> dpnp.ndarray:
-    """Return the places of the first NaN, else those of the extremes; dpnp takes any NaN."""
-    is_nan = dpnp.isnan(a)
-    first = dpnp.argmax(in_dtype(is_nan, "int8"), axis=axis)
-    return dpnp.where(dpnp.any(is_nan, axis=axis), first, call(a))
-
-
-_PLACES = """Computed by dpnp. Of several NaN the result is that of any, unless
-``set_nan("propagate")``: then of the first."""
+#: By function: the operation, and dpnp's for integers that kernels do not take.
+_PLACES = {"argmax": (ops.ARGMAX, dpnp.argmax), "argmin": (ops.ARGMIN, dpnp.argmin)}
+_FIRST_PLACE = "Of equal elements the first counts, of several NaN the first as well."
 
 
 @operation
-@documented(_PLACES,
+@documented(_FIRST_PLACE,
             returns="dpnp.ndarray of int64\n    Into the flattened array without ``dim``.",
             **_ONE)  # fmt: skip
 def argmax(
     input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
 ) -> dpnp.ndarray:
     """Return the indices of the largest elements."""
-    return _place("argmax", dpnp.argmax, input, dim, keepdim)
+    return _place("argmax", input, dim, keepdim)
 
 
 @operation
-@documented(_PLACES,
+@documented(_FIRST_PLACE,
             returns="dpnp.ndarray of int64\n    Into the flattened array without ``dim``.",
             **_ONE)  # fmt: skip
 def argmin(
     input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
 ) -> dpnp.ndarray:
     """Return the indices of the smallest elements."""
-    return _place("argmin", dpnp.argmin, input, dim, keepdim)
+    return _place("argmin", input, dim, keepdim)
 
 
 def _with_places(
-    name: str, kind: algorithm, functions: tuple[Any, Any], x: Tensor, dim: Any, keepdim: bool
+    name: str, operation: Operation, function: Any, x: Tensor, dim: Any, keepdim: bool
 ) -> Tensor | ValuesAndIndices:
-    if dim is None and x.is_float and nan_kept.is_asked_for(x):
-        return _of_all(x, keepdim, lambda: _extreme(name, kind, functions[0], x, None, keepdim))
     if dim is None:
-        return _extreme(name, kind, functions[0], x, None, keepdim)
+        shared = ops.MAX_OF_ALL if operation is ops.MAX else ops.MIN_OF_ALL
+        return _extreme(name, shared, function, x, None, keepdim)
     axis = check_axis(name, dim, x.ndim)
-    indices = _place(name, functions[1], x, dim, keepdim)
+    indices = _place(f"arg{name}", x, dim, keepdim)
     with untaped(x.trace):
-        values = _extreme(name, kind, functions[0], x, axis, keepdim)
+        values = _extreme(name, operation, function, x, axis, keepdim)
     values = values.view(values.shape, values.strides)
     rule = lambda g: _put(g, indices, x, axis if x.ndim else 0)  # noqa: E731
     return ValuesAndIndices(x.trace.view(x, values, rule), indices)
-
-
-def _of_all(x: Tensor, keepdim: bool, value: Any) -> Tensor:
-    """Return the extreme of all elements; those that are NaN share its gradient."""
-    made: list[Tensor] = []
-
-    def body() -> Tensor:
-        made[:] = [value()]
-        return made[0]
-
-    def rule(dy: Tensor) -> dict[str, Tensor]:
-        equal, nan, is_nan = (
-            binary(k, a, b, dy.dtype)
-            for k, a, b in ((A.binary_eq, x, made[0]), (A.binary_ne, x, x),
-                            (A.binary_ne, made[0], made[0]))
-        )  # fmt: skip
-        hits = add(equal, mul(nan, is_nan))
-        count = reduce(A.reduction_sum, hits, range(x.ndim))
-        return {"x": mul(hits, div(reshape(dy, (1,) * x.ndim), count))}
-
-    return x.trace.closed({"x": x}, body, rule)
 
 
 def _put(grad: Tensor, indices: Tensor, x: Tensor, axis: int) -> Tensor:
@@ -195,10 +168,12 @@ def _taken(x: Tensor, indices: Tensor, shape: tuple[int, ...], axis: int) -> Ten
     return x.trace.array_call(call, [x, indices], [Out(shape, x.dtype)], rule)[0]
 
 
-def _logical(name: str, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    axes = axes_of(name, dim, len(input.shape))
-    made = getattr(input, name)(axis=axes, keepdims=keepdim)
-    return converted(made, "uint8") if input.dtype == "uint8" else made
+def _logical(name: str, operation: Operation, x: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    axes = axes_of(name, dim, len(x.shape))
+    dtype = "uint8" if x.dtype == "uint8" else "bool"
+    if x.is_float or has_kernel(str(x.dtype)):
+        return by_kernel(operation, x, axes, keepdim, dtype=dtype)
+    return getattr(x, name)(axis=axes, keepdims=keepdim)  # type: ignore[no-any-return]
 
 
 _TRUTH = {"dim": ANY, "which": ALL, "parameters": "", "more": "",
@@ -211,7 +186,7 @@ def all(
     input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> dpnp.ndarray:
     """Return whether all elements are true."""
-    return _logical("all", input, dim, keepdim)
+    return _logical("all", ops.ALL, input, dim, keepdim)
 
 
 @operation
@@ -220,12 +195,11 @@ def any(
     input: dpnp.ndarray | Array, dim: int | Sequence[int] | None = None, keepdim: bool = False
 ) -> dpnp.ndarray:
     """Return whether an element is true."""
-    return _logical("any", input, dim, keepdim)
+    return _logical("any", ops.ANY, input, dim, keepdim)
 
 
 _FIRST = """Along an axis the gradient goes to the element found; otherwise ties share it evenly.
-With NaN among them the result is NaN; ``set_nan("propagate")`` gives also its gradient and place as
-in PyTorch."""
+With NaN among them the result is NaN, and its place that of the first."""
 _PAIR = "dpnp.ndarray or Array\n    With ``dim`` a named tuple (values, indices)."
 
 
@@ -236,7 +210,7 @@ def max(
     input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
 ) -> dpnp.ndarray | Array | ValuesAndIndices:
     """Return the largest elements, along an axis with their indices."""
-    return _with_places("max", A.reduction_max, (dpnp.max, dpnp.argmax), input, dim, keepdim)
+    return _with_places("max", ops.MAX, dpnp.max, input, dim, keepdim)
 
 
 @operation
@@ -246,4 +220,4 @@ def min(
     input: dpnp.ndarray | Array, dim: int | None = None, keepdim: bool = False
 ) -> dpnp.ndarray | Array | ValuesAndIndices:
     """Return the smallest elements, along an axis with their indices."""
-    return _with_places("min", A.reduction_min, (dpnp.min, dpnp.argmin), input, dim, keepdim)
+    return _with_places("min", ops.MIN, dpnp.min, input, dim, keepdim)

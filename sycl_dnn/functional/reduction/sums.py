@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,16 @@ import numpy as np
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.operands import check_unpacked
+from sycl_dnn.functional.arithmetic.operands import by_nodes, check_unpacked
 from sycl_dnn.functional.shape.reshaping import check_axis
+from sycl_dnn.ir.node import Node
+from sycl_dnn.kernels.expression import REGISTERS
 from sycl_dnn.kernels.position_averages import averaged
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops.reduction import ALL as ALL_TRUE
+from sycl_dnn.ops.reduction import ANY as ANY_TRUE
+from sycl_dnn.ops.reduction import PROD
+from sycl_dnn.ops.shape import SUM
 from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
@@ -96,17 +103,68 @@ def by_dpnp(
     return x.trace.array_call(function, [x], [Out(shape, dtype)], lambda entry, grads: {})[0]
 
 
+def has_kernel(*names: str) -> bool:
+    """Whether generated kernels take and give these dtypes."""
+    return builtins.all(name in REGISTERS and name in dtypes.DATA_TYPES for name in names)
+
+
+def by_kernel(
+    definition: Callable[..., Node],
+    x: Tensor,
+    axes: tuple[int, ...],
+    keepdim: bool,
+    *,
+    wide: str = "",
+    dtype: str,
+    **attributes: Any,
+) -> Tensor:
+    """Record a reduction as a generated kernel, with derivatives of any order.
+
+    Parameters
+    ----------
+    definition : callable
+        Of a node, sorted ``axes`` and the attributes; it keeps the axes with size 1.
+    x : Tensor
+    axes : tuple of int
+    keepdim : bool
+    wide : str
+        The dtype that elements are converted to before; none by default.
+    dtype : str
+        Of the result.
+    """
+    check_unpacked("reduction", "input", x)
+    given = x if has_kernel(str(x.dtype)) else converted(x, "float32")
+    written = dtype if has_kernel(dtype) else "float32"
+    axes = tuple(sorted(axes))
+    made = by_nodes(
+        lambda node: definition(node, axes=axes, **attributes), given, wide=wide, dtype=written
+    )
+    return converted(without(made, axes, keepdim), dtype)
+
+
+def _of_integers(
+    name: str, function: Any, x: Tensor, axes: tuple[int, ...], keepdim: bool, dtype: str
+) -> Tensor:
+    """Sum or multiply integers, bools by whether any or all are true."""
+    if not has_kernel(str(x.dtype), dtype):
+        call = functools.partial(function, axis=axes or None, dtype=np.dtype(dtype))
+        return by_dpnp(call, x, axes, keepdim, dtype)
+    if dtype == "bool":
+        return by_kernel(ANY_TRUE if name == "sum" else ALL_TRUE, x, axes, keepdim, dtype=dtype)
+    operation = SUM if name == "sum" else PROD
+    return by_kernel(operation, x, axes, keepdim, wide=dtype, dtype=dtype)
+
+
 def _reduced(
     name: str, kind: algorithm, function: Any, x: Tensor, dim: Any, keepdim: bool, dtype: Any
 ) -> Tensor:
-    """Sum or multiply: floats by oneDNN, all others by dpnp, integers in 64 bits."""
+    """Sum or multiply: floats by oneDNN, integers in 64 bits by a generated kernel."""
     axes = axes_of(name, dim, x.ndim)
     dtype = dtypes.name_of(dtype) if dtype is not None else _wide(x)
     if x.dtype.startswith("complex") and not dtype.startswith("complex"):
         raise TypeError(f"{name}: dtype must be complex for input of {x.dtype}, got {dtype}")
     if not dtypes.is_float(dtype):
-        call = functools.partial(function, axis=axes or None, dtype=np.dtype(dtype))
-        return by_dpnp(call, x, axes, keepdim, dtype)
+        return _of_integers(name, function, x, axes, keepdim, dtype)
     given = converted(x, dtype)
     made = None
     if kind is not A.reduction_mul and x.ndim > 2 and sorted(axes) == list(range(2, x.ndim)):
@@ -121,8 +179,8 @@ def _wide(x: Tensor) -> str:
     return "int64"
 
 
-_INTEGERS = """Integers give int64, uint64 itself, complex numbers their dtype; dpnp adds them,
-without a gradient. bfloat16 is summed in float32."""
+_INTEGERS = """Integers give int64, uint64 itself, complex numbers their dtype, without a gradient.
+bfloat16 is summed in float32."""
 
 
 @operation
@@ -156,8 +214,8 @@ def mean(
 
 
 @operation
-@documented("Integers give int64, uint64 itself, complex numbers their dtype; dpnp computes "
-            "these,\nand the gradient, which is right with zeros.", parameters=_DTYPE)  # fmt: skip
+@documented("Integers give int64, uint64 itself, complex numbers their dtype, without a "
+            "gradient;\nthat of others is right with zeros.", parameters=_DTYPE)  # fmt: skip
 def prod(
     input: dpnp.ndarray | Array,
     dim: int | Sequence[int] | None = None,
