@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every element-wise operation and every reduction compiles for GPUs, in every dtype it takes."""
 
+import dpnp
 import pytest
 from dpctl.program import create_program_from_spirv
 
+from sycl_dnn import functional as F
 from sycl_dnn import ops  # noqa: F401 - registers the operations
 from sycl_dnn.ir.node import OPERATIONS, leaf
 from sycl_dnn.kernels.expression import REDUCTIONS, WRITERS, expression_of
@@ -103,3 +105,11 @@ def test_nested_reductions_compile(grid, queue):
     form = ReductionForm(expression_of(results, [x]), kinds, classes, schedule)
     program = create_program_from_spirv(queue, reduction_module(form))
     assert program.get_sycl_kernel(name_of(form)) is not None
+
+
+@pytest.mark.parametrize("name", ["sum", "amax", "argmin", "any", "var", "norm", "logsumexp"])
+def test_reductions_are_submitted(name, queue):
+    x = dpnp.zeros((64, 1000), dtype="i4" if name == "sum" else "f4", sycl_queue=queue)
+    for dim in (0, 1):
+        assert getattr(F, name)(x, dim=dim).shape == ((1000,), (64,))[dim]
+    queue.wait()
