@@ -152,7 +152,8 @@ class Lowering:
     def _reduced(self, node: Node, order: Sequence[Node], results: Sequence[Node]) -> None:
         shape = node.inputs[0].shape
         if 0 in shape:
-            value = number(_OF_NOTHING[node.operation.name], node.dtype)
+            # A result without elements may have rows, which any operation has.
+            value = number(_OF_NOTHING.get(node.operation.name, 0), node.dtype)
             made = broadcast_to(value, node.shape)
             self._fused([made])
             self._tensors[node] = self._tensors[made]

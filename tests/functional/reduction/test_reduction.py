@@ -208,3 +208,25 @@ def test_autocast_leaves_sums_exact(queue):
 def test_errors_name_the_argument(call, error, words, queue):
     with pytest.raises(error, match=words):
         call(to_device(np.ones((2, 4)), "float32", queue))
+
+
+@pytest.mark.parametrize(("shape", "dim"), [((3, 0), 0), ((0, 3), 1), ((2, 3, 0), (0, 1))])
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "prod", "amax", "amin", "any", "all", "var", "std", "norm", "logsumexp"]
+)
+def test_results_without_elements(name, shape, dim, queue):
+    if name in ("prod", "any", "all") and not isinstance(dim, int):
+        dim = dim[-1]
+    x = dpnp.zeros(shape, dtype="float32", sycl_queue=queue)
+    options = {"dim": dim} if name != "norm" else {"p": 2, "dim": dim}
+    found = getattr(F, name)(x, **options)
+    assert found.shape == np.zeros(shape).sum(dim).shape
+    assert str(found.dtype) == ("bool" if name in ("any", "all") else "float32")
+
+
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+def test_places_without_elements(name, queue):
+    x = dpnp.zeros((3, 0), dtype="float32", sycl_queue=queue)
+    found = getattr(F, name)(x, dim=0)
+    for part in found if isinstance(found, tuple) else (found,):
+        assert part.shape == (0,)
