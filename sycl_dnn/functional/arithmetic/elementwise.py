@@ -12,9 +12,13 @@ import dpnp
 
 from sycl_dnn._core import algorithm
 from sycl_dnn.call.operation import describe_out, operation, sections
-from sycl_dnn.functional.arithmetic import double_precision
 from sycl_dnn.functional.arithmetic.convert import converted
-from sycl_dnn.functional.arithmetic.operands import check_real, checked_array, of_integers
+from sycl_dnn.functional.arithmetic.operands import (
+    by_nodes,
+    check_real,
+    checked_array,
+    of_integers,
+)
 from sycl_dnn.ir.node import OPERATIONS
 from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.pointwise import chain, eltwise
@@ -184,8 +188,8 @@ def _function(
     def call(input: dpnp.ndarray | Array) -> dpnp.ndarray | Array:
         input = checked_array(name, "input", input)
         if input.is_float:
-            if name == "exp" and double_precision.is_needed(input):
-                return double_precision.exponential(input)
+            if name == "exp" and input.dtype == "float64":  # oneDNN has none on CPUs
+                return by_nodes(OPERATIONS[name], input)
             if name in _KEPT and nan_kept.is_asked_for(input):
                 return _KEPT[name](input, lambda: chain(input, (kind, *factors)))
             return eltwise(input, kind, *factors)
@@ -213,7 +217,7 @@ exp = _function(
     "exp",
     "Return e to the power of ``input``.",
     A.eltwise_exp,
-    note='NaN gives infinity on CPUs, unless ``set_nan("propagate")``; float64 by dpnp there.',
+    note='NaN gives infinity on CPUs, unless ``set_nan("propagate")``; float64 in a kernel.',
 )
 log = _function("log", "Return the natural logarithm.", A.eltwise_log)
 sqrt = _function("sqrt", "Return the square root.", A.eltwise_sqrt)
