@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 from sycl_dnn.onednn import dtypes
@@ -195,13 +195,16 @@ def value_of(node: Node) -> Number | None:
     return node.attributes["value"] if node.operation is NUMBER else None
 
 
-def in_order(results: Iterable[Node]) -> list[Node]:
-    """Return the nodes that results depend on, each after its inputs."""
+def in_order(results: Iterable[Node], known: Container[Node] = ()) -> list[Node]:
+    """Return results and the nodes that they depend on, each after its inputs.
+
+    Nodes that are ``known`` are left out, with what is before them alone.
+    """
     reached: set[Node] = set()
     stack = list(results)
     while stack:
         node = stack.pop()
-        if node not in reached:
+        if node not in reached and node not in known:
             reached.add(node)
             stack.extend(node.inputs)
     return sorted(reached, key=lambda node: node.serial)

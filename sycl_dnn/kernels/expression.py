@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from sycl_dnn.ir.node import Node, in_order
@@ -65,7 +65,7 @@ def expression_of(results: Sequence[Node], inputs: Sequence[Node]) -> Expression
     """
     numbers: dict[Node, int] = {node: i for i, node in enumerate(inputs)}
     terms: list[Term] = []
-    for node in _between(results, numbers):
+    for node in in_order(results, numbers):
         if node.operation.name == "broadcast_to":
             numbers[node] = numbers[node.inputs[0]]
             continue
@@ -85,17 +85,6 @@ def _exact(value: Any) -> Any:
 
 def _number(value: Any) -> Any:
     return float.fromhex(value[1]) if isinstance(value, tuple) else value
-
-
-def _between(results: Sequence[Node], known: Mapping[Node, int]) -> list[Node]:
-    reached: set[Node] = set()
-    stack = [node for node in results if node not in known]
-    while stack:
-        node = stack.pop()
-        if node not in reached:
-            reached.add(node)
-            stack.extend(given for given in node.inputs if given not in known)
-    return [node for node in in_order(reached) if node in reached]
 
 
 # --- Operations as instructions

@@ -5,20 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from sycl_dnn.ir.node import Node, node_of
+from sycl_dnn.ir.node import Node, in_order, node_of
 from sycl_dnn.kernels.expression import is_elementwise
 from sycl_dnn.lower.region import is_reduction
-
-
-def _between(results: Sequence[Node], known: Container[Node]) -> list[Node]:
-    reached: set[Node] = set()
-    stack = [node for node in results if node not in known]
-    while stack:
-        node = stack.pop()
-        if node not in reached:
-            reached.add(node)
-            stack.extend(given for given in node.inputs if given not in known)
-    return sorted(reached, key=lambda node: node.serial)
 
 
 def expanded(results: Sequence[Node], known: Container[Node]) -> list[Node]:
@@ -31,7 +20,7 @@ def expanded(results: Sequence[Node], known: Container[Node]) -> list[Node]:
         Those that exist already, which are left alone.
     """
     made: dict[Node, Node] = {}
-    for node in _between(results, known):
+    for node in in_order(results, known):
         inputs = tuple([made.get(given, given) for given in node.inputs])
         definition = node.operation.definition
         if definition is not None and not (is_elementwise(node) or is_reduction(node)):

@@ -107,7 +107,7 @@ class Lowering:
     def tensors(self, results: Sequence[Node]) -> list[Tensor]:
         """Return the tensors of nodes."""
         results = expanded(results, self._tensors)
-        order = self._missing(results)
+        order = in_order(results, self._tensors)
         levels: dict[Node, int] = {}
         for node in order:
             level = max([levels.get(given, 0) for given in node.inputs], default=0)
@@ -128,16 +128,6 @@ class Lowering:
             for shape in dict.fromkeys(node.shape for node in wanted):
                 self._fused([node for node in wanted if node.shape == shape])
         return [self._tensors[node] for node in results]
-
-    def _missing(self, results: Sequence[Node]) -> list[Node]:
-        reached: set[Node] = set()
-        stack = list(results)
-        while stack:
-            node = stack.pop()
-            if node not in reached and node not in self._tensors:
-                reached.add(node)
-                stack.extend(node.inputs)
-        return [node for node in in_order(reached) if node in reached]
 
     def _single(self, node: Node) -> Tensor:
         """Record a node that is not element-wise."""
