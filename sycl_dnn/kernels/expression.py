@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sycl_dnn.ir.node import Node, in_order
@@ -50,6 +50,28 @@ class Expression(NamedTuple):
         """Return the dtype of an input or a term."""
         n_inputs = len(self.inputs)
         return self.inputs[number] if number < n_inputs else self.terms[number - n_inputs].dtype
+
+    def operands_of(self, number: int) -> tuple[int, ...]:
+        """Return the operands of a term; an input has none."""
+        n_inputs = len(self.inputs)
+        return () if number < n_inputs else self.terms[number - n_inputs].operands
+
+    @property
+    def reductions(self) -> list[int]:
+        """The numbers of the terms that are reductions."""
+        terms = enumerate(self.terms, len(self.inputs))
+        return [n for n, term in terms if term.operation in REDUCTIONS]
+
+    def needed(self, roots: Iterable[int], ends: Container[int] = ()) -> list[int]:
+        """Return what roots are computed from, and roots, in order; nothing before ``ends``."""
+        reached: set[int] = set()
+        stack = list(roots)
+        while stack:
+            n = stack.pop()
+            if n not in reached and n not in ends:
+                reached.add(n)
+                stack.extend(self.operands_of(n))
+        return sorted(reached)
 
 
 def is_elementwise(node: Node) -> bool:

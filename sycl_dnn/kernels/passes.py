@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from sycl_dnn.kernels.expression import REDUCTIONS, Expression
 
 
@@ -53,8 +51,8 @@ class Passes:
         self._plan([place for place, varies in enumerate(of_results) if varies])
 
     def _plan(self, full: list[int]) -> None:
-        results, terms = self._expression.results, self._expression.terms
-        reductions = [n for n, t in enumerate(terms, self._n_inputs) if t.operation in REDUCTIONS]
+        expression, results = self._expression, self._expression.results
+        reductions = expression.reductions
         self.count = 1 + max(
             [self._levels[n] - 1 for n in reductions] + [self._levels[results[p]] for p in full],
             default=-1,
@@ -63,31 +61,13 @@ class Passes:
         self.reductions = [[n for n in reductions if self._levels[n] == p + 1] for p in passes]
         self.full = [[p for p in full if self._levels[results[p]] == number] for number in passes]
         needed = [
-            self._needed(
-                [g for n in self.reductions[p] for g in self._operands(n)]
-                + [results[place] for place in self.full[p]]
+            expression.needed(
+                [g for n in self.reductions[p] for g in expression.operands_of(n)]
+                + [results[place] for place in self.full[p]],
+                reductions,
             )
             for p in passes
         ]
         self.varying = [[n for n in of if self._varies[n]] for of in needed]
         self.constant_before = [[n for n in of if not self._varies[n]] for of in needed]
-        self.constant_after = self._needed([results[p] for p in self.once])
-
-    def _operands(self, number: int) -> tuple[int, ...]:
-        if number < self._n_inputs:
-            return ()
-        return self._expression.terms[number - self._n_inputs].operands
-
-    def _needed(self, roots: Iterable[int]) -> list[int]:
-        """Return what roots are computed from, in order, without reductions."""
-        reached: set[int] = set()
-        stack = list(roots)
-        while stack:
-            n = stack.pop()
-            is_term = n >= self._n_inputs
-            if is_term and self._expression.terms[n - self._n_inputs].operation in REDUCTIONS:
-                continue
-            if n not in reached:
-                reached.add(n)
-                stack.extend(self._operands(n))
-        return sorted(reached)
+        self.constant_after = expression.needed([results[p] for p in self.once], reductions)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from sycl_dnn.kernels.combining import partial_dtype
-from sycl_dnn.kernels.expression import REDUCTIONS, Expression, Term
+from sycl_dnn.kernels.expression import Expression, Term
 
 
 class Stages:
@@ -27,12 +27,10 @@ class Stages:
 
     def __init__(self, expression: Expression) -> None:
         self._whole, self._n = expression, len(expression.inputs)
-        reductions = [
-            n for n, t in enumerate(expression.terms, self._n) if t.operation in REDUCTIONS
-        ]
+        reductions = expression.reductions
         self._parts: dict[int, tuple[int, ...]] = {}
         self.first = self._of_parts(reductions)
-        after = self._after(reductions)
+        after = expression.needed(expression.results, reductions)
         self.again = [n for n in after if n < self._n]
         self.second = self._of_results([n for n in after if n >= self._n])
 
@@ -41,7 +39,7 @@ class Stages:
 
     def _of_parts(self, reductions: list[int]) -> Expression:
         """Return the first stage; of the places of extremes also the extremes."""
-        before = self._needed([g for n in reductions for g in self._term(n).operands], set())
+        before = self._whole.needed([g for n in reductions for g in self._term(n).operands])
         numbers = {n: n for n in range(self._n)}
         terms: list[Term] = []
         for n in [n for n in before if n >= self._n]:
@@ -74,17 +72,3 @@ class Stages:
             terms.append(term._replace(operands=operands))
         results = tuple([numbers[n] for n in self._whole.results])
         return Expression(tuple(inputs), tuple(terms), results)
-
-    def _after(self, reductions: list[int]) -> list[int]:
-        return self._needed(self._whole.results, set(reductions))
-
-    def _needed(self, roots: list[int] | tuple[int, ...], ends: set[int]) -> list[int]:
-        reached: set[int] = set()
-        stack = [n for n in roots if n not in ends]
-        while stack:
-            n = stack.pop()
-            if n not in reached:
-                reached.add(n)
-                operands = self._term(n).operands if n >= self._n else ()
-                stack.extend(g for g in operands if g not in ends)
-        return sorted(reached)
