@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import dpnp
 import numpy as np
@@ -21,15 +22,10 @@ from sycl_dnn.trace import nan_kept
 from sycl_dnn.trace.array import Array
 from sycl_dnn.trace.descriptors import parameters_of
 from sycl_dnn.trace.pointwise import (
-    IS_POSITIVE,
     add,
     binary,
     broadcast_to,
-    chain,
-    clip,
-    linear_map,
     mul,
-    scale,
 )
 from sycl_dnn.trace.pointwise_gradients import select
 from sycl_dnn.trace.recording import Trace
@@ -38,10 +34,16 @@ from sycl_dnn.trace.steps import Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import broadcast_shape, expand_rank, filled, narrow, reshape, row_major
 
-#: Stands for minus infinity: scores vanish beside it, yet its differences are numbers.
+#: Scores of a query that sees no key: any number, since its result is replaced by zeros.
 LOW = -1e30
 #: Elements of the largest mask that a plan holds; larger ones are made in every call.
 _KEPT = 2**17
+
+
+def _hidden_where(hides: Tensor) -> Tensor:
+    """Return minus infinity where ``hides`` (bool) holds, else 0."""
+    minus, zero = (filled(hides.trace, v, (1,) * hides.ndim) for v in (-math.inf, 0.0))
+    return select(hides, minus, zero)
 
 
 def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0, groups: int = 1) -> Tensor:
@@ -49,25 +51,17 @@ def causal(trace: Trace, n_queries: int, n_keys: int, first: int = 0, groups: in
     queries = np.tile(np.arange(first, first + n_queries), groups)[:, None]
     keys = np.arange(n_keys)[None]
     if groups * n_queries * n_keys <= _KEPT:
-        return trace.literal(np.where(keys > queries, LOW, 0.0))
+        return trace.literal(np.where(keys > queries, -math.inf, 0.0))
     of_keys, of_queries = (trace.literal(v.astype(np.float32)) for v in (keys, queries))
-    return linear_map(binary(algorithm.binary_gt, of_keys, of_queries, "float32"), LOW)
+    return _hidden_where(binary(algorithm.binary_gt, of_keys, of_queries, "bool"))
 
 
 def summand(attn_mask: Tensor) -> Tensor:
-    """Return a mask (*, S) in float32: True is 0, False is ``LOW``, numbers are bounded by it."""
-    mask, trace = attn_mask, attn_mask.trace
-    if mask.dtype == "bool":
-        shape = (1,) * mask.ndim
-        return select(row_major(mask), filled(trace, 0.0, shape), filled(trace, LOW, shape))
-    mask = trace.convert(mask, "float32")
-
-    def bounded() -> Tensor:
-        dense = row_major(mask)
-        # oneDNN's bounds make a number of NaN.
-        return nan_kept.kept(dense, chain(dense, clip(LOW, math.inf)))
-
-    return trace.closed({"mask": mask}, bounded, lambda dy: {"mask": dy})
+    """Return a mask (*, S) in float32: True is 0, False minus infinity, numbers are themselves."""
+    if attn_mask.dtype != "bool":
+        return attn_mask.trace.convert(attn_mask, "float32")
+    minus, zero = (filled(attn_mask.trace, v, (1,) * attn_mask.ndim) for v in (-math.inf, 0.0))
+    return select(row_major(attn_mask), zero, minus)
 
 
 def joined(
@@ -99,8 +93,18 @@ def per_score(mask: Tensor, batch: tuple[int, ...], groups: int) -> Tensor:
 
 def visible(mask: Tensor) -> Tensor:
     """Return (*, L, 1): 1 for the queries that see a key, else 0."""
-    best = reduce(algorithm.reduction_max, mask, [mask.ndim - 1])
-    return chain(best, scale(1.0, -LOW / 2), *IS_POSITIVE)
+    sees = binary(algorithm.binary_ne, mask, nan_kept.number(mask, -math.inf), "float32")
+    return reduce(algorithm.reduction_max, sees, [mask.ndim - 1])
+
+
+def without_empty_rows(mask: Tensor, rows: Tensor) -> Tensor:
+    """Return ``mask`` with ``LOW`` in the rows where ``rows`` is 0: no softmax without a number."""
+
+    def made() -> Tensor:
+        sees_none = binary(algorithm.binary_eq, rows, nan_kept.number(rows, 0.0), "bool")
+        return select(sees_none, nan_kept.number(mask, LOW), mask)
+
+    return mask.trace.closed({"mask": mask}, made, lambda dy: {"mask": dy})
 
 
 def hiding(x: Tensor, rows: Tensor) -> Tensor:
@@ -201,11 +205,24 @@ def _weights(scores: Tensor, dtype: str) -> Tensor:
     return found["dst"]
 
 
+def _hidden_scores(query: Tensor, key: Tensor, mask: Tensor, scale: float) -> Tensor:
+    """Return scores that are ``LOW`` where ``mask`` is, also in place of infinities and NaN."""
+    scores = _scores(query, key, None, scale)
+    is_hidden = binary(algorithm.binary_le, mask, nan_kept.number(mask, LOW / 2), "bool")
+    return select(broadcast_to(is_hidden, scores.shape), nan_kept.number(scores, LOW), scores)
+
+
 def attend(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, scale: float
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout_p: float,
+    scale: float,
+    scores_of: Callable[..., Tensor] = _scores,
 ) -> Tensor:
     """Return (*, M, F) from operands of one batch shape."""
-    weights = _weights(_scores(query, key, mask, scale), query.dtype)
+    weights = _weights(scores_of(query, key, mask, scale), query.dtype)
     if dropout_p:
         from sycl_dnn.functional.activation.dropout import dropout
 
@@ -228,6 +245,7 @@ def attend_causally(
     lead, rows, columns = query.shape[:-2], query.shape[-2] // groups, key.shape[-2]
     apart = reshape(query, (*lead, groups, rows, query.shape[-1]))
     size = max(_BLOCK, rows // 8)
+    scores_of = _hidden_scores if nan_kept.is_asked_for(query) else _scores
     made = []
     for start in range(0, rows, size):
         count = min(size, rows - start)
@@ -236,7 +254,7 @@ def attend_causally(
         block = narrow(apart, -2, start, count) if count < rows else apart
         keys, values = (narrow(t, -2, 0, seen) if seen < columns else t for t in (key, value))
         block = reshape(block, (*lead, groups * count, query.shape[-1]))
-        part = attend(block, keys, values, mask, dropout_p, scale)
+        part = attend(block, keys, values, mask, dropout_p, scale, scores_of)
         made.append(reshape(part, (*lead, groups, count, value.shape[-1])))
     return reshape(join(made, len(lead) + 1), (*lead, groups * rows, value.shape[-1]))
 
@@ -310,7 +328,8 @@ def scaled_dot_product_attention(
     Notes
     -----
     A query whose scores are all minus infinity gives NaN, unless ``set_nan("propagate")``: then
-    zeros, as one that is masked.
+    zeros, as one that is masked. Likewise infinite and NaN scores that only ``is_causal`` hides
+    give NaN, unless that is set: then they do not count.
 
     Scores are kept in float32 and in memory: L * S of them for each head, an eighth of that with
     ``is_causal`` alone from L = 1024 on; a gradient keeps all.
@@ -319,23 +338,27 @@ def scaled_dot_product_attention(
     arXiv:1706.03762.
     """
     _check(query, key, value, attn_mask, dropout_p)
-    rows, columns = query.shape[-2], key.shape[-2]
+    size = query.shape[-2], key.shape[-2]
     shape, query, key, value, groups = _aligned(query, key, value, enable_gqa)
-    if 0 in (*shape, columns):
+    if 0 in (*shape, size[1]):
         operands = (key, value) if attn_mask is None else (key, value, attn_mask)
         return empty_like(query, *operands, shape=shape)
     scale = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else float(scale)
     mask = None
     if attn_mask is not None:
-        _check_mask(attn_mask, (*shape[:-1], columns))
-        mask = joined(query.trace, attn_mask, is_causal, (rows, columns))
+        _check_mask(attn_mask, (*shape[:-1], size[1]))
+        mask = joined(query.trace, attn_mask, is_causal, size)
         mask = per_score(mask, query.shape[:-2], groups)
     (query, key, value), mask = _few_axes([query, key, value], mask)
     if is_causal and mask is None:
         made = attend_causally(query, key, value, dropout_p, scale, groups)
-    else:
+    elif mask is None:
         made = attend(query, key, value, mask, dropout_p, scale)
-    return reshape(made if attn_mask is None else hiding(made, visible(mask)), shape)
+    else:
+        rows = visible(mask)
+        mask = without_empty_rows(mask, rows)
+        made = hiding(attend(query, key, value, mask, dropout_p, scale), rows)
+    return reshape(made, shape)
 
 
 def _aligned(query, key, value, enable_gqa):

@@ -17,6 +17,7 @@ from sycl_dnn.ops.arithmetic import (
     GT,
     LE,
     LOG1P,
+    LT,
     SIGMOID,
     TANH,
     where,
@@ -63,6 +64,11 @@ def _hardsigmoid(x: Node) -> Node:
     return CLAMP(x + 3, low=0.0, high=6.0) / 6
 
 
+def _softshrink(x: Node, *, bound: float) -> Node:
+    low, high = number(-bound, x.dtype), number(bound, x.dtype)
+    return where(LT(x, low), x - low, where(GT(x, high), x - high, x * 0))
+
+
 RELU = _row("relu", _relu)
 LEAKY_RELU = _row("leaky_relu", lambda x, *, slope: where(GT(x, _zero(x)), x, x * slope))
 ELU = _row("elu", _elu)
@@ -79,7 +85,7 @@ TANHSHRINK = _row("tanhshrink", lambda x: x - TANH(x))
 HARDSHRINK = _row(
     "hardshrink", lambda x, *, bound: where(LE(ABS(x), number(bound, x.dtype)), _zero(x), x)
 )
-SOFTSHRINK = _row("softshrink", lambda x, *, bound: x - CLAMP(x, low=-bound, high=bound))
+SOFTSHRINK = _row("softshrink", _softshrink)
 THRESHOLD = _row(
     "threshold",
     lambda x, *, bound, value: where(LE(x, number(bound, x.dtype)), number(value, x.dtype), x),

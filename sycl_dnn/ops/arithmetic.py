@@ -237,7 +237,6 @@ def where(condition: Node, a: Node, b: Node) -> Node:
 
 
 def _clamp(x: Node, *, low: Number | None, high: Number | None) -> Node:
-    """Bounds pass the gradient on, as in torch; NaN passes as well."""
     if low is not None:
         bound = number(low, x.dtype)
         x = where(LT(x, bound), bound, x)
@@ -247,4 +246,51 @@ def _clamp(x: Node, *, low: Number | None, high: Number | None) -> Node:
     return x
 
 
-CLAMP = Operation("clamp", lambda inputs, **_: _alike(inputs), definition=_clamp)
+def _clamp_vjp(node: Node, g: Node) -> list[Node]:
+    """Return the gradient inside the bounds, else 0, also at them and for NaN."""
+    x, zero = _x(node), number(0, node.dtype)
+    for bound, is_inside in ((node.attributes["low"], GT), (node.attributes["high"], LT)):
+        if bound is not None:
+            g = where(is_inside(x, number(bound, x.dtype)), g, zero)
+    return [g]
+
+
+CLAMP = Operation("clamp", lambda inputs, **_: _alike(inputs), _clamp_vjp, definition=_clamp)
+
+
+def _clamp_between_vjp(node: Node, g: Node) -> tuple[Node, Node, Node]:
+    """Share the gradient of an element with a bound that equals it, unless both do."""
+    x, low, high = node.inputs
+    zero, half = number(0, node.dtype), g * 0.5
+    is_crossed, is_open = LOGICAL_AND(GT(low, high), EQ(x, x)), LT(low, high)
+    is_below, is_above = LT(x, low), GT(x, high)
+    is_low, is_high = (LOGICAL_AND(is_open, EQ(x, bound)) for bound in (low, high))
+    is_outside = LOGICAL_OR(LOGICAL_OR(is_below, is_above), is_crossed)
+    inner = where(is_outside, zero, where(LOGICAL_OR(is_low, is_high), half, g))
+    of_low = where(is_crossed, zero, where(is_below, g, where(is_low, half, zero)))
+    of_high = where(LOGICAL_OR(is_above, is_crossed), g, where(is_high, half, zero))
+    return inner, of_low, of_high
+
+
+#: Between the elements of two arrays; where these cross, the upper bound.
+CLAMP_BETWEEN = Operation(
+    "clamp_between",
+    lambda inputs: (broadcast_shape(*[x.shape for x in inputs]), inputs[0].dtype),
+    summed(_clamp_between_vjp),
+    definition=lambda x, low, high: MINIMUM(MAXIMUM(x, low), high),
+)
+
+
+def _lerp(start: Node, end: Node, weight: Node) -> Node:
+    distance = end - start
+    is_near_start = LT(ABS(weight), number(0.5, weight.dtype))
+    return where(is_near_start, start + weight * distance, end - distance * (1 - weight))
+
+
+def _lerp_vjp(node: Node, g: Node) -> tuple[Node, Node, Node]:
+    start, end, weight = node.inputs
+    return g * (1 - weight), g * weight, g * (end - start)
+
+
+#: ``start + weight * (end - start)``, computed from the end that is closer.
+LERP = Operation("lerp", CLAMP_BETWEEN.infer, summed(_lerp_vjp), definition=_lerp)

@@ -43,11 +43,72 @@ class TorchFunctions:
         eps = torch.finfo(torch.float32).eps if eps is None else eps
         return torch.nn.functional.rms_norm(x, shape, weight, eps)
 
-    def batch_norm(self, *args: Any, **kwargs: Any) -> Any:
-        # Running statistics are written in place.
-        copied = [a.detach().clone() if i in (1, 2) and a is not None else a
-                  for i, a in enumerate(args)]  # fmt: skip
-        return torch.nn.functional.batch_norm(*copied, **kwargs)
+    # Of norms PyTorch folds mean and weight into one factor and one summand, which makes NaN of
+    # infinite weights.
+    def batch_norm(
+        self, x: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
+        training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+    ) -> Any:  # fmt: skip
+        mean, var = running_mean, running_var
+        if training or mean is None:
+            axes = [0, *range(2, x.ndim)]
+            mean, var = x.mean(axes), x.var(axes, correction=0)
+        return self._normalized(x, mean, var, weight, bias, eps)
+
+    def instance_norm(
+        self, x: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None,
+        bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+    ) -> Any:  # fmt: skip
+        mean, var = running_mean, running_var
+        if use_input_stats:
+            axes = [*range(2, x.ndim)]
+            mean, var = x.mean(axes), x.var(axes, correction=0)
+        return self._normalized(x, mean, var, weight, bias, eps)
+
+    @staticmethod
+    def _normalized(x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: float) -> Any:
+        mean, var, weight, bias = (
+            None if t is None else t.reshape(*t.shape, *[1] * (x.ndim - 2))
+            for t in (mean, var, weight, bias)
+        )
+        made = (x - mean) / torch.sqrt(var + eps)
+        made = made if weight is None else made * weight
+        return made if bias is None else made + bias
+
+    def scaled_dot_product_attention(
+        self, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+        is_causal: bool = False, scale: Any = None, enable_gqa: bool = False,
+    ) -> Any:  # fmt: skip
+        """Attention by its definition: of NaN PyTorch's blocked code makes numbers."""
+        # PyTorch says what does not fit.
+        torch.nn.functional.scaled_dot_product_attention(
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+        )
+        if enable_gqa:
+            groups = query.shape[-3] // key.shape[-3]
+            key, value = (t.repeat_interleave(groups, -3) for t in (key, value))
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        scores = (query * scale) @ key.transpose(-2, -1)
+        if attn_mask is not None:
+            is_bool = attn_mask.dtype == torch.bool
+            hidden = torch.zeros((), dtype=scores.dtype).masked_fill(~attn_mask, -torch.inf)
+            scores = scores + (hidden if is_bool else attn_mask)
+        if is_causal:
+            # What no query sees is not read, whatever it is.
+            count = min(scores.shape[-2:])
+            scores, value = scores[..., :count], value[..., :count, :]
+            seen = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+            scores = scores.masked_fill(~seen, -torch.inf)
+        sees_none = (scores == -torch.inf).all(-1, keepdim=True)
+        weights = scores.masked_fill(sees_none, 0.0).softmax(-1)
+        return weights.masked_fill(sees_none, 0.0) @ value
+
+    # Equal elements keep their order, which PyTorch promises of these alone.
+    def argsort(self, x: Any, dim: int = -1, descending: bool = False) -> Any:
+        return torch.argsort(x, dim=dim, descending=descending, stable=True)
+
+    def sort(self, x: Any, dim: int = -1, descending: bool = False) -> Any:
+        return torch.sort(x, dim=dim, descending=descending, stable=True)
 
     def permute(self, x: Any, dims: Any) -> Any:
         return torch.permute(x, dims)
@@ -89,7 +150,14 @@ class TorchFunctions:
 
     def interpolate(self, x: Any, **given: Any) -> Any:
         if not given.get("antialias"):
-            return torch.nn.functional.interpolate(x, **given)
+            interpolate = torch.nn.functional.interpolate
+            if given.get("mode") != "bicubic" or not x.numel():
+                return interpolate(x, **given)
+            # PyTorch's gradient is wrong where a scale keeps the size of an axis.
+            height, width = x.shape[2:]
+            each = torch.eye(height * width, dtype=x.dtype).reshape(-1, 1, height, width)
+            matrix = interpolate(each, **given)
+            return (x.flatten(2) @ matrix.flatten(1)).unflatten(2, matrix.shape[2:])
         # Antialiased images whose result has one column are misread by PyTorch, and its gradients
         # are wrong where there is one channel or a scale that the sizes do not have: each axis by
         # itself, as rows of an image that has several of both.

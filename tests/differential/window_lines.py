@@ -81,7 +81,8 @@ def _unpooled(d: Drawing, n: int, x: str) -> None:
     base = len(d.lines)
     names = (f"v{base}_0", f"v{base}_1")
     d.try_text(f"{names[0]}, {names[1]} = F.max_pool{n}d({x}, 2, return_indices=True)", names)
-    d.line(f"F.max_unpool{n}d({names[0]} * 1.5, {names[1]}, 2)")
+    sizes = tuple(d.value(x).shape[2:])
+    d.line(f"F.max_unpool{n}d({names[0]} * 1.5, {names[1]}, 2, output_size={sizes})")
 
 
 def unfolded(d: Drawing) -> None:
@@ -101,6 +102,9 @@ def resized(d: Drawing) -> None:
     modes = {1: ("linear",), 2: ("bilinear", "bicubic", "bilinear"), 3: ("trilinear",)}[n]
     mode = d.choice((*modes, "nearest", "nearest-exact", "area"))
     is_smooth = "linear" in mode or "cubic" in mode
+    if is_smooth and d.is_special:
+        # Neighbors of weight 0: PyTorch multiplies an infinite one by it.
+        raise Unsuitable
     end = d.choice(("", ", align_corners=True", ", align_corners=False")) if is_smooth else ""
     if n == 2 and is_smooth and d.chance(0.2):
         end = ", antialias=True"
@@ -118,6 +122,9 @@ def sampled(d: Drawing) -> None:
     n, c, h, w = d.value(x).shape
     if not n * c * h * w:
         raise Unsuitable("nothing to sample")
+    if d.is_special:
+        # A gradient of a place that is no number ends PyTorch's process.
+        raise Unsuitable
     corners = d.choice((True, False))
     if d.chance(0.5):
         theta = d.input((n, 2, 3), "spread")

@@ -95,3 +95,51 @@ def test_slices_of_one_number(queue, number, dtype, axis):
                 slope = dpnp.asnumpy(F.astype(slope, "float32"))
                 assert np.isnan(slope[place]).all()
                 assert np.isnan(slope).sum() == np.isnan(slope[place]).size
+
+
+def _scores_as_keys(queue, scores):
+    """Return a query, keys and values with one feature: the scores of each query are the keys."""
+    columns = [np.ones(3), scores, [1.0, 2.0, 4.0]]
+    return [
+        dpnp.asarray(np.asarray(c, "f4").reshape(1, 1, 3, 1), sycl_queue=queue) for c in columns
+    ]
+
+
+@pytest.mark.parametrize("mode", ["fast", "propagate"])
+@pytest.mark.parametrize("rule", ["causal", "bool", "numbers", "both"])
+def test_hidden_keys_do_not_replace_scores_of_minus_infinity(queue, rule, mode):
+    """A query whose visible scores are all minus infinity gives NaN or 0: no mean of hidden keys."""
+    seen = np.tril(np.ones((3, 3), bool))
+    mask = None
+    if rule != "causal":
+        mask = seen if rule != "numbers" else np.where(seen, 0, -np.inf).astype("f4")
+        mask = dpnp.asarray(mask, sycl_queue=queue)
+
+    def attention(q, k, v):
+        causal = rule in ("causal", "both")
+        return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal)
+
+    for run in (attention, sycl_dnn.compile(attention)):
+        with sycl_dnn.nan_mode(mode):
+            made = dpnp.asnumpy(run(*_scores_as_keys(queue, [-np.inf, 0, 0]))).ravel()
+        assert np.isnan(made[0]) if mode == "fast" else made[0] == 0
+        np.testing.assert_allclose(made[1:], [2, 3], rtol=1e-6)
+
+
+@pytest.mark.parametrize("score", [np.inf, -np.inf, np.nan])
+def test_causal_rule_hides_scores_that_are_no_numbers(queue, score):
+    def attention(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    for run in (attention, sycl_dnn.compile(attention)):
+        with sycl_dnn.nan_mode("propagate"):
+            made = dpnp.asnumpy(run(*_scores_as_keys(queue, [0, 0, score]))).ravel()
+        np.testing.assert_allclose(made[:2], [1, 1.5], rtol=1e-6)
+        assert np.isnan(made[2]) != (score == -np.inf)
+
+
+def test_lowest_finite_numbers_of_a_mask_hide_nothing_by_themselves(queue):
+    """Scores vanish beside them, so that a row of them is a mean, as in PyTorch."""
+    mask = dpnp.full((3, 3), np.finfo("f4").min, dtype="f4", sycl_queue=queue)
+    made = F.scaled_dot_product_attention(*_scores_as_keys(queue, [0, 1, 2]), attn_mask=mask)
+    np.testing.assert_allclose(dpnp.asnumpy(made).ravel(), [7 / 3] * 3, rtol=1e-6)

@@ -29,7 +29,6 @@ from sycl_dnn.onednn import dtypes
 from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.trace.pointwise import binary, mul
 from sycl_dnn.trace.pointwise_gradients import select
-from sycl_dnn.trace.reductions import sum_to
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import filled
 
@@ -139,11 +138,8 @@ def _floats(dtype: str, condition: Tensor, *operands: Any) -> list[Tensor]:
 # --- Elements between bounds
 
 A = algorithm
-#: By bound: what applies it, where elements keep to it, where they do not.
-_BOUNDS = {
-    "min": (A.binary_max, A.binary_ge, A.binary_lt),
-    "max": (A.binary_min, A.binary_le, A.binary_gt),
-}
+#: By bound: what applies it, and where elements are inside.
+_BOUNDS = {"min": (A.binary_max, A.binary_gt), "max": (A.binary_min, A.binary_lt)}
 _OF_INTEGERS = {"min": (ops.MAXIMUM, dpnp.maximum), "max": (ops.MINIMUM, dpnp.minimum)}
 
 
@@ -176,8 +172,9 @@ def clamp(
 
     Notes
     -----
-    The gradient passes where ``min <= input <= max``, the bounds included, as in torch; otherwise
-    it goes to the bound, where that is an array.
+    The gradient passes where ``min < input < max``, else it goes to the bound, if that is an
+    array. An element that equals such a bound shares it in halves. So does torch since 2.14;
+    before, it passed at the bounds.
 
     Source: oneDNN developer guide, "Binary" (its eltwise clip turns NaN into a bound).
     """
@@ -191,11 +188,13 @@ def clamp(
     dtype = result_dtype(x, *limits)
     if not dtypes.is_float(dtype):
         return _clamped_integers(dtype, x, list(given), limits)
-    bounds = [
-        converted(v, dtype) if isinstance(v, Tensor) else filled(x.trace, v, (), dtype)
-        for v in limits
-    ]
-    return _clamped(converted(x, dtype), dict(zip(given, bounds, strict=True)))
+    if isinstance(limits[0], Tensor):
+        rows = {"min": ops.MAXIMUM, "max": ops.MINIMUM}
+        row = ops.CLAMP_BETWEEN if len(limits) == 2 else rows[next(iter(given))]
+        wide = "float32" if dtype in dtypes.CARRIED else dtype
+        return by_nodes(row, x, *limits, wide=wide, dtype=dtype)
+    bounds = dict(zip(given, limits, strict=True))
+    return _between_numbers(converted(x, dtype), bounds)
 
 
 def _clamped_integers(dtype: str, x: Tensor, names: list[str], limits: list[Any]) -> Tensor:
@@ -205,7 +204,9 @@ def _clamped_integers(dtype: str, x: Tensor, names: list[str], limits: list[Any]
     return x
 
 
-def _clamped(x: Tensor, bounds: dict[str, Tensor]) -> Tensor:
+def _between_numbers(x: Tensor, numbers: dict[str, float]) -> Tensor:
+    bounds = {name: filled(x.trace, v, (), x.dtype) for name, v in numbers.items()}
+
     def forward() -> Tensor:
         made = x
         for name, bound in bounds.items():
@@ -213,24 +214,8 @@ def _clamped(x: Tensor, bounds: dict[str, Tensor]) -> Tensor:
         return made
 
     def rule(dy: Tensor) -> dict[str, Tensor]:
-        inner = dy
         for name, bound in bounds.items():
-            inner = mul(inner, binary(_BOUNDS[name][1], x, bound, dy.dtype))
-        outer = {name: _of_bound(dy, x, name, bounds) for name in bounds}
-        found = {"input": inner, **outer}
-        return {n: sum_to(g, ({"input": x} | bounds)[n].shape) for n, g in found.items()}
+            dy = mul(dy, binary(_BOUNDS[name][1], x, bound, dy.dtype))
+        return {"input": dy}
 
-    return x.trace.closed({"input": x, **bounds}, forward, rule)
-
-
-def _of_bound(dy: Tensor, x: Tensor, name: str, bounds: dict[str, Tensor]) -> Tensor:
-    """Return the gradient of a bound: where it is the result; ``max`` wins where they cross."""
-    beyond = binary(_BOUNDS[name][2], x, bounds[name], dy.dtype)
-    if len(bounds) == 2:
-        crossed = binary(A.binary_gt, bounds["min"], bounds["max"], dy.dtype)
-        if name == "max":
-            beyond = binary(A.binary_max, beyond, crossed)
-        else:
-            ordered = binary(A.binary_lt, bounds["min"], bounds["max"], dy.dtype)
-            beyond = mul(beyond, ordered)
-    return mul(dy, beyond)
+    return x.trace.closed({"input": x}, forward, rule)

@@ -13,12 +13,14 @@ from sycl_dnn.functional.arithmetic.convert import converted
 from sycl_dnn.functional.arithmetic.elementwise import check_float, exp, log
 from sycl_dnn.functional.arithmetic.mathematical import isnan, log1p
 from sycl_dnn.functional.arithmetic.operands import (
+    by_nodes,
     check_arrays,
     check_real,
     checked_operands,
     result_dtype,
 )
 from sycl_dnn.onednn import dtypes
+from sycl_dnn.ops import arithmetic as ops
 from sycl_dnn.trace.values import Tensor
 
 if TYPE_CHECKING:
@@ -66,7 +68,9 @@ def lerp(
     """
     input, end, weight = checked_operands("lerp", input=input, end=end, weight=weight)
     check_float("lerp", input=input, end=end)
-    return add(input, mul(sub(end, input), weight))
+    dtype = result_dtype(input, end, weight)
+    wide = "float32" if dtype in dtypes.CARRIED else dtype
+    return by_nodes(ops.LERP, input, end, weight, wide=wide, dtype=dtype)
 
 
 _ADDED = """Return ``input + value * tensor1 {sign} tensor2``.
