@@ -192,7 +192,7 @@ def _weights(scores: Tensor, dtype: str) -> Tensor:
         sees_none = binary(algorithm.binary_le, best, nan_kept.number(best, LOW / 2), "bool")
         zero = nan_kept.number(scores, 0.0)
         made = select(sees_none, zero, scores)
-        made = normalized(made, made.ndim - 1, algorithm.softmax_accurate)
+        made = normalized(made, made.ndim - 1)
         return scores.trace.convert(select(sees_none, zero, made), dtype)
     found = scores.trace.primitive(
         "softmax_forward",

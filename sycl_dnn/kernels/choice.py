@@ -34,7 +34,6 @@ RULES = {
     "group_norm": Rule(row_major=1 << 18, channels_last=1 << 18),
     "average_of_positions": Rule(row_major=1 << 18, channels_last=1 << 18),
     "activation": Rule(row_major=1 << 19, channels_last=1 << 19),
-    "softmax": Rule(row_major=1 << 18, channels_last=None),
     "max_pool": Rule(row_major=1 << 18, channels_last=1 << 18),
     "resize": Rule(row_major=None, channels_last=1 << 16),
     "batch_norm_inference": Rule(row_major=1 << 19, channels_last=1 << 19),

@@ -15,7 +15,7 @@ _LEAST, _WORTH_PARTS = 1 << 13, 1 << 15
 #: Shorter rows lie across vectors.
 _SHORT = 32
 #: Terms up to which vectors are processed side by side: more would not fit the registers.
-_FEW_TERMS = 6
+_FEW_TERMS = 9
 
 
 class ReductionGrid(NamedTuple):

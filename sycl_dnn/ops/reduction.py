@@ -11,6 +11,7 @@ from sycl_dnn.ops.arithmetic import (
     ABS,
     EQ,
     EXP,
+    EXP_NONPOSITIVE,
     ISINF,
     LOG,
     LOGICAL_AND,
@@ -143,16 +144,31 @@ CUMSUM = Operation("cumsum", _along, _cumsum_vjp)
 CUMPROD = Operation("cumprod", _along, definition=_cumprod)
 
 
+def _shifted(x: Node, axis: int) -> Node:
+    """Return the elements of slices without the largest of each: exponentials stay finite."""
+    return x - STOP_GRADIENT(MAX(x, axes=(axis,))) if x.size else x
+
+
+def _softmax(x: Node, *, axis: int) -> Node:
+    powers = EXP_NONPOSITIVE(_shifted(x, axis))
+    return powers * (1 / SUM(powers, axes=(axis,)))
+
+
 def _softmax_vjp(node: Node, g: Node) -> list[Node]:
     return [node * (g - SUM(g * node, axes=(node.attributes["axis"],)))]
 
 
+def _log_softmax(x: Node, *, axis: int) -> Node:
+    shifted = _shifted(x, axis)
+    return shifted - LOG(SUM(EXP_NONPOSITIVE(shifted), axes=(axis,)))
+
+
 def _log_softmax_vjp(node: Node, g: Node) -> list[Node]:
-    return [g - EXP(node) * SUM(g, axes=(node.attributes["axis"],))]
+    return [g - EXP_NONPOSITIVE(node) * SUM(g, axes=(node.attributes["axis"],))]
 
 
-SOFTMAX = Operation("softmax", _along, _softmax_vjp)
-LOG_SOFTMAX = Operation("log_softmax", _along, _log_softmax_vjp)
+SOFTMAX = Operation("softmax", _along, _softmax_vjp, definition=_softmax)
+LOG_SOFTMAX = Operation("log_softmax", _along, _log_softmax_vjp, definition=_log_softmax)
 
 
 # --- Made of the others

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +11,18 @@ from sycl_dnn._warn import warn
 from sycl_dnn.call.operation import operation, templated
 from sycl_dnn.errors import Unimplemented
 from sycl_dnn.functional.arithmetic.elementwise import check_float
+from sycl_dnn.functional.reduction.sums import of_elements
 from sycl_dnn.functional.shape.reshaping import check_axis
-from sycl_dnn.kernels.softmax_slices import softmax as softmax_of_slices
+from sycl_dnn.ir.node import Operation
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.onednn.fault import AXES_OF_SOFTMAX
 from sycl_dnn.onednn.reference_code import is_slow_reference
+from sycl_dnn.ops import reduction as ops
 from sycl_dnn.trace import layout, nan_kept
 from sycl_dnn.trace.gradients import Grads, composed_rule, rule_for
-from sycl_dnn.trace.pointwise import EXP, binary, chain, linear_map, mul, sub
+from sycl_dnn.trace.pointwise import EXP, chain, linear_map, mul, sub
 from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.reductions import nan_of_rows, reduce
+from sycl_dnn.trace.reductions import reduce
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import reshape
@@ -32,42 +33,36 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.array import Array
 
 
-def normalized(x: Tensor, axis: int, kind: algorithm) -> Tensor:
-    """Apply one of oneDNN's softmax algorithms, in the layout of ``x``."""
-    if x.ndim > AXES_OF_SOFTMAX and x.trace.engine.kind is not engine_kind.cpu:
-        rows = (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
-        return reshape(normalized(reshape(x, rows), 1, kind), x.shape)
-    is_log = kind is algorithm.softmax_log
-    made = softmax_of_slices(x, axis, is_log, partial(_by_onednn, x, axis, kind))
-    return _by_onednn(x, axis, kind) if made is None else made
+#: Shorter rows take oneDNN several times as long as a generated kernel.
+_SHORT = 16
 
 
-def _by_onednn(x: Tensor, axis: int, kind: algorithm) -> Tensor:
-    if x.size and nan_kept.is_asked_for(x):
-        return _with_nan(x, axis, kind)
-    return _by_primitive(x, axis, kind)
+def normalized(x: Tensor, axis: int) -> Tensor:
+    """Return softmax along an axis, in the layout of ``x``.
+
+    Of rows oneDNN's is faster, unless they are short, and compiled functions find attention by it.
+    """
+    is_wanted = x.trace.is_compiled or (x.ndim and x.shape[axis] >= _SHORT)
+    if is_wanted and not nan_kept.is_asked_for(x) and _is_innermost(x, axis):
+        return _by_primitive(x, axis, algorithm.softmax_accurate)
+    return _by_kernel(ops.SOFTMAX, x, axis)
 
 
-def _with_nan(x: Tensor, axis: int, kind: algorithm) -> Tensor:
-    """Return softmax whose slices are NaN as a whole; oneDNN's keep some 0."""
-    made: list[Tensor] = []
+def log_normalized(x: Tensor, axis: int) -> Tensor:
+    """Return the logarithm of softmax along an axis."""
+    return _by_kernel(ops.LOG_SOFTMAX, x, axis)
 
-    def body() -> Tensor:
-        y = _by_primitive(x, axis, kind)
-        marks = nan_of_rows(y, (axis,))
-        made[:] = [binary(algorithm.binary_add, y, marks, y.dtype), marks]
-        return made[0]
 
-    def rule(dy: Tensor) -> Grads:
-        y, marks = made
-        slope = _composed(y, dy, kind, axis)
-        return {"x": binary(algorithm.binary_add, slope, marks, slope.dtype)}
+def _by_kernel(row: Operation, x: Tensor, axis: int) -> Tensor:
+    if not x.ndim:
+        return reshape(_by_kernel(row, reshape(x, (1,)), 0), ())
+    dtype = str(x.dtype)
+    wide = dtype if dtype == "float64" else "float32"
+    return of_elements(partial(row, axis=axis), x, wide=wide, dtype=dtype)
 
-    def composed() -> Tensor:
-        """Record the same of slices that are NaN as a whole already."""
-        return _by_primitive(binary(algorithm.binary_add, x, made[1], x.dtype), axis, kind)
 
-    return x.trace.closed({"x": x}, body, rule, composed)
+def _is_innermost(x: Tensor, axis: int) -> bool:
+    return x.ndim <= AXES_OF_SOFTMAX and x.desc is not None and x.desc.strides[axis] == 1
 
 
 def _by_primitive(x: Tensor, axis: int, kind: algorithm) -> Tensor:
@@ -144,7 +139,9 @@ def _axis(name: str, dim: Any, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def _run(name: str, input: Tensor, dim: Any, dtype: Any, kind: str, sign: int = 1) -> Tensor:
+def _run(
+    name: str, input: Tensor, dim: Any, dtype: Any, *, is_log: bool = False, sign: int = 1
+) -> Tensor:
     if dtype is not None:
         wanted = dtypes.name_of(dtype)
         if not dtypes.is_float(wanted):
@@ -153,7 +150,7 @@ def _run(name: str, input: Tensor, dim: Any, dtype: Any, kind: str, sign: int = 
     check_float(name, input=input)
     axis = _axis(name, dim, input.ndim)
     x = input if sign == 1 else linear_map(input, -1.0)
-    return normalized(x, axis, getattr(algorithm, kind))
+    return (log_normalized if is_log else normalized)(x, axis)
 
 
 #: What the functions say of themselves, after a summary each.
@@ -205,20 +202,20 @@ def softmax(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
 ) -> dpnp.ndarray | Array:
     """Return ``exp(x) / sum(exp(x))``, the sum over one axis."""
-    return _run("softmax", input, dim, dtype, "softmax_accurate")
+    return _run("softmax", input, dim, dtype)
 
 
 @operation
 @templated(
     _DOC,
-    note="On CPUs, oneDNN's logarithm is exact to 4e-6. " + _NAN,
-    source="algorithm ``softmax_log``",
+    note="One NaN or infinity in a slice makes all of it NaN.",
+    source="algorithm ``softmax_log``, whose logarithm is exact to 1e-5 alone: a kernel computes it",
 )
 def log_softmax(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
 ) -> dpnp.ndarray | Array:
     """Return ``x - log(sum(exp(x)))``, the sum over one axis."""
-    return _run("log_softmax", input, dim, dtype, "softmax_log")
+    return _run("log_softmax", input, dim, dtype, is_log=True)
 
 
 @operation
@@ -227,4 +224,4 @@ def softmin(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
 ) -> dpnp.ndarray | Array:
     """Return ``softmax(-x)``."""
-    return _run("softmin", input, dim, dtype, "softmax_accurate", -1)
+    return _run("softmin", input, dim, dtype, sign=-1)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sycl_dnn._core import algorithm
-from sycl_dnn.functional.activation.softmax import normalized
+from sycl_dnn.functional.activation.softmax import log_normalized
 from sycl_dnn.functional.loss.loss_reduction import (
     check_dtypes,
     checked_reduction,
@@ -366,7 +366,7 @@ def cross_entropy(
             raise ValueError(f"{name}: target must have shape {input.shape}, got {target.shape}")
     else:
         _check_indices(name, input, target)
-    logs = normalized(_rows_of(input), 1, algorithm.softmax_log)
+    logs = log_normalized(_rows_of(input), 1)
     if has_probabilities:
         return _of_probabilities(logs, input, target, weight, reduction, label_smoothing)
     return _of_indices(logs, target, weight, ignore_index, reduction, label_smoothing)

@@ -132,14 +132,21 @@ def by_kernel(
     dtype : str
         Of the result.
     """
+    axes = tuple(sorted(axes))
+    made = of_elements(
+        functools.partial(definition, axes=axes, **attributes), x, wide=wide, dtype=dtype
+    )
+    return without(made, axes, keepdim)
+
+
+def of_elements(
+    definition: Callable[..., Node], x: Tensor, *, wide: str = "", dtype: str
+) -> Tensor:
+    """Record what is computed of one array as a generated kernel; dtypes as ``by_kernel``."""
     check_unpacked("reduction", "input", x)
     given = x if has_kernel(str(x.dtype)) else converted(x, "float32")
     written = dtype if has_kernel(dtype) else "float32"
-    axes = tuple(sorted(axes))
-    made = by_nodes(
-        lambda node: definition(node, axes=axes, **attributes), given, wide=wide, dtype=written
-    )
-    return converted(without(made, axes, keepdim), dtype)
+    return converted(by_nodes(definition, given, wide=wide, dtype=written), dtype)
 
 
 def _of_integers(
