@@ -336,8 +336,8 @@ def cross_entropy(
 ) -> dpnp.ndarray | Array:
     """Return ``nll_loss(log_softmax(input), target)``, also for targets that are probabilities.
 
-    A row with NaN or infinity gives infinity, and gradients that are finite beside it, unless
-    ``set_nan("propagate")``: then all are NaN.
+    A row with NaN or infinity gives infinity, unless ``set_nan("propagate")``: then NaN. Its
+    gradient is NaN.
 
     input : dpnp.ndarray or Array (N, C, *) or (C,)
         Any numbers.

@@ -45,11 +45,30 @@ class TestCases(Checks):
     cases = CASES
 
 
-def test_the_gradient_passes_at_the_bounds(queue):
-    x = to_device(np.array([-1.0, 0.0, 0.5, 1.0, 2.0]), "float32", queue)
-    _, pullback = sycl_dnn.vjp(F.clamp, x, 0, 1)
-    grad = pullback(to_device(np.ones(5), "float32", queue))[0]
-    assert list(dpnp.asnumpy(grad)) == [0, 1, 1, 1, 0]
+def _gradients(queue, *values, **numbers):
+    arrays = [to_device(np.array(v), "float32", queue) for v in values]
+    made, pullback = sycl_dnn.vjp(lambda *a: F.clamp(*a, **numbers), *arrays)
+    return [dpnp.asnumpy(g).tolist() for g in pullback(F.ones_like(made))]
+
+
+def test_numbers_have_the_gradient_of_their_elements(queue):
+    """As in PyTorch since 2.14; before, elements at the bounds had it themselves."""
+    assert _gradients(queue, [-1.0, 0.0, 0.5, 1.0, 2.0], min=0, max=1) == [[0, 0, 1, 0, 0]]
+    assert _gradients(queue, [0.0, 1.0, np.nan], min=0) == [[0, 1, 0]]
+
+
+def test_arrays_share_the_gradient_of_equal_elements(queue):
+    x = [-1.0, 0.0, 0.5, 1.0, 2.0, 0.0, 1.0, 2.0]
+    low = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0]
+    high = [1.0] * 8
+    assert _gradients(queue, x, low, high) == [
+        [0, 0.5, 1, 0.5, 0, 0, 1, 0],
+        [1, 0.5, 0, 0, 0, 1, 0, 0],
+        [0, 0, 0, 0.5, 1, 0, 0, 1],
+    ]
+    # Where the bounds cross, the upper one is the result.
+    assert _gradients(queue, [0.0, 1.5, 3.0], [2.0] * 3, [1.0] * 3) == [[0] * 3, [0] * 3, [1] * 3]
+    assert _gradients(queue, [0.0, 1.0], [0.0, 0.0]) == [[0.5, 1], [0.5, 0]]
 
 
 def test_nan_stays(queue):
