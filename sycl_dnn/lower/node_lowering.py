@@ -31,7 +31,15 @@ from sycl_dnn.trace.pointwise import zeros
 from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import axis_order, expand_rank, filled, reshape, row_major, untaped
+from sycl_dnn.trace.views import (
+    axis_order,
+    expand_rank,
+    filled,
+    narrow,
+    reshape,
+    row_major,
+    untaped,
+)
 
 Known = dict[Node, Tensor]
 #: Reductions of no elements.
@@ -135,6 +143,11 @@ class Lowering:
         name = node.operation.name
         if name == "reshape":
             return reshape(x, node.shape)
+        if name == "slice":
+            for axis, (start, step, length) in enumerate(node.attributes["cuts"]):
+                if (start, step, length) != (0, 1, x.shape[axis]):
+                    x = narrow(x, axis, start, length, step)
+            return x
         raise NotImplementedError(f"{name}: it is not recorded from nodes yet")
 
     # --- Reductions over the same axes as one kernel, with what is around them

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from sycl_dnn.ir.node import Node, Operation, Shape, number
 from sycl_dnn.ops.arithmetic import (
     ABS,
+    CAST,
     EQ,
     EXP,
     EXP_NONPOSITIVE,
@@ -179,9 +180,24 @@ def _mean(x: Node, *, axes: Axes) -> Node:
     return total / float(x.size // total.size if total.size else 0)
 
 
+def _first(x: Node, axes: Axes) -> Node:
+    """Return the first element along each of the axes, which keep size 1."""
+    if x.operation is CAST:
+        return cast(_first(x.inputs[0], axes), x.dtype)
+    for axis in axes:
+        x = narrow(x, axis, 0, 1)
+    return x
+
+
+def _centered(x: Node, axes: Axes) -> Node:
+    """Return what differs from the mean: exactly 0 if all elements are equal."""
+    if x.size:
+        x = x - STOP_GRADIENT(_first(x, axes))
+    return x - _mean(x, axes=axes)
+
+
 def _var(x: Node, *, axes: Axes, correction: float) -> Node:
-    centered = x - _mean(x, axes=axes)
-    total = SUM(SQUARE(centered), axes=axes)
+    total = SUM(SQUARE(_centered(x, axes)), axes=axes)
     n = x.size // total.size if total.size else 0
     # Fewer elements than the correction: NaN or infinity, as torch.
     return total / max(n - correction, 0.0)
@@ -190,7 +206,7 @@ def _var(x: Node, *, axes: Axes, correction: float) -> Node:
 def _var_vjp(node: Node, g: Node) -> list[Node]:
     (x,), axes = node.inputs, node.attributes["axes"]
     free = (x.size // node.size if node.size else 0) - node.attributes["correction"]
-    return [(x - _mean(x, axes=axes)) * (g * (2.0 / free if free > 0 else math.inf))]
+    return [_centered(x, axes) * (g * (2.0 / free if free > 0 else math.inf))]
 
 
 def _std(x: Node, *, axes: Axes, correction: float) -> Node:

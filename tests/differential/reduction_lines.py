@@ -70,6 +70,10 @@ def sorted_(d: Drawing) -> None:
         f"F.topk({x}, {k}, {axis}, largest={largest})[{part}]", f"F.sort({x}, {axis})[{part}]",
         f"F.sort({x}, {axis}, descending=True)[{part}]", f"F.argsort({x}, {axis})",
     ))  # fmt: skip
+    neighbors = d.value(x).sort(axis).values.diff(dim=axis)
+    if "topk" in text and bool((neighbors == 0).any()):
+        # Which of equal elements has the gradient is not said.
+        raise Unsuitable
     if not text.endswith("[0]"):
         # Which of equal elements comes first is not said: what the numbers name is.
         text = f"F.gather({x}, {axis}, {text})"
@@ -102,6 +106,9 @@ def normalized(d: Drawing) -> None:
     if kind == "normalize":
         x = d.float(least=1)
         axis = d.int(0, d.value(x).ndim - 1)
+        if d.value(x).shape[axis] == 1:
+            # Signs: their gradient is nothing but rounding.
+            raise Unsuitable
         d.line(f"F.normalize({x}, dim={axis}{d.choice(('', ', p=1', ', p=3.0'))})")
         return
     x = d.float(d.choice((3, 4, 4, 5)) if kind != "batch" else d.choice((2, 3, 4, 5)))

@@ -65,6 +65,18 @@ class TorchFunctions:
             mean, var = x.mean(axes), x.var(axes, correction=0)
         return self._normalized(x, mean, var, weight, bias, eps)
 
+    def group_norm(
+        self, x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
+    ) -> Any:
+        groups = x.reshape(x.shape[0], num_groups, -1)
+        mean, var = groups.mean(2, keepdim=True), groups.var(2, correction=0, keepdim=True)
+        made = ((groups - mean) / torch.sqrt(var + eps)).reshape(x.shape)
+        weight, bias = (
+            None if t is None else t.reshape(-1, *[1] * (x.ndim - 2)) for t in (weight, bias)
+        )
+        made = made if weight is None else made * weight
+        return made if bias is None else made + bias
+
     @staticmethod
     def _normalized(x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: float) -> Any:
         mean, var, weight, bias = (

@@ -108,7 +108,7 @@ def _scores_as_keys(queue, scores):
 @pytest.mark.parametrize("mode", ["fast", "propagate"])
 @pytest.mark.parametrize("rule", ["causal", "bool", "numbers", "both"])
 def test_hidden_keys_do_not_replace_scores_of_minus_infinity(queue, rule, mode):
-    """A query whose visible scores are all minus infinity gives NaN or 0: no mean of hidden keys."""
+    """A query whose visible scores are all minus infinity gives NaN or 0."""
     seen = np.tril(np.ones((3, 3), bool))
     mask = None
     if rule != "causal":

@@ -51,7 +51,8 @@ def _float(dtype):
 
 VALUES = {
     "neg": np.negative, "square": np.square, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "reciprocal": lambda x: 1 / x, "exp": np.exp, "exp_nonpositive": np.exp, "exp2": np.exp2, "expm1": np.expm1,
+    "reciprocal": lambda x: 1 / x, "exp": np.exp,
+    "exp_nonpositive": np.exp, "exp2": np.exp2, "expm1": np.expm1,
     "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "sin": np.sin,
     "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh,

@@ -345,3 +345,13 @@ def test_stages_hand_on_the_extremes_beside_their_places():
     assert [t.operation for t in stages.first.terms] == ["max", "argmax"]
     assert stages.second.inputs == ("float32", "int64")
     assert [t.operation for t in stages.second.terms] == ["argmax", "number", "add"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_equal_elements_have_no_deviation(queue, dtype):
+    """Nor a gradient of it: what rounding leaves of the mean would be most of both."""
+    x = sycl_dnn.asarray(dpnp.full((9, 7), 0.3, dtype="f4", sycl_queue=queue), dtype)
+    for function in (F.var, F.std):
+        value, pullback = sycl_dnn.vjp(lambda x, f=function: f(x, 0), x)
+        assert not dpnp.asnumpy(F.astype(value, "float32")).any()
+        assert not dpnp.asnumpy(F.astype(pullback(F.ones_like(value))[0], "float32")).any()

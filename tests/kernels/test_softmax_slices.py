@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax by generated kernels: values, gradients, special values, along axes innermost and outer."""
+"""Softmax by generated kernels: values, gradients, special values, along every axis."""
 
 import numpy as np
 import pytest
@@ -122,5 +122,4 @@ def test_compiled_functions_keep_the_primitive_of_rows(queue):
         compiled = sycl_dnn.compile(lambda x, axis=axis: F.softmax(x, axis))
         wanted = expected(host(x), host(x), axis, False)[0]
         assert error(host(compiled(x)), wanted) < 1e-6
-        steps = sycl_dnn.explain(compiled, x).text
-        assert ("softmax_forward" in steps) == bool(names), steps
+        assert [p.row for p in compiled.explain(x).parts if "softmax" in p.row] == names

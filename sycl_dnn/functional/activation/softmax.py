@@ -209,7 +209,7 @@ def softmax(
 @templated(
     _DOC,
     note="One NaN or infinity in a slice makes all of it NaN.",
-    source="algorithm ``softmax_log``, whose logarithm is exact to 1e-5 alone: a kernel computes it",
+    source="algorithm ``softmax_log``, which on CPUs is exact to 1e-5; kernels to 1e-6",
 )
 def log_softmax(
     input: dpnp.ndarray | Array, dim: int | None = None, *, dtype: Any = None
