@@ -28,7 +28,7 @@ class Fault:
         warnings and the verifier apply to that device
     since, until : version of oneDNN in which it was first seen, and in which it is fixed
     advice : text of the warning or of the error
-    refused_by : function of csrc/refused_shapes.cpp or csrc/refusals.cpp
+    refused_by : function of csrc/primitives/refused_shapes.cpp or csrc/primitives/refusals.cpp
     warns, refuses, explains, post_ops, partition : rules, named by what they are applied to
     avoids : rule of implementations that are skipped for the next one
     outputs : patterns of the outputs that may be wrong if ``warns`` or ``explains`` holds

@@ -301,12 +301,13 @@ def test_rows_say_how_they_are_met():
     not (ROOT / "csrc").exists(), reason="the sources of the extension are not here"
 )
 def test_every_refusal_of_the_extension_is_a_row():
-    text = "".join((ROOT / "csrc" / f"{n}.cpp").read_text() for n in ("refused_shapes", "refusals"))
+    folder = ROOT / "csrc" / "primitives"
+    text = "".join((folder / f"{n}.cpp").read_text() for n in ("refused_shapes", "refusals"))
     refusals = set(re.findall(r"^    (refuse_\w+|check_\w+)\(", text, re.MULTILINE))
     refusals -= {"check_product", "check_condition", "check_weights_scales"}  # parts of others
     known = {f.refused_by for f in faults.FAULTS} - {""}
     assert refusals == known - {"check_has_space"}
-    assert "void check_has_space" in "".join(p.read_text() for p in (ROOT / "csrc").glob("*.?pp"))
+    assert "void check_has_space" in "".join(p.read_text() for p in (ROOT / "csrc").rglob("*.?pp"))
 
 
 def test_page_shows_the_table():
