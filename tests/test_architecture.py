@@ -4,6 +4,7 @@
 import ast
 import functools
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -94,6 +95,18 @@ def test_imports_point_down():
         if _rank(name) > _rank(module)
     ]
     assert upwards == []
+
+
+def test_the_package_needs_nothing_of_the_tests():
+    theirs = OTHER_TESTS | {path.stem for path in (ROOT / "tests" / "helpers").glob("*")}
+    roots = {
+        name.split(".")[0]: module
+        for module, tree in _trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0)
+        for name in [getattr(node, "module", None) or node.names[0].name]
+    }
+    assert not {n: m for n, m in roots.items() if n in theirs - sys.stdlib_module_names}
 
 
 def test_no_circles_at_import():

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from case_runner import describe, download, execute
 from cases import CASES
+from conformance.verify.runner import run_case
 
 import sycl_dnn
 from sycl_dnn import OneDnnFaultWarning, Unimplemented
@@ -21,8 +22,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.graph import Graph
 from sycl_dnn.onednn import faults
-from sycl_dnn.tools.verify import case_files, execution
-from sycl_dnn.tools.verify.runner import run_case
+from sycl_dnn.tools.cases import case_files, execution
 
 FAULTS = {fault.name: fault for fault in faults.FAULTS if fault.device == "gpu"}
 T = dnnl.data_type

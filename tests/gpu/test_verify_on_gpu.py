@@ -9,14 +9,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from conformance.verify.case_reader import ALL_DRIVERS, read_file
+from conformance.verify.command import main
+from conformance.verify.outcomes import FAILURES, Limits
+from conformance.verify.runner import run_case
 
 from sycl_dnn.device import is_simulated
-from sycl_dnn.tools.verify import case_files
-from sycl_dnn.tools.verify.case_files import read_file
-from sycl_dnn.tools.verify.command import main
-from sycl_dnn.tools.verify.driver import FAILURES, Limits
-from sycl_dnn.tools.verify.drivers import ALL_DRIVERS
-from sycl_dnn.tools.verify.runner import run_case
+from sycl_dnn.tools.cases import case_files
 
 FOLDER = Path(__file__).parents[1] / "conformance"
 #: Of each driver; ``verify --device gpu`` itself runs more of them, see .ci/run.

@@ -14,14 +14,14 @@ from pathlib import Path
 import dpnp
 import numpy as np
 import pytest
+from conformance.verify.runner import run_case
 
 import sycl_dnn
 from sycl_dnn import _core
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.onednn import avoided_implementations, faults
 from sycl_dnn.onednn.fault import GraphOp, cpu_has_avx512
-from sycl_dnn.tools.verify import case_files
-from sycl_dnn.tools.verify.runner import run_case
+from sycl_dnn.tools.cases import case_files
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / faults.PAGE

@@ -6,8 +6,7 @@ import zlib
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-
-from sycl_dnn.tools.verify.references import reference
+from conformance.references import reference
 
 NUMPY_TYPES = {"f32": np.float32, "s8": np.int8, "u8": np.uint8, "s32": np.int32}
 
