@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from case_runner import describe, download, execute
 from cases import CASES
+from conformance.verify.case_reader import cases_of
 from conformance.verify.runner import run_case
 
 import sycl_dnn
@@ -22,7 +23,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.graph import Graph
 from sycl_dnn.onednn import faults
-from sycl_dnn.tools.cases import case_files, execution
+from sycl_dnn.tools.cases import execution
 
 FAULTS = {fault.name: fault for fault in faults.FAULTS if fault.device == "gpu"}
 T = dnnl.data_type
@@ -68,11 +69,6 @@ NOT_REPRODUCED = {
     "doubles-in-float-gpu": "only with --fp64: tests/functional/test_float64.py",
     "rnn-weights-of-integers-gpu": "test_integer_cells_on_gpu.py",
 }
-
-
-def cases_of(line):
-    words = [case_files.Word(word, case_files.COMMAND_LINE) for word in line.split()]
-    return list(case_files.Reader().cases(words, Path()))
 
 
 def outcomes(line, stream):

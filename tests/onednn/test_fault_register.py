@@ -14,6 +14,7 @@ from pathlib import Path
 import dpnp
 import numpy as np
 import pytest
+from conformance.verify.case_reader import cases_of
 from conformance.verify.runner import run_case
 
 import sycl_dnn
@@ -21,7 +22,6 @@ from sycl_dnn import _core
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.onednn import avoided_implementations, faults
 from sycl_dnn.onednn.fault import GraphOp, cpu_has_avx512
-from sycl_dnn.tools.cases import case_files
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / faults.PAGE
@@ -114,8 +114,7 @@ NOT_REPRODUCED = {
 
 
 def outcomes(line, stream):
-    words = [case_files.Word(word, case_files.COMMAND_LINE) for word in line.split()]
-    return [run_case(case, stream) for case in case_files.Reader().cases(words, Path())]
+    return [run_case(case, stream) for case in cases_of(line)]
 
 
 def needs(isa):

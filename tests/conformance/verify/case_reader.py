@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conformance.verify.graph.graph_driver import GRAPH, PREFIX
 from sycl_dnn.tools.cases import case_files
-from sycl_dnn.tools.cases.case_files import Case, Word, words_of_file
+from sycl_dnn.tools.cases.case_files import Case, Word, words_of_file, words_of_text
 from sycl_dnn.tools.cases.driver import Driver
 from sycl_dnn.tools.cases.drivers import DRIVERS
 
@@ -62,6 +62,11 @@ class Reader(case_files.Reader):
     def texts(self, texts: dict[str, str]) -> dict[str, str]:
         """Return the options of a case; oneDNN chooses what a partition runs."""
         return texts if self.driver == "graph" else super().texts(texts)
+
+
+def cases_of(line: str) -> list[Case]:
+    """Return the cases of a line; paths are relative to the current folder."""
+    return list(Reader().cases(words_of_text(line, "line"), Path()))
 
 
 def read_file(path: Path) -> Iterator[Case]:
