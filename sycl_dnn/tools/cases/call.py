@@ -156,15 +156,9 @@ def _plain(call: Call, parameter: str) -> Any:
     return dnnl.data_type[value] if parameter.endswith("data_type") else value
 
 
-def describe(call: Call, engine: Any, hint: Any, attr: Any) -> Any:
-    """Return the primitive descriptor of a call.
-
-    Raises
-    ------
-    sycl_dnn.errors.Unimplemented, sycl_dnn.errors.InvalidArguments
-        As raised by the low level.
-    """
-    given = {}
+def parameters(call: Call, hint: Any = None) -> dict[str, Any]:
+    """Return the arguments of the row's function, except engine and attributes."""
+    given: dict[str, Any] = {}
     for parameter in _core.ROWS[call.row][0].split():
         if parameter == "hint_fwd_pd":
             given[parameter] = hint
@@ -174,7 +168,18 @@ def describe(call: Call, engine: Any, hint: Any, attr: Any) -> Any:
             value = _tensor_of(call, parameter)
             if value is not None:
                 given[parameter] = value
-    return getattr(dnnl, call.row)(engine, **given, attr=attr)
+    return given
+
+
+def describe(call: Call, engine: Any, hint: Any, attr: Any) -> Any:
+    """Return the primitive descriptor of a call.
+
+    Raises
+    ------
+    sycl_dnn.errors.Unimplemented, sycl_dnn.errors.InvalidArguments
+        As raised by the low level.
+    """
+    return getattr(dnnl, call.row)(engine, **parameters(call, hint), attr=attr)
 
 
 # --- The dimensions along which scales, zero points and operands have separate values
