@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from case_runner import describe, execute
 from cases import CASES
+from conformance.verify import known_faults
 from conformance.verify.case_reader import cases_of
 from conformance.verify.runner import run_case
 
@@ -79,7 +80,7 @@ def outcomes(line, stream):
 def test_fault_is_still_there(name, stream, values):
     told = "\n".join(f"{r.status} {r.reason}" for r in outcomes(WRONG[name][0], stream))
     assert told.startswith("KNOWN"), f"oneDNN may have fixed {name}: check, then drop it: {told}"
-    assert re.search(rf"known fault, {faults.PAGE}: {name} ", told)
+    assert re.search(rf"known fault, {known_faults.PAGE}: {name} ", told)
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -18,7 +18,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
-from conformance.verify import device_runs, expected_results, tolerance
+from conformance.verify import device_runs, expected_results, known_faults, tolerance
 from conformance.verify.case_reader import ALL_DRIVERS, key_of
 from conformance.verify.graph import graph_driver
 from conformance.verify.graph.document import Broken
@@ -26,7 +26,6 @@ from conformance.verify.outcomes import Beyond, Failure, Limits, Outcome, Result
 from conformance.verify.rules import RULES
 from sycl_dnn.device import is_simulated
 from sycl_dnn.errors import InvalidArguments, OutOfMemory, Unimplemented
-from sycl_dnn.onednn import faults
 from sycl_dnn.tools.cases.call import Call, memory_bytes
 from sycl_dnn.tools.cases.case_files import Case
 from sycl_dnn.tools.cases.driver import Refusal
@@ -71,7 +70,7 @@ def _judge(call: Call, done: device_runs.Run, device: str) -> tuple[str, str, fl
     text = "; ".join(problem for _, problem in wrong)
     if wrong:
         names = [name for name, _ in wrong]
-        fault = faults.explain(call, done.impl, names, device, done.warned)
+        fault = known_faults.explain(call, done.impl, names, device, done.warned)
         return ("KNOWN", f"{fault} [{text}]", worst) if fault else ("FAILED", text, worst)
     if not trusted:
         return "MISTRUSTED", "too many zeros in the result to say anything", worst
@@ -95,7 +94,7 @@ def _known(case: Case, problem: Failure, device: str) -> str:
     """Return the name of the fault that makes an execution fail."""
     if case.driver not in DRIVERS:
         return ""
-    return faults.explain(case.call(), problem.impl, ["execution"], device)
+    return known_faults.explain(case.call(), problem.impl, ["execution"], device)
 
 
 def _first_line(error: Exception) -> str:

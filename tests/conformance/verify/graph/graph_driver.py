@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from conformance.verify import known_faults
 from conformance.verify.graph import evaluation, rewriting
 from conformance.verify.graph.document import Document, OpText, read
 from conformance.verify.graph.evaluation import Dropped, Evaluation, Values
 from conformance.verify.graph.rewriting import rewrite
 from conformance.verify.outcomes import Beyond, Limits, Outcome
 from conformance.verify.tolerance import Verdict
-from sycl_dnn.onednn import faults
 from sycl_dnn.onednn.fault import GraphOp
 from sycl_dnn.tools.cases import options, storage
 from sycl_dnn.tools.cases.data import generator
@@ -286,7 +286,7 @@ class Comparison:
         references = self._references(ops, given)
         wrong = self._wrong(outputs, references)
         device = self.device.stream.engine.kind.name
-        fault = faults.explain_partition(self._described(ops), device) if wrong else ""
+        fault = known_faults.explain_partition(self._described(ops), device) if wrong else ""
         if len(ops) == 1 and _leaves_zeros(ops[0], self.document):
             self.trusted = trusted
         for problem in wrong:

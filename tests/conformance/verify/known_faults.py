@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that recognise cases of the verifier affected by a fault of oneDNN."""
+"""Rules that recognize cases affected by a fault of oneDNN, whose wrong results are known."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
-from sycl_dnn.onednn.fault import adjacent, axis_order, cpu_saturates
+from sycl_dnn.onednn import faults
+from sycl_dnn.onednn.fault import Fault, GraphOp, adjacent, always, axis_order, cpu_saturates
 
+PAGE = "docs/onednn_in_python.md"
 _DYNAMIC = ("dynamic_mx", "dynamic_fp")
 
 
@@ -130,3 +134,56 @@ def saturating(call: Any, impl: str) -> bool:
     """Match products of 8-bit integers on a CPU that adds them in 16 bits."""
     types = (_dtype(call, "src"), _dtype(call, "weights"))
     return cpu_saturates() and "ref" not in impl and set(types) <= {"s8", "u8"}
+
+
+#: Name of a fault -> whether it affects a call that an implementation runs.
+RULES: dict[str, Callable[[Any, str], bool]] = {
+    "deconvolution-pointwise": pointwise,
+    "inner-product-order": other_order,
+    "rnn-strided-source": strided_source,
+    "augru-gradients": always,
+    "rms-norm-gradient": rms,
+    "lrn-bf16-channels": bf16_channels,
+    "lstm-signed-states": signed_lstm,
+    "lstm-bf16-projection": bf16_projection,
+    "lrn-wide-window": wide_lrn,
+    "conv-bf16-padded-depth": padded_depth,
+    "conv-bf16-lone-window": lone_window,
+    "reorder-masked": masked_reorder,
+    "reorder-to-4-bits": four_bit_copy,
+    "binary-later-operands": later_operands,
+    "deconvolution-halved-weights": halved_weights,
+    "deconvolution-doubled": doubled,
+    "matmul-found-scales": found_scales,
+    "pooling-operand": whole_operand,
+    "int8-saturation": saturating,
+    "matmul-found-scales-gpu": found_scales,
+}
+
+
+def explain(
+    call: Any, impl: str, outputs: Sequence[str], device: str, warned: Sequence[str] = ()
+) -> str:
+    """Return the fault that explains wrong ``outputs`` of a case of the verifier; "" for none.
+
+    ``warned`` are the texts of the warnings when its descriptor was made.
+    """
+    for fault in faults.FAULTS:
+        if fault.device != device or call.row not in fault.rows:
+            continue
+        covered = all(any(fnmatchcase(o, p) for p in fault.outputs) for o in outputs)
+        was_warned = bool(fault.warns) and any(fault.advice in text for text in warned)
+        if covered and (was_warned or (fault.name in RULES and RULES[fault.name](call, impl))):
+            return _told(fault)
+    return ""
+
+
+def explain_partition(ops: Sequence[GraphOp], device: str) -> str:
+    """Return the fault that affects a partition, as `explain` does."""
+    fault = faults.in_partition(ops, device)
+    return _told(fault) if fault else ""
+
+
+def _told(fault: Fault) -> str:
+    """Return a fault as one line of a report."""
+    return f"known fault, {PAGE}: {fault.name}"
