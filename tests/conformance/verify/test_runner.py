@@ -18,7 +18,7 @@ from conformance.verify.command import _settings, parser
 from conformance.verify.outcomes import Limits
 from conformance.verify.runner import run_case
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.tools.cases import options, storage
+from sycl_dnn.tools.cases import options
 from sycl_dnn.tools.cases.case_files import Case
 
 PROGRAM = Path(__file__).parents[1]
@@ -60,44 +60,6 @@ def test_a_wrong_number_is_seen(driver, verify_stream, monkeypatch):
     monkeypatch.setattr(expected_results, "expected", off_by_a_little)
     result = run_case(case, verify_stream)
     assert (result.status, output in result.reason) == ("FAILED", True)
-
-
-LAYOUTS = ("abcd", "acdb", "cdba", "aBcd16b", "ABcd16b16a", "Acdb8a", "ABcd4a8b8a4b")
-
-
-@pytest.mark.parametrize("tag", LAYOUTS)
-def test_elements_lie_where_reorders_put_them(tag, verify_stream):
-    values = np.arange(2 * 17 * 3 * 4, dtype=np.float64).reshape(2, 17, 3, 4)
-    plain = storage.write(values, storage.describe(values.shape, "f32", "abx"), verify_stream)
-    target = storage.Buffer(storage.describe(values.shape, "f32", tag), verify_stream)
-    storage._reorder(plain, target)
-    assert (storage.read(target) == values).all()
-    assert storage.intrusion(target) == ""
-    packed = storage.to_bytes(values, target.desc)
-    assert (target.bytes()[: len(packed)] == packed).all()
-
-
-def test_what_is_written_out_of_place_is_seen(verify_stream):
-    desc = storage.describe((2, 3), "f32", None, (5, 1))
-    assert storage.intrusion(storage.Buffer(desc, verify_stream)) == ""
-    for at, text in ((12, "gaps"), (40, "past the end")):
-        buffer = storage.Buffer(desc, verify_stream)
-        host = buffer.bytes()
-        host[at] ^= 1
-        buffer._usm.copy_from_host(host)
-        assert text in storage.intrusion(buffer)
-    blocked = storage.describe((1, 3, 1, 1), "f32", "aBcd8b")
-    buffer = storage.Buffer(blocked, verify_stream)
-    assert "padding" in storage.intrusion(buffer)
-
-
-@pytest.mark.parametrize("dtype", ["f8_e4m3", "f8_e5m2", "bf16", "f16"])
-def test_rounding_agrees_with_a_reorder(dtype, verify_stream):
-    values = np.random.default_rng(0).normal(0, 20, (64, 16)).astype(np.float32).astype(float)
-    source = storage.write(values, storage.describe(values.shape, "f32", None), verify_stream)
-    target = storage.Buffer(storage.describe(values.shape, dtype, None), verify_stream)
-    storage._reorder(source, target)
-    assert (storage.read(target) == storage.rounded(values, dtype)).all()
 
 
 def test_too_much_memory_is_refused_before_it_is_taken(verify_stream):
@@ -176,14 +138,6 @@ def test_lines_that_repeat_a_case_name_device_and_limits():
     )
 
 
-def test_gaps_between_steps_and_behind_states():
-    case = Case("rnn", "l1t3mb2sic8", {"tag": "abc:any:bac", "trivial-strides": "false"})
-    strides = {name: tensor.strides for name, tensor in case.call().tensors.items()}
-    assert strides["src_layer"] == (17, 8, 1)
-    assert strides["dst_layer"] == (8, 25, 1)
-    assert strides["src_iter"] == (18, 18, 9, 1)
-
-
 DYNAMIC = {
     "mx": ("mx:e8m0:1x32", 448.0 * 64, 64.0),
     "mx of less than a power": ("mx:e8m0:1x32", 448.0 * 33, 32.0),
@@ -245,11 +199,3 @@ def test_an_ended_run_prints_the_table_and_writes_json(number, status, tmp_path)
     assert "after 1 of 2 cases" in printed
     assert "softmax           1" in printed
     assert [r["status"] for r in json.loads(path.read_text())["results"]] == ["PASSED"]
-
-
-def test_references_of_products_take_one_thread(monkeypatch):
-    """Beside oneDNN's own threads, more of NumPy's make a small matmul case twice as slow."""
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    assert runner.environment()["OPENBLAS_NUM_THREADS"] == "1"
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
-    assert runner.environment()["OPENBLAS_NUM_THREADS"] == "3"

@@ -119,3 +119,11 @@ def test_masks(what, mask):
 def test_groups_shape_the_scales():
     call = Case("matmul", "8x64:64x32", {"attr-scales": "wei:per_ocic:f32:16x1"}).call()
     assert extra_tensors(call)["attr_scales_weights"].dims == (4, 32)
+
+
+def test_gaps_between_steps_and_behind_states():
+    case = Case("rnn", "l1t3mb2sic8", {"tag": "abc:any:bac", "trivial-strides": "false"})
+    strides = {name: tensor.strides for name, tensor in case.call().tensors.items()}
+    assert strides["src_layer"] == (17, 8, 1)
+    assert strides["dst_layer"] == (8, 25, 1)
+    assert strides["src_iter"] == (18, 18, 9, 1)
