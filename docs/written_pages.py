@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write pages of docs/api from the package and the notes here.
+"""The pages that programs write while the site is built: reference pages, and explained networks.
 
-That is primitives.md, enumerations.md, functional.md and a page for each family of functions.
-``python tests/helpers/reference_writing.py`` writes them; tests/test_reference.py compares.
+``write`` is called by conf.py. git ignores what it writes.
 """
 
 import enum
 import functools
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from sycl_dnn import functional
 from sycl_dnn import onednn as dnnl
 
-DOCS = Path(__file__).parents[2] / "docs" / "api"
+DOCS = Path(__file__).parent
 GUIDE = "https://uxlfoundation.github.io/oneDNN/v3.13/dev_guide_{}.html"
 
 #: Prefix of the names -> page of the guide, data types, notes on implementations.
@@ -168,7 +169,6 @@ RNN = (
     "(L, D, H, G, H), bias (L, D, G, H). Gradients of weights are added to existing values, unless "
     "flags is diff_weights_overwrite."
 )
-_HEAD = "<!-- Written by tests/helpers/reference_writing.py. -->\n\n"
 _KINDS = {
     "prop_kind": "`prop_kind`",
     "algorithm": "`algorithm`",
@@ -180,7 +180,7 @@ _KINDS = {
 
 
 def notes_of(name):
-    """The row of `NOTES` with the longest key that is a prefix of the name."""
+    """Return the row of `NOTES` with the longest key that is a prefix of the name."""
     return NOTES[max((k for k in NOTES if name.startswith(k)), key=len)]
 
 
@@ -234,11 +234,11 @@ def primitives_page():
         "Types are those that\noneDNN documents; a device may support fewer "
         "([support matrix](../support_matrix.md)).\n"
     )
-    return _HEAD + "\n".join([intro, *(primitive_section(n) for n in sorted(dnnl.PRIMITIVES))])
+    return "\n".join([intro, *(primitive_section(n) for n in sorted(dnnl.PRIMITIVES))])
 
 
 def enumerations():
-    """Enumerations of the low level by name, without the tags of layouts."""
+    """Return the enumerations of the low level by name, without the tags of layouts."""
     found = {n: getattr(dnnl, n) for n in dnnl.__all__ if n not in ("arg", "format_tag")}
     return {n: c for n, c in sorted(found.items()) if isinstance(c, enum.EnumMeta)}
 
@@ -266,7 +266,7 @@ def enumerations_page():
         members = ", ".join(f"`{m}`" for m in cls.__members__)
         parts.append(f"## {name}\n\n{members}\n")
     parts.append(f"## Settings of the process\n\n{_settings()}\n")
-    return _HEAD + "\n".join(parts)
+    return "\n".join(parts)
 
 
 #: Folder or file of `sycl_dnn.functional` -> title of its page, in the order of the summary.
@@ -318,7 +318,7 @@ def functional_page():
         parts.append(f"## [{FAMILIES[family]}](functional_{family}.md)\n")
         rows = [f"| {{py:obj}}`{n} <sycl_dnn.functional.{n}>` | {_summary(n)} |" for n in names]
         parts.append("\n".join(["| function | what it does |", "|---|---|", *rows]) + "\n")
-    return _HEAD + "\n".join(parts)
+    return "\n".join(parts)
 
 
 def family_page(family):
@@ -327,18 +327,29 @@ def family_page(family):
     for name in families()[family]:
         kind = "class" if isinstance(getattr(functional, name), type) else "function"
         parts.append(f".. auto{kind}:: sycl_dnn.functional.{name}")
-    return _HEAD + "\n".join(parts) + "\n```\n"
+    return "\n".join(parts) + "\n```\n"
 
 
-#: File -> the function that returns its text.
+#: File below docs/ -> the function that returns its text.
 PAGES = {
-    "primitives.md": primitives_page,
-    "enumerations.md": enumerations_page,
-    "functional.md": functional_page,
-    **{f"functional_{family}.md": functools.partial(family_page, family) for family in FAMILIES},
+    "api/primitives.md": primitives_page,
+    "api/enumerations.md": enumerations_page,
+    "api/functional.md": functional_page,
+    **{
+        f"api/functional_{family}.md": functools.partial(family_page, family) for family in FAMILIES
+    },
 }
+#: What benchmarks/explain_models.py writes: networks are compiled for it.
+EXPLAINED = ("explained/resnet50.md", "explained/bert.md", "explained/partitions.svg")
 
 
-if __name__ == "__main__":
+def write():
+    """Write every page; the explained networks only if they are not there, since they take long."""
     for file, make in PAGES.items():
-        (DOCS / file).write_text(make())
+        text = make()
+        # A page that is not changed is not read again.
+        if not (DOCS / file).exists() or (DOCS / file).read_text() != text:
+            (DOCS / file).write_text(text)
+    if not all((DOCS / file).exists() for file in EXPLAINED):
+        script = DOCS.parent / "benchmarks" / "explain_models.py"
+        subprocess.run([sys.executable, script, "--folder", DOCS / "explained"], check=True)
