@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the compiled programs of networks, and a picture of a partitioned graph.
 
-The pages are those of docs/explained.
+The site's build does it, for its pages docs/explained (docs/written_pages.py).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import dpnp
 from models import zoo
 
 import sycl_dnn
+from sycl_dnn import onednn as dnnl
 from sycl_dnn.graph import Graph
 
 FOLDER = Path(__file__).parents[1] / "docs" / "explained"
@@ -26,9 +27,9 @@ HEAD = """# {title}
 
 The report of the compiled function's `explain()`. Lines with `+` were fused into the step above,
 lines with `-` could have been but were not. Parameters are random, which does not matter here;
-implementations are those of an x86-64 CPU with AVX-512 and bfloat16. Written by
+implementations are those of a CPU with `{isa}`. Your CPU's, as Markdown:
 
-    python benchmarks/explain_models.py
+    python benchmarks/explain_models.py --folder out
 
 """
 
@@ -72,9 +73,12 @@ def main() -> None:
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     for name, (file, title) in PAGES.items():
-        text = HEAD.format(title=title)
+        text = HEAD.format(title=title, isa=dnnl.get_effective_cpu_isa().name)
         for dtype in (None, "bfloat16"):
-            report = explained(name, dtype)
+            try:
+                report = explained(name, dtype)
+            except NotImplementedError as refusal:  # a CPU without bfloat16
+                report = str(refusal)
             text += f"## {dtype or 'float32'}\n\n```text\n{report}\n```\n\n"
         (folder / file).write_text(text.rstrip() + "\n")
     (folder / "partitions.svg").write_text(transformer_layer().to_svg())

@@ -53,7 +53,7 @@ def page(text: str, made: str) -> str:
 
 
 def main() -> None:
-    """Read files that ``python -m sycl_dnn verify --json`` wrote, and write the page."""
+    """Read files that ``python tests/conformance verify --json`` wrote, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=Path, help="of verify --json")
     parser.add_argument("again", nargs="*", type=Path, help="the same of cases that ran again")

@@ -6,10 +6,10 @@
 
 #include <oneapi/dnnl/dnnl_graph.hpp>
 
-#include "fork.hpp"
-#include "gil.hpp"
-#include "host_lane.hpp"
-#include "in_flight.hpp"
+#include "base/fork.hpp"
+#include "base/gil.hpp"
+#include "engine/in_flight.hpp"
+#include "program/host_lane.hpp"
 
 namespace sycl_dnn {
 

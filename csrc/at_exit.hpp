@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "bind.hpp"
+#include "base/bind.hpp"
 
 namespace sycl_dnn {
 

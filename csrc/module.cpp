@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Table of contents of the extension module sycl_dnn._core.
 #include "at_exit.hpp"
-#include "bind.hpp"
-#include "dpctl_api.hpp"
-#include "threads.hpp"
+#include "base/bind.hpp"
+#include "base/dpctl_api.hpp"
+#include "engine/threads.hpp"
 
 PYBIND11_MODULE(_core, m) {
     using namespace sycl_dnn;

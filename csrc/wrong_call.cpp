@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "bind.hpp"
+#include "base/bind.hpp"
 
 namespace sycl_dnn {
 

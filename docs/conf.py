@@ -2,10 +2,15 @@
 """Sphinx settings: ``sphinx-build -W docs out/html``."""
 
 import re
+import sys
+from pathlib import Path
 
 from sphinx import addnodes
 
 import sycl_dnn
+
+sys.path.insert(0, str(Path(__file__).parent))
+import written_pages  # noqa: E402
 
 project = "sycl_dnn"
 release = version = sycl_dnn.__version__
@@ -76,6 +81,7 @@ def setup(app):
     """Show diagrams as their text, which reads well; the hosting site draws them."""
     from pygments.lexers.special import TextLexer
 
+    app.connect("builder-inited", lambda app: written_pages.write())
     app.connect("source-read", links_stay_on_the_site)
     app.connect("autodoc-process-signature", public_names)
     app.connect("autodoc-process-docstring", public_text)

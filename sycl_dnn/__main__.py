@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -17,8 +19,6 @@ from sycl_dnn.tools import environment
 #: Command -> module and function that run it (imported only then), and what it does.
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "report": ("sycl_dnn.__main__", "report_command", "this report, also without a command"),
-    "verify": ("sycl_dnn.tools.verify.command", "main", "run benchdnn's cases, compare with NumPy"),
-    "matrix": ("sycl_dnn.tools.matrix.command", "main", "what is optimised, reference or refused"),
     "explain": ("sycl_dnn.tools.explain.command", "main", "why a case is refused or slow"),
     "bench": ("sycl_dnn.tools.bench.command", "main", "measure cases: time, GFLOP/s, GB/s"),
     "launch": (
@@ -29,6 +29,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "check-gpu": ("sycl_dnn.tools.check_gpu.command", "main", "check the GPUs, write a report"),
     "trace": ("sycl_dnn.tools.profile.command", "main", "run a script and record its primitives"),
 }
+#: Commands of the repository's tests, which once were here.
+IN_TESTS = ("verify", "matrix")
 
 
 def _table(rows: Iterable[tuple[str, Any]]) -> list[str]:
@@ -107,9 +109,24 @@ def command(name: str) -> Callable[[list[str]], int]:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command that the first argument names; without one, the report."""
     words = sys.argv[1:] if arguments is None else arguments
-    if words and words[0] in COMMANDS:
+    if not words or words[0].startswith("-"):
+        return report_command(words)
+    if words[0] in COMMANDS:
         return command(words[0])(words[1:])
-    return report_command(words)
+    print(_no_command(words), file=sys.stderr)
+    return 2
+
+
+def _no_command(words: list[str]) -> str:
+    """Return what to type instead of words that are no command."""
+    name, *rest = words
+    known = (*COMMANDS, *IN_TESTS)
+    near = next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)), "")
+    if near in IN_TESTS:
+        place = f"{near} is in the tests of the repository; in a checkout of it, type"
+        return f"{place}: {shlex.join(['python', 'tests/conformance', near, *rest])}"
+    hint = f"did you mean {near}?" if near else f"commands are {', '.join(COMMANDS)}"
+    return f"python -m sycl_dnn: there is no command {name!r}; {hint}"
 
 
 if __name__ == "__main__":

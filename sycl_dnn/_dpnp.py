@@ -26,7 +26,7 @@ __all__ = [
 NEEDED: dict[str, str] = {
     "dpnp.ndarray._create_from_usm_ndarray": "no result can become a dpnp array",
     "dpnp.ndarray._array_obj": "the call table finds no memory behind a dpnp array",
-    # Fields of dpnp/tensor/_usmarray.h, as csrc/usm_array.hpp declares them.
+    # Fields of dpnp/tensor/_usmarray.h, as csrc/memory/usm_array.hpp declares them.
     "dpnp.tensor.usm_ndarray:struct": "no call is repeated without Python",
     "dpnp.tensor.usm_ndarray._pointer": "an array has no address without a wait for its queue",
     "dpctl.memory._memory._Memory": "dpctl.memory objects are not distinguished from arrays",

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/architecture.md holds: the order of imports, the tree, one topic a file, one name a file."""
+"""docs/architecture.md holds: imports and includes point down, a file is one topic of one name."""
 
 import ast
 import functools
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "sycl_dnn"
+SOURCES = ROOT / "csrc"
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 #: Words that name a place or a quantity and not a thing.
 VAGUE = {
@@ -27,7 +31,6 @@ OTHER_TESTS = {
     "simulated_level_zero",
     "two_gpus",
     "typed",
-    "typing",
 }
 
 
@@ -44,14 +47,14 @@ def _trees():
     return {name: ast.parse(path.read_text()) for name, path in PATHS.items()}
 
 
-def _order():
-    """Return the rank of each name in the list of the page; 0 is the lowest."""
-    block = PAGE.split("<!-- order of imports -->")[1].split("\n\n")[1]
+def _order(of):
+    """Return the rank of each name in a list of the page; 0 is the lowest."""
+    block = PAGE.split(f"<!-- order of {of} -->")[1].split("\n\n")[1]
     lines = [re.findall(r"\w+", line) for line in block.splitlines()]
     return {word: rank for rank, line in enumerate(reversed(lines)) for word in line}
 
 
-RANKS = _order()
+RANKS = _order("imports")
 
 
 def _rank(module):
@@ -94,6 +97,18 @@ def test_imports_point_down():
     assert upwards == []
 
 
+def test_the_package_needs_nothing_of_the_tests():
+    theirs = OTHER_TESTS | {path.stem for path in (ROOT / "tests" / "helpers").glob("*")}
+    roots = {
+        name.split(".")[0]: module
+        for module, tree in _trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0)
+        for name in [getattr(node, "module", None) or node.names[0].name]
+    }
+    assert not {n: m for n, m in roots.items() if n in theirs - sys.stdlib_module_names}
+
+
 def test_no_circles_at_import():
     arrows = {
         module: {name for name, is_early in _imported(tree, module) if is_early and name in PATHS}
@@ -112,25 +127,66 @@ def test_no_circles_at_import():
         visit(module, [])
 
 
+def test_circles_of_late_imports_are_few():
+    arrows = {
+        module: {name for name, _ in _imported(tree, module) if name in PATHS} - {module}
+        for module, tree in _trees().items()
+    }
+    in_circles = Counter()
+    for module in PATHS:
+        reached, open_ends = set(), [module]
+        while open_ends:
+            new = arrows[open_ends.pop()] - reached
+            reached |= new
+            open_ends += new
+        in_circles[module.split(".")[1] if "." in module else module] += module in reached
+    assert +in_circles <= Counter(trace=22, graph=8, nn=2, onednn=1, errors=1)
+
+
 def test_every_part_has_its_place_in_the_order():
     parts = {module.split(".")[1] for module in PATHS if "." in module}
     assert parts <= set(RANKS), parts - set(RANKS)
     assert set(RANKS) - parts <= {"__init__", "_core"}
 
 
-def test_the_page_lists_every_file():
-    tree = PAGE.split("    sycl_dnn/\n")[1].split("    tests/")[0]
-    listed = Counter(re.findall(r"[\w.]+\.py\b", tree))
-    there = Counter(path.name for path in PATHS.values() if path.name != "__init__.py")
-    missing = {name for name in there if listed[name] < there[name]}
-    gone = {name for name in listed if name not in there and name != "__init__.py"}
-    assert not missing, f"write them into docs/architecture.md: {sorted(missing)}"
-    assert not gone, f"docs/architecture.md lists what is gone: {sorted(gone)}"
+@pytest.fixture(scope="module")
+def sources():
+    """The files of the extension by their path below csrc/, which an installed package lacks."""
+    if not SOURCES.exists():
+        pytest.skip("the sources of the extension are not here")
+    return {path.relative_to(SOURCES): path.read_text() for path in SOURCES.rglob("*.?pp")}
+
+
+def test_includes_point_down(sources):
+    order = _order("includes")
+    folders = {path: path.parent.name or "csrc" for path in sources}
+    assert set(folders.values()) == set(order)
+    wrong = []
+    for path, text in sources.items():
+        for name in map(Path, re.findall(r'#include "(.+)"', text)):
+            if name not in sources:
+                assert name.suffix == ".inc" or name.parts[0] in ("dpctl", "syclinterface"), name
+            elif folders[name] != folders[path] and order[folders[name]] >= order[folders[path]]:
+                wrong.append((path.as_posix(), folders[name]))
+    # It describes what ran: primitives, kernels, partitions.
+    described = {("profile/profile_run.cpp", name) for name in ("primitives", "program", "graph")}
+    assert set(wrong) == described
 
 
 def test_a_file_is_one_topic():
     sizes = {name: len(path.read_text().splitlines()) for name, path in PATHS.items()}
     assert not {name: size for name, size in sizes.items() if size > 500}
+
+
+def test_a_source_of_the_extension_is_one_topic(sources):
+    assert not {path for path, text in sources.items() if text.count("\n") > 500}
+    assert not [name for name, n in Counter(path.name for path in sources).items() if n > 1]
+
+
+def test_every_folder_is_on_the_page():
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    folders |= {path.parent.name for path in (ROOT / "tests").glob("*/*.py")}
+    assert not {folder for folder in folders if f"`{folder}`" not in PAGE}
 
 
 def test_names_say_the_thing_and_once():

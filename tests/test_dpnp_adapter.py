@@ -75,7 +75,7 @@ def test_only_the_adapter_uses_private_names():
 
 @pytest.mark.skipif(not SOURCES.exists(), reason="the sources of the extension are not here")
 def test_extension_uses_no_private_name_beside_those_listed():
-    text = "\n".join(p.read_text() for p in SOURCES.glob("*.?pp"))
+    text = "\n".join(p.read_text() for p in SOURCES.rglob("*.?pp"))
     used = set(re.findall(r"\b(?:Sycl(?:Queue|Event|Context|Device)|Memory)_[A-Z]\w+", text))
     of_objects = {"_array_obj", "_pointer"} & set(re.findall(r'InternFromString\("(\w+)"\)', text))
     modules = {m for m in re.findall(r'import\("(dp[\w.]+)"\)', text) if "._" in m}

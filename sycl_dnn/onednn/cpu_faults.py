@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from sycl_dnn.onednn import fault as rules
-from sycl_dnn.onednn import faulty_cases as cases
 from sycl_dnn.onednn.fault import ANY, Fault
 
 FAULTS: tuple[Fault, ...] = (
@@ -17,7 +16,6 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("deconvolution_forward",),
         warns=rules.row_major_pointwise,
-        explains=cases.pointwise,
         outputs=("dst",),
         advice=("row-major weights (O, I) of a 1x1 kernel are read as (I, O); use weights `any`"),
     ),
@@ -33,7 +31,6 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("inner_product_forward",),
         warns=rules.other_order,
-        explains=cases.other_order,
         outputs=("dst",),
         advice=(
             "weights are read in the order of the source's axes, channels last, but have "
@@ -69,7 +66,6 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("vanilla_rnn_backward", "lstm_backward", "gru_backward", "lbr_gru_backward"),
         warns=rules.strided_source,
-        explains=cases.strided_source,
         outputs=("diff_weights_layer",),
         advice=(
             "diff_weights_layer is wrong when steps of src_layer are not contiguous "
@@ -90,7 +86,6 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("augru_backward", "lbr_augru_backward"),
         warns=rules.always,
-        explains=rules.always,
         outputs=("diff_*",),
         advice=(
             "the gradients are not those of the forward pass (diff_augru_attention is wrong even "
@@ -109,7 +104,6 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("layer_normalization_backward",),
         warns=rules.rms_without_stats,
-        explains=cases.rms,
         outputs=("diff_src",),
         advice=(
             "diff_src is wrong with rms_norm unless use_global_stats is set: oneDNN subtracts a "
@@ -143,7 +137,6 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("lrn_backward",),
         warns=rules.odd_bf16_channels,
-        explains=cases.bf16_channels,
         outputs=("diff_src",),
         advice=(
             "small bf16 gradients are wrong where diff_dst is 0 unless the number of channels "
@@ -158,7 +151,6 @@ FAULTS: tuple[Fault, ...] = (
         instead="u8",
         met="left",
         rows=("lstm_forward",),
-        explains=cases.signed_lstm,
         outputs=("dst_*",),
     ),
     Fault(
@@ -171,7 +163,6 @@ FAULTS: tuple[Fault, ...] = (
         instead="f32; for the forward pass, plain `ldigo` weights",
         met="left",
         rows=("lstm_forward", "lstm_backward"),
-        explains=cases.bf16_projection,
         outputs=("dst_*", "diff_*"),
     ),
     Fault(
@@ -182,7 +173,6 @@ FAULTS: tuple[Fault, ...] = (
         instead="another layout",
         met="left",
         rows=("lrn_backward",),
-        explains=cases.wide_lrn,
         outputs=("diff_src",),
     ),
     Fault(
@@ -196,7 +186,6 @@ FAULTS: tuple[Fault, ...] = (
         instead="f32",
         met="left",
         rows=("convolution_backward_weights",),
-        explains=cases.padded_depth,
         outputs=("diff_weights",),
     ),
     Fault(
@@ -207,7 +196,6 @@ FAULTS: tuple[Fault, ...] = (
         instead="a smaller stride",
         met="left",
         rows=("convolution_backward_weights",),
-        explains=cases.lone_window,
         outputs=("diff_weights",),
     ),
     Fault(
@@ -218,7 +206,6 @@ FAULTS: tuple[Fault, ...] = (
         instead="one axis at a time, or `binary`",
         met="left",
         rows=("reorder",),
-        explains=cases.masked_reorder,
         outputs=("dst",),
     ),
     Fault(
@@ -229,7 +216,6 @@ FAULTS: tuple[Fault, ...] = (
         instead="by way of f32",
         met="left",
         rows=("reorder",),
-        explains=cases.four_bit_copy,
         outputs=("dst",),
     ),
     Fault(
@@ -240,7 +226,6 @@ FAULTS: tuple[Fault, ...] = (
         instead="put a binary post-op first",
         met="left",
         rows=("binary",),
-        explains=cases.later_operands,
         outputs=("dst",),
         post_ops=rules.two_rows,
     ),
@@ -294,7 +279,6 @@ FAULTS: tuple[Fault, ...] = (
         instead="put the sum first, which selects another implementation",
         met="left",
         rows=("deconvolution_forward",),
-        explains=cases.halved_weights,
         outputs=("dst",),
     ),
     Fault(
@@ -309,7 +293,6 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("deconvolution_forward",),
         warns=rules.doubled,
-        explains=cases.doubled,
         outputs=("dst",),
         advice=(
             "with an s8 source and strides, results are twice as large on CPUs with AVX-512 but no"
@@ -330,7 +313,6 @@ FAULTS: tuple[Fault, ...] = (
         rows=("matmul",),
         until="3.14.0",
         warns=rules.found_scales,
-        explains=cases.found_scales,
         outputs=("dst",),
         advice=(
             "with scales computed by oneDNN, the largest values of a float8 result become NaN or "
@@ -346,7 +328,6 @@ FAULTS: tuple[Fault, ...] = (
         instead="channels last, or a separate operation after pooling",
         met="left",
         rows=("pooling_forward",),
-        explains=cases.whole_operand,
         outputs=("dst",),
         post_ops=rules.whole_operand,
         partition=rules.pooled_operand,
@@ -415,7 +396,6 @@ FAULTS: tuple[Fault, ...] = (
         met="warned",
         rows=("convolution_forward", "deconvolution_forward", "inner_product_forward", "matmul"),
         warns=rules.saturating,
-        explains=cases.saturating,
         outputs=("dst",),
         advice=(
             "products of 8-bit integers are added in pairs with 16-bit saturation on CPUs without "

@@ -25,13 +25,13 @@ class Fault:
         an error; ``left`` to users of the low level, while ``functional`` avoids it
     rows : the primitives
     device : where it was seen, ``cpu`` or ``gpu`` (simulated, or executed by the CPU);
-        warnings and the verifier apply to that device
+        warnings apply to that device
     since, until : version of oneDNN in which it was first seen, and in which it is fixed
     advice : text of the warning or of the error
-    refused_by : function of csrc/refused_shapes.cpp or csrc/refusals.cpp
-    warns, refuses, explains, post_ops, partition : rules, named by what they are applied to
+    refused_by : function of csrc/primitives/refused_shapes.cpp or csrc/primitives/refusals.cpp
+    warns, refuses, post_ops, partition : rules, named by what they are applied to
     avoids : rule of implementations that are skipped for the next one
-    outputs : patterns of the outputs that may be wrong if ``warns`` or ``explains`` holds
+    outputs : patterns of the outputs that may be wrong in results of the rows
     """
 
     name: str
@@ -49,7 +49,6 @@ class Fault:
     warns: Callable[[Any], bool] | None = None
     refuses: Callable[[Any], bool] | None = None
     avoids: Callable[[Any], bool] | None = None
-    explains: Callable[[Any, str], bool] | None = None
     post_ops: Callable[[Any, Any], bool] | None = None
     partition: Callable[[Any], bool] | None = None
     outputs: tuple[str, ...] = ()

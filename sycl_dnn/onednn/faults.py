@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The register of oneDNN's faults: read by warnings, the compiler, graphs and the verifier.
+"""The register of oneDNN's faults: read by warnings, the compiler and graphs.
 
 ``FAULTS`` is the one table, found by comparing with float64 references; its rows are in
 ``cpu_faults``, ``avoided_implementations``, ``refused_calls``, ``gpu_faults`` and
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 from sycl_dnn import _core
@@ -29,9 +28,8 @@ from sycl_dnn.onednn import (
 )
 from sycl_dnn.onednn.fault import Fault, GraphOp
 
-__all__ = ["FAULTS", "Fault", "explain", "explain_partition", "spoils", "table", "why_wrong"]
+__all__ = ["FAULTS", "Fault", "in_partition", "spoils", "table", "why_wrong"]
 
-PAGE = "docs/onednn_in_python.md"
 FAULTS = (
     *cpu_faults.FAULTS,
     *avoided_implementations.FAULTS,
@@ -98,34 +96,6 @@ def why_wrong(ops: Sequence[GraphOp], device: str) -> str:
     """Return what oneDNN does wrong with a partition of these operations; "" for nothing."""
     fault = in_partition(ops, device)
     return f"oneDNN {fault.wrong}" if fault else ""
-
-
-def explain(
-    call: Any, impl: str, outputs: Sequence[str], device: str, warned: Sequence[str] = ()
-) -> str:
-    """Return the fault that explains wrong ``outputs`` of a case of the verifier; "" for none.
-
-    ``warned`` are the texts of the warnings when its descriptor was made.
-    """
-    for fault in FAULTS:
-        if fault.device != device or call.row not in fault.rows:
-            continue
-        covered = all(any(fnmatchcase(o, p) for p in fault.outputs) for o in outputs)
-        was_warned = bool(fault.warns) and any(fault.advice in text for text in warned)
-        if covered and (was_warned or (fault.explains and fault.explains(call, impl))):
-            return told(fault)
-    return ""
-
-
-def explain_partition(ops: Sequence[GraphOp], device: str) -> str:
-    """Return the fault that affects a partition, as `explain` does."""
-    fault = in_partition(ops, device)
-    return told(fault) if fault else ""
-
-
-def told(fault: Fault) -> str:
-    """Return a fault as one line of a report."""
-    return f"known fault, {PAGE}: {fault.name}"
 
 
 def table() -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from sycl_dnn.onednn import fault as rules
-from sycl_dnn.onednn import faulty_cases as cases
 from sycl_dnn.onednn.fault import Fault
 
 FAULTS: tuple[Fault, ...] = (
@@ -101,7 +100,6 @@ FAULTS: tuple[Fault, ...] = (
         rows=("matmul",),
         device="gpu",
         warns=rules.found_scales,
-        explains=cases.found_scales,
         outputs=("dst",),
         advice=(
             "with scales computed by oneDNN, the largest values of a float8 result become NaN or "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A subset of the case files, one line a test; the whole runs with python -m sycl_dnn verify."""
+"""A subset of the case files, one line a test; `python tests/conformance verify` runs the whole."""
 
 import random
 from collections import Counter
@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 import sycl_dnn
+from conformance.verify.case_reader import ALL_DRIVERS, read_file, replay
+from conformance.verify.outcomes import FAILURES
+from conformance.verify.runner import run_case
 from sycl_dnn import onednn as dnnl
-from sycl_dnn.tools.verify.case_files import read_file
-from sycl_dnn.tools.verify.driver import FAILURES
-from sycl_dnn.tools.verify.drivers import ALL_DRIVERS
-from sycl_dnn.tools.verify.runner import run_case
 
 FOLDER = Path(__file__).parent
 PER_DRIVER = 10
@@ -39,7 +38,7 @@ def conformance_stream():
 @pytest.mark.parametrize("case", DRAWN, ids=lambda case: case.line)
 def test_case(case, conformance_stream):
     result = run_case(case, conformance_stream)
-    assert result.status not in FAILURES, f"{result.reason}\n{case.replay}"
+    assert result.status not in FAILURES, f"{result.reason}\n{replay(case.line)}"
 
 
 @pytest.mark.parametrize("driver", ALL_DRIVERS)
@@ -61,7 +60,8 @@ def test_one_file_names_all_of_them():
 
 
 def test_lines_that_replay_read_back_to_the_same_case():
-    from sycl_dnn.tools.verify.case_files import Reader, words_of_text
+    from conformance.verify.case_reader import Reader
+    from sycl_dnn.tools.cases.case_files import words_of_text
 
     for case in DRAWN:
         (again,) = Reader().cases(words_of_text(case.line, "line"), FOLDER)

@@ -19,9 +19,11 @@ import atheris
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "helpers")]
 
-with atheris.instrument_imports(include=["sycl_dnn.tools.verify"]):
-    from sycl_dnn.tools.verify.case_files import Reader, words_of_text
-    from sycl_dnn.tools.verify.driver import CaseError
+with atheris.instrument_imports(include=["conformance.verify", "sycl_dnn.tools.cases"]):
+    from conformance.verify.case_reader import Reader
+
+    from sycl_dnn.tools.cases.case_files import words_of_text
+    from sycl_dnn.tools.cases.driver import CaseError
 
 from descriptors import FORMS  # noqa: E402
 

@@ -57,7 +57,7 @@ def damaged(draw, blob):
 
 
 def checksum(payload):
-    """FNV-1a, as in csrc/memory_desc_blob.cpp."""
+    """FNV-1a, as in csrc/memory/memory_desc_blob.cpp."""
     value = 1469598103934665603
     for byte in payload:
         value = (value ^ byte) * 1099511628211 % 2**64

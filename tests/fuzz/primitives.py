@@ -5,7 +5,6 @@ import re
 from dataclasses import replace
 
 import numpy as np
-from case_runner import parameters
 from cases import CASES
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from fuzz.guards import MOST_BYTES, Guarded
 from fuzz.settings import attributes, operand
 from fuzz.values import absurd, chance, mutated, note, renamed_sizes, small, tag_name, wrong
 from sycl_dnn import onednn as dnnl
+from sycl_dnn.tools.cases.call import parameters
 
 ALL = [case for cases in CASES.values() for case in cases if "sparse" not in case.name]
 TYPES = st.sampled_from(("f32", "bf16", "f16", "s8", "u8", "s32", "f64", "f8_e4m3", "s4"))
@@ -45,7 +45,7 @@ def strided(draw, desc):
 
 def described(draw, engine, case, hint=None):
     """Ask for a descriptor."""
-    given = parameters(case, hint, any_weights=chance(draw, 70))
+    given = parameters(case.call(any_weights=chance(draw, 70)), hint)
     if chance(draw, 15):
         name = draw(st.sampled_from(sorted(given)))
         given[name] = strided(draw, given[name]) if chance(draw, 50) else mutated(draw, given[name])
@@ -71,7 +71,7 @@ def descriptor(draw, engine):
 
 
 def dnnl_hint(engine, case):
-    return getattr(dnnl, case.row)(engine, **parameters(case))
+    return getattr(dnnl, case.row)(engine, **parameters(case.call()))
 
 
 def describe(draw, stream):

@@ -12,8 +12,11 @@ from pathlib import Path
 import dpnp
 import numpy as np
 import pytest
-from case_runner import describe, download, execute
+from case_runner import describe, execute
 from cases import CASES
+from conformance.verify import known_faults
+from conformance.verify.case_reader import cases_of
+from conformance.verify.runner import run_case
 
 import sycl_dnn
 from sycl_dnn import OneDnnFaultWarning, Unimplemented
@@ -21,8 +24,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.graph import Graph
 from sycl_dnn.onednn import faults
-from sycl_dnn.tools.verify import case_files, execution
-from sycl_dnn.tools.verify.runner import run_case
+from sycl_dnn.tools.cases import execution
 
 FAULTS = {fault.name: fault for fault in faults.FAULTS if fault.device == "gpu"}
 T = dnnl.data_type
@@ -70,11 +72,6 @@ NOT_REPRODUCED = {
 }
 
 
-def cases_of(line):
-    words = [case_files.Word(word, case_files.COMMAND_LINE) for word in line.split()]
-    return list(case_files.Reader().cases(words, Path()))
-
-
 def outcomes(line, stream):
     return [run_case(case, stream) for case in cases_of(line)]
 
@@ -83,7 +80,7 @@ def outcomes(line, stream):
 def test_fault_is_still_there(name, stream, values):
     told = "\n".join(f"{r.status} {r.reason}" for r in outcomes(WRONG[name][0], stream))
     assert told.startswith("KNOWN"), f"oneDNN may have fixed {name}: check, then drop it: {told}"
-    assert re.search(rf"known fault, {faults.PAGE}: {name} ", told)
+    assert re.search(rf"known fault, {known_faults.PAGE}: {name} ", told)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -175,7 +172,7 @@ def gradients_of_old_cells(stream):
         for one, descriptor, value in ((case.forward_case, hint, 0.0), (case, pd, lent)):
             args["scratchpad"] = filled(descriptor.scratchpad_desc, value, stream)
             done = execute(one, descriptor, stream, arrays, args)
-        results.append(download(done["diff_bias"], stream))
+        results.append(done.results()[0]["diff_bias"])
     wanted = case.expected(arrays)["diff_bias"].reshape(results[0].shape)
     np.testing.assert_allclose(results[0], wanted, atol=1e-5)
     return not any(np.allclose(wanted, other, atol=1e-2) for other in results[1:])

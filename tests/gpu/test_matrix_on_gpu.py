@@ -6,14 +6,15 @@ import warnings
 from pathlib import Path
 
 import pytest
+from conformance.matrix import record
+from conformance.matrix.families import cells
+from conformance.matrix.record import load, measure, state_of
 
 from sycl_dnn.device import is_simulated
 from sycl_dnn.tools.bench import command as bench
+from sycl_dnn.tools.cases.case_files import case_of
 from sycl_dnn.tools.explain.judge import explain
-from sycl_dnn.tools.matrix import record
-from sycl_dnn.tools.matrix.families import case_of, cells
-from sycl_dnn.tools.matrix.probe import Prober
-from sycl_dnn.tools.matrix.record import load, measure, state_of, target_name
+from sycl_dnn.tools.explain.probe import Prober, target_name
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 

@@ -9,14 +9,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from conformance.verify.case_reader import ALL_DRIVERS, cases_of, read_file
+from conformance.verify.command import main
+from conformance.verify.outcomes import FAILURES, Limits
+from conformance.verify.runner import run_case
 
 from sycl_dnn.device import is_simulated
-from sycl_dnn.tools.verify import case_files
-from sycl_dnn.tools.verify.case_files import read_file
-from sycl_dnn.tools.verify.command import main
-from sycl_dnn.tools.verify.driver import FAILURES, Limits
-from sycl_dnn.tools.verify.drivers import ALL_DRIVERS
-from sycl_dnn.tools.verify.runner import run_case
 
 FOLDER = Path(__file__).parents[1] / "conformance"
 #: Of each driver; ``verify --device gpu`` itself runs more of them, see .ci/run.
@@ -48,7 +46,6 @@ def test_the_command_says_that_nothing_was_compared(capfd):
 @pytest.mark.usefixtures("values")
 def test_winograd_is_allowed_its_rounding_by_whatever_name_it_was_chosen(stream):
     text = "--conv --dir=FWD_I --alg=WINO,AUTO mb1ic16ih8oc16kh3ph1"
-    words = [case_files.Word(word, case_files.COMMAND_LINE) for word in text.split()]
-    for case in case_files.Reader().cases(words, FOLDER):
+    for case in cases_of(text):
         result = run_case(case, stream)
         assert (result.status, result.impl) == ("PASSED", "ocl:xe:wino"), result.reason

@@ -3,10 +3,11 @@
 
 from pathlib import Path
 
-from sycl_dnn.tools.verify.case_files import Case
-from sycl_dnn.tools.verify.graph.document import read
-from sycl_dnn.tools.verify.graph.graph_driver import OPTIONS
-from sycl_dnn.tools.verify.graph.rewriting import rewrite
+from conformance.verify.graph.document import read
+from conformance.verify.graph.graph_driver import OPTIONS
+from conformance.verify.graph.rewriting import rewrite
+
+from sycl_dnn.tools.cases.case_files import Case
 
 FOLDER = Path(__file__).parents[1] / "conformance" / "graph"
 FILES = sorted(FOLDER.glob("*/*.json"))

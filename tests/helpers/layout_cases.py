@@ -8,7 +8,7 @@ import itertools
 import math
 from pathlib import Path
 
-from sycl_dnn.tools.verify.case_files import Reader, words_of_text
+from sycl_dnn.tools.cases.case_files import Reader, words_of_text
 
 #: By rank: what the others vary, with a vector's width of channels and with a rest of one.
 SHAPES = {3: (3, 16, 5), 4: (2, 12, 3, 8)}

@@ -3,8 +3,7 @@
 
 import numpy as np
 import pytest
-
-from sycl_dnn.tools.verify.references import reference
+from conformance.references import reference
 
 each = pytest.mark.parametrize
 

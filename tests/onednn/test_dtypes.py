@@ -9,7 +9,7 @@ from sycl_dnn import functional as F
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.graph import rows
 from sycl_dnn.onednn import dtypes
-from sycl_dnn.tools.verify import storage
+from sycl_dnn.tools.cases import storage
 
 ROWS = {row.short: row for row in dtypes.TABLE}
 OF_ONEDNN = [row for row in dtypes.TABLE if row.name != "bool"]

@@ -7,9 +7,8 @@ from collections import Counter
 
 import layout_cases
 import pytest
-
-from sycl_dnn.tools.verify.driver import FAILURES, Limits
-from sycl_dnn.tools.verify.runner import Pool
+from conformance.verify.outcomes import FAILURES, Limits
+from conformance.verify.runner import Pool
 
 #: How many lines of each driver the sample has, each with one case.
 PER_DRIVER = 6

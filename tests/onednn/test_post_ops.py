@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from case_runner import download, upload
+from case_runner import download
 from descriptors import require
 from small_matmul import (
     ALG,
@@ -28,6 +28,7 @@ from small_matmul import (
 
 from sycl_dnn import OutOfMemory
 from sycl_dnn import onednn as dnnl
+from sycl_dnn.tools.cases import storage
 
 
 def relu(x):
@@ -113,7 +114,9 @@ def test_depthwise_convolution_follows(engine, stream):
     given = {"src": src, "weights": pointwise, "attr_post_op_dw_weights": depthwise}
     given["attr_post_op_dw_bias"] = bias
     primitive = dnnl.Primitive(pd)
-    args = {n: upload(v, primitive.arguments[n]["desc"], stream) for n, v in given.items()}
+    args = {
+        n: storage.write(v, primitive.arguments[n]["desc"], stream).memory for n, v in given.items()
+    }
     args["dst"] = dnnl.Memory(pd.dst_desc, engine)
     primitive.execute(stream, args).wait()
     middle = np.einsum("nchw,oc->nohw", src, pointwise[:, :, 0, 0])

@@ -7,13 +7,14 @@ import sys
 
 import numpy as np
 import pytest
-from case_runner import describe, download, is_refused, upload
+from case_runner import describe, download, is_refused
 from cases import CASES
 from descriptors import require
 from small_calls import softmax_of_integers
 
 from sycl_dnn import DnnlError, InvalidArguments, Unimplemented
 from sycl_dnn import onednn as dnnl
+from sycl_dnn.tools.cases import storage
 
 T = dnnl.data_type
 ALG = dnnl.algorithm
@@ -237,7 +238,10 @@ def test_each_implementation_computes_the_same(engine, stream):
     pd = matmul(engine)
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 5, (16, 16)).astype("f4") for _ in "ab")
-    src, weights = upload(a, pd.src_desc, stream), upload(b, pd.weights_desc, stream)
+    src, weights = (
+        storage.write(a, pd.src_desc, stream).memory,
+        storage.write(b, pd.weights_desc, stream).memory,
+    )
     primitives = [dnnl.Primitive(pd)]
     while pd.next_impl():
         primitives.append(dnnl.Primitive(pd))

@@ -16,9 +16,9 @@ from sycl_dnn.device import is_simulated
 from sycl_dnn.errors import NoDeviceError
 from sycl_dnn.tools.bench import roof
 from sycl_dnn.tools.bench.measure import COLD, Figures, Settings, measure, stream_for
-from sycl_dnn.tools.verify.case_files import Case
-from sycl_dnn.tools.verify.command import byte_count, parser_of, read_cases
-from sycl_dnn.tools.verify.driver import CaseError
+from sycl_dnn.tools.cases.case_files import Case
+from sycl_dnn.tools.cases.command_line import byte_count, parser_of, read_cases
+from sycl_dnn.tools.cases.driver import CaseError
 
 _DESCRIPTION = """\
 Measure cases in benchdnn's language and print a line for each:
@@ -33,7 +33,7 @@ is 0, 1 if no case could be measured, 2 for lines that cannot be read or devices
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the options that no driver has."""
-    found = parser_of("sycl_dnn bench", _DESCRIPTION)
+    found = parser_of("python -m sycl_dnn bench", _DESCRIPTION)
     add = found.add_argument
     add("--mode", choices=("P", "p"), help="as in benchdnn; performance is the only one here")
     add("--max-ms-per-prb", type=float, default=1000.0, metavar="MS", help="for a case (1000)")

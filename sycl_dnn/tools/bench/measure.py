@@ -16,12 +16,12 @@ import numpy as np
 
 from sycl_dnn import onednn as dnnl
 from sycl_dnn.errors import DnnlError
-from sycl_dnn.tools.verify import data
-from sycl_dnn.tools.verify.call import Call, memory_bytes
-from sycl_dnn.tools.verify.case_files import Case
-from sycl_dnn.tools.verify.driver import Failure
-from sycl_dnn.tools.verify.drivers import DRIVERS
-from sycl_dnn.tools.verify.execution import Execution, prepare
+from sycl_dnn.tools.cases import data
+from sycl_dnn.tools.cases.call import Call, memory_bytes
+from sycl_dnn.tools.cases.case_files import Case
+from sycl_dnn.tools.cases.driver import Refusal
+from sycl_dnn.tools.cases.drivers import DRIVERS
+from sycl_dnn.tools.cases.execution import Execution, from_forward, prepare
 from sycl_dnn.trace.capabilities import cache_bytes
 
 COLD = ("none", "wei", "all")
@@ -42,16 +42,6 @@ class Prepared:
     arguments: list[dict[str, Any]]
     impl: str
     create_ms: float
-
-
-def _from_forward(case: Case, call: Call, hint: Any, stream: Any) -> tuple[dict, dict]:
-    """Run the forward call of a gradient; return values by argument, and the workspace."""
-    if call.forward is None:
-        return {}, {}
-    forward = Execution(call.forward, hint, stream, case.line, DRIVERS[case.driver].fill)
-    forward.run({})
-    workspace = {n: m for n, m in forward.args.items() if n == "workspace"}
-    return forward.arrays | forward.results()[0], workspace
 
 
 def _copies(nbytes: int, cold: str, device: Any) -> int:
@@ -85,7 +75,10 @@ def ready(case: Case, stream: Any, cold: str = "none") -> Prepared:
     fill = DRIVERS[case.driver].fill
     first = Execution(call, pd, stream, case.line, fill)
     create_ms = (time.perf_counter() - start) * 1e3
-    values, given = _from_forward(case, call, hint, stream)
+    values: data.Arrays = {}
+    given: dict[str, Any] = {}
+    if call.forward is not None:
+        values, given = from_forward(call.forward, hint, stream, case.line, fill)
     first.arrays |= values
     first.run(given)
     changing = [buffer for name, buffer in first.buffers.items() if _is_cold(name, cold)]
@@ -373,7 +366,7 @@ def measure(case: Case, stream: Any, settings: Settings = Settings()) -> Figures
         return Figures(case.driver, case.line, _name(case), refusal=why)
     try:
         one = ready(case, stream, settings.cold)
-    except (DnnlError, Failure) as error:
+    except (DnnlError, Refusal) as error:
         why = str(error.args[0] if error.args else error).split("\n")[0]
         return Figures(case.driver, case.line, _name(case), refusal=why)
     batch = batches(stream, one.primitive, one.arguments)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sycl_dnn.tools.bench.measure import Figures, Settings, measure
-from sycl_dnn.tools.verify.case_files import Case
+from sycl_dnn.tools.cases.case_files import Case
 
 _SIDE = {"cpu": 1024, "gpu": 4096}
 _COPY = Case("reorder", "4096x4096")

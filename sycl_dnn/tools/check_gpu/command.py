@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from sycl_dnn.tools.check_gpu.device_checks import CHECKS, Found, found
+from sycl_dnn.tools.check_gpu.progress_bar import Progress
 from sycl_dnn.tools.check_gpu.report_page import page, verdict
-from sycl_dnn.tools.verify.command import Progress
 
 _DESCRIPTION = """\
 Check what works on the GPUs of this machine, through OpenCL and through Level Zero, and write one
@@ -181,7 +181,7 @@ class Session:
         self.progress.clear()
         print(f"{result['status']:<10}{device:<18}{name:<13}{result['summary']}", flush=True)
         bad = result["status"] in ("failed", "crashed", "hung")
-        self.progress.step({"status": "FAILED" if bad else "PASSED"})
+        self.progress.step(bad)
         return result
 
 

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,64 +45,63 @@ def _judged(good: bool, nothing_ran: bool) -> str:
     return "submitted" if nothing_ran else "passed" if good else "failed"
 
 
-# --- oneDNN's primitives against NumPy, and functions against the CPU device
+# --- oneDNN's primitives and functions against the CPU device
 
 
-def _until(cases: list, end: float) -> Iterator:
-    for case in cases:
-        if time.monotonic() > end:
-            return
-        yield case
+def _reference(queue: Any) -> Any:
+    """Return the CPU's queue; None for a device that computes nothing.
+
+    Raises
+    ------
+    NoDeviceError
+        There is no CPU device to compare with.
+    """
+    return None if nature(queue.sycl_device) == "simulated gpu" else sycl_dnn.default_queue("cpu")
+
+
+def _compared(rows: list, what: str, queue: Any, reference: Any) -> Found:
+    """Return the result of rows with a status each."""
+    total = Counter(row["status"] for row in rows)
+    said = ", ".join(f"{n} {status}" for status, n in total.most_common())
+    bad = total["failed"] + total["crashed"] + total["hung"]
+    status = _judged(not bad and total["passed"] > 0, reference is None and not bad)
+    text = f"{what}: {said}"
+    if reference is not None and queue.sycl_device == reference.sycl_device:
+        text += "; the CPU was compared with itself, so float32 shows crashes only"
+    return found(status, text, rows, counts=total)
 
 
 def conformance(queue: Any, seconds: float) -> Found:
-    """Run cases of every primitive, in worker processes, and compare them with NumPy."""
-    from sycl_dnn.tools.check_gpu.function_sample import BEYOND_DRIVER
-    from sycl_dnn.tools.verify.case_files import read_file
-    from sycl_dnn.tools.verify.command import summary
-    from sycl_dnn.tools.verify.driver import FAILURES, Limits
-    from sycl_dnn.tools.verify.runner import Pool
+    """Run cases of every primitive, in another process, and compare with the CPU engine."""
+    from sycl_dnn.tools.check_gpu import primitive_sample
 
-    cases = list(read_file(Path(__file__).with_name("sample.in")))
-    random.Random(0).shuffle(cases)
-    pool = Pool(queue.sycl_device.filter_string, Limits(), max(seconds / 3, 20))
     try:
-        results = list(pool.run(_until(cases, time.monotonic() + seconds), 1))
-    finally:
-        pool.close()
-    counts: dict[str, Counter] = {}
-    for result in results:
-        if BEYOND_DRIVER in result["reason"] and nature(queue.sycl_device) == "simulated gpu":
-            result["status"] = "UNIMPLEMENTED"
-        counts.setdefault(result["driver"], Counter())[result["status"]] += 1
-    total = sum(counts.values(), Counter())
-    bad = sum(total[status] for status in FAILURES)
-    names = ("line", "status", "impl", "reason")
-    rows = [{n: r[n] for n in names} for r in results if r["status"] not in ("PASSED", "SUBMITTED")]
-    said = ", ".join(f"{n} {status.lower()}" for status, n in total.most_common())
-    text = f"{len(results)} of {len(cases)} cases: {said}"
-    status = _judged(bad == 0 and total["PASSED"] > 0, total["SUBMITTED"] > 0 and not bad)
-    return found(status, text, rows, counts=total, table=summary(counts, Counter()))
+        reference = _reference(queue)
+    except NoDeviceError:
+        return found("not run", "there is no CPU device to compare with")
+    cases, rows, end = primitive_sample.cases(), [], time.monotonic() + seconds
+    random.Random(0).shuffle(cases)
+    device = queue.sycl_device.filter_string
+    compared = "" if reference is None else reference.sycl_device.filter_string
+    for row in primitive_sample.rows(device, compared, cases, max(seconds / 3, 20)):
+        rows.append(row)
+        if time.monotonic() > end:
+            break
+    result = _compared(rows, f"{len(rows)} of {len(cases)} cases", queue, reference)
+    good = ("passed", "submitted")
+    return result | {"rows": [row for row in rows if row["status"] not in good]}
 
 
 def functions(queue: Any, seconds: float) -> Found:
     """Compute functions of every family with their gradients, compare with the CPU device."""
     from sycl_dnn.tools.check_gpu import function_sample
 
-    is_simulated = nature(queue.sycl_device) == "simulated gpu"
     try:
-        reference = None if is_simulated else sycl_dnn.default_queue("cpu")
+        reference = _reference(queue)
     except NoDeviceError:
         return found("not run", "there is no CPU device to compare with")
     rows = function_sample.compare(queue, reference, seconds)
-    total = Counter(row["status"] for row in rows)
-    said = ", ".join(f"{n} {status}" for status, n in total.most_common())
-    status = _judged(not total["failed"] and total["passed"] > 0, is_simulated)
-    status = "failed" if total["failed"] else status
-    text = f"{len(rows)} functions with gradients: {said}"
-    if reference is not None and queue.sycl_device == reference.sycl_device:
-        text += "; the CPU was compared with itself, so float32 shows crashes only"
-    return found(status, text, rows)
+    return _compared(rows, f"{len(rows)} functions with gradients", queue, reference)
 
 
 # --- Training
@@ -180,7 +179,7 @@ def training(queue: Any, seconds: float) -> Found:
 
 # --- Speed
 
-#: Ten layers, in the language of `verify`; {} is the dtype.
+#: Ten layers, in benchdnn's language; {} is the dtype.
 LAYERS = {
     "convolution 3x3": "--conv --dir=FWD_I --dt={} --stag=axb --dtag=axb mb16ic128ih28oc128kh3ph1",
     "convolution 1x1": "--conv --dir=FWD_I --dt={} --stag=axb --dtag=axb mb16ic256ih14oc1024kh1",
@@ -202,7 +201,7 @@ def speed(queue: Any, seconds: float) -> Found:
         return found("not run", f"this is not a real GPU ({what}): its times mean nothing")
     from sycl_dnn.tools.bench import roof as roofs
     from sycl_dnn.tools.bench.measure import Settings, measure, stream_for
-    from sycl_dnn.tools.verify.command import read_cases
+    from sycl_dnn.tools.cases.command_line import read_cases
 
     has_halves = queue.sycl_device.has_aspect_fp16 and what == "gpu"
     dtypes = ("f32", "f16") if has_halves else ("f32",)
@@ -324,7 +323,7 @@ def memory(queue: Any, seconds: float) -> Found:
 
 #: Name -> check, its share of the time, what it asks.
 CHECKS: dict[str, tuple[Callable[[Any, float], Found], float, str]] = {
-    "conformance": (conformance, 0.30, "oneDNN's primitives against NumPy"),
+    "conformance": (conformance, 0.30, "oneDNN's primitives against the CPU engine"),
     "functions": (functions, 0.22, "functions and gradients against the CPU device"),
     "training": (training, 0.12, "a network learns to read digits"),
     "speed": (speed, 0.16, "ten layers and their share of the roof"),

@@ -131,8 +131,6 @@ def _curve(values: list[float]) -> str:
 def _section(result: dict[str, Any]) -> str:
     figures, shown = result["figures"], list(result["rows"])
     parts = [f"<p>{escape(result['summary'])} ({result['seconds']:g} s)</p>"]
-    if "table" in figures:
-        parts.append(f"<pre>{escape(figures['table'])}</pre>")
     if figures.get("losses"):
         parts.append(_curve(figures["losses"]))
     if "last lines" in figures:

@@ -8,11 +8,10 @@ import json
 import sys
 from pathlib import Path
 
+from sycl_dnn.tools.cases.command_line import parser_of, read_cases
+from sycl_dnn.tools.cases.driver import CaseError
 from sycl_dnn.tools.explain.judge import Explanation, explain
-from sycl_dnn.tools.matrix.probe import ProbeError, Prober
-from sycl_dnn.tools.matrix.record import check_levels, target_name
-from sycl_dnn.tools.verify.command import parser_of, read_cases
-from sycl_dnn.tools.verify.driver import CaseError
+from sycl_dnn.tools.explain.probe import ProbeError, Prober, check_levels, target_name
 
 _DESCRIPTION = """\
 Say why oneDNN refuses a case or runs it slowly, and which similar cases are better:
@@ -20,7 +19,7 @@ Say why oneDNN refuses a case or runs it slowly, and which similar cases are bet
   python -m sycl_dnn explain --conv --dir=BWD_W --dt=bf16 --stag=abx mb1ic3ih227oc96kh11sh4
   python -m sycl_dnn explain --isa avx2 --matmul --dt=bf16 --attr-post-ops=relu 12x32:32x16
 
-The language is that of `python -m sycl_dnn verify`. Nothing is executed. The exit status is 0, 2
+The language is benchdnn's, see docs/verify.md. Nothing is executed. The exit status is 0, 2
 for lines that cannot be read or devices that are not there.
 """
 _MAX_CASES = 50
@@ -28,7 +27,7 @@ _MAX_CASES = 50
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the options that no driver has."""
-    found = parser_of("sycl_dnn explain", _DESCRIPTION)
+    found = parser_of("python -m sycl_dnn explain", _DESCRIPTION)
     add = found.add_argument
     add("--isa", default="", metavar="L", help="limit the CPU to this level, such as avx2")
     add("--all", action="store_true", help="list all variants that oneDNN accepts")

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sycl_dnn.tools.matrix import probe
-from sycl_dnn.tools.matrix.families import case_of
-from sycl_dnn.tools.matrix.probe import Answer, Prober
-from sycl_dnn.tools.verify.case_files import Case
-from sycl_dnn.tools.verify.driver import CaseError
-from sycl_dnn.tools.verify.drivers import DRIVERS
+from sycl_dnn.tools.cases.case_files import Case, case_of
+from sycl_dnn.tools.cases.driver import CaseError
+from sycl_dnn.tools.cases.drivers import DRIVERS
+from sycl_dnn.tools.explain import probe
+from sycl_dnn.tools.explain.probe import Answer, Prober
 
 _LARGE = 1 << 20
 _MAX_PAIRS = 1000

@@ -6,9 +6,13 @@ import zlib
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from conformance.references import reference
 
-from sycl_dnn.tools.verify.references import reference
+from sycl_dnn.tools.cases.call import Call, Tensor
 
+#: Tensors that oneDNN is free to lay out as it likes.
+FREE = re.compile(r"(diff_)?weights")
+FREE_ROWS = re.compile(r"(de)?convolution|inner_product|matmul|.*(rnn|lstm|gru)")
 NUMPY_TYPES = {"f32": np.float32, "s8": np.int8, "u8": np.uint8, "s32": np.int32}
 
 
@@ -74,6 +78,23 @@ class Case:
         return replace(
             self, row=row, params=self.forward, forward=None, fault="", faulty=(), **plain
         )
+
+    def call(self, any_weights=True):
+        """This case as a call; the layout of weights is oneDNN's choice, or row-major."""
+        free = any_weights and FREE_ROWS.match(self.row)
+        tensors = {
+            name: Tensor(
+                dims,
+                self.dtypes.get(name, "f32"),
+                self.tags.get(name, "any" if free and FREE.match(name) else None),
+            )
+            for name, dims in self.shapes.items()
+        }
+        if "layer_norm" in self.row and not {"mean", "variance"} & tensors.keys():
+            tensors["mean"] = Tensor(self.shapes["src"][:-1])  # describes what is not kept
+        forward = self.forward_case and self.forward_case.call(any_weights)
+        facts = {"accumulates": lambda name: "weights_iter" in self.shapes}
+        return Call(self.row, self.row, self.params, tensors, forward=forward, facts=facts)
 
     def inputs(self, seed=0):
         """Random input arrays; see `draw_inputs`."""

@@ -6,9 +6,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-
-from sycl_dnn.tools.verify.references import window_primitives as _conv
-from sycl_dnn.tools.verify.references.window_primitives import kernel_positions, pad_spatial, window
+from conformance.references import window_primitives as _conv
+from conformance.references.window_primitives import kernel_positions, pad_spatial, window
 
 
 def _each(value, rank):

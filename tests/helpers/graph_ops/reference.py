@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a graph of the builder, by the references of `sycl_dnn.tools.verify` for each node."""
+"""Results of a graph of the builder, by the references of `conformance` for each node."""
 
 import numpy as np
-
-from sycl_dnn.tools.verify.graph.ops import compute, stored
+from conformance.verify.graph.ops import compute, stored
 
 
 def evaluate(graph, arrays, shapes):

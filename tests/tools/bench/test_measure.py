@@ -16,8 +16,8 @@ from sycl_dnn.tools.bench import command, measure, roof
 from sycl_dnn.tools.bench.measure import Figures, Settings
 from sycl_dnn.tools.bench.measure import measure as measure_of_measure
 from sycl_dnn.tools.bench.roof import Roof, find, type_of
-from sycl_dnn.tools.matrix.families import case_of
-from sycl_dnn.tools.verify import storage
+from sycl_dnn.tools.cases import storage
+from sycl_dnn.tools.cases.case_files import case_of
 from sycl_dnn.trace import capabilities
 
 ONCE = Settings(runs=2)
@@ -243,6 +243,14 @@ def test_the_command_prints_and_writes(tmp_path, capsys):
 
 def test_status_is_1_where_nothing_was_measured(capsys):
     assert command.main(["--device=cpu", "--lrn", "--dt=f64", "mb2ic16ih9"]) == 1
+
+
+def test_a_case_without_an_implementation_is_refused_and_the_next_one_measured(capsys):
+    words = ["--matmul", "--impl=zebra", "5x8:8x3", "--softmax", "4x3"]
+    assert command.main(["--device=cpu", "--fix-times-per-prb=1", *words]) == 0
+    refused, measured = capsys.readouterr().out.splitlines()[1:]
+    assert refused.startswith("REFUSED --matmul --impl=zebra 5x8:8x3: --impl and --skip-impl must")
+    assert measured.startswith("perf,")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 
 import json
 import os
+import signal
 import sys
 import zipfile
 
@@ -10,7 +11,15 @@ import numpy as np
 import pytest
 
 import sycl_dnn
-from sycl_dnn.tools.check_gpu import command, device_checks, function_sample, report_page
+from sycl_dnn.tools.cases.case_files import case_of
+from sycl_dnn.tools.cases.drivers import DRIVERS
+from sycl_dnn.tools.check_gpu import (
+    command,
+    device_checks,
+    function_sample,
+    primitive_sample,
+    report_page,
+)
 
 
 def device(nature, backend="level_zero"):
@@ -197,3 +206,56 @@ def test_after_ctrl_c_the_report_has_what_had_ended(monkeypatch, capsys, tmp_pat
         data = json.loads(file.read("report.json"))
     assert [r["check"] for r in data["results"]] == ["devices", "conformance"]
     assert data["verdict"]["word"] == "INCOMPLETE"
+
+
+#: A backward case of a primitive with a workspace, and narrow types: the CPU computes in float32.
+SAMPLE = (
+    "--pool --dir=BWD_D --alg=max mb2ic16ih14oh7kh3sh2ph1",
+    "--matmul --dt=bf16 64x128:128x96",
+    "--conv --dir=FWD_I --dt=u8:s8:s8 --attr-scales=wei:common:0.25 mb2ic16ih10oc32kh3ph1",
+)
+
+
+@pytest.fixture(scope="module")
+def cpu_stream():
+    return primitive_sample._stream("cpu")
+
+
+@pytest.mark.parametrize("line", SAMPLE)
+def test_a_primitive_agrees_with_the_cpu_engine(line, cpu_stream):
+    row = primitive_sample.one(case_of(line), cpu_stream, cpu_stream)
+    assert (row["status"], row["what"]) == ("passed", ""), row
+    assert row["impl"]
+
+
+@pytest.mark.parametrize("line", SAMPLE)
+@pytest.mark.parametrize("number", [2.0, np.nan])
+def test_one_wrong_number_of_a_primitive_is_found(line, number, cpu_stream):
+    done, _ = primitive_sample.executed(case_of(line).call(), cpu_stream, line, {})
+    wanted = done.results()[0]
+    assert primitive_sample.wrong(done, wanted) == ""
+    for values in wanted.values():
+        values.flat[7] += number * max(1.0, 0.05 * np.abs(values).max())
+    assert "is off by" in primitive_sample.wrong(done, wanted)
+
+
+def test_the_sample_has_every_primitive_and_what_is_refused_says_so(cpu_stream):
+    assert {case.driver for case in primitive_sample.cases()} == DRIVERS.keys()
+    row = primitive_sample.one(case_of("--pool --dt=f64 mb2ic64ih14kh3"), cpu_stream, cpu_stream)
+    assert (row["status"], row["what"]) == ("refused", "pooling_forward: unimplemented")
+
+
+@pytest.mark.slow
+def test_a_case_that_kills_its_process_is_a_row_and_the_next_one_runs():
+    first, second = (case_of(f"--softmax {n}x5") for n in (2, 3))
+    worker = primitive_sample.Worker("cpu", "cpu")
+    assert worker.ask(first, 100)["status"] == "passed"
+    worker.process.kill()
+    worker.process.wait()
+    dead = worker.ask(first, 100)
+    assert (dead["status"], dead["what"]) == ("crashed", "the process died: SIGKILL")
+    assert worker.ask(second, 100)["status"] == "passed"
+    os.kill(worker.process.pid, signal.SIGSTOP)
+    assert worker.ask(first, 1)["status"] == "hung"
+    assert worker.ask(second, 100)["status"] == "passed"
+    worker.close()

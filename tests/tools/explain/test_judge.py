@@ -6,11 +6,10 @@ import json
 import pytest
 
 from sycl_dnn import __main__ as program
-from sycl_dnn.tools.explain import command
+from sycl_dnn.tools.cases.case_files import case_of
+from sycl_dnn.tools.explain import command, probe
 from sycl_dnn.tools.explain.judge import explain, notes, pairs, variants
-from sycl_dnn.tools.matrix import probe
-from sycl_dnn.tools.matrix.families import case_of
-from sycl_dnn.tools.matrix.probe import Answer, Attempt, Prober
+from sycl_dnn.tools.explain.probe import Answer, Attempt, Prober
 
 LRN = "--lrn mb2ic10ih5ls3"
 POST_OPS = "--attr-post-ops=relu+add:f32:per_oc"

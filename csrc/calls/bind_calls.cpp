@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python classes ResultPool, CallPlan and CallTable: the fast path of repeated calls.
+#include <sycl/sycl.hpp>
+
+#include "base/dpctl_api.hpp"
+#include "base/fast_method.hpp"
+#include "base/gil.hpp"
+#include "calls/call_table.hpp"
+#include "calls/reverse_call.hpp"
+#include "engine/huge_pages.hpp"
+#include "graph/graph_sequence.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+std::shared_ptr<CallPlan> make_call_plan(const py::object &program, std::vector<size_t> reads,
+                                         size_t n_arrays, const py::list &blanks,
+                                         const py::list &constants, const py::list &captured,
+                                         const py::tuple &form, std::vector<size_t> tail,
+                                         std::vector<size_t> kept) {
+    const bool is_sequence = py::isinstance<PartitionSequence>(program);
+    auto *sequence = is_sequence ? program.cast<const PartitionSequence *>() : nullptr;
+    auto *alone = is_sequence ? nullptr : program.cast<Program *>();
+    auto plan = std::make_shared<CallPlan>(CallPlan{program,
+                                                    alone,
+                                                    sequence,
+                                                    std::move(reads),
+                                                    n_arrays,
+                                                    {},
+                                                    {},
+                                                    {},
+                                                    std::move(tail),
+                                                    ResultForm(form),
+                                                    std::move(kept)});
+    for (const auto &item : blanks) {
+        const auto row = item.cast<py::tuple>();
+        const py::object shape = row[2];
+        const py::tuple sizes = shape.is_none() ? py::tuple() : py::tuple(shape);
+        plan->blanks.emplace_back(
+            row[0].cast<size_t>(),
+            Blank{row[1].cast<size_t>(), shape, row[3], row[4], ArrayFacts(sizes, row[3], row[4])});
+    }
+    for (const auto &item : constants) {
+        const auto row = item.cast<py::tuple>();
+        plan->constants.push_back({row[0].cast<size_t>(), row[1], row[2].cast<size_t>(), row[3]});
+    }
+    for (const auto &item : captured) {
+        const auto row = item.cast<py::tuple>();
+        plan->captured.push_back({row[0].cast<size_t>(), row[1]});
+    }
+    return plan;
+}
+
+PartitionSequence make_sequence(const py::list &rows) {
+    PartitionSequence made;
+    for (const auto &item : rows) {
+        const auto row = item.cast<py::tuple>();
+        made.add(row[0], row[1].cast<std::unordered_map<size_t, size_t>>());
+    }
+    return made;
+}
+
+ArrayTypes make_array_types(const py::object &ndarray, const py::object &usm_ndarray,
+                            const py::object &carried, const py::object &frozen,
+                            std::vector<py::object> memory) {
+    return {ndarray, usm_ndarray, carried, frozen, std::move(memory)};
+}
+
+std::shared_ptr<CallTable> make_call_table(const ArrayTypes &types, const py::object &key_of) {
+    return std::make_shared<CallTable>(types, CallRules{false, py::tuple(), key_of});
+}
+
+std::shared_ptr<CallTable> sibling(const CallTable &table, const py::object &constants) {
+    return std::make_shared<CallTable>(table.types, CallRules{true, constants});
+}
+
+void remember(CallTable &table, const py::object &function, const py::object &subject,
+              const py::tuple &args, const py::dict &kwargs, const py::object &out,
+              const py::list &arrays, const py::object &key, const py::object &owner,
+              const std::shared_ptr<CallPlan> &plan, const py::object &stream,
+              const py::object &pool, const py::object &guard, const py::object &reverse) {
+    table.remember(function, subject, args, kwargs, out, arrays,
+                   {plan, owner, stream, pool, key, guard, reverse, {}});
+}
+
+py::object call_table(CallTable &table, PyObject *const *args) {
+    return table.call(args[0], args[1], args[2], args[3], args[4]);
+}
+
+py::object call_reverse(ReverseCall &call, PyObject *const *args) {
+    return call.call(args[0], args[1]);
+}
+
+void use_huge_pages(const py::object &queue, const py::object &memory, bool is_fresh) {
+    const auto buffer = buffer_of(memory);
+    const auto use = is_fresh ? want_huge_pages : move_to_huge_pages;
+    const sycl::device device = queue_of(queue).get_device();
+    ReleasedGil nogil;  // as pages may be copied
+    use(device, buffer.pointer, buffer.nbytes);
+}
+
+}  // namespace
+
+void bind_calls(py::module_ &m) {
+    m.def("use_huge_pages", &use_huge_pages, py::arg("queue"), py::arg("memory"),
+          py::arg("is_fresh"),
+          "Request huge pages for a dpctl.memory object of a CPU; moves pages already written.");
+    using std::shared_ptr;
+    py::class_<ResultPool, shared_ptr<ResultPool>>(
+        m, "ResultPool", "Reuses the memory of a queue's dropped results.")
+        .def(py::init<py::object, size_t>(), py::arg("queue"), py::arg("most"))
+        .def("take", &ResultPool::take, py::arg("kind"), py::arg("nbytes"),
+             "Return a dpctl.memory object of class ``kind`` with at least that many bytes.")
+        .def("drop_unused", &ResultPool::drop_unused, "Free the unused blocks.")
+        .def_static("rounded", &ResultPool::rounded, py::arg("nbytes"),
+                    "Return the size of the block for that many bytes.")
+        .def_readonly("nbytes", &ResultPool::held);
+    py::class_<ArrayTypes>(m, "ArrayTypes", "The Python classes that calls are made of.")
+        .def(py::init(&make_array_types), py::arg("ndarray"), py::arg("usm_ndarray"),
+             py::arg("carried"), py::arg("frozen"), py::arg("memory"))
+        .def("kinds", &kinds_of, py::arg("arrays"),
+             "Return classes, shapes, strides and data types as bytes; None where an array is "
+             "neither ``ndarray`` nor ``carried``.");
+    py::class_<PartitionSequence>(m, "PartitionSequence",
+                                  "Compiled partitions that run in sequence.")
+        .def(py::init(&make_sequence), py::arg("partitions"),
+             "Make it of pairs: a CompiledPartition, and the array number of each of its tensors.");
+    py::class_<CallPlan, shared_ptr<CallPlan>>(
+        m, "CallPlan", "A program or sequence, and what a call of it allocates and returns.")
+        .def(py::init(&make_call_plan), py::arg("program"), py::arg("reads"), py::arg("n_arrays"),
+             py::arg("blanks"), py::arg("constants"), py::arg("captured"), py::arg("form"),
+             py::arg("tail") = py::tuple(), py::arg("kept") = py::tuple());
+    py::class_<ReverseCall> reverse(m, "ReverseCall", "Repeats the reverse pass of a plan.");
+    reverse.def(py::init<ArrayTypes, shared_ptr<CallPlan>>(), py::arg("types"), py::arg("plan"))
+        .def("remember", &ReverseCall::remember, py::arg("dy"), py::arg("arrays"),
+             "Repeat calls with gradients like these, if ``arrays`` are those found in them.");
+    add_fast_method<ReverseCall, 2, &call_reverse>(
+        reverse, "call",
+        "call(self: sycl_dnn._core.ReverseCall, kept: object, dy: object) -> object\n\n"
+        "Return the gradients, or NotImplemented if the layout of ``dy`` is unknown. "
+        "``kept``: stream, pool, class of memory, arrays, frozen arrays by number or None.");
+    py::class_<CallTable, shared_ptr<CallTable>> table(
+        m, "CallTable",
+        "Repeats the calls that were added to it; knows dpnp only by what it is given.");
+    table
+        .def(py::init(&make_call_table), py::arg("types"), py::arg("key_of") = py::none(),
+             "``key_of(function)`` distinguishes plain functions with attributes, and other "
+             "callables. Without it, all functions are considered equal.")
+        .def("sibling", &sibling, py::arg("constants") = py::tuple(),
+             "Return a table for functions to which frozen arrays and the arguments with these "
+             "numbers and names are constants.")
+        .def("remember", &remember, py::arg("function"), py::arg("subject"), py::arg("args"),
+             py::arg("kwargs"), py::arg("out"), py::arg("arrays"), py::arg("key"), py::arg("owner"),
+             py::arg("plan"), py::arg("stream"), py::arg("pool"), py::arg("guard") = py::none(),
+             py::arg("reverse") = py::none(),
+             "Let calls like this one run ``plan``, if ``arrays`` are those found in it, as long "
+             "as the referent of the weak reference ``owner`` exists, and the function that "
+             "``guard`` "
+             "weakly refers to, called with the function and (), returns the arrays that it holds. "
+             "With "
+             "``reverse``, a class, they return the result and an instance with the attributes "
+             "``_plan``, the owner, and ``_kept``, the argument of ``ReverseCall.call``.")
+        .def("used", &CallTable::used,
+             "Return the keys of the plans used since the last call, in order.")
+        .def("forget_dropped", &CallTable::forget_dropped,
+             "Remove the calls whose owners no longer exist.")
+        .def("clear", &CallTable::clear, "Remove everything.")
+        .def_readwrite("capacity", &CallTable::capacity)
+        .def_readonly("hits", &CallTable::hits);
+    add_fast_method<CallTable, 5, &call_table>(
+        table, "call",
+        "call(self: sycl_dnn._core.CallTable, function: object, subject: tuple, args: tuple, "
+        "kwargs: dict, out: object) -> object\n\n"
+        "Return the result, or NotImplemented if the call is unknown. Calls are distinguished "
+        "by the function and by the identity of the items of ``subject``, of lists in it, and of "
+        "the values of context variables.");
+}
+
+}  // namespace sycl_dnn

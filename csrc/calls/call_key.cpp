@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/call_key.hpp"
+
+#include <algorithm>
+
+#include "base/dpctl_api.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+py::object attribute(py::handle object, PyObject *name) {
+    PyObject *found = PyObject_GetAttr(object.ptr(), name);
+    if (!found) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(found);
+}
+
+// Made once and never freed.
+struct Names {
+    PyObject *array = PyUnicode_InternFromString("_array");
+    PyObject *token = PyUnicode_InternFromString("_token");
+    PyObject *data = PyUnicode_InternFromString("data");
+    PyObject *dtype = PyUnicode_InternFromString("dtype");
+};
+const Names &names() {
+    static const auto *made = new Names;
+    return *made;
+}
+
+py::object value_now(py::handle variable) {
+    PyObject *value;
+    if (PyContextVar_Get(variable.ptr(), nullptr, &value) < 0) throw py::error_already_set();
+    return value ? py::reinterpret_steal<py::object>(value) : py::none();
+}
+
+bool is_exactly(py::handle value, const py::object &type) {
+    return reinterpret_cast<PyObject *>(Py_TYPE(value.ptr())) == type.ptr();
+}
+
+}  // namespace
+
+template <class T>
+void CallKey::add_value(const T &value) {
+    bytes.append(reinterpret_cast<const char *>(&value), sizeof value);
+}
+
+// Most keys are shorter.
+static constexpr size_t usual_length = 240;
+
+py::object ArrayTypes::array_of(py::handle array) const {
+    static PyObject *const name = PyUnicode_InternFromString("_array_obj");
+    if (array_slot)
+        if (PyObject *found = slot_at(array, array_slot))
+            return py::reinterpret_borrow<py::object>(found);
+    return attribute(array, name);
+}
+
+py::object ArrayTypes::wrapped(const py::object &array) const {
+    py::object made = new_instance(ndarray);
+    if (array_slot)
+        slot_at(made, array_slot) = array.inc_ref().ptr();
+    else
+        py::setattr(made, "_array_obj", array);
+    return made;
+}
+
+CallKey::CallKey(const ArrayTypes &t, bool k) : types(t), keeps(k) { bytes.reserve(usual_length); }
+
+void CallKey::add_object(py::handle object) {
+    add_value(object.ptr());
+    if (keeps) holds.push_back(py::reinterpret_borrow<py::object>(object));
+}
+
+void CallKey::add_identity(py::handle value) {
+    PyObject *const object = value.ptr();
+    if (PyTuple_CheckExact(object)) return add_sequence(value, 'T', &CallKey::add_identity);
+    if (PyList_CheckExact(object)) return add_sequence(value, 'L', &CallKey::add_identity);
+    if (object == Py_None || PyBool_Check(object) || PyLong_CheckExact(object)) return add(value);
+    if (PyContextVar_CheckExact(object)) return add_identity(value_now(value));
+    add_tag('p');
+    add_object(value);
+}
+
+void CallKey::add_function(py::handle function, const py::object &key_of) {
+    if (PyFunction_Check(function.ptr())) {
+        const auto *plain = reinterpret_cast<const PyFunctionObject *>(function.ptr());
+        if (!plain->func_dict || !PyDict_GET_SIZE(plain->func_dict))
+            return add_identity(plain->func_code);
+    }
+    add_identity(key_of(function));
+}
+
+void CallKey::add_text(py::handle text) {
+    Py_ssize_t size;
+    const char *data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (!data) throw py::error_already_set();
+    add_value(size);
+    bytes.append(data, static_cast<size_t>(size));
+}
+
+void CallKey::add_integer(py::handle value) {
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+    is_known &= overflow == 0;
+    add_value(number);
+}
+
+void CallKey::add(py::handle value) {
+    PyObject *const object = value.ptr();
+    if (!is_known) return;
+    if (is_exactly(value, types.ndarray)) return add_ndarray(value);
+    if (object == Py_None) return add_tag('n');
+    if (PyBool_Check(object)) return add_tag(object == Py_True ? 't' : 'f');
+    if (PyLong_CheckExact(object)) return add_tag('i'), add_integer(value);
+    if (PyFloat_CheckExact(object)) return add_tag('d'), add_value(PyFloat_AS_DOUBLE(object));
+    if (PyUnicode_CheckExact(object)) return add_tag('s'), add_text(value);
+    if (PyTuple_CheckExact(object)) return add_sequence(value, 'T', &CallKey::add);
+    if (PyList_CheckExact(object)) return add_sequence(value, 'L', &CallKey::add);
+    if (PyDict_CheckExact(object)) return add_dict(value, &CallKey::add);
+    if (is_exactly(value, types.frozen)) return add_frozen(value);
+    if (is_exactly(value, types.carried)) return add_carried(value);
+    is_known = false;
+}
+
+void CallKey::add_sequence(py::handle items, char tag, adder add_item) {
+    add_tag(tag);
+    add_value(PySequence_Fast_GET_SIZE(items.ptr()));
+    // A list may change meanwhile: reading an array makes Python objects.
+    for (Py_ssize_t i = 0; is_known && i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
+        (this->*add_item)(
+            py::reinterpret_borrow<py::object>(PySequence_Fast_GET_ITEM(items.ptr(), i)));
+}
+
+void CallKey::add_sizes(const Py_ssize_t *sizes, int n) {
+    add_value(n);
+    bytes.append(reinterpret_cast<const char *>(sizes), sizeof *sizes * size_t(n));
+}
+
+void CallKey::add_dict(py::handle items, adder add_item) {
+    add_tag('D');
+    add_value(PyDict_GET_SIZE(items.ptr()));
+    PyObject *name, *value;
+    // Reading a value may run Python code, but nothing that changes this dict.
+    for (Py_ssize_t i = 0; is_known && PyDict_Next(items.ptr(), &i, &name, &value);) {
+        const auto held = py::reinterpret_borrow<py::object>(value);
+        add(name);
+        (this->*add_item)(held);
+    }
+}
+
+void CallKey::add_sizes(py::handle tuple) {
+    const Py_ssize_t n = PyTuple_GET_SIZE(tuple.ptr());
+    add_value(n);
+    for (Py_ssize_t i = 0; i < n; ++i) add_integer(PyTuple_GET_ITEM(tuple.ptr(), i));
+}
+
+// NumPy's dtypes are distinguished by identity, those of sycl_dnn.Array by name.
+void CallKey::add_dtype(py::handle dtype) {
+    if (PyUnicode_CheckExact(dtype.ptr())) return add_tag('s'), add_text(dtype);
+    add_tag('p');
+    add_object(dtype);
+}
+
+// Records shape, strides and data type; null if this needs Python.
+const UsmArray *CallKey::add_facts(py::handle array) {
+    const UsmArray *fields = usm_array(array, types.usm_ndarray);
+    if (!fields) {
+        is_known = false;
+        return nullptr;
+    }
+    add_sizes(fields->shape, fields->ndim);
+    if (fields->strides)
+        add_sizes(fields->strides, fields->ndim);
+    else
+        add_tag(fields->is_row_major() ? 'r' : 'c');
+    add_value(fields->typenum);
+    return fields;
+}
+
+void CallKey::add_kind(py::handle value) {
+    if (is_exactly(value, types.ndarray)) {
+        add_tag('A');
+        add_facts(types.array_of(value));
+    } else if (is_exactly(value, types.carried)) {
+        add_tag('C');
+        add_text(attribute(value, names().dtype));
+        add_facts(types.array_of(attribute(value, names().data)));
+    } else {
+        is_known = false;
+    }
+}
+
+py::object kinds_of(const ArrayTypes &types, const py::tuple &arrays) {
+    CallKey key(types);
+    for (const py::handle array : arrays)
+        if (key.is_known) key.add_kind(array);
+    return key.is_known ? py::object(py::bytes(key.bytes)) : py::none();
+}
+
+void CallKey::add_ndarray(py::handle value) {
+    add_tag('A');
+    py::object array = types.array_of(value);
+    const UsmArray *fields = add_facts(array);
+    if (fields) note(*fields, std::move(array), value);
+}
+
+void CallKey::add_carried(py::handle value) {
+    add_tag('C');
+    py::object array = types.array_of(attribute(value, names().data));
+    add_dtype(attribute(value, names().dtype));
+    const UsmArray *fields = add_facts(array);
+    if (fields) note(*fields, std::move(array), value);
+}
+
+void CallKey::add_frozen(py::handle value) {
+    if (holds_frozen) return add_constant(value);
+    add_tag('F');
+    const py::object token = attribute(value, names().token);  // ("frozen", shape, strides, dtype)
+    add_sizes(PyTuple_GET_ITEM(token.ptr(), 1));
+    add_sizes(PyTuple_GET_ITEM(token.ptr(), 2));
+    add_dtype(PyTuple_GET_ITEM(token.ptr(), 3));
+    frozen.emplace_back(arrays.size(), py::reinterpret_borrow<py::object>(value));
+    py::object array = attribute(value, names().array);
+    const UsmArray *fields = add_facts(array);
+    if (fields) note(*fields, std::move(array), value);
+}
+
+void CallKey::add_constant(py::handle value) {
+    const bool is_array = is_exactly(value, types.ndarray) || is_exactly(value, types.carried) ||
+                          is_exactly(value, types.frozen);
+    if (is_array) return add_tag('H'), add_object(value);
+    if (PyDict_CheckExact(value.ptr())) return add_dict(value, &CallKey::add_constant);
+    if (PyTuple_CheckExact(value.ptr())) return add_sequence(value, 'T', &CallKey::add_constant);
+    if (PyList_CheckExact(value.ptr())) return add_sequence(value, 'L', &CallKey::add_constant);
+    add(value);
+}
+
+void CallKey::note(const UsmArray &fields, py::object array, py::handle value) {
+    note_place(fields, true);
+    arrays.push_back(std::move(array));
+    given.push_back(py::reinterpret_borrow<py::object>(value));
+}
+
+void CallKey::note_place(const UsmArray &fields, bool is_input) {
+    const void *here = buffer_of(fields.base).queue;
+    if (!queue) {
+        queue = here;
+        memory_rank = types.memory.size();
+    }
+    is_known &= here == queue;
+    if (!is_input) return;
+    const auto same = [&](const py::object &type) { return is_exactly(fields.base, type); };
+    const auto found = std::find_if(types.memory.begin(), types.memory.end(), same);
+    is_known &= found != types.memory.end();
+    memory_rank = std::min(memory_rank, size_t(found - types.memory.begin()));
+}
+
+void CallKey::add_out(py::handle given) {
+    if (!is_exactly(given, types.ndarray)) {
+        is_known = false;
+        return;
+    }
+    add_tag('O');
+    out = types.array_of(given);
+    const UsmArray *fields = add_facts(out);
+    if (!fields) return;
+    is_known &= bool(fields->flags & UsmArray::writable);
+    note_place(*fields, false);
+    add_sharing();
+}
+
+void CallKey::add_place() {
+    is_known &= !arrays.empty();
+    add_value(queue);
+    add_value(memory_rank);
+}
+
+bool CallKey::are_arrays(const py::list &found) const {
+    const auto is_same = [](const py::object &a, py::handle b) { return a.is(b); };
+    return is_known &&
+           std::equal(arrays.begin(), arrays.end(), found.begin(), found.end(), is_same);
+}
+
+CallKey::extent CallKey::extent_of(const UsmArray &fields) {
+    const usm_buffer whole = buffer_of(fields.base);
+    return {whole.pointer, whole.pointer + whole.nbytes, fields.data};
+}
+
+// Plans differ by whether the result overlaps an input, and whether it is one.
+void CallKey::add_sharing() {
+    const UsmArray &fields = *usm_array(out, types.usm_ndarray);
+    const extent result = extent_of(fields);
+    bool overlaps = false, same = false;
+    for (const py::object &array : arrays) {
+        const UsmArray &other = *usm_array(array, types.usm_ndarray);
+        const extent input = extent_of(other);
+        if (input.begin >= result.end || result.begin >= input.end) continue;
+        const bool is_it = input.first == result.first && strides_of(fields) == strides_of(other);
+        same |= is_it;
+        overlaps |= !is_it;
+    }
+    add_tag(overlaps ? 'o' : '-');
+    add_tag(same ? 's' : '-');
+}
+
+}  // namespace sycl_dnn

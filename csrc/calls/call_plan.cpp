@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/call_plan.hpp"
+
+#include <algorithm>
+#include <sycl/sycl.hpp>
+
+#include "base/dpctl_api.hpp"
+#include "engine/in_flight.hpp"
+#include "program/run_program.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+py::object usm_array_of(const ArrayTypes &types, py::handle array) {
+    auto *kind = reinterpret_cast<PyObject *>(Py_TYPE(array.ptr()));
+    if (kind == types.usm_ndarray.ptr()) return py::reinterpret_borrow<py::object>(array);
+    return kind == types.ndarray.ptr() ? types.array_of(array) : array.attr("get_array")();
+}
+
+char *address(const ArrayTypes &types, py::handle array) {
+    const UsmArray *fields = usm_array(array, types.usm_ndarray);
+    return fields ? fields->data : address_of(array);
+}
+
+bool fill_constants(const CallPlan &plan, CallFrame &frame) {
+    for (const CallPlan::packed &c : plan.constants) {
+        const auto is_source = [&](const auto &f) { return f.first == c.source; };
+        const auto found = std::find_if(frame.frozen.begin(), frame.frozen.end(), is_source);
+        if (c.frozen.is_none() && found == frame.frozen.end()) return false;
+        const py::object &frozen = c.frozen.is_none() ? found->second : c.frozen;
+        const py::dict copies = frozen.attr("packed");
+        PyObject *copy = PyDict_GetItemWithError(copies.ptr(), c.recipe.ptr());
+        if (!copy) return false;
+        frame.arrays[c.number] = py::reinterpret_borrow<py::object>(copy);
+    }
+    return true;
+}
+
+bool place_arrays(const ArrayTypes &types, const CallPlan &plan, ResultPool &pool,
+                  CallFrame &frame) {
+    frame.arrays.resize(plan.n_arrays);
+    for (const CallPlan::fixed &f : plan.captured)
+        frame.arrays[f.number] = usm_array_of(types, f.array);
+    if (!fill_constants(plan, frame)) return false;
+    const size_t result = frame.out ? plan.form.single() : ResultForm::none;
+    for (const auto &[number, blank] : plan.blanks)
+        frame.arrays[number] =
+            number == result ? frame.out : pool.take_array(types, frame.kind, blank);
+    return true;
+}
+
+}  // namespace
+
+CallFrame::CallFrame(CallKey &&key, py::handle k)
+    : arrays(std::move(key.arrays)),
+      given(std::move(key.given)),
+      frozen(std::move(key.frozen)),
+      out(std::move(key.out)),
+      kind(k) {}
+
+bool CallFrame::add_held(const ArrayTypes &types, const CallPlan &plan, const py::tuple &held,
+                         const void *queue) {
+    for (const size_t number : plan.tail) {
+        const py::object value = held[number];
+        py::object array = usm_array_of(types, value);
+        const UsmArray *fields = usm_array(array, types.usm_ndarray);
+        if (!fields || buffer_of(fields->base).queue != queue) return false;
+        if (py::type::handle_of(value).is(types.frozen)) frozen.emplace_back(arrays.size(), value);
+        arrays.push_back(std::move(array));
+        given.push_back(value);
+    }
+    return true;
+}
+
+bool submit_call(const ArrayTypes &types, const CallPlan &plan, const Stream &stream,
+                 ResultPool &pool, CallFrame &frame) {
+    stream.flight->prune_if_cheap();
+    if (!place_arrays(types, plan, pool, frame)) return false;
+    std::vector<char *> addresses;
+    addresses.reserve(plan.reads.size());
+    owner_list owners;
+    owners.reserve(plan.reads.size() + 2);
+    owners.push_back(plan.runs);
+    for (const size_t number : plan.reads) {
+        addresses.push_back(address(types, frame.arrays[number]));
+        owners.push_back(frame.arrays[number]);
+    }
+    if (plan.sequence)
+        run_partitions(*plan.sequence, stream, addresses, std::move(owners));
+    else
+        run_over(*plan.program, stream, {std::move(addresses), {}}, std::move(owners));
+    return true;
+}
+
+py::object results_of(const ArrayTypes &types, const CallPlan &plan, const CallFrame &frame) {
+    const auto array = [&](size_t number, const py::object &carried_dtype) {
+        const py::object made = types.wrapped(frame.arrays[number]);
+        return carried_dtype.is_none() ? made : types.carried(made, carried_dtype);
+    };
+    return plan.form.build(array, frame.given);
+}
+
+}  // namespace sycl_dnn

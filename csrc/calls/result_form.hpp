@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "base/bind.hpp"
+
+namespace sycl_dnn {
+
+// How the results of a call are nested.
+class ResultForm {
+  public:
+    // Of nested tuples, the first item of which says what it is:
+    //   ("array", number, carried dtype or None)   a new array over the memory of this number
+    //   ("given", number)                          the caller's own argument
+    //   ("object", value)                          a value that is not an array
+    //   ("tuple", items), ("list", items), ("dict", names, items)
+    //   ("made", function, items)                  the function's result for the items
+    explicit ResultForm(const py::tuple &row);
+
+    using array_maker = std::function<py::object(size_t number, const py::object &carried_dtype)>;
+    py::object build(const array_maker &array, const std::vector<py::object> &given) const;
+
+    // The number of the array that is the only result; none otherwise.
+    size_t single() const { return what == kind::array ? number : none; }
+    static constexpr size_t none = static_cast<size_t>(-1);
+
+  private:
+    enum class kind { array, given, object, tuple, list, dict, made };
+    static kind kind_of(const std::string &name);
+    py::list built_items(const array_maker &array, const std::vector<py::object> &given) const;
+
+    kind what;
+    size_t number = none;
+    py::object held;  // data type, value, names or function
+    std::vector<ResultForm> items;
+};
+
+}  // namespace sycl_dnn

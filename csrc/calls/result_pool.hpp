@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <map>
+
+#include "calls/call_key.hpp"
+
+namespace sycl_dnn {
+
+// What a call allocates: an array, or bytes in one of oneDNN's own layouts.
+struct Blank {
+    size_t nbytes;
+    py::object shape;    // None: bytes
+    py::object strides;  // None: row-major
+    py::object dtype;
+    ArrayFacts facts;
+};
+
+// Reuses the memory of dropped results: new pages cost more than many operations.
+//
+// A block is free when only the pool refers to it: arrays, views and unfinished work all
+// do. What dpnp has submitted and no longer refers to is ordered before the next call on the
+// queue, so a pool must not serve another queue. Call everything with the GIL.
+class ResultPool {
+  public:
+    ResultPool(const py::object &queue, size_t most);
+
+    // A dpctl.memory object of class `kind` with at least that many bytes.
+    py::object take(py::handle kind, size_t nbytes);
+    // A usm_ndarray over such an object, or the object itself without a shape. The previous array
+    // is reused if it is the same: making one is slow.
+    py::object take_array(const ArrayTypes &types, py::handle kind, const Blank &blank);
+    // Frees the unused blocks.
+    void drop_unused();
+    // The size of the block for that many bytes: up to an eighth more, so that there are few sizes.
+    static size_t rounded(size_t nbytes);
+
+    size_t most;  // bytes that the pool may hold, in use or not
+    size_t held = 0;
+
+  private:
+    struct block {
+        py::object memory;
+        py::object array;  // the last one over it, which refers to it once; or null
+    };
+    using blocks = std::deque<block>;
+    static bool is_free(const block &b) {
+        if (!b.array) return Py_REFCNT(b.memory.ptr()) == 1;
+        return Py_REFCNT(b.array.ptr()) == 1 && Py_REFCNT(b.memory.ptr()) == 2;
+    }
+    block &taken(py::handle kind, size_t nbytes, block &unpooled);
+    void note_array(py::handle kind, size_t nbytes, const py::object &memory,
+                    const py::object &array);
+    py::object made(py::handle kind, size_t size) const;
+    py::object made_or_none(py::handle kind, size_t size) const;
+    block &added(py::handle kind, size_t size, blocks &known, block &unpooled);
+
+    py::object queue;
+    std::map<std::pair<PyObject *, size_t>, blocks> by_size;
+};
+
+}  // namespace sycl_dnn

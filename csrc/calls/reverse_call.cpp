@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls/reverse_call.hpp"
+
+#include <algorithm>
+#include <sycl/sycl.hpp>
+
+#include "base/dpctl_api.hpp"
+#include "base/fast_method.hpp"
+#include "base/fork.hpp"
+#include "engine/stream.hpp"
+
+namespace sycl_dnn {
+
+// How many nestings and layouts of gradients one plan keeps.
+static constexpr size_t most_known = 8;
+
+py::tuple kept_of(const CallFrame &frame, const CallPlan &plan, const py::object &stream,
+                  const py::object &pool) {
+    py::tuple arrays(plan.kept.size());
+    for (size_t i = 0; i < plan.kept.size(); ++i) arrays[i] = frame.arrays[plan.kept[i]];
+    py::object frozen = py::none();
+    if (!frame.frozen.empty()) {
+        py::dict by_number;
+        for (const auto &[number, value] : frame.frozen) by_number[py::int_(number)] = value;
+        frozen = by_number;
+    }
+    return py::make_tuple(stream, pool, frame.kind, arrays, frozen);
+}
+
+py::object pullback_of(const py::object &type, const py::object &plan, const py::tuple &kept) {
+    py::object made = new_instance(type);
+    py::setattr(made, "_plan", plan);
+    py::setattr(made, "_kept", kept);
+    return made;
+}
+
+ReverseCall::ReverseCall(ArrayTypes t, std::shared_ptr<CallPlan> p)
+    : types(std::move(t)), plan(std::move(p)) {}
+
+CallKey ReverseCall::key_of(py::handle dy) const {
+    CallKey key(types);
+    key.add(dy);
+    key.is_known &= !key.arrays.empty();
+    return key;
+}
+
+void ReverseCall::remember(const py::object &dy, const py::list &arrays) {
+    CallKey key = key_of(dy);
+    if (!key.are_arrays(arrays) || !key.frozen.empty() || known.size() == most_known) return;
+    if (std::find(known.begin(), known.end(), key.bytes) == known.end()) known.push_back(key.bytes);
+}
+
+py::object ReverseCall::call(py::handle given, py::handle dy) const {
+    refuse_after_fork();
+    const auto missed = py::reinterpret_borrow<py::object>(Py_NotImplemented);
+    CallKey key = key_of(dy);
+    if (!key.is_known || std::find(known.begin(), known.end(), key.bytes) == known.end())
+        return missed;
+    const auto kept = py::reinterpret_borrow<py::tuple>(given);
+    const py::object stream = kept[0], pool = kept[1], kind = kept[2], frozen = kept[4];
+    const Stream &native_stream = native<Stream>(stream.ptr());
+    const auto *queue = static_cast<const sycl::queue *>(key.queue);
+    if (!(*queue == queue_of(native_stream.queue))) return missed;
+    CallFrame frame(std::move(key), kind);
+    for (const py::handle array : kept[3].cast<py::tuple>())
+        frame.arrays.push_back(py::reinterpret_borrow<py::object>(array));
+    if (!frozen.is_none())
+        for (const auto &[number, value] : frozen.cast<py::dict>())
+            frame.frozen.emplace_back(number.cast<size_t>(),
+                                      py::reinterpret_borrow<py::object>(value));
+    if (!submit_call(types, *plan, native_stream, native<ResultPool>(pool.ptr()), frame))
+        return missed;
+    return results_of(types, *plan, frame);
+}
+
+}  // namespace sycl_dnn

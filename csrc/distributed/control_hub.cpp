@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distributed/control_hub.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <map>
+#include <thread>
+
+#include "distributed/wire.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+// What the members of a group send under one key, passed to all of them once it is complete.
+struct gathering {
+    std::vector<int> members;
+    std::map<int, std::string> said;
+};
+
+class Hub {
+  public:
+    Hub(Socket &&listener, int size)
+        : listener(std::move(listener)), states(static_cast<size_t>(size)) {}
+
+    void serve() {
+        while (true) {
+            std::vector<pollfd> wanted{{listener.fd, POLLIN, 0}};
+            for (const auto &c : guests) wanted.push_back({c.socket.fd, POLLIN, 0});
+            if (poll(wanted.data(), wanted.size(), -1) < 0) continue;
+            const size_t n = guests.size();
+            for (size_t i = 0; i < n; ++i)
+                if (wanted[i + 1].revents) hear(guests[i]);
+            std::erase_if(guests, [](const guest &g) { return g.is_over; });
+            if (wanted[0].revents) admit();
+        }
+    }
+
+  private:
+    struct guest {
+        Socket socket;
+        int rank = -1;
+        bool is_over = false, has_left = false;
+    };
+
+    void admit() {
+        const int fd = accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC);
+        if (fd >= 0) guests.push_back({Socket(fd)});
+    }
+
+    void hear(guest &g) {
+        const bool is_there = g.socket.receive();
+        message m;
+        while (g.socket.take(m))
+            if (!m.empty()) answer(g, m);
+        if (is_there) return;
+        g.is_over = true;
+        if (g.rank >= 0) tell_all({"gone", std::to_string(g.rank), g.has_left ? "left" : "died"});
+    }
+
+    void answer(guest &g, const message &m) {
+        if (m[0] == "hello" && m.size() == 2) {
+            g.rank = std::stoi(m[1]);
+        } else if (m[0] == "gather" && m.size() > 3) {
+            gather(g, m);
+        } else if (m[0] == "state" && m.size() == 2) {
+            states.at(static_cast<size_t>(g.rank)) = m[1];
+        } else if (m[0] == "states") {
+            message reply{"states"};
+            reply.insert(reply.end(), states.begin(), states.end());
+            g.socket.send(reply);
+        } else if (m[0] == "waiting" && m.size() == 2) {
+            tell_missing(g, m[1]);
+        } else if (m[0] == "bye") {
+            g.has_left = true;
+        }
+    }
+
+    // gather, key, text, members...
+    void gather(const guest &g, const message &m) {
+        gathering &here = open[m[1]];
+        if (here.members.empty())
+            for (size_t i = 3; i < m.size(); ++i) here.members.push_back(std::stoi(m[i]));
+        here.said[g.rank] = m[2];
+        if (here.said.size() < here.members.size()) return;
+        message reply{"all", m[1]};
+        for (const int member : here.members) reply.push_back(here.said[member]);
+        for (const auto &other : guests)
+            if (here.said.count(other.rank)) other.socket.send(reply);
+        open.erase(m[1]);
+    }
+
+    void tell_missing(const guest &g, const std::string &key) {
+        message reply{"missing", key};
+        if (const auto found = open.find(key); found != open.end())
+            for (const int member : found->second.members)
+                if (!found->second.said.count(member)) reply.push_back(std::to_string(member));
+        g.socket.send(reply);
+    }
+
+    void tell_all(const message &m) {
+        for (const auto &g : guests)
+            if (!g.is_over) g.socket.send(m);
+    }
+
+    Socket listener;
+    std::vector<guest> guests;
+    std::vector<std::string> states;
+    std::map<std::string, gathering> open;
+};
+
+}  // namespace
+
+// Lives as long as the process: others may still send when this rank has finished.
+void start_hub(int port, int size) {
+    auto *hub = new Hub(Socket::listening(port), size);
+    std::thread([hub] { hub->serve(); }).detach();
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <sycl/sycl.hpp>
+#include <vector>
+
+#include "base/bind.hpp"
+
+namespace sycl_dnn {
+
+inline bool is_complete(const sycl::event &event) {
+    return event.get_info<sycl::info::event::command_execution_status>() ==
+           sycl::info::event_command_status::complete;
+}
+
+// What the unfinished executions of one queue use. An entry keeps its Python objects (memories,
+// primitive) until its event completes; nothing is submitted to the device for that.
+//
+// On the CPU device the number of unfinished executions is bounded as well: a chain of dependent
+// host tasks takes quadratic time from some hundreds on, and waiting for 8 at a time is also the
+// fastest mode, because the waiting thread polls instead of being woken across CPUs.
+class InFlight {
+  public:
+    // The one of this queue; every stream on it shares it. Call with the GIL.
+    static std::shared_ptr<InFlight> of(const sycl::queue &queue);
+    // Waits for everything on every queue and releases it.
+    static void finish_all();
+    // Waits for everything on the queues of CPUs, including what dpnp submitted. Call with the GIL.
+    static void finish_cpu();
+    // Waits for everything on every queue. For use after the interpreter's end.
+    static void wait_for_all();
+
+    explicit InFlight(const sycl::queue &queue);
+
+    // Keeps `owner` alive as long as any unfinished execution uses `memory`. Call with the GIL.
+    static void hold_with(const py::handle &memory, const py::object &owner);
+    // Keeps `owners` alive until the event completes. Call with the GIL.
+    void hold(const sycl::event &event, owner_list &&owners);
+    // Call after `hold`, whose owners keep `nbytes` of tensors alive: releases others if
+    // there are many. Call with the GIL; may wait without it.
+    void tidy(size_t nbytes);
+    // Releases what finished executions used. Call with the GIL.
+    void prune();
+    // The same where queries are free, on the CPU: a result then reuses the memory of the one
+    // before, which is still in the cache, and not that of eight calls ago.
+    void prune_if_cheap() {
+        if (is_cpu) prune();
+    }
+    // Waits for these events and the whole queue, without the GIL, then prunes. A Ctrl-C ends it.
+    void wait(std::vector<sycl::event> events);
+    size_t size();
+    // Waits for the whole queue; false if another thread does. Call without the GIL.
+    bool finish(std::try_to_lock_t) const;
+    // On the CPU: waits for these events, polling briefly before it blocks. Call without the GIL.
+    void wait_polling(const std::vector<sycl::event> &events) const;
+    // Notes a step of a program that ends with `last`, and waits for it if `most` were submitted
+    // since the last wait, in this call or in earlier ones. Call without the GIL.
+    void bound_steps(const sycl::event &last, size_t most, bool polls);
+
+    // Measured optimum on 2 cores; see benchmarks/README.md.
+    static constexpr size_t most_on_cpu = 8;
+
+    const sycl::queue queue;
+    const bool is_cpu;
+
+  private:
+    struct entry {
+        sycl::event event;
+        owner_list owners;
+    };
+    void take_finished(std::vector<entry> &finished);
+    static std::list<std::shared_ptr<InFlight>> take_unused(std::vector<entry> &finished);
+    void drain();
+    bool is_time_to_prune(size_t nbytes);
+
+    std::vector<sycl::event> events_of_all();
+
+    std::atomic<size_t> drains{0};
+    // Held while waiting for the whole queue: two threads in OpenCL's clFinish end the process.
+    const std::shared_ptr<std::mutex> finishing = std::make_shared<std::mutex>();
+    std::atomic<size_t> ahead{0};  // steps of programs since the last wait
+    std::mutex guard;
+    std::deque<entry> entries;
+    size_t added = 0, added_bytes = 0;  // since the last search for finished ones
+};
+
+}  // namespace sycl_dnn

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/order.hpp"
+
+#include <pybind11/gil_safe_call_once.h>
+
+#include <sycl/sycl.hpp>
+
+#include "base/dpctl_api.hpp"
+#include "base/gil.hpp"
+
+namespace sycl_dnn {
+
+// dpctl 0.22 hangs if two threads are the first to pass it an event: one initialises a static
+// variable and releases the GIL meanwhile, the other waits for that while it holds the GIL.
+static py::object prepared_managers() {
+    const py::object managers = py::module_::import("dpctl.utils").attr("SequentialOrderManager");
+    const py::object none = make_event(sycl::event());
+    py::module_::import("dpctl.utils._seq_order_keeper")
+        .attr("_OrderManager")(1)
+        .attr("add_to_both_events")(none, none);
+    return managers;
+}
+
+static const py::object &known_managers() {
+    PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<py::object> known;
+    return known.call_once_and_store_result(&prepared_managers).get_stored();
+}
+
+void prepare_order() { known_managers(); }
+
+// The map is looked up at each call: it depends on the context of contextvars.
+static py::object manager_of(const Stream &stream) {
+    return or_park([&]() -> py::object { return known_managers()[stream.queue]; });
+}
+
+static py::object checked(PyObject *result) {
+    if (!result) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(result);
+}
+
+OrderedCall::OrderedCall(const Stream &stream, std::vector<sycl::event> &depends) {
+    if (!stream.ordered) return;
+    static PyObject *const events = PyUnicode_InternFromString("submitted_events");
+    manager = manager_of(stream);
+    append_events(checked(or_park([&] { return PyObject_GetAttr(manager.ptr(), events); })),
+                  depends);
+}
+
+void OrderedCall::submitted(const py::object &event) const {
+    static PyObject *const add = PyUnicode_InternFromString("add_event_pair");
+    if (!manager) return;
+    PyObject *const given[] = {manager.ptr(), event.ptr(), event.ptr()};
+    checked(or_park([&] { return PyObject_VectorcallMethod(add, given, 3, nullptr); }));
+}
+
+}  // namespace sycl_dnn

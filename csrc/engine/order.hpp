@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sycl/sycl.hpp>
+#include <vector>
+
+#include "engine/stream.hpp"
+
+namespace sycl_dnn {
+
+// Uses dpctl's order manager once: several threads must not do so for the first time together.
+void prepare_order();
+
+// Adds one call to the sequence of dpnp's work on the queue, if the stream is ordered.
+class OrderedCall {
+  public:
+    // Appends what the call must wait for.
+    OrderedCall(const Stream &stream, std::vector<sycl::event> &depends);
+    // Registers the call's (Python) event with dpnp.
+    void submitted(const py::object &event) const;
+
+  private:
+    py::object manager;
+};
+
+}  // namespace sycl_dnn

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/placement.hpp"
+
+#include <sycl/sycl.hpp>
+
+#include "base/errors.hpp"
+
+namespace sycl_dnn {
+
+// The device itself, or its parent device.
+static sycl::device whole_of(sycl::device device) {
+    using sycl::info::partition_property;
+    const auto is_part = [](const sycl::device &d) {
+        return d.get_info<sycl::info::device::partition_type_property>() !=
+               partition_property::no_partition;
+    };
+    while (is_part(device)) device = device.get_info<sycl::info::device::parent_device>();
+    return device;
+}
+
+// GPUs of one platform share a context, but not each other's memory.
+static bool is_of_another_device(const sycl::queue &own, const usm_buffer &buffer) {
+    const sycl::device there = buffer.queue->get_device(), here = own.get_device();
+    return there != here && whole_of(there) != whole_of(here) &&
+           sycl::get_pointer_type(buffer.pointer, own.get_context()) != sycl::usm::alloc::host;
+}
+
+void check_place(const std::string &owner, const Engine &engine, const usm_buffer &buffer) {
+    const sycl::queue &own = queue_of(engine.queue);
+    const bool is_same_context = buffer.queue->get_context() == own.get_context();
+    if (is_same_context && !is_of_another_device(own, buffer)) return;
+    const auto placement =
+        py::module_::import("dpnp").attr("exceptions").attr("ExecutionPlacementError");
+    raise(placement(owner + ": array must be allocated " +
+                    (is_same_context ? "on the device" : "in the context") + " of the engine (" +
+                    describe(engine) + "), it belongs to a queue on " +
+                    buffer.queue->get_device().get_info<sycl::info::device::name>()));
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/stream.hpp"
+#include "primitives/call.hpp"
+
+namespace sycl_dnn {
+
+// Primitive.execute: checks `args` by name and submits after the events `depends`; returns the
+// event.
+py::object execute(const py::object &primitive, const Stream &stream, const py::dict &args,
+                   const py::object &depends);
+
+}  // namespace sycl_dnn

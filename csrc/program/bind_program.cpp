@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python class Program: how sycl_dnn.call passes a traced function.
+#include <algorithm>
+
+#include "program/host_lane.hpp"
+#include "program/run_program.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+Program::value value_of(const py::tuple &row, size_t n_arguments) {
+    Program::value v;
+    const auto where = row[0].cast<std::string>();
+    v.where = where == "array"    ? Program::place::array
+              : where == "arena"  ? Program::place::arena
+              : where == "scalar" ? Program::place::scalar
+                                  : Program::place::memory;
+    v.layout = row[3].cast<desc>();
+    v.index = v.offset = 0;
+    if (v.where == Program::place::memory) {
+        v.memory = row[1].cast<const Memory &>().handle;
+    } else {
+        v.index = row[1].cast<size_t>();
+        v.offset = row[2].cast<size_t>();
+    }
+    const bool is_given = v.where == Program::place::array || v.where == Program::place::scalar;
+    if (is_given && v.index >= n_arguments)
+        throw invalid_arguments("Program: values must name one of the " +
+                                std::to_string(n_arguments) + " arguments, got number " +
+                                std::to_string(v.index));
+    return v;
+}
+
+void check_places(const Program::step &step, size_t n_values, bool is_fill) {
+    const auto is_place = [&](const auto &a) {
+        return a.second >= 0 && static_cast<size_t>(a.second) < n_values;
+    };
+    if (!std::all_of(step.args.begin(), step.args.end(), is_place) ||
+        (is_fill && step.args.size() != 1))
+        throw invalid_arguments("Program: steps must use values below " + std::to_string(n_values) +
+                                ", and a fill exactly one");
+}
+
+void check_step(const Primitive &p, const Program::step &step,
+                const std::vector<Program::value> &values) {
+    for (const Slot &slot : p.slots) {
+        const auto is_it = [&](const auto &a) { return a.first == slot.id; };
+        const auto found = std::find_if(step.args.begin(), step.args.end(), is_it);
+        if (found == step.args.end()) {
+            if (slot.required || slot.id == DNNL_ARG_SCRATCHPAD)
+                throw invalid_arguments(std::string("Program: ") + p.pd->name + " misses " +
+                                        std::string(py::str(slot.name)));
+            continue;
+        }
+        const desc &given = values.at(found->second).layout;
+        if (slot.check == Slot::rule::same_desc && slot.id != DNNL_ARG_SCRATCHPAD &&
+            slot.layout != given)
+            throw invalid_arguments(std::string("Program: ") + std::string(py::str(slot.name)) +
+                                    " of " + p.pd->name + " must be " + describe(slot.layout) +
+                                    ", got " + describe(given));
+    }
+}
+
+std::unique_ptr<Program> make_program(const Engine &engine, const py::list &values,
+                                      const py::list &steps, size_t n_arguments,
+                                      size_t arena_bytes) {
+    std::vector<Program::value> made;
+    for (const auto &row : values) made.push_back(value_of(row.cast<py::tuple>(), n_arguments));
+    // A memory may get another address later; the program keeps the present one.
+    py::list held;
+    for (const auto &row : values)
+        if (py::isinstance<Memory>(row.cast<py::tuple>()[1]))
+            held.append(row.cast<py::tuple>()[1].attr("owner"));
+    std::vector<Program::step> sequence;
+    for (const auto &item : steps) {
+        const auto row = item.cast<py::tuple>();
+        Program::step step{nullptr, nullptr, row[1].cast<std::vector<std::pair<int, int>>>()};
+        check_places(step, made.size(), row[0].is_none());
+        if (py::isinstance<Kernel>(row[0])) {
+            step.kernel = row[0].cast<const Kernel *>();
+        } else if (!row[0].is_none()) {
+            step.primitive = row[0].cast<const Primitive *>();
+            check_step(*step.primitive, step, made);
+        }
+        sequence.push_back(std::move(step));
+    }
+    return std::make_unique<Program>(engine, std::move(made), std::move(sequence), n_arguments,
+                                     arena_bytes,
+                                     py::make_tuple(py::tuple(values), py::tuple(steps), held));
+}
+
+}  // namespace
+
+void bind_program(py::module_ &m) {
+    py::class_<Program>(m, "Program",
+                        "A fixed sequence of primitives and kernels, submitted by one call.")
+        .def(py::init(&make_program), py::arg("engine"), py::arg("values"), py::arg("steps"),
+             py::arg("n_arguments"), py::arg("arena_bytes"))
+        .def("run", &run_program, py::arg("stream"), py::arg("arrays"),
+             py::arg("depends") = py::tuple(),
+             "Submit with the arrays (objects that have ``_pointer``) and the bytes of the host "
+             "scalars, by number; return the event of completion. Layouts are not checked.")
+        .def_readonly("arena_bytes", &Program::arena_bytes)
+        .def_property_readonly("n_steps", [](const Program &p) { return p.steps.size(); });
+    bind_kernel(m);
+    bind_bound_program(m);
+    m.def("host_lane", &HostLane::info,
+          "How often a program has idled SYCL's other host threads, and whether one does now.");
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program/host_copy.hpp"
+
+#include <cstring>
+
+#include "base/errors.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace sycl_dnn {
+
+namespace {
+
+struct bfloat16 {
+    uint16_t bits;
+};
+
+uint32_t bits_of(float v) {
+    uint32_t u;
+    std::memcpy(&u, &v, sizeof u);
+    return u;
+}
+
+void convert(uint16_t from, uint16_t &to) { to = from; }
+
+void convert(bfloat16 from, float &to) {
+    const uint32_t u = uint32_t(from.bits) << 16;
+    std::memcpy(&to, &u, sizeof to);
+}
+
+// To nearest even; NaN is the quiet one.
+void convert(float from, bfloat16 &to) {
+    const uint32_t u = bits_of(from);
+    const bool is_nan = (u & 0x7fffffffu) > 0x7f800000u;
+    to.bits = is_nan ? 0x7fc0 : uint16_t((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+}
+
+template <class From, class To>
+void copy_row(const void *src, void *dst, int64_t n, int64_t src_step, int64_t dst_step) {
+    const auto *p = static_cast<const From *>(src);
+    auto *q = static_cast<To *>(dst);
+    if (src_step == 1 && dst_step == 1) {  // apart, so that the compiler writes vectors
+        for (int64_t i = 0; i < n; ++i) convert(p[i], q[i]);
+        return;
+    }
+    for (int64_t i = 0; i < n; ++i) convert(p[i * src_step], q[i * dst_step]);
+}
+
+#if defined(__x86_64__)
+#define WITH_F16C __attribute__((target("avx,f16c")))
+
+WITH_F16C void convert_half(uint16_t from, float &to) { to = _cvtsh_ss(from); }
+WITH_F16C void convert_half(float from, uint16_t &to) {
+    to = _cvtss_sh(from, _MM_FROUND_TO_NEAREST_INT);
+}
+WITH_F16C void convert_eight(const uint16_t *from, float *to) {
+    const auto given = _mm_loadu_si128(reinterpret_cast<const __m128i *>(from));
+    _mm256_storeu_ps(to, _mm256_cvtph_ps(given));
+}
+WITH_F16C void convert_eight(const float *from, uint16_t *to) {
+    const auto made = _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(to), made);
+}
+
+template <class From, class To>
+WITH_F16C void half_row(const void *src, void *dst, int64_t n, int64_t src_step, int64_t dst_step) {
+    const auto *p = static_cast<const From *>(src);
+    auto *q = static_cast<To *>(dst);
+    int64_t i = 0;
+    if (src_step == 1 && dst_step == 1)
+        for (; i + 8 <= n; i += 8) convert_eight(p + i, q + i);
+    for (; i < n; ++i) convert_half(p[i * src_step], q[i * dst_step]);
+}
+
+constexpr HostCopy::row widen_row = half_row<uint16_t, float>;
+constexpr HostCopy::row narrow_row = half_row<float, uint16_t>;
+bool has_f16c() { return __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c"); }
+#else
+constexpr HostCopy::row widen_row = nullptr, narrow_row = nullptr;
+bool has_f16c() { return false; }
+#endif
+
+struct way {
+    const char *from, *to;
+    HostCopy::row copy;
+    int64_t src_size, dst_size;
+    bool needs_f16c;
+};
+
+const way ways[] = {
+    {"float32", "bfloat16", copy_row<float, bfloat16>, 4, 2, false},
+    {"bfloat16", "float32", copy_row<bfloat16, float>, 2, 4, false},
+    {"bfloat16", "bfloat16", copy_row<uint16_t, uint16_t>, 2, 2, false},
+    {"float16", "float16", copy_row<uint16_t, uint16_t>, 2, 2, false},
+    {"float16", "float32", widen_row, 2, 4, true},
+    {"float32", "float16", narrow_row, 4, 2, true},
+};
+
+const way *way_of(const std::string &from, const std::string &to) {
+    for (const way &w : ways)
+        if (from == w.from && to == w.to) return !w.needs_f16c || has_f16c() ? &w : nullptr;
+    return nullptr;
+}
+
+}  // namespace
+
+bool HostCopy::has(const std::string &from, const std::string &to) { return way_of(from, to); }
+
+HostCopy::HostCopy(const std::string &from, const std::string &to, std::vector<axis> a)
+    : axes(std::move(a)) {
+    const way *found = way_of(from, to);
+    if (!found)
+        throw invalid_arguments(
+            "Kernel.copy: from_type and to_type must be types that this processor converts, got " +
+            from + " and " + to);
+    if (axes.empty()) axes.push_back({1, 1, 1});
+    copy_row = found->copy;
+    src_size = found->src_size;
+    dst_size = found->dst_size;
+}
+
+void HostCopy::run(const void *src, void *dst) const {
+    const auto *from = static_cast<const char *>(src);
+    auto *to = static_cast<char *>(dst);
+    const auto [inner, src_step, dst_step] = axes.back();
+    std::vector<int64_t> at(axes.size() - 1, 0);
+    for (;;) {
+        copy_row(from, to, inner, src_step, dst_step);
+        size_t i = at.size();
+        for (; i > 0; --i) {
+            const auto &[n, src_stride, dst_stride] = axes[i - 1];
+            const bool wraps = ++at[i - 1] == n;
+            const int64_t steps = wraps ? 1 - n : 1;
+            from += steps * src_stride * src_size;
+            to += steps * dst_stride * dst_size;
+            if (!wraps) break;
+            at[i - 1] = 0;
+        }
+        if (i == 0) return;
+    }
+}
+
+}  // namespace sycl_dnn

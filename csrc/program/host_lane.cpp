@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program/host_lane.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <optional>
+
+#include "engine/in_flight.hpp"
+
+namespace sycl_dnn {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// How often the watcher checks, and after how many checks without progress the lane closes: while
+// a program is under way (a primitive may take long), and when none is.
+constexpr auto period = 4ms;
+constexpr int most_looks_busy = 5, most_looks_idle = 1;
+
+size_t pool_size() {
+    const char *given = std::getenv("SYCL_QUEUE_THREAD_POOL_SIZE");
+    return given ? std::strtoul(given, nullptr, 10) : 1;
+}
+
+struct state {
+    std::mutex guard;
+    std::condition_variable ended;
+    std::optional<sycl::queue> queue;  // of the tasks that do nothing
+    const InFlight *owner = nullptr;
+    size_t holders = 0;  // programs being submitted
+    size_t steps = 0;    // submitted so far
+    size_t resting = 0;  // tasks that occupy a thread, or will
+    bool open = false;   // the tasks continue
+    size_t times = 0;    // how often it was opened
+    sycl::event last;    // of the program that was submitted last
+};
+
+// Never destroyed: SYCL's threads may outlive static objects.
+state &lane() {
+    static auto *instance = new state;
+    return *instance;
+}
+
+void leave(state &s) {
+    s.open = false;
+    s.ended.notify_all();
+}
+
+void rest() {
+    state &s = lane();
+    std::unique_lock<std::mutex> lock(s.guard);
+    s.ended.wait(lock, [&] { return !s.open; });
+    --s.resting;
+}
+
+// The same, and closes the lane.
+void watch() {
+    state &s = lane();
+    std::unique_lock<std::mutex> lock(s.guard);
+    size_t seen = s.steps;
+    for (int looks = 0; s.open;) {
+        s.ended.wait_for(lock, period);
+        const bool is_busy = s.holders || !is_complete(s.last);
+        looks = seen == s.steps ? looks + 1 : 0;
+        seen = s.steps;
+        if (looks >= (is_busy ? most_looks_busy : most_looks_idle)) leave(s);
+    }
+    --s.resting;
+}
+
+// Call with the lock.
+void enter(state &s, const InFlight &flight, size_t n_threads) {
+    if (!s.queue) s.queue.emplace(flight.queue.get_context(), flight.queue.get_device());
+    s.queue->wait();  // complete already; SYCL then forgets the last tasks
+    s.open = true;
+    ++s.times;
+    s.owner = &flight;
+    for (; s.resting + 1 < n_threads; ++s.resting) {
+        const bool first = s.resting == 0;
+        s.queue->submit([&](sycl::handler &h) { h.host_task([=] { first ? watch() : rest(); }); });
+    }
+}
+
+}  // namespace
+
+HostLane::HostLane(const InFlight &flight, size_t n_steps) {
+    static const size_t n_threads = pool_size();
+    if (n_threads < 2 || n_steps < fewest_steps || !flight.is_cpu) return;
+    state &s = lane();
+    std::lock_guard<std::mutex> lock(s.guard);
+    if (s.open && s.owner != &flight) {
+        leave(s);
+        return;
+    }
+    if (!s.open) {
+        if (s.resting) return;  // those of the last lane have not ended yet
+        enter(s, flight, n_threads);
+    }
+    ++s.holders;
+    held = true;
+}
+
+void HostLane::moved(const sycl::event &event) {
+    if (!held) return;
+    last = event;
+    std::lock_guard<std::mutex> lock(lane().guard);
+    ++lane().steps;
+}
+
+void HostLane::finish() {
+    state &s = lane();
+    std::optional<sycl::queue> resting;
+    {
+        std::lock_guard<std::mutex> lock(s.guard);
+        if (s.open) leave(s);
+        resting = s.queue;
+    }
+    if (resting) resting->wait();
+}
+
+std::pair<size_t, bool> HostLane::info() {
+    std::lock_guard<std::mutex> lock(lane().guard);
+    return {lane().times, lane().open};
+}
+
+HostLane::~HostLane() {
+    if (!held) return;
+    std::lock_guard<std::mutex> lock(lane().guard);
+    --lane().holders;
+    lane().last = last;
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sycl/sycl.hpp>
+
+#include "engine/in_flight.hpp"
+
+namespace sycl_dnn {
+
+// Keeps the host tasks of a long program on one thread of SYCL's pool.
+//
+// dpnp needs a pool of several threads. A chain of oneDNN's CPU primitives then moves from thread
+// to thread: each is another TBB master, whose workers and caches are cold. While a program is
+// under way, tasks that do nothing occupy all threads but one. They leave when nothing is under
+// way any more, when another queue is used, and when nothing progresses for a while, so that a task
+// that waits for another one gets a thread.
+class HostLane {
+  public:
+    HostLane(const InFlight &flight, size_t n_steps);
+    ~HostLane();
+    HostLane(const HostLane &) = delete;
+
+    bool is_held() const { return held; }
+    // Records that a step was submitted.
+    void moved(const sycl::event &event);
+
+    // Closes the lane and waits until its tasks have ended. Call without the GIL.
+    static void finish();
+    // How often a lane was opened, and whether one is open.
+    static std::pair<size_t, bool> info();
+
+    // Shorter programs gain less than the lane costs.
+    static constexpr size_t fewest_steps = 8;
+    // How many steps may be unfinished. Waiting for them must not poll: a core is busy already.
+    static constexpr size_t most_ahead = 32;
+
+  private:
+    bool held = false;
+    sycl::event last;
+};
+
+}  // namespace sycl_dnn

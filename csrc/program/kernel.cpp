@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python class Kernel: a kernel compiled at run time, to be a step of a Program.
+#include "program/kernel.hpp"
+
+#include "base/dpctl_programs.hpp"
+#include "base/errors.hpp"
+#include "program/program_binary.hpp"
+
+namespace sycl_dnn {
+
+sycl::event Kernel::submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
+                           const std::vector<sycl::event> &depends) const {
+    std::vector<void *> addresses;
+    for (const dnnl_exec_arg_t &a : args) {
+        addresses.push_back(nullptr);
+        check(dnnl_memory_get_data_handle(a.memory, &addresses.back()),
+              "could not read the address of a value");
+    }
+    return queue.submit([&](sycl::handler &h) {
+        h.depends_on(depends);
+        if (copy) {
+            h.host_task(
+                [copy = copy, src = addresses[0], dst = addresses[1]] { copy->run(src, dst); });
+            return;
+        }
+        int position = 0;
+        for (void *address : addresses) h.set_arg(position++, address);
+        for (const number &given : numbers)
+            std::visit([&](auto value) { h.set_arg(position++, value); }, given);
+        h.parallel_for(sycl::nd_range<1>(global, local), *handle);
+    });
+}
+
+namespace {
+
+Kernel::number number_of(py::handle given) {
+    if (PyFloat_Check(given.ptr())) return given.cast<float>();
+    return given.cast<int32_t>();
+}
+
+Kernel make_kernel(const py::object &kernel, const std::string &name, const py::sequence &numbers,
+                   size_t global, size_t local) {
+    if (!local || global % local)
+        throw invalid_arguments("Kernel: global_size must be a multiple of local_size, got " +
+                                std::to_string(global) + " and " + std::to_string(local));
+    std::vector<Kernel::number> given;
+    for (const auto &item : numbers) given.push_back(number_of(item));
+    return {name, kernel_of(kernel), nullptr, std::move(given), global, local};
+}
+
+Kernel make_copy(const std::string &from, const std::string &to,
+                 const std::vector<HostCopy::axis> &axes) {
+    const std::string name = "copy_" + from + "_to_" + to;
+    return {name, std::nullopt, std::make_shared<HostCopy>(from, to, axes), {}, 1, 1};
+}
+
+}  // namespace
+
+void bind_kernel(py::module_ &m) {
+    py::class_<Kernel>(m, "Kernel", "A kernel compiled at run time, as a step of a Program.")
+        .def(py::init(&make_kernel), py::arg("kernel"), py::arg("name"), py::arg("numbers"),
+             py::arg("global_size"), py::arg("local_size"),
+             "``kernel`` is a dpctl.program.SyclKernel. Its parameters are the addresses of the "
+             "step's values in their order, then ``numbers``: int32 for int, float for float.")
+        .def_readonly("name", &Kernel::name)
+        .def_readonly("global_size", &Kernel::global)
+        .def_readonly("local_size", &Kernel::local)
+        .def_static("copy", &make_copy, py::arg("from_type"), py::arg("to_type"), py::arg("axes"),
+                    "A copy between plain layouts of float32, bfloat16 and float16 by the host: "
+                    "sizes, strides of the source and of the destination, outermost axis first.")
+        .def_static("can_copy", &HostCopy::has, py::arg("from_type"), py::arg("to_type"),
+                    "Whether this processor converts between the two types.")
+        .def_static("program_binary", &program_binary, py::arg("program"), py::arg("queue"),
+                    "What the driver made of a dpctl.program.SyclProgram for a queue's device; "
+                    "empty where it does not tell.")
+        .def_static("program_of_binary", &program_of_binary, py::arg("queue"), py::arg("binary"),
+                    "The dpctl.program.SyclProgram of such bytes; None where the driver does not "
+                    "take them. They are executed: only bytes that nobody else can have written.")
+        .def("__repr__", [](const Kernel &k) {
+            return "<Kernel " + k.name + ", " + std::to_string(k.global) +
+                   " work-items in groups of " + std::to_string(k.local) + ">";
+        });
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <sycl/sycl.hpp>
+#include <variant>
+#include <vector>
+
+#include "base/bind.hpp"
+#include "program/host_copy.hpp"
+
+namespace sycl_dnn {
+
+// A kernel that was compiled at run time, as a step of a Program. Its parameters are the addresses
+// of the step's values in their order, followed by `numbers`. Or, in its place, a copy by the host.
+struct Kernel {
+    using number = std::variant<int32_t, float>;
+
+    std::string name;
+    std::optional<sycl::kernel> handle;
+    std::shared_ptr<const HostCopy> copy;
+    std::vector<number> numbers;
+    size_t global;  // work-items in all, a multiple of `local`
+    size_t local;
+
+    // Call without the GIL.
+    sycl::event submit(sycl::queue queue, const std::vector<dnnl_exec_arg_t> &args,
+                       const std::vector<sycl::event> &depends) const;
+};
+
+void bind_kernel(py::module_ &m);
+
+}  // namespace sycl_dnn

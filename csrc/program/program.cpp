@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program/program.hpp"
+
+#include <oneapi/dnnl/dnnl_sycl.h>
+
+#include <oneapi/dnnl/dnnl_sycl.hpp>
+
+#include "base/errors.hpp"
+#include "engine/in_flight.hpp"
+#include "engine/scratchpad.hpp"
+#include "profile/profile.hpp"
+#include "program/host_lane.hpp"
+
+namespace sycl_dnn {
+
+static size_t bytes_of_arrays(const std::vector<Program::value> &values) {
+    size_t sum = 0;
+    for (const Program::value &v : values)
+        if (v.where == Program::place::array) sum += v.layout.get_size();
+    return sum;
+}
+
+Program::Program(const Engine &e, std::vector<value> v, std::vector<step> s, size_t n, size_t bytes,
+                 const py::object &o)
+    : engine(e),
+      values(std::move(v)),
+      steps(std::move(s)),
+      n_arguments(n),
+      arena_bytes(bytes),
+      array_bytes(bytes_of_arrays(values)),
+      owners(o) {}
+
+Program::frame Program::make_frame() const {
+    frame made;
+    for (const value &v : values) {
+        if (v.where == place::memory) {
+            made.memories.push_back(v.memory);
+        } else if (v.where == place::scalar) {
+            std::string zeros(v.layout.get_size(), '\0');
+            dnnl_memory_t handle;
+            check(dnnl_memory_create_host_scalar(&handle, v.layout.get(), zeros.data()),
+                  "could not create a host scalar");
+            made.memories.emplace_back(handle);
+        } else {
+            made.memories.push_back(dnnl::sycl_interop::make_memory(
+                v.layout, engine.handle, dnnl::sycl_interop::memory_kind::usm, nullptr));
+        }
+    }
+    for (const step &s : steps) {
+        std::vector<dnnl_exec_arg_t> args;
+        for (const auto &[id, index] : s.args) args.push_back({id, made.memories[index].get()});
+        made.args.push_back(std::move(args));
+    }
+    made.addresses.assign(values.size(), nullptr);
+    made.leased = true;
+    return made;
+}
+
+// Frames that are searched for one with the right addresses.
+static constexpr size_t frames_examined = 16;
+
+bool Program::is_placed(const frame &f, const arguments &given, char *arena) const {
+    for (size_t i = 0; i < values.size(); ++i) {
+        const value &v = values[i];
+        if (v.where != place::array && v.where != place::arena) continue;
+        const char *start = v.where == place::arena ? arena : given.arrays[v.index];
+        if (f.addresses[i] != start + v.offset) return false;
+    }
+    return true;
+}
+
+Program::frame &Program::lease_frame(const arguments &given, char *arena) {
+    std::lock_guard<std::mutex> lock(guard);
+    const auto lend = [&](std::list<frame>::iterator found) -> frame & {
+        frames.splice(frames.end(), frames, found);
+        found->leased = true;
+        return *found;
+    };
+    size_t n = 0;
+    for (auto f = frames.begin(); f != frames.end() && n < frames_examined; ++f, ++n)
+        if (!f->leased && is_placed(*f, given, arena) && is_complete(f->last_use)) return lend(f);
+    // The one that was submitted longest ago is the likeliest to be complete.
+    if (!frames.empty() && !frames.front().leased && is_complete(frames.front().last_use))
+        return lend(frames.begin());
+    frames.push_back(make_frame());
+    return frames.back();
+}
+
+// Returns the frame when the call is submitted, or has failed.
+class Program::frame_lease {
+  public:
+    frame_lease(Program &p, const arguments &given, char *arena)
+        : program(p), lent(p.lease_frame(given, arena)) {}
+    ~frame_lease() {
+        std::lock_guard<std::mutex> lock(program.guard);
+        lent.leased = false;
+    }
+    frame_lease(const frame_lease &) = delete;
+
+    Program &program;
+    frame &lent;
+};
+
+static const std::string &bytes_of(const Program::value &v, const Program::arguments &given) {
+    if (v.index < given.scalars.size() && given.scalars[v.index].size() == v.layout.get_size())
+        return given.scalars[v.index];
+    throw invalid_arguments("Program: argument " + std::to_string(v.index) + " must be " +
+                            std::to_string(v.layout.get_size()) + " bytes of a host scalar");
+}
+
+void Program::place_values(frame &f, const arguments &given, char *arena) const {
+    for (size_t i = 0; i < values.size(); ++i) {
+        const value &v = values[i];
+        if (v.where == place::memory) continue;
+        dnnl_memory_t handle = f.memories[i].get();
+        if (v.where == place::scalar) {
+            check(dnnl_memory_set_host_scalar_value(handle, bytes_of(v, given).data()),
+                  "could not set a host scalar");
+            continue;
+        }
+        char *address = (v.where == place::arena ? arena : given.arrays[v.index]) + v.offset;
+        if (f.addresses[i] == address) continue;
+        check(dnnl_memory_set_data_handle(handle, address), "could not set the address of a value");
+        f.addresses[i] = address;
+    }
+}
+
+sycl::event Program::submit_step(size_t index, const Stream &stream, frame &f,
+                                 std::vector<sycl::event> &depends) const {
+    if (!profile::is_on()) return submit_quietly(index, stream, f, depends);
+    const step &s = steps[index];
+    const auto submit_now = [&] { return submit_quietly(index, stream, f, depends); };
+    if (s.primitive) return profile::run(*s.primitive, stream, f.args[index], depends, submit_now);
+    if (s.kernel) return profile::run_kernel(*s.kernel, stream, f.args[index], depends, submit_now);
+    return profile::run_fill(values[s.args[0].second].layout, stream, depends, submit_now);
+}
+
+sycl::event Program::submit_quietly(size_t index, const Stream &stream, frame &f,
+                                    std::vector<sycl::event> &depends) const {
+    const step &s = steps[index];
+    const auto &args = f.args[index];
+    sycl::event event;
+    if (s.kernel) return s.kernel->submit(stream.flight->queue, args, depends);
+    if (!s.primitive) {
+        void *data;
+        check(dnnl_memory_get_data_handle(args[0].memory, &data),
+              "could not read the address of a value");
+        const size_t nbytes = values[s.args[0].second].layout.get_size();
+        return sycl::queue(stream.flight->queue).memset(data, 0, nbytes, depends);
+    }
+    check(dnnl_sycl_interop_primitive_execute(s.primitive->handle.get(), stream.handle.get(),
+                                              static_cast<int>(args.size()), args.data(), &depends,
+                                              &event),
+          "could not execute the primitive");
+    return event;
+}
+
+void Program::submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
+                     sycl::event &last) const {
+    HostLane lane(*stream.flight, steps.size());
+    for (size_t i = 0; i < steps.size(); ++i) {
+        last = submit_step(i, stream, f, depends);
+        f.last_use = last;
+        lane.moved(last);
+        depends.assign(1, last);
+        const size_t most = lane.is_held() ? HostLane::most_ahead : InFlight::most_on_cpu;
+        stream.flight->bound_steps(last, most, !lane.is_held());
+    }
+}
+
+Program::frame Program::bind(const arguments &given, char *arena) const {
+    frame bound = make_frame();
+    place_values(bound, given, arena);
+    return bound;
+}
+
+void Program::submit(const Stream &stream, const arguments &given,
+                     std::vector<sycl::event> &depends, sycl::event &last) {
+    ScratchpadLease arena(*stream.scratchpads, arena_bytes, depends, stream.ordered);
+    frame_lease leased(*this, given, arena.pointer());
+    place_values(leased.lent, given, arena.pointer());
+    try {
+        submit(stream, leased.lent, depends, last);
+    } catch (...) {
+        arena.used_until(last);
+        throw;
+    }
+    arena.used_until(last);
+}
+
+}  // namespace sycl_dnn

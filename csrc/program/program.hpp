@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <list>
+#include <mutex>
+#include <string>
+#include <sycl/sycl.hpp>
+#include <vector>
+
+#include "engine/stream.hpp"
+#include "primitives/call.hpp"
+#include "program/kernel.hpp"
+
+namespace sycl_dnn {
+
+// A fixed sequence of primitives and kernels over numbered values, submitted by one call. Layouts
+// are checked when it is made; a call only says where the arrays are.
+class Program {
+  public:
+    enum class place { array, arena, memory, scalar };
+    struct value {
+        place where;
+        size_t index;   // of the array or scalar among the arguments of a call
+        size_t offset;  // bytes from the start of the array or arena
+        desc layout;
+        dnnl::memory memory;  // place::memory only
+    };
+    struct step {
+        const Primitive
+            *primitive;  // null: a kernel, or if there is none, fill the value with zero bytes
+        const Kernel *kernel;
+        std::vector<std::pair<int, int>> args;  // oneDNN's number of the argument, value
+    };
+    // Addresses by array, and the bytes of the scalars by value.
+    struct arguments {
+        std::vector<char *> arrays;
+        std::vector<std::string> scalars;
+    };
+
+    Program(const Engine &engine, std::vector<value> values, std::vector<step> steps,
+            size_t n_arguments, size_t arena_bytes, const py::object &owners);
+
+    // oneDNN's memory objects of one call. An unfinished execution would see a changed address, so
+    // a frame serves another call only when its last one is complete.
+    struct frame {
+        std::vector<dnnl::memory> memories;
+        std::vector<std::vector<dnnl_exec_arg_t>> args;
+        std::vector<const char *> addresses;  // oneDNN queries the driver about each that is set
+        sycl::event last_use;
+        bool leased;
+    };
+
+    // Submits all steps after `depends`, and sets `last` at each; call without the GIL. Waits
+    // occasionally on a CPU.
+    void submit(const Stream &stream, const arguments &given, std::vector<sycl::event> &depends,
+                sycl::event &last);
+    // The same over a frame whose addresses are constant.
+    void submit(const Stream &stream, frame &f, std::vector<sycl::event> &depends,
+                sycl::event &last) const;
+    frame bind(const arguments &given, char *arena) const;
+
+    const Engine engine;
+    const std::vector<value> values;
+    const std::vector<step> steps;
+    const size_t n_arguments;
+    const size_t arena_bytes;
+    const size_t array_bytes;  // of all arrays of a call
+    const py::object owners;   // primitives and memories
+
+  private:
+    class frame_lease;
+    bool is_placed(const frame &f, const arguments &given, char *arena) const;
+    // One with these addresses already, if possible: setting them queries the driver.
+    frame &lease_frame(const arguments &given, char *arena);
+    frame make_frame() const;
+    void place_values(frame &f, const arguments &given, char *arena) const;
+    sycl::event submit_step(size_t index, const Stream &stream, frame &f,
+                            std::vector<sycl::event> &depends) const;
+    sycl::event submit_quietly(size_t index, const Stream &stream, frame &f,
+                               std::vector<sycl::event> &depends) const;
+
+    std::mutex guard;
+    std::list<frame> frames;
+};
+
+}  // namespace sycl_dnn

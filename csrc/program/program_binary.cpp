@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of kernels as binaries of the driver's compiler. OpenCL only.
+#include "program/program_binary.hpp"
+
+#include <dlfcn.h>
+
+#include <memory>
+#include <optional>
+#include <sycl/backend/opencl.hpp>
+#include <sycl/sycl.hpp>
+#include <type_traits>
+
+#include "base/dpctl_api.hpp"
+#include "base/dpctl_programs.hpp"
+
+namespace sycl_dnn {
+
+namespace {
+
+constexpr auto opencl = sycl::backend::opencl;
+
+template <class Function>
+Function *found(const char *name) {
+    // The library that SYCL has opened already, with its layers; nothing links against it.
+    static void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_NOLOAD);
+    auto *function = library ? dlsym(library, name) : nullptr;
+    if (!function) throw unimplemented(std::string("OpenCL is not loaded, or lacks ") + name);
+    return reinterpret_cast<Function *>(function);
+}
+
+#define CL(name) found<decltype(name)>(#name)
+
+void check_cl(cl_int status, const char *what) {
+    if (status) throw std::runtime_error(what + (": OpenCL error " + std::to_string(status)));
+}
+
+// Releases the reference that SYCL acquires for each native handle it returns.
+template <class Handle, class Release>
+auto held(Handle handle, Release *release) {
+    return std::unique_ptr<std::remove_pointer_t<Handle>, Release *>(handle, release);
+}
+
+template <class Item>
+std::vector<Item> program_info(cl_program program, cl_program_info what) {
+    size_t size = 0;
+    check_cl(CL(clGetProgramInfo)(program, what, 0, nullptr, &size), "clGetProgramInfo");
+    std::vector<Item> items(size / sizeof(Item));
+    check_cl(CL(clGetProgramInfo)(program, what, size, items.data(), nullptr), "clGetProgramInfo");
+    return items;
+}
+
+std::string binary_for(cl_program program, cl_device_id device) {
+    const auto devices = program_info<cl_device_id>(program, CL_PROGRAM_DEVICES);
+    const auto sizes = program_info<size_t>(program, CL_PROGRAM_BINARY_SIZES);
+    std::string binary;
+    std::vector<char *> places(devices.size(), nullptr);  // nullptr: this device is skipped
+    for (size_t i = 0; i < devices.size(); ++i)
+        if (devices[i] == device) {
+            binary.resize(sizes.at(i));
+            places[i] = binary.data();
+        }
+    check_cl(CL(clGetProgramInfo)(program, CL_PROGRAM_BINARIES, places.size() * sizeof(char *),
+                                  places.data(), nullptr),
+             "clGetProgramInfo");
+    return binary;
+}
+
+// Throws if the driver does not accept the bytes.
+program_bundle built(const sycl::queue &queue, const std::string &binary) {
+    const auto context = held(sycl::get_native<opencl>(queue.get_context()), CL(clReleaseContext));
+    const auto device = held(sycl::get_native<opencl>(queue.get_device()), CL(clReleaseDevice));
+    cl_device_id its = device.get();
+    const size_t size = binary.size();
+    const auto *bytes = reinterpret_cast<const unsigned char *>(binary.data());
+    cl_int taken = CL_SUCCESS, status = CL_SUCCESS;
+    auto program =
+        held(CL(clCreateProgramWithBinary)(context.get(), 1, &its, &size, &bytes, &taken, &status),
+             CL(clReleaseProgram));
+    check_cl(status ? status : taken, "clCreateProgramWithBinary");
+    check_cl(CL(clBuildProgram)(program.get(), 1, &its, nullptr, nullptr, nullptr),
+             "clBuildProgram");
+    return sycl::make_kernel_bundle<opencl, sycl::bundle_state::executable>(program.get(),
+                                                                            queue.get_context());
+}
+
+}  // namespace
+
+py::bytes program_binary(const py::object &program, const py::object &queue) {
+    const program_bundle bundle = bundle_of(program);
+    const sycl::device device = queue_of(queue).get_device();
+    try {
+        const auto own = held(sycl::get_native<opencl>(bundle).at(0), CL(clReleaseProgram));
+        const auto its = held(sycl::get_native<opencl>(device), CL(clReleaseDevice));
+        return binary_for(own.get(), its.get());
+    } catch (const std::exception &) {
+        return {};
+    }
+}
+
+py::object program_of_binary(const py::object &queue, const py::bytes &binary) {
+    const std::string bytes = binary;
+    const sycl::queue q = queue_of(queue);
+    std::optional<program_bundle> bundle;
+    try {
+        const py::gil_scoped_release release;
+        bundle = built(q, bytes);
+    } catch (const std::exception &) {
+        return py::none();
+    }
+    return make_sycl_program(*bundle);
+}
+
+#undef CL
+
+}  // namespace sycl_dnn

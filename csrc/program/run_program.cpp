@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of a program.
+#include "program/run_program.hpp"
+
+#include "base/dpctl_api.hpp"
+
+namespace sycl_dnn {
+
+char *address_of(py::handle array) {
+    static PyObject *const pointer = PyUnicode_InternFromString("_pointer");
+    const auto address = py::reinterpret_steal<py::object>(PyObject_GetAttr(array.ptr(), pointer));
+    if (!address) throw py::error_already_set();
+    void *found = PyLong_AsVoidPtr(address.ptr());
+    if (PyErr_Occurred()) throw py::error_already_set();
+    return static_cast<char *>(found);
+}
+
+// Arrays give their address, host scalars come as bytes in the value's data type.
+Program::arguments arguments_of(const Program &p, const py::list &given) {
+    const size_t n = given.size();
+    if (n != p.n_arguments)
+        throw invalid_arguments("Program: arrays must be " + std::to_string(p.n_arguments) +
+                                " in number, got " + std::to_string(n));
+    Program::arguments found{std::vector<char *>(n, nullptr), {}};
+    for (size_t i = 0; i < n; ++i) {
+        PyObject *item = PyList_GET_ITEM(given.ptr(), i);
+        if (PyBytes_CheckExact(item)) {
+            found.scalars.resize(n);
+            found.scalars[i] = py::reinterpret_borrow<py::bytes>(item);
+            continue;
+        }
+        found.arrays[i] = address_of(item);
+    }
+    return found;
+}
+
+py::object run_program(const py::object &self, const Stream &stream, const py::list &given,
+                       const py::object &depends) {
+    Program &p = self.cast<Program &>();
+    const auto arguments = arguments_of(p, given);
+    std::vector<sycl::event> events;
+    append_events(depends, events);
+    const OrderedCall order(stream, events);
+    return submit_program(p, stream, order, {self, given},
+                          [&](sycl::event &last) { p.submit(stream, arguments, events, last); });
+}
+
+py::object run_over(Program &p, const Stream &stream, const Program::arguments &arguments,
+                    owner_list &&owners) {
+    std::vector<sycl::event> events;
+    const OrderedCall order(stream, events);
+    return submit_program(p, stream, order, std::move(owners),
+                          [&](sycl::event &last) { p.submit(stream, arguments, events, last); });
+}
+
+}  // namespace sycl_dnn

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From case files to cases: words, options that remain set, nested files, products of lists.
+
+Source: benchdnn's documentation of batch files. Line ends are equivalent to blanks. ``#`` at the
+start of a word comments out the rest of its line. A word that ends in a backslash continues in the
+next one, and a single backslash joins its neighbours.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sycl_dnn.tools.cases.driver import CaseError, Driver, Skip
+from sycl_dnn.tools.cases.drivers import DRIVERS
+from sycl_dnn.tools.cases.options import Option
+
+MAX_FILE_BYTES = 16 << 20
+MAX_WORD = 1 << 16
+MAX_DEPTH = 8
+
+
+class Word(NamedTuple):
+    """A word and its place: ``file:line``, or ``command line``."""
+
+    text: str
+    place: str
+
+    def fail(self, message: str) -> CaseError:
+        """Return the error that says what is wrong with this word."""
+        return CaseError(f"{self.place}: {message}")
+
+
+def _words_of_line(line: str) -> Iterator[str]:
+    for word in line.split():
+        if word.startswith("#"):
+            return
+        yield word
+
+
+def words_of_text(text: str, name: str) -> Iterator[Word]:
+    """Iterate over the words of a case file's text; ``name`` is the file's name in places."""
+    held, glue = None, False
+    for number, line in enumerate(text.splitlines(), start=1):
+        for part in _words_of_line(line):
+            body = part.removesuffix("\\")
+            if held is not None and (glue or not body):
+                held = Word(held.text + body, held.place)
+            else:
+                if held is not None:
+                    yield held
+                held = Word(body, f"{name}:{number}")
+            if len(held.text) > MAX_WORD:
+                raise held.fail(f"a word must have at most {MAX_WORD} characters")
+            glue = part != body
+    if held is not None and held.text:
+        yield held
+
+
+def words_of_file(path: Path) -> Iterator[Word]:
+    """Iterate over the words of a case file.
+
+    Raises
+    ------
+    CaseError
+        The file cannot be read, is too large or is not text.
+    """
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise CaseError(f"{path}: a case file must have at most {MAX_FILE_BYTES} bytes")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CaseError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise CaseError(f"{path}: a case file must be UTF-8 text") from error
+    yield from words_of_text(text, str(path))
+
+
+# --- The options in force at some point of a case file, and the product of their lists
+
+
+class State:
+    """The values of a driver's options at some point of a case file."""
+
+    def __init__(self, options: Iterable[Option]) -> None:
+        self.options = {o.name: o for o in options}
+        self.reset()
+
+    def reset(self) -> None:
+        """Set every option to its default."""
+        self.values = {name: o.values(o.default) for name, o in self.options.items()}
+
+    def knows(self, name: str) -> bool:
+        """Whether the driver has this option."""
+        return name in self.options
+
+    def set(self, name: str, value: str) -> None:
+        """Set one option from a string."""
+        self.values[name] = self.options[name].values(value)
+
+    def count(self) -> int:
+        """Return the number of combinations of the lists."""
+        number = 1
+        for values in self.values.values():
+            number *= len(values)
+        return number
+
+    def combinations(self) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
+        """Iterate over (values by option, strings of those that are not the default)."""
+        for chosen in itertools.product(*self.values.values()):
+            named = dict(zip(self.values, chosen, strict=True))
+            texts = {n: t for n, (t, _) in named.items() if t != self.options[n].default}
+            yield {n: value for n, (_, value) in named.items()}, texts
+
+
+# --- Options of no driver: which cases, which implementations, and options that are ignored
+
+#: Options of benchdnn that change how it measures, prints or allocates: read and ignored.
+WITHOUT_EFFECT = frozenset(
+    [
+        *("allow-enum-tags-only", "attr-same-pd-check", "buffer-prefix", "canonical"),
+        *("check-ref-impl", "cold-cache", "cpu-isa-hints", "ctx-exe", "ctx-init"),
+        *("debug-check-ws", "device", "engine", "execution-mode", "fast-ref", "fast-ref-gpu"),
+        *("fix-times-per-prb", "max-ms-per-prb", "mem-check", "memory-kind", "mode"),
+        *("mode-modifier", "num-streams", "parallel_sections", "perf-template"),
+        *("repeats-per-prb", "stream-kind", "summary", "verbose"),
+    ]
+)
+
+
+def _pattern(text: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(text) if text else None
+    except re.error as error:
+        raise ValueError(f"must be a regular expression, got {text!r}: {error}") from None
+
+
+def _index(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"must be an integer from 0, got {text!r}")
+    return int(text)
+
+
+class Common:
+    """What ``--match``, ``--start``, ``--global-impl`` and ``--global-skip-impl`` say.
+
+    match : pattern that a case's line must contain; ``--reset`` drops one set by a case file
+    forced : options as strings, which replace those of every case
+    ignored : names that were ignored, in order
+    """
+
+    def __init__(self) -> None:
+        self.match: re.Pattern[str] | None = None
+        self.match_of_file = False
+        self.start = self.seen = 0
+        self.forced: dict[str, str] = {}
+        self.ignored: dict[str, None] = {}
+
+    def reset(self) -> None:
+        """Drop what ``--reset`` ends."""
+        if self.match_of_file:
+            self.match, self.match_of_file = None, False
+
+    def _match(self, text: str, in_file: bool) -> None:
+        # A file's choice of problems is part of the file; the user's takes precedence.
+        if self.match is None or self.match_of_file or not in_file:
+            self.match, self.match_of_file = _pattern(text), in_file
+
+    def take(self, name: str, value: str, in_file: bool) -> bool:
+        """Read an option, from a case file or the command line; return whether it is one of these.
+
+        Raises
+        ------
+        ValueError
+            The value breaks the option's rule.
+        """
+        readers: dict[str, Callable[[str], None]] = {
+            "match": lambda text: self._match(text, in_file),
+            "start": lambda text: setattr(self, "start", _index(text)),
+            "global-impl": lambda text: self._force("impl", text),
+            "global-skip-impl": lambda text: self._force("skip-impl", text),
+        }
+        if name in readers:
+            readers[name](value)
+            return True
+        if name in WITHOUT_EFFECT or (name.startswith("v") and name[1:].isdigit()):
+            self.ignored[name] = None
+            return True
+        return False
+
+    def _force(self, name: str, text: str) -> None:
+        self.forced = {name: text} if text else {}
+
+    def texts(self, texts: dict[str, str]) -> dict[str, str]:
+        """Return a case's options, with forced ones replacing its own."""
+        if not self.forced:
+            return texts
+        own = {n: t for n, t in texts.items() if n not in ("impl", "skip-impl")}
+        return own | self.forced
+
+    def keeps(self, line: str) -> bool:
+        """Whether this case should run; counts the cases that match."""
+        if self.match is not None and not self.match.search(line):
+            return False
+        self.seen += 1
+        return self.seen > self.start
+
+
+# --- From words to cases: options that remain set, drivers, nested files, products of lists
+
+COMMAND_LINE = "command line"
+MAX_PRODUCT = 200_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case as strings: enough to run it anywhere.
+
+    driver : benchdnn's name
+    problem : the problem descriptor
+    texts : options that are not the default
+    place : ``file:line``, or ``command line``
+    """
+
+    driver: str
+    problem: str
+    texts: dict[str, str] = field(default_factory=dict)
+    place: str = COMMAND_LINE
+
+    @property
+    def line(self) -> str:
+        """Options and problem on one line, as in a case file."""
+        given = [f"--{name}={text}" for name, text in self.texts.items()]
+        return " ".join([f"--{self.driver}", *given, self.problem])
+
+    def call(self, drivers: Mapping[str, Driver] = DRIVERS) -> Any:
+        """Return the call; see `Driver.call` for the exceptions."""
+        driver = drivers[self.driver]
+        state = state_of(driver)
+        for name, text in self.texts.items():
+            state.set(name, text)
+        values = next(state.combinations())[0]
+        return driver.call(driver.read(self.problem), values)
+
+
+def state_of(driver: Driver) -> State:
+    """Return the options of a driver before any is given."""
+    return State((*driver.options, *driver.attributes))
+
+
+class Reader:
+    """Reads words and yields cases; options remain set until they are set again."""
+
+    def __init__(self, driver: str = "", drivers: Mapping[str, Driver] = DRIVERS) -> None:
+        self.driver, self.drivers = driver, drivers
+        self.states: dict[str, State] = {}
+        self.common = Common()
+        self.skipped: Counter[str] = Counter()
+
+    def state(self, word: Word) -> State:
+        """Return the options of the current driver."""
+        if not self.driver:
+            raise word.fail(f"a driver such as --conv must come first, got {word.text!r}")
+        driver = self.drivers[self.driver]
+        return self.states.setdefault(self.driver, state_of(driver))
+
+    def cases(self, words: Iterable[Word], folder: Path, depth: int = 0) -> Iterator[Case]:
+        """Iterate over the cases of these words.
+
+        Raises
+        ------
+        CaseError
+            A word cannot be read; the message begins with its place.
+        """
+        for word in words:
+            if word.text.startswith("--batch="):
+                yield from self._nested(word, folder, depth)
+            elif (problem := self.problem(word, folder)) is not None:
+                yield from self._problem(problem)
+            else:
+                self._option(word)
+
+    def problem(self, word: Word, folder: Path) -> Word | None:
+        """Return a problem as cases have it; None for an option."""
+        return None if word.text.startswith("-") else word
+
+    def texts(self, texts: dict[str, str]) -> dict[str, str]:
+        """Return the options of a case, with those of no driver that replace them."""
+        return self.common.texts(texts)
+
+    def _nested(self, word: Word, folder: Path, depth: int) -> Iterator[Case]:
+        if depth >= MAX_DEPTH:
+            raise word.fail(f"case files must be nested at most {MAX_DEPTH} deep")
+        given = Path(word.text.partition("=")[2])
+        above = folder.resolve().parent
+        tried = [folder / given, given, above / self.driver / given, above / given]
+        found = next((path for path in tried if path.is_file()), None)
+        if found is None:
+            raise word.fail(f"--batch must name a file, got {str(given)!r}")
+        yield from self.cases(words_of_file(found), found.parent, depth + 1)
+
+    def _option(self, word: Word) -> None:
+        name, has_value, value = word.text.lstrip("-").partition("=")
+        if not has_value and name in self.drivers:
+            self.driver = name
+            return
+        if name == "reset" and not has_value:
+            self.state(word).reset()
+            self.common.reset()
+            return
+        try:
+            if self.common.take(name, value, in_file=word.place != COMMAND_LINE):
+                return
+            self._set(word, name, value)
+        except CaseError:
+            raise
+        except ValueError as error:
+            raise word.fail(f"--{name}: {error}") from None
+
+    def _set(self, word: Word, name: str, value: str) -> None:
+        state = self.state(word)
+        # A few names have both spellings.
+        spellings = (name, name.replace("_", "-"), name.replace("-", "_"))
+        known = next((n for n in spellings if state.knows(n)), None)
+        if known is None:
+            raise word.fail(f"--{self.driver} must have a known option, got {word.text!r}")
+        state.set(known, value)
+
+    def _problem(self, word: Word) -> Iterator[Case]:
+        state, driver = self.state(word), self.drivers[self.driver]
+        if state.count() > MAX_PRODUCT:
+            raise word.fail(f"lists must make at most {MAX_PRODUCT} cases, got {state.count()}")
+        try:
+            problem = driver.read(word.text)
+        except ValueError as error:
+            raise word.fail(str(error)) from None
+        for values, texts in state.combinations():
+            if self._makes_a_case(word, driver, problem, values):
+                case = Case(self.driver, word.text, self.texts(texts), word.place)
+                if self.common.keeps(case.line):
+                    yield case
+
+    def _makes_a_case(self, word: Word, driver: Any, problem: Any, values: dict) -> bool:
+        try:
+            driver.call(problem, values)
+        except Skip as reason:
+            self.skipped[str(reason)] += 1
+            return False
+        except ValueError as error:
+            raise word.fail(str(error)) from None
+        return True
+
+
+def read_file(path: Path) -> Iterator[Case]:
+    """Iterate over the cases of a file, which names its driver itself."""
+    yield from Reader().cases(words_of_file(path), path.parent)
+
+
+def case_of(line: str) -> Case | None:
+    """Return the case of a line, None where the options make none.
+
+    Raises
+    ------
+    CaseError
+        The line cannot be read.
+    """
+    return next(Reader().cases(words_of_text(line, COMMAND_LINE), Path()), None)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Input data: few significant bits, so that sums are exact and low precision can be tested.
+
+Source: oneDNN's guide on quantisation (dynamic quantisation, MX and others).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.tools.cases import call as masks
+from sycl_dnn.tools.cases import storage
+from sycl_dnn.tools.cases.call import Call, Tensor
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Multiples of ``step`` in [low, high]; a share of ``density`` is not set to 0."""
+
+    low: float
+    high: float
+    step: float = 1.0
+    density: float = 1.0
+    nonzero: bool = False
+
+    def draw(self, rng: np.random.Generator, dims: tuple[int, ...]) -> np.ndarray:
+        """Return random values."""
+        first, last = round(self.low / self.step), round(self.high / self.step)
+        values = rng.integers(first, last, dims, endpoint=True) * self.step
+        if self.nonzero:
+            values = np.where(values == 0, self.step, values)
+        if self.density < 1:
+            values = np.where(rng.random(dims) < self.density, values, 0.0)
+        return values.astype(np.float64)
+
+
+_INTEGERS = {
+    "s32": Fill(-512, 512),
+    "s64": Fill(-512, 512),
+    "s8": Fill(-128, 127),
+    "u8": Fill(0, 255),
+    "s4": Fill(-8, 7),
+    "u4": Fill(0, 15),
+}
+_COARSE = {"f8_e5m2": Fill(-2, 2), "f8_e4m3": Fill(-4, 4), "f4_e2m1": Fill(-4, 4, 1.0)}
+_COARSE |= {"f4_e3m0": Fill(-2, 2), "e8m0": Fill(1, 1)}
+
+
+def usual(dtype: str) -> Fill:
+    """Return the usual inputs of primitives without long sums."""
+    return _INTEGERS.get(dtype) or _COARSE.get(dtype) or Fill(-16, 16, 0.25)
+
+
+#: Largest source and weights if sums must be exact.
+_SOURCE = {"f32": 32, "f64": 32, "u8": 8, "s8": 4, "s32": 8, "f8_e5m2": 2, "f4_e2m1": 2}
+_SOURCE |= {"u4": 4, "f4_e3m0": 1}
+_WEIGHTS = {"f32": 32, "f64": 32, "s8": 4, "u8": 4, "bf16": 4, "u4": 4, "s4": 4}
+_SIGNED = {"u8": False, "u4": False}
+
+
+def summand(dtype: str, is_weights: bool) -> Fill:
+    """Return the range of a factor of an exact sum of products."""
+    size = _WEIGHTS.get(dtype, 2) if is_weights else _SOURCE.get(dtype, 4)
+    return Fill(-size if _SIGNED.get(dtype, True) else 0, size)
+
+
+def exact_density(first: Fill, second: Fill, n_sum: int, dst: str) -> float:
+    """Return the share of non-zeros for which ``n_sum`` products add up without rounding.
+
+    A destination of few bits also limits it; one that saturates should do so occasionally.
+    """
+    digits = min(storage.DIGITS[dst], 24)
+    most = 2.0**digits / max(first.high * second.high, 1)
+    if dst in storage.INTEGERS:
+        most *= 3
+    return min(1.0, max(most, 1.0) / max(n_sum, 1))
+
+
+def symmetric(rng, dims, groups: tuple[int, ...], step: float, top: int) -> np.ndarray:
+    """Return values whose mean over the axes not in ``groups`` is a small multiple of ``step``.
+
+    Pairs of opposite values are shuffled around it, so that mean and variance are exact.
+    """
+    averaged = [axis for axis in range(len(dims)) if axis not in groups]
+    n_groups = int(np.prod([dims[axis] for axis in groups], dtype=np.int64))
+    count = int(np.prod([dims[axis] for axis in averaged], dtype=np.int64))
+    half = rng.integers(1, top, (n_groups, count // 2), endpoint=True) * step
+    parts = [half, -half, np.zeros((n_groups, count % 2))]
+    values = rng.permuted(np.concatenate(parts, axis=1), axis=1)
+    values = values + rng.integers(-4, 4, (n_groups, 1), endpoint=True) * step
+    order = [*groups, *averaged]
+    shaped = values.reshape([dims[axis] for axis in order])
+    return np.transpose(shaped, np.argsort(order))
+
+
+def generator(key: str, name: str) -> np.random.Generator:
+    """Return the random generator for one argument of one case, the same in each run."""
+    return np.random.default_rng(zlib.crc32(f"{key}|{name}".encode()))
+
+
+_POWERS = (0.125, 0.25, 0.5, 1.0, 2.0)
+
+
+def attribute_values(call: Call, name: str, tensor: Tensor, rng) -> np.ndarray:
+    """Return values of an argument that an attribute adds: powers of 2 for scales."""
+    if name.startswith("attr_scales"):
+        powers = _POWERS if tensor.dtype != "e8m0" else (0.5, 1.0, 2.0)
+        return rng.choice(powers, tensor.dims)
+    if name.startswith("attr_zero_points"):
+        low = 0 if tensor.dtype in ("u8", "u4") else -3
+        return rng.integers(low, 3, tensor.dims, endpoint=True).astype(np.float64)
+    if name.endswith("src_2"):
+        return rng.integers(0, 1, tensor.dims, endpoint=True).astype(np.float64)
+    if name.startswith("attr_post_op_dw"):
+        return Fill(-2, 2).draw(rng, tensor.dims)
+    if "post_op" in name:
+        return _operand_values(call, name, tensor, rng)
+    return usual(tensor.dtype).draw(rng, tensor.dims)
+
+
+def _operand_values(call: Call, name: str, tensor: Tensor, rng) -> np.ndarray:
+    if name.endswith("weights"):
+        return rng.choice((-0.5, 0.25, 0.5, 2.0), tensor.dims)
+    op = call.attr.post_ops[int(name.split("_")[3])]
+    if op.algorithm == "binary_div":
+        return rng.choice((1.0, 2.0, 4.0), tensor.dims)
+    low = 0 if tensor.dtype == "u8" else -4
+    return Fill(low, 4).draw(rng, tensor.dims)
+
+
+def needs_old_dst(call: Call) -> bool:
+    """Whether a post-op reads the previous content of dst."""
+    return any(op.kind == "sum" for op in call.attr.post_ops)
+
+
+# --- Values of inputs: drawn, or named by the case
+
+Arrays = dict[str, np.ndarray]
+
+#: fill(call, name, tensor, rng) -> values, or None for the default ones.
+Filler = Callable[[Call, str, Tensor, Any], "np.ndarray | None"]
+
+
+def reduced(src: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
+    """Return the sums of the source over groups along its last dimension."""
+    return src.reshape(*dims, -1).sum(axis=-1)
+
+
+def drawn(call: Call, name: str, tensor: Tensor, rng: Any, filler: Filler) -> np.ndarray:
+    """Return the values of an input before they are rounded to its type."""
+    if name.startswith("attr_"):
+        return _given_value(call, name, tensor, attribute_values(call, name, tensor, rng))
+    values = filler(call, name, tensor, rng)
+    return usual(tensor.dtype).draw(rng, tensor.dims) if values is None else values
+
+
+def _given_value(call: Call, name: str, tensor: Tensor, values: np.ndarray) -> np.ndarray:
+    """Replace drawn scales and zero points by the value that the case names."""
+    for what, quantities in (("scales", call.attr.scales), ("zero_points", call.attr.zero_points)):
+        for q in quantities:
+            mine = f"attr_{what}_{masks.argument(call, q.arg)}" == name
+            if mine and q.value is not None:
+                return np.full(tensor.dims, q.value)
+    return values

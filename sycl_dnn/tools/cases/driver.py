@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a driver is: options, a reader of problems, calls, data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.tools.cases.call import Attributes, Call, Tensor
+from sycl_dnn.tools.cases.options import ATTRIBUTES, Option
+
+
+class CaseError(ValueError):
+    """A line that cannot be read; the message is ``file:line: message``."""
+
+
+class Skip(Exception):
+    """A combination of options that is not a case; it is left out and counted."""
+
+
+class Refusal(Exception):
+    """A case that is not run, with the rule that excludes it."""
+
+
+def _usual_fill(call: Call, name: str, tensor: Tensor, rng: Any) -> np.ndarray | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Driver:
+    """One driver of benchdnn.
+
+    name : as in ``--name``
+    options : in addition to attributes
+    read : problem text -> namespace with a ``name``
+    call : (problem, values of the options) -> Call; raises Skip if they are not a case
+    attributes : options of attributes
+    fill : (call, argument, tensor, rng) -> values, None for the default ones
+    operations : call -> multiplications of the reference, to refuse what would take hours
+    """
+
+    name: str
+    options: tuple[Option, ...]
+    read: Callable[[str], Any]
+    call: Callable[[Any, dict[str, Any]], Any]
+    fill: Callable[[Call, str, Tensor, Any], np.ndarray | None] = _usual_fill
+    operations: Callable[[Call], int] = lambda call: 0
+    attributes: tuple[Option, ...] = ATTRIBUTES
+
+
+def attributes_of(o: dict[str, Any]) -> Attributes:
+    """Return the attributes of a case from the values of its options."""
+    return Attributes(
+        scales=o["attr-scales"],
+        zero_points=o["attr-zero-points"],
+        reductions=o["attr-precomputed-reductions"],
+        post_ops=o["attr-post-ops"],
+        scratchpad=o["attr-scratchpad"],
+        fpmath=o["attr-fpmath"],
+        accumulation=o["attr-acc-mode"],
+        deterministic=o["attr-deterministic"],
+        rounding=o["attr-rounding-mode"],
+        dropout=o["attr-dropout"],
+        impl=o["impl"],
+        skip_impl=o["skip-impl"],
+    )
+
+
+def forward_attributes(o: dict[str, Any]) -> Attributes:
+    """Return the attributes that a forward hint has in common with its backward call."""
+    return Attributes(
+        fpmath=o["attr-fpmath"],
+        accumulation=o["attr-acc-mode"],
+        deterministic=o["attr-deterministic"],
+    )
+
+
+def spread(values: tuple[str, ...], count: int, what: str) -> tuple[str, ...]:
+    """Repeat one data type or tag for ``count`` tensors."""
+    if len(values) == count:
+        return values
+    if len(values) == 1:
+        return values * count
+    raise ValueError(f"--{what} must have 1 or {count} values, got {':'.join(values)}")
+
+
+def prop_kind(direction: str) -> str:
+    """Return the propagation kind of a direction."""
+    if direction == "FWD_I":
+        return "forward_inference"
+    return "forward_training" if direction.startswith("FWD") else "backward"
+
+
+def with_mb(dims: tuple[int, ...], mb: int | None) -> tuple[int, ...]:
+    """Return dims with the minibatch replaced."""
+    return dims if mb is None else (mb, *dims[1:])
+
+
+def strides_of(text: str) -> tuple[int, ...]:
+    """Read ``8x1``."""
+    if not text:
+        return ()
+    if not all(part.isdigit() for part in text.split("x")):
+        raise ValueError(f"strides must be integers between x, got {text!r}")
+    return tuple(map(int, text.split("x")))
+
+
+def require(condition: Any, why: str) -> None:
+    """Skip a combination of options that is not a case."""
+    if not condition:
+        raise Skip(why)

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""concat, sum, reorder, shuffle, resampling and reduction: elements moved, joined, added up."""
+
+from __future__ import annotations
+
+from math import prod
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from sycl_dnn.tools.cases import data, options, problems
+from sycl_dnn.tools.cases.call import Call, Tensor
+from sycl_dnn.tools.cases.driver import (
+    Driver,
+    attributes_of,
+    forward_attributes,
+    prop_kind,
+    require,
+    strides_of,
+    with_mb,
+)
+from sycl_dnn.tools.cases.drivers.eltwise import read_dims
+from sycl_dnn.tools.cases.storage import INTEGERS, largest
+
+
+def gradient_of(driver: str, row: str, o: dict, params: dict, src: Tensor, dst: Tensor) -> Call:
+    """Return the backward call of a function of one source, with its hint."""
+    forward = {"prop_kind": "forward_training"} | params
+    hint = Call(driver, f"{row}_forward", forward, {"src": src, "dst": dst}, forward_attributes(o))
+    gradients = {"diff_src": src, "diff_dst": Tensor(dst.dims, dst.dtype, src.tag)}
+    return Call(driver, f"{row}_backward", params, gradients, attributes_of(o), hint)
+
+
+def _read_resampling(text: str) -> SimpleNamespace:
+    p = problems.spatial(text, ("ic",), groups="io")
+    if not getattr(p, "ic", 0) or not p.i or 0 in p.o:
+        raise ValueError(f"ic, input and output sizes must be given, got {text!r}")
+    return p
+
+
+def _resampling(p: SimpleNamespace, o: dict[str, Any]) -> Call:
+    require(o["dir"] in ("FWD_D", "FWD_I", "BWD_D"), "no such direction")
+    mb = p.mb if o["mb"] is None else o["mb"]
+    src = Tensor((mb, p.ic, *p.i), o["sdt"][0], o["tag"][0])
+    dst = Tensor((mb, p.ic, *p.o), o["ddt"][0], "any")
+    params = {"algorithm": f"resampling_{o['alg']}"}
+    if o["dir"] == "BWD_D":
+        return gradient_of("resampling", "resampling", o, params, src, dst)
+    full = {"prop_kind": prop_kind(o["dir"])} | params
+    tensors = {"src": src, "dst": dst}
+    return Call("resampling", "resampling_forward", full, tensors, attributes_of(o))
+
+
+def _fill_resampled(call: Call, name: str, tensor: Tensor, rng: Any):
+    if name not in ("src", "diff_dst"):
+        return None
+    return data.Fill(0 if tensor.dtype == "u8" else -8, 8, nonzero=True).draw(rng, tensor.dims)
+
+
+RESAMPLING = Driver(
+    "resampling",
+    (
+        options.DIR_D,
+        options.dtype("sdt", "f32"),
+        options.dtype("ddt", "f32"),
+        options.tag("tag", "abx"),
+        options.Option("alg", options.one_of("nearest", "linear"), "nearest"),
+        options.MB,
+    ),
+    _read_resampling,
+    _resampling,
+    _fill_resampled,
+)
+
+_REDUCTIONS = (
+    *("sum", "mul", "max", "min", "mean"),
+    *("norm_lp_max", "norm_lp_sum", "norm_lp_power_p_max", "norm_lp_power_p_sum"),
+)
+
+
+def _read_reduction(text: str) -> SimpleNamespace:
+    (src, dst), name = problems.tensors(text, 2, 2)
+    if len(src) != len(dst):
+        raise ValueError(f"both must have the same rank, got {text!r}")
+    return SimpleNamespace(name=name, src=src, dst=dst)
+
+
+def _reduction(p: SimpleNamespace, o: dict[str, Any]) -> Call:
+    is_norm = o["alg"].startswith("norm")
+    require(is_norm or (o["p"] == 1 and o["eps"] == 0), "p and eps belong to norms")
+    require(not is_norm or o["p"] >= 1, "p must be at least 1")
+    tensors = {
+        "src": Tensor(with_mb(p.src, o["mb"]), o["sdt"][0], o["stag"][0]),
+        "dst": Tensor(p.dst, o["ddt"][0], o["dtag"][0]),
+    }
+    params = {"algorithm": f"reduction_{o['alg']}", "p": o["p"], "eps": o["eps"]}
+    return Call("reduction", "reduction", params, tensors, attributes_of(o))
+
+
+def _fill_reduced(call: Call, name: str, tensor: Tensor, rng: Any):
+    """Draw integers whose sum is exact, or factors near 1 for products."""
+    if name != "src":
+        return None
+    if call.params["algorithm"] == "reduction_mul":
+        factors = (1, 1, 1, 2) if tensor.dtype in INTEGERS else (1.0, 1.0, -1.0, 0.5, 2.0)
+        return _products(rng, tensor.dims, factors, prod(call.tensors["dst"].dims))
+    low = 0 if tensor.dtype == "u8" else -8
+    return data.Fill(low, 8, nonzero=True).draw(rng, tensor.dims)
+
+
+def _products(rng: Any, dims: tuple, factors: tuple, results: int) -> np.ndarray:
+    """Mostly ones, so that products stay in range."""
+    share = min(1.0, 5 * results / max(prod(dims), 1))
+    return np.where(rng.random(dims) < share, rng.choice(factors, dims), 1.0)
+
+
+REDUCTION = Driver(
+    "reduction",
+    (
+        options.dtype("sdt", "f32"),
+        options.dtype("ddt", "f32"),
+        options.tag("stag", "abx"),
+        options.tag("dtag", "any"),
+        options.Option("alg", options.one_of(*_REDUCTIONS), "sum"),
+        options.Option("p", options.real, "1"),
+        options.Option("eps", options.real, "0"),
+        options.MB,
+    ),
+    _read_reduction,
+    _reduction,
+    _fill_reduced,
+)
+
+
+# --- concat, sum, reorder and shuffle: elements moved, joined, added up
+
+
+def _read_concat(text: str) -> SimpleNamespace:
+    found, name = problems.tensors(text, 1, 1024)
+    if len({len(dims) for dims in found}) > 1:
+        raise ValueError(f"all sources must have the same rank, got {text!r}")
+    return SimpleNamespace(name=name, sources=found)
+
+
+def _tags(given: tuple[str, ...], count: int) -> tuple[str, ...]:
+    return given if len(given) == count else given[:1] * count
+
+
+def _concat(p: SimpleNamespace, o: dict[str, Any]) -> Call:
+    axis, first = o["axis"], p.sources[0]
+    require(axis < len(first), "no such axis")
+    tags = _tags(o["stag"], len(p.sources))
+    tensors = {
+        f"multiple_src_{i}": Tensor(dims, o["sdt"][0], tag)
+        for i, (dims, tag) in enumerate(zip(p.sources, tags, strict=True))
+    }
+    size = sum(dims[axis] for dims in p.sources)
+    dst = (*first[:axis], size, *first[axis + 1 :])
+    tensors["dst"] = Tensor(dst, o["ddt"][0], "any" if o["dtag"][0] == "undef" else o["dtag"][0])
+    return Call("concat", "concat", {"concat_dimension": axis}, tensors, attributes_of(o))
+
+
+def _fill_moved(call: Call, name: str, tensor: Tensor, rng: Any):
+    """Draw values that the destination can hold, and occasionally ones that it must saturate."""
+    if name in ("old_dst",) or name.startswith("attr_"):
+        return None
+    low, high = (-64, 64) if tensor.dtype in ("f32", "bf16", "f16", "s32", "s8") else (0, 64)
+    if tensor.dtype in ("s4", "u4") or tensor.dtype.startswith(("f8", "f4")):
+        return None
+    if tensor.dtype == "u8":
+        high = 200
+    if call.driver == "reorder" and call.tensors["dst"].dtype == "e8m0":
+        return 2.0 ** rng.integers(-8, 8, tensor.dims)
+    if call.driver == "reorder" and call.tensors["dst"].dtype.startswith(("f8", "f4")):
+        most = min(int(largest(call.tensors["dst"].dtype)), 8)
+        low, high = -most, most
+    return data.Fill(low, high, nonzero=True).draw(rng, tensor.dims)
+
+
+CONCAT = Driver(
+    "concat",
+    (
+        options.dtype("sdt", "f32"),
+        options.dtype("ddt", "f32"),
+        options.tag("stag", "abx"),
+        options.tag("dtag", "undef"),
+        options.Option("axis", options.integer, "1"),
+    ),
+    _read_concat,
+    _concat,
+    _fill_moved,
+)
+
+
+def _scales(text: str) -> tuple[float, ...]:
+    return tuple(map(options.real, text.split(":")))
+
+
+def _sum(p: SimpleNamespace, o: dict[str, Any]) -> Call:
+    types = o["sdt"]
+    tags = _tags(o["stag"], len(types))
+    scales = o["scales"] if len(o["scales"]) == len(types) else o["scales"][:1] * len(types)
+    tensors = {
+        f"multiple_src_{i}": Tensor(p.dims, dtype, tag)
+        for i, (dtype, tag) in enumerate(zip(types, tags, strict=True))
+    }
+    tag = "any" if o["dtag"][0] == "undef" else o["dtag"][0]
+    tensors["dst"] = Tensor(p.dims, o["ddt"][0], tag)
+    params = {"scales": list(scales)}
+    return Call("sum", "sum", params, tensors, attributes_of(o), None, o["inplace"])
+
+
+SUM = Driver(
+    "sum",
+    (
+        options.dtype("sdt", "f32:f32"),
+        options.dtype("ddt", "f32"),
+        options.tag("stag", "abx"),
+        options.tag("dtag", "undef"),
+        options.Option("scales", _scales, "1"),
+        options.INPLACE,
+    ),
+    read_dims,
+    _sum,
+    _fill_moved,
+)
+
+
+def _reorder(p: SimpleNamespace, o: dict[str, Any]) -> Call:
+    require(o["cross-engine"] == "none", "one device only")
+    require(not o["oflag"], "compensation comes with weights of convolutions")
+    strides = (o["strides"] + ("",) * 2)[:2]
+    runtime = o["runtime-dim-mask"] or 0
+    tensors = {
+        "src": Tensor(p.dims, o["sdt"][0], o["stag"][0], strides_of(strides[0]), runtime),
+        "dst": Tensor(p.dims, o["ddt"][0], o["dtag"][0], strides_of(strides[1]), runtime),
+    }
+    return Call("reorder", "reorder", {}, tensors, attributes_of(o))
+
+
+REORDER = Driver(
+    "reorder",
+    (
+        options.dtype("sdt", "f32"),
+        options.dtype("ddt", "f32"),
+        options.tag("stag", "abx"),
+        options.tag("dtag", "abx"),
+        options.tag("strides", ""),
+        options.Option("oflag", options.text),
+        options.Option("cross-engine", options.one_of("none", "cpu2gpu", "gpu2cpu"), "none"),
+        options.Option("runtime-dim-mask", options.optional_integer),
+    ),
+    read_dims,
+    _reorder,
+    _fill_moved,
+)
+
+
+def _shuffle(p: SimpleNamespace, o: dict[str, Any]) -> Call:
+    require(o["dir"] in ("FWD_D", "FWD_I", "BWD_D"), "no such direction")
+    require(o["axis"] < len(p.dims), "no such axis")
+    require(o["group"] > 0 and p.dims[o["axis"]] % o["group"] == 0, "group must divide the axis")
+    src = Tensor(p.dims, o["dt"][0], o["tag"][0])
+    dst = Tensor(p.dims, o["dt"][0], "any")
+    params = {"axis": o["axis"], "group_size": o["group"]}
+    if o["dir"] == "BWD_D":
+        return gradient_of("shuffle", "shuffle", o, params, src, dst)
+    full = {"prop_kind": prop_kind(o["dir"])} | params
+    return Call("shuffle", "shuffle_forward", full, {"src": src, "dst": dst}, attributes_of(o))
+
+
+SHUFFLE = Driver(
+    "shuffle",
+    (
+        options.DIR_D,
+        options.dtype("dt", "f32"),
+        options.tag("tag", "abx"),
+        options.Option("axis", options.integer, "1"),
+        options.Option("group", options.integer, "1"),
+    ),
+    read_dims,
+    _shuffle,
+    _fill_moved,
+)

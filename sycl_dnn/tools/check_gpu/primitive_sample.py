@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of every primitive, computed on a device and by the CPU engine and compared."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sycl_dnn
+from sycl_dnn import onednn as dnnl
+from sycl_dnn.errors import DnnlError, Unimplemented
+from sycl_dnn.tools.cases.call import Call
+from sycl_dnn.tools.cases.case_files import Case, read_file
+from sycl_dnn.tools.cases.data import Arrays
+from sycl_dnn.tools.cases.drivers import DRIVERS
+from sycl_dnn.tools.cases.execution import Execution, from_forward, prepare
+from sycl_dnn.tools.check_gpu.function_sample import BEYOND_DRIVER
+
+#: Largest difference, as a fraction of the largest value; integers may differ by one.
+TOLERANCE = {"f32": 1e-4, "f16": 4e-3, "bf16": 2e-2}
+_NARROW = ("f16", "bf16")
+
+Row = dict[str, str]
+
+
+def cases() -> list[Case]:
+    """Return the sample."""
+    return list(read_file(Path(__file__).with_name("sample.in")))
+
+
+def in_f32(call: Call) -> Call:
+    """Return a call whose floating-point tensors have the type that every CPU computes with."""
+    tensors = {
+        name: replace(tensor, dtype="f32") if tensor.dtype in _NARROW else tensor
+        for name, tensor in call.tensors.items()
+    }
+    return replace(call, tensors=tensors, forward=call.forward and in_f32(call.forward))
+
+
+def executed(call: Call, stream: Any, key: str, arrays: Arrays) -> tuple[Execution, str]:
+    """Run a call, after its forward call if it has one.
+
+    Parameters
+    ----------
+    call : Call
+    stream : sycl_dnn.onednn.Stream
+    key : str
+        Determines the values that are drawn.
+    arrays : dict
+        Values by argument that are given and not drawn.
+
+    Returns
+    -------
+    Execution, str
+        The second is the warning of a known fault of oneDNN, or empty.
+    """
+    pd, hint, warned = prepare(call, stream.engine)
+    fill = DRIVERS[call.driver].fill
+    workspace: dict[str, Any] = {}
+    if call.forward is not None:
+        found, workspace = from_forward(call.forward, hint, stream, key, fill, arrays)
+        arrays = found | arrays
+    done = Execution(call, pd, stream, key, fill)
+    done.arrays |= arrays
+    done.run(workspace)
+    return done, " ".join(warned)
+
+
+def _largest(array: np.ndarray) -> float:
+    return float(np.abs(array).max(initial=0.0))
+
+
+def wrong(done: Execution, wanted: Arrays) -> str:
+    """Return which outputs differ from those of the CPU, and by how much; "" for none."""
+    outputs, problems = done.results()
+    found = [f"{name}: {problem}" for name, problem in problems.items()]
+    for name in outputs.keys() & wanted.keys():
+        dtype = done.buffers[name].desc.data_type.name
+        limit = TOLERANCE.get(dtype)
+        scale = 1.0 if limit is None else max(_largest(wanted[name]), 1e-6)
+        off = _largest(outputs[name] - wanted[name]) / scale
+        if not off <= (1.0 if limit is None else limit):  # NaN is wrong
+            found.append(f"{name} ({dtype}) is off by {off:.1e}")
+    return "; ".join(sorted(found))
+
+
+def _first_line(error: Exception) -> str:
+    # Its whole text has oneDNN's reasons, for which the case is repeated in another process.
+    return str(error.args[0] if error.args else error).partition("\n")[0][:300]
+
+
+def one(case: Case, stream: Any, reference: Any) -> Row:
+    """Return the row of a case: computed on ``stream``, compared with ``reference`` if not None."""
+    row = {"line": case.line, "status": "passed", "impl": "", "what": ""}
+    call = case.call()
+    try:
+        done, warned = executed(call, stream, case.line, {})
+        row["impl"] = done.pd.impl_info
+    except Unimplemented as error:
+        return row | {"status": "refused", "what": _first_line(error)}
+    except Exception as error:  # any failure is what the report is for
+        is_refused = reference is None and BEYOND_DRIVER in _first_line(error)
+        status = "refused" if is_refused else "failed"
+        return row | {"status": status, "what": f"{type(error).__name__}: {_first_line(error)}"}
+    if reference is None:
+        return row | {"status": "submitted"}
+    try:
+        wanted, _ = executed(in_f32(call), reference, case.line, done.arrays)[0].results()
+    except DnnlError as error:
+        return row | {"status": "refused", "what": f"by the CPU engine: {_first_line(error)}"}
+    what = wrong(done, wanted)
+    status = "known" if warned else "failed"
+    return row | {"status": status, "what": f"{what} {warned}".strip()} if what else row
+
+
+# --- A separate process for the cases: one that crashes or hangs is a row, the others run
+
+
+def _stream(filter_string: str) -> Any:
+    queue = sycl_dnn.default_queue(filter_string)
+    return dnnl.Stream(dnnl.Engine(queue), queue)
+
+
+def serve(device: str, reference: str) -> None:
+    """Answer each case on standard input with its row; ``reference`` is a device, or empty."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what libraries print goes into the log
+    stream = _stream(device)
+    compared = _stream(reference) if reference else None
+    for line in sys.stdin:
+        answers.write(json.dumps(one(Case(**json.loads(line)), stream, compared)) + "\n")
+
+
+class Worker:
+    """A process that runs one case at a time; it is replaced where one crashes or hangs it."""
+
+    def __init__(self, device: str, reference: str) -> None:
+        module = "sycl_dnn.tools.check_gpu.primitive_sample"
+        self.command = [sys.executable, "-m", module, device, reference]
+        self.process: subprocess.Popen[str] | None = None
+
+    def ask(self, case: Case, seconds: float) -> Row:
+        """Return the row of a case, which may take that long."""
+        if self.process is None:
+            pipe = subprocess.PIPE
+            self.process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, text=True)
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            stdin.write(json.dumps(asdict(case)) + "\n")
+            stdin.flush()
+        has_answer = bool(select.select([stdout], [], [], seconds)[0])
+        line = stdout.readline() if has_answer else ""
+        if line.endswith("\n"):
+            return json.loads(line)
+        if not has_answer:
+            self.close()
+            what = {"status": "hung", "what": f"not done after {seconds:.0f} s"}
+        else:
+            status = self.process.wait()
+            how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+            what = {"status": "crashed", "what": f"the process died: {how}"}
+        self.process = None
+        return {"line": case.line, "status": "", "impl": "", **what}
+
+    def close(self) -> None:
+        """Kill the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+def rows(device: str, reference: str, chosen: list[Case], limit: float) -> Iterator[Row]:
+    """Iterate over the rows of cases.
+
+    Parameters
+    ----------
+    device : str
+        The dpctl filter string of the device to check.
+    reference : str
+        That of the CPU; empty to submit only.
+    chosen : list of Case
+    limit : float
+        Seconds that one case may take.
+    """
+    worker = Worker(device, reference)
+    try:
+        for case in chosen:
+            yield worker.ask(case, limit)
+    finally:
+        worker.close()
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])

@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Query oneDNN for the implementation of a case, in a separate process per device and ISA.
+
+The level is a limit that oneDNN reads from the environment once, and its reasons are only in the
+log on standard output: both need a separate process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from sycl_dnn.device import is_simulated
+from sycl_dnn.errors import DnnlError, InvalidArguments, OneDnnFaultWarning
+from sycl_dnn.onednn import reasons
+from sycl_dnn.tools.cases import call as attributes
+from sycl_dnn.tools.cases.call import Call, describe
+from sycl_dnn.tools.cases.case_files import Case
+
+#: Family -> parts of names that belong to it; the first family that fits counts.
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "ref": ("ref",),
+    "simple": ("simple", "ncsp_", "nspc_", "rnn_data_reorder"),
+    "brgemm": ("brg", "brdgmm"),
+    "gemm": ("gemm",),
+    "wino": ("wino",),
+    "jit": ("jit",),
+    "ocl": ("ocl", "xe:"),
+    "reorder": ("reorder", "direct_copy"),
+}
+#: How much a family is worth; comparing tables means comparing these.
+RANKS = {"died": 0, "invalid": 1, "refused": 1, "ref": 2, "simple": 3}
+OPTIMISED = 4
+
+
+def family(impl: str) -> str:
+    """Return the family of an implementation.
+
+    Parameters
+    ----------
+    impl : str
+        oneDNN's name, such as ``"brg_conv_fwd:avx512_core"``.
+
+    Returns
+    -------
+    str
+        A key of `FAMILIES`; ``"other"`` for a name that none of them has.
+    """
+    return next((f for f, parts in FAMILIES.items() if any(p in impl for p in parts)), "other")
+
+
+def state(impl: str) -> str:
+    """Return ``"ref"``, ``"simple"`` or ``"optimised"``."""
+    found = family(impl)
+    return found if found in ("ref", "simple") else "optimised"
+
+
+def rank(state_: str) -> int:
+    """Return how much a state is worth: 0 (the process died) to 4 (optimised)."""
+    return RANKS.get(state_, OPTIMISED)
+
+
+# --- Query oneDNN for one case: which implementations accept it, which decline, and why
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An implementation that oneDNN considered.
+
+    impl : its name; empty where the log gives none
+    reason : why it declined; empty where it takes the case
+    layouts : layout by argument, of one that takes the case
+    scratchpad : bytes, of one that takes the case
+    """
+
+    impl: str
+    reason: str = ""
+    layouts: dict[str, str] = field(default_factory=dict)
+    scratchpad: int = 0
+
+
+#: The reason of an implementation that would accept the case.
+LEFT_OUT = "left out by --impl or --skip-impl"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """oneDNN's answer to one case.
+
+    state : ``optimised``, ``simple``, ``ref``, ``refused``, ``invalid`` or ``died``
+    impl : name of the implementation that would run
+    error : first line of the refusal
+    attempts : all that were considered, in oneDNN's order
+    warned : known faults of oneDNN that the case meets
+    of_hint : the refusal is about the forward descriptor that a gradient needs
+    """
+
+    state: str
+    impl: str = ""
+    error: str = ""
+    attempts: tuple[Attempt, ...] = ()
+    warned: tuple[str, ...] = ()
+    of_hint: bool = False
+
+    @property
+    def reason(self) -> str:
+        """What the most general implementation said, or the refusal itself."""
+        said = [a.reason for a in self.attempts if a.reason and a.impl]
+        said = said or [a.reason for a in self.attempts if a.reason]
+        if said or self.state != "refused":
+            return said[-1] if said else self.error
+        # oneDNN goes by a list for each combination of types. What the register of faults refuses
+        # has its own words.
+        if self.error.endswith(": unimplemented"):
+            return "oneDNN has no list of such types"
+        return self.error.partition("): ")[2] or self.error
+
+    @property
+    def first(self) -> Attempt:
+        """The implementation that would run."""
+        return next(a for a in self.attempts if not a.reason)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name, as in the JSON."""
+        return asdict(self)
+
+
+def answer_of(data: dict[str, Any]) -> Answer:
+    """Return the answer that `Answer.as_dict` gave."""
+    attempts = tuple(Attempt(**attempt) for attempt in data["attempts"])
+    return Answer(**data | {"attempts": attempts, "warned": tuple(data["warned"])})
+
+
+def declined(log: str, row: str) -> list[Attempt]:
+    """Return who declined, from oneDNN's log about the primitive ``row``.
+
+    Helpers of implementations write lines without a name; they are kept, in their place.
+    """
+    kind, found = reasons._log_kind(row), []
+    for line in log.splitlines():
+        named = reasons._parse(line, kind)
+        fields = line.split(",")
+        if named and fields[3] == "create:dispatch":
+            impl, _, reason = named.partition(": ")
+            found.append(Attempt(impl.removesuffix("undef").rstrip(":"), reason))
+        elif named:
+            found.append(Attempt("", named))
+        elif fields[3:5] == ["create:dispatch", kind] and fields[5:6] not in (["cpu"], ["gpu"]):
+            found.append(Attempt("", ",".join(fields[5:-1])))
+    return [attempt for attempt, _ in itertools.groupby(found)]
+
+
+def _taken(pd: Any, call: Call) -> Attempt:
+    """Return the current implementation of a descriptor, with the layouts it requires."""
+    if not call.attr.allows(pd.impl_info):
+        return Attempt(pd.impl_info, LEFT_OUT)
+    named = {name: pd.desc_of(name) for name in call.tensors}
+    layouts = {name: str(desc) for name, desc in named.items() if not desc.is_zero}
+    return Attempt(pd.impl_info, "", layouts, pd.scratchpad_desc.size)
+
+
+def _all(pd: Any, call: Call, log: Any, every: bool) -> list[Attempt]:
+    attempts = [*declined(log.take(), call.row), _taken(pd, call)]
+    while (every or attempts[-1].reason) and pd.next_impl():
+        attempts += [*declined(log.take(), call.row), _taken(pd, call)]
+    return attempts + (declined(log.take(), call.row) if every else [])
+
+
+def _refusal(error: DnnlError, attempts: list[Attempt]) -> Answer:
+    state = "invalid" if isinstance(error, InvalidArguments) else "refused"
+    text = str(error.args[0] if error.args else error).split("\n")[0]
+    return Answer(state, error=text, attempts=tuple(attempts))
+
+
+def probe(case: Case, engine: Any, log: Any, every: bool = False) -> Answer:
+    """Return oneDNN's answer to a case, without executing anything.
+
+    Parameters
+    ----------
+    case : Case
+    engine : sycl_dnn.onednn.Engine
+    log : object with ``take() -> str``
+        What oneDNN wrote to its log since the last call.
+    every : bool
+        List all implementations, rather than stopping at the first that accepts the case.
+
+    Returns
+    -------
+    Answer
+    """
+    call, hint = case.call(), None
+    log.take()
+    if call.forward is not None:
+        try:
+            hint = describe(call.forward, engine, None, attributes.build(call.forward))
+        except DnnlError as error:
+            refusal = _refusal(error, declined(log.take(), call.forward.row))
+            return replace(refusal, of_hint=True)
+        log.take()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OneDnnFaultWarning)
+        try:
+            pd = describe(call, engine, hint, attributes.build(call))
+        except DnnlError as error:
+            return _refusal(error, declined(log.take(), call.row))
+    warned = tuple(str(w.message) for w in caught if issubclass(w.category, OneDnnFaultWarning))
+    attempts = _all(pd, call, log, every)
+    impl = next((a.impl for a in attempts if not a.reason), "")
+    if not impl:
+        return Answer("refused", error=LEFT_OUT, attempts=tuple(attempts))
+    return Answer(state(impl), impl, "", tuple(attempts), warned)
+
+
+# --- Names of devices and of levels of the instruction set
+
+#: Levels of the instruction set, by oneDNN's names, from the oldest.
+LEVELS = (
+    *("sse41", "avx2", "avx2_vnni", "avx2_vnni_2"),
+    *("avx512_core", "avx512_core_vnni", "avx512_core_bf16"),
+    *("avx10_1_512", "avx10_1_512_amx", "avx10_1_512_amx_fp16", "avx10_2", "avx10_2_amx_2"),
+)
+#: The highest level that the machine has.
+NATIVE = "native"
+#: Names of devices whose driver reports only a number.
+_NAMES = {"0x56a0": "Arc A770", "0x4905": "DG1", "0x9a49": "Tiger Lake"}
+
+
+def target_name(facts: dict[str, Any]) -> str:
+    """Return a target's name: ``cpu:avx2``, or the GPU's."""
+    if facts["kind"] == "cpu":
+        return f"cpu:{facts['isa']}"
+    device = facts["device"]
+    return next((name for number, name in _NAMES.items() if number in device), device)
+
+
+def check_levels(names: Iterable[str]) -> tuple[str, ...]:
+    """Return levels as a tuple; the highest one of the machine is an empty text.
+
+    Raises
+    ------
+    ValueError
+        A name is not a level.
+    """
+    found = tuple(names)
+    for name in found:
+        if name not in (*LEVELS, NATIVE):
+            raise ValueError(f"isa must be of {', '.join(LEVELS)}, {NATIVE}, got {name!r}")
+    return tuple("" if name == NATIVE else name for name in found)
+
+
+# --- What a process that runs cases has: its environment, oneDNN's log, a stream
+
+
+#: NumPy's threads in addition to oneDNN's double the time of a small product of matrices.
+_REFERENCES = {"OPENBLAS_NUM_THREADS": "1"}
+_LOG = {"ONEDNN_VERBOSE": "dispatch,check", "ONEDNN_VERBOSE_TIMESTAMP": "0"}
+
+
+class Log:
+    """The library's output to standard output since the last call."""
+
+    def __init__(self) -> None:
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the process)
+        os.dup2(self.file.fileno(), 1)
+
+    def take(self) -> str:
+        """Return the output and drop it."""
+        sys.stdout.flush()
+        size = os.fstat(1).st_size
+        text = os.pread(self.file.fileno(), min(size, 1 << 20), 0).decode(errors="replace")
+        os.ftruncate(1, 0)
+        os.lseek(1, 0, os.SEEK_SET)
+        return text
+
+
+def stream_on(device: str) -> Any:
+    """Return a Stream on the selected device."""
+    import sycl_dnn
+    from sycl_dnn import onednn as dnnl
+
+    queue = sycl_dnn.default_queue(device or None)
+    return dnnl.Stream(dnnl.Engine(queue), queue)
+
+
+def environment() -> dict[str, str]:
+    """Return the environment that a worker needs."""
+    return {**_REFERENCES, **os.environ, **_LOG}
+
+
+# --- A process that describes cases and catches oneDNN's log; one for each device and ISA
+
+
+_LIMIT = "ONEDNN_MAX_CPU_ISA"
+
+
+class ProbeError(RuntimeError):
+    """The process that describes cases does not start, because there is no such device."""
+
+
+def _facts(stream: Any) -> dict[str, Any]:
+    import sycl_dnn
+    from sycl_dnn import onednn as dnnl
+
+    device, version = stream.sycl_queue.sycl_device, dnnl.version()
+    kind = device.device_type.name
+    return {
+        "device": device.name,
+        "kind": kind,
+        "isa": dnnl.get_effective_cpu_isa().name if kind == "cpu" else "",
+        "simulated": is_simulated(kind),
+        "driver": device.driver_version,
+        "threads": os.cpu_count() if kind == "cpu" else 0,
+        "oneDNN": ".".join(str(version[part]) for part in ("major", "minor", "patch")),
+        "commit": version["hash"],
+        "sycl_dnn": sycl_dnn.__version__,
+    }
+
+
+def serve(device: str) -> None:
+    """Write facts, then an answer for each case on standard input, one JSON per line."""
+    results = os.fdopen(os.dup(1), "w", buffering=1)
+    log = Log()
+    stream = stream_on(device)
+    results.write(json.dumps(_facts(stream)) + "\n")
+    for line in sys.stdin:
+        asked = json.loads(line)
+        found = probe(Case(**asked["case"]), stream.engine, log, asked["every"])
+        results.write(json.dumps(found.as_dict()) + "\n")
+
+
+class Prober:
+    """Describes cases on one device under one limit of the instruction set.
+
+    Parameters
+    ----------
+    device : str
+        ``"cpu"``, ``"gpu"`` or a filter string of dpctl's; empty is the default device.
+    isa : str
+        oneDNN's name of a level, such as ``"avx2"``; empty sets no limit.
+
+    Attributes
+    ----------
+    facts : dict
+        What the process reports about itself: device, kind, isa, simulated, driver and versions.
+
+    Raises
+    ------
+    ProbeError
+        The process does not start; the message is its last output.
+    """
+
+    def __init__(self, device: str = "", isa: str = "") -> None:
+        self.device, self.isa = device, isa
+        self._start()
+
+    def _start(self) -> None:
+        variables = environment()
+        if self.isa:
+            variables[_LIMIT] = self.isa.upper()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _START, self.device],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=variables,
+        )
+        line = self.process.stdout.readline()  # type: ignore[union-attr]
+        if not line:
+            raise ProbeError(f"{self.device or 'default device'}: {self._last_word()}")
+        self.facts = json.loads(line)
+
+    def _last_word(self) -> str:
+        _, errors = self.process.communicate()
+        return (errors.strip().splitlines() or ["it said nothing"])[-1]
+
+    def ask(self, case: Case, every: bool = False) -> Answer:
+        """Return the answer to one case; ``died`` if it ended the process."""
+        with contextlib.suppress(BrokenPipeError):
+            asked = {"case": asdict(case), "every": every}
+            self.process.stdin.write(json.dumps(asked) + "\n")  # type: ignore[union-attr]
+            self.process.stdin.flush()  # type: ignore[union-attr]
+        line = self.process.stdout.readline()  # type: ignore[union-attr]
+        if line.endswith("\n"):
+            return answer_of(json.loads(line))
+        last = self._last_word()
+        self._start()
+        return Answer("died", error=f"the process died: {last}")
+
+    def answers(self, cases: Iterable[Case]) -> Iterator[tuple[Case, Answer]]:
+        """Iterate over cases with their answers."""
+        for case in cases:
+            yield case, self.ask(case)
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.communicate()
+
+    def __enter__(self) -> Prober:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+_START = "import sys; from sycl_dnn.tools.explain.probe import serve; serve(sys.argv[1])"

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m sycl_dnn COMMAND``: every command is there, and a mistyped one has a suggestion."""
+
+import pytest
+
+from sycl_dnn import __main__ as program
+
+
+@pytest.mark.parametrize("name", program.COMMANDS)
+def test_every_command_has_its_function(name):
+    assert callable(program.command(name))
+
+
+def test_the_help_lists_every_command(capsys):
+    with pytest.raises(SystemExit):
+        program.main(["--help"])
+    text = capsys.readouterr().out
+    assert all(f"\n  {name} " in text for name in program.COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("expain", "explain"),
+        ("chek-gpu", "check-gpu"),
+        ("check_gpu", "check-gpu"),
+        ("Bench", "bench"),
+        ("lanch", "launch"),
+        ("tracee", "trace"),
+        ("reports", "report"),
+    ],
+)
+def test_a_mistyped_command_has_a_suggestion(typed, meant, capsys):
+    assert program.main([typed, "--isa", "avx2"]) == 2
+    assert capsys.readouterr().err == (
+        f"python -m sycl_dnn: there is no command {typed!r}; did you mean {meant}?\n"
+    )
+
+
+def test_what_resembles_no_command_gets_the_list(capsys):
+    assert program.main(["frobnicate"]) == 2
+    assert f"; commands are {', '.join(program.COMMANDS)}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [
+        (["verify", "--conv", 'ic3_n"a"'], "verify --conv 'ic3_n\"a\"'"),
+        (["verfy"], "verify"),
+        (["matrix", "--isa", "avx2"], "matrix --isa avx2"),
+    ],
+)
+def test_commands_of_the_tests_say_where_they_are(words, typed, capsys):
+    assert program.main(words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"{typed.split()[0]} is in the tests of the repository; ")
+    assert said.endswith(f"type: python tests/conformance {typed}\n")
