@@ -9,7 +9,7 @@ from typing import Any
 
 import dpnp
 
-from sycl_dnn import _core
+from sycl_dnn import _core, _dpnp
 from sycl_dnn.onednn import Memory
 from sycl_dnn.program.donation import IN_PLACE
 from sycl_dnn.program.host_copies import host_copy
@@ -330,7 +330,10 @@ def _seen_as(tensor: Tensor) -> Any:
     if tensor.desc == memory.desc and not tensor.offset:
         return memory
     array = dpnp.reshape(memory.owner[0], -1)
-    return Memory(tensor.desc, memory.engine, array[tensor.offset // array.itemsize :])
+    array = array[tensor.offset // array.itemsize :]
+    if tensor.desc.data_type is _core.data_type.s32 and array.itemsize == 8:
+        array = _dpnp.bits_as(array, "int32")  # copied as halves
+    return Memory(tensor.desc, memory.engine, array)
 
 
 class Segment:

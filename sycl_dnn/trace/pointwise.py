@@ -15,8 +15,8 @@ from sycl_dnn import _core, errors
 from sycl_dnn._core import PostOps, PrimitiveAttr, algorithm
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout
-from sycl_dnn.trace.recording import Trace
-from sycl_dnn.trace.steps import Entry, NeedsAnotherDevice, Out
+from sycl_dnn.trace.recording import OF_DOUBLES, Trace
+from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import (
     axis_order,
@@ -110,6 +110,8 @@ def fused(
     A step is an element-wise algorithm with its alpha and beta, or a binary algorithm with its
     right operand. Tensors have the rank of ``a`` and broadcast to it.
     """
+    if "float64" in (a.dtype, dtype):
+        return OF_DOUBLES["fused"](kind, a, b, *steps, dtype=dtype)
     inputs = {"src_0": a, "src_1": b}
     with untaped(a.trace):
         attr = _post_ops(a, steps, inputs)
@@ -140,14 +142,7 @@ def _binary(
     dtype: str | None = None,
 ) -> Tensor:
     out = Out(a.shape, dtype or a.dtype, a)
-    try:
-        made = a.trace.primitive("binary", inputs, {"dst": out}, ask=ask, attr=attr, algorithm=kind)
-    except errors.InvalidArguments as refusal:
-        if a.dtype != "float64":
-            raise
-        # What an engine that lacks float64 says about steps after it.
-        lack = errors.Unimplemented(Exception.__str__(refusal))
-        raise NeedsAnotherDevice("binary", lack) from None
+    made = a.trace.primitive("binary", inputs, {"dst": out}, ask=ask, attr=attr, algorithm=kind)
     return made["dst"]
 
 
@@ -162,6 +157,8 @@ def choose(condition: Tensor, yes: Tensor, no: Tensor, *steps: tuple[Any, ...]) 
 
     ``no`` broadcasts to the shape of the others.
     """
+    if yes.dtype == "float64":
+        return OF_DOUBLES["choose"](condition, yes, no, *steps)
     given = {"src_0": yes, "src_1": no, "src_2": condition}
     inputs = dict(given)
     with untaped(yes.trace):
@@ -181,6 +178,8 @@ def _alike(tensor: Tensor, a: Tensor) -> Tensor:
 
 def slope(kind: algorithm, x: Tensor, dy: Tensor, alpha: float = 0.0, beta: float = 0.0) -> Tensor:
     """Return ``dy`` times the derivative of an element-wise function at ``x``."""
+    if x.dtype == "float64":
+        return OF_DOUBLES["slope"](kind, x, dy, alpha, beta)
     desc = layout.like(x.desc, x.dtype)
     given: dict[str, Any] = {"algorithm": kind, "alpha": alpha, "beta": beta}
     training = _core.prop_kind.forward_training
@@ -189,7 +188,7 @@ def slope(kind: algorithm, x: Tensor, dy: Tensor, alpha: float = 0.0, beta: floa
             x.trace.engine, prop_kind=training, src=desc, dst=desc, attr=None, **given
         )
     except errors.Unimplemented:
-        if x.dtype in ("float32", "float64"):
+        if x.dtype == "float32":
             raise
         wide, wide_dy = (x.trace.convert(t, "float32") for t in (x, dy))
         return x.trace.convert(slope(kind, wide, wide_dy, alpha, beta), x.dtype)
@@ -363,6 +362,8 @@ def binary(kind: algorithm, a: Tensor, b: Tensor, dtype: str | None = None) -> T
     trace = a.trace
     shape = broadcast_shape(a.shape, b.shape)
     dtype = dtype or dtypes.promote(a.dtype, b.dtype)
+    if "float64" in (a.dtype, b.dtype, dtype):
+        return OF_DOUBLES["binary"](kind, a, b, dtype)
     a, b = expand_rank(a, len(shape)), expand_rank(b, len(shape))
     with untaped(trace):
         made = zeros(trace, shape, dtype) if 0 in shape else _computed(kind, a, b, shape, dtype)
@@ -393,6 +394,8 @@ def div(a: Tensor, b: Tensor) -> Tensor:
 
 def eltwise(x: Tensor, kind: algorithm, alpha: float = 0.0, beta: float = 0.0) -> Tensor:
     """Apply one of oneDNN's element-wise functions, in the layout of ``x``."""
+    if x.dtype == "float64":
+        return OF_DOUBLES["eltwise"](x, kind, float(alpha), float(beta))
     made = x.trace.primitive(
         "eltwise_forward",
         {"src": x},

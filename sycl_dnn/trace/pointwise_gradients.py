@@ -28,7 +28,7 @@ from sycl_dnn.trace.pointwise import (
     sub,
     zeros,
 )
-from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.recording import OF_DOUBLES, Trace
 from sycl_dnn.trace.reductions import sum_to
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
@@ -49,6 +49,8 @@ def select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     trace = a.trace
     shape = broadcast_shape(condition.shape, a.shape, b.shape)
     dtype = dtypes.promote(a.dtype, b.dtype)
+    if dtype == "float64":
+        return OF_DOUBLES["select"](condition, a, b)
     a, b = trace.convert(a, dtype), trace.convert(b, dtype)
     condition, a, b = (expand_rank(t, len(shape)) for t in (condition, a, b))
     with untaped(trace):

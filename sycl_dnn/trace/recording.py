@@ -39,6 +39,20 @@ if TYPE_CHECKING:
     from sycl_dnn.trace.frozen import Seed
 
 
+#: By function of this folder: the same of float64, which oneDNN does not compute on CPUs.
+OF_DOUBLES: dict[str, Callable[..., Tensor]] = {}
+
+
+def computes_doubles(name: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Register what a function calls for float64, with derivatives of its own."""
+
+    def register(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        OF_DOUBLES[name] = function
+        return function
+
+    return register
+
+
 class Trace(TraceState):
     """The steps of one function, and the tape for its gradient.
 
@@ -109,10 +123,23 @@ class Trace(TraceState):
             return found
         name = dtypes.NAMES[wanted.data_type]
         dtype = tensor.dtype if tensor.dtype == "bool" and name == "uint8" else name
+        if name == "float64" != tensor.dtype:
+            # The other way is left to oneDNN, which refuses it: nothing narrows float64 unasked.
+            known[key] = made = self._of_doubles(tensor, wanted)
+            return made
         made = Tensor(self, Storage(wanted), wanted, dtype, tensor.shape)
         self._add(self.copy_step(tensor, made, inserted=inserted))
         known[key] = made
         return made
+
+    def _of_doubles(self, tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor:
+        """Return a tensor converted to float64, in a layout; not on the tape."""
+        tape, self.tape = self.tape, []
+        try:
+            made = OF_DOUBLES["convert"](tensor)
+        finally:
+            self.tape = tape
+        return made if made.desc == wanted else self.reorder(made, wanted)
 
     def copy_of(self, tensor: Tensor, wanted: _core.MemoryDesc) -> Tensor | None:
         """Return the copy that ``reorder`` made of a tensor; None if there is none."""

@@ -12,8 +12,16 @@ from sycl_dnn._core import PrimitiveAttr, algorithm, engine_kind, fpmath_mode, p
 from sycl_dnn.onednn import dtypes
 from sycl_dnn.trace import layout, nan_in_rows
 from sycl_dnn.trace.gradients import Grads, rule_for
-from sycl_dnn.trace.pointwise import binary, broadcast_to, div, linear_map, mul, shown, zeros
-from sycl_dnn.trace.recording import Trace
+from sycl_dnn.trace.pointwise import (
+    binary,
+    broadcast_to,
+    div,
+    linear_map,
+    mul,
+    shown,
+    zeros,
+)
+from sycl_dnn.trace.recording import OF_DOUBLES, Trace
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
 from sycl_dnn.trace.views import axis_order, filled, grid, laid_out, narrow, reshape, untaped
@@ -138,6 +146,10 @@ def reduce(
     shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
     if shape == x.shape and x.size:
         return trace.convert(x, dtype)
+    if "float64" in (x.dtype, dtype) and x.size:
+        if kind is A.reduction_mul:
+            return trace.convert(_product_of_all(trace.convert(x, "float64"), axes), dtype)
+        return OF_DOUBLES["reduce"](kind, x, axes, dtype)
     with untaped(trace):
         if 0 in shape:
             made = zeros(trace, shape, dtype)

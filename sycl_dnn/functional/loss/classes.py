@@ -82,8 +82,9 @@ def as_float(target: Tensor) -> Tensor:
 
 
 def _column(x: Tensor) -> Tensor:
-    """Return the elements as dense float32 (1, M, 1)."""
-    dense = x.trace.reorder(x, layout.row_major(x.shape, "float32"))
+    """Return the elements as dense float32 (1, M, 1), float64 if they are."""
+    dtype = "float64" if x.dtype == "float64" else "float32"
+    dense = x.trace.reorder(x, layout.row_major(x.shape, dtype))
     return grid(dense, (1, dense.size, 1))
 
 

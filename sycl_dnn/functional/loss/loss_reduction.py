@@ -144,6 +144,8 @@ def reduced_rows(
     """Return the sums or other reductions of the rows of (M, N), (M, 1)."""
     if x.shape[1] == 1:
         return x.trace.convert(x, dtype)
+    if "float64" in (x.dtype, dtype):
+        return reduce(kind, x, (1,), dtype)
     out = {"dst": Out((x.shape[0], 1), dtype)}
     return x.trace.primitive("reduction", {"src": x}, out, attr=attr, algorithm=kind)["dst"]
 
@@ -154,19 +156,16 @@ def total(x: Tensor, factor: float = 1.0) -> Tensor:
     if n < 2:
         only = x if n else zeros(trace, (1,), x.dtype)
         return linear_map(grid(only, ()), factor)
-    wide = "float64" if x.dtype == "float64" else "float32"
+    if x.dtype == "float64":
+        return linear_map(grid(reduced_rows(grid(x, (1, n)), x.dtype), ()), factor)
     rows = _rows(n)
     made = grid(x, (rows, n // rows))
     if rows > 1:
-        out = {"dst": Out((rows, 1), wide)}
-        kind = algorithm.reduction_sum
-        made = grid(
-            trace.primitive("reduction", {"src": made}, out, algorithm=kind)["dst"], (1, rows)
-        )
+        made = grid(reduced_rows(made, "float32"), (1, rows))
     attr, post_ops = PrimitiveAttr(), PostOps()
     post_ops.append_eltwise(algorithm.eltwise_linear, factor, 0.0)
     attr.set_post_ops(post_ops)
-    return grid(trace.convert(reduced_rows(made, wide, attr=attr), x.dtype), ())
+    return grid(trace.convert(reduced_rows(made, "float32", attr=attr), x.dtype), ())
 
 
 def pointwise_loss(

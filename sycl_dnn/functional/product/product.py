@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import dpnp
+
 from sycl_dnn import _core
 from sycl_dnn.functional.arithmetic.elementwise import check_float
 from sycl_dnn.onednn import dtypes
@@ -17,7 +19,7 @@ from sycl_dnn.trace.recording import Trace
 from sycl_dnn.trace.reductions import sum_to
 from sycl_dnn.trace.steps import Entry, Out
 from sycl_dnn.trace.values import Tensor
-from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape, transpose
+from sycl_dnn.trace.views import broadcast_shape, expand_rank, reshape, row_major, transpose
 
 
 def check_same_dtype(name: str, first: str, second: str, a: Tensor, b: Tensor) -> None:
@@ -64,10 +66,30 @@ def product(a: Tensor, b: Tensor, bias: Tensor | None = None, dtype: str | None 
     if not (a.size and b.size):
         made = _empty_product(a, b, shape, dtype)
         return made if bias is None else add(made, bias)
+    if a.dtype == "float64":
+        made = _of_doubles(a, b, shape)
+        return made if bias is None else add(made, bias)
     inputs = {"src": expand_rank(a, len(shape)), "weights": expand_rank(b, len(shape))}
     if bias is not None:
         inputs["bias"] = reshape(bias, (1,) * (len(shape) - 1) + bias.shape)
     return recorded(inputs, Out(shape, dtype))
+
+
+def _of_doubles(a: Tensor, b: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a product by dpnp, which calls oneMKL: oneDNN's CPU engine has none of float64."""
+
+    def rule(dy: Tensor) -> dict[str, Tensor]:
+        return {
+            "a": sum_to(product(dy, swapped(b)), a.shape),
+            "b": sum_to(product(swapped(a), dy), b.shape),
+        }
+
+    def made() -> Tensor:
+        # Expanded arrays are misread: see ``sycl_dnn/_dpnp.py``.
+        dense = [row_major(a), row_major(b)]
+        return a.trace.array_call(dpnp.matmul, dense, [Out(shape, "float64")])[0]
+
+    return a.trace.closed({"a": a, "b": b}, made, rule)
 
 
 def recorded(inputs: dict[str, Tensor], out: Out, attr: object = None) -> Tensor:

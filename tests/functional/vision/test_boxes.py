@@ -46,7 +46,8 @@ def aligned_boxes(x, size, scale=1.0, ratio=-1, aligned=False):
 
 def roi_align(x, size, *more):
     """The function for these boxes."""
-    made = dpnp.asarray(BOXES, dtype="f4", sycl_queue=queue_of(x))
+    wide = "f8" if str(getattr(x, "dtype", "")) == "float64" else "f4"
+    made = dpnp.asarray(BOXES, dtype=wide, sycl_queue=queue_of(x))
     is_narrow = str(getattr(x, "dtype", "")) == "bfloat16"
     return F.roi_align(x, F.astype(made, "bfloat16") if is_narrow else made, size, *more)
 

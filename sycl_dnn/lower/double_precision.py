@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""float64: what oneDNN lacks on CPUs, and computes in float32 on GPUs, as generated kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sycl_dnn._core import algorithm as A
+from sycl_dnn.ir.derivation import pullback
+from sycl_dnn.ir.node import OPERATIONS, Node, number
+from sycl_dnn.lower.node_lowering import computed
+from sycl_dnn.ops import activation
+from sycl_dnn.ops import arithmetic as ops
+from sycl_dnn.ops import reduction as reductions
+from sycl_dnn.ops.shape import SUM
+from sycl_dnn.trace.pointwise import IS_POSITIVE, SIGN
+from sycl_dnn.trace.recording import computes_doubles
+from sycl_dnn.trace.values import Tensor
+
+Steps = tuple[tuple[Any, ...], ...]
+
+
+def _linear(x: Node, alpha: float, beta: float) -> Node:
+    x = x if alpha == 1 else x * alpha
+    return x if beta == 0 else x + beta
+
+
+def _power(x: Node, alpha: float, beta: float) -> Node:
+    made = ops.POW(x, number(beta, x.dtype))
+    return made if alpha == 1 else made * alpha
+
+
+def _clip(x: Node, alpha: float, beta: float) -> Node:
+    return ops.CLAMP(x, low=alpha, high=beta)
+
+
+def _hardsigmoid(x: Node, alpha: float, beta: float) -> Node:
+    return ops.CLAMP(_linear(x, alpha, beta), low=0.0, high=1.0)
+
+
+def _relu(x: Node, alpha: float, beta: float) -> Node:
+    return activation.LEAKY_RELU(x, slope=alpha) if alpha else activation.RELU(x)
+
+
+#: By oneDNN's element-wise algorithm: the same of a node, alpha and beta.
+_FUNCTIONS: dict[A, Callable[[Node, float, float], Node]] = {
+    A.eltwise_abs: lambda x, a, b: ops.ABS(x),
+    A.eltwise_clip: _clip,
+    A.eltwise_clip_v2: _clip,
+    A.eltwise_elu: lambda x, a, b: activation.ELU(x, alpha=a, scale=1.0, input_scale=1.0),
+    A.eltwise_exp: lambda x, a, b: ops.EXP(x),
+    A.eltwise_gelu_erf: lambda x, a, b: activation.GELU(x),
+    A.eltwise_gelu_tanh: lambda x, a, b: activation.GELU_TANH(x),
+    A.eltwise_hardsigmoid: _hardsigmoid,
+    A.eltwise_hardswish: lambda x, a, b: x * _hardsigmoid(x, a, b),
+    A.eltwise_linear: _linear,
+    A.eltwise_log: lambda x, a, b: ops.LOG(x),
+    A.eltwise_logistic: lambda x, a, b: ops.SIGMOID(x),
+    A.eltwise_mish: lambda x, a, b: activation.MISH(x),
+    A.eltwise_pow: _power,
+    A.eltwise_relu: _relu,
+    A.eltwise_round: lambda x, a, b: ops.ROUND(x),
+    A.eltwise_soft_relu: lambda x, a, b: activation.SOFTPLUS(x, beta=a, threshold=math.inf),
+    A.eltwise_sqrt: lambda x, a, b: ops.SQRT(x),
+    A.eltwise_square: lambda x, a, b: ops.SQUARE(x),
+    A.eltwise_swish: lambda x, a, b: x * ops.SIGMOID(x * a),
+    A.eltwise_tanh: lambda x, a, b: ops.TANH(x),
+}
+_FUNCTIONS |= {
+    getattr(A, f"{kind.name}_use_dst_for_bwd"): function
+    for kind, function in _FUNCTIONS.items()
+    if hasattr(A, f"{kind.name}_use_dst_for_bwd")
+}
+_PAIRS = {
+    getattr(A, f"binary_{name}"): OPERATIONS[row]
+    for name, row in {
+        "add": "add", "sub": "sub", "mul": "mul", "div": "div", "max": "maximum",
+        "min": "minimum", "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
+    }.items()
+}  # fmt: skip
+_REDUCTIONS = {
+    A.reduction_sum: SUM, A.reduction_mean: reductions.MEAN, A.reduction_max: reductions.MAX,
+    A.reduction_min: reductions.MIN,
+}  # fmt: skip
+#: Steps whose composition is a function of its own, without the sizes of float32 in it.
+_JOINT: tuple[tuple[Steps, Callable[[Node], Node]], ...] = (
+    (SIGN, ops.SIGN),
+    (IS_POSITIVE, lambda x: ops.cast(ops.GT(x, number(0, x.dtype)), x.dtype)),
+)
+
+
+def _pair(kind: A, a: Node, b: Node) -> Node:
+    return _PAIRS[kind](ops.cast(a, "float64"), ops.cast(b, "float64"))
+
+
+def _stepped(x: Node, steps: Steps, operands: Sequence[Node]) -> Node:
+    """Return ``x`` after steps; the operands are those of its binary ones, in order."""
+    supply = iter(operands)
+    while steps:
+        joint = next(((s, f) for s, f in _JOINT if steps[: len(s)] == s), None)
+        if joint is not None:
+            x, steps = joint[1](x), steps[len(joint[0]) :]
+            continue
+        (kind, *given), *rest = steps
+        if given and isinstance(given[0], Tensor):
+            x = ops.cast(_pair(kind, x, next(supply)), "float64")
+        else:
+            alpha, beta = (*given, 0.0, 0.0)[:2]
+            x = _FUNCTIONS[kind](x, alpha, beta)
+        steps = tuple(rest)
+    return x
+
+
+def _tensors_of(steps: Steps) -> list[Tensor]:
+    return [step[1] for step in steps if len(step) == 2 and isinstance(step[1], Tensor)]
+
+
+@computes_doubles("fused")
+def _fused(kind: A, a: Tensor, b: Tensor, *steps: tuple[Any, ...], dtype: str | None) -> Tensor:
+    def definition(first: Node, second: Node, *operands: Node) -> Node:
+        # The maximum with itself is how steps alone are written.
+        is_chain = a is b and kind is A.binary_max
+        made = ops.cast(first, "float64") if is_chain else _pair(kind, first, second)
+        made = ops.cast(made, "float64")
+        return ops.cast(_stepped(made, steps, operands), dtype or a.dtype)
+
+    return computed(definition, a, b, *_tensors_of(steps))
+
+
+@computes_doubles("choose")
+def _choose(condition: Tensor, yes: Tensor, no: Tensor, *steps: tuple[Any, ...]) -> Tensor:
+    def definition(c: Node, x: Node, y: Node, *operands: Node) -> Node:
+        chosen = ops.where(ops.cast(c, "bool"), ops.cast(x, "float64"), ops.cast(y, "float64"))
+        return _stepped(chosen, steps, operands)
+
+    return computed(definition, condition, yes, no, *_tensors_of(steps))
+
+
+@computes_doubles("select")
+def _select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    def definition(c: Node, x: Node, y: Node) -> Node:
+        return ops.where(c, ops.cast(x, "float64"), ops.cast(y, "float64"))
+
+    return computed(definition, condition, a, b)
+
+
+@computes_doubles("binary")
+def _binary(kind: A, a: Tensor, b: Tensor, dtype: str) -> Tensor:
+    return computed(lambda x, y: ops.cast(_pair(kind, x, y), dtype), a, b)
+
+
+@computes_doubles("eltwise")
+def _eltwise(x: Tensor, kind: A, alpha: float, beta: float) -> Tensor:
+    return computed(lambda node: _FUNCTIONS[kind](node, alpha, beta), x)
+
+
+@computes_doubles("slope")
+def _slope(kind: A, x: Tensor, dy: Tensor, alpha: float, beta: float) -> Tensor:
+    def definition(node: Node, g: Node) -> Node:
+        (made,) = pullback([_FUNCTIONS[kind](node, alpha, beta)], [g], [node])
+        assert made is not None
+        return made
+
+    return computed(definition, x, dy)
+
+
+@computes_doubles("reduce")
+def _reduce(kind: A, x: Tensor, axes: tuple[int, ...], dtype: str) -> Tensor:
+    def definition(node: Node) -> Node:
+        made = _REDUCTIONS[kind](ops.cast(node, "float64"), axes=tuple(sorted(axes)))
+        return ops.cast(made, dtype)
+
+    return computed(definition, x)
+
+
+@computes_doubles("convert")
+def _convert(x: Tensor) -> Tensor:
+    return computed(lambda node: ops.cast(node, "float64"), x)
