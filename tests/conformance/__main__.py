@@ -2,6 +2,7 @@
 """``python tests/conformance verify`` and ``matrix``; docs/verify.md and docs/support_matrix.md."""
 
 import difflib
+import importlib
 import json
 import os
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+_COMMANDS = ("verify", "matrix")
 _USAGE = """\
 usage: python tests/conformance {verify,matrix} ...
 
@@ -20,22 +22,18 @@ usage: python tests/conformance {verify,matrix} ...
 def main(words: list[str]) -> int:
     """Run the command that the first word names."""
     name = words[0] if words else ""
-    if name == "verify":
-        from conformance.verify import command
-    elif name == "matrix":
-        from conformance.matrix import command
-    elif name == "worker":  # a process of `verify`
-        from conformance.verify import runner
-
-        runner.serve(words[1], json.loads(words[2]))
+    if name in _COMMANDS:
+        return importlib.import_module(f"conformance.{name}.command").main(words[1:])
+    if name == "worker":  # a process of `verify`
+        importlib.import_module("conformance.verify.runner").serve(words[1], json.loads(words[2]))
         return 0
-    else:
-        asked = name in ("-h", "--help")
-        near = difflib.get_close_matches(name, ("verify", "matrix"), n=1)
-        hint = f"there is no command {name!r}; did you mean {near[0]}?\n" if near else _USAGE
-        print(hint, end="", file=sys.stdout if asked else sys.stderr)
-        return 0 if asked else 2
-    return command.main(words[1:])
+    if name in ("-h", "--help"):
+        print(_USAGE, end="")
+        return 0
+    near = difflib.get_close_matches(name, _COMMANDS, n=1)
+    hint = f"there is no command {name!r}; did you mean {near[0]}?\n" if near else _USAGE
+    print(hint, end="", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import sycl_dnn
 from conformance.verify.case_reader import Reader, replay
 from conformance.verify.outcomes import FAILURES, STATUSES, Limits
 from conformance.verify.runner import Pool
+from sycl_dnn.tools.cases import case_files
 from sycl_dnn.tools.cases.case_files import Case
 from sycl_dnn.tools.cases.command_line import byte_count, parser_of, read_cases
 from sycl_dnn.tools.cases.driver import CaseError
@@ -109,7 +110,7 @@ def _collect(output: Report, options: argparse.Namespace, limits: Limits, cases:
     return 0
 
 
-def _run(options: argparse.Namespace, cases: list[Case], reader: Reader) -> int:
+def _run(options: argparse.Namespace, cases: list[Case], reader: case_files.Reader) -> int:
     output, start = (
         Report(len(cases), not options.quiet, _settings(options)),
         time.monotonic(),
