@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a case of tests/cases through sycl_dnn.onednn on a device."""
+"""Run a case of `cases` through sycl_dnn.onednn on a device."""
 
 import warnings
 from fnmatch import fnmatchcase

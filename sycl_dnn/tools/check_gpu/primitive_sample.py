@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import contextlib
+import faulthandler
 import json
 import os
 import select
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -22,6 +20,7 @@ from sycl_dnn import onednn as dnnl
 from sycl_dnn.errors import DnnlError, Unimplemented
 from sycl_dnn.tools.cases.call import Call
 from sycl_dnn.tools.cases.case_files import Case, read_file
+from sycl_dnn.tools.cases.case_process import CaseProcess
 from sycl_dnn.tools.cases.data import Arrays
 from sycl_dnn.tools.cases.drivers import DRIVERS
 from sycl_dnn.tools.cases.execution import Execution, from_forward, prepare
@@ -134,6 +133,7 @@ def _stream(filter_string: str) -> Any:
 
 def serve(device: str, reference: str) -> None:
     """Answer each case on standard input with its row; ``reference`` is a device, or empty."""
+    faulthandler.enable()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what libraries print goes into the log
     stream = _stream(device)
@@ -148,38 +148,29 @@ class Worker:
     def __init__(self, device: str, reference: str) -> None:
         module = "sycl_dnn.tools.check_gpu.primitive_sample"
         self.command = [sys.executable, "-m", module, device, reference]
-        self.process: subprocess.Popen[str] | None = None
+        self.process: CaseProcess | None = None
 
     def ask(self, case: Case, seconds: float) -> Row:
         """Return the row of a case, which may take that long."""
-        if self.process is None:
-            pipe = subprocess.PIPE
-            self.process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, text=True)
-        stdin, stdout = self.process.stdin, self.process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            stdin.write(json.dumps(asdict(case)) + "\n")
-            stdin.flush()
-        has_answer = bool(select.select([stdout], [], [], seconds)[0])
-        line = stdout.readline() if has_answer else ""
-        if line.endswith("\n"):
-            return json.loads(line)
-        if not has_answer:
-            self.close()
-            what = {"status": "hung", "what": f"not done after {seconds:.0f} s"}
+        process = self.process = self.process or CaseProcess(self.command)
+        process.give(asdict(case))
+        has_answer = bool(select.select([process.stdout], [], [], seconds)[0])
+        answer = process.take() if has_answer else None
+        if answer is not None:
+            return answer
+        if has_answer:
+            status, what = "crashed", f"the process died: {process.end()}"
         else:
-            status = self.process.wait()
-            how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-            what = {"status": "crashed", "what": f"the process died: {how}"}
+            process.kill()
+            status, what = "hung", f"not done after {seconds:.0f} s"
+        print(*process.errors, sep="\n", file=sys.stderr)  # into the log of the check
         self.process = None
-        return {"line": case.line, "status": "", "impl": "", **what}
+        return {"line": case.line, "status": status, "impl": "", "what": what}
 
     def close(self) -> None:
         """Kill the process."""
         if self.process is not None:
             self.process.kill()
-            self.process.wait()
 
 
 def rows(device: str, reference: str, chosen: list[Case], limit: float) -> Iterator[Row]:

@@ -7,11 +7,9 @@ log on standard output: both need a separate process.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -25,6 +23,7 @@ from sycl_dnn.onednn import reasons
 from sycl_dnn.tools.cases import call as attributes
 from sycl_dnn.tools.cases.call import Call, describe
 from sycl_dnn.tools.cases.case_files import Case
+from sycl_dnn.tools.cases.case_process import CaseProcess
 
 #: Family -> parts of names that belong to it; the first family that fits counts.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -366,33 +365,20 @@ class Prober:
         variables = environment()
         if self.isa:
             variables[_LIMIT] = self.isa.upper()
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _START, self.device],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=variables,
-        )
-        line = self.process.stdout.readline()  # type: ignore[union-attr]
-        if not line:
-            raise ProbeError(f"{self.device or 'default device'}: {self._last_word()}")
-        self.facts = json.loads(line)
-
-    def _last_word(self) -> str:
-        _, errors = self.process.communicate()
-        return (errors.strip().splitlines() or ["it said nothing"])[-1]
+        self.process = CaseProcess([sys.executable, "-c", _START, self.device], variables)
+        self.facts = self.process.take()
+        if self.facts is None:
+            self.process.end()
+            raise ProbeError(f"{self.device or 'default device'}: {self.process.last_line()}")
 
     def ask(self, case: Case, every: bool = False) -> Answer:
         """Return the answer to one case; ``died`` if it ended the process."""
-        with contextlib.suppress(BrokenPipeError):
-            asked = {"case": asdict(case), "every": every}
-            self.process.stdin.write(json.dumps(asked) + "\n")  # type: ignore[union-attr]
-            self.process.stdin.flush()  # type: ignore[union-attr]
-        line = self.process.stdout.readline()  # type: ignore[union-attr]
-        if line.endswith("\n"):
-            return answer_of(json.loads(line))
-        last = self._last_word()
+        self.process.give({"case": asdict(case), "every": every})
+        answer = self.process.take()
+        if answer is not None:
+            return answer_of(answer)
+        self.process.end()
+        last = self.process.last_line()
         self._start()
         return Answer("died", error=f"the process died: {last}")
 
@@ -403,7 +389,7 @@ class Prober:
 
     def close(self) -> None:
         """End the process."""
-        self.process.communicate()
+        self.process.end()
 
     def __enter__(self) -> Prober:
         return self

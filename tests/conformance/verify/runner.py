@@ -4,19 +4,15 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import json
 import os
 import selectors
-import signal
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from conformance.verify import device_runs, expected_results, known_faults, tolerance
 from conformance.verify.case_reader import ALL_DRIVERS, key_of
@@ -28,6 +24,7 @@ from sycl_dnn.device import is_simulated
 from sycl_dnn.errors import InvalidArguments, OutOfMemory, Unimplemented
 from sycl_dnn.tools.cases.call import Call, memory_bytes
 from sycl_dnn.tools.cases.case_files import Case
+from sycl_dnn.tools.cases.case_process import CaseProcess
 from sycl_dnn.tools.cases.driver import Refusal
 from sycl_dnn.tools.cases.drivers import DRIVERS
 from sycl_dnn.tools.explain.probe import Log, environment, stream_on
@@ -173,59 +170,19 @@ def serve(device: str, limits: dict[str, Any]) -> None:
 # --- Cases distributed over worker processes; one that ends or hangs its process is a failure
 
 
-class _Worker:
+class _Worker(CaseProcess):
     """A process that runs at most one case at a time."""
 
     def __init__(self, device: str, limits: Limits) -> None:
-        command = [sys.executable, str(_PROGRAM), "worker", device, json.dumps(asdict(limits))]
-        self.errors: collections.deque[str] = collections.deque(maxlen=20)
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(),
-        )
-        pipes = self.process.stdin, self.process.stdout, self.process.stderr
-        self.stdin, self.stdout, self.stderr = (cast("IO[str]", pipe) for pipe in pipes)
-        threading.Thread(target=self._drain, daemon=True).start()
+        words = [str(_PROGRAM), "worker", device, json.dumps(asdict(limits))]
+        super().__init__([sys.executable, *words], environment())
         self.case: Case | None = None
         self.since = 0.0
 
-    def _drain(self) -> None:
-        for line in self.stderr:
-            self.errors.append(line.rstrip())
-
-    def give(self, case: Case) -> None:
+    def start(self, case: Case) -> None:
         """Start a case."""
         self.case, self.since = case, time.monotonic()
-        with contextlib.suppress(BrokenPipeError):
-            self.stdin.write(json.dumps(asdict(case)) + "\n")
-            self.stdin.flush()
-
-    def take(self) -> dict[str, Any] | None:
-        """Return the result of the current case; None if the process has ended."""
-        line = self.stdout.readline()
-        return json.loads(line) if line.endswith("\n") else None
-
-    def end(self) -> int:
-        """End the process and return its status."""
-        with contextlib.suppress(OSError):
-            self.stdin.close()
-        try:
-            return self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return self.process.wait()
-
-    def obituary(self, status: int) -> str:
-        """Return why the process ended."""
-        how = f"exit status {status}"
-        if status < 0:
-            how = signal.Signals(-status).name
-        last = self.errors[-1] if self.errors else "nothing on standard error"
-        return f"the process died: {how}; {last}"
+        self.give(asdict(case))
 
 
 def _failure(case: Case | None, reason: str, seconds: float) -> dict[str, Any]:
@@ -247,7 +204,7 @@ class Pool:
         self.selector.register(one.stdout, selectors.EVENT_READ, one)
         return one
 
-    def _drop(self, one: _Worker) -> int:
+    def _drop(self, one: _Worker) -> str:
         self.selector.unregister(one.stdout)
         return one.end()
 
@@ -257,7 +214,8 @@ class Pool:
             one = key.data
             result, seconds = one.take(), time.monotonic() - one.since
             if result is None:
-                result = _failure(one.case, one.obituary(self._drop(one)), seconds)
+                how = f"the process died: {self._drop(one)}; {one.last_line()}"
+                result = _failure(one.case, how, seconds)
             yield one, result
         for one in list(self.busy):
             seconds = time.monotonic() - one.since
@@ -291,7 +249,7 @@ class Pool:
     def _assign(self, idle: Any, case: Case) -> None:
         one = idle.popleft() if idle else self._start()
         self.busy.add(one)
-        one.give(case)
+        one.start(case)
 
     def close(self) -> None:
         """Kill the workers that are still running."""

@@ -251,11 +251,10 @@ def test_a_case_that_kills_its_process_is_a_row_and_the_next_one_runs():
     worker = primitive_sample.Worker("cpu", "cpu")
     assert worker.ask(first, 100)["status"] == "passed"
     worker.process.kill()
-    worker.process.wait()
     dead = worker.ask(first, 100)
     assert (dead["status"], dead["what"]) == ("crashed", "the process died: SIGKILL")
     assert worker.ask(second, 100)["status"] == "passed"
-    os.kill(worker.process.pid, signal.SIGSTOP)
+    os.kill(worker.process.process.pid, signal.SIGSTOP)
     assert worker.ask(first, 1)["status"] == "hung"
     assert worker.ask(second, 100)["status"] == "passed"
     worker.close()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that answers cases, and how it ended where one of them crashed it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import threading
+from collections import deque
+from typing import IO, Any, cast
+
+
+class CaseProcess:
+    """A process that reads questions and writes answers, each one line of JSON.
+
+    Parameters
+    ----------
+    command : list of str
+    variables : dict, optional
+        Its environment; that of this process without.
+
+    Attributes
+    ----------
+    stdout : file
+        Where its answers arrive.
+    errors : deque of str
+        Its last lines on standard error.
+    """
+
+    def __init__(self, command: list[str], variables: dict[str, str] | None = None) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=variables
+        )
+        pipes = self.process.stdin, self.process.stdout, self.process.stderr
+        self.stdin, self.stdout, self.stderr = (cast("IO[str]", one) for one in pipes)
+        self.errors: deque[str] = deque(maxlen=40)
+        self._reader = threading.Thread(target=self._read_errors, daemon=True)
+        self._reader.start()
+
+    def _read_errors(self) -> None:
+        for line in self.stderr:
+            self.errors.append(line.rstrip())
+
+    def give(self, question: dict[str, Any]) -> None:
+        """Ask something."""
+        with contextlib.suppress(BrokenPipeError):
+            self.stdin.write(json.dumps(question) + "\n")
+            self.stdin.flush()
+
+    def take(self) -> Any:
+        """Wait for an answer and return it; None if the process has ended."""
+        line = self.stdout.readline()
+        return json.loads(line) if line.endswith("\n") else None
+
+    def kill(self) -> None:
+        """Kill the process."""
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> str:
+        """End the process; return its signal or status."""
+        with contextlib.suppress(OSError):
+            self.stdin.close()
+        try:
+            status = self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = self.process.wait()
+        self._reader.join(10)
+        return signal.Signals(-status).name if status < 0 else f"exit status {status}"
+
+    def last_line(self) -> str:
+        """Return its last line on standard error, once it has ended."""
+        return self.errors[-1] if self.errors else "nothing on standard error"
