@@ -91,8 +91,11 @@ def _narrows(copy: Node) -> bool:
 def primary(node: Node, dst: Tensor) -> str | None:
     """Return the name of the one input of a node that views ``dst``; None if several do."""
     names = [n for n, t in node.inputs.items() if t.storage is dst.storage]
-    is_twice = node.row == "binary" and names[:2] == ["src_0", "src_1"] and len(names) == 2
-    return names[0] if len(names) == 1 or is_twice else None
+    if names == ["src_0", "src_1"] and node.row == "binary":
+        a, b = node.inputs["src_0"], node.inputs["src_1"]
+        # Of two views one would be an operand that nothing writes any more.
+        return "src_0" if a.desc == b.desc and a.offset == b.offset else None
+    return names[0] if len(names) == 1 else None
 
 
 def _absorbed(graph: Graph, node: Node, reader: Node) -> Node | Refusal:

@@ -144,3 +144,27 @@ def test_rounding_that_the_function_asks_for_stays(make):
         return F.astype(F.astype(F.linear(a, w), "bfloat16"), "float32") * 3.0
 
     compiled_as_eager(rounded, x, tolerance=1e-6)
+
+
+#: Two views of one value, of which one broadcasts to the other.
+PAIRS = {
+    "point": (lambda v: v[:1, 1:2], lambda v: v), "row": (lambda v: v[1:2], lambda v: v),
+    "last row": (lambda v: v, lambda v: v[-1:]), "column": (lambda v: v[:, :1], lambda v: v),
+    "halves": (lambda v: v[:2], lambda v: v[2:]), "turned": (lambda v: v, lambda v: v.T),
+    "whole": (lambda v: v, lambda v: v),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("combine", [F.mul, F.sub, F.maximum], ids=lambda f: f.__name__)
+def test_views_of_one_value_are_both_read(make, combine, pair):
+    """What is fused with its producer is not written, so that no other view of it may be read."""
+    (first, second), w = PAIRS[pair], make(4, 4)
+    for produce in (lambda x: x - F.tanh(x), lambda x: F.linear(x, w), lambda x: F.relu(x)):
+
+        def function(x, produce=produce):
+            value = produce(x)
+            return combine(first(value), second(value))
+
+        x = make(4, 4)
+        assert_same(sycl_dnn.compile(function)(x), function(x))
