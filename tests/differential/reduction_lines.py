@@ -14,6 +14,15 @@ def _axes(d: Drawing, n: int, single: bool = False) -> str:
     return str(tuple(axes[: d.int(1, n)]))
 
 
+def _check_extreme(d: Drawing, x: str, axis: int | None) -> None:
+    """Refuse an array whose extremes are equal but for rounding: their places are not said."""
+    values = d.value(x).detach()
+    values = values.flatten() if axis is None else values.movedim(axis, -1)
+    steps = values.sort(-1).values.diff(dim=-1)
+    if bool((steps < 1e-5).any()):
+        raise Unsuitable
+
+
 def reduced(d: Drawing) -> None:
     x = d.float()
     n = d.value(x).ndim
@@ -22,6 +31,8 @@ def reduced(d: Drawing) -> None:
                      "var_mean", "std_mean"))  # fmt: skip
     keep = ", keepdim=True" if d.chance(0.4) else ""
     if n == 0 or (d.chance(0.2) and name != "logsumexp"):
+        if name in ("argmax", "argmin"):
+            _check_extreme(d, x, None)
         if name in ("var_mean", "std_mean"):
             d.line(f"F.{name}({x})[{d.int(0, 1)}]")
         elif name != "logsumexp":
@@ -36,6 +47,9 @@ def reduced(d: Drawing) -> None:
     elif name == "norm":
         p = d.choice(("2", "1", "3", "float('inf')", "'fro'", "2.5"))
         d.line(f"F.norm({x}, {p}, {axes}{keep})")
+    elif name in ("argmax", "argmin"):
+        _check_extreme(d, x, int(axes))
+        d.line(f"F.{name}({x}, {axes}{keep})")
     elif name in ("max", "min"):
         d.line(f"F.{name}({x}, {axes}{keep})[{d.choice((0, 0, 1))}]")
     else:
